@@ -1,4 +1,4 @@
-"""How does ``pt-active plan --out-of-core`` choose queries from runs that do not fit into memory?"""
+"""How does ``pt-active plan --out-of-core`` choose from runs that do not fit into memory?"""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pt_active.logs import ScannedRuns
 from pt_active.logs.files import matching
 from pt_active.logs.planning import Settings
 from pt_active.plans.plan import Plan
-from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, OBJECTIVES
+from pt_active.sampling.drawings import OBJECTIVES
 
 
-def check_out_of_core(source: PoolFiles, level: str | None, design: str | None, objective: str, rounds: int) -> None:
-    """Raise if an option does not go with ``--out-of-core``, which is of whole queries of runs.
+def check_out_of_core(source: PoolFiles, design: str | None, objective: str, rounds: int) -> None:
+    """Raise if an option does not go with ``--out-of-core``, which is of runs as they are, in one round.
 
     Raises:
         ValueError: The message names the options.
@@ -25,22 +25,21 @@ def check_out_of_core(source: PoolFiles, level: str | None, design: str | None, 
     wrong = {
         "--pool": source.pool is not None,
         "--lenient": source.lenient,
-        "--level document": level == "document",
-        f"--design {design}": design in DOCUMENT_DRAWINGS,
+        f"--design {design}": design == "depth",
         f"--objective {objective}": objective != OBJECTIVES[0],
         f"--rounds {rounds}": rounds > 1,
     }
     if given := [option for option, said in wrong.items() if said]:
-        raise ValueError(f"--out-of-core plans whole queries of runs as they are; leave out {', '.join(given)}")
+        raise ValueError(f"--out-of-core plans one round from runs as they are; leave out {', '.join(given)}")
 
 
 def plan_out_of_core(source: PoolFiles, prices: Prices, settings: Settings) -> tuple[Plan, str]:
-    """A plan of queries from the runs of a command, and where its grades come from.
+    """A plan from the runs of a command, and where its grades come from.
 
     Args:
         source: The files.
         prices: What judging costs.
-        settings: How queries are sampled.
+        settings: How queries or documents are sampled.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -64,6 +63,7 @@ def plan_out_of_core(source: PoolFiles, prices: Prices, settings: Settings) -> t
         draws=settings.draws,
         replace=settings.replace,
         defensive=settings.defensive,
+        level=settings.level,
     )
     if source.texts is not None:
         judged = with_texts(made.tables.assessments, source.texts)

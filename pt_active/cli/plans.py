@@ -115,9 +115,7 @@ def plan(
     seed: options.Seed = 0,
     out_of_core: Annotated[
         bool,
-        typer.Option(
-            "--out-of-core", help="Runs do not fit into memory: whole queries; FILE may be a pattern.", **IN_SAMPLED
-        ),
+        typer.Option("--out-of-core", help="Runs do not fit into memory; FILE may be a pattern.", **IN_SAMPLED),
     ] = False,
 ) -> Answer:
     """Choose the queries or documents to judge, and keep the choice in a folder."""
@@ -129,8 +127,9 @@ def plan(
     cost, how = prices.of_judging(), sampling.for_a_plan()
     source.check(patterns=out_of_core)
     if out_of_core:
-        check_out_of_core(source, sampling.level, sampling.design, sampling.objective, sampling.rounds)
-        settings = Settings(measure, cost, budget, draws, sampling.design, seed, sampling.replace, sampling.defensive)
+        check_out_of_core(source, sampling.design, sampling.objective, sampling.rounds)
+        asked = {"replace": sampling.replace, "defensive": sampling.defensive, "level": how["level"]}
+        settings = Settings(measure, cost, budget, draws, sampling.design, seed, **asked)
         streamed, described = plan_out_of_core(source, prices, settings)
         return _planned(streamed.save(out), out, described)
     frame, queries = source.read(prices, measure)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -121,17 +122,52 @@ DOCUMENT_ESTIMATORS: dict[str, Callable[[DocumentPool, TwoPhase, np.ndarray, np.
 model's means corrected by lines through the labels, the model's means as they are, or zero."""
 
 
+class Line(NamedTuple):
+    """A straight line through the errors of the labels of other queries.
+
+    Attributes:
+        shift: Its value at the centre.
+        centre: float64[1 or 2], what the errors are regressed on, as `_sides` has it, on average.
+        slope: float64[1 or 2].
+    """
+
+    shift: float
+    centre: np.ndarray
+    slope: np.ndarray
+
+
 def _lines(
     pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> np.ndarray:
     """The means corrected by lines through the labels of other queries, each weighted by its part in the variance."""
+    query, sides = pool.query, _sides(pool, mean, contrast @ pool.gradients(mean))
+    fold = pool.places % FOLDS
+    corrected = mean.copy()
+    for number, line in fitted_lines(pool, sample, mean, observed, contrast).items():
+        here = fold[query] == number
+        corrected[here] += line.shift + (sides[here] - line.centre) @ line.slope
+    return corrected
+
+
+def fitted_lines(
+    pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
+) -> dict[int, Line]:
+    """The line that corrects the means of each part of the queries, by its number; none where there are no labels.
+
+    Args:
+        pool: The pool as the measure sees it.
+        sample: What was drawn.
+        mean: float64[N], the means under the grade model.
+        observed: float64[N], the values that the labels give; read only for drawn documents.
+        contrast: float64[k], 1 for a system, 1 and −1 for a difference.
+    """
     query, chance = pool.query, sample.chance(pool.query)
     drawn = np.flatnonzero(sample.drawn & (chance < 1))
     slopes = contrast @ pool.gradients(mean)
     root = np.abs(slopes[drawn]) * pool.weight[query[drawn]] * np.sqrt(1 - chance[drawn]) / chance[drawn]
     sides = _sides(pool, mean, slopes)
-    fold = np.arange(len(pool.weight)) % FOLDS
-    corrected = mean.copy()
+    fold = pool.places % FOLDS
+    lines = {}
     for number in range(FOLDS):
         others = drawn[fold[query[drawn]] != number]
         rows = root[fold[query[drawn]] != number]
@@ -140,9 +176,8 @@ def _lines(
         centre = np.average(sides[others], axis=0, weights=rows**2)
         columns = np.column_stack([rows, rows[:, None] * (sides[others] - centre)])
         shift, *slope = np.linalg.lstsq(columns, rows * (observed - mean)[others], rcond=None)[0]
-        here = fold[query] == number
-        corrected[here] += shift + (sides[here] - centre) @ slope
-    return corrected
+        lines[number] = Line(shift, centre, np.array(slope))
+    return lines
 
 
 def _sides(pool: DocumentPool, mean: np.ndarray, slope: np.ndarray) -> np.ndarray:

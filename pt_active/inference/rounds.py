@@ -15,10 +15,12 @@ from pt_active.inference.documents import (
     combined,
     document_estimate,
     expected_variance,
+    fitted_lines,
     predicted,
     widened,
 )
 from pt_active.inference.residuals import expected_squares
+from pt_active.inference.undrawn import Undrawn
 from pt_active.inference.within_queries import COMMON_SHARE
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
@@ -103,14 +105,40 @@ def draw_round(
     grades = pool.grades if grades is None else grades
     sizes = pool_sizes(pool, settings, grades, labels, budget)
     first = sizes if grades is pool.grades else pool_sizes(pool, settings, pool.grades, labels, budget)
+    return replace(drawn_by(sizes, first.gain, pool, settings, budget, rng, clock), grades=grades)
+
+
+def drawn_by(
+    sizes: DocumentSizes,
+    gain: np.ndarray,
+    pool: GradedPool,
+    settings: RoundSettings,
+    budget: float,
+    rng: np.random.Generator,
+    clock: np.ndarray | None,
+) -> Round:
+    """Draw documents by given sizes, under the grades of the pool.
+
+    Args:
+        sizes: How probable the judging of each document should be, relative to the others.
+        gain: float64[N], g under the grade model of the first round.
+        pool: The pool that documents are drawn from; its grades are kept and not read.
+        settings: How the documents of all rounds are chosen.
+        budget: What the round may spend.
+        rng: Source of randomness.
+        clock: float64[N], exponential variables for a successive drawing.
+
+    Raises:
+        ValueError: If the budget is out of range, or there is nothing to judge.
+    """
     indptr, cost = pool.seen.indptr, pool.cost
     design = document_design(sizes, settings.drawing, indptr, cost, pool.per_query, budget)
     sample = draw_documents(design, indptr, cost, pool.per_query, budget, rng, clock)
     everything = cost[sizes.order].sum() + pool.per_query * len(np.unique(pool.seen.query[sizes.order]))
     usual = min(budget if settings.weighed_at is None else settings.weighed_at, everything / 2)
     likewise = document_design(sizes, settings.drawing, indptr, cost, pool.per_query, usual)
-    expected, comparable = (expected_variance(pool.seen, each, first.gain) for each in (design, likewise))
-    return Round(sample, grades, expected, comparable)
+    expected, comparable = (expected_variance(pool.seen, each, gain) for each in (design, likewise))
+    return Round(sample, pool.grades, expected, comparable)
 
 
 def round_weights(rounds: Sequence[Round]) -> np.ndarray:
@@ -135,7 +163,12 @@ def judged_before(rounds: Sequence[Round]) -> np.ndarray:
 
 
 def estimate_rounds(
-    seen: DocumentPool, rounds: Sequence[Round], label: np.ndarray, contrast: np.ndarray, estimator: str
+    seen: DocumentPool,
+    rounds: Sequence[Round],
+    label: np.ndarray,
+    contrast: np.ndarray,
+    estimator: str,
+    undrawn: Undrawn | None = None,
 ) -> DocumentEstimate:
     """Estimate a contrast of systems from the labels of all rounds [theory 9].
 
@@ -148,6 +181,7 @@ def estimate_rounds(
         label: int64[N], the labels of drawn documents; -1 for documents not drawn and for missing labels.
         contrast: float64[k], 1 for a system, 1 and −1 for a difference.
         estimator: A name in `DOCUMENT_ESTIMATORS`.
+        undrawn: What the documents mean that are not in the pool, of a single round; None if there are none.
 
     Raises:
         ValueError: If no estimator has that name.
@@ -156,7 +190,12 @@ def estimate_rounds(
     for each in round_labels(seen, rounds, label, contrast, estimator):
         pool, sample = each.seen, each.sample
         estimates.append(document_estimate(pool, sample, each.expected, each.observed, contrast, each.share))
-        cautious.append(cautious_variance(pool, sample, each.variables, contrast))
+        cautious.append(undrawn.cautious if undrawn else cautious_variance(pool, sample, each.variables, contrast))
+    if undrawn:
+        (first,) = rounds
+        mean, observed = Variables.of(seen.form, first.grades).mean, seen.form.values[label]
+        lines = fitted_lines(seen, first.sample, mean, np.where(label >= 0, observed, mean), contrast)
+        estimates[0] = replace(estimates[0], value=estimates[0].value + undrawn.value(estimator, lines))
     weights = round_weights(rounds)
     return widened(combined(estimates, weights), float(weights**2 @ cautious))
 

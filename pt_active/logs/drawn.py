@@ -93,7 +93,7 @@ def plan_of_drawn(
     kept = kept.astype(queries.dtypes.to_dict()).reset_index(drop=True)
     if "query" in queries.columns or topics is not None:
         graded = with_query_columns(graded, kept)
-    pool = _with_rows(partition_pool(graded, question), kept)
+    pool = with_rows(partition_pool(graded, question), kept)
     assessments = documents_to_judge(pool, measure, np.arange(len(drawn)), graded)
     spent = float(rows.cost[drawn].sum())
     made = plan_manifest(
@@ -108,8 +108,16 @@ def plan_of_drawn(
     return PlanTables(pool, kept, assessments, manifest)
 
 
-def _with_rows(pool: Pool, kept: pd.DataFrame) -> Pool:
-    """The pool of the drawn queries with the weights of the plan, and the rows that stand for all others."""
+def with_rows(pool: Pool, kept: pd.DataFrame) -> Pool:
+    """The pool of the drawn queries with the weights of the plan, and the rows that stand for all others.
+
+    Args:
+        pool: Of the queries that are kept.
+        kept: The design of these, and behind them the rows that stand for others.
+
+    Raises:
+        ValueError: If the pool has other queries.
+    """
     more = len(kept) - len(pool.queries)
     if not np.array_equal(pool.qids, kept["qid"].to_numpy(dtype=object)[: len(pool.queries)]):
         raise ValueError("the second pass over the runs found other queries than the first; did the files change?")

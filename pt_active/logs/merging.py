@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,9 @@ from pt_active.plans.making.pool_columns import query_weights
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import sampling_distribution
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 
 def merged(parts: Iterable[QueryRows | None]) -> QueryRows:
     """The rows of all partitions, sorted by qid, so that the partitioning leaves no trace.
@@ -27,8 +31,7 @@ def merged(parts: Iterable[QueryRows | None]) -> QueryRows:
     rows = [part for part in parts if part is not None]
     if not rows:
         raise ValueError("the pool is empty: no ranker returned a document for any query")
-    if len(heights := {part.max_grade for part in rows}) > 1:
-        raise ValueError(f"the grade model has other grades in some partitions: up to {sorted(heights)}")
+    check_same_grades(part.max_grade for part in rows)
     uniform = [part.uniform for part in rows if part.uniform is not None]
     together = QueryRows(
         np.concatenate([part.qid for part in rows]),
@@ -42,20 +45,56 @@ def merged(parts: Iterable[QueryRows | None]) -> QueryRows:
     )
     order = np.argsort(together.qid, kind="stable")
     together = together.taken(order)
-    split = np.flatnonzero(together.qid[1:] == together.qid[:-1])
+    check_not_split(together.qid)
+    return together
+
+
+def check_same_grades(heights: Iterable[int]) -> None:
+    """Raise if the grade model had other grades in some partitions.
+
+    Args:
+        heights: The highest grade in each partition.
+    """
+    if len(different := set(heights)) > 1:
+        raise ValueError(f"the grade model has other grades in some partitions: up to {sorted(different)}")
+
+
+def check_not_split(qid: np.ndarray) -> None:
+    """Raise if a query is in two partitions.
+
+    Args:
+        qid: object[n], the queries of all partitions, sorted.
+
+    Raises:
+        ValueError: The message names the first of them.
+    """
+    split = np.flatnonzero(qid[1:] == qid[:-1])
     if len(split):
         raise ValueError(
-            f"query {shown(together.qid[split[0]])} is split over partitions, as {how_many('query', len(split))} "
+            f"query {shown(qid[split[0]])} is split over partitions, as {how_many('query', len(split))} "
             f"{agreeing('is', len(split))} in all; partition the runs by qid, so that all rows of a query are in one"
         )
-    return together
 
 
 def _stacked(moments: list[Moments]) -> Moments:
     return Moments(np.concatenate([m.mean for m in moments]), np.concatenate([m.covariance for m in moments]))
 
 
-def with_topics(rows: QueryRows, topics: pd.DataFrame | None) -> tuple[QueryRows, pd.DataFrame]:
+class Rows(Protocol):
+    """Rows of queries, which can be taken."""
+
+    @property
+    def qid(self) -> np.ndarray:
+        """object[n]."""
+
+    def taken(self, rows: np.ndarray) -> Self:
+        """Some of the rows, int64[s]."""
+
+
+SomeRows = TypeVar("SomeRows", bound=Rows)
+
+
+def with_topics(rows: SomeRows, topics: pd.DataFrame | None) -> tuple[SomeRows, pd.DataFrame]:
     """The rows of the queries in the topics, and a table of their query columns.
 
     Args:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -10,8 +11,8 @@ import pyterrier as pt
 
 from pt_active.frames.checks import some
 from pt_active.frames.columns import with_string_ids
-from pt_active.logs.partition import PARTITION_COLUMNS, RANKER, QueryRows, Question, query_rows
-from pt_active.logs.planning import Settings, plan_from
+from pt_active.logs.partition import PARTITION_COLUMNS, RANKER, Question
+from pt_active.logs.planning import Settings, plan_by
 from pt_active.plans.plan import Plan
 
 
@@ -25,17 +26,18 @@ def plan(
     depth: int | None = None,
     allow_missing_queries: bool = False,
 ) -> Plan:
-    """Choose whole queries to judge, as `ScannedRuns.plan` does on one machine.
+    """Choose what to judge, as `ScannedRuns.plan` does on one machine.
 
-    The partitions of the frame go through the workers, and a row a query comes back. A partition that is lost with its
-    worker is computed again, with the same rows.
+    The partitions of the frame go through the workers, and numbers of queries or documents come back. A partition that
+    is lost with its worker is computed again, with the same rows. There are two passes over the frame, and a third
+    where the level is open and opening queries costs something; ``runs.persist()`` shuffles once for all of them.
 
     Args:
         runs: A ``dask.dataframe`` with ``run, qid, docno, score``, where ``run`` names the ranker. All rows of a query
             must be in one partition; ``runs.shuffle("qid")`` brings them together.
         grades: A fitted grade model; what it says of a document may depend on its query alone.
         topics: ``qid`` (+ ``query``, ``traffic``), the target population of queries; None for all queries.
-        settings: How queries are sampled.
+        settings: How queries or documents are sampled.
         names: The rankers in the order of the plan.
         depth: Documents to keep of each ranking; None keeps all.
         allow_missing_queries: Whether a ranker may return nothing for queries that others answer.
@@ -44,25 +46,37 @@ def plan(
         ValueError: If a column is missing, a query is split over partitions, or the runs or an argument are not as
             `ScannedRuns.plan` needs them.
     """
-    import dask
-
     if absent := [column for column in PARTITION_COLUMNS if column not in runs.columns]:
         raise ValueError(f"the frame needs the columns {', '.join(PARTITION_COLUMNS)}; it lacks {some(absent)}")
     question = settings.question(tuple(names), grades, depth, allow_missing_queries)
-    runs = runs[PARTITION_COLUMNS]
-    asked = dask.delayed(question)
-    parts = [dask.delayed(_rows_of)(each, asked) for each in runs.to_delayed()]
+    known = None if topics is None else with_string_ids(topics)
+    return plan_by(_Partitions(runs[PARTITION_COLUMNS]), question, settings, known)
 
-    def documents(qids: Sequence[str]) -> pd.DataFrame:
+
+@dataclass(frozen=True)
+class _Partitions:
+    """The partitions of a ``dask.dataframe``."""
+
+    runs: Any
+
+    def each(self, function: Callable[[pd.DataFrame, Question], Any], question: Question, what: str) -> Iterable[Any]:
+        """What a function says of each partition."""
+        import dask
+
+        asked = dask.delayed(question)
+        return list(dask.compute(*(dask.delayed(_said)(each, function, asked) for each in self.runs.to_delayed())))
+
+    def documents(self, qids: Sequence[str]) -> pd.DataFrame:
+        """All rows of some queries."""
+        import dask
+
         wanted = dask.delayed(frozenset(qids))
-        found = [dask.delayed(_of_queries)(each, wanted) for each in runs.to_delayed()]
+        found = [dask.delayed(_of_queries)(each, wanted) for each in self.runs.to_delayed()]
         return pd.concat(dask.compute(*found), ignore_index=True)
 
-    return plan_from(dask.compute(*parts), documents, question, settings, topics)
 
-
-def _rows_of(partition: pd.DataFrame, question: Question) -> QueryRows | None:
-    return query_rows(_plain(partition), question)
+def _said(partition: pd.DataFrame, function: Callable[[pd.DataFrame, Question], Any], question: Question) -> Any:
+    return function(_plain(partition), question)
 
 
 def _of_queries(partition: pd.DataFrame, qids: frozenset[str]) -> pd.DataFrame:

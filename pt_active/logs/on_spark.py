@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames.checks import some
-from pt_active.logs.partition import PARTITION_COLUMNS, RANKER, query_rows
-from pt_active.logs.planning import Settings, plan_from
+from pt_active.frames.columns import with_string_ids
+from pt_active.logs.partition import PARTITION_COLUMNS, RANKER, Question
+from pt_active.logs.planning import Settings, plan_by
 from pt_active.plans.plan import Plan
 
 
@@ -25,14 +27,14 @@ def plan(
     depth: int | None = None,
     allow_missing_queries: bool = False,
 ) -> Plan:
-    """Choose whole queries to judge, as `ScannedRuns.plan` does on one machine.
+    """Choose what to judge, as `ScannedRuns.plan` does on one machine.
 
     Args:
         runs: A Spark frame with ``run, qid, docno, score``, where ``run`` names the ranker. All rows of a query must be
             in one partition; ``runs.repartition(n, "qid")`` brings them together.
         grades: A fitted grade model; what it says of a document may depend on its query alone.
         topics: ``qid`` (+ ``query``, ``traffic``), the target population of queries; None for all queries.
-        settings: How queries are sampled.
+        settings: How queries or documents are sampled.
         names: The rankers in the order of the plan.
         depth: Documents to keep of each ranking; None keeps all.
         allow_missing_queries: Whether a ranker may return nothing for queries that others answer.
@@ -49,13 +51,28 @@ def plan(
     texts = [functions.col(column).cast("string").alias(column) for column in (RANKER, "qid", "docno")]
     runs = runs.select(*texts, functions.col("score").cast("double").alias("score"))
 
-    def rows(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        # Spark hands a partition over in batches, which may cut a query in two.
-        partition = pd.concat([pd.DataFrame(columns=PARTITION_COLUMNS), *batches], ignore_index=True)
-        yield pd.DataFrame({"rows": [pickle.dumps(query_rows(partition, question))]})
+    known = None if topics is None else with_string_ids(topics)
+    return plan_by(_Partitions(runs), question, settings, known)
 
-    def documents(qids: Sequence[str]) -> pd.DataFrame:
-        return runs.where(functions.col("qid").isin(list(qids))).toPandas()
 
-    parts = (pickle.loads(bytes(part["rows"])) for part in runs.mapInPandas(rows, "rows binary").collect())
-    return plan_from(parts, documents, question, settings, topics)
+@dataclass(frozen=True)
+class _Partitions:
+    """The partitions of a Spark frame."""
+
+    runs: Any
+
+    def each(self, function: Callable[[pd.DataFrame, Question], Any], question: Question, what: str) -> Iterable[Any]:
+        """What a function says of each partition."""
+
+        def said(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+            # Spark hands a partition over in batches, which may cut a query in two.
+            partition = pd.concat([pd.DataFrame(columns=PARTITION_COLUMNS), *batches], ignore_index=True)
+            yield pd.DataFrame({"said": [pickle.dumps(function(partition, question))]})
+
+        return (pickle.loads(bytes(part["said"])) for part in self.runs.mapInPandas(said, "said binary").collect())
+
+    def documents(self, qids: Sequence[str]) -> pd.DataFrame:
+        """All rows of some queries."""
+        from pyspark.sql import functions
+
+        return self.runs.where(functions.col("qid").isin(list(qids))).toPandas()

@@ -38,6 +38,8 @@ class Question:
         uniform: Whether moments under uniform grades are needed too.
         depth: Documents to keep of each ranking; None for all.
         allow_missing_queries: Whether a ranker may leave queries unanswered.
+        drawing: How documents are drawn; None for the usual way.
+        seed: Seed of all random draws.
     """
 
     names: tuple[str, ...]
@@ -47,6 +49,16 @@ class Question:
     uniform: bool = False
     depth: int | None = None
     allow_missing_queries: bool = False
+    drawing: str | None = None
+    seed: int = 0
+
+    def parsed(self, max_grade: int) -> irm.Measure:
+        """The measure with its parameters.
+
+        Args:
+            max_grade: The highest grade of the model.
+        """
+        return parse_lasting(self.measure, max_grade=max_grade)
 
 
 @dataclass(frozen=True)
@@ -124,6 +136,16 @@ def query_rows(partition: pd.DataFrame, question: Question) -> QueryRows | None:
     ]
     low, high = (np.array([end[side] for end in ends]).reshape(len(ends), len(pool.queries)).T for side in (0, 1))
     return QueryRows(pool.qids, pool.query_cost, np.diff(pool.indptr), moments, uniform, low, high, pool.max_grade)
+
+
+def queries_of(partition: pd.DataFrame, question: Question) -> np.ndarray:
+    """object[n], the queries of a partition.
+
+    Args:
+        partition: ``run, qid, docno, score``.
+        question: What is asked; not read.
+    """
+    return np.asarray(partition["qid"].unique(), dtype=object)
 
 
 def checked_measure(measure: str | irm.Measure, max_grade: int) -> irm.Measure:

@@ -17,8 +17,8 @@ from pt_active.frames.checks import whole_number
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.visible import check_visible
 from pt_active.logs.files import matching, partitioned, read_partition
-from pt_active.logs.partition import QueryRows, Question, query_rows
-from pt_active.logs.planning import Settings, plan_from
+from pt_active.logs.partition import Question
+from pt_active.logs.planning import Settings, plan_by
 from pt_active.plans.making.rankers import Pairs
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import Cost
@@ -96,55 +96,86 @@ class ScannedRuns:
         replace: bool = False,
         defensive: float | None = None,
         pairs: Pairs | None = None,
+        level: str | None = None,
     ) -> Plan:
-        """Choose whole queries to judge, as ``Plan.create(…, level="query")`` does on the same runs.
+        """Choose what to judge, as ``Plan.create`` does on the same runs.
 
-        The same queries are drawn in the same order with the same probabilities. The plan keeps them with their
-        documents; of all others it keeps sums. So it estimates and compares its own measure; what needs the documents
-        of other queries is refused: `Plan.extend`, `Plan.report`, other measures. `Plan.status`
-        before the end is for one or two rankers.
+        The same queries or documents are drawn in the same order with the same probabilities. The plan keeps the
+        queries of what was drawn with their documents; of all others it keeps sums. So it estimates and compares its
+        own measure; what needs the documents of other queries is refused: `Plan.extend`, `Plan.report`, other
+        measures. `Plan.status` of queries before the end is for one or two rankers.
 
         Args:
             grades: A fitted grade model; what it says of a document may depend on its query alone.
             topics: ``qid`` (+ ``query``, ``traffic``), the target population of queries; None for all queries.
-            measure: An additive or cascade measure: ``DCG@10``, ``"ERR(max_rel=4)@20"``, …
+            measure: An additive measure such as ``DCG@10``; for whole queries also a cascade such as
+                ``"ERR(max_rel=4)@20"``.
             cost: Labelling cost; `UnitCost` if left out.
             budget: What may be spent, in the unit of the cost.
-            design: A name in `designs.DESIGNS`, ``hedged`` if left out.
+            design: For queries a name in `designs.DESIGNS`, ``hedged`` if left out. For documents ``successive``,
+                ``spread`` or ``poisson``; the usual one, as `Plan.create` has it, if left out.
             seed: Seed of all random draws.
             draws: A number of draws, instead of a budget.
             replace: Whether a query can be drawn more than once.
-            defensive: The share of ``p`` in the defensive mixture; as `Plan.create` has it if left out.
+            defensive: The share of ``p`` in the defensive mixture, or for documents the added share of the average
+                variance; as `Plan.create` has it if left out.
             pairs: How much each difference of more than two rankers counts, as `Plan.create` takes it.
+            level: ``"query"`` or ``"document"``. If left out, it is chosen as `Plan.create` does; whole queries for a
+                cascade.
 
         Raises:
             ValueError: If Polars is not installed, an argument is out of range, a file is malformed, or the measure
                 needs Monte Carlo.
         """
-        settings = Settings(measure, cost, budget, draws, design, seed, replace, defensive, pairs)
+        settings = Settings(measure, cost, budget, draws, design, seed, replace, defensive, pairs, level)
         known = None if topics is None else with_string_ids(topics)
         question = settings.question(tuple(self.files), grades, self.depth, self.allow_missing_queries)
         with tempfile.TemporaryDirectory(prefix="pt-active-", dir=self.folder) as folder:
             paths = partitioned(self.files, Path(folder), self.partitions, known)
-
-            def documents(qids: Sequence[str]) -> pd.DataFrame:
-                found = _each(read_partition, self.workers, paths, tuple(self.files), qids, what="documents")
-                return pd.concat(list(found), ignore_index=True)
-
-            rows = _each(_rows_of, self.workers, paths, question, what="queries")
-            return plan_from(rows, documents, question, settings, topics)
+            return plan_by(_Files(paths, tuple(self.files), self.workers), question, settings, known)
 
 
-def _rows_of(path: Path, question: Question) -> QueryRows | None:
-    return query_rows(read_partition(path, question.names), question)
+@dataclass(frozen=True)
+class _Files:
+    """Partitions in files, which several processes read.
+
+    Attributes:
+        paths: As `partitioned` returns them.
+        names: The rankers in the order of the files.
+        workers: How many processes work on partitions; None for one a core.
+    """
+
+    paths: Sequence[Path]
+    names: tuple[str, ...]
+    workers: int | None
+
+    def each(self, function: Callable[[pd.DataFrame, Question], Any], question: Question, what: str) -> Iterable[Any]:
+        """What a function says of each partition; a terminal shows the progress."""
+        return self._results(_said, function, question, what=what)
+
+    def documents(self, qids: Sequence[str]) -> pd.DataFrame:
+        """All rows of some queries."""
+        found = self._results(read_partition, self.names, qids, what="documents to keep")
+        return pd.concat(list(found), ignore_index=True)
+
+    def _results(self, function: Callable[..., Any], *arguments: object, what: str) -> Iterable[Any]:
+        from joblib import Parallel, cpu_count, delayed
+
+        jobs = min(self.workers or cpu_count(), len(self.paths))
+        calls = (delayed(function)(path, *arguments) for path in self.paths)
+        results = Parallel(n_jobs=jobs, return_as="generator")(calls)
+        total = len(self.paths)
+        yield from tqdm(results, total=total, desc=f"{what} of partitions", unit="part", disable=None, delay=2)
+        if jobs > 1:
+            _end_processes()
 
 
-def _each(
-    function: Callable[..., Any], workers: int | None, paths: Sequence[Path], *arguments: object, what: str
-) -> Iterable[Any]:
-    """The results of a function for each partition, from several processes; a terminal shows the progress."""
-    from joblib import Parallel, cpu_count, delayed
+def _said(path: Path, function: Callable[[pd.DataFrame, Question], Any], question: Question) -> Any:
+    return function(read_partition(path, question.names), question)
 
-    jobs = min(workers or cpu_count(), len(paths))
-    results = Parallel(n_jobs=jobs, return_as="generator")(delayed(function)(path, *arguments) for path in paths)
-    return tqdm(results, total=len(paths), desc=f"{what} of partitions", unit="part", disable=None, delay=2)
+
+def _end_processes() -> None:
+    """End the processes that worked on partitions, which would keep their memory for minutes."""
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown(wait=True)

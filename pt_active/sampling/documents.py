@@ -26,6 +26,9 @@ COMMON_SHARE = 0.5
 labelled pools errors of two documents of a query correlate by .1 to .5."""
 
 
+CERTAIN_MODEL = "the model is certain of every grade that can matter; documents are drawn by their ranks alone"
+"""The warning where the model sees no variance."""
+
 _REWEIGHTINGS = 10
 """How often the pairs of rankers are reweighted to minimise the largest variance."""
 
@@ -65,7 +68,16 @@ def hedged(variables: Variables, gradient: np.ndarray, defensive: float) -> Vari
 
 def _added(variables: Variables, gradient: np.ndarray, defensive: float) -> float:
     """The variance that `hedged` adds to an unknown document."""
-    average = _average(variables, gradient)
+    return added_variance(_average(variables, gradient), defensive)
+
+
+def added_variance(average: float, defensive: float) -> float:
+    """The variance that `hedged` adds to an unknown document.
+
+    Args:
+        average: The model's variance of an unknown document, weighted by squared gradients.
+        defensive: ε, not negative.
+    """
     return defensive * average if average > 0 else 1.0
 
 
@@ -110,29 +122,35 @@ def document_sizes(
         return _revealed_sizes(pool, variables, cost, overhead, settings, budget)
     where = pool.gradients(variables.mean)
     if _average(variables, where) == 0 and (where * ~variables.known).any():
-        warnings.warn(
-            "the model is certain of every grade that can matter; documents are drawn by their ranks alone",
-            stacklevel=3,
-        )
+        warnings.warn(CERTAIN_MODEL, stacklevel=3)
     common = COMMON_SHARE * _added(variables, where, settings.defensive)
     variables = hedged(variables, where, settings.defensive)
     gradient = gradients(pool.form, pool.indptr, pool.ranks, variables)
     influence, errors = influence_of(pool, gradient, variables.known), ErrorVariance(variables.variance, common)
     contrasts, pairs, drawing = len(influence.documents), settings.pairs, settings.drawing
     share = np.full(contrasts, 1 / contrasts) if pairs is None else pairs / pairs.sum()
-    keys = _order_keys(pool, drawing)
+    sizing = Sizing(errors, pool, cost, overhead, drawing, _order_keys(pool, drawing))
     if settings.objective == "largest" and contrasts > 1 and (errors.documents * influence.documents).any():
-        share = _shares(errors, influence, pool, cost, overhead, drawing, keys, budget)
+        share = _shares(errors, influence, pool, cost, overhead, drawing, sizing.keys, budget)
     pairs_mean = influence.mean(share)
-    if not (settings.serves_singles and len(pool.ranks) > 1 and can_serve_singles(pool.form, drawing, overhead)):
-        return sizes_of(errors, pairs_mean, pool, cost, overhead, drawing, keys)
-    single = influence_of_singles(pool, gradient, variables.known)
-    sizing = _Sizing(errors, pool, cost, overhead, drawing, keys)
-    sizes = sizing.sizes(_with_singles(sizing, pairs_mean, single, SINGLES_LOSS[pool.form.family]))
-    return replace(sizes, gain=errors.documents * pairs_mean.documents)
+    if not serves_singles(settings, pool, overhead):
+        return sizing.sizes(pairs_mean)
+    return sizing.with_singles(pairs_mean, influence_of_singles(pool, gradient, variables.known))
 
 
-def _with_singles(sizing: _Sizing, pairs: Influence, singles: Influence, loss: float) -> Influence:
+def serves_singles(settings: RoundSettings, pool: DocumentPool, overhead: float) -> bool:
+    """Whether documents that matter to single rankers alone can be drawn too.
+
+    Args:
+        settings: How documents are chosen.
+        pool: The pool as the measure sees it.
+        overhead: λ₀, the cost of opening a query.
+    """
+    several = settings.serves_singles and len(pool.ranks) > 1
+    return several and can_serve_singles(pool.form, settings.drawing, overhead)
+
+
+def _with_singles(sizing: Sizing, pairs: Influence, singles: Influence, loss: float) -> Influence:
     """The influence on differences, and that on single rankers with the largest weight that is not too dear.
 
     ``ψ ∝ √((g + η h)/λ)`` minimises the variance of differences plus η times that of single rankers. So among all
@@ -166,7 +184,7 @@ def _with_singles(sizing: _Sizing, pairs: Influence, singles: Influence, loss: f
 
 
 @dataclass(frozen=True)
-class _Sizing:
+class Sizing:
     """What turns the influence of documents into sizes.
 
     Attributes:
@@ -189,7 +207,12 @@ class _Sizing:
         """The sizes that suit an influence."""
         return sizes_of(self.errors, influence, self.pool, self.cost, self.overhead, self.drawing, self.keys)
 
-    def among(self, chosen: np.ndarray) -> _Sizing:
+    def with_singles(self, pairs: Influence, singles: Influence) -> DocumentSizes:
+        """The sizes that suit an influence on differences, at little cost to them also that on single rankers."""
+        influence = _with_singles(self, pairs, singles, SINGLES_LOSS[self.pool.form.family])
+        return replace(self.sizes(influence), gain=self.errors.documents * pairs.documents)
+
+    def among(self, chosen: np.ndarray) -> Sizing:
         """The same for some of the queries, bool[m]."""
         pool, documents = self.pool, chosen[self.pool.query]
         indptr = np.r_[0, np.cumsum(np.diff(pool.indptr)[chosen])]
@@ -262,7 +285,7 @@ def _revealed_sizes(
     if settings.serves_singles and k > 1:
         every = np.ones(len(pool.weight), dtype=bool)
         single = pool.cautious(order, pool.single_squares(order, mean), every, settings.defensive)
-        sizing = _Sizing(errors, pool, cost, overhead, drawing, [place])
+        sizing = Sizing(errors, pool, cost, overhead, drawing, [place])
         influence = _with_singles(sizing, influence, Influence(single, nothing), SINGLES_LOSS[pool.form.family])
     return replace(sizes_of(errors, influence, pool, cost, overhead, drawing, [place]), gain=gain)
 

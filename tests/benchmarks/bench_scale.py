@@ -1,9 +1,9 @@
 """How time and memory grow from 10³ to 10⁶ queries, for plans of runs in files and for what one might do instead.
 
 Run ``python tests/benchmarks/bench_scale.py --most 1e6`` (``--most 1e4`` for a quick look). Prints a table: CPU
-seconds of all processes, seconds by the clock, peak memory of all processes together, and the exponent of CPU seconds
-from the last size but one to the last. Each cell is one run in a process of its own, with files in a temporary folder.
-DuckDB is needed beside the extras ``logs`` and ``dask``.
+seconds of all processes, seconds by the clock, peak memory of all processes together (looked at five times a second),
+and the exponent of CPU seconds from the last size but one to the last. Each cell is one run in a process of its own,
+with files in a temporary folder. DuckDB is needed beside the extras ``logs`` and ``dask``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-BUDGET, BLOCK = 2000, 50_000
+BUDGET, BLOCK, LOOK = 2000, 50_000, 0.2
 
 
 def write_runs(folder: Path, queries: int, documents: int) -> None:
@@ -44,14 +44,16 @@ def write_runs(folder: Path, queries: int, documents: int) -> None:
                 writer.write_table(pa.table([qid, docno, score], schema=schema))
 
 
-def plan_from_files(folder: Path) -> None:
+def plan_from_files(folder: Path, level: str = "query") -> None:
     from pt_active import ColdGrades
     from pt_active.logs import scan
 
     runs = scan(folder=folder, new=folder / "new.parquet", old=folder / "old.parquet")
-    made = runs.plan(ColdGrades(4), None, "DCG@10", budget=BUDGET)
-    if not (folder / "plan").exists():
-        made.save(folder / "plan")
+    runs.plan(ColdGrades(4), None, "DCG@10", budget=BUDGET, level=level).save(folder / level)
+
+
+def plan_of_documents_from_files(folder: Path) -> None:
+    plan_from_files(folder, "document")
 
 
 def partition(folder: Path) -> None:
@@ -91,14 +93,18 @@ def reservoir_sample(folder: Path) -> None:
     duckdb.sql(f"SELECT DISTINCT qid, docno FROM {both} SEMI JOIN ({drawn}) USING (qid)").fetchall()
 
 
-def plan_in_memory(folder: Path) -> None:
+def plan_in_memory(folder: Path, level: str = "query") -> None:
     import pandas as pd
 
     from pt_active import ColdGrades, Plan, Runs
 
     runs = {name: pd.read_parquet(folder / f"{name}.parquet") for name in ("new", "old")}
     topics = pd.DataFrame({"qid": runs["new"]["qid"].unique()})
-    Plan.create(Runs(**runs) >> ColdGrades(4), topics, "DCG@10", budget=BUDGET, level="query")
+    Plan.create(Runs(**runs) >> ColdGrades(4), topics, "DCG@10", budget=BUDGET, level=level)
+
+
+def plan_of_documents_in_memory(folder: Path) -> None:
+    plan_in_memory(folder, "document")
 
 
 def measured_by_ir_measures(folder: Path) -> None:
@@ -125,7 +131,7 @@ def plan_on_dask(folder: Path) -> None:
         runs = [dd.read_parquet(folder / f"{name}.parquet").assign(run=name) for name in ("new", "old")]
         united = dd.concat(runs)
         number = max(2, len(united) >> 20)
-        settings = Settings("DCG@10", budget=BUDGET)
+        settings = Settings("DCG@10", budget=BUDGET, level="query")
         on_dask.plan(united.shuffle("qid", npartitions=number), ColdGrades(4), None, settings, names=["new", "old"])
         print(json.dumps(usage()), flush=True)
 
@@ -135,17 +141,18 @@ STEPS: dict[str, tuple[str, Callable[[Path], None], float]] = {
     "partition": ("partitions of whole queries, Polars", partition, math.inf),
     "duckdb": ("the same, DuckDB", partition_with_duckdb, math.inf),
     "plan": ("plan of queries from files", plan_from_files, math.inf),
+    "documents": ("plan of documents from files", plan_of_documents_from_files, math.inf),
     "reservoir": ("weighted reservoir sample, DuckDB SQL", reservoir_sample, math.inf),
     "memory": ("plan of queries in memory", plan_in_memory, 1e5),
+    "documents_in_memory": ("plan of documents in memory", plan_of_documents_in_memory, 1e5),
     "ir_measures": ("`ir_measures` nDCG@10 of one run", measured_by_ir_measures, 1e5),
     "dask": ("plan of queries on a Dask LocalCluster", plan_on_dask, 1e5),
 }
 """Name → what it is, the work, and the most queries that it is tried with."""
 
 
-def usage() -> dict[str, float]:
-    """CPU seconds and peak megabytes of this process and those that it has started and that still run."""
-    own, cpu, peak = os.getpid(), 0.0, 0.0
+def family(of: int) -> dict[int, list[str]]:
+    """A process and all that it has started and that still run, by id, with the fields of their ``stat``."""
     parents = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -153,33 +160,48 @@ def usage() -> dict[str, float]:
                 parents[int(entry.name)] = (entry / "stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue
-    family, before = {own}, set[int]()
-    while family != before:
-        before, family = family, family | {each for each, stat in parents.items() if int(stat[1]) in family}
-    for each in family:
-        cpu += sum(map(int, parents[each][11:15])) / os.sysconf("SC_CLK_TCK")
-        lines = Path(f"/proc/{each}/status").read_text().splitlines()
-        peak += sum(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
-    return {"cpu": cpu, "peak": peak}
+    found, before = {of}, set[int]()
+    while found != before:
+        before, found = found, found | {each for each, stat in parents.items() if int(stat[1]) in found}
+    return {each: parents[each] for each in found if each in parents}
+
+
+def usage() -> dict[str, float]:
+    """CPU seconds of this process and of those that it has started."""
+    stats = family(os.getpid()).values()
+    return {"cpu": sum(sum(map(int, stat[11:15])) for stat in stats) / os.sysconf("SC_CLK_TCK")}
+
+
+def memory(of: int) -> float:
+    """Megabytes in memory of a process and all that it has started."""
+    return sum(int(stat[21]) for stat in family(of).values()) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def measured(step: str, folder: Path) -> dict[str, float]:
-    """What a step takes in a process of its own, without the imports that all have in common."""
-    begin = time.perf_counter()
+    """What a step takes in a process of its own: CPU seconds, seconds, and the largest memory at any moment."""
+    begin, peak = time.perf_counter(), 0.0
     words = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
-    said = subprocess.run(words, check=True, capture_output=True, text=True).stdout.splitlines()
-    return json.loads(said[0]) | {"seconds": time.perf_counter() - begin}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        while process.poll() is None:
+            peak = max(peak, memory(process.pid))
+            time.sleep(LOOK)
+        assert process.stdout is not None
+        said = process.stdout.read().splitlines()
+    if process.returncode:
+        raise SystemExit(f"{step} failed with {process.returncode}")
+    return json.loads(said[0]) | {"peak": peak, "seconds": time.perf_counter() - begin}
 
 
 def saved_plan(folder: Path) -> str:
-    """How large a plan of the largest size is, and how long it takes to load and to compare."""
+    """How large a plan is, and how long it takes to load and to compare."""
     from pt_active import Plan
 
-    size = sum(file.stat().st_size for file in (folder / "plan").iterdir()) / 1e6
+    size = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
     begin = time.perf_counter()
-    plan = Plan.load(folder / "plan")
+    plan = Plan.load(folder)
+    judged = plan.assessments
     loaded = time.perf_counter() - begin
-    qrels = plan.assessments.assign(label=np.arange(len(plan.assessments)) % 5)
+    qrels = judged.assign(label=np.arange(len(judged)) % 5)
     begin = time.perf_counter()
     plan.compare(qrels)
     return f"saved {size:.2f} MB, loads in {loaded:.2f} s, compares in {time.perf_counter() - begin:.2f} s"
@@ -187,6 +209,7 @@ def saved_plan(folder: Path) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--least", type=float, default=1e3, help="queries of the smallest size, a power of ten")
     parser.add_argument("--most", type=float, default=1e5, help="queries of the largest size, a power of ten")
     parser.add_argument("--documents", type=int, default=20, help="documents of a query in each run")
     parser.add_argument("--steps", nargs="*", default=list(STEPS), choices=list(STEPS))
@@ -197,7 +220,7 @@ def main() -> None:
         STEPS[asked.step][1](asked.folder)
         print(json.dumps(usage()))
         return
-    sizes = [10**power for power in range(3, round(math.log10(asked.most)) + 1)]
+    sizes = [10**power for power in range(round(math.log10(asked.least)), round(math.log10(asked.most)) + 1)]
     print(f"| CPU s / s / GB | {' | '.join(f'{size:,} queries' for size in sizes)} | exponent |")
     print(f"|---|{'---:|' * (len(sizes) + 1)}")
     cells: dict[str, list[dict[str, float]]] = {step: [] for step in asked.steps}
@@ -209,12 +232,13 @@ def main() -> None:
                 if size <= STEPS[step][2]:
                     cells[step].append(measured(step, folder))
                     print(f"{size:>9,} {step:<12} {cells[step][-1]}", file=sys.stderr, flush=True)
-            about = saved_plan(folder) if "plan" in asked.steps else ""
+            made = [level for level in ("query", "document") if (folder / level).exists()]
+            about = [f"{level}: {saved_plan(folder / level)}" for level in made]
     for step, row in cells.items():
         texts = [f"{c['cpu']:.1f} / {c['seconds']:.1f} / {c['peak'] / 1024:.1f}" for c in row]
         growth = f"{math.log10(row[-1]['cpu'] / row[-2]['cpu']):.2f}" if len(row) > 1 else ""
         print(f"| {STEPS[step][0]} | {' | '.join(texts + ['–'] * (len(sizes) - len(row)))} | {growth} |")
-    print(f"\nThe plan of {sizes[-1]:,} queries: {about}.")
+    print(f"\nPlans of {sizes[-1]:,} queries, by level: {'; '.join(about)}.")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""``pt-active plan --out-of-core`` chooses the queries that ``pt-active plan --level query`` chooses."""
+"""``pt-active plan --out-of-core`` chooses what ``pt-active plan`` chooses."""
 
 from __future__ import annotations
 
@@ -46,24 +46,27 @@ def runs(demo: DemoCollection, suffix: str) -> list[str]:
     return [word for name in demo.runs for word in ("--run", f"{name}={name}{suffix}.parquet")]
 
 
-def test_from_runs_to_a_verdict(demo: DemoCollection, folder: Path) -> None:
-    more = "--topics", "topics.tsv", "--texts", "texts.parquet"
+@pytest.mark.parametrize("level", [(), ("--level", "query"), ("--level", "document", "--design", "spread")])
+def test_from_runs_to_a_verdict(demo: DemoCollection, folder: Path, level: tuple[str, ...]) -> None:
+    more = "--topics", "topics.tsv", "--texts", "texts.parquet", *level
     made = json.loads(run(*ASKED, *runs(demo, "-*"), "--out", "plan", "--out-of-core", *more, "--json"))
-    run(*ASKED, *runs(demo, ""), "--out", "whole", "--level", "query", *more)
+    run(*ASKED, *runs(demo, ""), "--out", "whole", *more)
     assert made["grades"].startswith("Grade model: none")
     one, other = Plan.load("plan"), Plan.load("whole")
     pd.testing.assert_frame_equal(one.assessments, other.assessments[one.assessments.columns], check_like=True)
     assert one.assessments["text"].str.startswith("text of").all()
     assert (one.assessments["query"] == other.assessments["query"]).all()
     demo.judge(one.assessments).to_csv("judged.csv", index=False)
-    assert json.loads(run("status", "plan", "judged.csv", "--json"))["judged"] == len(one.sample)
+    state = json.loads(run("status", "plan", "judged.csv", "--json"))
+    assert state["judged"] == state["drawn"]
     pair = list(demo.runs)[:2]
     told = run("compare", "plan", "judged.csv", "--first", pair[0], "--second", pair[1])
     assert pair[0] in told
 
 
-def test_nothing_is_proposed_that_such_a_plan_refuses(demo: DemoCollection, folder: Path) -> None:
-    run(*ASKED, *runs(demo, ""), "--out", "plan", "--out-of-core")
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_nothing_is_proposed_that_such_a_plan_refuses(demo: DemoCollection, folder: Path, level: str) -> None:
+    run(*ASKED, *runs(demo, ""), "--out", "plan", "--out-of-core", "--level", level)
     plan = Plan.load("plan")
     demo.judge(plan.assessments).to_csv("all.csv", index=False)
     drawn = plan.assessments["qid"].drop_duplicates()
@@ -88,7 +91,7 @@ def test_nothing_is_proposed_that_such_a_plan_refuses(demo: DemoCollection, fold
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--level", "document"), "leave out --level document"),
+        (("--level", "document", "--measure", "ERR@10"), "the documents of ERR@10 are drawn in memory only"),
         (("--design", "depth"), "leave out --design depth"),
         (("--lenient",), "leave out --lenient"),
         (("--cost", "log-length"), "needs the text of every document"),

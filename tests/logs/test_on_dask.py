@@ -24,7 +24,7 @@ from pt_active.logs import on_dask
 
 pytestmark = pytest.mark.slow  # A cluster takes seconds to start, and a shuffle takes one.
 
-SETTINGS = Settings("DCG@10", budget=150.0, seed=3)
+SETTINGS = Settings("DCG@10", budget=150.0, seed=3, level="query")
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +62,33 @@ def test_any_partitioning_gives_the_plan_in_memory(
 ) -> None:
     spread = dd.from_pandas(rows, npartitions=7).shuffle("qid", npartitions=partitions)
     check_same(planned(spread, demo, grades), in_memory)
+
+
+@pytest.fixture(scope="module")
+def documents_in_memory(demo: DemoCollection, grades: OrderedLogitGrades) -> Plan:
+    return Plan.create(Runs(**demo.runs, depth=15) >> grades, demo.topics, "DCG@10", budget=60.0, seed=3)
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 5, 16, 60])
+def test_any_partitioning_gives_the_documents_of_the_plan_in_memory(
+    client: Any,
+    rows: pd.DataFrame,
+    demo: DemoCollection,
+    grades: OrderedLogitGrades,
+    documents_in_memory: Plan,
+    partitions: int,
+) -> None:
+    spread = dd.from_pandas(rows, npartitions=7).shuffle("qid", npartitions=partitions)
+    settings = Settings("DCG@10", budget=60.0, seed=3)
+    made, whole = (
+        on_dask.plan(spread, grades, demo.topics, settings, names=list(demo.runs), depth=15),
+        documents_in_memory,
+    )
+    pd.testing.assert_frame_equal(made.assessments, whole.assessments[made.assessments.columns], check_dtype=False)
+    qrels = demo.judge(whole.assessments)
+    one, other = (plan.compare(qrels, reference="effective").difference for plan in (made, whole))
+    assert one == pytest.approx(other, rel=1e-9)
+    assert made.manifest["arguments"] == whole.manifest["arguments"]
 
 
 def test_a_query_that_is_split_over_partitions_is_refused(

@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("java") is None, reason="there is no Java"),
 ]
 
-SETTINGS = Settings("DCG@10", budget=150.0, seed=3)
+SETTINGS = Settings("DCG@10", budget=150.0, seed=3, level="query")
 
 
 @pytest.fixture(scope="module")

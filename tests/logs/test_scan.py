@@ -58,7 +58,9 @@ def check_same(one: Plan, other: Plan) -> None:
 
 @pytest.fixture(scope="module")
 def of_two_workers(files: dict[str, str], grades: OrderedLogitGrades, topics: pd.DataFrame) -> Plan:
-    return scan(15, partitions=3, workers=2, **files).plan(grades, topics, "DCG@10", budget=BUDGET, seed=3)
+    return scan(15, partitions=3, workers=2, **files).plan(
+        grades, topics, "DCG@10", budget=BUDGET, seed=3, level="query"
+    )
 
 
 @pytest.mark.parametrize("partitions", [None, 2, 5, 17, 200])
@@ -70,7 +72,9 @@ def test_a_plan_from_files_is_the_plan_in_memory(
     of_two_workers: Plan,
     partitions: int | None,
 ) -> None:
-    made = scan(15, partitions=partitions, workers=1, **files).plan(grades, topics, "DCG@10", budget=BUDGET, seed=3)
+    made = scan(15, partitions=partitions, workers=1, **files).plan(
+        grades, topics, "DCG@10", budget=BUDGET, seed=3, level="query"
+    )
     check_same(made, in_memory)
     assert made.id == of_two_workers.id
 
@@ -81,7 +85,9 @@ def labels(demo: DemoCollection, plan: Plan) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def made(files: dict[str, str], grades: OrderedLogitGrades, topics: pd.DataFrame) -> Plan:
-    return scan(15, partitions=4, workers=1, **files).plan(grades, topics, "DCG@10", budget=BUDGET, seed=3)
+    return scan(15, partitions=4, workers=1, **files).plan(
+        grades, topics, "DCG@10", budget=BUDGET, seed=3, level="query"
+    )
 
 
 @pytest.mark.parametrize("estimator", ["regression", "snis", "ht", "difference"])
@@ -166,7 +172,7 @@ def test_looks_at_any_time_prove_what_the_plan_in_memory_proves(
         warnings.simplefilter("ignore")
         whole = Plan.create(pool, topics, measured, level="query", seed=3, **how)
         found = scan(15, partitions=4, workers=1, **{name: files[name] for name in runs})
-        streamed = found.plan(grades, topics, measured, seed=3, **how)
+        streamed = found.plan(grades, topics, measured, seed=3, level="query", **how)
         order, qrels = whole.sample.sort_values("q_priority")["qid"], labels(demo, whole)
         sides = [dict(zip(("first", "second"), names[::way], strict=True)) for way in (1, -1)] if pair[1] else [{}]
         for judged in (0, 1, 4, len(order)):
@@ -233,9 +239,9 @@ def test_trec_runs_are_read_block_by_block(
         lines = [f"{r.qid} Q0 {r.docno}\t{r.rank}  {r.score!r} {name}" for r in rows]
         (tmp_path / f"{name}.gz").write_bytes(gzip.compress("\n".join([*lines, "", ""]).encode()))
     found = scan(15, workers=1, partitions=3, **{name: tmp_path / f"{name}.gz" for name in demo.runs})
-    check_same(found.plan(grades, topics, "DCG@10", budget=BUDGET, seed=3), in_memory)
+    check_same(found.plan(grades, topics, "DCG@10", budget=BUDGET, seed=3, level="query"), in_memory)
     odd = scan(15, workers=1, **{f"a/{name}": tmp_path / f"{name}.gz" for name in demo.runs})
-    made = odd.plan(grades, topics, "DCG@10", budget=BUDGET, seed=3)
+    made = odd.plan(grades, topics, "DCG@10", budget=BUDGET, seed=3, level="query")
     pd.testing.assert_frame_equal(made.assessments, in_memory.assessments, check_like=True)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from pt_active.inference.stopping.bets import Stakes
 from pt_active.inference.stopping.draws import Units
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.making.rest import Beyond, Rest
+from pt_active.plans.making.rest import Beyond, Rest, mirrored
 
 
 def beyond(units: Units, drawn: int, contrast: Contrast) -> Beyond:
@@ -46,13 +44,6 @@ def known_beyond(rest: Rest, contrast: Contrast) -> Beyond | None:
         if each.second is not None and (each.second, each.first) == (contrast.first, contrast.second):
             return mirrored(each)
     return None
-
-
-def mirrored(each: Beyond) -> Beyond:
-    """The same for the difference with the opposite sign."""
-    assert each.second is not None
-    signs = {"mean": -each.mean, "low": -each.high, "high": -each.low, "worst": -each.best, "best": -each.worst}
-    return replace(each, first=each.second, second=each.first, settled=-each.settled, **signs)
 
 
 def with_others(units: Units, stand_ins: int, others: Beyond) -> Units:

@@ -14,7 +14,7 @@ from pt_active.inference.rounds import judged_before
 from pt_active.plans.making.documents import rounds_judged, worklist
 from pt_active.plans.making.documents import sample_columns as round_columns
 from pt_active.plans.making.extension import judged_part
-from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.labelled import foreign_labels
 from pt_active.plans.making.manifest import Cut
 from pt_active.plans.making.queries import DrawingOrder, documents_to_judge, known_texts, queries_judged
@@ -75,6 +75,7 @@ def _of_documents(tables: PlanTables, label: np.ndarray) -> PlanTables:
     n = rounds_judged(tables.rounds, label)
     if n == len(tables.rounds):
         return tables
+    check_whole(tables, "be cut to what is judged", "its status says what the labels prove so far")
     rounds, entries, cut = tables.rounds[:n], tables.manifest.rounds[:n], Cut("rounds", len(tables.rounds), n)
     if part := judged_part(tables, label, n):
         rounds, entries = (*rounds, part[0]), (*entries, part[1])

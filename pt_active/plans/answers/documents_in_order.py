@@ -10,20 +10,23 @@ from typing import NamedTuple
 import numpy as np
 
 from pt_active.frames.checks import Argument, ArgumentError
-from pt_active.inference.rounds import judged_before
+from pt_active.inference.rounds import Round, judged_before
 from pt_active.inference.stopping.draws import Draws, Units
 from pt_active.inference.stopping.looks import ASYMPTOTIC
+from pt_active.plans.answers.beyond import stakes_of_population, with_others
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.proof import Progress, Proof, counted
 from pt_active.plans.answers.units import (
     Contributions,
+    check_reached,
     document_stakes,
     document_units,
     judged_from_the_top,
 )
-from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.labelled import foreign_labels
 from pt_active.plans.making.pool import seen_by
+from pt_active.plans.making.rest import Rest
 from pt_active.relevance.measures import has_rank_form
 from pt_active.sampling.chances import within_budget
 from pt_active.sampling.successive import Succession, succession_of
@@ -73,6 +76,8 @@ class DocumentSequence:
                 Argument("looks", ASYMPTOTIC),
                 *(other if has_rank_form(tables.measure) else ()),
             )
+        if self.successions[0].design.unit != "document":
+            check_whole(tables, "prove anything before all is judged", "ask at the end: ", Argument("looks", None))
 
     def labelled(self, label: np.ndarray) -> DocumentSequence:
         """The same order with more labels; what does not depend on them is not computed again.
@@ -86,13 +91,18 @@ class DocumentSequence:
         other.label = label
         return other
 
+    @property
+    def _rest(self) -> Rest | None:
+        """What the plan does not keep of its population; it has one round then."""
+        return self.tables.manifest.rest
+
     @cached_property
     def _blocks(self) -> list[_Block]:
         """The rounds; one that is not fully judged is the last that counts, unless its documents can be bounded."""
         blocks, before = [], True
         budgets = [each.budget for each in self.tables.manifest.rounds]
         for each, order, budget in zip(self.tables.rounds, self.successions, budgets, strict=True):
-            drawn = int(np.searchsorted(order.ends, int(each.sample.drawn.sum()), side="right"))
+            drawn = self._asked(order, each)
             judged = self._judged(order, drawn)
             blocks.append(_Block(order, drawn, judged, counted(judged, self.bridged) & before))
             whole = bool(judged[:drawn].all())
@@ -124,6 +134,8 @@ class DocumentSequence:
             end = len(order.ends) if number == len(self._blocks) - 1 else asked
             ends = np.r_[0, order.ends]
             cost.append(np.diff(np.r_[0.0, order.spent][ends])[:end])
+            if self._rest is not None and end > asked:
+                cost[-1][asked:] = self._rest.cost / (end - asked)
             count.append(np.diff(ends)[:end])
             complete.append(counting[:end])
             used[order.order[np.repeat(counting, np.diff(ends))]] = True
@@ -153,7 +165,11 @@ class DocumentSequence:
         """
         blocks = list(self._proved(contrast))
         draws, units, _ = blocks[0]
-        stakes = document_stakes(units, self.successions[0], float(self.tables.manifest.arguments.budget or 0), alpha)
+        if self._rest is not None and self._rest.units:
+            stakes = stakes_of_population(units, self._rest, alpha)
+        else:
+            budget = float(self.tables.manifest.arguments.budget or 0)
+            stakes = document_stakes(units, self.successions[0], budget, alpha)
         for later, _, _ in blocks[1:]:
             draws = draws.then(later)
         return Proof(draws, *blocks[-1][1:], stakes)
@@ -183,8 +199,20 @@ class DocumentSequence:
         if key not in self._units:
             seen, before = seen_by(self.tables.measure, pool), np.where(drawn, self.label, -1)
             order, weights = self.successions[number], contrast.weights(len(pool.names))
-            self._units[key] = document_units(seen, rounds[number].grades, order, before, passed, weights)
+            about = None if self._rest is None else self._rest.of(contrast.first, contrast.second)
+            if about is not None:
+                check_reached(about.never, "documents")
+            added = None if about is None else about.added
+            units, known = document_units(seen, rounds[number].grades, order, before, passed, weights, added)
+            if about is not None and about.beyond is not None:
+                units = with_others(units, len(units.rate) - self._asked(order, rounds[number]), about.beyond)
+            self._units[key] = units, known
         return self._units[key]
+
+    @staticmethod
+    def _asked(order: Succession, drawn: Round) -> int:
+        """How many draws a round asks for."""
+        return int(np.searchsorted(order.ends, int(drawn.sample.drawn.sum()), side="right"))
 
 
 def _chosen_by_cost(order: Succession, drawn: int, budget: float) -> bool:

@@ -62,6 +62,8 @@ def _of_queries(tables: PlanTables, contrasts: list[Contrast]) -> tuple[float, l
 def _of_documents(tables: PlanTables, contrasts: list[Contrast]) -> tuple[float, list[float]]:
     """The number of documents, and the degrees of freedom of each contrast by replays under the grade model."""
     pool, first = tables.pool, tables.rounds[0]
+    if tables.manifest.rest is not None:
+        return float(first.sample.drawn.sum()) - 1, [np.inf]
     seen = seen_by(tables.measure, pool)
     kept: dict[tuple[int, int], list[Drawn]] = {}
     mean = first.grades @ seen.form.values

@@ -17,11 +17,13 @@ from pt_active.inference.documents import DocumentEstimate, DocumentPool
 from pt_active.inference.reference import rescaled_grades
 from pt_active.inference.replayed_documents import DocumentReplays, Drawn, RevealedReplays
 from pt_active.inference.rounds import Round, estimate_rounds, judged_before, round_weights
+from pt_active.inference.undrawn import Undrawn
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
 from pt_active.plans.answers.replayed import REPLAY_SEED
 from pt_active.plans.making.labelled import label_calibration, last_unseen_grades, round_chance
 from pt_active.plans.making.pool import Pool, seen_by
+from pt_active.plans.making.rest import Rest, RestOfDocuments
 from pt_active.sampling.documents import Variables
 from pt_active.sampling.influence import influence_of
 from pt_active.sampling.revealed import RevealedPool
@@ -49,6 +51,7 @@ class JudgedDocuments(Judged):
         grades: float64[N, G+1], the grades of the first round.
         label: int64[N], the labels of drawn documents; -1 for all others and if it is missing.
         by_name: int64[N], all documents in an order that does not depend on rankings.
+        rest: What the plan does not keep of its population; None if it keeps all of it.
         kept: Draws of replays, which all contrasts share.
     """
 
@@ -57,6 +60,7 @@ class JudgedDocuments(Judged):
     grades: np.ndarray
     label: np.ndarray
     by_name: np.ndarray
+    rest: Rest | None = None
     kept: dict[tuple[int, int], list[Drawn]] = field(default_factory=dict, repr=False, compare=False)
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
@@ -65,12 +69,16 @@ class JudgedDocuments(Judged):
         Its cautions are also given as warnings.
         """
         weights = contrast.weights(len(self.names))
-        mean = estimate_rounds(self.pool, self.rounds, self.label, weights, how.estimator)
-        unreached, variance = self._unreached(weights)
+        about = None if self.rest is None else self.rest.of(contrast.first, contrast.second)
+        undrawn = None if about is None else undrawn_of(about)
+        mean = estimate_rounds(self.pool, self.rounds, self.label, weights, how.estimator, undrawn)
+        unreached, variance = self._unreached(weights) if about is None else _share(about.unreached, about.variance)
         replays = self._replays(weights, how, mean.cautious)
         error = float(np.sqrt(mean.standard_error**2 + variance))
         still = error <= _ROUNDING * max(1.0, abs(mean.value))
-        census = variance == 0 and (self.basis.census or (still and self._certain(weights)))
+        census = variance == 0 and (
+            self.basis.census or (still and (self._certain(weights) if about is None else about.certain))
+        )
         basis = replace(
             self.basis,
             estimator=how.estimator,
@@ -118,8 +126,11 @@ class JudgedDocuments(Judged):
         return replace(self, pool=replace(self.pool, weight=weight), basis=basis)
 
     def _replays(self, weights: np.ndarray, how: How[Any], cautious: float) -> DocumentReplays | None:
-        """Samples like this one; of several rounds, like the one with the largest weight. None if nothing is left."""
-        if self.basis.census:
+        """Samples like this one; of several rounds, like the one with the largest weight.
+
+        None if nothing is left, or if the plan does not keep all that could have been drawn.
+        """
+        if self.basis.census or self.rest is not None:
             return None
         main = self.rounds[int(np.argmax(round_weights(self.rounds)))]
         chance = np.ones(len(self.label))
@@ -143,8 +154,7 @@ class JudgedDocuments(Judged):
         if possible.all():
             return 0.0, 0.0
         variance = self._expected_variance(contrast, possible)
-        rest, total = float(variance[~possible].sum()), float(variance.sum())
-        return (rest / total, rest) if rest > 1e-9 * total else (0.0, 0.0)
+        return _share(float(variance[~possible].sum()), float(variance.sum()))
 
     def _certain(self, contrast: np.ndarray) -> bool:
         """Whether a round left no document to chance that can change a contrast."""
@@ -191,6 +201,17 @@ class JudgedDocuments(Judged):
         return "; ".join(said)
 
 
+def _share(part: float, total: float) -> tuple[float, float]:
+    """A part of a variance as a share of the whole and as it is; both are 0 if only rounding is left of it."""
+    return (part / total, part) if part > 1e-9 * total else (0.0, 0.0)
+
+
+def undrawn_of(about: RestOfDocuments) -> Undrawn:
+    """What the documents mean for a contrast that a plan does not keep."""
+    weight, mean, square = (np.array(each) for each in (about.weight, about.mean, about.square))
+    return Undrawn(weight, mean, square, about.settled, about.cautious)
+
+
 def judged_documents(
     pool: Pool,
     rounds: Sequence[Round],
@@ -198,6 +219,7 @@ def judged_documents(
     ignored: int,
     how: How[irm.Measure],
     strays: Strays = Strays(),  # noqa: B008
+    rest: Rest | None = None,
 ) -> JudgedDocuments:
     """Join labels to the rounds that drew their documents.
 
@@ -208,6 +230,7 @@ def judged_documents(
         ignored: The number of labels of documents that were not drawn.
         how: The measure, and what to do about missing labels.
         strays: The labels that belong to no document of the plan.
+        rest: What the plan does not keep of its population; None if it keeps all of it.
 
     Raises:
         ValueError: If a drawn document has no label and the policy does not allow it, or the measure is neither
@@ -243,4 +266,4 @@ def judged_documents(
         n_rounds=len(rounds),
         model_caution="" if line is None else line.caution,
     )
-    return JudgedDocuments(pool.names, basis, seen, rounds, pool.grades, label, pool.by_name)
+    return JudgedDocuments(pool.names, basis, seen, rounds, pool.grades, label, pool.by_name, rest)

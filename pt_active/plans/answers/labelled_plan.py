@@ -17,7 +17,7 @@ from pt_active.inference.estimators import ESTIMATOR
 from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.judged_documents import JudgedDocuments, judged_documents
 from pt_active.plans.answers.judged_queries import JudgedQueries, LabelledQueries, judged_queries
-from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.labelled import (
     labels_of_drawn,
     labels_of_queries,
@@ -234,7 +234,11 @@ class DocumentPlan(LabelledPlan[JudgedDocuments]):
     """A plan that drew documents in rounds, with its labels."""
 
     def _made(self, how: How[irm.Measure]) -> JudgedDocuments:
-        return judged_documents(self.tables.pool, self.tables.rounds, self.label, self.ignored, how, self.strays)
+        tables = self.tables
+        if how.measure != tables.measure:
+            check_whole(tables, f"estimate {how.measure}", f"plan for {how.measure} from the same logs")
+        rest = tables.manifest.rest
+        return judged_documents(tables.pool, tables.rounds, self.label, self.ignored, how, self.strays, rest)
 
     def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> JudgedDocuments | None:
         """The sample within a group of queries: ``p`` becomes ``p/P`` with the group's share P, and 0 outside it."""

@@ -73,7 +73,21 @@ def level_chosen(
         pairs: float64[k(k−1)/2], weights of the pairs of rankers; equal if None.
     """
     queries = len(ahead.pool.query_weight)
-    ahead = _thinned(ahead)
+    return level_by_part(_thinned(ahead), queries, budget, defensive, pairs)
+
+
+def level_by_part(
+    ahead: Ahead, queries: int, budget: float | None, defensive: float | None = None, pairs: np.ndarray | None = None
+) -> LevelChoice:
+    """The choice of `level_chosen` from a part of the queries.
+
+    Args:
+        ahead: The queries of `rows_to_compare`, with weights that sum to 1, the measure and the costs.
+        queries: The number of all queries.
+        budget: Λ; None for `_USUAL_SHARE` of the pool's cost.
+        defensive: The argument of ``Plan.create``; None for the usual one of each level.
+        pairs: float64[k(k−1)/2], weights of the pairs of rankers; equal if None.
+    """
     pool, form = ahead.pool, ahead.graded.seen.form
     share = len(pool.query_weight) / queries
     spend = _USUAL_SHARE * float(pool.query_cost.sum()) if budget is None else budget * share
@@ -90,12 +104,21 @@ def level_chosen(
     return LevelChoice(LEVELS[not by_query], chosen, _finite(width[chosen]), other, _finite(width[other]))
 
 
+def rows_to_compare(queries: int) -> np.ndarray:
+    """int64[n], at most `_MAX_QUERIES` queries, evenly spread in the order of the qids.
+
+    Args:
+        queries: The number of all queries.
+    """
+    return np.arange(0, queries, -(-queries // _MAX_QUERIES))
+
+
 def _thinned(ahead: Ahead) -> Ahead:
-    """The same with at most `_MAX_QUERIES` queries, evenly spread in the order of the qids."""
+    """The same with the queries of `rows_to_compare`."""
     number = len(ahead.pool.query_weight)
     if number <= _MAX_QUERIES:
         return ahead
-    pool = ahead.pool.select(np.arange(0, number, -(-number // _MAX_QUERIES)))
+    pool = ahead.pool.select(rows_to_compare(number))
     return replace(ahead, pool=replace(pool, query_weight=pool.query_weight / pool.query_weight.sum()))
 
 

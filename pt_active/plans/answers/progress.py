@@ -272,9 +272,16 @@ def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question)
             "spent": float(spent[judged - 1]) if judged else 0.0,
             "budget": float(spent[-1]),
             "next_look": int(sizes[passed]) if passed < len(sizes) else None,
-            "everything": float(rest.cost[-1]) if len(rest.cost) else float(spent[-1]),
+            "everything": _everything(tables, rest, float(spent[-1])),
         },
     )
+
+
+def _everything(tables: PlanTables, rest: Looks, spent: float) -> float:
+    """What all documents cost that can change the result."""
+    if tables.manifest.rest is not None:
+        return spent + tables.manifest.rest.cost
+    return float(rest.cost[-1]) if len(rest.cost) else spent
 
 
 def _information(tables: PlanTables) -> np.ndarray:
@@ -295,7 +302,9 @@ def _inference(tables: PlanTables, label: np.ndarray, question: Question, rounds
     so_far, how = tables.rounds[:rounds], How(question.measure, ESTIMATOR, question.confidence, reference="effective")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        judged = judged_documents(tables.pool, so_far, np.where(judged_before(so_far), label, -1), 0, how)
+        judged = judged_documents(
+            tables.pool, so_far, np.where(judged_before(so_far), label, -1), 0, how, rest=tables.manifest.rest
+        )
         measured = judged.measured(question.contrast, how)
     fields = inferred(measured, how)
     return measured.value, np.nan if fields["degenerate"] else fields["standard_error"], fields["degrees_of_freedom"]
@@ -306,6 +315,8 @@ def _rest_of_documents(tables: PlanTables, label: np.ndarray, spent: float, time
 
     The information that it adds is what the model expects, as for the rounds so far.
     """
+    if tables.manifest.rest is not None:
+        return to_come(*np.empty((3, 0)))
     left, total = _left(tables, label)
     possible = total > 0 and bool(np.isfinite(time))
     more = np.linspace(0, total, _N_FURTHER_BUDGETS + 1)[1:] if possible else np.empty(0)

@@ -20,7 +20,7 @@ from pt_active.sampling.documents import hedged
 from pt_active.sampling.pools import DocumentPool, Variables
 from pt_active.sampling.successive import Succession
 
-_RANGE_VARIANCE = 1e-3
+RANGE_VARIANCE = 1e-3
 """Share of its squared range that is added to the variance of each unit, so that none counts as certain."""
 
 
@@ -54,8 +54,14 @@ class QueryOrder(NamedTuple):
     rate: np.ndarray
 
 
-def _check_reached(missed: np.ndarray, what: str) -> None:
-    if number := int(missed.sum()):
+def check_reached(missed: int, what: str) -> None:
+    """Raise if units never come that can change the result.
+
+    Args:
+        missed: Their number.
+        what: What they are, in the plural.
+    """
+    if number := int(missed):
         raise ValueError(f"{number} {what} that can change the result are never drawn, so nothing can be proved")
 
 
@@ -124,8 +130,8 @@ def query_units(
     rows, rate = order
     mean, variance = moments
     low, high = (weight * bound for bound in bounds)
-    _check_reached((high > low) & ~np.isin(np.arange(len(weight)), rows), "queries")
-    spread = weight**2 * (variance + weight @ variance) + _RANGE_VARIANCE * (high - low) ** 2
+    check_reached(((high > low) & ~np.isin(np.arange(len(weight)), rows)).sum(), "queries")
+    spread = weight**2 * (variance + weight @ variance) + RANGE_VARIANCE * (high - low) ** 2
     mean = np.clip(weight * mean, low, high)
     settled = float(np.delete(low, rows).sum())
     return Units.one_by_one(rate, mean[rows], spread[rows], low[rows], high[rows], settled)
@@ -138,6 +144,7 @@ def document_units(
     before: np.ndarray,
     passed: np.ndarray,
     weights: np.ndarray,
+    added: float | None = None,
 ) -> tuple[Units, Contributions]:
     """The units of a block of documents for one contrast, and what labels let them contribute.
 
@@ -148,6 +155,7 @@ def document_units(
         before: int64[N], the labels of earlier blocks; -1 elsewhere.
         passed: bool[N], documents of earlier blocks that have no label; a cascade must have none.
         weights: float64[k], the contrast.
+        added: The variance that is added to that of each document of an additive measure; by default its average.
 
     Returns:
         The units, and a function from int64[N], all labels, -1 where there is none, to their contributions.
@@ -158,11 +166,16 @@ def document_units(
     variables = Variables.of(seen.form, grades, before)
     if order.design.unit == "step":
         return _cascade(seen, variables, order, weights)
-    return _additive(seen, variables, order, passed, weights)
+    return _additive(seen, variables, order, passed, weights, added)
 
 
 def _additive(
-    seen: DocumentPool, variables: Variables, order: Succession, passed: np.ndarray, weights: np.ndarray
+    seen: DocumentPool,
+    variables: Variables,
+    order: Succession,
+    passed: np.ndarray,
+    weights: np.ndarray,
+    added: float | None,
 ) -> tuple[Units, Contributions]:
     """The units of an additive measure: documents, or whole queries."""
     weight = seen.weight[seen.query] * (weights @ discounts(seen.form, seen.ranks))
@@ -170,9 +183,10 @@ def _additive(
     ahead = np.zeros(len(weight), dtype=bool)
     ahead[documents] = True
     passed = passed & ~ahead
-    _check_reached((weight != 0) & ~ahead & ~variables.known & ~passed, "documents")
+    check_reached(((weight != 0) & ~ahead & ~variables.known & ~passed).sum(), "documents")
     low, high = document_bounds(seen.form, weight)
-    spread = weight**2 * hedged(variables, weight[None], 1.0).variance + _RANGE_VARIANCE * (high - low) ** 2
+    variance = hedged(variables, weight[None], 1.0).variance if added is None else variables.variance + added
+    spread = weight**2 * variance + RANGE_VARIANCE * (high - low) ** 2
     starts = np.r_[0, ends[:-1]]
 
     def by_unit(values: np.ndarray) -> np.ndarray:
@@ -213,7 +227,7 @@ def _cascade(
     corners = np.stack([upper * above, upper * below, lower * above, lower * below])
     low, high = corners.min(axis=0), corners.max(axis=0)
     spread = (price * (weights @ seen.gradients(variables.mean))) ** 2 * variables.variance
-    spread = spread + _RANGE_VARIANCE * (high - low) ** 2
+    spread = spread + RANGE_VARIANCE * (high - low) ** 2
 
     def change(label: np.ndarray) -> Known:
         counted = judged_from_the_top(documents, query, label)

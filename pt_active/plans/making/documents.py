@@ -146,6 +146,27 @@ def first_round(source: Source, arguments: PlanArguments) -> PlanTables:
     Raises:
         ValueError: If an argument is out of range, or the budget is too small to draw a document.
     """
+    budget = budget_of_documents(arguments)
+    pool, frame = source.pool, source.frame
+    graded = source.graded or graded_pool(pool, source.measure, arguments.per_query)
+    rng = np.random.default_rng(arguments.seed)
+    clock, settings = clock_of(pool, graded, arguments.seed, 0), round_settings(arguments, pool.names)
+    drawn = not_empty(draw_round(graded, settings, budget, rng, clock=clock))
+    queries = query_design(pool, drawn.sample.design.opening, pool.moments(source.measure))
+    queries = queries.assign(**sample_columns(pool, drawn))
+    assessments = worklist(pool, drawn.sample, frame if "text" in frame.columns else None)
+    spent, census = drawn.sample.spent, drawn.certain
+    manifest = plan_manifest(arguments, source, queries, assessments, census=census, spent=spent)
+    manifest = replace(manifest, rounds=(first_entry(arguments, drawn),))
+    return PlanTables(pool, queries, assessments, manifest, (drawn,))
+
+
+def budget_of_documents(arguments: PlanArguments) -> float:
+    """What the first round may spend.
+
+    Raises:
+        ValueError: If there is no budget, or an argument does not go with documents.
+    """
     if arguments.budget is None or arguments.draws is not None:
         asked = Argument("budget", asked=True), ", and not ", Argument("draws", asked=True)
         raise ArgumentError("documents are drawn to a budget: say ", *asked, ", with ", Argument("level", "document"))
@@ -153,28 +174,26 @@ def first_round(source: Source, arguments: PlanArguments) -> PlanTables:
         both = Argument("replace", True), " does not go with ", Argument("level", "document")
         raise ArgumentError("a document is judged once: ", *both)
     within("defensive", arguments.defensive, 0)
-    pool, frame = source.pool, source.frame
-    graded = source.graded or graded_pool(pool, source.measure, arguments.per_query)
-    rng = np.random.default_rng(arguments.seed)
-    clock, settings = clock_of(pool, graded, arguments.seed, 0), round_settings(arguments, pool.names)
-    drawn = not_empty(draw_round(graded, settings, float(arguments.budget), rng, clock=clock))
-    queries = query_design(pool, drawn.sample.design.opening, pool.moments(source.measure))
-    queries = queries.assign(**sample_columns(pool, drawn))
-    assessments = worklist(pool, drawn.sample, frame if "text" in frame.columns else None)
-    sample = drawn.sample
-    entry = RoundEntry(
-        budget=float(arguments.budget),
+    return float(arguments.budget)
+
+
+def first_entry(arguments: PlanArguments, drawn: Round) -> RoundEntry:
+    """The record of the first round.
+
+    Args:
+        arguments: The arguments of ``Plan.create``.
+        drawn: The round.
+    """
+    return RoundEntry(
+        budget=float(arguments.budget or 0),
         seed=arguments.seed,
-        spent=sample.spent,
-        assessments=len(assessments),
+        spent=drawn.sample.spent,
+        assessments=int(drawn.sample.drawn.sum()),
         expected_variance=drawn.expected,
         refitted=False,
         labels=None,
         comparable_variance=drawn.comparable,
     )
-    spent, census = sample.spent, drawn.certain
-    manifest = plan_manifest(arguments, source, queries, assessments, census=census, spent=spent)
-    return PlanTables(pool, queries, assessments, replace(manifest, rounds=(entry,)), (drawn,))
 
 
 def clock_of(pool: Pool, graded: GradedPool, seed: int, stage: int) -> np.ndarray:

@@ -19,7 +19,7 @@ from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.rounds import Round, draw_round, expected_gain, judged_before, optimism, pool_sizes
 from pt_active.plans.making import artifact
 from pt_active.plans.making.documents import clock_of, not_empty, round_settings, sample_columns, worklist
-from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.labelled import label_calibration, labels_of_drawn, round_chance
 from pt_active.plans.making.manifest import RoundEntry
 from pt_active.plans.making.pool import Pool, graded_pool
@@ -93,6 +93,7 @@ def extended(tables: PlanTables, asked: Extension) -> PlanTables:
     """
     if tables.manifest.cut:
         raise ValueError("extend the plan as it was drawn, not the plan that was cut to the labels so far")
+    check_whole(tables, "go on", "plan again from the same logs with a larger budget")
     if later := tables.manifest.later_rankers:
         raise ValueError(f"extend the plan as it was made, and add {some(later)} to the extended one")
     frame, texts = asked.frames()

@@ -108,6 +108,8 @@ def _check_queries(queries: StoredTable, manifest: Manifest) -> None:
     if not manifest.rounds and manifest.census and not (drawn & (inclusion >= 1))[weight > 0].all():
         raise ValueError(f"{queries.file} has queries that were left to chance, and manifest.json none (census)")
     _check_moments(queries, manifest.rankers)
+    if manifest.rest and manifest.rest.sums:
+        queries.whole("q_place", -1)
     if "q_priority" in queries.frame.columns:
         _check_priorities(queries, drawn)
 
@@ -154,7 +156,7 @@ def _check_documents(documents: StoredTable, queries: StoredTable, manifest: Man
 
 def _check_rounds(documents: StoredTable, queries: StoredTable, query: np.ndarray, manifest: Manifest) -> None:
     """Raise if what the rounds drew is impossible; ``query`` is int64[N], the query of each document of the pool."""
-    rounds, size = len(manifest.rounds), manifest.counts.queries
+    rounds, size = len(manifest.rounds), manifest.kept_queries
     number = queries.whole("round", 1)
     queries.length(rounds * size, "query of every round")
     queries.must("round", number == np.repeat(np.arange(rounds) + 1, size), "count the rounds")

@@ -111,9 +111,11 @@ def _saved(tables: PlanTables) -> str:
     """The printed line on documents that cannot change the result; empty for plans of queries."""
     if not tables.rounds:
         return ""
-    seen = np.isfinite(tables.pool.document_cost)
-    useless = int((seen & (tables.rounds[0].sample.design.inclusion == 0)).sum())
-    documents = how_many("document", int(seen.sum()))
+    rest, see = tables.manifest.rest, np.isfinite(tables.pool.document_cost)
+    seen, useless = int(see.sum()), int((see & (tables.rounds[0].sample.design.inclusion == 0)).sum())
+    if rest is not None:
+        seen, useless = rest.seen, rest.useless
+    documents = how_many("document", seen)
     return f"\n  saved     {useless} of {documents} cannot change the result" if useless else ""
 
 

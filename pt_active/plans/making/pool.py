@@ -63,6 +63,7 @@ class Pool:
         document_cost: float64[N]; NaN for documents that the plan's measure does not see.
         query_cost: float64[m], λ(x).
         query_weight: float64[m], p(x), sums to 1.
+        place: int64[m], the places of the queries in the population; None if the pool is all of it.
     """
 
     names: tuple[str, ...]
@@ -74,6 +75,7 @@ class Pool:
     document_cost: np.ndarray
     query_cost: np.ndarray
     query_weight: np.ndarray
+    place: np.ndarray | None = None
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, measure: irm.Measure, cost: Cost | None = None) -> Pool:
@@ -175,6 +177,7 @@ class Pool:
             self.document_cost[keep],
             self.query_cost[rows],
             self.query_weight[rows],
+            None if self.place is None else self.place[rows],
         )
 
     def moments(
@@ -216,6 +219,7 @@ class Pool:
             documents["doc_cost"].to_numpy(),
             queries["q_cost"].to_numpy(),
             queries["q_weight"].to_numpy(),
+            queries["q_place"].to_numpy() if "q_place" in queries.columns else None,
         )
 
 
@@ -316,7 +320,7 @@ def seen_by(measure: irm.Measure, pool: Pool) -> DocumentPool:
         key = clocks(_VECTOR_SEED, pool.qids[pool.query_of_document], pool.docno).view(np.uint64)
         return RevealedPool.of(revealed_form(measure, pool.max_grade), pool.indptr, pool.ranks, pool.query_weight, key)
     form = rank_form(measure, pool.max_grade, int(pool.ranks.max(initial=0)))
-    return DocumentPool(form, pool.indptr, pool.ranks, pool.query_weight)
+    return DocumentPool(form, pool.indptr, pool.ranks, pool.query_weight, place=pool.place)
 
 
 def graded_pool(pool: Pool, measure: irm.Measure, per_query: float) -> GradedPool:

@@ -1,0 +1,50 @@
+"""What do documents mean for an estimate that a plan does not keep, because nothing of their queries was drawn?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from pt_active.inference.documents import Line
+
+
+@dataclass(frozen=True)
+class Undrawn:
+    """Sums over documents that are not kept, for one contrast of an additive measure.
+
+    The means of documents that can be drawn are corrected by the line of their part of the queries, which is linear in
+    the mean and in the gradient D. So these sums over each part are all that an estimate needs.
+
+    Attributes:
+        weight: float64[parts], ``Σ p D`` over the documents of each part that could be drawn.
+        mean: float64[parts], ``Σ p D μ``.
+        square: float64[parts], ``Σ p D²``.
+        settled: ``Σ p D μ`` over the documents that could never be drawn.
+        cautious: The variance that the grade model expects of the whole population (`documents.cautious_variance`).
+    """
+
+    weight: np.ndarray
+    mean: np.ndarray
+    square: np.ndarray
+    settled: float
+    cautious: float
+
+    def value(self, estimator: str, lines: Mapping[int, Line]) -> float:
+        """What the documents add to an estimate.
+
+        Args:
+            estimator: A name in `DOCUMENT_ESTIMATORS`.
+            lines: The line that corrects the means of each part, by its number.
+        """
+        if estimator == "ht":
+            return self.settled
+        total = self.settled + float(self.mean.sum())
+        if estimator == "regression":
+            total += sum(self._corrected(part, line) for part, line in lines.items())
+        return total
+
+    def _corrected(self, part: int, line: Line) -> float:
+        sides = np.array([self.mean[part], self.square[part]]) - line.centre * self.weight[part]
+        return float(line.shift * self.weight[part] + sides @ line.slope)
