@@ -167,7 +167,7 @@ def test_one_ranker_is_known_within_a_margin(level: str, pool: pd.DataFrame, lab
     whole = plan.status(everything, margin=1e-3)
     assert (whole.resolution, whole.second) == (None, None)
     assert np.isnan(whole.e_value)
-    assert whole.advice.startswith("about ")
+    assert whole.advice.startswith("judge about 50 more documents, 400 in all, ")
     margin = 0.55 * (whole.high - whole.low)
     found = plan.status(everything, margin=margin)
     assert (found.resolution, found.answer) == ("within", f"stop: known within ±{margin:g}")
