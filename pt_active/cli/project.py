@@ -102,7 +102,7 @@ COMMANDS = {
     "judge": ("plan", "texts", "judges", "guideline", "grade_names", "margin"),
     "export": ("plan", "texts", "grade_names"),
     "status": (*_LABELLED, "missing", "margin", "looks"),
-    "report": (*_LABELLED, "missing", "out", "slice"),
+    "report": (*_LABELLED, "missing", "out", "slice", "texts"),
     "compare": (*_LABELLED, "missing"),
     "estimate": (*_LABELLED, "missing"),
     "gate": _LABELLED,

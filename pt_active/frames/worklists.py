@@ -163,6 +163,12 @@ def _given_in(source: Source, format: Format) -> pd.DataFrame:
     except ValueError as error:
         if source.suffixes[-1:] != [".csv"] or format is FORMATS[TABLE_FORMAT]:
             raise
+        named = [name.strip(' "') for name in source.first_line().split(",")]
+        lacking = [name for name in _NEEDED if name not in named]
+        if 0 < len(lacking) < len(_NEEDED):
+            said = f"there is no column {' or '.join(lacking)}; line 1 names {', '.join(map(visible, named))}"
+            with naming(source):
+                raise ValueError(said) from error
         raise ValueError(f"{error}; a CSV table needs a first line that names its columns: qid,docno,label") from error
 
 
@@ -363,4 +369,7 @@ FORMAT = "trec"
 """The default format of worklists; also that in which files are read whose first line fits no other format."""
 
 TABLE_FORMAT = "csv"
+
+_NEEDED = ("qid", "docno", "label")
+"""Columns without which a CSV table has no labels."""
 """The format for people who fill in labels in a spreadsheet."""

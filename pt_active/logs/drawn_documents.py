@@ -52,8 +52,8 @@ def all_documents(rows: DocumentRows, measure: irm.Measure, weight: np.ndarray, 
     return Documents(rows, rank_form(measure, rows.max_grade, rows.deepest), weight, overhead)
 
 
-def drawn_documents(documents: Documents, arguments: PlanArguments, names: tuple[str, ...]) -> Round:
-    """The round that `first_round` draws in memory; its grades are not kept.
+def drawn_documents(documents: Documents, arguments: PlanArguments, names: tuple[str, ...]) -> tuple[Round, np.ndarray]:
+    """The round that `first_round` draws in memory, whose grades are not kept, and bool[N], what can change the result.
 
     Args:
         documents: All documents.
@@ -68,15 +68,16 @@ def drawn_documents(documents: Documents, arguments: PlanArguments, names: tuple
     sizes = sizes_in_blocks(documents, settings)
     pool = GradedPool(documents.pool, np.empty((len(rows.mean), 0)), rows.cost, documents.overhead)
     rng = np.random.default_rng(arguments.seed)
-    return not_empty(drawn_by(sizes, sizes.gain, pool, settings, budget, rng, rows.clock))
+    return not_empty(drawn_by(sizes, sizes.gain, pool, settings, budget, rng, rows.clock)), sizes.gain > 0
 
 
-def kept_queries(documents: Documents, sample: TwoPhase) -> Drawn:
+def kept_queries(documents: Documents, sample: TwoPhase, matters: np.ndarray) -> Drawn:
     """The queries that a plan keeps: those of drawn documents, and of the next ones that would come.
 
     Args:
         documents: All documents.
         sample: What was drawn.
+        matters: bool[N], the documents that can change the result.
     """
     indptr = documents.rows.indptr
     wanted, more = np.flatnonzero(sample.drawn), np.empty(0, dtype=np.int64)
@@ -86,7 +87,7 @@ def kept_queries(documents: Documents, sample: TwoPhase) -> Drawn:
             more = more[np.argpartition(sample.priority[more], _TO_COME)[:_TO_COME]]
     kept = np.zeros(len(indptr) - 1, dtype=bool)
     kept[np.searchsorted(indptr, np.r_[wanted, more], side="right") - 1] = True
-    return Drawn(sample, kept, sample.design.unit == "document" and len(more) == _TO_COME)
+    return Drawn(sample, kept, sample.design.unit == "document" and len(more) == _TO_COME, matters)
 
 
 def rest_of(documents: Documents, drawn: Drawn, budget: float) -> Rest | None:
@@ -102,6 +103,8 @@ def rest_of(documents: Documents, drawn: Drawn, budget: float) -> Rest | None:
         return None
     to_come = design.inclusion[design.order] > 0
     left = design.order[to_come & ~drawn.sample.drawn[design.order]]
+    further = left[drawn.matters[left]]
+    opened = len(np.unique(np.searchsorted(rows.indptr, further, side="right")))
     units, expected = 0, 0.0
     if drawn.looked_at and design.rate is not None:
         units = len(design.order)
@@ -116,6 +119,7 @@ def rest_of(documents: Documents, drawn: Drawn, budget: float) -> Rest | None:
         seen=len(rows.mean),
         useless=int((design.inclusion == 0).sum()),
         cost=float(rows.cost[left].sum()),
+        further=float(rows.cost[further].sum() + documents.overhead * opened),
     )
 
 

@@ -247,8 +247,8 @@ def _of_documents(
     names, measure, weight = question.names, question.parsed(rows.max_grade), query_weights(queries)
     documents = all_documents(rows, measure, weight, float(settings.price.per_query))
     arguments = settings.of_documents(measure, names, documents.form)
-    drawn = drawn_documents(documents, arguments, names)
-    kept = kept_queries(documents, drawn.sample)
+    drawn, matters = drawn_documents(documents, arguments, names)
+    kept = kept_queries(documents, drawn.sample, matters)
     open_choice = settings.told is None and choice is None
     compared = queries_to_compare(rows.qid) if open_choice else np.empty(0, dtype=np.int64)
     wanted = np.union1d(np.flatnonzero(kept.kept), compared)

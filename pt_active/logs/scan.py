@@ -103,7 +103,8 @@ class ScannedRuns:
         The same queries or documents are drawn in the same order with the same probabilities. The plan keeps the
         queries of what was drawn with their documents; of all others it keeps sums. So it estimates and compares its
         own measure; what needs the documents of other queries is refused: `Plan.extend`, `Plan.report`, other
-        measures. `Plan.status` of queries before the end is for one or two rankers.
+        measures. `Plan.status` of queries before the end is for one or two rankers, and of documents where
+        opening a query costs nothing.
 
         Args:
             grades: A fitted grade model; what it says of a document may depend on its query alone.

@@ -37,11 +37,13 @@ class Drawn:
         sample: What was drawn.
         kept: bool[m], the queries that are kept.
         looked_at: Whether documents can be looked at before all are judged, and more than the kept ones could come.
+        matters: bool[N], the documents that can change a difference, or the value of a single ranker.
     """
 
     sample: TwoPhase
     kept: np.ndarray
     looked_at: bool
+    matters: np.ndarray
 
 
 @dataclass

@@ -150,10 +150,18 @@ def test_looks_prove_what_the_plan_in_memory_proves(
         assert [gate.outcome for gate in gates[:2]] == [gate.outcome for gate in gates[2:]]
 
 
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"cost": UnitCost(per_query=2.0), "level": "document"},
+        {"cost": UnitCost(per_query=0.5), "design": "poisson"},
+    ],
+)
 def test_one_look_at_the_end(
-    files: dict[str, str], demo: DemoCollection, grades: OrderedLogitGrades, topics: pd.DataFrame
+    files: dict[str, str], demo: DemoCollection, grades: OrderedLogitGrades, topics: pd.DataFrame, how: dict[str, Any]
 ) -> None:
-    streamed, whole = both(files, grades, topics, 2)
+    streamed, whole = both(files, grades, topics, 2, **how)
     qrels = demo.judge(whole.assessments)
     for looks in (None, "asymptotic"):
         for labels in (qrels, qrels.iloc[1:]):
@@ -161,6 +169,7 @@ def test_one_look_at_the_end(
             assert (one.judged, one.drawn, one.resolution) == (other.judged, other.drawn, other.resolution)
             assert one.value == pytest.approx(other.value, rel=1e-9, nan_ok=True)
             assert one.standard_error == pytest.approx(other.standard_error, rel=1e-9, nan_ok=True)
+            assert one.everything == pytest.approx(other.everything, rel=1e-9)
 
 
 @pytest.mark.parametrize("missing", ["nonrelevant", "expected"])

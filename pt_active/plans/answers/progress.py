@@ -280,7 +280,7 @@ def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question)
 def _everything(tables: PlanTables, rest: Looks, spent: float) -> float:
     """What all documents cost that can change the result."""
     if tables.manifest.rest is not None:
-        return spent + tables.manifest.rest.cost
+        return spent + tables.manifest.rest.further
     return float(rest.cost[-1]) if len(rest.cost) else spent
 
 

@@ -98,7 +98,10 @@ class Pool:
         names, ranks = ranks_of(frame, query)
         columns = grade_columns(frame.columns)
         if not columns:
-            raise ValueError("the pool has no grade columns; end its pipeline in a graded-relevance model")
+            raise ValueError(
+                "the pool has no grade columns; end its pipeline in a graded-relevance model, such as "
+                "`runs >> ColdGrades(max_grade=3)`, which knows ranks alone"
+            )
         order = rank_order(query, ranks)
         query, ranks = query[order], np.ascontiguousarray(ranks[:, order])
         check_ranks(qids, query, ranks, names)

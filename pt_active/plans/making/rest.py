@@ -95,10 +95,11 @@ class Rest(Record):
         seen: The number of documents of the whole population that the measure sees; in plans of documents.
         useless: How many of them cannot change the result.
         cost: What the documents cost that could be drawn and were not.
+        further: What those of them cost that matter to the design's differences, with the opening of their queries.
     """
 
     PARTS: ClassVar[dict[str, type[Record]]] = {"contrasts": Beyond, "sums": RestOfDocuments}
-    SOMETIMES: ClassVar[tuple[str, ...]] = ("sums", "seen", "useless", "cost")
+    SOMETIMES: ClassVar[tuple[str, ...]] = ("sums", "seen", "useless", "cost", "further")
 
     queries: int
     documents: int
@@ -110,6 +111,7 @@ class Rest(Record):
     seen: int = 0
     useless: int = 0
     cost: float = 0.0
+    further: float = 0.0
 
     def of(self, first: int, second: int | None) -> RestOfDocuments:
         """What a plan of documents knows of its population for a contrast.
