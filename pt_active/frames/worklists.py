@@ -166,7 +166,7 @@ def _given_in(source: Source, format: Format) -> pd.DataFrame:
         named = [name.strip(' "') for name in source.first_line().split(",")]
         lacking = [name for name in _NEEDED if name not in named]
         if 0 < len(lacking) < len(_NEEDED):
-            said = f"there is no column {' or '.join(lacking)}; line 1 names {', '.join(map(visible, named))}"
+            said = f"line 1: no column {' or '.join(lacking)} among {', '.join(map(visible, named))}"
             with naming(source):
                 raise ValueError(said) from error
         raise ValueError(f"{error}; a CSV table needs a first line that names its columns: qid,docno,label") from error

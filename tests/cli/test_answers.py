@@ -244,7 +244,7 @@ def test_complaints_name_options_and_files(stopped):
     table = pd.read_csv("plan.csv", dtype=str)
     table.rename(columns={"docno": "document"}).to_csv("renamed.csv", index=False)
     named = ", ".join("document" if name == "docno" else name for name in table.columns)
-    assert complaint("compare", "plan", "renamed.csv") == f"renamed.csv: there is no column docno; line 1 names {named}"
+    assert complaint("compare", "plan", "renamed.csv") == f"renamed.csv: line 1: no column docno among {named}"
     table.head(1).assign(label="2" if table["label"][0] != "2" else "0").to_csv("other.csv", index=False)
     said = complaint("compare", "plan", "plan.csv", "other.csv")
     assert re.search(r"has different labels: \d in plan\.csv, \d in other\.csv$", said)
