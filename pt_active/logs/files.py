@@ -156,7 +156,7 @@ def _checked_scan(pl: Any, name: str, path: Path) -> polars.LazyFrame:
             raise ValueError(f"run {shown(name)} needs the columns qid, docno, score; it lacks {some(absent)}")
         for column in ("qid", "docno"):
             kind = schema[column]
-            if not (kind == pl.String or kind.is_integer() or kind in (pl.Categorical, pl.Enum)):
+            if not (kind == pl.String or kind.is_integer() or kind in (pl.Categorical, pl.Enum, pl.Null)):
                 raise ValueError(f"the column {column!r} must hold text or whole numbers, not {kind}")
         if not schema["score"].is_numeric():
             raise ValueError(f"the column 'score' must hold numbers, not {schema['score']}")
