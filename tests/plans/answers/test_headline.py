@@ -26,6 +26,7 @@ from pt_active.plans.answers.report.headline import in_percent
 from pt_active.plans.answers.report.report import FORMATS, Report
 from pt_active.plans.answers.report.rounding import decimals, fixed, from_to, minus, roughly, share, with_interval
 from pt_active.plans.answers.report.sections import sections_of
+from pt_active.plans.answers.report.verdict import verdict_of
 from pt_active.plans.making.queries import in_drawing_order
 
 
@@ -212,6 +213,7 @@ def test_an_early_stop_has_one_interval(pool, demo) -> None:
     assert dict(found.headline.facts)["next"] == "Nothing: judging can stop here."
     chart = re.search(r"<svg [^>]*aria-labelledby=\"estimates-title.*?</svg>", found.to_html(), re.DOTALL).group()
     assert found.headline.number in chart
+    assert "fill: var(--ground)" not in chart
     header = found.to_html().partition("<main>")[0]
     assert "the plan was cut" not in header
 
@@ -227,6 +229,8 @@ def test_an_open_question_has_no_second_verdict(pool, demo, tmp_path) -> None:
         warnings.simplefilter("ignore", UserWarning)
         found = Report.of(plan, qrels, status=status)
     (full,) = [each for each in sections_of(found) if each.title == "The result in full"]
+    (chart,) = [each.svg for each in verdict_of(found)]
+    assert "fill: var(--ground)" in chart  # a hollow mark: not told apart
     assert {"winner", "p-value"} & {name for name, _ in found.result.facts()}
     assert not {"winner", "p-value"} & {name for name, _ in full.facts}
     said = dict(found.headline.facts)["next"]
