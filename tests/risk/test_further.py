@@ -86,6 +86,14 @@ def test_so_many_labels_halve_the_interval_of_one_judge() -> None:
     assert narrow / wide == pytest.approx(0.5, abs=0.12)
 
 
+def test_pairs_that_are_drawn_once_run_out() -> None:
+    """The variance of n of N pairs goes with 1/n − 1/N, so 400 of 600 have a quarter of that of 200."""
+    truth, judges = world(0.3)
+    report = report_of(audit_of(judges, 200, design="passive"), truth)
+    number = 1 / ((1 / 200 - 1 / PAIRS) / 4 + 1 / PAIRS)
+    assert report.further.labels == pytest.approx(number - 200, abs=1)
+
+
 def test_with_replacement_the_error_falls_with_the_root_of_the_draws() -> None:
     truth, judges = world(0.3)
     audit = audit_of(judges, None, draws=50, replace=True)

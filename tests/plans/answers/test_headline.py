@@ -237,6 +237,18 @@ def test_an_open_question_has_no_second_verdict(pool, demo, tmp_path) -> None:
     assert re.fullmatch(r"Judge on: about [\d,]+ more labels may do; those of the plan that are left .*\d+%\.", said)
 
 
+def test_classes_of_queries_show_no_rounding_noise(pool, demo) -> None:
+    frame = pool.drop(columns=[f"rank_{name}" for name in ("twin", "worse", "random")])
+    columns = grade_columns(frame.columns)
+    frame = frame.assign(**dict.fromkeys(columns, 1 / len(columns)))  # all documents are alike to the model
+    plan = Plan.create(frame, None, DCG @ 10, budget=300, level="document", seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = Report.of(plan, demo.judge(plan.assessments))
+    ends = found.design.loc[found.design["axis"] == "expected difference", ["low", "high"]].abs().to_numpy()
+    assert ((ends == 0) | (ends > 1e-9)).all()
+
+
 def test_words_of_documents_are_not_explained(pool, demo) -> None:
     frame = pool.drop(columns=[f"rank_{name}" for name in ("twin", "worse", "random")])
     texts = frame[["docno"]].drop_duplicates().assign(text="the AP wrote of recall and of evidence in groups")
