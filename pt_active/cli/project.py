@@ -6,7 +6,7 @@ import difflib
 import math
 import os
 import re
-import sys
+import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +15,6 @@ from typing import Any
 from pt_active.cli.command_line import new_path
 from pt_active.frames.checks import shown
 from pt_active.frames.datasets import dataset_id
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 FILE = Path("pt-active.toml")
 """The project file that commands take their options from, if it is in the current folder."""

@@ -19,7 +19,7 @@ from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import sampling_distribution
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 
 def merged(parts: Iterable[QueryRows | None]) -> QueryRows:

@@ -8,6 +8,7 @@ that gives its `RankForm` and an entry in `RANK_FORMS`, with a class if `ir_meas
 
 from __future__ import annotations
 
+import ast
 import difflib
 import re
 from collections.abc import Callable
@@ -136,11 +137,40 @@ def parse_lasting(measure: str | irm.Measure, max_grade: int | None = None) -> i
 def _by_name(name: str) -> irm.Measure:
     _register()
     try:
-        parsed = ir_measures.parse_measure(name)
-    except (NameError, ValueError):
+        parsed = _written(name)
+    except (KeyError, ValueError):
         parsed = _by_trec_name(name)
     known = RANK_FORMS.get(str(parsed.NAME))
     return parsed if known is None else type(known.measure)(**parsed.params)
+
+
+def _written(name: str) -> irm.Measure:
+    """A measure as `ir_measures` writes it, ``NAME(parameter=value)@cutoff``.
+
+    `ir_measures.parse_measure` takes the same text, but up to 0.4.3 not on Python 3.14, which has no ``ast.Num``.
+
+    Raises:
+        KeyError: If there is no such measure, or it has no such parameter.
+        ValueError: If the text is not a measure.
+    """
+    try:
+        node = ast.parse(name.strip(), mode="eval").body
+    except SyntaxError as error:
+        raise ValueError(str(error)) from error
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        return _named(node.left) @ ast.literal_eval(node.right)
+    return _named(node)
+
+
+def _named(node: ast.expr) -> irm.Measure:
+    """``NAME`` or ``NAME(parameter=value)``."""
+    parameters = {}
+    if isinstance(node, ast.Call) and not node.args:
+        parameters = {str(each.arg): ast.literal_eval(each.value) for each in node.keywords}
+        node = node.func
+    if not isinstance(node, ast.Name):
+        raise ValueError("expected a measure's name")
+    return irm.registry[node.id](**parameters)
 
 
 def _register() -> None:
@@ -169,8 +199,8 @@ def _meant(name: str) -> str:
     near = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.65)
     meant = "".join([names[near[0]], parameters or "", f"@{cutoff}" if cutoff else ""]) if near else ""
     try:
-        return str(ir_measures.parse_measure(meant)) if meant else ""
-    except (NameError, ValueError, KeyError):  # KeyError: a parameter that the measure does not have
+        return str(_written(meant)) if meant else ""
+    except (KeyError, ValueError):
         return ""
 
 

@@ -1,7 +1,7 @@
 """The project file: five commands without options, flags before it, and one line for whatever is wrong in it."""
 
 import json
-import sys
+import tomllib
 
 import pandas as pd
 import pytest
@@ -13,11 +13,6 @@ from typer.testing import CliRunner
 from pt_active.cli.app import app
 from pt_active.cli.project import COMMANDS, FILE, KEYS, Project, key_of, project_text
 from pt_active.plans.plan import Plan
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 QUERIES = [f"q{i}" for i in range(12)]
 PAST = [f"p{i}" for i in range(10)]

@@ -14,7 +14,6 @@ import importlib.util
 import io
 import re
 import shlex
-import sys
 import warnings
 from collections import defaultdict
 from itertools import zip_longest
@@ -99,17 +98,6 @@ def command_output(command):
     return CliRunner().invoke(app.app, words, env={"COLUMNS": "100", "TERM": "dumb"}).output
 
 
-def alike(printed, shown):
-    """Whether two texts are the same; for Python 3.10, whether their words are.
-
-    The newest libraries for Python 3.10 grow other forests and round other digits than those for later versions.
-    """
-    if sys.version_info >= (3, 11):
-        return printed == shown
-    number = re.compile(r"[ +−-]*\d+(?:\.\d+)?")
-    return number.sub("", printed) == number.sub("", shown)
-
-
 def plain(text):
     lines = [line.rstrip() for line in text.splitlines()]
     return "\n".join(lines).strip("\n")
@@ -124,7 +112,7 @@ def test_examples_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
         for block, output in runs(page):
             printed = executed(block, page, namespace)
             if output is not None:
-                assert alike(printed, plain(output.text)), f"{page.name}, line {output.start}: {printed}"
+                assert printed == plain(output.text), f"{page.name}, line {output.start}: {printed}"
 
 
 def test_there_are_examples():
@@ -396,4 +384,4 @@ def test_the_readme_shows_what_the_commands_print() -> None:
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     shown = script.BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8"))
-    assert alike(plain(script.transcript()), plain(shown[0].removeprefix(shown[1]).removesuffix(shown[2])))
+    assert plain(script.transcript()) == plain(shown[0].removeprefix(shown[1]).removesuffix(shown[2]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 import shutil
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active import DCG, ERR, measure_values, parse_measure
+from pt_active.relevance import measures
 
 QRELS = pd.DataFrame(
     [("t-1", "a", 3), ("t-1", "b", 0), ("t-1", "c", 1), ("t-2", "a", 0), ("t-2", "z", 2), ("t-3", "a", 1)],
@@ -101,6 +103,19 @@ def test_ndcg_with_exponential_gains_needs_no_perl() -> None:
     expected = {metric.query_id: metric.value for metric in metrics}
     found = measure_values(RUN, QRELS, "nDCG(dcg='exp-log2')@3").set_index("qid").value
     assert found.to_dict() == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_measures_are_parsed_without_what_python_3_14_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = ["nDCG(dcg='exp-log2')@20", "nDCG(gains={0:0,1:5})@10", "P(rel=2, judged_only=True)@5", "RBP(p=0.8)"]
+    written += ["AP", "IPrec@0.2", "ERR@20", " Judged@10 ", "SetF(beta=0.5)", "Compat(p=0.8)"]
+    expected = [ir_measures.parse_measure(each.strip()) for each in written]
+    for gone in ("Num", "Str", "NameConstant", "Bytes", "Ellipsis"):
+        monkeypatch.delattr(ast, gone, raising=False)
+    assert [measures._written(each) for each in written] == expected
+    assert repr(parse_measure("DCG(gain='linear')@5")) == "DCG(gain='linear')@5"
+    with pytest.raises(ValueError, match="did you mean nDCG@10"):
+        parse_measure("NDGC@10")
 
 
 def test_pt_experiment_takes_our_measures() -> None:

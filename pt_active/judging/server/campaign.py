@@ -8,7 +8,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -238,7 +238,7 @@ class Campaign:
     def _stamp(self) -> tuple[float, str]:
         """The time as a number and as ISO 8601, later than that of any record before, even if the clock was set."""
         self._last = max(self.clock(), self._last + 1e-6)
-        moment = datetime.fromtimestamp(self._last, tz=timezone.utc)
+        moment = datetime.fromtimestamp(self._last, tz=UTC)
         return self._last, moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
     def _note(self, judge: str, answer: Answer, seconds: float) -> None:

@@ -24,7 +24,7 @@ from pt_active.frames.progress import working
 from pt_active.frames.visible import visible
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 
 Facts = list[tuple[str, str]]

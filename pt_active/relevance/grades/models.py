@@ -21,7 +21,7 @@ from pt_active.relevance.grades.features import best_rank, document_labels, rank
 from pt_active.relevance.grades.guards import TrainingCoverage, check_unjudged, warn_of_training
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 
 class GradeModel(pt.Transformer):
