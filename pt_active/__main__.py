@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 
 
 def main() -> None:
@@ -12,10 +11,8 @@ def main() -> None:
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
-    if sys.argv[1:] in ([], ["--help"]):
-        from pt_active.cli.front import main as run
-    else:
-        from pt_active.cli.app import main as run
+    from pt_active.cli.app import main as run
+
     run(before)
 
 

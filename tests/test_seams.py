@@ -64,7 +64,7 @@ def complaint(*arguments: object) -> str:
 
 def completed(command: str, parameter: str) -> list[str]:
     """What the shell completes an option of a command with."""
-    shell = typer.main.get_command(app).commands[command]  # type: ignore[attr-defined]
+    shell = typer.main.get_command(app).loaded(command)  # type: ignore[attr-defined]
     (option,) = [each for each in shell.params if each.name == parameter]
     return [each.value for each in option.shell_complete(typer.Context(shell), "")]
 

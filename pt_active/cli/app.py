@@ -1,77 +1,201 @@
-"""The ``pt-active`` command: from runs to numbers, with files alone."""
+"""The ``pt-active`` command: what it can do, and which file of this folder does it."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from typing import Any
+import io
+import signal
+import sys
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Annotated, Any
 
 import typer
 
-from pt_active.cli.answers import compare, estimate, report, status
-from pt_active.cli.audit import audit_app
-from pt_active.cli.budget import budget
-from pt_active.cli.command_line import Answer, Commands
-from pt_active.cli.commands import printed
-from pt_active.cli.front import FURTHER, JUDGES, MUCH, ROAD, about, run
-from pt_active.cli.gate import gate
-from pt_active.cli.init import init
-from pt_active.cli.judge import judge
-from pt_active.cli.judging import agreement, export, import_
-from pt_active.cli.plans import extend, plan
-from pt_active.cli.project import COMMANDS
-from pt_active.cli.replays import demo, simulate
+from pt_active.cli.failures import DEBUG, failures_told
+from pt_active.cli.groups import Listed, group
 
-EXAMPLES: dict[str, dict[Callable[..., Answer], str]] = {
-    ROAD: {
-        init: "pt-active init --run a=a.run --run b=b.run --topics topics.tsv --texts texts.tsv \\\n"
+ROAD = "From runs to a verdict"
+FURTHER = "Further answers"
+MUCH = "How much to judge"
+JUDGES = "Judges and other tools"
+
+COMMANDS: Mapping[str, Listed] = {
+    "init": Listed(
+        ROAD,
+        "init",
+        "Check which files fit together, and keep them in pt-active.toml. Asks if nothing is said.",
+        "pt-active init --run a=a.run --run b=b.run --topics topics.tsv --texts texts.tsv \\\n"
         "    --train-run old.run --train-qrels old.qrels --budget 300",
-        plan: "pt-active plan --run a=a.run --run b=b.run --train-run old.run \\\n"
+    ),
+    "plan": Listed(
+        ROAD,
+        "plans",
+        "Choose the queries or documents to judge.",
+        "pt-active plan --run a=a.run --run b=b.run --train-run old.run \\\n"
         "    --train-qrels old.qrels --measure DCG@10 --budget 300 --out my-plan",
-        judge: "pt-active judge my-plan --judges ann,ben",
-        status: "pt-active status my-plan judged-so-far.csv",
-        report: "pt-active report my-plan judged.csv --out report.html",
-    },
-    FURTHER: {
-        compare: "pt-active compare my-plan judged.csv",
-        estimate: "pt-active estimate my-plan judged.csv",
-        gate: "pt-active gate my-plan judged-so-far.csv --margin 0.02 --junit gate.xml",
-    },
-    MUCH: {
-        budget: "pt-active budget --run a=a.run --run b=b.run --train-run old.run \\\n"
+    ),
+    "judge": Listed(
+        ROAD,
+        "judge",
+        "Let people judge a plan in their browsers, and see all the while what is known.",
+        "pt-active judge my-plan --judges ann,ben",
+    ),
+    "status": Listed(
+        ROAD,
+        "answers",
+        "Say whether the labels so far are enough to stop judging.",
+        "pt-active status my-plan judged-so-far.csv",
+    ),
+    "report": Listed(
+        ROAD,
+        "answers",
+        "Write everything that a plan and its labels say into one file.",
+        "pt-active report my-plan judged.csv --out report.html",
+    ),
+    "compare": Listed(
+        FURTHER,
+        "answers",
+        "Compare two rankers, or rank many.",
+        "pt-active compare my-plan judged.csv",
+    ),
+    "estimate": Listed(
+        FURTHER, "answers", "Estimate how good each ranker is.", "pt-active estimate my-plan judged.csv"
+    ),
+    "gate": Listed(
+        FURTHER,
+        "gate",
+        "Decide whether a ranker may replace another, by the exit code too.",
+        "pt-active gate my-plan judged-so-far.csv --margin 0.02 --junit gate.xml",
+    ),
+    "budget": Listed(
+        MUCH,
+        "budget",
+        "Say how many judgments or hours an answer takes.",
+        "pt-active budget --run a=a.run --run b=b.run --train-run old.run \\\n"
         "    --train-qrels old.qrels --measure DCG@10 --difference 0.3",
-        extend: "pt-active extend my-plan judged.csv --budget 200 --out my-plan-2",
-        simulate: "pt-active simulate --run a=a.run --run b=b.run --qrels judged.qrels --measure DCG@10",
-        demo: "pt-active demo --out demo-out",
-    },
-    JUDGES: {
-        export: "pt-active export my-plan --out judge-me.csv --format csv",
-        import_: "pt-active import label-studio export.json --plan my-plan --out records.jsonl",
-        agreement: "pt-active agreement my-plan records.jsonl",
-    },
+    ),
+    "extend": Listed(
+        MUCH,
+        "plans",
+        "Choose more to judge: the next queries, or a further round of documents.",
+        "pt-active extend my-plan judged.csv --budget 200 --out my-plan-2",
+    ),
+    "simulate": Listed(
+        MUCH,
+        "replays",
+        "Replay designs on judged data, to see what they would have saved.",
+        "pt-active simulate --run a=a.run --run b=b.run --qrels judged.qrels --measure DCG@10",
+    ),
+    "demo": Listed(
+        MUCH,
+        "replays",
+        "Plan, judge and compare on a simulated collection, where the truth is known.",
+        "pt-active demo --out demo-out",
+    ),
+    "export": Listed(
+        JUDGES,
+        "judging",
+        "Write the documents of a plan to a file for people, or for a tool in which they judge.",
+        "pt-active export my-plan --out judge-me.csv --format csv",
+    ),
+    "import": Listed(
+        JUDGES,
+        "judging",
+        "Read what a judging tool exported: who said what of which document, and when.",
+        "pt-active import label-studio export.json --plan my-plan --out records.jsonl",
+    ),
+    "agreement": Listed(
+        JUDGES,
+        "judging",
+        "Say how far the judges agree, and whether the verdict hangs on one of them.",
+        "pt-active agreement my-plan records.jsonl",
+    ),
 }
-"""Title → the commands below it in the help, most wanted first, each with an example for its own help."""
+"""The commands in the order of the help, most wanted first."""
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
+AUDIT: Mapping[str, Listed] = {
+    "plan": Listed(
+        None,
+        "audit",
+        "Choose the pairs whose labels tell how far judges, such as language models, agree with people.",
+        "pt-active audit plan --judge gpt=gpt.qrels --judge llama=llama.qrels \\\n    --budget 200 --out my-audit",
+    ),
+    "export": Listed(
+        None,
+        "audit",
+        "Write the pairs of an audit to a file for people, or for a tool in which they judge.",
+        "pt-active audit export my-audit --out label-me.csv",
+    ),
+    "estimate": Listed(
+        None,
+        "audit",
+        "Estimate how often each judge is wrong, and its agreement beyond chance.",
+        "pt-active audit estimate my-audit labelled.csv --rel 2",
+    ),
+    "compare": Listed(
+        None,
+        "audit",
+        "Compare two judges, or rank many.",
+        "pt-active audit compare my-audit labelled.csv",
+    ),
+    "report": Listed(
+        None,
+        "audit",
+        "Write all that an audit and its labels say into one file.",
+        "pt-active audit report my-audit labelled.csv --rel 2 --out audit.html",
+    ),
+    "replace": Listed(
+        None,
+        "audit",
+        "Say whether a judge may replace people for a comparison of rankers.",
+        "pt-active audit replace my-plan judged.csv --judge gpt=gpt.qrels",
+    ),
+}
+"""The commands of the group ``audit``, in the order in which they are used."""
 
 
 def main(interrupt: Any = None) -> None:
-    """Run the ``pt-active`` command.
+    """Run the ``pt-active`` command with what was typed, and leave with its exit code.
 
     Args:
         interrupt: What Ctrl-C does from here on, as ``signal.signal`` takes it; None leaves it as it is.
     """
-    run(app, interrupt)
+    try:
+        with failures_told(sys.argv[1:]):
+            if interrupt is not None:
+                signal.signal(signal.SIGINT, interrupt)
+            for stream in (sys.stdout, sys.stderr):
+                if isinstance(stream, io.TextIOWrapper):
+                    stream.reconfigure(errors="backslashreplace")
+            app(prog_name="pt-active")
+    except typer.Exit as ended:
+        sys.exit(ended.exit_code)
 
 
-app.callback()(about)
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pt-active {version('pt-active')}")
+        raise typer.Exit
 
 
-for _title, _commands in EXAMPLES.items():
-    for _command, _example in _commands.items():
-        _name = _command.__name__.removesuffix("_")
-        app.command(_name, help=f"{inspect.getdoc(_command)}\n\nExample:\n\n\b\n{_example}", rich_help_panel=_title)(
-            printed(_command, COMMANDS.get(_name, ()))
-        )
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help=f"Print the traceback of an error, as {DEBUG}=1 does.")
+    ] = False,
+) -> None:
+    """Which ranker is better, and by how much, from as few human judgments as possible.
 
-app.add_typer(audit_app, name="audit", rich_help_panel=JUDGES)
+    Begin with pt-active init, which asks for your files. To see everything on simulated data: pt-active demo
+    """
+
+
+app = group(COMMANDS)
+app.callback(help=about.__doc__)(about)
+app.add_typer(
+    group(AUDIT, "How far does an LLM judge agree with people, and may it replace them?"),
+    name="audit",
+    rich_help_panel=JUDGES,
+)

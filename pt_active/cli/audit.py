@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -14,15 +13,12 @@ import typer
 from pt_active.cli import options
 from pt_active.cli.command_line import (
     Answer,
-    Commands,
     check_names,
     check_new,
     command_line,
     new_path,
     read_judged,
 )
-from pt_active.cli.commands import printed
-from pt_active.cli.front import AUDIT
 from pt_active.cli.options import one_of, whole
 from pt_active.cli.pools import judge_files
 from pt_active.cli.texts import with_texts
@@ -282,21 +278,3 @@ def _page_next(audit: Path, qrels: list[Path], rel: int) -> str:
     html = new_path(audit.with_name(f"{audit.name}.html"))
     asked = [] if rel == 1 else ["--rel", str(rel)]
     return f"All of it on one page:\n  {command_line('audit', 'report', audit, *qrels, *asked, '--out', html)}"
-
-
-EXAMPLES: dict[Callable[..., Answer], str] = {
-    plan: "pt-active audit plan --judge gpt=gpt.qrels --judge llama=llama.qrels \\\n    --budget 200 --out my-audit",
-    export: "pt-active audit export my-audit --out label-me.csv",
-    estimate: "pt-active audit estimate my-audit labelled.csv --rel 2",
-    compare: "pt-active audit compare my-audit labelled.csv",
-    report: "pt-active audit report my-audit labelled.csv --rel 2 --out audit.html",
-    replace: "pt-active audit replace my-plan judged.csv --judge gpt=gpt.qrels",
-}
-"""The commands in the order in which they are used, each with an example for its help."""
-
-audit_app = typer.Typer(cls=Commands, no_args_is_help=True, help=AUDIT)
-
-for _command, _example in EXAMPLES.items():
-    audit_app.command(_command.__name__, help=f"{inspect.getdoc(_command)}\n\nExample:\n\n\b\n{_example}")(
-        printed(_command)
-    )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import shlex
-import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,9 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import typer
-from typer.core import TyperGroup
 
-from pt_active.cli.failures import failures_told, in_one_line, naming_stdout
+from pt_active.cli.failures import naming_stdout
 from pt_active.frames.checks import Argument, ArgumentError, Named, shown
 from pt_active.frames.records import is_records
 from pt_active.frames.visible import json_text, visible
@@ -67,30 +65,6 @@ help for files of labels."""
 
 EARLIER_TOLD = f"{EARLIER} stands for the files with the labels that were there before."
 """The explanation of `EARLIER`."""
-
-
-class Commands(TyperGroup):
-    """The group of all commands, which prints errors and warnings in one line each."""
-
-    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Read the options before the command, and keep all words for the message about a bug."""
-        words = tuple(args)
-        with failures_told(words):
-            context = super().make_context(info_name, args, parent, **extra)
-        context.meta.setdefault(_WORDS, words)
-        return context
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run a command."""
-        words = ctx.meta.get(_WORDS, ())
-        group = ["pt-active"] if ctx.parent is None else ["pt-active", str(ctx.info_name)]
-        command = " ".join([*group, *(word for word in words if word in self.commands)][: len(group) + 1])
-        with failures_told(words, command, ctx.params.get("traceback", False)), printed_warnings():
-            return super().invoke(ctx)
-
-
-_WORDS = "pt_active.words"
-"""The key of what was typed in the metadata of a context."""
 
 
 def check_names(names: Mapping[str, tuple[str | None, Collection[str]]]) -> None:
@@ -260,26 +234,6 @@ def options_named(context: typer.Context) -> Iterator[None]:
         raise ValueError(error.told(lambda named: typed(named, context))) from error
 
 
-@contextlib.contextmanager
-def printed_warnings() -> Iterator[None]:
-    """Print each warning as one line on stderr."""
-    with warnings.catch_warnings():
-        warnings.showwarning = _warning_printer()
-        yield
-
-
-def _warning_printer() -> Callable[..., None]:
-    shown: set[str] = set()
-
-    def show(message: Warning | str, category: type[Warning], *where: object) -> None:
-        text = in_one_line(str(message))
-        if text not in shown and not issubclass(category, DeprecationWarning):
-            typer.echo(f"warning: {text}", err=True)
-        shown.add(text)
-
-    return show
-
-
 def typed(named: Named, context: typer.Context) -> str:
     """The option or command for an argument or a method of a plan; its name in Python if there is none.
 
@@ -288,8 +242,8 @@ def typed(named: Named, context: typer.Context) -> str:
             method, which stands for an option of the running command or else for the command of its name.
         context: The context of the running command.
     """
-    group = context.parent.command if context.parent is not None else None
-    commands = group.commands if isinstance(group, Commands) else {}
+    group: Any = context.parent.command if context.parent is not None else None
+    commands = {} if group is None else {name: group.loaded(name) for name in group.commands}
     own = _options(context.command)
     if isinstance(named, Argument):
         named = _OTHER_NAMES.get(str(named)) or _OTHER_NAMES.get(named.name, named)

@@ -12,8 +12,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from pt_active.cli.app import app
-from pt_active.cli.audit import EXAMPLES
+from pt_active.cli.app import AUDIT, app
 
 
 def run(*words: object):
@@ -70,14 +69,14 @@ def words_of(example: str) -> list[str]:
 
 
 def test_every_example_of_the_help_runs(folder: Path) -> None:
-    for command, example in EXAMPLES.items():
-        if command.__name__ == "replace":
+    for command, listed in AUDIT.items():
+        if command == "replace":
             plan_of_rankers(folder)
-        shown = re.sub(r"\s+", " ", re.sub(r"[│╭╮╰╯─]", " ", run(command.__name__, "--help").stdout))
-        assert re.sub(r"\s+", " ", example) in shown
-        result = run(*words_of(example))
+        shown = re.sub(r"\s+", " ", re.sub(r"[│╭╮╰╯─]", " ", run(command, "--help").stdout))
+        assert re.sub(r"\s+", " ", listed.example) in shown
+        result = run(*words_of(listed.example))
         assert result.exit_code == 0, result.stderr
-        if command.__name__ == "export":
+        if command == "export":
             filled(folder)
     assert (folder / "audit.html").exists()
 

@@ -29,7 +29,8 @@ from small_collection import (
 from typer.testing import CliRunner
 
 from pt_active import Plan
-from pt_active.cli.app import EXAMPLES, app
+from pt_active.cli import app as registry
+from pt_active.cli.app import app
 from pt_active.cli.command_line import typed
 from pt_active.frames.checks import Argument, ArgumentError, Method
 
@@ -153,7 +154,7 @@ def test_help_has_an_example(command):
 
 def test_the_examples_of_the_help_run(files, monkeypatch):
     """Each with files of the names that it has, in the order in which they are used; some need more than files."""
-    examples = {command.__name__: text for commands in EXAMPLES.values() for command, text in commands.items()}
+    examples = {name: listed.example for name, listed in registry.COMMANDS.items()}
     for old, new in {"a.run.gz": "a.run", "past.run": "old.run", "past.qrels.gz": "old.qrels"}.items():
         opened = gzip.open if old.endswith(".gz") else open
         with opened(old, "rt", encoding="utf-8") as stream:
@@ -177,7 +178,7 @@ def test_the_examples_of_the_help_run(files, monkeypatch):
     assert gate.exit_code in (0, 1, 3), gate.output
     examples["simulate"] += " --repetitions 5 --depth 6"
     example("simulate")
-    assert set(examples) == {"import_", "agreement", "demo"}
+    assert set(examples) == {"import", "agreement", "demo"}
 
 
 def test_help_and_version():
@@ -345,6 +346,6 @@ LEVEL, REPLACED = Argument("level", "document"), Argument("replace", True)
 )
 def test_arguments_are_said_as_options(command, parts, python, shell):
     error, group = ArgumentError(*parts), typer.main.get_command(app)
-    context = typer.Context(group.commands[command], parent=typer.Context(group))
+    context = typer.Context(group.loaded(command), parent=typer.Context(group))
     assert str(error) == python
     assert error.told(lambda named: typed(named, context)) == shell

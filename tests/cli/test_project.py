@@ -378,7 +378,7 @@ def test_a_written_file_is_a_project(files):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_what_a_command_takes_is_an_argument_and_a_key(command):
-    parameters = {each.name for each in typer.main.get_command(app).commands[command].params}
+    parameters = {each.name for each in typer.main.get_command(app).loaded(command).params}
     assert set(COMMANDS[command]) <= parameters
     assert {key_of(command, argument) for argument in COMMANDS[command]} <= set(KEYS)
 
