@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Mapping
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -182,6 +183,17 @@ def about(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print results and errors only: no progress, warnings or hints.")
+    ] = False,
+    project: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where options that are left out stand; default: pt-active.toml, if here."),
+    ] = None,
+    no_limit: Annotated[
+        bool, typer.Option("--no-limit", help="Read files of any size, however long their lines are.")
+    ] = False,
     traceback: Annotated[
         bool, typer.Option("--traceback", help=f"Print the traceback of an error, as {DEBUG}=1 does.")
     ] = False,
@@ -189,6 +201,8 @@ def about(
     """Which ranker is better, and by how much, from as few human judgments as possible.
 
     Begin with pt-active init, which asks for your files. To see everything on simulated data: pt-active demo
+
+    The options below go with every command, before it or after it.
     """
 
 

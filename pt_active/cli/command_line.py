@@ -244,7 +244,7 @@ def typed(named: Named, context: typer.Context) -> str:
     """
     group: Any = context.parent.command if context.parent is not None else None
     commands = {} if group is None else {name: group.loaded(name) for name in group.commands}
-    own = _options(context.command)
+    own = _options(context.find_root().command) | _options(context.command)
     if isinstance(named, Argument):
         named = _OTHER_NAMES.get(str(named)) or _OTHER_NAMES.get(named.name, named)
         others = {name: option for each in commands.values() for name, option in _options(each).items()}

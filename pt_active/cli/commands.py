@@ -19,30 +19,16 @@ from pt_active.cli.project import FILE, Project, key_of
 from pt_active.frames.sources import limits_lifted
 from pt_active.frames.visible import visible
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print results and errors only: no progress, warnings or hints.")]
-
-NoLimit = Annotated[bool, typer.Option("--no-limit", help="Read files of any size, however long their lines are.")]
-
-ProjectFile = Annotated[
-    Path | None,
-    typer.Option("--project", metavar="FILE", help=f"Where options that are left out stand; default: {FILE}, if here."),
-]
-
-_ADDED = {"json_output": (False, Json), "quiet": (False, Quiet), "no_limit": (False, NoLimit)}
-"""Arguments of every command, with their defaults and options."""
-
 
 def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Callable[..., None]:
     """A command that prints the answer of a function.
 
-    It has the function's options, ``--json``, ``--quiet`` and ``--no-limit``. An argument of the function whose type is
-    a dataclass stands for the options that are the dataclass's fields.
+    It has the function's options. An argument of the function whose type is a dataclass stands for the options that
+    are the dataclass's fields.
 
     Args:
         function: Answers the command.
-        takes: The arguments that may come from the project file. If there are any, the command has ``--project``.
+        takes: The arguments that may come from the project file.
     """
     own = inspect.signature(function, eval_str=True).parameters.values()
     bundles: dict[str, Any] = {each.name: each.annotation for each in own if is_dataclass(each.annotation)}
@@ -50,38 +36,28 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
     required = [option.name for option in options if option.name in takes and option.default is option.empty]
 
     @functools.wraps(function)
-    def run(
-        context: typer.Context,
-        json_output: bool = False,
-        quiet: bool = False,
-        no_limit: bool = False,
-        project: Path | None = None,
-        **arguments: Any,
-    ) -> None:
-        told = ""
-        silent = contextlib.redirect_stderr(io.StringIO()) if quiet else contextlib.nullcontext()
-        lifted = limits_lifted() if no_limit else contextlib.nullcontext()
+    def run(context: typer.Context, **arguments: Any) -> None:
+        told, shared = "", context.find_root().params
+        silent = contextlib.redirect_stderr(io.StringIO()) if shared["quiet"] else contextlib.nullcontext()
+        lifted = limits_lifted() if shared["no_limit"] else contextlib.nullcontext()
         with silent, lifted, options_named(context):
+            if shared["project"] is not None and not takes:
+                raise Usage(f"{context.info_name} takes nothing from a project file: leave out --project")
             if takes:
-                taken, told = _from_project(context, arguments, project)
+                taken, told = _from_project(context, arguments, shared["project"])
                 arguments |= taken
                 _check_given(context, arguments, required)
             answer = function(**_bundled(arguments, bundles))
             if told:
                 typer.echo(told, err=True)
-        answer.show(json_output, quiet)
+        answer.show(shared["json_output"], shared["quiet"])
         if answer.code:
             raise typer.Exit(answer.code)
 
-    # Typer reads options from signatures and annotations, which `wraps` copies without the added ones.
+    # Typer reads options from signatures and annotations, which `wraps` copies with the dataclasses.
     given = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    added = _ADDED | ({"project": (None, ProjectFile)} if takes else {})
-    more = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, (default, annotation) in added.items()
-    ]
     options = [_optional(option) if option.name in required else option for option in options]
-    signature = inspect.Signature([given, *options, *more], return_annotation=None)
+    signature = inspect.Signature([given, *options], return_annotation=None)
     run.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()}
     run.__signature__ = signature  # type: ignore[attr-defined]
     return run

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperGroup
 
-from pt_active.cli.failures import failures_told, in_one_line
+from pt_active.cli.failures import Usage, failures_told, in_one_line
 
 
 class Listed(NamedTuple):
@@ -58,7 +58,7 @@ def _loaded(name: str, listed: Listed) -> Any:
     shown = f"{inspect.getdoc(function)}\n\nExample:\n\n\b\n{listed.example}"
     takes = COMMANDS.get(name, ()) if listed.title else ()
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(name, help=shown, rich_help_panel=listed.title)(printed(function, takes))
+    alone.command(name, help=shown, rich_help_panel=listed.title, epilog=_EPILOG)(printed(function, takes))
     return typer.main.get_command(alone)
 
 
@@ -77,6 +77,10 @@ class Commands(TyperGroup):
         name, _, rest = super().resolve_command(ctx, args)
         return name, None if name is None else self.loaded(name), rest
 
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Read the options that go with every command, wherever they stand."""
+        return super().parse_args(ctx, args if ctx.parent is not None else _shared_first(args, self.params))
+
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Read the options before the command, and keep all words for the message about a bug."""
         words = tuple(args)
@@ -94,8 +98,31 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
 
 
+def _shared_first(args: list[str], params: list[Any]) -> list[str]:
+    """What was typed, with the options of the group before its command."""
+    takes = {name: not each.is_flag for each in params for name in each.opts if not each.is_eager}
+    first, rest, words = list[str](), list[str](), iter(args)
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if word == "--":
+            rest.append(word)
+            break
+        if name not in takes:
+            rest.append(word)
+        elif takes[name] and not equals:
+            value = next(words, None)
+            if value is None:
+                raise Usage(f"Option '{name}' requires an argument")
+            first += [word, value]
+        else:
+            first.append(word)
+    return [*first, *rest, *words]
+
+
 _WORDS = "pt_active.words"
 """The key of what was typed in the metadata of a context."""
+
+_EPILOG = "Every command takes --json, --quiet, --project FILE and --no-limit; see pt-active --help."
 
 
 @contextlib.contextmanager

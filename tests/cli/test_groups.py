@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from pt_active.cli.app import AUDIT, COMMANDS, app
 
@@ -17,7 +19,29 @@ def test_what_is_listed_is_there(path: tuple[str, ...]) -> None:
     for name in path:
         command = command.loaded(name)  # type: ignore[attr-defined]
     assert command.help.split("Example:")[1].split()[: len(path) + 1] == ["\b", "pt-active", *path][: len(path) + 1]
-    assert {"json_output", "quiet"} <= {each.name for each in command.params}
+    assert "--json" in command.epilog
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--json", "--quiet", "--no-limit", "export", "none", "--out", "x"),
+        ("export", "--quiet", "none", "--out", "x", "--json", "--no-limit"),
+        ("--project=none.toml", "export", "none", "--out", "x"),
+        ("export", "none", "--out", "x", "--project", "none.toml"),
+    ],
+)
+def test_options_of_every_command_stand_anywhere(words: tuple[str, ...], tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = CliRunner().invoke(app, words).stderr
+    assert said.startswith("error: none.toml" if "none.toml" in str(words) else "error: there is no plan at none")
+
+
+def test_what_no_command_takes_is_refused() -> None:
+    assert "requires an argument" in CliRunner().invoke(app, ["plan", "--project"]).stderr
+    assert "takes nothing from a project file" in CliRunner().invoke(app, ["demo", "--project", "x.toml"]).stderr
+    assert "No such option" in CliRunner().invoke(app, ["demo", "--jsonn"]).stderr
+    assert "extra argument" in CliRunner().invoke(app, ["demo", "--", "--json"]).stderr
 
 
 def test_help_loads_no_frames() -> None:
