@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from pt_active.relevance.digits import rounded, rounded_grades
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.ordered_logit import fit_ordered_logit
 from pt_active.relevance.grades.validation import folds_of, log_likelihood
@@ -63,9 +64,8 @@ def refitted_grades(
         for name, model in models(train).items():
             logs = log_likelihood(model(rows[test]), labels[rows[test]])
             likelihood[name] = likelihood.get(name, 0.0) + float(weight[test] @ logs)
-    best = max(likelihood, key=lambda name: likelihood[name])
-    everything = models(np.ones(len(rows), dtype=bool))[best](np.arange(len(labels)))
-    return np.ascontiguousarray(everything)
+    best = max(likelihood, key=lambda name: float(rounded(likelihood[name])))
+    return rounded_grades(models(np.ones(len(rows), dtype=bool))[best](np.arange(len(labels))))
 
 
 def _weights(chance: np.ndarray) -> np.ndarray:
@@ -106,7 +106,7 @@ def _models(
         effective = max(float(weight.sum()), 1.0)
 
         def predict(wanted: np.ndarray) -> np.ndarray:
-            return fitting.widened(fit.probabilities(columns[wanted]), fit.grades, top - 1, int(np.ceil(effective)))
+            return fitting.widened(fit.probabilities(columns[wanted]), fit.grades, top - 1, effective)
 
         return predict
 
