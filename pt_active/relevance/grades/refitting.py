@@ -24,6 +24,9 @@ FOLDS = 3
 MAX_RANKERS = 60
 """With more rankers, their ranks are not learned from one by one."""
 
+_AS_BEFORE = "as before"
+"""The name of the candidate that keeps the former grades."""
+
 _PRIOR_SCALE = 0.5
 """Standard deviation of the Gaussian prior on the weights of standardised features: labels are few."""
 
@@ -65,7 +68,8 @@ def refitted_grades(
             logs = log_likelihood(model(rows[test]), labels[rows[test]])
             likelihood[name] = likelihood.get(name, 0.0) + float(weight[test] @ logs)
     best = max(likelihood, key=lambda name: float(rounded(likelihood[name])))
-    return rounded_grades(models(np.ones(len(rows), dtype=bool))[best](np.arange(len(labels))))
+    everything = models(np.ones(len(rows), dtype=bool))[best](np.arange(len(labels)))
+    return everything if best == _AS_BEFORE else rounded_grades(everything)
 
 
 def _weights(chance: np.ndarray) -> np.ndarray:
@@ -110,7 +114,7 @@ def _models(
 
         return predict
 
-    simple: dict[str, Model] = {"as before": lambda wanted: grades[wanted]}
+    simple: dict[str, Model] = {_AS_BEFORE: lambda wanted: grades[wanted]}
     if len(np.unique(labels)) < 2:
         return simple | {"shares": lambda wanted: np.tile(shares, (len(wanted), 1))}
     return simple | {name: logit(columns) for name, columns in features.items()}
