@@ -24,7 +24,7 @@ import pandas as pd
 import pytest
 
 NEWEST = "X86_V4,AVX512_ICL,AVX512_SPR,AVX512F,AVX512CD,AVX512_SKX,AVX512_CLX,AVX512_CNL"
-"""What numpy uses on processors with AVX-512, in the names of all its versions; names that a version lacks are ignored."""
+"""What numpy uses on processors with AVX-512, by all names that it had; those that a version lacks are ignored."""
 
 OWN = {"OPENBLAS_CORETYPE", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NPY_DISABLE_CPU_FEATURES"}
 """What settings set, and what is therefore not taken from the environment."""

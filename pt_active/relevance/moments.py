@@ -11,6 +11,7 @@ from pt_active.relevance import montecarlo
 from pt_active.relevance.digits import product
 from pt_active.relevance.measures import RankForm, has_rank_form, rank_form
 
+
 @dataclass(frozen=True)
 class Moments:
     """The moments of a measure for k systems on m queries, under the graded-relevance model [theory 3].

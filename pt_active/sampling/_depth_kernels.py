@@ -13,7 +13,7 @@ _CERTAIN = 1e-12
 """A probability within this of 0 or 1 counts as 0 or 1."""
 
 _SAME = 1e-9
-"""Costs that differ by less than this share of the largest count as equal, and so do gains that differ by such a share."""
+"""Costs that differ by less than this share of the largest count as equal; so do gains that differ by this share."""
 
 _BELOW = 1e-6
 """What the logarithm of a cost may lie below a whole number and count as the whole number."""

@@ -142,11 +142,11 @@ def cut_to_budget(
     before = np.cumsum(price) - price
     before -= before[begins]
     total = np.bincount(query, weights=price, minlength=len(indptr) - 1)
-    can = total >= excess * (1 - _ROUNDING)
-    beyond = can[query] & (before + price > (total[query] - excess) + _ROUNDING * excess)
+    dear = total >= excess * (1 - _ROUNDING)
+    beyond = dear[query] & (before + price > (total[query] - excess) + _ROUNDING * excess)
     certain = design.opening[query] * design.inclusion[order] >= 1
-    spared = can & (np.bincount(query[beyond & certain], minlength=len(can)) == 0)
-    can = np.flatnonzero(spared if spared.sum() >= 2 else can)
+    spared = dear & (np.bincount(query[beyond & certain], minlength=len(dear)) == 0)
+    can = np.flatnonzero(spared if spared.sum() >= 2 else dear)
     if len(can) < 2:
         return None
     beyond &= np.isin(query, can)

@@ -112,7 +112,8 @@ class AutoGrades(FittedGrades):
         least = log_likelihood(grades.get("prior", alone), known)
         rows = [(name, *_numbers(each, known, qid, least)) for name, each in grades.items()]
         table = pd.DataFrame(rows, columns=list(TABLE_COLUMNS))
-        self.table_ = table.iloc[np.argsort(-rounded(table["likelihood"].to_numpy()), kind="stable")].reset_index(drop=True)
+        best_first = np.argsort(-rounded(table["likelihood"].to_numpy()), kind="stable")
+        self.table_ = table.iloc[best_first].reset_index(drop=True)
         self.winner_ = str(self.table_["model"].iloc[0])
         self.correction_ = safe_recalibration(grades[self.winner_], known, qid)
         slope = Slope.of(grades[self.winner_], known, qid)
