@@ -240,8 +240,6 @@ def everything(folder: Path, saved: Path | None) -> dict[str, Any]:
 
 def made_under(setting: dict[str, str], folder: Path, saved: Path | None = None) -> dict[str, list[Any]]:
     environment = {name: value for name, value in os.environ.items() if name not in OWN} | setting
-    if "NUMBA_CPU_NAME" in setting and "NUMBA_CACHE_DIR" not in os.environ:
-        environment["NUMBA_CACHE_DIR"] = str(folder / "compiled")
     command = [sys.executable, "-P", __file__, str(folder), *([str(saved)] if saved else [])]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr[-3000:]
