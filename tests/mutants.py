@@ -121,7 +121,7 @@ null replays: all repetitions swapped alike [test_replay]
 Monte Carlo error: none for a share of 0 [test_replay]
     repetitions + 2) / (repetitions + 4) => repetitions) / repetitions
 pivotal draws: holder and rival swapped above 1 [test_two_phase]
-    (2.0 - both) < 1.0 - inclusion[rival]: => (2.0 - both) < 1.0 - held:
+    (2.0 - both) < 1.0 - held: => (2.0 - both) < 1.0 - inclusion[rival]:
 spread draws: documents of a query in their order [test_two_phase]
     [rng.random(len(documents)), rng.random(m)[query]] => [np.arange(len(documents)), rng.random(m)[query]]
 spread draws: half of the queries have theirs drawn independently [test_two_phase]
@@ -135,7 +135,7 @@ prices of a query: nearly all of its documents [test_two_phase]
 document sizes: overhead on every document [test_document_design]
     cost[z] + (overhead if place == first and common[x] == 0 else 0.0) => cost[z] + overhead
 document design: inclusion not given its query is open [test_document_design]
-    np.minimum(1.0, factor * size) / opening[query] => np.minimum(1.0, factor * size)
+    at_most_one(factor * size) / opening[query] => at_most_one(factor * size)
 depths: chances move without regard to cost [test_depths]
     chance[other] -= moved / swing[other] => chance[other] -= moved / swing[one]
 depths: a cut query forgets that it might have stayed whole [test_depths]

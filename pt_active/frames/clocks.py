@@ -19,14 +19,14 @@ _BELOW_ONE = 1 - 2.0**-53
 """The largest number below 1, to which the last of them would be rounded otherwise."""
 
 
-def clocks(seed: int, qid: pd.Series | Texts, docno: pd.Series | Texts | None = None, *, stage: int = 0) -> np.ndarray:
-    """Exponential variables of units, each from a hash of the seed and the unit's ids alone [theory 14].
+def keys(seed: int, qid: pd.Series | Texts, docno: pd.Series | Texts | None = None, *, stage: int = 0) -> np.ndarray:
+    """Whole numbers from which the random numbers of units follow, each a hash of the seed and the unit's ids alone.
 
-    ``E = −log u``, where u in (0, 1) holds 53 bits of the SipHash of ``qid`` or ``qid, docno``, keyed by the seed and
-    the stage. So a unit has the same E in any order of rows, in any part of a population, and on any machine.
+    It is the SipHash of ``qid`` or ``qid, docno``, keyed by the seed and the stage. So a unit has the same key in any
+    order of rows, in any part of a population, and on any machine [theory 17].
 
     A tab joins ``qid`` and ``docno``. Ids from TREC text files have none; in frames with ids that do, two documents
-    whose joined ids are equal would have the same E.
+    whose joined ids are equal would have the same key.
 
     Args:
         seed: The seed of the draws.
@@ -35,7 +35,7 @@ def clocks(seed: int, qid: pd.Series | Texts, docno: pd.Series | Texts | None = 
         stage: 0 for the first draws of a plan; later rounds have variables of their own.
 
     Returns:
-        float64[n], positive.
+        uint64[n].
     """
     key = blake2b(f"{seed} {stage}".encode(), digest_size=8).hexdigest()
     bits = np.empty(len(qid), dtype=np.uint64)
@@ -45,6 +45,25 @@ def clocks(seed: int, qid: pd.Series | Texts, docno: pd.Series | Texts | None = 
         if docno is not None:
             ids = ids + "\t" + _objects(docno, block)
         bits[block] = pd.util.hash_array(ids, hash_key=key, categorize=False)
+    return bits
+
+
+def clocks(seed: int, qid: pd.Series | Texts, docno: pd.Series | Texts | None = None, *, stage: int = 0) -> np.ndarray:
+    """Exponential variables of units ``E = −log u``, where u in (0, 1) holds 53 bits of the unit's key [theory 14].
+
+    The logarithm may differ between processors in the last bit, which changes no order: E is compared with numbers that
+    it does not equal by design. Random numbers that hang on every bit follow from `keys`.
+
+    Args:
+        seed: The seed of the draws.
+        qid: Ids of the queries, as texts.
+        docno: Ids of the documents, as texts, if the units are documents.
+        stage: As for `keys`.
+
+    Returns:
+        float64[n], positive.
+    """
+    bits = keys(seed, qid, docno, stage=stage)
     return np.asarray(-np.log(np.minimum((bits >> np.uint64(11)) * 2.0**-53 + _HALF, _BELOW_ONE)))
 
 

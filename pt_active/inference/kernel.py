@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pt_active.relevance.digits import rounded
+
 CANDIDATES = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Multiples of the rule of thumb from which `cross_validated_bandwidth` chooses."""
 
@@ -50,7 +52,7 @@ def cross_validated_bandwidth(score: np.ndarray, outcome: np.ndarray, labels: in
     if np.isinf(rule):
         return rule
     errors = [((outcome - left_out(score, outcome, c * rule)) ** 2).sum() for c in CANDIDATES]
-    return CANDIDATES[int(np.argmin(errors))] * rule
+    return CANDIDATES[int(np.argmin(rounded(np.array(errors))))] * rule
 
 
 def nadaraya_watson(score: np.ndarray, outcome: np.ndarray, bandwidth: float) -> np.ndarray:

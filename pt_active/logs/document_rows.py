@@ -15,8 +15,10 @@ from pt_active.frames.clocks import clocks
 from pt_active.logs.merging import check_not_split, check_same_grades
 from pt_active.logs.partition import Question, graded_partition, partition_pool
 from pt_active.plans.making.pool import Pool, seen_by
+from pt_active.relevance.digits import GRADE_BITS, rounded
 from pt_active.relevance.measures import RankForm, has_rank_form, parse_lasting, rank_form
 from pt_active.sampling.drawings import SUCCESSIVE, natural_drawing, succession_unit
+from pt_active.sampling.pools import Variables
 
 _ANY_GRADE = 1000
 """A highest grade by which any measure can be parsed; its family does not depend on it."""
@@ -112,8 +114,10 @@ class DocumentRows:
     def digest(self) -> str:
         """A fingerprint, by which inputs are recognised; 64 hexadecimal digits."""
         sha = hashlib.sha256("\0".join(self.qid.tolist()).encode("utf-8", "surrogatepass"))
-        for values in (self.query_cost, self.documents, self.ranks, self.mean, self.variance):
+        for values in (self.documents, self.ranks):
             sha.update(np.ascontiguousarray(values).tobytes())
+        for values in (self.query_cost, self.mean, self.variance):
+            sha.update(rounded(values, GRADE_BITS).tobytes())
         return sha.hexdigest()
 
 
@@ -138,7 +142,7 @@ def document_rows(partition: pd.DataFrame, question: Question) -> DocumentRows |
     pool = partition_pool(graded_partition(partition, question), question)
     measure = parse_lasting(question.measure, max_grade=pool.max_grade)
     seen, form = pool.seen(measure), seen_by(measure, pool).form
-    mean, variance = variables_of(form, pool.grades[seen])
+    variables = Variables.of(form, pool.grades[seen])
     ranks, most = pool.ranks[:, seen], np.iinfo(np.int16).max
     if ranks.max(initial=0) >= most:
         if len(form.weights) >= most:
@@ -150,26 +154,13 @@ def document_rows(partition: pd.DataFrame, question: Question) -> DocumentRows |
         np.diff(pool.indptr),
         np.bincount(pool.query_of_document[seen], minlength=len(pool.queries)),
         ranks.astype(np.int16),
-        mean,
-        variance,
+        variables.mean,
+        variables.variance,
         pool.document_cost[seen],
         _clock(pool, seen, form, question),
         int(pool.ranks.max(initial=0)),
         pool.max_grade,
     )
-
-
-def variables_of(form: RankForm, grades: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of document variables, float64[N] each.
-
-    They are those of `Variables.of`, but do not depend on which documents stand beside each other: a product of
-    matrices may add up numbers in another order at its edges.
-    """
-    mean, square = np.zeros(len(grades)), np.zeros(len(grades))
-    for grade, value in enumerate(form.values):
-        mean += grades[:, grade] * value
-        square += grades[:, grade] * value**2
-    return mean, np.maximum(square - mean**2, 0.0)
 
 
 def _clock(pool: Pool, seen: np.ndarray, form: RankForm, question: Question) -> np.ndarray | None:

@@ -84,7 +84,7 @@ def kept_queries(documents: Documents, sample: TwoPhase, matters: np.ndarray) ->
     if sample.priority is not None:
         more = np.flatnonzero(np.isfinite(sample.priority) & ~sample.drawn)
         if len(more) > _TO_COME:
-            more = more[np.argpartition(sample.priority[more], _TO_COME)[:_TO_COME]]
+            more = more[np.argsort(sample.priority[more], kind="stable")[:_TO_COME]]
     kept = np.zeros(len(indptr) - 1, dtype=bool)
     kept[np.searchsorted(indptr, np.r_[wanted, more], side="right") - 1] = True
     return Drawn(sample, kept, sample.design.unit == "document" and len(more) == _TO_COME, matters)

@@ -15,6 +15,7 @@ from pt_active.frames.columns import query_table, with_string_ids
 from pt_active.logs.partition import QueryRows
 from pt_active.plans.making.pool import Pool, query_design
 from pt_active.plans.making.pool_columns import query_weights
+from pt_active.relevance.digits import GRADE_BITS, rounded
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import sampling_distribution
 
@@ -165,6 +166,7 @@ def pool_without_documents(rows: QueryRows, queries: pd.DataFrame, names: tuple[
 def digest_of(rows: QueryRows) -> str:
     """A fingerprint of what the rows say, by which inputs are recognised; 64 hexadecimal digits."""
     sha = hashlib.sha256("\0".join(rows.qid.tolist()).encode("utf-8", "surrogatepass"))
-    for values in (rows.cost, rows.documents, rows.moments.mean, rows.moments.covariance):
-        sha.update(np.ascontiguousarray(values + 0.0).tobytes())
+    sha.update(np.ascontiguousarray(rows.documents).tobytes())
+    for values in (rows.cost, rows.moments.mean, rows.moments.covariance):
+        sha.update((rounded(values, GRADE_BITS) + 0.0).tobytes())
     return sha.hexdigest()

@@ -12,7 +12,7 @@ import numpy as np
 _MIN_REACH = 1e-200
 """If the probability of reaching a rank is below this, deeper ranks cannot change a sum of doubles."""
 
-_compiled = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+_compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
 
 
 @_compiled

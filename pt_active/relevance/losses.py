@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pt_active.relevance.digits import product, rounded
+
 Terms = tuple[np.ndarray, np.ndarray]
 """The numerator ``u = w ℓ`` and the weight ``w``, two float64[...] of one shape."""
 
@@ -147,7 +149,7 @@ class Squared(Loss):
 
     def decision(self, grades: np.ndarray) -> np.ndarray:
         """float64[N], the mean grade."""
-        return np.asarray(grades @ np.arange(grades.shape[1], dtype=np.float64))
+        return product(grades, np.arange(grades.shape[1], dtype=np.float64))
 
 
 @dataclass(frozen=True)
@@ -205,7 +207,7 @@ class CostMatrix(Loss):
 
     def decision(self, grades: np.ndarray) -> np.ndarray:
         """float64[N], the grade with the least expected cost; the lowest one of ties."""
-        return (grades @ np.asarray(self.matrix).T).argmin(axis=1).astype(np.float64)
+        return rounded(product(grades, np.asarray(self.matrix).T)).argmin(axis=1).astype(np.float64)
 
     def grades_allowed(self, max_grade: int) -> int:
         """The grade of the last row of the matrix.

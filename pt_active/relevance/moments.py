@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import ir_measures.measures as irm
 import numpy as np
 
 from pt_active.relevance import montecarlo
+from pt_active.relevance.digits import product
 from pt_active.relevance.measures import RankForm, has_rank_form, rank_form
-
-_BLOCK = 1 << 18
-"""Rows of grades that are written out at a time where all are equal."""
 
 
 @dataclass(frozen=True)
@@ -77,25 +74,8 @@ def label_moments(
     if not has_rank_form(measure):
         return Moments(*montecarlo.sampled_moments(measure, indptr, ranks, grades, samples, seed, progress))
     form = rank_form(measure, grades.shape[1] - 1, int(ranks.max(initial=0)))
-    variable = _in_blocks(grades, np.column_stack([form.values, form.values**2]))
+    variable = product(grades, np.column_stack([form.values, form.values**2]))
     return _exact(form, indptr, ranks, variable, quasi_linear)
-
-
-def _in_blocks(grades: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """``grades @ values``, without a copy of grades that are one row repeated.
-
-    Args:
-        grades: float64[N, G+1], ``P(y = g)``.
-        values: float64[G+1, 2].
-    """
-    if any(grades.strides):
-        return grades @ values
-    product = np.empty((len(grades), 2))
-    # The last block is the largest: the library that multiplies rounds differently where there are few rows.
-    starts = [*range(0, max(len(grades) - _BLOCK, 1), _BLOCK), len(grades)]
-    for start, stop in pairwise(starts):
-        np.matmul(np.ascontiguousarray(grades[start:stop]), values, out=product[start:stop])
-    return product
 
 
 def document_moments(
@@ -117,7 +97,7 @@ def document_moments(
         float64[m, k].
     """
     form = rank_form(measure, max_grade, int(ranks.max(initial=0)))
-    return variable_values(form, indptr, ranks, values @ form.values)
+    return variable_values(form, indptr, ranks, product(values, form.values))
 
 
 def variable_values(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, variable: np.ndarray) -> np.ndarray:

@@ -7,16 +7,20 @@ from heapq import heappop, heappush
 import numpy as np
 
 from pt_active.relevance._kernels import _compiled
+from pt_active.relevance._revealed_kernels import uniform
 
 _CERTAIN = 1e-12
 """A probability within this of 0 or 1 counts as 0 or 1."""
 
 _SAME = 1e-9
-"""Costs that differ by less than this share of the largest count as equal."""
+"""Costs that differ by less than this share of the largest count as equal; so do gains that differ by this share."""
+
+_BELOW = 1e-6
+"""What the logarithm of a cost may lie below a whole number and count as the whole number."""
 
 
 @_compiled
-def even_parts(ptr, length, cost, uniform):  # type: ignore[no-untyped-def]
+def even_parts(ptr, length, cost, key):  # type: ignore[no-untyped-def]
     """Draw one part of [0, 1) for each query, with the probability of its length, at a nearly fixed total cost.
 
     The parts that are left for a query are split in two where that tells most about its cost. Then two queries at a
@@ -28,7 +32,7 @@ def even_parts(ptr, length, cost, uniform):  # type: ignore[no-untyped-def]
         ptr: int64[m+1], the offsets of the queries.
         length: float64[P], the lengths of the parts, which sum to 1 for each query.
         cost: float64[P], what the query costs in each part, falling with the place of the part.
-        uniform: float64[2P], random numbers.
+        key: uint64[m], from which the random numbers of each query follow, so that no query shifts those of another.
 
     Returns:
         int64[m], the part of each query as a place in ``length``.
@@ -39,46 +43,49 @@ def even_parts(ptr, length, cost, uniform):  # type: ignore[no-untyped-def]
     negligible = _SAME * cost.max() if len(cost) else 0.0
     waiting = [(0.0, np.int64(-1))]
     waiting.pop()
-    used = 0
+    used = np.zeros(m, dtype=np.int64)
     for x in range(m):
-        used = _enter(x, length, cost, low, high, split, chance, swing, negligible, uniform, used, waiting)
+        _enter(x, length, cost, low, high, split, chance, swing, negligible, key, used, waiting)
     while len(waiting) > 1:
-        key, one = heappop(waiting)
+        turn, one = heappop(waiting)
         _, other = heappop(waiting)
         # What one gains in expected cost, the other loses; the step is as large as both probabilities allow.
         up = min((1.0 - chance[one]) * swing[one], chance[other] * swing[other])
         down = min(chance[one] * swing[one], (1.0 - chance[other]) * swing[other])
-        moved = up if uniform[used] * (up + down) < down else -down
-        used += 1
+        moved = up if _next(one, key, used) * (up + down) < down else -down
         chance[one] += moved / swing[one]
         chance[other] -= moved / swing[other]
         for x in (one, other):
             if _CERTAIN < chance[x] < 1.0 - _CERTAIN:
-                heappush(waiting, (key, x))
+                heappush(waiting, (turn, x))
             else:
                 _keep(x, split, chance, low, high)
-                used = _enter(x, length, cost, low, high, split, chance, swing, negligible, uniform, used, waiting)
+                _enter(x, length, cost, low, high, split, chance, swing, negligible, key, used, waiting)
     while len(waiting) > 0:
         _, x = waiting.pop()
-        chance[x] = 1.0 if uniform[used] < chance[x] else 0.0
-        used += 1
+        chance[x] = 1.0 if _next(x, key, used) < chance[x] else 0.0
         _keep(x, split, chance, low, high)
-        used = _enter(x, length, cost, low, high, split, chance, swing, negligible, uniform, used, waiting)
+        _enter(x, length, cost, low, high, split, chance, swing, negligible, key, used, waiting)
     return low
 
 
 @_compiled
-def _enter(x, length, cost, low, high, split, chance, swing, negligible, uniform, used, waiting):  # type: ignore[no-untyped-def]
-    """Split the parts of a query until its halves differ in cost, and let it wait for a trade; random numbers used."""
+def _next(x, key, used):  # type: ignore[no-untyped-def]
+    """The next random number of a query."""
+    used[x] += 1
+    return uniform(key[x], used[x])
+
+
+@_compiled
+def _enter(x, length, cost, low, high, split, chance, swing, negligible, key, used, waiting):  # type: ignore[no-untyped-def]
+    """Split the parts of a query until its halves differ in cost, and let it wait for a trade."""
     while high[x] - low[x] > 1:
         split[x], chance[x], swing[x] = _halves(length, cost, low[x], high[x])
         if swing[x] > negligible and _CERTAIN < chance[x] < 1.0 - _CERTAIN:
-            heappush(waiting, (uniform[used] - np.floor(np.log2(swing[x])), np.int64(x)))
-            return used + 1
-        chance[x] = 1.0 if uniform[used] < chance[x] else 0.0
-        used += 1
+            heappush(waiting, (_next(x, key, used) - np.floor(np.log2(swing[x]) + _BELOW), np.int64(x)))
+            return
+        chance[x] = 1.0 if _next(x, key, used) < chance[x] else 0.0
         _keep(x, split, chance, low, high)
-    return used
 
 
 @_compiled
@@ -104,6 +111,6 @@ def _halves(length, cost, low, high):  # type: ignore[no-untyped-def]
         paid += length[i] * cost[i]
         apart = paid / left - (priced - paid) / (total - left)
         told = left * (total - left) * apart * apart
-        if told > best:
+        if told > best * (1.0 + _SAME):
             best, at, first, cheaper = told, i + 1, left / total, apart
     return at, first, max(cheaper, 0.0)

@@ -6,8 +6,11 @@ import numpy as np
 
 from pt_active.relevance._kernels import _compiled
 
-_CERTAIN = 1e-12
-"""A probability within this of 0 or 1 counts as 0 or 1."""
+_CERTAIN = 1e-9
+"""A sum of probabilities within this of 0 or 1 is 0 or 1, because it carries their rounding."""
+
+_SAME = 1 + 1e-9
+"""Sizes whose ratio is at most this are pooled, so that those that are equal but for rounding become equal."""
 
 
 @_compiled
@@ -44,7 +47,8 @@ def pooled_sizes(indptr, order, gain, cost, overhead, size, common, opening):  #
             pools += 1
             place += 1
             while (
-                pools > 1 and pool_gain[pools - 2] * pool_cost[pools - 1] < pool_gain[pools - 1] * pool_cost[pools - 2]
+                pools > 1
+                and pool_gain[pools - 2] * pool_cost[pools - 1] <= _SAME * pool_gain[pools - 1] * pool_cost[pools - 2]
             ):
                 pools -= 1
                 pool_gain[pools - 1] += pool_gain[pools]
@@ -74,18 +78,19 @@ def pivotal(inclusion, order, uniform, drawn):  # type: ignore[no-untyped-def]
     for place in range(1, len(order)):
         rival = order[place]
         both = held + inclusion[rival]
-        if held <= _CERTAIN or held >= 1.0 - _CERTAIN:
+        if held <= 0.0 or held >= 1.0:
             drawn[holder] = held > 0.5
             holder, held = rival, inclusion[rival]
         elif both < 1.0:
             if uniform[place] * both < inclusion[rival]:
                 holder = rival
-            held = both
+            held = both if both < 1.0 - _CERTAIN else 1.0
         else:
-            if uniform[place] * (2.0 - both) < 1.0 - inclusion[rival]:
+            # Where both is 1 but for rounding, the rival wins by the same random numbers as if it were below 1.
+            if uniform[place] * (2.0 - both) < 1.0 - held:
+                drawn[rival] = True
+            else:
                 drawn[holder] = True
                 holder = rival
-            else:
-                drawn[rival] = True
-            held = both - 1.0
-    drawn[holder] = uniform[0] < held if _CERTAIN < held < 1.0 - _CERTAIN else held > 0.5
+            held = both - 1.0 if both > 1.0 + _CERTAIN else 0.0
+    drawn[holder] = uniform[0] < held

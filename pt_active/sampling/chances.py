@@ -12,6 +12,9 @@ from pt_active.sampling.designs import DEFENSIVE_SHARE
 _ROUNDING = 1e-9
 """Share by which a sum of costs may exceed the budget, because sums in different orders differ in the last digits."""
 
+_CERTAIN = 1 - 1e-12
+"""A probability from here on is 1 but for rounding."""
+
 _NEWTON_STEPS = 200
 """The largest number of steps towards the time by which units cost a budget; ten are usual."""
 
@@ -87,7 +90,12 @@ def inclusion_probabilities(size: np.ndarray, number: float) -> np.ndarray:
         raise ValueError("sizes must be positive numbers, or some instances could never be drawn")
     if not number > 0:
         raise ValueError(f"a round must draw a positive number, got {number}")
-    return np.minimum(1.0, Clipped.of(size, np.ones_like(size)).factor(number) * size)
+    return at_most_one(Clipped.of(size, np.ones_like(size)).factor(number) * size)
+
+
+def at_most_one(chance: np.ndarray) -> np.ndarray:
+    """``min(1, ψ)``; what is 1 but for rounding is 1, because certain units count otherwise than probable ones."""
+    return np.where(chance >= _CERTAIN, 1.0, chance)
 
 
 def defended(expected: np.ndarray, defensive: float = DEFENSIVE_SHARE) -> np.ndarray:

@@ -8,6 +8,9 @@ import numpy as np
 
 from pt_active.sampling.sample import DocumentDesign
 
+_SAME = 1e-12
+"""Probabilities that differ by less than this share are equal but for rounding."""
+
 
 class Parts(NamedTuple):
     """The range of each query's uniform number, in parts in which the same documents are judged.
@@ -43,7 +46,8 @@ def depth_numbers(
     from pt_active.sampling._depth_kernels import even_parts
 
     parts = _parts(design, indptr, cost, overhead)
-    chosen = even_parts(parts.ptr, parts.length, parts.cost, rng.random(3 * len(parts.end)))
+    key = rng.integers(0, np.iinfo(np.uint64).max, len(indptr) - 1, dtype=np.uint64, endpoint=True)
+    chosen = even_parts(parts.ptr, parts.length, parts.cost, key)
     return np.asarray(parts.end[chosen] - (1 - rng.random(len(chosen))) * parts.length[chosen])
 
 
@@ -60,7 +64,8 @@ def _parts(design: DocumentDesign, indptr: np.ndarray, cost: np.ndarray, overhea
     place = np.lexsort([np.r_[np.arange(len(query)), np.full(m, len(query))], owner])
     owner, end, total = owner[place], end[place], total[place]
     new = np.r_[True, owner[1:] != owner[:-1]]
+    # Documents that are equally probable but for rounding share a part.
+    kept = end - np.where(new, 0.0, np.r_[0.0, end[:-1]]) > _SAME * end
+    owner, end, total, new = owner[kept], end[kept], total[kept], np.r_[True, owner[kept][1:] != owner[kept][:-1]]
     length = end - np.where(new, 0.0, np.r_[0.0, end[:-1]])
-    kept = length > 0
-    owner, end, total, length = owner[kept], end[kept], total[kept], length[kept]
     return Parts(np.searchsorted(owner, np.arange(m + 1)), end, length, total)

@@ -75,6 +75,9 @@ PASSIVE_DRAWS = 4.5
 _ROUNDING = 1e-14
 """A root of ``a(x)`` below this share of the largest mean is rounding, and counts as zero."""
 
+_SAME = 1e-12
+"""A variance of a difference below this share of both variances is rounding, and counts as zero."""
+
 
 def design_named(name: str) -> tuple[Part, ...]:
     """Look up the parts of a design.
@@ -245,7 +248,8 @@ def difference_moments(
         second: Index of the second.
     """
     variance = covariance[:, first, first] + covariance[:, second, second] - 2 * covariance[:, first, second]
-    return mean[:, first] - mean[:, second], np.maximum(variance, 0.0)
+    largest = covariance[:, first, first] + covariance[:, second, second]
+    return mean[:, first] - mean[:, second], np.where(variance > _SAME * largest, variance, 0.0)
 
 
 def _root_score(score: Score, mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> np.ndarray:

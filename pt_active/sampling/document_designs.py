@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from pt_active.relevance.digits import rounded
 from pt_active.relevance.moments import discounts
-from pt_active.sampling.chances import Clipped
+from pt_active.sampling.chances import Clipped, at_most_one
 from pt_active.sampling.drawings import (
     SUCCESSIVE,
     errs_together,
@@ -19,6 +20,9 @@ from pt_active.sampling.successive import largest_below, succession_design
 
 _STRIDE = 0.25
 """By which share the size of a step of a cascade exceeds that of the next deeper one, if they differ."""
+
+_ROUNDING = 1e-9
+"""Share by which sizes may miss a step because of rounding."""
 
 
 RANGE_SHARE = 0.1
@@ -44,7 +48,7 @@ def sizes_of(
 
     gain, unit = errors.documents * influence.documents, succession_unit(pool.form, overhead)
     documents = np.flatnonzero(gain > 0)
-    sorted_by = [key[documents] for key in keys] or [-gain[documents] / cost[documents]]
+    sorted_by = [key[documents] for key in keys] or [-rounded(gain[documents] / cost[documents])]
     order = documents[np.lexsort([*sorted_by, pool.query[documents]])]
     size = np.zeros(len(gain))
     if drawing == SUCCESSIVE and len(order):
@@ -114,7 +118,7 @@ def _in_strides(size: np.ndarray, query: np.ndarray) -> np.ndarray:
     """
     strided = size.copy()
     for place in range(len(size) - 2, -1, -1):
-        if query[place] == query[place + 1] and size[place] < (1 + _STRIDE) * strided[place + 1]:
+        if query[place] == query[place + 1] and size[place] < (1 + _STRIDE) * (1 + _ROUNDING) * strided[place + 1]:
             strided[place] = strided[place + 1]
     return strided / strided.sum()
 
@@ -158,6 +162,6 @@ def design_at(
     top = np.maximum.reduceat(size, first) if sizes.opening is None else sizes.opening[query[first]]
     factor = Clipped.of(np.r_[size, top], np.r_[price, np.full(len(top), overhead)]).factor(budget)
     opening, inclusion = np.zeros(len(indptr) - 1), np.zeros(len(sizes.size))
-    opening[query[first]] = np.minimum(1.0, factor * top) if opened_at_random(drawing, overhead) else 1.0
-    inclusion[sizes.order] = np.minimum(1.0, factor * size) / opening[query]
+    opening[query[first]] = at_most_one(factor * top) if opened_at_random(drawing, overhead) else 1.0
+    inclusion[sizes.order] = at_most_one(factor * size) / opening[query]
     return DocumentDesign(drawing, sizes.order, opening, inclusion)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from pt_active.relevance.digits import product
 from pt_active.relevance.measures import RankForm
 from pt_active.relevance.moments import discounts, variable_values
 
@@ -35,8 +36,8 @@ class Variables:
             grades: float64[N, G+1], ``P(y = g)``.
             labels: int64[N], labels that are known already, -1 for documents without one.
         """
-        mean = grades @ form.values
-        variance = np.maximum(grades @ form.values**2 - mean**2, 0.0)
+        mean = product(grades, form.values)
+        variance = np.maximum(product(grades, form.values**2) - mean**2, 0.0)
         if labels is None:
             return cls(mean, variance, np.zeros(len(mean), dtype=bool))
         known = labels >= 0

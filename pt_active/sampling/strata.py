@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pt_active.relevance.digits import rounded
+
 DEFAULT_STRATA = 5
 """Default number of strata."""
 
@@ -35,7 +37,7 @@ def strata_by(confidence: np.ndarray, number: int = DEFAULT_STRATA) -> np.ndarra
             f"strata must be at least 1, and no more than half of the {len(confidence)} pairs, got {number}"
         )
     stratum = np.empty(len(confidence), dtype=np.int64)
-    stratum[np.argsort(confidence, kind="stable")] = np.arange(len(confidence)) * number // len(confidence)
+    stratum[np.argsort(rounded(confidence), kind="stable")] = np.arange(len(confidence)) * number // len(confidence)
     return stratum
 
 
@@ -64,7 +66,7 @@ def allocation(stratum: np.ndarray, mean: np.ndarray, variance: np.ndarray, draw
     wanted = np.maximum(share, share.sum() * 1e-12)
     drawn = np.full(len(size), MIN_DRAWS_PER_STRATUM)
     for _ in range(draws - drawn.sum()):  # Each draw goes where it reduces Σ (N_h s_h)² / n_h most.
-        drawn[np.argmax(np.where(drawn < size, wanted**2 / (drawn * (drawn + 1)), -np.inf))] += 1
+        drawn[np.argmax(np.where(drawn < size, rounded(wanted**2 / (drawn * (drawn + 1))), -np.inf))] += 1
     return drawn
 
 

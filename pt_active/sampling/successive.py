@@ -7,12 +7,15 @@ from functools import cached_property
 
 import numpy as np
 
-from pt_active.sampling.chances import Clipped, within_budget
+from pt_active.sampling.chances import Clipped, at_most_one, within_budget
 from pt_active.sampling.draws import pays_for_all
 from pt_active.sampling.sample import DocumentDesign, DocumentSizes, Sample, TwoPhase
 
 MAX_PLANNED_PROBABILITY = 0.95
 """No document is more probable than this at the planned budget, because a certain one would need an infinite rate."""
+
+_ROUNDING = 1e-12
+"""Rates whose difference is at most this share are equal but for rounding."""
 
 _TOLERANCE = 1e-13
 """A threshold is known to this, and to this share of it."""
@@ -45,7 +48,7 @@ def succession_design(
     clipped = Clipped.of(np.r_[size, top], prices)
 
     def planned(spend: float) -> DocumentDesign:
-        share = np.minimum(1.0, clipped.factor(spend / MAX_PLANNED_PROBABILITY) * size)
+        share = at_most_one(clipped.factor(spend / MAX_PLANNED_PROBABILITY) * size)
         return _with_rate(sizes, indptr, -np.log1p(-MAX_PLANNED_PROBABILITY * share))
 
     if pays_for_all(budget, prices):
@@ -164,7 +167,7 @@ def priorities_of(design: DocumentDesign, indptr: np.ndarray, clock: np.ndarray)
     following = np.r_[np.where(query[1:] == query[:-1], rate[order][1:], 0.0), 0.0]
     own = rate[order] - following
     with np.errstate(divide="ignore"):
-        alone = np.where(own > 0, clock[order] / own, np.inf)
+        alone = np.where(own > _ROUNDING * rate[order], clock[order] / own, np.inf)
     priority[order] = -largest_below(-alone, query)
     return priority
 

@@ -118,6 +118,10 @@ def cut_to_budget(
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Cut one query that was judged from the top, drawn at random from those that cost at least what is too much.
 
+    Documents that were certain to be judged matter most. So only queries that would lose none of them can be drawn,
+    unless there are fewer than two. Which ones can be drawn depends on the depths alone, so that the stated
+    probabilities are exact.
+
     Args:
         design: Of nested documents.
         indptr: int64[m+1], the offsets of the queries.
@@ -138,10 +142,14 @@ def cut_to_budget(
     before = np.cumsum(price) - price
     before -= before[begins]
     total = np.bincount(query, weights=price, minlength=len(indptr) - 1)
-    can = np.flatnonzero(total >= excess)
+    dear = total >= excess * (1 - _ROUNDING)
+    beyond = dear[query] & (before + price > (total[query] - excess) + _ROUNDING * excess)
+    certain = design.opening[query] * design.inclusion[order] >= 1
+    spared = dear & (np.bincount(query[beyond & certain], minlength=len(dear)) == 0)
+    can = np.flatnonzero(spared if spared.sum() >= 2 else dear)
     if len(can) < 2:
         return None
-    beyond = np.isin(query, can) & (before + price > (total[query] - excess) + _ROUNDING * excess)
+    beyond &= np.isin(query, can)
     chance, stays = np.ones(len(drawn)), drawn.copy()
     chance[order[beyond]] = 1 - 1 / len(can)
     stays[order[beyond & (query == rng.choice(can))]] = False

@@ -317,7 +317,7 @@ def test_degrees_of_freedom_are_those_of_the_labels_that_count() -> None:
     """One fixed round, so ``a ∝ 1/π``: sums over the slice, over what is called relevant, over what is."""
     rng = np.random.default_rng(14)
     score, inside = rng.normal(size=60), rng.random(60) < 0.4
-    relevant, called = (rng.random(60) < 0.5).astype(float), (score > 0).astype(float)
+    relevant, called = (rng.random(60) < 0.8).astype(float), (score > 0).astype(float)
     rounds = draw_round(Steps.none_yet(score), np.exp(score), 25, "fixed", rng)
     a = np.where(rounds.drawn, 1 / np.where(rounds.drawn, rounds.probability, 1), 0)
     area, both = statistics.area_under_roc(score, relevant), min(effective(a * relevant), effective(a * (1 - relevant)))

@@ -66,19 +66,36 @@ def test_queries_without_documents_and_certain_ones_need_no_luck() -> None:
     np.testing.assert_allclose(numbers.mean(axis=0), 0.5, atol=4 * 0.29 / np.sqrt(DRAWS))
 
 
-@pytest.mark.parametrize("first", [[0.1, 0.5, 0.9], [0.9, 0.1, 0.5], [0.5, 0.9, 0.1]])
 @pytest.mark.parametrize("cost", [[3.0, 2.5, 2.1], [8.0, 1.0, 0.5], [1.0, 1.0, 1.0], [2.0, 0.1, 1.0]])
-def test_each_query_gets_each_part_with_the_probability_of_its_length(first, cost) -> None:
-    """By enumeration of a grid of random numbers: three queries of two parts, in each order of the trades."""
-    length, grid = np.array([0.3, 0.7, 0.45, 0.55, 0.8, 0.2]), (np.arange(24) + 0.5) / 24
-    costs, chosen, spent = np.ravel([[c, 0.0] for c in cost]), np.zeros(3), []
-    for later in itertools.product(grid, repeat=3):
-        part = even_parts(np.array([0, 2, 4, 6]), length, costs, np.r_[first, later, 0.5, 0.5, 0.5])
-        chosen += part == [0, 2, 4]
-        spent.append(costs[part].sum())
-    np.testing.assert_allclose(chosen / len(spent), length[::2], atol=2 / len(grid))
-    free = length[::2] * (1 - length[::2]) @ np.square(cost)
-    assert np.var(spent) < free
+def test_each_query_gets_each_part_with_the_probability_of_its_length(cost) -> None:
+    """Three queries of two parts, in each order of the trades."""
+    length, number = np.array([0.3, 0.7, 0.45, 0.55, 0.8, 0.2]), 20_000
+    costs, ptr = np.ravel([[c, 0.0] for c in cost]), np.array([0, 2, 4, 6])
+    keys = np.random.default_rng(0).integers(0, 2**64, (number, 3), dtype=np.uint64)
+    part = np.array([even_parts(ptr, length, costs, key) for key in keys])
+    chance = length[::2]
+    error = np.sqrt(chance * (1 - chance) / number)
+    assert (np.abs((part == [0, 2, 4]).mean(axis=0) - chance) < 3 * error).all()
+    assert np.var(costs[part].sum(axis=1)) < chance * (1 - chance) @ np.square(cost)
+
+
+@pytest.mark.parametrize("cost", [1.0, 2.0, 3.0])
+def test_rounding_decides_nothing_about_depths(cost: float) -> None:
+    """Equal documents are the rule: their costs, their gains and the powers of 2 of both are exact ties."""
+    rng, lengths = np.random.default_rng(3), np.random.default_rng(4).integers(1, 9, 60)
+    indptr = np.r_[0, np.cumsum(lengths)]
+    inclusion = np.concatenate([np.sort(rng.choice([0.25, 0.5, 0.75, 1.0], n))[::-1] for n in lengths])
+    opening, price = np.ones(60), np.full(indptr[-1], cost)
+
+    def drawn(noise: np.ndarray) -> np.ndarray:
+        design = DocumentDesign("depth", np.arange(indptr[-1]), opening, np.minimum(1, inclusion * noise[0]))
+        number = depth_numbers(design, indptr, price * noise[1], 1.0, np.random.default_rng(5))
+        return number[np.repeat(np.arange(60), lengths)] < inclusion - 1e-9
+
+    exact = drawn(np.ones((2, indptr[-1])))
+    for seed in range(20):
+        noise = 1 + np.random.default_rng(seed).uniform(-1e-14, 1e-14, (2, indptr[-1]))
+        np.testing.assert_array_equal(drawn(noise), exact)
 
 
 @pytest.mark.parametrize("excess", [0.5, 1.0, 2.5, 4.0, 6.5])
@@ -111,6 +128,20 @@ def test_every_document_stays_with_the_stated_probability_if_one_query_is_cut(ex
             assert (np.diff(stays[a:b].astype(int)) <= 0).all()
             assert (np.diff(np.where(drawn, chance, 0.0)[a:b]) <= 0).all()
     np.testing.assert_allclose(np.where(drawn, chance, 0.0), stayed)
+
+
+def test_certain_documents_are_cut_only_if_no_two_other_queries_can_be() -> None:
+    """By enumeration: of four queries that could be cut, two would lose documents that were left to chance alone."""
+    indptr, cost = np.array([0, 2, 4, 6, 8]), np.ones(8)
+    inclusion = np.array([1.0, 1.0, 1.0, 0.6, 1.0, 0.3, 1.0, 1.0])
+    drawn, rng = np.ones(8, dtype=bool), np.random.default_rng(0)
+    design = DocumentDesign("depth", np.arange(8), np.ones(4), inclusion)
+    lost = [cut_to_budget(design, indptr, cost, 0.0, drawn, 1.0, rng) for _ in range(50)]
+    assert {tuple(np.flatnonzero(~stays)) for _, stays in lost} == {(3,), (5,)}
+    for chance, _ in lost:
+        np.testing.assert_array_equal(chance, np.where(np.isin(np.arange(8), [3, 5]), 0.5, 1.0))
+    chance, _ = cut_to_budget(design, indptr, cost, 0.0, drawn, 2.0, rng)
+    np.testing.assert_array_equal(chance, np.full(8, 0.75))
 
 
 @pytest.mark.parametrize("overhead", [0.0, 2.0])

@@ -139,7 +139,7 @@ class ErrorCurve:
         if self.law is EXPONENTIAL:
             return np.array([self.variance(float(budget)) for budget in budgets])
         factor = np.array([self._clipped.factor(float(budget)) for budget in budgets])
-        order = np.argsort(self.size)
+        order = np.argsort(self.size, kind="stable")
         size, gain = self.size[order], self.gain[order]
         over, plain = (np.concatenate([[0.0], np.cumsum(part)]) for part in (gain / size, gain))
         uncertain = np.searchsorted(size, 1 / factor, side="left")

@@ -22,6 +22,7 @@ from pt_active.frames.checks import file_path, shown
 from pt_active.frames.ids import id_hashes
 from pt_active.frames.progress import working
 from pt_active.frames.visible import visible
+from pt_active.relevance.digits import GRADE_BITS, rounded
 
 if TYPE_CHECKING:
     from typing import Self
@@ -204,8 +205,9 @@ def digest(source: str | Path | pd.DataFrame) -> str:
     """A fingerprint of a file or a frame, to recognise it again.
 
     Args:
-        source: A file, of which every byte counts; or a frame. The order of its rows and columns, its index and the
-            type of its strings (``object`` or ``str``) do not count.
+        source: A file, of which every byte counts; or a frame, of whose numbers the first digits count, which are the
+            same on every processor. The order of its rows and columns, its index and the type of its strings
+            (``object`` or ``str``) do not count.
 
     Returns:
         A SHA-256 as 64 hexadecimal digits.
@@ -253,10 +255,13 @@ def _hashes(column: pd.Series) -> np.ndarray:
 
 
 def _hashable(column: pd.Series) -> pd.Series:
-    """The column with 0.0 instead of -0.0, and with vectors, such as PyTerrier's ``features``, as their bytes."""
+    """The column with rounded numbers, and with vectors, such as PyTerrier's ``features``, as their bytes."""
     if len(column) and isinstance(column.iloc[0], (np.ndarray, list)):
-        return column.map(lambda vector: np.asarray(vector, dtype=np.float64).tobytes())
-    return column + 0.0 if pd.api.types.is_float_dtype(column) else column
+        return column.map(lambda vector: rounded(np.asarray(vector, dtype=np.float64), GRADE_BITS).tobytes())
+    if not pd.api.types.is_float_dtype(column):
+        return column
+    # The sum turns -0.0 into 0.0.
+    return pd.Series(rounded(column.to_numpy(dtype=np.float64, na_value=np.nan), GRADE_BITS) + 0.0)
 
 
 def plain_rows(table: pd.DataFrame) -> list[dict[str, object]]:

@@ -23,6 +23,7 @@ from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.labelled import label_calibration, labels_of_drawn, round_chance
 from pt_active.plans.making.manifest import RoundEntry
 from pt_active.plans.making.pool import Pool, graded_pool
+from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades.refitting import refitted_grades
 from pt_active.sampling.sample import DocumentDesign
 from pt_active.sampling.successive import Succession, at, planned_threshold, succession_of
@@ -225,7 +226,7 @@ def _shrunk_grades(tables: PlanTables, label: np.ndarray) -> np.ndarray | None:
         f"{1 - trust:.2f}; it would be better to give the grades of a model that was fitted to these labels",
         stacklevel=4,
     )
-    return np.ascontiguousarray(trust * pool.grades + (1 - trust) * shares / shares.sum())
+    return rounded_grades(trust * pool.grades + (1 - trust) * shares / shares.sum())
 
 
 def _trust(tables: PlanTables, label: np.ndarray, chance: np.ndarray) -> tuple[float, str]:

@@ -140,7 +140,7 @@ def read_plan(folder: Path) -> PlanTables:
     with stored.checked():
         check_tables(tables, manifest)
         frames = {name: table.frame for name, table in tables.items()}
-        pool = Pool.from_tables(frames["documents"], frames["queries"])
+        pool = Pool.from_tables(frames["documents"], frames["queries"], manifest.log_keys)
         rounds = rounds_from(pool, frames, manifest)
         read = PlanTables(pool, frames["queries"], frames["assessments"], manifest, rounds)
         check_assessments(tables["assessments"], pool, read.queries, rounds)

@@ -20,21 +20,26 @@ from pt_active.plans.making.artifact import Record
 from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.rest import Rest
 from pt_active.relevance.costs import kept_unit
+from pt_active.relevance.digits import rounded
 from pt_active.sampling.laws import EXPONENTIAL, UNIFORM, Law
 from pt_active.sampling.pools import GradedPool
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 """Version of the tables on disk. Loading a plan in a format that is not in `READABLE_FORMATS` raises."""
 
-READABLE_FORMATS = (3, 4, FORMAT_VERSION)
+READABLE_FORMATS = (3, 4, 5, FORMAT_VERSION)
 """Formats that can be read. The queries of format 3 lack ``q_priority``, so such a plan has no `Plan.status`; those of
-format 4 come by ``U/q`` (`laws.UNIFORM`). A plan keeps the format that it was made in, also if it is saved again."""
+format 4 come by ``U/q`` (`laws.UNIFORM`); up to format 5, ids leave out what was drawn. A plan keeps the format that it
+was made in, also if it is saved again."""
 
 _ID_DIGITS = 16
 """Hexadecimal digits of a plan's id."""
 
 _FIRST_SUCCESSIVE_FORMAT = 5
 """The first format whose queries come by ``E/q``."""
+
+_FIRST_FORMAT_WITH_KEYS = 6
+"""The first format whose label vectors follow from whole numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,9 +228,19 @@ class Manifest(Record):
         dropped: One entry per run of which lines were dropped when it was read.
         choice: Why documents or whole queries are sampled; None if the plan was told.
         rest: What the plan does not keep of its population; None if it keeps all of it.
+        drawn: Digest of the keys of what was drawn first, and how often; None in plans up to format 5.
     """
 
-    SOMETIMES: ClassVar[tuple[str, ...]] = ("rounds", "extensions", "later_rankers", "cut", "dropped", "choice", "rest")
+    SOMETIMES: ClassVar[tuple[str, ...]] = (
+        "rounds",
+        "extensions",
+        "later_rankers",
+        "cut",
+        "dropped",
+        "choice",
+        "rest",
+        "drawn",
+    )
     PARTS: ClassVar[dict[str, type[Record]]] = {
         "arguments": PlanArguments,
         "counts": Counts,
@@ -254,6 +269,7 @@ class Manifest(Record):
     dropped: tuple[Dropped, ...] = ()
     choice: LevelChoice | None = None
     rest: Rest | None = None
+    drawn: str | None = None
 
     @property
     def kept_queries(self) -> int:
@@ -272,8 +288,13 @@ class Manifest(Record):
 
     @property
     def id(self) -> str:
-        """16 hexadecimal digits of the inputs and the arguments, which extensions and cuts leave as they are."""
-        made_from = {"inputs": self.inputs.to_json(), "arguments": self.arguments.to_json()}
+        """16 hexadecimal digits of the inputs, the arguments and what was drawn first, numbers rounded [theory 17].
+
+        Extensions and cuts leave it as it is.
+        """
+        made_from: dict[str, Any] = {"inputs": self.inputs.to_json(), "arguments": self.arguments.to_json()}
+        if self.drawn is not None:
+            made_from = _rounded(made_from) | {"drawn": self.drawn}
         text = json.dumps(made_from, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode("utf-8")).hexdigest()[:_ID_DIGITS]
 
@@ -283,6 +304,11 @@ class Manifest(Record):
         return EXPONENTIAL if self.format_version >= _FIRST_SUCCESSIVE_FORMAT else UNIFORM
 
     @property
+    def log_keys(self) -> bool:
+        """Whether the random numbers of label vectors follow from the bits of logarithms."""
+        return self.format_version < _FIRST_FORMAT_WITH_KEYS
+
+    @property
     def limit(self) -> float:
         """What a plan of queries may spend with its extensions; draws of one cost each count with what they cost."""
         if self.arguments.budget is None:
@@ -290,6 +316,15 @@ class Manifest(Record):
         else:
             first = self.arguments.budget
         return first + sum(each.budget for each in self.extensions)
+
+
+def _rounded(value: Any) -> Any:
+    """What JSON holds, with its numbers rounded."""
+    if isinstance(value, dict):
+        return {key: _rounded(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    return float(rounded(value)) if isinstance(value, float) else value
 
 
 class Source(NamedTuple):
@@ -344,7 +379,14 @@ def plan_manifest(
         inputs=Inputs(artifact.digest(source.frame), None if topics is None else artifact.digest(topics)),
         dropped=dropped_lines(source.frame.attrs.get("dropped", {})),
         choice=source.choice,
+        drawn=artifact.digest(_drawn_keys(queries, assessments)),
     )
+
+
+def _drawn_keys(queries: pd.DataFrame, assessments: pd.DataFrame) -> pd.DataFrame:
+    """``qid, docno, draws`` of what is to be judged."""
+    draws = queries.set_index("qid")["q_draws"]
+    return assessments[["qid", "docno"]].assign(draws=assessments["qid"].map(draws).astype("int64"))
 
 
 def dropped_lines(counts: Mapping[str, Mapping[str, Any]]) -> tuple[Dropped, ...]:

@@ -12,7 +12,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames.checks import agreeing, data_frame, how_many, some
-from pt_active.frames.clocks import clocks
+from pt_active.frames.clocks import clocks, keys
 from pt_active.frames.columns import (
     are_distributions,
     check_grades,
@@ -64,6 +64,8 @@ class Pool:
         query_cost: float64[m], λ(x).
         query_weight: float64[m], p(x), sums to 1.
         place: int64[m], the places of the queries in the population; None if the pool is all of it.
+        log_keys: Whether the random numbers of label vectors follow from the bits of logarithms, which differ between
+            processors, as in plans up to format 5.
     """
 
     names: tuple[str, ...]
@@ -76,6 +78,7 @@ class Pool:
     query_cost: np.ndarray
     query_weight: np.ndarray
     place: np.ndarray | None = None
+    log_keys: bool = False
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, measure: irm.Measure, cost: Cost | None = None) -> Pool:
@@ -181,6 +184,7 @@ class Pool:
             self.query_cost[rows],
             self.query_weight[rows],
             None if self.place is None else self.place[rows],
+            self.log_keys,
         )
 
     def moments(
@@ -205,7 +209,7 @@ class Pool:
         return pd.DataFrame(columns | {"doc_cost": self.document_cost})
 
     @classmethod
-    def from_tables(cls, documents: pd.DataFrame, queries: pd.DataFrame) -> Pool:
+    def from_tables(cls, documents: pd.DataFrame, queries: pd.DataFrame, log_keys: bool = False) -> Pool:
         """Rebuild a pool from its `document_frame` and its design table, without checking them again."""
         names = tuple(ranker_names(documents.columns))
         ranks = documents[[f"rank_{name}" for name in names]].to_numpy(dtype=np.int32).T + np.int32(1)
@@ -223,6 +227,7 @@ class Pool:
             queries["q_cost"].to_numpy(),
             queries["q_weight"].to_numpy(),
             queries["q_place"].to_numpy() if "q_place" in queries.columns else None,
+            log_keys,
         )
 
 
@@ -320,7 +325,8 @@ def seen_by(measure: irm.Measure, pool: Pool) -> DocumentPool:
         ValueError: If the measure depends on which documents are judged.
     """
     if not has_rank_form(measure):
-        key = clocks(_VECTOR_SEED, pool.qids[pool.query_of_document], pool.docno).view(np.uint64)
+        units = _VECTOR_SEED, pool.qids[pool.query_of_document], pool.docno
+        key = clocks(*units).view(np.uint64) if pool.log_keys else keys(*units)
         return RevealedPool.of(revealed_form(measure, pool.max_grade), pool.indptr, pool.ranks, pool.query_weight, key)
     form = rank_form(measure, pool.max_grade, int(pool.ranks.max(initial=0)))
     return DocumentPool(form, pool.indptr, pool.ranks, pool.query_weight, place=pool.place)

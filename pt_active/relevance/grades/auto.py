@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import HELP
+from pt_active.relevance.digits import rounded
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import feature_columns, has_features, ranking_columns
 from pt_active.relevance.grades.judges import AnyJudge, JudgeGrades
@@ -111,7 +112,8 @@ class AutoGrades(FittedGrades):
         least = log_likelihood(grades.get("prior", alone), known)
         rows = [(name, *_numbers(each, known, qid, least)) for name, each in grades.items()]
         table = pd.DataFrame(rows, columns=list(TABLE_COLUMNS))
-        self.table_ = table.sort_values("likelihood", ascending=False, kind="stable").reset_index(drop=True)
+        best_first = np.argsort(-rounded(table["likelihood"].to_numpy()), kind="stable")
+        self.table_ = table.iloc[best_first].reset_index(drop=True)
         self.winner_ = str(self.table_["model"].iloc[0])
         self.correction_ = safe_recalibration(grades[self.winner_], known, qid)
         slope = Slope.of(grades[self.winner_], known, qid)

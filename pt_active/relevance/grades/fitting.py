@@ -37,14 +37,14 @@ def marginal(labels: np.ndarray, max_grade: int) -> np.ndarray:
     return counts / counts.sum()
 
 
-def widened(probabilities: np.ndarray, grades: np.ndarray, max_grade: int, n: int) -> np.ndarray:
+def widened(probabilities: np.ndarray, grades: np.ndarray, max_grade: int, n: float) -> np.ndarray:
     """Smooth the probabilities of the grades in training over all grades: ``(n P + ½) / (n + (G + 1) / 2)``.
 
     Args:
         probabilities: float[N, K], rows sum to 1, at least at single precision.
         grades: int64[K], the grade of each column.
         max_grade: G, the highest grade.
-        n: The number of training documents.
+        n: The number of training documents, or as many as they count for.
 
     Returns:
         float64[N, G+1], positive, rows sum to 1. A grade that did not occur has the probability that `marginal` gives.

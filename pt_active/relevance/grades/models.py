@@ -16,6 +16,7 @@ import pyterrier as pt
 from pt_active.frames.checks import HELP, Argument, ArgumentError, shown
 from pt_active.frames.columns import GRADE_COLUMN, check_pairs, grade_columns, with_string_ids
 from pt_active.frames.qrels import HIGHEST_LABEL, checked_qrels
+from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import best_rank, document_labels, ranking_columns
 from pt_active.relevance.grades.guards import TrainingCoverage, check_unjudged, warn_of_training
@@ -288,6 +289,8 @@ class MixtureGrades(pt.Estimator):
 
 
 def _with_grades(frame: pd.DataFrame, probabilities: np.ndarray) -> pd.DataFrame:
+    """The frame with what a model says, which is rounded here, so that plans are the same on every processor."""
+    probabilities = rounded_grades(probabilities)
     rest = frame.drop(columns=[c for c in frame.columns if GRADE_COLUMN.match(str(c))])
     names = [f"grade_{g}" for g in range(probabilities.shape[1])]
     graded = pd.concat([rest, pd.DataFrame(probabilities, index=rest.index, columns=names)], axis=1)

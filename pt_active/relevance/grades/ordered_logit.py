@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit, logit
+
+from pt_active.relevance.grades.optima import optimum
 
 
 @dataclass(frozen=True)
@@ -67,18 +67,9 @@ def fit_ordered_logit(
     scale = np.where(spread > 1e-12 * np.abs(centre), spread, 1.0)
     start = np.concatenate([_marginal_parameters(codes), np.zeros(features.shape[1])])
     standardised = np.where(scale == spread, (features - centre) / scale, 0.0)
-    optimum = minimize(
-        ordered_logit_objective,
-        start,
-        args=(standardised, codes, prior_scale, weights),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": 1000, "ftol": 1e-13, "gtol": 1e-7},
-    )
-    if not optimum.success:
-        warnings.warn(f"the ordered logit fit stopped early: {optimum.message}", stacklevel=3)
+    fitted = optimum(ordered_logit_objective, start, (standardised, codes, prior_scale, weights), "ordered logit")
     cuts = len(grades) - 1
-    return OrderedLogit(grades, _thresholds(optimum.x[:cuts]), optimum.x[cuts:], centre, scale, len(labels))
+    return OrderedLogit(grades, _thresholds(fitted[:cuts]), fitted[cuts:], centre, scale, len(labels))
 
 
 def ordered_logit_objective(

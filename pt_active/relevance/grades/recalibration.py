@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pt_active.relevance.grades.optima import optimum
+
 PRIOR_SCALE = 1.0
 """Standard deviation of the Gaussian prior on the parameters, whose mean leaves the model unchanged. The prior keeps
 the parameters finite if there are few labels, or labels of one grade only."""
@@ -55,19 +57,10 @@ def recalibration(
         weights: float64[n], ``1/Ê``, positive.
         prior_scale: σ of the prior.
     """
-    from scipy.optimize import minimize
-
     features = np.log(np.maximum(grades, MIN_PROBABILITY))
     start = np.r_[np.zeros(grades.shape[1] - 1), 1.0]
-    optimum = minimize(
-        recalibration_objective,
-        start,
-        args=(features, labels, weights / weights.mean(), prior_scale),
-        jac=True,
-        method="BFGS",
-        options={"gtol": 1e-8},
-    )
-    return np.asarray(optimum.x)
+    arguments = features, labels, weights / weights.mean(), prior_scale
+    return optimum(recalibration_objective, start, arguments, "recalibration")
 
 
 def regraded(parameters: np.ndarray, grades: np.ndarray) -> np.ndarray:

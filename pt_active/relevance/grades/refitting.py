@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from pt_active.relevance.digits import rounded, rounded_grades
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.ordered_logit import fit_ordered_logit
 from pt_active.relevance.grades.validation import folds_of, log_likelihood
@@ -22,6 +23,9 @@ FOLDS = 3
 
 MAX_RANKERS = 60
 """With more rankers, their ranks are not learned from one by one."""
+
+_AS_BEFORE = "as before"
+"""The name of the candidate that keeps the former grades."""
 
 _PRIOR_SCALE = 0.5
 """Standard deviation of the Gaussian prior on the weights of standardised features: labels are few."""
@@ -63,9 +67,9 @@ def refitted_grades(
         for name, model in models(train).items():
             logs = log_likelihood(model(rows[test]), labels[rows[test]])
             likelihood[name] = likelihood.get(name, 0.0) + float(weight[test] @ logs)
-    best = max(likelihood, key=lambda name: likelihood[name])
+    best = max(likelihood, key=lambda name: float(rounded(likelihood[name])))
     everything = models(np.ones(len(rows), dtype=bool))[best](np.arange(len(labels)))
-    return np.ascontiguousarray(everything)
+    return everything if best == _AS_BEFORE else rounded_grades(everything)
 
 
 def _weights(chance: np.ndarray) -> np.ndarray:
@@ -106,11 +110,11 @@ def _models(
         effective = max(float(weight.sum()), 1.0)
 
         def predict(wanted: np.ndarray) -> np.ndarray:
-            return fitting.widened(fit.probabilities(columns[wanted]), fit.grades, top - 1, int(np.ceil(effective)))
+            return fitting.widened(fit.probabilities(columns[wanted]), fit.grades, top - 1, effective)
 
         return predict
 
-    simple: dict[str, Model] = {"as before": lambda wanted: grades[wanted]}
+    simple: dict[str, Model] = {_AS_BEFORE: lambda wanted: grades[wanted]}
     if len(np.unique(labels)) < 2:
         return simple | {"shares": lambda wanted: np.tile(shares, (len(wanted), 1))}
     return simple | {name: logit(columns) for name, columns in features.items()}

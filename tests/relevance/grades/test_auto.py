@@ -15,6 +15,7 @@ from pt_active.demo.collection import demo_collection
 from pt_active.inference.rounds import draw_round, estimate_rounds, judged_before
 from pt_active.plans.making.labelled import measured_values, round_chance
 from pt_active.plans.making.pool import Pool, graded_pool
+from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades import auto
 from pt_active.relevance.grades.auto import TABLE_COLUMNS
 from pt_active.relevance.grades.ordered_logit import fit_ordered_logit, ordered_logit_objective
@@ -77,8 +78,8 @@ class TestAuto:
 
 def test_cold_grades_fall_with_the_rank():
     graded = ColdGrades(3).transform(pd.DataFrame({"qid": "1", "docno": list("ab"), "score": [2.0, 1.0]}))
-    above = [[1 / (1 + np.exp(g - 1.5 + 0.5 * np.log(rank))) for g in (1, 2, 3)] for rank in (1, 2)]
-    assert_allclose(1 - graded[GRADES].to_numpy().cumsum(axis=1)[:, :3], above)
+    above = [[1, *(1 / (1 + np.exp(g - 1.5 + 0.5 * np.log(rank))) for g in (1, 2, 3)), 0] for rank in (1, 2)]
+    assert_allclose(graded[GRADES], rounded_grades(-np.diff(above)), rtol=1e-12)
 
 
 class TestWeights:

@@ -1,0 +1,273 @@
+"""The same files and seed give the same plan on every processor [theory 17].
+
+    python -P tests/test_same_plan.py FOLDER
+
+makes and answers plans of every kind, and writes what must agree into FOLDER. The tests start it under several settings
+of the libraries that choose their code by the processor. Plans that were saved under the first setting are loaded and
+answered under the others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+NEWEST = "X86_V4,AVX512_ICL,AVX512_SPR,AVX512F,AVX512CD,AVX512_SKX,AVX512_CLX,AVX512_CNL"
+"""What numpy uses on processors with AVX-512, by all names that it had; those that a version lacks are ignored."""
+
+OWN = {"OPENBLAS_CORETYPE", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NPY_DISABLE_CPU_FEATURES"}
+"""What settings set, and what is therefore not taken from the environment."""
+
+OLD = {"OPENBLAS_CORETYPE": "Prescott", "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+
+SETTINGS: dict[str, dict[str, str]] = {
+    "old": OLD | {"NPY_DISABLE_CPU_FEATURES": f"X86_V3,AVX2,FMA3,{NEWEST}"},
+    "no AVX-512": {"OPENBLAS_CORETYPE": "SkylakeX", "NPY_DISABLE_CPU_FEATURES": NEWEST},
+    "Haswell": {"OPENBLAS_CORETYPE": "Haswell"},
+    "Skylake": {"OPENBLAS_CORETYPE": "SkylakeX"},
+    "Prescott": {"OPENBLAS_CORETYPE": "Prescott"},
+    "numpy without AVX2": {"NPY_DISABLE_CPU_FEATURES": f"X86_V3,AVX2,FMA3,{NEWEST}"},
+    "generic": {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""},
+}
+"""The first two are those under which ``.ci/run`` repeats examples and saved plans."""
+
+DOCUMENTS = (
+    ("DCG@10", "spread", 0),
+    ("DCG@10", "poisson", 0),
+    ("DCG@10", "depth", 0),
+    ("DCG@10", "successive", 0),
+    ("DCG@10", "spread", 3),
+    ("DCG@10", "depth", 3),
+    ("DCG@10", "successive", 3),
+    ("ERR@10", "depth", 0),
+    ("ERR@10", "successive", 0),
+    ("ERR@10", "spread", 3),
+    ("nDCG@10", "depth", 0),
+    ("nDCG@10", "depth", 3),
+    ("AP", "depth", 0),
+)
+"""Measures, drawings, and the cost of opening a query."""
+
+
+# --- what is made under each setting --------------------------------------------------------------------------------
+
+
+def digest(*values: Any) -> str:
+    return sha256("\n".join(map(str, values)).encode()).hexdigest()[:12]
+
+
+def keys_of(frame: pd.DataFrame) -> str:
+    return digest(*sorted(frame["qid"] + "\t" + frame["docno"]))
+
+
+def answers(sample: Any, qrels: pd.DataFrame) -> list[float]:
+    """Estimates with their standard errors."""
+    found = sample.estimate(qrels)
+    several = list(found.values()) if isinstance(found, dict) else [found]
+    return [float(number) for each in several for number in (each.value, each.standard_error)]
+
+
+class World:
+    """A pool of one, two or five rankers, and everybody's labels."""
+
+    def __init__(self) -> None:
+        from pt_active import OrderedLogitGrades, PriorGrades, Runs
+        from pt_active.demo.collection import demo_collection
+
+        self.demo = demo_collection(seed=7, queries=60)
+        self.runs = dict(self.demo.runs)
+        first, second = self.runs.values()
+        for number, run in enumerate((first, second, first)):
+            lower = (run["docno"].str[-1].astype(int) + number) % 4
+            self.runs[f"other{number}"] = run.assign(score=run["score"] - lower)
+        models = {1: OrderedLogitGrades(3), 2: OrderedLogitGrades(3), 5: PriorGrades(3)}
+        self.pools = {}
+        for rankers, model in models.items():
+            runs = Runs(**dict(list(self.runs.items())[:rankers]), depth=20)
+            model.fit(self.demo.past_run, self.demo.past_qrels)
+            self.pools[rankers] = (runs >> model)(self.demo.topics)
+
+    def judge(self, pairs: pd.DataFrame) -> pd.DataFrame:
+        return self.demo.judge(pairs[["qid", "docno"]])
+
+
+def plans(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
+    from pt_active import Plan, UnitCost
+
+    def made(name: str, rankers: int, measure: str, per_query: float = 0, **how: Any) -> tuple[str, Any, pd.DataFrame]:
+        how = {"budget": 300, "seed": 3} | how
+        plan = Plan.create(world.pools[rankers], world.demo.topics, measure, UnitCost(per_query), **how)
+        return f"{name} {rankers} {measure} +{per_query}", plan, world.judge(plan.assessments)
+
+    for rankers in (1, 2, 5):
+        for measure, design, per_query in DOCUMENTS:
+            yield made(design, rankers, measure, per_query, design=design)
+        for measure in ("DCG@10", "ERR@10", "nDCG@10", "AP"):
+            yield made("queries", rankers, measure, level="query")
+            yield made("usual", rankers, measure, 3)
+    yield made("twice", 2, "DCG@10", replace=True)
+    yield made("optimal", 2, "ERR@10", level="query", design="optimal", defensive=0.01)
+    yield made("largest", 5, "DCG@10", objective="largest", level="document")
+    yield made("census", 2, "nDCG@10", level="document", budget=0.98 * len(world.pools[2]))
+
+
+def extensions(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
+    from pt_active import Plan
+
+    for measure, design, how in (
+        ("DCG@10", "spread", {"grades": "refit"}),
+        ("nDCG@10", "depth", {"grades": "refit"}),
+        ("ERR@10", "depth", {}),
+        ("DCG@10", "successive", {}),
+        ("DCG@10", None, {}),
+    ):
+        first = Plan.create(
+            world.pools[2], world.demo.topics, measure, budget=200, design=design, level=None if design else "query"
+        )
+        qrels = world.judge(first.assessments)
+        longer = first.extend(150, qrels if design else None, **({"seed": 5} if design else {}), **how)
+        yield f"longer {design} {measure}", longer, pd.concat([qrels, world.judge(longer.assessments)])
+
+
+def from_logs(world: World, folder: Path) -> Iterator[tuple[str, Any, pd.DataFrame]]:
+    from pt_active.logs import scan
+    from pt_active.relevance.grades.models import ColdGrades
+
+    files = {}
+    for name in list(world.runs)[:2]:
+        files[name] = str(folder / f"{name}.parquet")
+        world.runs[name][["qid", "docno", "score"]].to_parquet(files[name], index=False)
+    for level in ("query", "document"):
+        runs = scan(20, workers=1, **files)
+        plan = runs.plan(ColdGrades(3), world.demo.topics, "DCG@10", budget=300, level=level)
+        yield f"logs {level}", plan, world.judge(plan.assessments)
+
+
+def samples_of_pairs(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
+    from pt_active import ActiveTest
+    from pt_active.risk import Audit
+    from pt_active.rounds import Squared, ZeroOne
+
+    grades = [f"grade_{g}" for g in range(4)]
+    pairs = world.pools[2][["qid", "docno", *grades]]
+    two = pairs.assign(a=pairs[grades].to_numpy().argmax(axis=1), b=(pairs["grade_0"] < 0.7).astype(int))
+    for design in ("optimal", "stratified", "disagreement"):
+        predictors = {"a": "a"} if design == "stratified" else {"a": "a", "b": "b"}
+        audit = Audit.create(two, predictors, ZeroOne(), design=design, draws=60, seed=2, defensive=0.1)
+        yield f"audit {design}", audit, world.judge(audit.assessments)
+    for strategy in ("fixed", "poisson", "single"):
+        test = ActiveTest.create(two, None, Squared(), seed=1).next_round(30, drawing=strategy)
+        first = world.judge(test.assessments)
+        test = test.next_round(30, first, drawing=strategy)
+        yield f"rounds {strategy}", test, pd.concat([first, world.judge(test.assessments)])
+
+
+def grade_models(world: World) -> dict[str, str]:
+    """A digest of what each grade model says."""
+    from sklearn.linear_model import LogisticRegression
+
+    from pt_active import (
+        AutoGrades,
+        ClassifierGrades,
+        ColdGrades,
+        ForestGrades,
+        JudgeGrades,
+        MixtureGrades,
+        OrderedLogitGrades,
+        PriorGrades,
+        UniformGrades,
+    )
+
+    run, qrels = world.demo.past_run, world.demo.past_qrels
+    vote = [int(sha256(docno.encode()).hexdigest()[:4], 16) % 3 == 0 for docno in qrels["docno"]]
+    judge = qrels.assign(label=np.where(vote, (qrels["label"] + 1) % 4, qrels["label"]))
+    models = {
+        "uniform": UniformGrades(2),
+        "cold": ColdGrades(3),
+        "prior": PriorGrades(3),
+        "logit": OrderedLogitGrades(3),
+        "forest": ForestGrades(3, trees=10),
+        "classifier": ClassifierGrades(LogisticRegression(), 3),
+        "calibrated": ClassifierGrades(LogisticRegression(), 3, calibrate="sigmoid"),
+        "judge": JudgeGrades(judge, 3),
+        "judges": JudgeGrades(None, 3, one=judge, other=judge.iloc[::2]),
+        "mixture": MixtureGrades(PriorGrades(3), OrderedLogitGrades(3)),
+        "auto": AutoGrades(3, votes=judge),
+    }
+    said = {}
+    for name, model in models.items():
+        graded = (model.fit(run, qrels) if hasattr(model, "fit") else model)(run)
+        said[name] = digest(*graded.filter(like="grade_").to_numpy().ravel().tolist())
+    return said
+
+
+def everything(folder: Path, saved: Path | None) -> dict[str, Any]:
+    """What must agree: ids, digests of the keys drawn, digests of grades, and estimates."""
+    from pt_active import Plan
+
+    warnings.simplefilter("ignore")
+    world = World()
+    found: dict[str, Any] = {f"grades {name}": [said] for name, said in grade_models(world).items()}
+    makers: tuple[Callable[[], Iterator[tuple[str, Any, pd.DataFrame]]], ...] = (
+        lambda: plans(world),
+        lambda: extensions(world),
+        lambda: from_logs(world, folder),
+        lambda: samples_of_pairs(world),
+    )
+    for maker in makers:
+        for name, sample, qrels in maker():
+            found[name] = [keys_of(sample.assessments), *answers(sample, qrels)]
+            if isinstance(sample, Plan):
+                found[name].append(sample.id)
+                path = (saved or folder) / "plans" / digest(name)
+                found[f"saved {name}"] = answers(Plan.load(path), qrels) if saved else answers(sample.save(path), qrels)
+    return found
+
+
+# --- the comparison ---------------------------------------------------------------------------------------------------
+
+
+def made_under(setting: dict[str, str], folder: Path, saved: Path | None = None) -> dict[str, list[Any]]:
+    environment = {name: value for name, value in os.environ.items() if name not in OWN} | setting
+    command = [sys.executable, "-P", __file__, str(folder), *([str(saved)] if saved else [])]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    found: dict[str, list[Any]] = json.loads((folder / "found.json").read_text())
+    return found
+
+
+@pytest.fixture(scope="module")
+def native(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[Any]]]:
+    folder = tmp_path_factory.mktemp("native")
+    return folder, made_under({}, folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_processors_agree(setting: str, native: tuple[Path, dict[str, list[Any]]], tmp_path: Path) -> None:
+    """Ids, samples and grades are equal, and estimates to 1e-9, also those of plans that another processor saved."""
+    saved, expected = native
+    found = made_under(SETTINGS[setting], tmp_path, saved)
+    assert list(found) == list(expected)
+    for name, said in found.items():
+        for one, other in zip(said, expected[name], strict=True):
+            equal = other if isinstance(other, str) else pytest.approx(other, rel=1e-9, abs=1e-12, nan_ok=True)
+            assert one == equal, name
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1])
+    (target / "plans").mkdir(parents=True, exist_ok=True)
+    result = everything(target, Path(sys.argv[2]) if len(sys.argv) > 2 else None)
+    (target / "found.json").write_text(json.dumps(result))
