@@ -41,12 +41,13 @@ from tqdm import tqdm
 
 from pt_active import Plan
 from pt_active.frames.atomic import write_file
-from pt_active.inference.estimators import Controls, effective_size, estimator_named, is_rounding
+from pt_active.inference.estimators import Controls, effective_size, estimator_named, scale_of
 from pt_active.inference.replay import Population
 from pt_active.inference.replays import share_error
 from pt_active.inference.stopping.boundaries import SPENDING, half_widths
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.looks import ASYMPTOTIC, critical_values, information, look_sizes, needed_degrees
+from pt_active.inference.ties import is_rounding
 from pt_active.plans.making.queries import DESIGN
 from pt_active.sampling.designs import DEFENSIVE_SHARE
 from pt_active.sampling.draws import draw_priorities, prefixes
@@ -89,7 +90,8 @@ def estimates(
     for sample in prefixes(priority, q, np.ones_like(q), sizes.tolist()):
         target = sample.of(population.target)
         mean = weigh(sample, controls).estimate(target)
-        error = np.where(is_rounding(mean.standard_error, sample.count, target), np.nan, mean.standard_error)
+        scale = scale_of(sample, np.abs(target), population.weight, np.abs(population.model))
+        error = np.where(is_rounding(mean.standard_error, scale), np.nan, mean.standard_error)
         effective = effective_size(sample.count, sample.importance(population.weight))
         yield mean.value, error, mean.degrees_of_freedom, effective
 
