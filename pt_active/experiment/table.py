@@ -89,9 +89,9 @@ def highlighted(frame: pd.DataFrame, measures: list[str], highlight: str) -> Any
         highlight: A name in `HIGHLIGHTS`.
     """
 
-    def marks(means: pd.Series) -> np.ndarray:
-        place = ties.places(means.to_numpy())
-        return np.where(place == place[means.notna()].max(initial=0), HIGHLIGHTS[highlight], "")
+    def marks(means: pd.Series[Any]) -> list[Any]:
+        place = ties.places(-means.to_numpy(dtype=np.float64))
+        return [HIGHLIGHTS[highlight] if each == 0 else "" for each in place]
 
     return frame.style.apply(marks, subset=list[Any](measures))
 

@@ -49,8 +49,9 @@ class Scores:
         Args:
             pair_weight: float64[N], p, which sums to 1.
         """
+        numerator, weight = pair_weight @ np.abs(self.expected_numerator), pair_weight @ self.expected_weight
         largest = ratio_or_zero(np.abs(self.numerator), self.weight).max(initial=0.0)
-        return float(largest + ratio_or_zero(pair_weight @ np.abs(self.expected_numerator), pair_weight @ self.expected_weight))
+        return float(largest + ratio_or_zero(numerator, weight))
 
     def of(self, samples: slice) -> Scores:
         """The scores of some of many samples."""

@@ -246,12 +246,12 @@ def rank_judged(judged: Judged, how: How[Any], correction: str = HOLM) -> Rankin
         warnings.simplefilter("ignore", UserWarning)
         estimates = [judged.estimate(s, how) for s in range(len(judged.names))]
         place = places(np.array([each.value for each in estimates]) * (1 if judged.lower_is_better else -1))
-        ranked = sorted(zip(estimates, range(len(estimates)), strict=True), key=lambda row: (place[row[1]], row[0].name))
-        comparisons = _comparisons(judged, [s for _, s in ranked], how)
+        order = sorted(range(len(estimates)), key=lambda s: (place[s], estimates[s].name))
+        ranked, comparisons = tuple(estimates[s] for s in order), _comparisons(judged, order, how)
     if level != "pair":
-        _warn_of_cautions([*comparisons, *(estimate for estimate, _ in ranked)])
+        _warn_of_cautions([*comparisons, *ranked])
     corrected = _corrected(comparisons, len(ranked), correction, 1 - how.confidence)
-    return Ranking(tuple(each for each, _ in ranked), comparisons, tuple(map(float, corrected)), correction)
+    return Ranking(ranked, comparisons, tuple(map(float, corrected)), correction)
 
 
 def _corrected(comparisons: tuple[Comparison, ...], systems: int, correction: str, alpha: float) -> np.ndarray:

@@ -355,6 +355,8 @@ class Comparison(_Inference):
     def _numbers(self) -> Facts:
         level = f"{self.confidence_level:.0%} interval"
         unresolved = f"unresolved at the {1 - self.confidence_level:.2g} level"
+        if self.basis.census and self.difference == 0 and not self.degenerate:
+            unresolved = "none, the two are exactly equal"
         return [
             ("difference", f"{self.difference:+.4f}   {level} {self.interval_text()}   SE {self.standard_error:.4f}"),
             ("p-value", f"{self.pvalue:.4g}"),
