@@ -10,7 +10,6 @@ import numpy as np
 from pt_active.inference.estimators import Controls, Estimator, MeanEstimate
 from pt_active.inference.stopping.boundaries import SPENDING, half_widths, mixture_boundary, spending_boundary
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.inference.ties import difference
 from pt_active.sampling.sample import Sample
 
 ALWAYS = "always"
@@ -217,7 +216,7 @@ def verdicts(value: np.ndarray, half_width: np.ndarray, margin: float, compared:
     if not compared:
         return np.where(half_width <= margin, WITHIN, 0)
     with np.errstate(invalid="ignore"):
-        verdict = np.where(difference(np.abs(value) + half_width, margin) <= 0, WITHIN, 0)
+        verdict = np.where(np.abs(value) + half_width <= margin, WITHIN, 0)
         verdict = np.where(value + half_width < 0, SECOND, verdict)
         return np.where(value - half_width > 0, FIRST, verdict)
 
