@@ -1,8 +1,10 @@
 """How often verdicts are false on populations that are made to mislead: `pt_active.studies.populations`.
 
     python examples/reproduce/hostile.py [--repetitions 250] [--keep FOLDER] [--docs pt_active/pt_docs/stopping.md]
+    python examples/reproduce/hostile.py --ties
 
-It takes over an hour. With ``--keep``, a run that was stopped goes on after the last finished part.
+The first takes over an hour. With ``--keep``, a run that was stopped goes on after the last finished part. The second
+prints how often equal rankers are told apart (`equal_rankers`), in a quarter of an hour.
 
 Neither ranker is better, so each winner is false. ``false`` is the share of samples in which an interval of the
 difference lacks 0 at any look, so that a winner is named; ``missed`` is the share in which an interval of one ranker's
@@ -32,6 +34,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
+import equal_rankers
 import numpy as np
 import pandas as pd
 from leagues import add_keep, insert, kept, markdown
@@ -41,12 +44,13 @@ from tqdm import tqdm
 
 from pt_active import Plan
 from pt_active.frames.atomic import write_file
-from pt_active.inference.estimators import Controls, effective_size, estimator_named, is_rounding
+from pt_active.inference.estimators import Controls, effective_size, estimator_named, scale_of
 from pt_active.inference.replay import Population
 from pt_active.inference.replays import share_error
 from pt_active.inference.stopping.boundaries import SPENDING, half_widths
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.looks import ASYMPTOTIC, critical_values, information, look_sizes, needed_degrees
+from pt_active.inference.ties import is_rounding
 from pt_active.plans.making.queries import DESIGN
 from pt_active.sampling.designs import DEFENSIVE_SHARE
 from pt_active.sampling.draws import draw_priorities, prefixes
@@ -89,7 +93,8 @@ def estimates(
     for sample in prefixes(priority, q, np.ones_like(q), sizes.tolist()):
         target = sample.of(population.target)
         mean = weigh(sample, controls).estimate(target)
-        error = np.where(is_rounding(mean.standard_error, sample.count, target), np.nan, mean.standard_error)
+        scale = scale_of(sample, np.abs(target), population.weight, np.abs(population.model))
+        error = np.where(is_rounding(mean.standard_error, scale), np.nan, mean.standard_error)
         effective = effective_size(sample.count, sample.importance(population.weight))
         yield mean.value, error, mean.degrees_of_freedom, effective
 
@@ -255,12 +260,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=250, help="samples of each pool; fewer for documents")
     parser.add_argument("--populations", nargs="+", choices=POPULATIONS, default=list(POPULATIONS))
+    parser.add_argument("--ties", action="store_true", help="equal rankers alone, a tenth of the repetitions of each")
     parser.add_argument("--csv", type=Path, metavar="FILE.csv")
     parser.add_argument("--docs", type=Path, metavar="PAGE.md")
     add_keep(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     number = arguments.repetitions
+    if arguments.ties:
+        print(equal_rankers.page(max(1, number // 10)))
+        return
     keep = partial(kept, arguments.keep)
     bets, small, large, sizes = [], [], [], []
     for name in tqdm(arguments.populations, unit="population"):

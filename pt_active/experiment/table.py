@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import whole_number
+from pt_active.inference import ties
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.significance import corrected_pvalues
 from pt_active.plans.answers.judged import How
@@ -87,7 +88,12 @@ def highlighted(frame: pd.DataFrame, measures: list[str], highlight: str) -> Any
         measures: The columns of the means.
         highlight: A name in `HIGHLIGHTS`.
     """
-    return frame.style.highlight_max(subset=list[Any](measures), props=HIGHLIGHTS[highlight])
+
+    def marks(means: pd.Series[Any]) -> list[Any]:
+        place = ties.places(-means.to_numpy(dtype=np.float64))
+        return [HIGHLIGHTS[highlight] if each == 0 else "" for each in place]
+
+    return frame.style.apply(marks, subset=list[Any](measures))
 
 
 def summary(
@@ -160,7 +166,7 @@ def _corrected(
 
 def _against(measure: str, suffix: str, sample: JudgedQueries, baseline: int, pvalue: np.ndarray) -> dict[str, Any]:
     """Columns against a baseline: queries improved, queries degraded and p-value; empty in the baseline's own row."""
-    gain = sample.values - sample.values[:, [baseline]]
+    gain = ties.difference(sample.values, sample.values[:, [baseline]])
     counts = {"+": (gain > 0).sum(axis=0), "-": (gain < 0).sum(axis=0)}
     columns: dict[str, Any] = {
         f"{measure} {sign}{suffix}": [None if s == baseline else int(n) for s, n in enumerate(count)]

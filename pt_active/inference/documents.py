@@ -16,6 +16,7 @@ import numpy as np
 
 from pt_active.inference.estimators import Controls, difference, ratio_or_zero
 from pt_active.inference.residuals import query_residuals
+from pt_active.inference.ties import is_rounding
 from pt_active.sampling.documents import hedged
 from pt_active.sampling.drawings import DEFENSIVE_VARIANCE, REVEALED_VARIANCE
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
@@ -42,6 +43,7 @@ class DocumentEstimate:
         degrees_of_freedom: Those of the t distribution that the interval uses.
         n_effective: The number of documents of equal influence that would be as informative.
         cautious: Variance that is added because few documents carry the estimate of the variance.
+        scale: The sum of the absolute terms of the value; see `ties.is_rounding`.
     """
 
     value: float
@@ -50,6 +52,7 @@ class DocumentEstimate:
     degrees_of_freedom: float
     n_effective: float
     cautious: float = 0.0
+    scale: float = 0.0
 
     @property
     def variance(self) -> float:
@@ -213,7 +216,8 @@ def document_estimate(
             measures; see `WithinQueries`.
     """
     residuals = query_residuals(pool, sample, mean, observed, contrast, share)
-    queries, model = sample.queries, pool.values(mean) @ contrast
+    queries, values = sample.queries, pool.values(mean)
+    model, size = values @ contrast, np.abs(values) @ np.abs(contrast)
     weighting = difference(queries, Controls(pool.weight, model))
     step, weight = queries.of(residuals.step), weighting.weights * queries.of(pool.weight)
     first = queries.left * (weighting.weights * step) ** 2
@@ -228,6 +232,7 @@ def document_estimate(
         second=max(float(second.sum()) - gained, 0.0),
         degrees_of_freedom=_ratio(3 * parts.sum() ** 2, (parts**2).sum()) - 1 if (parts > 0).sum() > 1 else 0.0,
         n_effective=_ratio(influence.sum() ** 2, (influence**2).sum()),
+        scale=float(pool.weight @ size + np.abs(weighting.weights) @ queries.of(size + residuals.size)),
     )
 
 
@@ -286,7 +291,7 @@ def widened(estimate: DocumentEstimate, cautious: float) -> DocumentEstimate:
         estimate: As `combined` returns it.
         cautious: The expected variance, as `cautious_variance` returns it.
     """
-    if not estimate.variance > 0:
+    if is_rounding(estimate.standard_error, estimate.scale):
         return estimate
     share = max(0.0, 1 - max(estimate.degrees_of_freedom, 0.0) / SUFFICIENT_DF) ** 2
     return replace(estimate, cautious=share * cautious)
@@ -316,4 +321,5 @@ def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> Docu
         second=total("second", 2),
         degrees_of_freedom=_ratio(variance.sum() ** 2, (variance**2 / degrees).sum()),
         n_effective=float(sum(e.n_effective for _, e in used)),
+        scale=total("scale", 1),
     )

@@ -308,11 +308,11 @@ ESTIMATOR = "regression"
 SURE = 6.0
 """F of a line that begins to be sure: at ten draws, noise exceeds it once in 25 samples."""
 
+_ROUNDING = 1e-12
+"""A variance of what the model expects below this share of the squares is rounding."""
+
 _TINY = np.finfo(np.float64).tiny
 """Keeps the effective size of no draw from being 0/0."""
-
-_ROUNDING = 1e-12
-"""A number below this share of the largest value is rounding, and so is a variance below this share of the squares."""
 
 
 def estimator_named(name: str, unit: str = "query") -> EstimatorKind:
@@ -369,16 +369,17 @@ def degrees_left(sample: Sample, importance: np.ndarray, fitted: int) -> np.ndar
     return np.asarray(uncertain * (1 - fitted / np.maximum(np.maximum(total, uncertain), _TINY)))[()]
 
 
-def is_rounding(number: np.ndarray, count: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Whether a standard error, or the size of an estimate, is only rounding compared with the values it came from.
+def scale_of(sample: Sample, values: np.ndarray, p: np.ndarray, model: np.ndarray) -> np.ndarray:
+    """No less than the sum of the absolute terms of a mean, float64[...]; see `ties.is_rounding`.
 
     Args:
-        number: float64[...], not negative.
-        count: int64[..., n], how often each unit was drawn.
-        values: float64[..., n], ℓ.
+        sample: What was drawn.
+        values: float64[..., n], ``|ℓ|`` of the drawn units; for a difference the sum of both.
+        p: float64[m], the weight of each unit in the mean.
+        model: float64[..., m], ``|M|`` of all units, likewise; NaN counts as 0.
     """
-    largest = np.max(np.where(count > 0, np.abs(values), 0.0), axis=-1)
-    return np.asarray(number <= _ROUNDING * np.maximum(1.0, largest))
+    largest = np.max(np.where(sample.count > 0, values, 0.0), axis=-1, initial=0.0)
+    return np.asarray(largest + np.nan_to_num(model) @ p)
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:

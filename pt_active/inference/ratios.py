@@ -43,6 +43,16 @@ class Scores:
     expected_numerator: np.ndarray
     expected_weight: np.ndarray
 
+    def scale(self, pair_weight: np.ndarray) -> float:
+        """No less than the sum of the absolute terms of a risk; see `ties.is_rounding`.
+
+        Args:
+            pair_weight: float64[N], p, which sums to 1.
+        """
+        numerator, weight = pair_weight @ np.abs(self.expected_numerator), pair_weight @ self.expected_weight
+        largest = ratio_or_zero(np.abs(self.numerator), self.weight).max(initial=0.0)
+        return float(largest + ratio_or_zero(numerator, weight))
+
     def of(self, samples: slice) -> Scores:
         """The scores of some of many samples."""
         return replace(self, numerator=self.numerator[samples], weight=self.weight[samples])

@@ -12,11 +12,12 @@ from functools import cached_property
 
 import numpy as np
 
-from pt_active.inference.estimators import Controls, effective_size, estimator_named, is_rounding
+from pt_active.inference.estimators import Controls, effective_size, estimator_named, scale_of
 from pt_active.inference.intervals import reference_degrees
 from pt_active.inference.methods import Method
 from pt_active.inference.replays import CHUNK, Replays
 from pt_active.inference.rounds import Round, draw_round, estimate_rounds
+from pt_active.inference.ties import settled
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import defensive_share, design_named, difference_moments, sampling_distribution
 from pt_active.sampling.drawings import RoundSettings, usual_variance
@@ -293,10 +294,10 @@ def _of_queries(pool: Population, chunk: Chunk, methods: Sequence[Method], sampl
     rows = {}
     for method in methods:
         mean = estimator_named(method.estimator).weigh(sample, controls).estimate(target)
-        constant = is_rounding(mean.standard_error, sample.count, target)
+        scale = scale_of(sample, np.abs(target), pool.weight, np.abs(chunk.model))
         rows[method.estimator] = about | {
             "estimate": mean.value,
-            "standard_error": np.where(constant, 0.0, mean.standard_error),
+            "standard_error": settled(mean.standard_error, scale),
             "degrees": reference_degrees(reference, mean.degrees_of_freedom, sample.draws),
         }
     return rows
@@ -345,14 +346,13 @@ def _fields(
     judged = label >= 0
     n = int(judged.sum())
     estimate = estimate_rounds(pool.graded.seen, rounds, label, pool.contrast, method.estimator)
-    error = estimate.standard_error
     return {
         "n_draws": n,
         "n_queries": len(np.unique(pool.graded.seen.query[judged])),
         "n_judged": n,
         "spent": sum(each.sample.spent for each in rounds),
         "estimate": estimate.value,
-        "standard_error": 0.0 if error <= _ROUNDING * max(1.0, abs(estimate.value)) else error,
+        "standard_error": float(settled(estimate.standard_error, estimate.scale)),
         "degrees": float(reference_degrees(reference, np.array(estimate.degrees_of_freedom), n)),
         "n_effective": estimate.n_effective,
     }

@@ -29,6 +29,7 @@ class QueryResiduals:
             other queries.
         influence: float64[N], by how much the error of each drawn document moves ``ℓ̃``, at first order; not negative.
             For measures that are neither additive nor cascades, the root of the expected square of what its label adds.
+        size: float64[m], the sum of the absolute terms of ``step``, those of all systems.
         terms: float64[N], what the label of each drawn document adds to ``ℓ̃``; None if the labels act together.
     """
 
@@ -36,6 +37,7 @@ class QueryResiduals:
     variance: np.ndarray
     together: np.ndarray
     influence: np.ndarray
+    size: np.ndarray
     terms: np.ndarray | None = None
 
 
@@ -65,18 +67,21 @@ def _linear(
 ) -> QueryResiduals:
     """``Σ D [s + (I/π)(e − s)]`` with ``e = κ − μ``, and the variance of independent draws; see `WithinQueries`."""
     query, m, error = pool.query, len(pool.weight), observed - mean
-    slope, within = contrast @ pool.gradients(mean), WithinQueries.of(query, sample, share)
+    gradients, within = pool.gradients(mean), WithinQueries.of(query, sample, share)
+    slope = contrast @ gradients
     influence = within.coefficient(slope)
     term = np.where(sample.drawn, slope / _divisor(sample) * (error - within.shift(error)), 0.0)
     chance = 1 - sample.design.inclusion
-    step, variance = (np.bincount(query, weights=a, minlength=m) for a in (influence * error, term**2 * chance))
+    each = np.abs(contrast) @ np.abs(gradients) * (np.abs(observed) + np.abs(mean)) * sample.drawn / _divisor(sample)
+    parts = influence * error, term**2 * chance, each
+    step, variance, size = (np.bincount(query, weights=a, minlength=m) for a in parts)
     variance += within.shared_variance(slope, error, m)
     if sample.design.drawing != "spread":
-        return QueryResiduals(step, variance, np.zeros(m), np.abs(influence))
-    parts = term * chance, (term * chance) ** 2, sample.design.inclusion * chance
-    shared, square, expected = (np.bincount(query, weights=a, minlength=m) for a in parts)
+        return QueryResiduals(step, variance, np.zeros(m), np.abs(influence), size)
+    moments = term * chance, (term * chance) ** 2, sample.design.inclusion * chance
+    shared, square, expected = (np.bincount(query, weights=a, minlength=m) for a in moments)
     together = np.where(sample.apart, (shared**2 - square) / np.maximum(expected, 1.0), 0.0)
-    return QueryResiduals(step, variance, together, np.abs(influence))
+    return QueryResiduals(step, variance, together, np.abs(influence), size)
 
 
 def _multilinear(
@@ -91,16 +96,17 @@ def _multilinear(
     linear = _linear(pool, sample, mean, observed, contrast, 0.0)
     divisor, inclusion = _divisor(sample), sample.design.inclusion
     replaced = mean + np.where(sample.drawn, (observed - mean) / divisor, 0.0)
-    step = (pool.values(replaced) - pool.values(mean)) @ contrast
+    values = pool.values(replaced)
+    step, size = (values - pool.values(mean)) @ contrast, linear.size + np.abs(values) @ np.abs(contrast)
     if sample.design.drawing == "spread":
         chancy = np.bincount(pool.query, weights=(inclusion > 0) & (inclusion < 1), minlength=len(step)) > 0
         bend = np.where(chancy, np.where(sample.apart, (step - linear.step) / APART_SHARE, 0.0), step - linear.step)
         variance = linear.variance + np.where(chancy, bend**2, 0.0)
-        return QueryResiduals(linear.step + bend, variance, linear.together, linear.influence)
+        return QueryResiduals(linear.step + bend, variance, linear.together, linear.influence, size)
     influence = np.where(sample.drawn, (contrast @ pool.gradients(replaced)) / divisor, 0.0)
     square = (influence * (observed - mean)) ** 2 * (1 - inclusion)
     variance = np.bincount(pool.query, weights=square, minlength=len(step))
-    return QueryResiduals(step, variance, linear.together, linear.influence)
+    return QueryResiduals(step, variance, linear.together, linear.influence, size)
 
 
 def _by_depth(
@@ -113,7 +119,8 @@ def _by_depth(
     """
     order = sample.design.order[sample.drawn[sample.design.order]]
     query, m = np.searchsorted(pool.indptr, order, side="right") - 1, len(pool.weight)
-    step = (contrast @ steps(pool, order, mean, observed))[order]
+    every = steps(pool, order, mean, observed)[:, order]
+    step, each = contrast @ every, np.abs(contrast) @ np.abs(every)
     inverse = 1 / sample.design.inclusion[order]
     excess = np.cumsum(step * (inverse - 1))
     start = np.searchsorted(query, query)
@@ -125,8 +132,9 @@ def _by_depth(
     # A model that is certain of every label expects no step at all; then those that labels took count.
     influence[order] = (moved[order] if moved.any() else np.abs(step)) * inverse
     terms[order] = inverse * step
-    total, spread = (np.bincount(query, weights=a, minlength=m) for a in (inverse * step, variance))
-    return QueryResiduals(total, spread, np.zeros(m), influence, terms)
+    parts = inverse * step, variance, inverse * each
+    total, spread, size = (np.bincount(query, weights=a, minlength=m) for a in parts)
+    return QueryResiduals(total, spread, np.zeros(m), influence, size, terms)
 
 
 def _moved(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, contrast: np.ndarray) -> np.ndarray:

@@ -189,13 +189,18 @@ def estimate_rounds(
     estimates, cautious = [], []
     for each in round_labels(seen, rounds, label, contrast, estimator):
         pool, sample = each.seen, each.sample
-        estimates.append(document_estimate(pool, sample, each.expected, each.observed, contrast, each.share))
+        estimate = document_estimate(pool, sample, each.expected, each.observed, contrast, each.share)
+        # Lines through labels that are all alike leave nothing but rounding of the means.
+        model = pool.weight @ np.abs(pool.values(each.variables.mean)) @ np.abs(contrast)
+        estimates.append(replace(estimate, scale=estimate.scale + float(model)))
         cautious.append(undrawn.cautious if undrawn else cautious_variance(pool, sample, each.variables, contrast))
     if undrawn:
         (first,) = rounds
         mean, observed = Variables.of(seen.form, first.grades).mean, seen.form.values[label]
         lines = fitted_lines(seen, first.sample, mean, np.where(label >= 0, observed, mean), contrast)
-        estimates[0] = replace(estimates[0], value=estimates[0].value + undrawn.value(estimator, lines))
+        added = undrawn.value(estimator, lines)
+        value, scale = estimates[0].value + added, estimates[0].scale + abs(added)
+        estimates[0] = replace(estimates[0], value=value, scale=scale)
     weights = round_weights(rounds)
     return widened(combined(estimates, weights), float(weights**2 @ cautious))
 

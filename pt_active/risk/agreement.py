@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from pt_active.inference.estimators import is_rounding
 from pt_active.inference.intervals import AUTO
 from pt_active.inference.weighted_agreement import COEFFICIENTS, agreement_estimate
 from pt_active.plans.answers.judged import Contrast, How, Measured
@@ -116,13 +115,12 @@ class JudgedAgreement(JudgedPairs):
         undefined, certain = bool(np.isnan(mean.value)), self._all_judged(pairs.member)
         reason = f"{self.coefficient} is not defined: all labels in the sample are equal; judge more pairs"
         basis = replace(self.basis, estimator=how.estimator, census=certain, caution=reason if undefined else "")
-        still = not undefined and bool(is_rounding(mean.standard_error, sample.count, np.ones(len(label))))
         return Measured(
             value=float(mean.value),
             standard_error=float(mean.standard_error),
             degrees=float(mean.degrees_of_freedom),
             basis=basis,
             certain=certain and not undefined,
-            still=still,
+            scale=1.0,
             unusable=undefined,
         )

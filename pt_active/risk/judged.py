@@ -22,7 +22,7 @@ from pt_active.frames.qrels import (
     missing_pairs,
 )
 from pt_active.frames.strays import stray_labels
-from pt_active.inference.estimators import ESTIMATOR, MeanEstimate, effective_size, estimator_named, is_rounding
+from pt_active.inference.estimators import ESTIMATOR, MeanEstimate, effective_size, estimator_named
 from pt_active.inference.intervals import AUTO, SIMULATED, counted
 from pt_active.inference.ratios import (
     Domain,
@@ -142,7 +142,8 @@ class JudgedPairs(Judged):
         compared = super().compare(first, second, how)
         if np.isnan(compared.difference) or not self.agree(first, second):
             return compared
-        return KnownZero(**{each.name: getattr(compared, each.name) for each in fields(compared)})
+        known = {each.name: getattr(compared, each.name) for each in fields(compared)}
+        return KnownZero(**known | {"pvalue": np.nan})
 
     def agree(self, first: int, second: int) -> bool:
         """Whether two predictors agree on every pair that counts, so that their difference is known to be 0."""
@@ -255,7 +256,6 @@ class JudgedPairs(Judged):
         scores = [self.scores(s) for s in predictors]
         mean = estimate(scores, self.sample)
         draws, undefined = self.sample.count, bool(np.isnan(mean.value))
-        size = np.max([np.abs(score.numerator) for score in scores], axis=0)
         reason = f"no sampled pair counts in {self.pairs.loss}, so the estimate is 0/0: judge more pairs"
         importance = self.sample.importance(self.pairs.weight) * self.sample.of(count)
         certain = self._all_judged(count) and not undefined
@@ -273,7 +273,7 @@ class JudgedPairs(Judged):
             degrees=float(mean.degrees_of_freedom),
             basis=basis,
             certain=certain,
-            still=bool(is_rounding(mean.standard_error, draws, size)),
+            scale=sum(score.scale(self.pairs.weight) for score in scores),
             unusable=undefined,
             bounds=bounds,
             replayed=self._replayed(predictors, estimate, bounds),
@@ -291,13 +291,13 @@ class JudgedPairs(Judged):
         """The difference, 0, of two predictors that agree on every pair, whatever the labels."""
         caution = f"{first!r} and {second!r} agree on every pair that counts: the difference is known to be 0"
         basis = replace(self.basis, estimator=estimator, caution=caution)
-        return Measured(0.0, 0.0, np.inf, basis, certain=True, still=True, unusable=True)
+        return Measured(0.0, 0.0, np.inf, basis, certain=True, scale=0.0, unusable=True)
 
     def _without_pairs(self, name: str, estimator: str) -> Measured:
         """The risk of a predictor with which no pair counts, whatever the labels."""
         caution = f"no pair counts in {self.pairs.loss} of {name!r}, whatever its label, so it is not defined"
         basis = replace(self.basis, estimator=estimator, census=False, caution=caution, n_effective=0.0)
-        return Measured(np.nan, np.nan, 0.0, basis, certain=False, still=False, unusable=True)
+        return Measured(np.nan, np.nan, 0.0, basis, certain=False, scale=0.0, unusable=True)
 
 
 @dataclass(frozen=True)

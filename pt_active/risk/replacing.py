@@ -17,6 +17,7 @@ import pandas as pd
 
 from pt_active.frames.checks import how_many, shown
 from pt_active.frames.qrels import checked_qrels
+from pt_active.inference.ties import difference
 from pt_active.plans.answers.labelled_plan import asked
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.artifact import Printed, plain_rows, printed
@@ -158,11 +159,12 @@ def replacement(
     each = 1 - (1 - confidence) / number
     rows, bases = [], []
     for a, b in combinations(range(len(alone)), 2):
-        first, second = (a, b) if alone[a] >= alone[b] else (b, a)
+        lead = float(difference(alone[a], alone[b]))
+        first, second = (a, b) if lead >= 0 else (b, a)
         found = plan.compare(
             qrels, how.measure, confidence=each, missing=missing, first=plan.rankers[first], second=plan.rankers[second]
         )
-        rows.append(_pair(found, float(alone[first] - alone[second])))
+        rows.append(_pair(found, abs(lead)))
         bases.append(found.basis)
     fewest = min(bases, key=lambda basis: (basis.census, basis.n_effective))
     facts = tuple(fewest.facts(of_many=len(bases) > 1))

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.visible import visible
+from pt_active.inference.ties import difference
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.report.campaign import Campaign
@@ -167,6 +168,9 @@ class AuditReport(Printed):
             return f"Keep {self.kept[0]}: it errs least often; each of the others errs more often."
         *before, last = self.kept
         tied = f"{', '.join(before)} and {last}"
+        if self.ranking is not None and self.ranking.basis.census:
+            others = "; each of the others errs more often" if len(self.kept) < len(self.judges) else ""
+            return f"{tied} err equally often{others}."
         return f"The labels do not say which of {tied} errs least often."
 
     def table(self) -> pd.DataFrame:
@@ -257,7 +261,7 @@ def _drift(judged: JudgedPairs, how: How[Any], rel: int) -> pd.DataFrame:
     changed = judged.pairs.member & (said[:, 0] != said[:, 1])
     known = {
         "share of pairs with another grade": float(p @ changed),
-        "difference in the mean grade": float(p @ (said[:, 0] - said[:, 1])),
+        "difference in the mean grade": float(difference(p @ said[:, 0], p @ said[:, 1])),
     }
     rows: list[tuple[object, ...]] = [
         (what, value, value, value, "known of all pairs") for what, value in known.items()

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pt_active.inference.estimators import is_rounding
 from pt_active.inference.statistics import Area, RoundEstimate, Statistic
 from pt_active.inference.weightings import BY_SCORE, CONTROLLED, estimate_mean, estimate_statistic
 from pt_active.plans.answers.basis import Basis
@@ -49,14 +48,13 @@ class JudgedInstances(Judged):
             census=certain,
             caution=self._caution(how, undefined),
         )
-        still = not undefined and bool(is_rounding(mean.standard_error, np.ones(len(values)), values))
         return Measured(
             value=float(mean.value),
             standard_error=float(mean.standard_error),
             degrees=float(mean.degrees_of_freedom),
             basis=basis,
             certain=certain,
-            still=still,
+            scale=float(np.abs(values).max(initial=0.0)),
             unusable=undefined,
             bounds=(0.0, 1.0) if is_share(how.measure) and how.estimator not in CONTROLLED else None,
         )

@@ -16,7 +16,7 @@ from pt_active.frames.checks import data_frame, how_many, level, number, shown, 
 from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.visible import visible
-from pt_active.inference.estimators import is_rounding
+from pt_active.inference import ties
 from pt_active.inference.intervals import interval
 from pt_active.inference.significance import cross_validated_error, two_sided_pvalue
 from pt_active.plans.answers.results import ConfidenceInterval
@@ -71,7 +71,7 @@ class LearnerComparison(Printed):
     @property
     def difference(self) -> float:
         """``δ̄``, the mean of the folds' differences; every fold has the same weight [CV]."""
-        return float(self._differences.mean())
+        return float(ties.settled(self._differences.mean(), self._scale))
 
     @property
     def standard_error(self) -> float:
@@ -86,14 +86,14 @@ class LearnerComparison(Printed):
     @property
     def degenerate(self) -> bool:
         """Whether the difference is the same in every fold, so that there is no interval and no test."""
-        differences = self._differences
-        return bool(is_rounding(cross_validated_error(differences), np.ones(differences.size), differences.ravel()))
+        return bool(ties.is_rounding(cross_validated_error(self._differences), self._scale))
 
     @property
     def pvalue(self) -> float:
-        """Two-sided p-value of the hypothesis of no difference; NaN if the difference is the same in every fold."""
-        test = two_sided_pvalue(self.difference, self.standard_error, self.degrees_of_freedom)
-        return np.nan if self.degenerate else float(test)
+        """Two-sided p-value of no difference; NaN if the difference is the same in every fold, and not 0."""
+        if self.degenerate and self.difference:
+            return np.nan
+        return float(two_sided_pvalue(self.difference, self.standard_error, self.degrees_of_freedom))
 
     @property
     def winner(self) -> str | None:
@@ -111,7 +111,8 @@ class LearnerComparison(Printed):
             if count
         ]
         if self.degenerate:
-            notes.append("the difference is the same in every fold, so they cannot tell how far off it is: no test")
+            same = "the difference is the same in every fold, so they cannot tell how far off it is"
+            notes.append(f"{same}: no {'test' if self.difference else 'interval'}")
         return "; ".join(notes)
 
     def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
@@ -143,6 +144,11 @@ class LearnerComparison(Printed):
     @property
     def _differences(self) -> np.ndarray:
         return self.per_fold["difference"].to_numpy().reshape(self.repeats, self.folds)
+
+    @property
+    def _scale(self) -> float:
+        """The sum of the absolute terms of the difference."""
+        return float(self.per_fold[["first", "second"]].abs().sum(axis=1).mean())
 
     @property
     def _n_queries(self) -> int:
@@ -251,7 +257,7 @@ def compare_learners(
     first.warn_of_unanswered()
     second.warn_of_unanswered()
     per_query = pd.concat(tables, ignore_index=True)
-    per_query["difference"] = per_query["first"] - per_query["second"]
+    per_query["difference"] = ties.difference(per_query["first"].to_numpy(), per_query["second"].to_numpy())
     settings = (str(measure), folds, repeats, validation, seed, confidence, corrected)
     unanswered = (len(first.unanswered), len(second.unanswered))
     return LearnerComparison(first.name, second.name, *settings, unanswered, per_query)

@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active import Plan
+from pt_active.inference.replays import share_error
 from pt_active.inference.significance import studentized_range_tail
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.relevance.losses import Loss
-from pt_active.risk import F1, Accuracy, Audit, Precision, Recall, Squared, ZeroOne
+from pt_active.risk import F1, Accuracy, Audit, CostMatrix, Precision, Recall, Squared, ZeroOne
 
 FOUR = {"poor": "d", "best": "a", "good": "b", "fair": "c"}
 RIGHT = {"a": 0.85, "b": 0.8, "c": 0.6, "d": 0.3}
@@ -234,3 +235,33 @@ def test_both_faces_rank_by_the_same_code() -> None:
 
     assert pt_active.plans.answering.rank_judged is pt_active.risk.audit.rank_judged
     assert Plan.rank.__annotations__["return"] == Audit.rank.__annotations__["return"] == "Ranking"
+
+
+@pytest.mark.parametrize("loss", [ZeroOne(), Accuracy(), Squared()], ids=str)
+def test_judges_with_as_many_errors_are_not_told_apart_in_a_census(script, loss: Loss) -> None:
+    found = script("equal_rankers").of_errors(loss, 8)
+    assert {found["compare"], found["rank"]} == {f"0.000 ± {share_error(0.0, 8):.3f}"}
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1e-12, 1e-3, 1.0, 1e12]))
+@settings(max_examples=20)
+def test_the_unit_of_a_cost_neither_breaks_a_tie_nor_makes_one(seed: int, unit: float) -> None:
+    """Judges a and b err in other pairs, at the same costs; c errs as b does, but for one error that costs more."""
+    rng, pairs = np.random.default_rng(seed), 40
+    frame = pd.DataFrame({"qid": "q", "docno": [f"d{i:02d}" for i in range(pairs)]})
+    frame = frame.assign(**{f"grade_{g}": each for g, each in enumerate(rng.dirichlet([2.0, 1, 1], pairs).T)})
+    label, order = rng.integers(0, 2, pairs), rng.permutation(pairs)
+    wrong = {"a": order[:9], "b": order[9:18], "c": order[9:18]}
+    frame = frame.assign(**{name: np.where(np.isin(np.arange(pairs), rows), 2, label) for name, rows in wrong.items()})
+    worst = order[9]
+    qrels = frame[["qid", "docno"]].assign(label=label)
+    frame.loc[worst, "c"] = 1 - label[worst]
+    cost = np.array([[0.0, 1 + 1e-6, 1.0], [1 + 1e-6, 0.0, 1.0], [1.0, 1.0, 0.0]]) * unit
+    loss = CostMatrix(cost.tolist())
+    audit = Audit.create(frame, {name: name for name in "abc"}, loss, budget=pairs, seed=seed)
+    ranking = audit.rank(qrels)
+    assert ranking.names == ("a", "b", "c")
+    assert ranking.groups == (("a", "b"), ("c",))
+    tie = audit.compare(qrels, first="a", second="b")
+    assert (tie.difference, tie.pvalue, tie.winner) == (0, 1, None)
+    assert audit.compare(qrels, first="c", second="b").winner == "b"

@@ -223,3 +223,19 @@ def test_past_labels_teach_the_errors_of_a_judge() -> None:
     fit = [np.log([row[f"grade_{row['label']}"] for row in frame.to_dict("records")]).mean() for frame in (both, near)]
     assert fit[0] > fit[1]
     assert list(columns) == ["judge0"]
+
+
+def test_a_census_of_judges_with_as_many_errors_says_so() -> None:
+    for judges in (2, 3):
+        frame = pd.DataFrame({"qid": "q", "docno": [f"d{i:02d}" for i in range(30)], "grade_0": 0.6, "grade_1": 0.4})
+        label = np.arange(30) % 2
+        names = [f"judge{j}" for j in range(judges)]
+        for j, name in enumerate(names):
+            frame[name] = np.where(np.arange(30) // 7 == j, 1 - label, label)
+        qrels = frame[["qid", "docno"]].assign(label=label)
+        audit = Audit.create(frame.assign(bad=1 - label), {each: each for each in names}, ZeroOne(), budget=30)
+        said = f"{', '.join(names[:-1])} and {names[-1]} err equally often"
+        assert AuditReport.of(audit, qrels).answer == f"{said}."
+        worse = {each: each for each in [*names, "bad"]}
+        audit = Audit.create(frame.assign(bad=1 - label), worse, ZeroOne(), budget=30)
+        assert AuditReport.of(audit, qrels).answer == f"{said}; each of the others errs more often."

@@ -379,10 +379,11 @@ def test_a_query_without_an_answer_counts_nothing(data, queries: list[str] | Non
     assert found.note in str(found)
 
 
-def test_learners_that_never_differ_are_not_tested(data) -> None:
+def test_learners_that_never_differ_have_no_interval(data) -> None:
     found = compare_learners({"a": SignLearner(0), "b": SignLearner(0)}, *data, DCG @ 3, folds=5, progress=False)
     assert (found.difference, found.standard_error, found.winner) == (0.0, 0.0, None)
-    assert np.isnan([found.pvalue, *found.confidence_interval()]).all()
+    assert found.pvalue == 1
+    assert np.isnan(found.confidence_interval()).all()
     assert "the difference is the same in every fold" in found.note
     assert "no interval" in str(found)
 
@@ -511,3 +512,16 @@ def test_progress(data, capsys: pytest.CaptureFixture[str]) -> None:
     assert "6/6" in capsys.readouterr().err
     compared(*data, folds=3, repeats=2, progress=False)
     assert capsys.readouterr().err == ""
+
+
+def test_learners_that_differ_by_rounding_are_equal(data) -> None:
+    found = compared(*data, folds=5)
+    for shift in ([1e-17, -2e-17, 3e-17], [0.0, 1e-16, 1e-16]):
+        noise = np.resize(shift, len(found.per_query))
+        tied = replace(found, per_query=found.per_query.assign(second=found.per_query["first"], difference=noise))
+        assert (tied.difference, tied.standard_error, tied.pvalue, tied.winner) == (0, 0, 1, None)
+        assert not np.signbit(tied.difference)
+        assert "no interval" in tied.note
+    apart = found.per_query["first"].mean() * 1e-6
+    values = {"first": 1 + apart, "second": 1.0, "difference": apart * np.linspace(1, 1.1, len(found.per_query))}
+    assert replace(found, per_query=found.per_query.assign(**values)).winner == found.first

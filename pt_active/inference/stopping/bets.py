@@ -145,7 +145,7 @@ def interval(draws: Draws, stakes: Stakes, alpha: float) -> tuple[float, float]:
     high = -_end(draws.mirrored, stakes, alpha / 2)
     if low > high + draws.rounding:
         return np.nan, np.nan
-    return min(low, high), max(low, high)
+    return draws.plain(min(low, high)), draws.plain(max(low, high))
 
 
 def _end(draws: Draws, stakes: Stakes, alpha: float) -> float:

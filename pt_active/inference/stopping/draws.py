@@ -13,15 +13,13 @@ import numpy as np
 
 from pt_active.inference.stopping.left_out import LeftOut
 from pt_active.inference.stopping.unjudged import Unjudged
+from pt_active.inference.ties import ROUNDING
 
 _BELIEVED = 20.0
 """Number of draws that the model's expectation of the variance counts for."""
 
 _NO_VARIANCE = 1e-15
 """A variance below this share of that of the first draw counts as this share, since it is what rounding left of 0."""
-
-_ROUNDING = 1e-10
-"""Sums of contributions that differ by less than this share of their bounds count as equal."""
 
 _SMALLEST = 1e-100
 """The smallest size of a difference, where all bounds are 0."""
@@ -108,8 +106,7 @@ class Units:
     def expected(self) -> np.ndarray:
         """float64[T], the model's mean square of the error that each draw shows: ``Q Σ_rest v/q``, but above 0."""
         expected = self._rest(self.variance / self.rate) * self.left
-        # A model that is sure of everything may be wrong.
-        least = max(_ROUNDING * float((self.high - self.low).sum()), _SMALLEST) ** 2
+        least = max(ROUNDING * float((self.high - self.low).sum()), _SMALLEST) ** 2
         return np.asarray(np.maximum(expected, _NO_VARIANCE * expected.max(initial=0.0) + least))
 
     def _rest(self, values: np.ndarray) -> np.ndarray:
@@ -219,8 +216,12 @@ class Draws:
 
     @property
     def rounding(self) -> float:
-        """The size below which a difference of two sums may be rounding."""
-        return max(_ROUNDING * float(abs(self.least[0]) + abs(self.most[0])), _SMALLEST)
+        """The size up to which a difference of two sums may be rounding."""
+        return max(ROUNDING * float(abs(self.least[0]) + abs(self.most[0])), _SMALLEST)
+
+    def plain(self, value: float) -> float:
+        """A sum of contributions, and exactly 0 if it is rounding."""
+        return 0.0 if abs(value) <= self.rounding else value
 
     @cached_property
     def trust(self) -> np.ndarray:
@@ -309,7 +310,7 @@ class Draws:
         if not self.unjudged.judged.any():
             return np.nan, np.nan
         if not self.most[-1] - self.least[-1] > self.rounding:
-            return float(self.base[-1]), 0.0
+            return float(self.plain(self.base[-1])), 0.0
         weight = np.where(self.unjudged.judged, self.expected.min() / self.expected, 0.0)
         total = float(weight.sum())
         variance = self.trust[-1] * (self.expected.min() / total + self.unjudged.variance(weight / total))

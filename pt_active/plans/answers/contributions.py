@@ -13,6 +13,7 @@ import pandas as pd
 from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named
 from pt_active.inference.residuals import query_residuals
 from pt_active.inference.rounds import RoundLabels, round_labels, round_weights
+from pt_active.inference.ties import settled
 from pt_active.inference.within_queries import WithinQueries
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.judged_documents import JudgedDocuments
@@ -144,7 +145,8 @@ def _of_queries(
 ) -> Contributions:
     base, pull = influence(judged, contrast, how.estimator)
     sample = judged.sample
-    value, model = judged.values @ contrast, sample.of(judged.pool_model @ contrast)
+    value = settled(judged.values @ contrast, np.abs(judged.values) @ np.abs(contrast))
+    model = sample.of(judged.pool_model @ contrast)
     share = sample.count * sample.importance(judged.pool_weight)
     columns = {"weight": share / share.sum(), "value": value, "expected": model}
     table = _named(labelled.tables.pool, labelled.drawn)

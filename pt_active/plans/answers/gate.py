@@ -13,6 +13,7 @@ from pt_active.frames.qrels import checked_qrels
 from pt_active.inference.stopping.bets import excluded
 from pt_active.inference.stopping.foresight import Claim
 from pt_active.inference.stopping.looks import ALWAYS
+from pt_active.inference.ties import difference
 from pt_active.plans.answers.gaps import Gap
 from pt_active.plans.answers.next_release import Reach
 from pt_active.plans.answers.progress import Question
@@ -279,7 +280,8 @@ def gate_at_the_end(
     ends = zip(comparison.confidence_interval(), (np.nan, np.nan) if worst is None else worst, strict=True)
     low, high = (end + far for end, far in ends)
     state = replace(state, value=comparison.difference, low=low, high=high, standard_error=comparison.standard_error)
-    passes = low > rule.threshold or (rule.allows_equality and low == rule.threshold)
-    fails = high < rule.threshold or (not rule.allows_equality and high == rule.threshold)
+    above, below = difference(low, rule.threshold), difference(high, rule.threshold)
+    passes = above > 0 or (rule.allows_equality and above == 0)
+    fails = below < 0 or (not rule.allows_equality and below == 0)
     outcome = PASS if passes else FAIL if fails else UNRESOLVED
     return Gate(state, rule, outcome, None if outcome == UNRESOLVED else state.spent)

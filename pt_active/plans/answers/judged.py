@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import ir_measures.measures as irm
 import numpy as np
 
 from pt_active.frames.checks import level
 from pt_active.frames.qrels import check_policy
+from pt_active.inference import ties
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.intervals import AUTO, SIMULATED, reference_degrees
 from pt_active.inference.reference import FEW, MAX_DRAWS, Replayed, Tails, replays_for, tails
@@ -71,7 +72,12 @@ class Contrast:
     def of(self, values: np.ndarray) -> np.ndarray:
         """float64[...], the contrast of float64[..., k], values of all systems."""
         first = values[..., self.first]
-        return first if self.second is None else np.asarray(first - values[..., self.second])
+        return first if self.second is None else np.asarray(ties.difference(first, values[..., self.second]))
+
+    def size(self, values: np.ndarray) -> np.ndarray:
+        """float64[...], the sum of the absolute terms of the contrast of float64[..., k]."""
+        first = np.abs(values[..., self.first])
+        return first if self.second is None else np.asarray(first + np.abs(values[..., self.second]))
 
     def weights(self, k: int) -> np.ndarray:
         """float64[k]: 1 for the first, −1 for the second."""
@@ -83,8 +89,9 @@ class Contrast:
         return first if self.second is None else f"{first} − {names[self.second]}"
 
 
-class Measured(NamedTuple):
-    """The estimate of a contrast and its error, before an interval is computed.
+@dataclass(frozen=True)
+class Measured:
+    """The estimate of a contrast and its error, before an interval is computed; both are 0 where they are rounding.
 
     Attributes:
         value: The estimate.
@@ -92,7 +99,7 @@ class Measured(NamedTuple):
         degrees: The estimator's own degrees of freedom.
         basis: What the estimate rests on.
         certain: Whether nothing was left to chance, so that there is no sampling error.
-        still: Whether the model explains all variation in the sample, so that the error cannot be estimated.
+        scale: The sum of the absolute terms of the estimate, or somewhat more.
         unusable: Whether there is no interval whatever the error, for example because the estimate is undefined.
         bounds: Bounds of the values, and so of their mean, if the interval respects them; None if it does not.
         replayed: Function from a number of replays to what they show; None if the sample cannot be replayed.
@@ -104,11 +111,21 @@ class Measured(NamedTuple):
     degrees: float
     basis: Basis
     certain: bool
-    still: bool
+    scale: float
     unusable: bool = False
     bounds: tuple[float, float] | None = None
     replayed: Callable[[int], Replayed] | None = None
     unlike: int | None = None
+
+    def __post_init__(self) -> None:
+        """Make what is rounding 0."""
+        for name in ("value", "standard_error"):
+            object.__setattr__(self, name, float(ties.settled(getattr(self, name), self.scale)))
+
+    @property
+    def still(self) -> bool:
+        """Whether the model explains all variation in the sample, so that the error cannot be estimated."""
+        return self.standard_error == 0
 
 
 def inferred(measured: Measured, how: How[Any]) -> dict[str, Any]:
@@ -132,7 +149,7 @@ def inferred(measured: Measured, how: How[Any]) -> dict[str, Any]:
     caution = refusal or (_caution(measured, replays) if sound else "")
     return {
         "basis": replace(basis, interval_caution=caution),
-        "standard_error": 0.0 if measured.certain or measured.still else measured.standard_error,
+        "standard_error": 0.0 if measured.certain else measured.standard_error,
         "degrees_of_freedom": np.inf if measured.certain else degrees,
         "confidence_level": how.confidence,
         "degenerate": degenerate or bool(refusal),

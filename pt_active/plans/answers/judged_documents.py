@@ -17,6 +17,7 @@ from pt_active.inference.documents import DocumentEstimate, DocumentPool
 from pt_active.inference.reference import rescaled_grades
 from pt_active.inference.replayed_documents import DocumentReplays, Drawn, RevealedReplays
 from pt_active.inference.rounds import Round, estimate_rounds, judged_before, round_weights
+from pt_active.inference.ties import is_rounding
 from pt_active.inference.undrawn import Undrawn
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
@@ -36,9 +37,6 @@ MAX_UNREACHED_SHARE = 0.05
 
 _MIN_EFFECTIVE_DOCUMENTS = 10
 """With fewer effective documents, an estimate has a caution."""
-
-_ROUNDING = 1e-12
-"""A standard error up to this share of the estimate is rounding, and counts as 0."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ class JudgedDocuments(Judged):
         unreached, variance = self._unreached(weights) if about is None else _share(about.unreached, about.variance)
         replays = self._replays(weights, how, mean.cautious)
         error = float(np.sqrt(mean.standard_error**2 + variance))
-        still = error <= _ROUNDING * max(1.0, abs(mean.value))
+        still = bool(is_rounding(error, mean.scale))
         census = variance == 0 and (
             self.basis.census or (still and (self._certain(weights) if about is None else about.certain))
         )
@@ -96,7 +94,7 @@ class JudgedDocuments(Judged):
             degrees=mean.degrees_of_freedom,
             basis=basis,
             certain=census,
-            still=still,
+            scale=mean.scale,
             unusable=unreached > MAX_UNREACHED_SHARE,
             replayed=None if replays is None else partial(replays.replayed, seed=REPLAY_SEED),
         )

@@ -11,7 +11,7 @@ import numpy as np
 
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.frames.strays import Strays
-from pt_active.inference.estimators import Controls, effective_size, estimator_named, is_rounding
+from pt_active.inference.estimators import Controls, effective_size, estimator_named, scale_of
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
 from pt_active.plans.answers.replayed import QueryReplays
@@ -43,16 +43,14 @@ class JudgedQueries(Judged):
         values, controls = contrast.of(self.values), Controls(self.pool_weight, contrast.of(self.pool_model))
         weigh, replays = estimator_named(how.estimator).weigh, self.replays
         mean = weigh(self.sample, controls).estimate(values)
-        census, count = self.basis.census, self.sample.count
-        # Two rankers with the same values differ by rounding alone; in a census that would decide who is better.
-        only_rounding = census and bool(is_rounding(np.abs(mean.value), count, values))
+        sizes = contrast.size(self.values), self.pool_weight, contrast.size(self.pool_model)
         return Measured(
-            value=0.0 if only_rounding else float(mean.value),
+            value=float(mean.value),
             standard_error=float(mean.standard_error),
             degrees=float(mean.degrees_of_freedom),
             basis=replace(self.basis, estimator=how.estimator),
-            certain=census,
-            still=bool(is_rounding(mean.standard_error, count, values)),
+            certain=self.basis.census,
+            scale=float(scale_of(self.sample, *sizes)),
             replayed=None
             if replays is None
             else partial(replays.of, contrast=contrast, weigh=weigh, controls=controls),

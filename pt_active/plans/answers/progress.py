@@ -12,7 +12,7 @@ import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError, level, positive
 from pt_active.frames.qrels import whole_labels
-from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named, is_rounding
+from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named
 from pt_active.inference.rounds import judged_before, pool_sizes
 from pt_active.inference.stopping.boundaries import SPENDING
 from pt_active.inference.stopping.error_curve import ErrorCurve
@@ -26,6 +26,7 @@ from pt_active.inference.stopping.looks import (
     needed_degrees,
     nested_estimates,
 )
+from pt_active.inference.ties import is_rounding, settled
 from pt_active.plans.answers.judged import Contrast, How, inferred
 from pt_active.plans.answers.judged_documents import judged_documents
 from pt_active.plans.making.documents import round_settings, rounds_judged
@@ -186,20 +187,22 @@ def _past(
 ) -> Looks:
     """The looks so far, with the estimate at each."""
     first = order.rows[: sizes[-1] if len(sizes) else 0]
-    expected = question.contrast.of(model_means(tables, question.measure))
-    values = question.contrast.of(judged_values(tables.pool, label, question.measure, first))
+    expected, values = model_means(tables, question.measure), judged_values(tables.pool, label, question.measure, first)
+    contrast, weight = question.contrast, tables.pool.query_weight
     estimates = nested_estimates(
         estimator_named(ESTIMATOR).weigh,
         (order.first(size) for size in sizes.tolist()),
-        Controls(tables.pool.query_weight, expected),
-        values,
+        Controls(weight, contrast.of(expected)),
+        contrast.of(values),
     )
-    largest = np.maximum.accumulate(np.abs(values))[sizes - 1]
-    still = is_rounding(estimates.standard_error, np.ones((len(sizes), 1)), largest[:, None])
+    largest = np.maximum.accumulate(contrast.size(values))[sizes - 1]
+    scale = largest + np.nan_to_num(contrast.size(expected)) @ weight
+    still = is_rounding(estimates.standard_error, scale)
     error = np.where(np.isinf(looks.time), 0.0, np.where(still, np.nan, estimates.standard_error))
     degrees = estimates.degrees_of_freedom
     critical = np.where(degrees >= needed_degrees(question.looks), looks.critical, np.inf)
-    return replace(looks, value=estimates.value, standard_error=error, degrees=degrees, critical=critical)
+    value = settled(estimates.value, scale)
+    return replace(looks, value=value, standard_error=error, degrees=degrees, critical=critical)
 
 
 def _rest_of_queries(order: DrawingOrder, question: Question, unit: float, whole: bool) -> Looks:

@@ -21,6 +21,7 @@ from pt_active.inference.significance import (
     indistinct_groups,
     tukey_pvalues,
 )
+from pt_active.inference.ties import places
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.drawn import Drawn, Picture
 from pt_active.plans.answers.judged import How, Judged
@@ -243,14 +244,14 @@ def rank_judged(judged: Judged, how: How[Any], correction: str = HOLM) -> Rankin
     check_correction(correction)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        ranked = [(judged.estimate(s, how), s) for s in range(len(judged.names))]
-        sign = 1 if judged.lower_is_better else -1
-        ranked.sort(key=lambda row: (np.isnan(row[0].value), sign * row[0].value, row[0].name))
-        comparisons = _comparisons(judged, [s for _, s in ranked], how)
+        estimates = [judged.estimate(s, how) for s in range(len(judged.names))]
+        place = places(np.array([each.value for each in estimates]) * (1 if judged.lower_is_better else -1))
+        order = sorted(range(len(estimates)), key=lambda s: (place[s], estimates[s].name))
+        ranked, comparisons = tuple(estimates[s] for s in order), _comparisons(judged, order, how)
     if level != "pair":
-        _warn_of_cautions([*comparisons, *(estimate for estimate, _ in ranked)])
+        _warn_of_cautions([*comparisons, *ranked])
     corrected = _corrected(comparisons, len(ranked), correction, 1 - how.confidence)
-    return Ranking(tuple(each for each, _ in ranked), comparisons, tuple(map(float, corrected)), correction)
+    return Ranking(ranked, comparisons, tuple(map(float, corrected)), correction)
 
 
 def _corrected(comparisons: tuple[Comparison, ...], systems: int, correction: str, alpha: float) -> np.ndarray:

@@ -81,11 +81,15 @@ class _Inference(Drawn):
         if self.degenerate:
             return (
                 f"nothing varies among the sampled {SAMPLED[self.basis.level]} that the model does not explain, so "
-                "the sample cannot tell how far off the estimate is: no interval, no test"
+                f"the sample cannot tell how far off the estimate is: {self._without}"
             )
         if not self.degrees_of_freedom > 0 or not np.isfinite(self.standard_error):
             return "too few draws for an interval"
         return cautions
+
+    @property
+    def _without(self) -> str:
+        return "no interval, no test"
 
     @property
     def _point(self) -> float:
@@ -267,7 +271,7 @@ class Comparison(_Inference):
         second: The ranker that it is compared with.
         difference: The estimate of ``R_first − R_second``.
         standard_error: The standard error of the difference.
-        pvalue: Two-sided p-value of no difference; NaN if nothing varies in the sample.
+        pvalue: Two-sided p-value of no difference; NaN if nothing varies in the sample, but 1 if it shows none.
         degrees_of_freedom: Degrees of freedom of the t distribution behind interval and test; infinite for the normal.
         confidence_level: Level of the printed interval; ``1 − level`` is the level of the test.
         degenerate: Whether nothing varies in the sample, so that there is no interval and no test.
@@ -301,9 +305,14 @@ class Comparison(_Inference):
         """
         ends = fields.get("tails") or Tails(1.0, 1.0, fields["degrees_of_freedom"])
         error, pvalue = ends.facing(difference) * fields["standard_error"], np.nan
-        if not fields["degenerate"]:
+        tied = difference == 0 and not fields["basis"].census
+        if tied or not fields["degenerate"]:
             pvalue = float(two_sided_pvalue(difference, error, ends.degrees))
         return cls(first=first, second=second, difference=difference, pvalue=pvalue, **fields)
+
+    @property
+    def _without(self) -> str:
+        return "no interval" if self.pvalue == 1 else "no interval, no test"
 
     @property
     def test_error(self) -> float:
@@ -317,8 +326,8 @@ class Comparison(_Inference):
 
     @property
     def better(self) -> str:
-        """The ranker with the better estimate, whether or not the difference is significant."""
-        return self.first if (self.difference > 0) != self.lower_is_better else self.second
+        """The ranker with the better estimate, significant or not; the first if there is no difference."""
+        return self.second if self.difference * (-1 if self.lower_is_better else 1) < 0 else self.first
 
     @property
     def winner(self) -> str | None:
@@ -346,6 +355,8 @@ class Comparison(_Inference):
     def _numbers(self) -> Facts:
         level = f"{self.confidence_level:.0%} interval"
         unresolved = f"unresolved at the {1 - self.confidence_level:.2g} level"
+        if self.basis.census and self.difference == 0 and not self.degenerate:
+            unresolved = "none, the two are exactly equal"
         return [
             ("difference", f"{self.difference:+.4f}   {level} {self.interval_text()}   SE {self.standard_error:.4f}"),
             ("p-value", f"{self.pvalue:.4g}"),

@@ -130,7 +130,7 @@ def turned(comparison: Comparison) -> Comparison:
         comparison,
         first=comparison.second,
         second=comparison.first,
-        difference=-comparison.difference,
+        difference=0.0 - comparison.difference,
         tails=None if ends is None else Tails(ends.high, ends.low, ends.degrees),
     )
 

@@ -16,6 +16,7 @@ from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.frames.visible import json_text
 from pt_active.inference.estimators import ESTIMATOR
+from pt_active.inference.ties import settled
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.cut import cut_to_judged
 from pt_active.plans.answers.judged import Contrast, How, Judged
@@ -50,9 +51,6 @@ N_PER_PAIR = 5
 
 N_CLASSES = 8
 """Classes of queries, by cost and by expected performance."""
-
-_ROUNDING = 1e-12
-"""Expected differences of a query that are smaller than this part of its expected values are 0."""
 
 _SLICE_COLUMNS = (
     *("column", "value", "queries", "share", "name", "estimator", "judged"),
@@ -328,7 +326,7 @@ def _design(labelled: LabelledPlan[Any], contrast: np.ndarray) -> pd.DataFrame:
     queries = tables.queries
     expected = queries[[f"q_mean_{name}" for name in tables.pool.names]].to_numpy()
     means = expected @ contrast
-    means = np.where(np.abs(means) <= _ROUNDING * np.nanmax(np.abs(expected), initial=0.0), 0.0, means)
+    means = settled(means, np.abs(expected) @ np.abs(contrast))
     what = "expected difference" if (contrast < 0).any() else "expected performance"
     rows = []
     for axis, values in (("cost of a query", queries["q_cost"].to_numpy(float)), (what, means)):

@@ -10,6 +10,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
+from pt_active.inference.ties import difference
 from pt_active.plans.answers.labelled_plan import LabelledPlan
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import cutoff_of
@@ -87,8 +88,9 @@ def side_by_side(
     some, label = pool.select(rows), labelled.label[np.isin(pool.query_of_document, rows)]
     known = replace(some, grades=np.where((label >= 0)[:, None], np.eye(pool.max_grade + 1)[label], some.grades))
     values = known.moments(measure).mean[:, list(pair)]
-    order = np.argsort(-np.abs(values[:, 0] - values[:, 1]), kind="stable")[:N_QUERIES]
-    order = order[values[order, 0] != values[order, 1]]
+    apart = difference(values[:, 0], values[:, 1])
+    order = np.argsort(-np.abs(apart), kind="stable")[:N_QUERIES]
+    order = order[apart[order] != 0]
     return tuple(_beside(some, label, int(row), pair, values[row], measure, texts) for row in order)
 
 

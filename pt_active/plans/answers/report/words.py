@@ -45,7 +45,8 @@ def _compared(comparison: Comparison) -> str:
     first, second, winner, measure = comparison.first, comparison.second, comparison.winner, comparison.basis.measure
     size = f"by {abs(comparison.difference):.4f} in {measure}"
     if comparison.basis.census and not comparison.degenerate:
-        return f"Everything was judged: {winner or 'neither'} is better, {size}."
+        equal = f"{first} and {second} are exactly equal in {measure}"
+        return f"Everything was judged: {f'{winner} is better, {size}' if winner else equal}."
     if winner is not None:
         other = second if winner == first else first
         return f"{winner} is better than {other}, {size}{_interval(comparison, comparison.difference < 0)}."

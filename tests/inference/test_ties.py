@@ -1,0 +1,55 @@
+"""What is rounding: sums in any order and on any scale, and no real difference."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pt_active.inference.ties import difference, is_rounding, places, settled
+
+TERMS = st.lists(st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-3), min_size=1, max_size=30)
+SCALES = st.sampled_from([1e-150, 1e-9, 1.0, 3e7, 1e150])
+
+
+@given(TERMS, SCALES, st.randoms())
+def test_the_same_terms_in_another_order_make_no_difference(terms: list[float], scale: float, rng) -> None:
+    mixed = [scale * x for x in terms]
+    rng.shuffle(mixed)
+    apart = sum(scale * x for x in terms) - sum(mixed)
+    assert settled(apart, sum(map(abs, mixed))) == 0
+
+
+@given(st.floats(0.1, 1e6), st.sampled_from([1e-6, 1e-8, -1e-6]), SCALES)
+def test_a_real_difference_stays(value: float, share: float, scale: float) -> None:
+    first, second = value * (1 + share) * scale, value * scale
+    assert difference(first, second) == first - second != 0
+    assert difference(second, first) == second - first
+
+
+def test_what_is_rounding_becomes_0_without_a_sign() -> None:
+    found = settled(np.array([-1e-17, 1e-17, 1e-3, np.nan, np.inf]), 1.0)
+    np.testing.assert_array_equal(found, [0.0, 0.0, 1e-3, np.nan, np.inf])
+    assert not np.signbit(found[0])
+    assert settled(0.0, 0.0) == 0
+    assert settled(1e-300, 0.0) == 1e-300
+
+
+def test_what_is_not_a_number_is_no_rounding() -> None:
+    assert not is_rounding(np.array([np.nan, np.inf, -np.inf]), np.array([1.0, np.inf, 1.0])).any()
+    assert np.isnan(difference(np.nan, 1.0))
+    assert difference(-np.inf, 0.5) == -np.inf
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [
+        ([0.3, 0.1 + 0.2, 0.2], [1, 1, 0]),
+        ([2.0, 1.0, 1.0 + 1e-6], [2, 0, 1]),
+        ([np.nan, 1.0, np.nan, -1.0], [2, 1, 2, 0]),
+        ([5.0], [0]),
+    ],
+)
+def test_values_that_are_equal_share_a_place(values: list[float], wanted: list[int]) -> None:
+    assert places(np.array(values)).tolist() == wanted

@@ -1,0 +1,227 @@
+"""Ties are ties: rankers that are equal under the labels are never told apart where nothing is left to chance."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pt_active import Experiment, Plan
+from pt_active.risk.replacing import OPEN, replacement
+from pt_active.studies.populations import HostilePopulation, plain
+
+MEASURES = ("DCG@10", "DCG(gain='linear')@10", "P@10", "RBP(p=0.8)@10", "ERR@10", "RR@10", "nDCG@10", "AP@10")
+DRAWINGS = (None, "depth", "spread", "poisson", "successive")
+PAIR = {"first": "b", "second": "a"}
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+@pytest.fixture
+def equal(script: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    module = script("equal_rankers")
+    monkeypatch.setattr(module, "QUERIES", 6)
+    return module
+
+
+def check_tied(plan: Plan, labels: pd.DataFrame) -> None:
+    """Nothing is found in a census, by any answer."""
+    ranking = plan.rank(labels)
+    assert ranking.names == tuple(sorted(plan.rankers))
+    assert ranking.groups == (ranking.names,)
+    for each in ranking.comparisons:
+        assert (each.difference, each.standard_error, each.pvalue, each.winner) == (0, 0, 1, None)
+        assert not np.signbit(each.difference)
+        assert each.confidence_interval() == (0, 0)
+
+
+def sampled(measure: str, seed: int) -> str | None:
+    """A way to sample that the measure allows."""
+    ways = DRAWINGS if measure not in ("nDCG@10", "AP@10") else DRAWINGS[:2]
+    return ways[seed % len(ways)]
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("seeds", [range(5), pytest.param(range(5, 100), marks=pytest.mark.slow)], ids=str)
+def test_a_census_of_equal_rankers_finds_nothing(equal: ModuleType, measure: str, seeds: range) -> None:
+    for seed in seeds:
+        plan, labels = equal.planned(seed, measure, sampled(measure, seed), 1.0, 2 + seed % 4)
+        check_tied(plan, labels)
+        assert not any(equal.found_by(plan, labels).values())
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("seeds", [range(4), pytest.param(range(4, 100), marks=pytest.mark.slow)], ids=str)
+def test_sampled_queries_that_tie_show_no_difference(equal: ModuleType, measure: str, seeds: range) -> None:
+    for seed in seeds:
+        plan, labels = equal.planned(seed, measure, None, 0.5, 3)
+        for a, b in combinations(plan.rankers, 2):
+            found = plan.compare(labels, first=a, second=b)
+            assert (found.difference, found.standard_error, found.pvalue, found.winner) == (0, 0, 1, None)
+            assert found.note.endswith("how far off the estimate is: no interval")
+            assert np.isnan(found.confidence_interval()).all()
+
+
+@pytest.mark.parametrize("drawing", DRAWINGS)
+def test_no_error_is_no_evidence(equal: ModuleType, drawing: str | None) -> None:
+    """A third of the labels: a difference has an error, or it is 0 with a p-value of 1, or there is no test."""
+    for seed in range(4):
+        for measure in ("P@10", "ERR@10", "nDCG@10") if drawing in (None, "depth") else ("P@10", "ERR@10"):
+            plan, labels = equal.planned(seed, measure, drawing, 1 / 3, 3)
+            for each in plan.rank(labels).comparisons:
+                assert not 0 < each.standard_error <= 1e-6
+                if each.difference == 0:
+                    assert each.pvalue == 1
+                else:
+                    assert abs(each.difference) > 1e-12
+                    assert each.standard_error != 0 or np.isnan(each.pvalue)
+
+
+@pytest.mark.parametrize("drawing", DRAWINGS[1:])
+def test_labels_that_are_all_alike_show_no_difference(equal: ModuleType, drawing: str) -> None:
+    """Lines through such labels leave nothing of the model but rounding."""
+    for seed in range(5):
+        plan, labels = equal.planned(seed, "P@10", drawing, 0.4, 3)
+        for each in plan.rank(labels.assign(label=0)).comparisons:
+            assert each.winner is None
+            assert each.difference == 0 or abs(each.difference) > 1e-12
+
+
+def nearly_equal(seed: int, share: float) -> HostilePopulation:
+    """Rankers that differ in one query alone, with a small share of the traffic, in which b is better."""
+    pool, qrels = plain(seed, 6)
+    label = pool.merge(qrels, on=["qid", "docno"])["label"]
+    one = next(qid for qid, rows in label.groupby(pool["qid"]) if rows.min() == 0 and rows.max() > 0)
+    here = pool["qid"] == one
+    ideal = label[here].rank(ascending=False, method="first").astype(int) - 1
+    rank_a, rank_b = pool["rank_a"].copy(), pool["rank_a"].copy()
+    rank_b[here], rank_a[here] = ideal, ideal.max() - ideal
+    ranks = {"rank_a": rank_a, "score_a": -rank_a, "rank_b": rank_b, "score_b": -rank_b}
+    return HostilePopulation(pool.assign(**ranks, traffic=np.where(here, share, 1.0)), qrels)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_a_small_difference_is_a_difference_in_a_census(measure: str) -> None:
+    for seed, share in enumerate((1e-6, 1e-6, 1e-7, 1e-3)):
+        pool, qrels = nearly_equal(seed, share)
+        drawing = sampled(measure, seed)
+        level = "query" if drawing is None else "document"
+        plan = Plan.create(pool, None, measure, budget=1e4, level=level, design=drawing, seed=seed)
+        labels = qrels.merge(plan.assessments[["qid", "docno"]])
+        found = plan.compare(labels, **PAIR)
+        assert 0 < found.difference < share * 20
+        assert (found.winner, found.pvalue) == ("b", 0)
+        assert plan.rank(labels).groups == (("a",), ("b",)) or plan.rank(labels).groups == (("b",), ("a",))
+        assert plan.rank(labels).names == ("b", "a")
+        assert plan.gate(labels, rule="better", looks=None, **PAIR).outcome == "pass"
+        assert plan.gate(labels, 0.0, looks=None, first="a", second="b").outcome == "fail"
+        if drawing in (None, "successive"):
+            assert plan.status(labels, **PAIR).winner == "b"
+
+
+@pytest.fixture(scope="module")
+def two_equal() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Two rankers of which the second lets documents with equal labels trade places."""
+    pool, qrels = plain(5, 6)
+    label = pool.merge(qrels, on=["qid", "docno"])["label"]
+    rank = pool["rank_a"].to_numpy().copy()
+    for rows in pool.groupby(["qid", label]).indices.values():
+        rank[rows] = np.roll(rank[rows], 1)
+    return pool.assign(rank_b=rank, score_b=-rank), qrels
+
+
+@settings(max_examples=15)
+@given(st.randoms(), st.sampled_from(["DCG@10", "ERR@10"]), st.sampled_from(DRAWINGS), st.sampled_from([1e-9, 1, 1e9]))
+def test_neither_the_order_of_rows_nor_the_unit_of_the_traffic_breaks_a_tie(
+    two_equal: tuple[pd.DataFrame, pd.DataFrame], rng, measure: str, drawing: str | None, unit: float
+) -> None:
+    pool, qrels = (frame.sample(frac=1, random_state=rng.randrange(10**6)) for frame in two_equal)
+    level = "query" if drawing is None else "document"
+    traffic = unit * (1 + pool["qid"].str[1:].astype(int))
+    plan = Plan.create(pool.assign(traffic=traffic), None, measure, budget=1e4, level=level, design=drawing)
+    check_tied(plan, qrels.merge(plan.assessments[["qid", "docno"]]))
+
+
+@pytest.mark.parametrize("looks", [None, "asymptotic", "always"])
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_all_looks_end_with_exactly_equal(equal: ModuleType, looks: str | None, level: str) -> None:
+    for seed in range(1, 4):
+        plan, labels = equal.planned(seed, "DCG@10", None if level == "query" else "successive", 1.0, 2)
+        status = plan.status(labels, looks=looks)
+        assert status.answer == "stop: exactly equal"
+        assert (status.value, status.low, status.high, status.standard_error) == (0, 0, 0, 0)
+        assert not np.signbit([status.value, status.low, status.high]).any()
+
+
+def test_a_difference_of_exactly_the_margin_does_not_exceed_it() -> None:
+    """P@10 differs by a multiple of 1/60, which sums miss on both sides."""
+    for seed in range(6):
+        pool, qrels = nearly_equal(seed, 1.0)
+        plan = Plan.create(pool, None, "P@10", budget=1e4, level="document", design="spread", seed=seed)
+        labels = qrels.merge(plan.assessments[["qid", "docno"]])
+        label = pool.merge(qrels, on=["qid", "docno"])["label"] > 0
+        hits_a, hits_b = (int((label & (pool[f"rank_{name}"] < 10)).sum()) for name in "ab")
+        margin = (hits_b - hits_a) / 60
+        assert margin > 0
+        worse, better = {"first": "a", "second": "b"}, PAIR | {"rule": "better"}
+        assert plan.gate(labels, margin, looks=None, **worse).outcome == "pass"
+        assert plan.gate(labels, margin * (1 - 1e-6), looks=None, **worse).outcome == "fail"
+        assert plan.gate(labels, margin, looks=None, **better).outcome == "fail"
+        assert plan.gate(labels, margin * (1 - 1e-6), looks=None, **better).outcome == "pass"
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_a_judge_for_whom_rankers_are_equal_has_no_order_of_them(equal: ModuleType, measure: str) -> None:
+    for seed in range(4):
+        pool, judge = equal.releases(seed, "abc", every=True)
+        plan = Plan.create(pool, None, measure, budget=1e4, level="document", seed=seed)
+        people = judge.assign(label=np.random.default_rng(seed).permutation(judge["label"]))
+        found = replacement(plan, people.merge(plan.assessments[["qid", "docno"]]), judge)
+        assert (found.pairs["verdict"] == OPEN).all()
+        assert (found.pairs["judge"] == 0).all()
+        assert found.answer.startswith("Not known: people's labels confirm 0 of 3 pairs")
+        assert (found.tau, *found.tau_interval) == (0, -1, 1)
+        assert found.pairs["first"].tolist() == ["a", "a", "b"]
+
+
+@pytest.mark.parametrize("measure", ["DCG@10", "AP@10"])
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_reports_say_that_they_are_equal(equal: ModuleType, measure: str, level: str, tmp_path: Path) -> None:
+    for rankers in (2, 3):
+        plan, labels = equal.planned(1, measure, None if level == "query" else "depth", 1.0, rankers)
+        for ending in ("md", "json", "html"):
+            report = plan.report(tmp_path / f"{rankers}.{ending}", labels)
+            text = (tmp_path / f"{rankers}.{ending}").read_text(encoding="utf-8")
+            assert not re.search(r"[-−]0\.0000|p = 0\b|p-value\s+0\b|\"pvalue\": 0\.0|\"value\": -?\d\.\d+e-1\d", text)
+            assert "exactly equal" in text
+        assert all(each.equal and each.winner is None for each in report.differences)
+        dumped = json.loads((tmp_path / f"{rankers}.json").read_text(encoding="utf-8"))
+        assert all(each["value"] == each["low"] == each["high"] == 0 for each in dumped["differences"])
+        printed = str(plan.compare(labels, first="b", second="a"))
+        assert "winner      none, the two are exactly equal" in printed
+        assert "difference  +0.0000   95% interval [0.0000, 0.0000]   SE 0.0000\n  p-value     1\n" in printed
+
+
+def test_the_table_of_an_experiment_has_no_gain_and_no_loss(equal: ModuleType) -> None:
+    for seed in (1, 2):
+        pool, qrels = equal.releases(seed, "abc", every=True)
+        plan = Plan.create(pool, None, "DCG@10", budget=1e4, level="query")
+        runs = {name: pool[["qid", "docno"]].assign(score=pool[f"score_{name}"]) for name in "abc"}
+        options = {"baseline": "a", "correction": "holm"}
+        frame = Experiment(runs, plan, qrels, ["DCG@10", "nDCG@10"], **options).set_index("name").drop("a")
+        for measure in ("DCG@10", "nDCG@10"):
+            assert (frame[[f"{measure} +", f"{measure} -"]] == 0).all(axis=None)
+            assert (frame[f"{measure} p-value"] == 1).all()
+            assert not frame[f"{measure} reject"].any()
+        marked = Experiment(runs, plan, qrels, ["DCG@10"], highlight="bold").to_html()
+        (cells,) = re.findall(r"((?:#T_\w+_row\d_col\d, )*#T_\w+_row\d_col\d) \{\s*font-weight: bold", marked)
+        assert cells.count("row") == 3
