@@ -12,7 +12,7 @@ import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.frames.progress import working
-from pt_active.frames.records import is_records
+from pt_active.frames.records import checked_records, is_records
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.agreement import Agreement, agreement_of
@@ -158,8 +158,9 @@ class Answering(KeptArtifact[PlanTables]):
 
     def _judged(self, qrels: pd.DataFrame, records: pd.DataFrame | None, how: How[irm.Measure]) -> Any:
         """The sample with its labels, and with the error of the judges if there are records."""
-        said = qrels if records is None and is_records(qrels) else records
-        return judged_with(labelled_plan(self.tables, as_qrels(qrels)), said, how)
+        said = _said(qrels, records)
+        checked = None if said is None else records_of_plan(self.tables, self.id, said)
+        return judged_with(labelled_plan(self.tables, as_qrels(qrels)), checked, how)
 
     def agreement(self, records: pd.DataFrame) -> Agreement:
         """How far the judges agree: Krippendorff's alpha, kappa of each two, and who is far from others [theory 12].
@@ -241,18 +242,17 @@ class Answering(KeptArtifact[PlanTables]):
                 need.
         """
         policy = missing_policy(missing, looks)
-        said = qrels if records is None and is_records(qrels) else records
-        labels = as_qrels(qrels)
+        labels, said = as_qrels(qrels), _said(qrels, records)
         gaps, given, bridged = gaps_of(self.tables, labels, said), policy == "nonrelevant", policy != "error"
         labels = filled(labels, gaps) if given else labels
         if len(self.rankers) > 2 and first is None and second is None:
             check_pairs_asked(looks, margin)
             with working("looking at the labels"):
-                return pair_status(self.tables, labels, confidence, bridged).with_gaps(gaps, given)
+                return pair_status(self.tables, labels, confidence, bridged, said).with_gaps(gaps, given)
         pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
         question = Question(pair, self.measure, looks, margin, confidence, bridged)
         with working("looking at the labels"):
-            return plan_status(self.tables, labels, question).with_gaps(gaps, given)
+            return plan_status(self.tables, labels, question, said).with_gaps(gaps, given)
 
     def gate(
         self,
@@ -288,25 +288,28 @@ class Answering(KeptArtifact[PlanTables]):
         asked = Rule.of(rule, margin)
         check_gate_looks(looks)
         pair, labels = named_pair(self.rankers, first, second, or_all=False), as_qrels(qrels)
+        said = _said(qrels, records)
         if looks is not None and not has_order(self.tables):
             raise ArgumentError(
                 "the plan has no order, so nothing is known of it before all is judged; ask once, at the end: ",
                 Argument("looks", None),
             )
         if looks is None:
-            state, found = self._once(pair, labels, confidence)
+            state, found = self._once(pair, labels, confidence, said)
             return gate_at_the_end(state, found, asked)
-        said = qrels if records is None and is_records(qrels) else records
-        gate = gate_at_any_time(self.tables, labels, Question(pair, self.measure, ALWAYS, None, confidence), asked)
+        question = Question(pair, self.measure, ALWAYS, None, confidence)
+        gate = gate_at_any_time(self.tables, labels, question, asked, said)
         return gate.with_gaps(gaps_of(self.tables, labels, said))
 
-    def _once(self, pair: tuple[int, int], labels: pd.DataFrame, confidence: float) -> tuple[Status, Comparison | None]:
+    def _once(
+        self, pair: tuple[int, int], labels: pd.DataFrame, confidence: float, records: pd.DataFrame | None = None
+    ) -> tuple[Status, Comparison | None]:
         """The one look at the end: the state, and what all labels say of a pair, None before all are there."""
-        state = plan_status(self.tables, labels, Question(pair, self.measure, None, None, confidence))
+        state = plan_status(self.tables, labels, Question(pair, self.measure, None, None, confidence), records)
         if state.judged < state.drawn:
             return state, None
         one, other = (self.rankers[each] for each in pair)
-        return state, self.compare(labels, confidence=confidence, first=one, second=other)
+        return state, self.compare(labels, confidence=confidence, first=one, second=other, records=records)
 
     def follow(
         self,
@@ -354,7 +357,7 @@ class Answering(KeptArtifact[PlanTables]):
             ValueError: If an argument is unknown, the labels do not fit the plan, or the status is of something else.
         """
         check_page(Path(path))
-        said = qrels if records is None and is_records(qrels) else records
+        said = _said(qrels, records)
         about: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status, "records": said}
         about["texts"] = texts
         with working("answering for the report"):
@@ -396,3 +399,9 @@ class Answering(KeptArtifact[PlanTables]):
     def model_means(self, measure: irm.Measure) -> np.ndarray:
         """``M(x)`` of every ranker and query under the grade model, float64[m, k], for any measure."""
         return model_means(self.tables, measure)
+
+
+def _said(qrels: pd.DataFrame, records: pd.DataFrame | None) -> pd.DataFrame | None:
+    """The records that the labels follow from, checked; None if there are none."""
+    said = qrels if records is None and is_records(qrels) else records
+    return None if said is None else checked_records(said)

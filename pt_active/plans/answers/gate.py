@@ -19,6 +19,7 @@ from pt_active.plans.answers.progress import Question
 from pt_active.plans.answers.proof import Proof
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.sequence import sequence_of
+from pt_active.plans.answers.so_far import points_so_far
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import (
     foreseeable,
@@ -217,7 +218,9 @@ def check_gate_looks(looks: str | None) -> None:
         raise ArgumentError(Argument("looks", looks), " cannot decide a gate; use ", *_EITHER)
 
 
-def gate_at_any_time(tables: PlanTables, qrels: pd.DataFrame, question: Question, rule: Rule) -> Gate:
+def gate_at_any_time(
+    tables: PlanTables, qrels: pd.DataFrame, question: Question, rule: Rule, records: pd.DataFrame | None = None
+) -> Gate:
     """The gate by bets, which hold at any time.
 
     Args:
@@ -225,6 +228,7 @@ def gate_at_any_time(tables: PlanTables, qrels: pd.DataFrame, question: Question
         qrels: The labels so far.
         question: The two rankers, the candidate first; its looks are ``"always"``.
         rule: What the candidate has to be.
+        records: The records that the labels follow from, for the error of the judges; None if there are none.
 
     Raises:
         ValueError: If the labels do not fit the plan, or the plan has no successive order.
@@ -233,12 +237,13 @@ def gate_at_any_time(tables: PlanTables, qrels: pd.DataFrame, question: Question
     sequence = sequence_of(tables, labels_so_far(tables, qrels), question.measure, question.bridged)
     proof, progress = sequence.proof(question.contrast, alpha), sequence.progress
     outcome, draws = _proved(proof, rule, alpha)
+    (point,) = points_so_far(tables, qrels, question.measure, [question.contrast], records)
     verdict = replace(verdict_of(proof, 0.0, True, alpha), resolution=0, at=0)
     ahead = nothing_foreseen(outcome != UNRESOLVED)
     if outcome == UNRESOLVED and tables.manifest.rest is None and foreseeable(progress):
         claims = [[Claim(rule.threshold, True)], [Claim(rule.threshold, False)]]
-        ahead = foreseen(prospect_of(proof, verdict, claims, alpha), progress)
-    state = with_strays(status_of(tables, question, progress, verdict, ahead), strays_of(tables, qrels))
+        ahead = foreseen(prospect_of(proof, verdict, point, claims, alpha), progress)
+    state = with_strays(status_of(tables, question, progress, verdict, point, ahead), strays_of(tables, qrels))
     return Gate(state, rule, outcome, None if outcome == UNRESOLVED else float(progress.paid[draws]))
 
 

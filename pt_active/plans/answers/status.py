@@ -34,10 +34,6 @@ _VALID = {
 RESOLUTIONS = {FIRST: "first", SECOND: "second", WITHIN: "within"}
 """Verdict of looks or bets → `Status.resolution`."""
 
-SEQUENTIAL = "sequential"
-"""The name of the estimator of looks at any time by bets: the weighted mean of what each draw says."""
-
-
 @dataclass(frozen=True, eq=False)
 class Status(Printed):
     """What the labels so far say, and whether to go on judging.
@@ -46,16 +42,17 @@ class Status(Printed):
         measure: The measure, with all its parameters.
         first: The ranker that is compared, or the only one.
         second: The ranker that it is compared with; None if there is one ranker.
-        estimator: The name of the estimator; ``sequential`` for looks at any time by bets.
+        estimator: The name of the estimator.
         looks: When the state may be looked at: a name of `looks.look_names`, or None for the end.
         confidence: Level at which *all* intervals at all looks hold together.
         margin: Differences up to this do not matter (or the half-width that is wanted); None if it was not given.
         resolution: ``"first"`` or ``"second"`` is better, ``"within"`` the margin, or None while unresolved.
         resolved_at: What had been spent at the look that resolved it; None while unresolved.
-        value: The estimate at the last look; NaN before the first.
-        low: Lower end of its interval.
-        high: Upper end of its interval.
-        standard_error: The standard error of the estimate.
+        value: The estimate from all that is judged without a gap, first minus second; NaN if nothing is. It is the one
+            of `Plan.compare` and `Plan.estimate` for `Plan.so_far`, whatever the looks are.
+        low: Lower end of the interval that these looks allow; NaN if they allow none.
+        high: Upper end.
+        standard_error: The standard error of the estimate; NaN if it is not known.
         e_value: With ``looks="always"``, the largest evidence so far against no difference: how many times the stake
             bets against it have won. Its inverse is a p-value that holds at any time. NaN otherwise.
         unit: The unit of ``judged``, ``drawn`` and ``next_look``: ``query``, ``document``, ``step`` (a document of a
