@@ -41,7 +41,11 @@ def cut_to_judged(tables: PlanTables, qrels: pd.DataFrame) -> PlanTables:
         NothingJudged: If the first unit lacks a label.
         ValueError: If the labels do not fit the plan, or it has no order.
     """
-    label = known_labels(tables.pool.keys, checked_qrels(qrels, tables.pool.max_grade))
+    return cut_to_labels(tables, known_labels(tables.pool.keys, checked_qrels(qrels, tables.pool.max_grade)))
+
+
+def cut_to_labels(tables: PlanTables, label: np.ndarray) -> PlanTables:
+    """`cut_to_judged` for int64[N], the label of each document, -1 where there is none."""
     return _of_documents(tables, label) if tables.rounds else _of_queries(tables, label)
 
 

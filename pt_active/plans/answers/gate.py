@@ -234,10 +234,11 @@ def gate_at_any_time(
         ValueError: If the labels do not fit the plan, or the plan has no successive order.
     """
     qrels, alpha = checked_qrels(qrels, tables.pool.max_grade), 1 - question.confidence
-    sequence = sequence_of(tables, labels_so_far(tables, qrels), question.measure, question.bridged)
+    label = labels_so_far(tables, qrels)
+    sequence = sequence_of(tables, label, question.measure, question.bridged)
     proof, progress = sequence.proof(question.contrast, alpha), sequence.progress
     outcome, draws = _proved(proof, rule, alpha)
-    (point,) = points_so_far(tables, qrels, question.measure, [question.contrast], records)
+    (point,) = points_so_far(tables, label, question.measure, [question.contrast], records)
     verdict = replace(verdict_of(proof, 0.0, True, alpha), resolution=0, at=0)
     ahead = nothing_foreseen(outcome != UNRESOLVED)
     if outcome == UNRESOLVED and tables.manifest.rest is None and foreseeable(progress):

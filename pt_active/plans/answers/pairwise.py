@@ -193,7 +193,7 @@ def pair_status(
     alpha = 1 - confidence
     proofs = [sequence.proof(each.contrast, alpha / len(questions)) for each in questions]
     verdicts = pair_verdicts(proofs, alpha)
-    points = points_so_far(tables, qrels, measure, [each.contrast for each in questions], records)
+    points = points_so_far(tables, label, measure, [each.contrast for each in questions], records)
     states = (
         status_of(tables, question, sequence.progress, verdict, point, nothing_foreseen(bool(verdict.resolution)))
         for question, verdict, point in zip(questions, verdicts, points, strict=True)

@@ -85,7 +85,7 @@ def _plan_status(
     tables: PlanTables, qrels: pd.DataFrame, question: Question, records: pd.DataFrame | None
 ) -> Status:
     label = labels_so_far(tables, qrels)
-    (point,) = points_so_far(tables, qrels, question.measure, [question.contrast], records)
+    (point,) = points_so_far(tables, label, question.measure, [question.contrast], records)
     if question.looks == ALWAYS:
         sequence = sequence_of(tables, label, question.measure, question.bridged)
         return proved_status(tables, sequence, question, point)
