@@ -274,3 +274,9 @@ class Judged(ABC):
         fields = self.with_judges(Contrast(first, second), inferred(measured, how))
         fields |= {"lower_is_better": self.lower_is_better}
         return Comparison.tested(self.names[first], self.names[second], measured.value, fields)
+
+    def result(self, contrast: Contrast, how: How[Any]) -> Estimate | Comparison:
+        """`estimate` of one system, `compare` of two."""
+        if contrast.second is None:
+            return self.estimate(contrast.first, how)
+        return self.compare(contrast.first, contrast.second, how)

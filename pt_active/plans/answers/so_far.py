@@ -19,6 +19,7 @@ from pt_active.plans.answers.cut import NothingJudged
 from pt_active.plans.answers.judged import Contrast, How, Judged, inferred
 from pt_active.plans.answers.judges_error import judged_with
 from pt_active.plans.answers.labelled_plan import plan_so_far
+from pt_active.plans.answers.results import ConfidenceInterval
 from pt_active.plans.making.kept import PlanTables
 
 
@@ -63,6 +64,27 @@ def points_so_far(
         except NothingJudged:
             return [Point(np.nan, np.nan) for _ in contrasts]
         return [_point(judged, each, how) for each in contrasts]
+
+
+def interval_at_the_end(
+    tables: PlanTables,
+    label: np.ndarray,
+    contrast: Contrast,
+    how: How[irm.Measure],
+    records: pd.DataFrame | None = None,
+) -> ConfidenceInterval:
+    """The interval of a fixed sample, that of `Plan.compare` and `Plan.estimate`, once all of it is judged.
+
+    Args:
+        tables: The plan's content.
+        label: int64[N], the label of each document; -1 where there is none.
+        contrast: A ranker, or the difference of two.
+        how: The measure and the level.
+        records: As `points_so_far` takes them.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return judged_with(plan_so_far(tables, label), records, how).result(contrast, how).confidence_interval()
 
 
 def _point(judged: Judged, contrast: Contrast, how: How[irm.Measure]) -> Point:

@@ -34,6 +34,7 @@ _VALID = {
 RESOLUTIONS = {FIRST: "first", SECOND: "second", WITHIN: "within"}
 """Verdict of looks or bets → `Status.resolution`."""
 
+
 @dataclass(frozen=True, eq=False)
 class Status(Printed):
     """What the labels so far say, and whether to go on judging.

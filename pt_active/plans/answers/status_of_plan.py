@@ -14,10 +14,12 @@ from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS, cost_to_resolve, needed_degrees, prospect, verdicts
 from pt_active.plans.answers.documents_in_order import DocumentSequence
+from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.progress import Growth, Question, grown_documents, grown_queries
 from pt_active.plans.answers.proof import Progress, Proof
+from pt_active.plans.answers.results import ConfidenceInterval
 from pt_active.plans.answers.sequence import QuerySequence, sequence_of
-from pt_active.plans.answers.so_far import Point, points_so_far
+from pt_active.plans.answers.so_far import Point, interval_at_the_end, points_so_far
 from pt_active.plans.answers.status import RESOLUTIONS, Status
 from pt_active.plans.answers.verdict import (
     Prospect,
@@ -81,9 +83,7 @@ def with_strays(status: Status, strays: Strays) -> Status:
     return replace(status, unknown=strays.kinds, label_caution=strays.caution)
 
 
-def _plan_status(
-    tables: PlanTables, qrels: pd.DataFrame, question: Question, records: pd.DataFrame | None
-) -> Status:
+def _plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question, records: pd.DataFrame | None) -> Status:
     label = labels_so_far(tables, qrels)
     (point,) = points_so_far(tables, label, question.measure, [question.contrast], records)
     if question.looks == ALWAYS:
@@ -91,8 +91,13 @@ def _plan_status(
         return proved_status(tables, sequence, question, point)
     grown = (grown_documents if tables.rounds else grown_queries)(tables, qrels, question)
     nothing = dict.fromkeys(("e_value", "more", "more_high"), np.nan)
-    looked = _reached(grown, question) | _ahead(grown, question)
-    return Status(**(_about(tables, question) | point._asdict() | nothing | grown.counts | looked))
+    looked = _reached(grown, question)
+    if question.looks is None and len(grown.past.cost):
+        how = How(question.measure, confidence=question.confidence)
+        interval = interval_at_the_end(tables, label, question.contrast, how, records)
+        looked = _at_the_end(interval, grown, question)
+    ahead = _ahead(grown, question, looked["resolution"] is not None)
+    return Status(**(_about(tables, question) | point._asdict() | nothing | grown.counts | looked | ahead))
 
 
 def labels_so_far(tables: PlanTables, qrels: pd.DataFrame) -> np.ndarray:
@@ -184,9 +189,7 @@ def _about(tables: PlanTables, question: Question) -> dict[str, Any]:
     }
 
 
-def _foreseen(
-    proof: Proof, progress: Progress, verdict: Verdict, question: Question, point: Point
-) -> dict[str, float]:
+def _foreseen(proof: Proof, progress: Progress, verdict: Verdict, question: Question, point: Point) -> dict[str, float]:
     """The fields of `Status` from ``chance`` to ``needed``, for looks at any time by bets."""
     if verdict.resolution or not foreseeable(progress):
         return nothing_foreseen(bool(verdict.resolution))
@@ -245,10 +248,18 @@ def _reached(grown: Growth, question: Question) -> dict[str, Any]:
     }
 
 
-def _ahead(grown: Growth, question: Question) -> dict[str, float]:
+def _at_the_end(interval: ConfidenceInterval, grown: Growth, question: Question) -> dict[str, Any]:
+    """`_reached` for the one look at the end, with its interval."""
+    middle, half = np.array(sum(interval) / 2), np.array((interval.high - interval.low) / 2)
+    resolution = RESOLUTIONS.get(int(verdicts(middle, half, question.margin or 0.0, question.compared)))
+    resolved_at = None if resolution is None else float(grown.past.cost[-1])
+    return {"resolution": resolution, "resolved_at": resolved_at, **interval._asdict()}
+
+
+def _ahead(grown: Growth, question: Question, resolved: bool) -> dict[str, float]:
     """The fields ``chance``, ``further`` and ``needed`` of `Status`, for looks that rest on normal approximations."""
     margin, past = question.margin or 0.0, grown.past
-    if (verdicts(past.value, past.half_width, margin, question.compared) > 0).any():
+    if resolved:
         return {"chance": 1.0, "further": 0.0, "needed": np.nan}
     now = past.part(slice(-1, None))
     if len(now.cost) == 0 or not (now.standard_error[0] > 0 and now.degrees[0] > 0):

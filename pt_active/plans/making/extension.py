@@ -148,9 +148,7 @@ def _expected(tables: PlanTables, design: DocumentDesign) -> float:
     graded = graded_pool(pool, tables.measure, arguments.per_query)
     if not tables.gain:
         budget = None if arguments.budget is None else float(arguments.budget)
-        tables.gain.append(
-            pool_sizes(graded, round_settings(arguments, pool.names), pool.grades, budget=budget).gain
-        )
+        tables.gain.append(pool_sizes(graded, round_settings(arguments, pool.names), pool.grades, budget=budget).gain)
     return expected_variance(graded.seen, design, tables.gain[0])
 
 
