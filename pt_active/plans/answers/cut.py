@@ -14,7 +14,7 @@ from pt_active.inference.rounds import judged_before
 from pt_active.plans.making.documents import rounds_judged, worklist
 from pt_active.plans.making.documents import sample_columns as round_columns
 from pt_active.plans.making.extension import judged_part
-from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.labelled import foreign_labels
 from pt_active.plans.making.manifest import Cut
 from pt_active.plans.making.queries import DrawingOrder, documents_to_judge, known_texts, queries_judged
@@ -41,7 +41,11 @@ def cut_to_judged(tables: PlanTables, qrels: pd.DataFrame) -> PlanTables:
         NothingJudged: If the first unit lacks a label.
         ValueError: If the labels do not fit the plan, or it has no order.
     """
-    return cut_to_labels(tables, known_labels(tables.pool.keys, checked_qrels(qrels, tables.pool.max_grade)))
+    label = known_labels(tables.pool.keys, checked_qrels(qrels, tables.pool.max_grade))
+    cut = cut_to_labels(tables, label)
+    if cut is not tables and tables.rounds:
+        check_whole(tables, "be cut to what is judged", "its status says what the labels prove so far")
+    return cut
 
 
 def cut_to_labels(tables: PlanTables, label: np.ndarray) -> PlanTables:

@@ -60,10 +60,13 @@ def points_so_far(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         try:
-            judged = judged_with(plan_so_far(tables, label), records, how)
+            labelled = plan_so_far(tables, label)
         except NothingJudged:
             return [Point(np.nan, np.nan) for _ in contrasts]
-        return [_point(judged, each, how) for each in contrasts]
+        judged, cut = judged_with(labelled, records, how), labelled.tables.manifest.cut
+        # What a plan keeps of documents beyond it is the error that the model expects of all of its sample.
+        partial = tables.manifest.rest is not None and bool(tables.rounds) and cut is not None
+        return [_point(judged, each, how, partial) for each in contrasts]
 
 
 def interval_at_the_end(
@@ -87,9 +90,9 @@ def interval_at_the_end(
         return judged_with(plan_so_far(tables, label), records, how).result(contrast, how).confidence_interval()
 
 
-def _point(judged: Judged, contrast: Contrast, how: How[irm.Measure]) -> Point:
-    """The estimate of one contrast."""
+def _point(judged: Judged, contrast: Contrast, how: How[irm.Measure], partial: bool) -> Point:
+    """The estimate of one contrast; ``partial`` says that what the model expects of the error is not known."""
     measured = judged.measured(contrast, how)
     error = float(judged.with_judges(contrast, inferred(measured, how))["standard_error"])
-    told = np.isfinite(error) and (measured.certain or error > 0)
+    told = np.isfinite(error) and (measured.certain or error > 0) and not (partial and measured.basis.error_of_model)
     return Point(measured.value, error if told else np.nan)

@@ -260,7 +260,7 @@ class Status(Printed):
             )
         if known and self.looks == ALWAYS and not self.low <= self.value <= self.high:
             return "the estimate lies outside the interval, which no later label widens"
-        if known and self.looks not in (None, ALWAYS) and not np.isfinite(self.low):
+        if known and self.looks not in (None, ALWAYS) and np.isinf(self.low):
             least = needed_degrees(self.looks)
             return (
                 f"these looks have no interval below {least} degrees of freedom; one look at the end has one, and so "
