@@ -186,8 +186,9 @@ class Answering(KeptArtifact[PlanTables]):
         """The result without each judge in turn, which says whether the verdict hangs on one [theory 12].
 
         Args:
-            records: Records of judgments. Documents that a judge alone has judged are left to the grade model without
-                him, as with ``missing="expected"``.
+            records: Records of judgments. Of a plan that is not fully judged, what is judged without a gap counts.
+                Documents that a judge alone has judged are left to the grade model without him, as with
+                ``missing="expected"``.
             measure: A measure to estimate from the same labels; the plan's own if left out.
             estimator: ``regression``, ``snis``, ``ht`` or ``difference``; for plans of documents all but ``snis``.
             confidence: 1 minus it is the level of the verdicts.
@@ -195,7 +196,8 @@ class Answering(KeptArtifact[PlanTables]):
             second: The second ranker, subtracted from the first; can be left out if the plan has one or two.
 
         Raises:
-            ValueError: If an argument is unknown, the records do not fit the plan, or there is one judge.
+            ValueError: If an argument is unknown, the records do not fit the plan, there is one judge, or the plan is
+                judged in part and has no order.
         """
         pair = named_pair(self.rankers, first, second) if len(self.rankers) > 1 else (0,)
         how = asked(self.tables, measure, estimator, confidence, "expected")

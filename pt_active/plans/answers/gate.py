@@ -136,7 +136,7 @@ class Gate(Printed):
     def _is_still(self) -> bool:
         """Whether all is judged and there is no interval, since the two differ by the same in every drawn query."""
         state = self.status
-        return state.looks is None and bool(np.isfinite(state.value)) and bool(np.isnan(state.low))
+        return state.looks is None and state.judged == state.drawn and bool(np.isnan(state.low))
 
     @property
     def question(self) -> str:
@@ -279,9 +279,7 @@ def gate_at_the_end(
             by as much; None if that is not known, and then there is none.
     """
     if comparison is None:
-        return Gate(
-            replace(state, value=np.nan, low=np.nan, high=np.nan, standard_error=np.nan), rule, UNRESOLVED, None
-        )
+        return Gate(state, rule, UNRESOLVED, None)
     ends = zip(comparison.confidence_interval(), (np.nan, np.nan) if worst is None else worst, strict=True)
     low, high = (end + far for end, far in ends)
     state = replace(state, value=comparison.difference, low=low, high=high, standard_error=comparison.standard_error)

@@ -24,7 +24,7 @@ from pt_active.plans.making.artifact import Facts, Printed, printed
 _MIN_CHANCE = 0.05
 """With a lower probability of being resolved, the budget is said not to settle the question."""
 
-_VALID = {
+VALID = {
     None: "at the end",
     ALWAYS: "at any time, for any data",
     ASYMPTOTIC: f"at any time in large samples, from {MIN_DEGREES} degrees of freedom on",
@@ -235,7 +235,7 @@ class Status(Printed):
     @property
     def valid(self) -> str:
         """When the interval is valid, in words."""
-        return _VALID.get(self.looks, f"at planned looks ({self.looks})")
+        return VALID.get(self.looks, f"at planned looks ({self.looks})")
 
     @property
     def point(self) -> str:
