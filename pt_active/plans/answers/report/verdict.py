@@ -118,14 +118,15 @@ def _pairs(report: Findings, result: Ranking) -> Section:
     svg = chart.svg("pairs", "Differences of all pairs with intervals", said)
     cells = [
         [
-            (each.what, False),
+            (each.first, False),
+            (each.second, False),
             (with_interval(each.value, each.low, each.high, sign=True), True),
             (in_percent(each.relative), False),
             (each.verdict, False),
         ]
         for each in pairs
     ]
-    columns = ["pair", "difference", "change in %", "verdict"]
+    columns = ["first", "second", "first − second", "change in %", "verdict"]
     table = Shown("All pairs, with their intervals", columns, cells)
     more = "" if len(pairs) <= MAX_PAIRS else f" The chart shows the first {MAX_PAIRS} of {len(pairs)} pairs."
     caption = f"Filled: told apart by Holm's test; hollow: not. {how_sure(pairs, 1 - result.alpha)}{more}"
