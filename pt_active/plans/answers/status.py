@@ -258,7 +258,13 @@ class Status(Printed):
                 "the estimate now has the other sign than the verdict, which fell earlier and keeps its level; "
                 "estimates wander, verdicts stay"
             )
-        if known and self.looks == ALWAYS and not self.low <= self.value <= self.high:
+        outside = known and self.looks == ALWAYS and not self.low <= self.value <= self.high
+        if outside and self.open:
+            return (
+                "the estimate, from what is judged before the first gap, lies outside the interval, which rests on all "
+                "labels"
+            )
+        if outside:
             return "the estimate lies outside the interval, which no later label widens"
         if known and self.looks not in (None, ALWAYS) and np.isinf(self.low):
             least = needed_degrees(self.looks)
@@ -300,7 +306,8 @@ class Status(Printed):
         """Names and values, as printed."""
         interval = f"[{self.low:.4f}, {self.high:.4f}]" if np.isfinite(self.low) else "none"
         error = "not known yet" if np.isnan(self.standard_error) else f"{self.standard_error:.4f}"
-        estimate = "none yet" if np.isnan(self.value) else f"{self.point}   SE {error}"
+        part = ", from what is judged before the first gap" if self.open else ""
+        estimate = "none yet" if np.isnan(self.value) else f"{self.point}   SE {error}{part}"
         spent = f"{self.spent:.6g} of {self.budget:.6g}{self.cost_unit} spent"
         since = f", after {self.resolved_at:.6g}{self.cost_unit}" if self.resolved_at is not None else ""
         facts = [
