@@ -28,8 +28,11 @@ from pt_active.plans.making.manifest import Manifest
 N_WEIGHTS = 10
 """Largest weights that are listed."""
 
-_OF_A_FIXED_SAMPLE = ("pvalue", "reference", "degrees_of_freedom", "reference_degrees", "low_factor", "high_factor")
-"""Numbers of a result that belong to the interval of a fixed sample."""
+_OF_A_FIXED_SAMPLE = (
+    *("pvalue", "reference", "degrees_of_freedom", "reference_degrees", "low_factor", "high_factor"),
+    *("interval_caution", "stopping_caution"),
+)
+"""Numbers and cautions of a result that belong to the interval of a fixed sample."""
 
 N_DECIDING_QUERIES = 10
 """Queries whose deciding documents are listed."""
@@ -94,8 +97,12 @@ class Findings(Printed):
     @property
     def note(self) -> str:
         """What a reader must know before trusting the result; empty if there is nothing."""
-        remark = None if self.status is None else self.status.remark
-        return "; ".join(filter(None, (remark, self.result.note)))
+        status, basis = self.status, self.result.basis
+        if status is None:
+            return self.result.note
+        # Cautions on the interval of a fixed sample are of another question.
+        sample = self.result.note if basis.census else "; ".join(filter(None, (basis.caution, basis.model_caution)))
+        return "; ".join(filter(None, (status.remark, sample, "" if basis.census else basis.label_caution)))
 
     @property
     def pair(self) -> tuple[str, str] | None:
@@ -156,14 +163,14 @@ class Findings(Printed):
         }
 
     def _result(self) -> dict[str, Any]:
-        """The result, ready for JSON; beside a status with its interval, and without those of another question."""
+        """The result, ready for JSON; beside a status with its interval, and without what is of a fixed sample."""
         row, status = self.result.to_dict(), self.status
         if status is None:
             return row
         kept = {name: value for name, value in row.items() if name not in _OF_A_FIXED_SAMPLE}
         shown = status.to_dict()
         shared = {name: shown[name] for name in ("standard_error", "low", "high", "winner") if name in row}
-        return kept | shared | {"confidence_level": status.confidence}
+        return kept | shared | {"confidence_level": status.confidence, "note": self.note}
 
     def __str__(self) -> str:
         return visible(f"{self.answer}\n\n{self.status or self.result}\n\n{self.check}")

@@ -117,9 +117,6 @@ class Report(Findings):
         how = asked(tables, measure, estimator, confidence, missing)
         labelled = labelled_plan(tables, qrels)
         judged = judged_with(labelled, records, how)
-        if status is not None:
-            # The interval that it warns of is not shown.
-            judged = replace(judged, basis=replace(judged.basis, stopping_caution=""))
         result = _result(judged, how, first, second)
         if status is not None:
             _check_status(status, result)

@@ -91,25 +91,24 @@ def _slices(report: Findings) -> Section:
         return Section("Groups of queries", words, tables=shown)
     null = 0.0 if isinstance(report.result, Comparison) else None
     said = slices_in_words(drawn, null)
-    chart = charts.intervals(
-        rows_of(drawn.head(MAX_ESTIMATES), unsigned=null is not None), null, *verdict.axis_of(report)
-    )
+    rows = rows_of(drawn.head(MAX_ESTIMATES), sign=null is not None)
+    chart = charts.intervals(rows, null, *verdict.axis_of(report))
     svg = chart.svg("slices", "Estimates within groups of queries", said)
     caption = f"Estimates and intervals within each group{left_out(len(drawn), MAX_ESTIMATES)}"
     return Section("Groups of queries", words, svg, caption, shown)
 
 
-def rows_of(table: pd.DataFrame, unsigned: bool = False) -> list[Row]:
+def rows_of(table: pd.DataFrame, sign: bool = False) -> list[Row]:
     """Rows of a chart from ``name, estimate, low, high``.
 
     Args:
         table: The estimates.
-        unsigned: Whether the chart says on which side of 0 a value lies, so that its numbers stand there alone.
+        sign: Whether positive numbers have a sign, as differences do.
     """
     rows = []
     for name, *ends in zip(*(table[column] for column in ("name", "estimate", "low", "high")), strict=True):
         value, low, high = map(float, ends)
-        rows.append(Row(str(name), value, low, high, "" if unsigned else with_interval(value, low, high)))
+        rows.append(Row(str(name), value, low, high, with_interval(value, low, high, sign=sign)))
     return rows
 
 
