@@ -77,7 +77,7 @@ class JudgesError:
         variance = self._variance(judged, contrast.weights(len(judged.names)))
         before, degrees = fields["standard_error"], fields["degrees_of_freedom"]
         both = before**2 + variance
-        if variance > 0:
+        if variance > 0 and degrees > 0:
             # Satterthwaite: the error of judges is known from the documents with two labels alone.
             spread = before**4 / degrees + variance**2 / float(self.twice.sum())
             degrees = both**2 / spread

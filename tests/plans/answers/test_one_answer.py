@@ -221,6 +221,20 @@ def test_records_bring_the_error_of_judges_into_every_answer(labelled: pd.DataFr
         assert (state.value, state.standard_error) == pytest.approx((cut.difference, cut.standard_error), rel=1e-9)
 
 
+@pytest.mark.parametrize("kind", ["queries of DCG", "documents of DCG"])
+def test_the_first_labels_of_two_judges_are_no_obstacle(kind: str, labelled: pd.DataFrame) -> None:
+    """Few labels leave no degrees of freedom, and judges who are two grades apart say nothing of a grade between."""
+    plan, qrels = judged(labelled, kind, 2, "in order")
+    for number in (1, 2, 8, 12):
+        first = by_judges(qrels.head(number).assign(label=1))
+        apart = [by_judges(qrels.head(1).assign(label=grade)).assign(annotator=f"judge {grade}") for grade in (0, 2)]
+        records = pd.concat([first.iloc[1:], *apart], ignore_index=True)
+        status = plan.status(records)
+        assert isinstance(status, Status)
+        assert not status.resolved
+        assert np.isfinite(status.value) or kind == "queries of DCG"
+
+
 def test_a_status_of_other_labels_is_refused(labelled: pd.DataFrame) -> None:
     plan, qrels = judged(labelled, "documents of DCG", 2, "in order")
     with pytest.raises(ValueError, match="it is of other labels; ask again"):
