@@ -21,6 +21,9 @@ from pt_active.inference.stopping.looks import (
 from pt_active.plans.answers.gaps import Gap, in_words
 from pt_active.plans.making.artifact import Facts, Printed, printed
 
+_ROUNDING = 1e-9
+"""Values that differ by less than this share of them are equal."""
+
 _MIN_CHANCE = 0.05
 """With a lower probability of being resolved, the budget is said not to settle the question."""
 
@@ -82,8 +85,8 @@ class Status(Printed):
         label_caution: Which labels may have been meant for documents that lack one; empty if there are none.
         blocked: The documents that were passed over and have no label, the first of them first.
         filled: How many documents that were passed over count as not relevant, as was asked for.
-        open: How many units are not fully judged although later ones are and count. The estimate has them as the model
-            expects; evidence, interval and verdict have them at their worst, and so hold whatever their labels are.
+        open: How many units are not fully judged although later ones are and count. Evidence, interval and verdict have
+            them at their worst, and so hold whatever their labels are; the estimate ends before the first of them.
     """
 
     measure: str
@@ -258,7 +261,9 @@ class Status(Printed):
                 "the estimate now has the other sign than the verdict, which fell earlier and keeps its level; "
                 "estimates wander, verdicts stay"
             )
-        outside = known and self.looks == ALWAYS and not self.low <= self.value <= self.high
+        # Once all is known, rounding is all that is left of the interval.
+        close = _ROUNDING * max(abs(self.low), abs(self.high))
+        outside = known and self.looks == ALWAYS and not self.low - close <= self.value <= self.high + close
         if outside and self.open:
             return (
                 "the estimate, from what is judged before the first gap, lies outside the interval, which rests on all "

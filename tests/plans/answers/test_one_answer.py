@@ -235,6 +235,16 @@ def test_the_first_labels_of_two_judges_are_no_obstacle(kind: str, labelled: pd.
         assert np.isfinite(status.value) or kind == "queries of DCG"
 
 
+@pytest.mark.parametrize("kind", ["queries of DCG", "documents of DCG", "documents of ERR"])
+def test_with_everything_judged_estimate_and_interval_are_the_truth(kind: str, labelled: pd.DataFrame) -> None:
+    plan, truth = made(labelled, kind, 2), labelled[["qid", "docno", "label"]]
+    longer = plan.extend(1e6, plan.assessments[["qid", "docno"]].merge(truth))
+    status, found = longer.status(truth), longer.compare(truth)
+    assert isinstance(status, Status)
+    assert (status.low, status.value, status.high) == pytest.approx((found.difference,) * 3, rel=1e-9)
+    assert status.remark is None
+
+
 def test_a_status_of_other_labels_is_refused(labelled: pd.DataFrame) -> None:
     plan, qrels = judged(labelled, "documents of DCG", 2, "in order")
     with pytest.raises(ValueError, match="it is of other labels; ask again"):
