@@ -173,9 +173,9 @@ def report(
         raise ValueError("a report of what is judged so far is on one pair: say --first and --second")
     state = None
     if so_far:
-        found = loaded.status(
-            labels, looks_of(looks, loaded), margin, confidence, first=first, second=second, records=records
-        )
+        gaps = None if missing == MISSING_POLICIES[0] else missing
+        looked = looks_of(looks, loaded), margin, confidence
+        found = loaded.status(labels, *looked, first=first, second=second, missing=gaps, records=records)
         state = found if isinstance(found, Status) else None
     made = Report.of(
         loaded,

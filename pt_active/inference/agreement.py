@@ -73,7 +73,9 @@ def second_opinions(coincidence: np.ndarray) -> np.ndarray:
     moved = np.bincount(away.ravel(), coincidence.ravel(), size) / coincidence.sum()
     either_way = np.stack([(away == distance).sum(axis=1) for distance in range(size)], axis=1)
     usual = moved[away] / np.maximum(either_way[np.arange(size)[:, None], away], 1)
-    mixed = coincidence + usual / usual.sum(axis=1, keepdims=True)
+    total = usual.sum(axis=1, keepdims=True)
+    # From a grade in the middle no other may be so many grades away as all judges were.
+    mixed = coincidence + np.divide(usual, total, out=np.eye(size), where=total > 0)
     return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.frames.progress import working
-from pt_active.frames.records import is_records
+from pt_active.frames.records import checked_records, is_records
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.agreement import Agreement, agreement_of
@@ -158,8 +158,9 @@ class Answering(KeptArtifact[PlanTables]):
 
     def _judged(self, qrels: pd.DataFrame, records: pd.DataFrame | None, how: How[irm.Measure]) -> Any:
         """The sample with its labels, and with the error of the judges if there are records."""
-        said = qrels if records is None and is_records(qrels) else records
-        return judged_with(labelled_plan(self.tables, as_qrels(qrels)), said, how)
+        said = _said(qrels, records)
+        checked = None if said is None else records_of_plan(self.tables, self.id, said)
+        return judged_with(labelled_plan(self.tables, as_qrels(qrels)), checked, how)
 
     def agreement(self, records: pd.DataFrame) -> Agreement:
         """How far the judges agree: Krippendorff's alpha, kappa of each two, and who is far from others [theory 12].
@@ -185,8 +186,9 @@ class Answering(KeptArtifact[PlanTables]):
         """The result without each judge in turn, which says whether the verdict hangs on one [theory 12].
 
         Args:
-            records: Records of judgments. Documents that a judge alone has judged are left to the grade model without
-                him, as with ``missing="expected"``.
+            records: Records of judgments. Of a plan that is not fully judged, what is judged without a gap counts.
+                Documents that a judge alone has judged are left to the grade model without him, as with
+                ``missing="expected"``.
             measure: A measure to estimate from the same labels; the plan's own if left out.
             estimator: ``regression``, ``snis``, ``ht`` or ``difference``; for plans of documents all but ``snis``.
             confidence: 1 minus it is the level of the verdicts.
@@ -194,7 +196,8 @@ class Answering(KeptArtifact[PlanTables]):
             second: The second ranker, subtracted from the first; can be left out if the plan has one or two.
 
         Raises:
-            ValueError: If an argument is unknown, the records do not fit the plan, or there is one judge.
+            ValueError: If an argument is unknown, the records do not fit the plan, there is one judge, or the plan is
+                judged in part and has no order.
         """
         pair = named_pair(self.rankers, first, second) if len(self.rankers) > 1 else (0,)
         how = asked(self.tables, measure, estimator, confidence, "expected")
@@ -225,8 +228,8 @@ class Answering(KeptArtifact[PlanTables]):
             first: The first ranker; can be left out if the plan has two.
             second: The second ranker, subtracted from the first; can be left out if the plan has two.
             missing: What to do about documents without a label before others that have one. ``"expected"``, for
-                ``looks="always"``: the estimate has them as the model expects, evidence and interval at their worst,
-                so that what is proved holds whatever their labels are. ``"error"``: nothing after the first of them
+                ``looks="always"``: evidence and interval have them at their worst, so that what is proved holds
+                whatever their labels are; the estimate ends before them. ``"error"``: nothing after the first of them
                 counts. ``"nonrelevant"``: grade 0 for those that were passed over. With records, somebody skipped
                 these or found them unjudgeable; without, all count as passed over. If left out, ``"expected"``, or
                 ``"error"`` for other looks.
@@ -241,18 +244,17 @@ class Answering(KeptArtifact[PlanTables]):
                 need.
         """
         policy = missing_policy(missing, looks)
-        said = qrels if records is None and is_records(qrels) else records
-        labels = as_qrels(qrels)
+        labels, said = as_qrels(qrels), _said(qrels, records)
         gaps, given, bridged = gaps_of(self.tables, labels, said), policy == "nonrelevant", policy != "error"
         labels = filled(labels, gaps) if given else labels
         if len(self.rankers) > 2 and first is None and second is None:
             check_pairs_asked(looks, margin)
             with working("looking at the labels"):
-                return pair_status(self.tables, labels, confidence, bridged).with_gaps(gaps, given)
+                return pair_status(self.tables, labels, confidence, bridged, said).with_gaps(gaps, given)
         pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
         question = Question(pair, self.measure, looks, margin, confidence, bridged)
         with working("looking at the labels"):
-            return plan_status(self.tables, labels, question).with_gaps(gaps, given)
+            return plan_status(self.tables, labels, question, said).with_gaps(gaps, given)
 
     def gate(
         self,
@@ -288,25 +290,28 @@ class Answering(KeptArtifact[PlanTables]):
         asked = Rule.of(rule, margin)
         check_gate_looks(looks)
         pair, labels = named_pair(self.rankers, first, second, or_all=False), as_qrels(qrels)
+        said = _said(qrels, records)
         if looks is not None and not has_order(self.tables):
             raise ArgumentError(
                 "the plan has no order, so nothing is known of it before all is judged; ask once, at the end: ",
                 Argument("looks", None),
             )
         if looks is None:
-            state, found = self._once(pair, labels, confidence)
+            state, found = self._once(pair, labels, confidence, said)
             return gate_at_the_end(state, found, asked)
-        said = qrels if records is None and is_records(qrels) else records
-        gate = gate_at_any_time(self.tables, labels, Question(pair, self.measure, ALWAYS, None, confidence), asked)
+        question = Question(pair, self.measure, ALWAYS, None, confidence)
+        gate = gate_at_any_time(self.tables, labels, question, asked, said)
         return gate.with_gaps(gaps_of(self.tables, labels, said))
 
-    def _once(self, pair: tuple[int, int], labels: pd.DataFrame, confidence: float) -> tuple[Status, Comparison | None]:
+    def _once(
+        self, pair: tuple[int, int], labels: pd.DataFrame, confidence: float, records: pd.DataFrame | None = None
+    ) -> tuple[Status, Comparison | None]:
         """The one look at the end: the state, and what all labels say of a pair, None before all are there."""
-        state = plan_status(self.tables, labels, Question(pair, self.measure, None, None, confidence))
+        state = plan_status(self.tables, labels, Question(pair, self.measure, None, None, confidence), records)
         if state.judged < state.drawn:
             return state, None
         one, other = (self.rankers[each] for each in pair)
-        return state, self.compare(labels, confidence=confidence, first=one, second=other)
+        return state, self.compare(labels, confidence=confidence, first=one, second=other, records=records)
 
     def follow(
         self,
@@ -354,7 +359,7 @@ class Answering(KeptArtifact[PlanTables]):
             ValueError: If an argument is unknown, the labels do not fit the plan, or the status is of something else.
         """
         check_page(Path(path))
-        said = qrels if records is None and is_records(qrels) else records
+        said = _said(qrels, records)
         about: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status, "records": said}
         about["texts"] = texts
         with working("answering for the report"):
@@ -396,3 +401,9 @@ class Answering(KeptArtifact[PlanTables]):
     def model_means(self, measure: irm.Measure) -> np.ndarray:
         """``M(x)`` of every ranker and query under the grade model, float64[m, k], for any measure."""
         return model_means(self.tables, measure)
+
+
+def _said(qrels: pd.DataFrame, records: pd.DataFrame | None) -> pd.DataFrame | None:
+    """The records that the labels follow from, checked; None if there are none."""
+    said = qrels if records is None and is_records(qrels) else records
+    return None if said is None else checked_records(said)

@@ -15,7 +15,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import how_many, shown
+from pt_active.frames.checks import agreeing, how_many, shown
 from pt_active.frames.qrels import checked_qrels
 from pt_active.inference.ties import difference
 from pt_active.plans.answers.labelled_plan import asked
@@ -35,11 +35,12 @@ class Replacement(Printed):
     Attributes:
         judge: The name of the judge.
         measure: The measure.
-        rankers: ``name, judge, people, low, high, error, error_low, error_high``: the value by the judge's labels,
-            which is known, the estimate of that by people's, and the judge's minus people's.
-        pairs: ``first, second, judge, people, low, high, verdict``: differences of two rankers, the first being the one
-            that the judge finds better. All intervals hold at once.
-        confidence: The level of the intervals; in ``pairs`` that of all together.
+        rankers: ``name, judge, people, standard_error, low, high, error, error_low, error_high``: the value by the
+            judge's labels, which is known, the estimate of that by people's, and the judge's minus people's. All
+            intervals hold at once. Without an interval, the plan does not tell the value.
+        pairs: ``first, second, judge, people, standard_error, low, high, verdict``: differences of two rankers, the
+            first being the one that the judge finds better. All intervals hold at once.
+        confidence: The level of all intervals of ``rankers`` together, and of all of ``pairs``.
         basis: The sample in words; of many pairs, that of the comparison with the fewest effective labels.
     """
 
@@ -71,8 +72,30 @@ class Replacement(Printed):
         return sure - left, sure + left
 
     @property
+    def wrong_levels(self) -> pd.DataFrame:
+        """The rows of ``rankers`` whose value by the judge is proved to be wrong, the most wrong first."""
+        found, alike = self.rankers, np.isclose(self.rankers["judge"], self.rankers["people"], rtol=1e-9, atol=0)
+        wrong = found[((found["error_low"] > 0) | (found["error_high"] < 0)) & ~alike]
+        return wrong.sort_values("error", key=abs, ascending=False)
+
+    @property
     def answer(self) -> str:
-        """The result in one sentence."""
+        """What the labels say of the judge's order, and of his values if they prove one wrong."""
+        if self.wrong_levels.empty:
+            return self._of_the_order
+        row, more = self.wrong_levels.iloc[0], len(self.wrong_levels) - 1
+        others = f", and {more} more {agreeing('is', more)} wrong" if more else ""
+        wrong = (
+            f"people's labels prove that {row['name']} is not worth {row['judge']:.2f}, as {self.judge} alone finds: "
+            f"by people {row['people']:.2f}, error {_interval(row['error_low'], row['error_high'], 2)}{others}."
+        )
+        if (self.pairs["verdict"] == REFUTED).any():
+            return f"{self._of_the_order} And {wrong}"
+        return f"No: {wrong} Of the order alone: {self._of_the_order}"
+
+    @property
+    def _of_the_order(self) -> str:
+        """What the labels say of the judge's order, in one sentence."""
         counts = self.pairs["verdict"].value_counts()
         confirmed, refuted, left = (int(counts.get(name, 0)) for name in (CONFIRMED, REFUTED, OPEN))
         if refuted:
@@ -101,22 +124,33 @@ class Replacement(Printed):
         rows = [("ranker", self._ranker_in_words(row)) for row in self.rankers.to_dict("records")]
         rows += [(row["verdict"], self._pair_in_words(row)) for row in self.pairs.head(_MAX_PRINTED).to_dict("records")]
         tau = [("tau", f"{low:.3f} to {high:.3f} ({self.confidence:.0%}); {self.tau:.3f} by the estimates")]
-        level = [("level", f"the intervals of all {how_many('pair', len(self.pairs))} hold at once")]
+        number = how_many("ranker", len(self.rankers)), how_many("pair", len(self.pairs))
+        level = [("level", f"the intervals of all {number[0]} hold at once, and those of all {number[1]}")]
         return printed(f"{self.answer}\n{self.measure}", [*rows, *tau, *level, *self.basis])
 
     def _ranker_in_words(self, row: dict[Any, Any]) -> str:
         values = f"{row['name']}: {row['judge']:.4f} by {self.judge}, {row['people']:.4f} by people"
+        if np.isnan(row["low"]):
+            return f"{values}, {_unknown(row)}"
         return f"{values}; error {row['error']:+.4f} {_interval(row['error_low'], row['error_high'])}"
 
     def _pair_in_words(self, row: dict[Any, Any]) -> str:
         values = (
             f"{row['first']} − {row['second']}: {row['judge']:+.4f} by {self.judge}, {row['people']:+.4f} by people"
         )
-        return f"{values} {_interval(row['low'], row['high'])}"
+        return (
+            f"{values}, {_unknown(row)}" if np.isnan(row["low"]) else f"{values} {_interval(row['low'], row['high'])}"
+        )
 
 
-def _interval(low: float, high: float) -> str:
-    return "(no interval)" if np.isnan(low) else f"[{low:+.4f}, {high:+.4f}]"
+def _interval(low: float, high: float, places: int = 4) -> str:
+    return f"[{low:+.{places}f}, {high:+.{places}f}]"
+
+
+def _unknown(row: dict[Any, Any]) -> str:
+    """What is said of an estimate without an interval."""
+    error = f"SE {row['standard_error']:.4f}" if row["standard_error"] > 0 else "its error unknown"
+    return f"{error}: not known from this plan"
 
 
 _MAX_PRINTED = 20
@@ -140,7 +174,7 @@ def replacement(
         judge: ``qid, docno, label``, the judge's labels of all documents of the plan that the measure needs.
         name: The name of the judge.
         measure: The measure; the plan's own if left out.
-        confidence: The level; of the intervals of pairs it is that of all together (Bonferroni).
+        confidence: The level of the intervals of all rankers together, and of all pairs together (Bonferroni).
         missing: One of `qrels.MISSING_POLICIES`.
 
     Raises:
@@ -153,7 +187,8 @@ def replacement(
     with warnings.catch_warnings():
         # A plan for a difference lacks documents that single rankers need; these then have no interval.
         warnings.simplefilter("ignore", UserWarning)
-        estimates = plan.estimate(qrels, how.measure, confidence=confidence, missing=missing)
+        level = 1 - (1 - confidence) / len(plan.rankers)
+        estimates = plan.estimate(qrels, how.measure, confidence=level, missing=missing)
     of_rankers = [_ranker(estimates[ranker], value) for ranker, value in zip(plan.rankers, alone, strict=True)]
     number = len(plan.rankers) * (len(plan.rankers) - 1) // 2
     each = 1 - (1 - confidence) / number
@@ -197,7 +232,8 @@ def _judge_alone(plan: Plan, judge: pd.DataFrame, name: str, measure: irm.Measur
 def _ranker(estimate: Estimate, alone: float) -> dict[str, object]:
     """One row of the rankers."""
     low, high = estimate.confidence_interval()
-    people = {"name": estimate.name, "judge": alone, "people": estimate.value, "low": low, "high": high}
+    people = {"name": estimate.name, "judge": alone, "people": estimate.value}
+    people |= {"standard_error": estimate.standard_error, "low": low, "high": high}
     return people | {"error": alone - estimate.value, "error_low": alone - high, "error_high": alone - low}
 
 
@@ -208,7 +244,8 @@ def _pair(found: Comparison, alone: float) -> dict[str, object]:
     if alone != 0 and (low > 0 or high < 0):
         verdict = CONFIRMED if low > 0 else REFUTED
     pair = {"first": found.first, "second": found.second, "judge": alone}
-    return pair | {"people": found.difference, "low": low, "high": high, "verdict": verdict}
+    pair |= {"people": found.difference, "standard_error": found.standard_error, "low": low, "high": high}
+    return pair | {"verdict": verdict}
 
 
 def _closed(pairs: pd.DataFrame) -> pd.DataFrame:

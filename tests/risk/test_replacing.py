@@ -52,6 +52,40 @@ def test_a_judge_who_prefers_the_worse_ranker_is_refuted(pool, collection) -> No
     assert found.tau_interval == (-1.0, -1.0)
 
 
+def test_a_wrong_level_is_said_first(pool, collection) -> None:
+    """A judge who finds everything highly relevant says nothing of the order, and much too much of each ranker."""
+    plan = Plan.create(pool, None, "P(rel=2)@10", draws=20, level="query", seed=1)
+    qrels, kind = collection.judge(plan.assessments), collection.judge(pool).assign(label=3)
+    found = replacement(plan, qrels, kind, "kind")
+    assert found.pairs["verdict"].tolist() == [OPEN]
+    assert found.rankers["judge"].tolist() == pytest.approx([1.0, 1.0])
+    assert set(found.wrong_levels["name"]) == set(plan.rankers)
+    row = found.wrong_levels.iloc[0]
+    assert found.answer.startswith(
+        f"No: people's labels prove that {row['name']} is not worth 1.00, as kind alone finds"
+    )
+    said = (
+        f"by people {row['people']:.2f}, error [+{row['error_low']:.2f}, +{row['error_high']:.2f}], and 1 more is wrong"
+    )
+    assert said in str(found).splitlines()[0]
+    assert "Of the order alone: Not known" in str(found).splitlines()[0]
+    each = plan.estimate(qrels, confidence=0.975)[row["name"]].confidence_interval()
+    assert (row["low"], row["high"]) == pytest.approx(each)
+
+
+def test_what_the_plan_does_not_tell_is_shown_with_its_error(pool, collection) -> None:
+    """A handful of documents, of which those carry the error that the sample mostly misses."""
+    plan, qrels = made(pool, collection, 12)
+    found = replacement(plan, qrels, collection.judge(pool), "twin")
+    row = found.rankers.set_index("name").loc["candidate"]
+    assert np.isnan(row["low"])
+    assert row["standard_error"] > 0
+    said = f"{row['people']:.4f} by people, SE {row['standard_error']:.4f}: not known from this plan"
+    assert said in str(found)
+    assert found.to_dict()["rankers"][0]["standard_error"] > 0
+    assert found.wrong_levels.empty
+
+
 def test_few_labels_leave_a_close_pair_open(pool, collection) -> None:
     plan, qrels = made(pool, collection, 30)
     found = replacement(plan, qrels, collection.judge(pool), "twin", "P@10")

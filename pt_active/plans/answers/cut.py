@@ -21,6 +21,10 @@ from pt_active.plans.making.queries import DrawingOrder, documents_to_judge, kno
 from pt_active.plans.making.queries import sample_columns as query_columns
 
 
+class NothingJudged(ValueError):
+    """The unit that comes first lacks a label."""
+
+
 def cut_to_judged(tables: PlanTables, qrels: pd.DataFrame) -> PlanTables:
     """Cut a plan to what is judged.
 
@@ -34,9 +38,18 @@ def cut_to_judged(tables: PlanTables, qrels: pd.DataFrame) -> PlanTables:
         and the documents before it if they come one after the other, with ``π = 1 − exp(−r T)``.
 
     Raises:
-        ValueError: If the labels do not fit the plan, nothing is judged, or the plan has no order.
+        NothingJudged: If the first unit lacks a label.
+        ValueError: If the labels do not fit the plan, or it has no order.
     """
     label = known_labels(tables.pool.keys, checked_qrels(qrels, tables.pool.max_grade))
+    cut = cut_to_labels(tables, label)
+    if cut is not tables and tables.rounds:
+        check_whole(tables, "be cut to what is judged", "its status says what the labels prove so far")
+    return cut
+
+
+def cut_to_labels(tables: PlanTables, label: np.ndarray) -> PlanTables:
+    """`cut_to_judged` for int64[N], the label of each document, -1 where there is none."""
     return _of_documents(tables, label) if tables.rounds else _of_queries(tables, label)
 
 
@@ -50,7 +63,7 @@ def _of_queries(tables: PlanTables, label: np.ndarray) -> PlanTables:
     if n == order.drawn:
         return tables
     if n == 0:
-        raise ValueError(
+        raise NothingJudged(
             f"nothing is judged so far: the query that comes first, {pool.qids[order.rows[0]]}, lacks labels"
         )
     queries = tables.queries.assign(**query_columns(order.first(n), pool.query_weight))
@@ -75,16 +88,15 @@ def _of_documents(tables: PlanTables, label: np.ndarray) -> PlanTables:
     n = rounds_judged(tables.rounds, label)
     if n == len(tables.rounds):
         return tables
-    check_whole(tables, "be cut to what is judged", "its status says what the labels prove so far")
     rounds, entries, cut = tables.rounds[:n], tables.manifest.rounds[:n], Cut("rounds", len(tables.rounds), n)
     if part := judged_part(tables, label, n):
         rounds, entries = (*rounds, part[0]), (*entries, part[1])
         cut = Cut("documents", int(drawn.sum()), int(judged_before(rounds).sum()))
     if not rounds and tables.rounds[0].sample.priority is not None:
-        raise ValueError("nothing is judged so far: the documents that come first lack labels")
+        raise NothingJudged("nothing is judged so far: the documents that come first lack labels")
     if not rounds:
         lacking = int((tables.rounds[0].sample.drawn & (label < 0)).sum())
-        raise ValueError(
+        raise NothingJudged(
             f"nothing is judged so far: {how_many('document', lacking)} of round 1 {agreeing('has', lacking)} no "
             "label; a round of documents can only be used as a whole"
         )

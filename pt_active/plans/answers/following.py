@@ -12,6 +12,7 @@ from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.gaps import gaps_of
 from pt_active.plans.answers.progress import Question
 from pt_active.plans.answers.sequence import sequence_of
+from pt_active.plans.answers.so_far import points_so_far
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import proved_status, with_strays
 from pt_active.plans.making.judgments import qrels_of, records_of_plan
@@ -81,4 +82,5 @@ class Following:
         if not known.all():
             self._unknown = pd.concat([self._unknown, new[~known]]).drop_duplicates(["qid", "docno"])
         strays = strays_of(self._tables, self._unknown, label) if len(self._unknown) else Strays()
-        return with_strays(proved_status(self._tables, self._sequence, self._question), strays)
+        (point,) = points_so_far(self._tables, label, self._question.measure, [self._question.contrast], self._records)
+        return with_strays(proved_status(self._tables, self._sequence, self._question, point), strays)

@@ -20,6 +20,7 @@ from pt_active.plans.answers.progress import Question
 from pt_active.plans.answers.proof import Proof
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.sequence import sequence_of
+from pt_active.plans.answers.so_far import points_so_far
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import (
     foreseeable,
@@ -136,7 +137,7 @@ class Gate(Printed):
     def _is_still(self) -> bool:
         """Whether all is judged and there is no interval, since the two differ by the same in every drawn query."""
         state = self.status
-        return state.looks is None and bool(np.isfinite(state.value)) and bool(np.isnan(state.low))
+        return state.looks is None and state.judged == state.drawn and bool(np.isnan(state.low))
 
     @property
     def question(self) -> str:
@@ -218,7 +219,9 @@ def check_gate_looks(looks: str | None) -> None:
         raise ArgumentError(Argument("looks", looks), " cannot decide a gate; use ", *_EITHER)
 
 
-def gate_at_any_time(tables: PlanTables, qrels: pd.DataFrame, question: Question, rule: Rule) -> Gate:
+def gate_at_any_time(
+    tables: PlanTables, qrels: pd.DataFrame, question: Question, rule: Rule, records: pd.DataFrame | None = None
+) -> Gate:
     """The gate by bets, which hold at any time.
 
     Args:
@@ -226,20 +229,23 @@ def gate_at_any_time(tables: PlanTables, qrels: pd.DataFrame, question: Question
         qrels: The labels so far.
         question: The two rankers, the candidate first; its looks are ``"always"``.
         rule: What the candidate has to be.
+        records: The records that the labels follow from, for the error of the judges; None if there are none.
 
     Raises:
         ValueError: If the labels do not fit the plan, or the plan has no successive order.
     """
     qrels, alpha = checked_qrels(qrels, tables.pool.max_grade), 1 - question.confidence
-    sequence = sequence_of(tables, labels_so_far(tables, qrels), question.measure, question.bridged)
+    label = labels_so_far(tables, qrels)
+    sequence = sequence_of(tables, label, question.measure, question.bridged)
     proof, progress = sequence.proof(question.contrast, alpha), sequence.progress
     outcome, draws = _proved(proof, rule, alpha)
+    (point,) = points_so_far(tables, label, question.measure, [question.contrast], records)
     verdict = replace(verdict_of(proof, 0.0, True, alpha), resolution=0, at=0)
     ahead = nothing_foreseen(outcome != UNRESOLVED)
     if outcome == UNRESOLVED and tables.manifest.rest is None and foreseeable(progress):
         claims = [[Claim(rule.threshold, True)], [Claim(rule.threshold, False)]]
-        ahead = foreseen(prospect_of(proof, verdict, claims, alpha), progress)
-    state = with_strays(status_of(tables, question, progress, verdict, ahead), strays_of(tables, qrels))
+        ahead = foreseen(prospect_of(proof, verdict, point, claims, alpha), progress)
+    state = with_strays(status_of(tables, question, progress, verdict, point, ahead), strays_of(tables, qrels))
     return Gate(state, rule, outcome, None if outcome == UNRESOLVED else float(progress.paid[draws]))
 
 
@@ -274,9 +280,7 @@ def gate_at_the_end(
             by as much; None if that is not known, and then there is none.
     """
     if comparison is None:
-        return Gate(
-            replace(state, value=np.nan, low=np.nan, high=np.nan, standard_error=np.nan), rule, UNRESOLVED, None
-        )
+        return Gate(state, rule, UNRESOLVED, None)
     ends = zip(comparison.confidence_interval(), (np.nan, np.nan) if worst is None else worst, strict=True)
     low, high = (end + far for end, far in ends)
     state = replace(state, value=comparison.difference, low=low, high=high, standard_error=comparison.standard_error)

@@ -248,10 +248,11 @@ class Judged(ABC):
             ValueError: If the estimator is unknown, or does not fit the sample.
         """
         measured = self.measured(contrast, how)
-        fields = self._with_judges(contrast, inferred(measured, replace(how, reference="effective")))
+        fields = self.with_judges(contrast, inferred(measured, replace(how, reference="effective")))
         return measured.value, float(fields["standard_error"])
 
-    def _with_judges(self, contrast: Contrast, fields: dict[str, Any]) -> dict[str, Any]:
+    def with_judges(self, contrast: Contrast, fields: dict[str, Any]) -> dict[str, Any]:
+        """The fields of `inferred` with the error of the judges, if it is known."""
         return fields if self.judges is None else self.judges(self, contrast, fields)
 
     @property
@@ -270,7 +271,7 @@ class Judged(ABC):
             ValueError: If the estimator or the reference is unknown, or the estimator does not fit the sample.
         """
         measured = self.measured(Contrast(system), how)
-        fields = self._with_judges(Contrast(system), inferred(measured, how))
+        fields = self.with_judges(Contrast(system), inferred(measured, how))
         if measured.bounds is not None:
             fields = kept_to(measured.bounds, fields)
         return Estimate(name=self.names[system], value=measured.value, **fields)
@@ -287,6 +288,12 @@ class Judged(ABC):
             ValueError: If the estimator or the reference is unknown, or the estimator does not fit the sample.
         """
         measured = self.measured(Contrast(first, second), how)
-        fields = self._with_judges(Contrast(first, second), inferred(measured, how))
+        fields = self.with_judges(Contrast(first, second), inferred(measured, how))
         fields |= {"lower_is_better": self.lower_is_better}
         return Comparison.tested(self.names[first], self.names[second], measured.value, fields)
+
+    def result(self, contrast: Contrast, how: How[Any]) -> Estimate | Comparison:
+        """`estimate` of one system, `compare` of two."""
+        if contrast.second is None:
+            return self.estimate(contrast.first, how)
+        return self.compare(contrast.first, contrast.second, how)

@@ -16,7 +16,6 @@ from pt_active.plans.answers.contributions import document_pull, influence, valu
 from pt_active.plans.answers.judged import Contrast, How, Judged
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.labelled_plan import LabelledPlan
-from pt_active.plans.making.judgments import records_of_plan
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class JudgesError:
         variance = self._variance(judged, contrast.weights(len(judged.names)))
         before, degrees = fields["standard_error"], fields["degrees_of_freedom"]
         both = before**2 + variance
-        if variance > 0:
+        if variance > 0 and degrees > 0:
             # Satterthwaite: the error of judges is known from the documents with two labels alone.
             spread = before**4 / degrees + variance**2 / float(self.twice.sum())
             degrees = both**2 / spread
@@ -109,15 +108,11 @@ def judged_with(labelled: LabelledPlan[Any], records: pd.DataFrame | None, how: 
 
     Args:
         labelled: The plan with its labels.
-        records: Records of judgments; None if it is not known who judged.
+        records: As `records.checked_records` returns them; None if it is not known who judged.
         how: The measure, the estimator, and what to do about missing labels.
 
     Raises:
-        ValueError: If labels are missing and the policy does not allow it, or the records are not of this plan.
+        ValueError: If labels are missing and the policy does not allow it.
     """
     judged = labelled.judged(how)
-    if records is None:
-        return judged
-    tables = labelled.tables
-    error = JudgesError(labelled, records_of_plan(tables, tables.manifest.id, records), how)
-    return replace(judged, judges=error.added)
+    return judged if records is None else replace(judged, judges=JudgesError(labelled, records, how).added)

@@ -14,6 +14,7 @@ import pandas as pd
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import ESTIMATOR
+from pt_active.plans.answers.cut import cut_to_labels
 from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.judged_documents import JudgedDocuments, judged_documents
 from pt_active.plans.answers.judged_queries import JudgedQueries, LabelledQueries, judged_queries
@@ -84,9 +85,24 @@ def labelled_plan(tables: PlanTables, qrels: pd.DataFrame) -> LabelledPlan[Any]:
         qrels = qrels.merge(tables.pool.keys.loc[wanted_documents(tables), ["qid", "docno"]], on=["qid", "docno"])
     if tables.rounds:
         label, ignored = labels_of_drawn(tables.pool, wanted_documents(tables), qrels)
-        return DocumentPlan(tables, label, ignored, strays)
-    label, ignored = _labels_of_drawn_queries(tables, qrels)
-    return QueryPlan(tables, label, ignored, strays)
+    else:
+        label, ignored = _labels_of_drawn_queries(tables, qrels)
+    return (DocumentPlan if tables.rounds else QueryPlan)(tables, label, ignored, strays)
+
+
+def plan_so_far(tables: PlanTables, label: np.ndarray) -> LabelledPlan[Any]:
+    """A plan cut to what is judged, with its labels: what every estimate is from while labels come in.
+
+    Args:
+        tables: The plan's content.
+        label: int64[N], the label of each document; -1 where there is none.
+
+    Raises:
+        NothingJudged: If the unit that comes first lacks a label.
+        ValueError: If the plan has no order.
+    """
+    cut = cut_to_labels(tables, label)
+    return (DocumentPlan if cut.rounds else QueryPlan)(cut, np.where(wanted_documents(cut), label, -1), 0)
 
 
 def _labels_of_drawn_queries(tables: PlanTables, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:

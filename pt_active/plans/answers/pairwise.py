@@ -15,6 +15,7 @@ from pt_active.inference.stopping.looks import ALWAYS, check_looks
 from pt_active.plans.answers.gaps import Gap
 from pt_active.plans.answers.progress import Question
 from pt_active.plans.answers.sequence import sequence_of
+from pt_active.plans.answers.so_far import points_so_far
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import labels_so_far, nothing_foreseen, status_of, with_strays
 from pt_active.plans.answers.verdict import pair_verdicts
@@ -165,7 +166,13 @@ def check_pairs_asked(looks: str | None, margin: float | None) -> None:
             raise ArgumentError(Argument(asked, asked=True), " is for one pair: say ", *names)
 
 
-def pair_status(tables: PlanTables, qrels: pd.DataFrame, confidence: float, bridged: bool = True) -> PairStatus:
+def pair_status(
+    tables: PlanTables,
+    qrels: pd.DataFrame,
+    confidence: float,
+    bridged: bool = True,
+    records: pd.DataFrame | None = None,
+) -> PairStatus:
     """The state of all pairs of rankers of a plan.
 
     Args:
@@ -173,6 +180,7 @@ def pair_status(tables: PlanTables, qrels: pd.DataFrame, confidence: float, brid
         qrels: The labels so far.
         confidence: Level of all pairs together.
         bridged: Whether units count that come after one that is not fully judged.
+        records: The records that the labels follow from, for the error of the judges; None if there are none.
 
     Raises:
         ValueError: If the labels do not fit the plan, or the plan has no successive order.
@@ -185,8 +193,9 @@ def pair_status(tables: PlanTables, qrels: pd.DataFrame, confidence: float, brid
     alpha = 1 - confidence
     proofs = [sequence.proof(each.contrast, alpha / len(questions)) for each in questions]
     verdicts = pair_verdicts(proofs, alpha)
+    points = points_so_far(tables, label, measure, [each.contrast for each in questions], records)
     states = (
-        status_of(tables, question, sequence.progress, verdict, nothing_foreseen(bool(verdict.resolution)))
-        for question, verdict in zip(questions, verdicts, strict=True)
+        status_of(tables, question, sequence.progress, verdict, point, nothing_foreseen(bool(verdict.resolution)))
+        for question, verdict, point in zip(questions, verdicts, points, strict=True)
     )
     return PairStatus(tuple(with_strays(each, strays) for each in states), confidence)

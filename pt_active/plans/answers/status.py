@@ -21,10 +21,13 @@ from pt_active.inference.stopping.looks import (
 from pt_active.plans.answers.gaps import Gap, in_words
 from pt_active.plans.making.artifact import Facts, Printed, printed
 
+_ROUNDING = 1e-9
+"""Values that differ by less than this share of them are equal."""
+
 _MIN_CHANCE = 0.05
 """With a lower probability of being resolved, the budget is said not to settle the question."""
 
-_VALID = {
+VALID = {
     None: "at the end",
     ALWAYS: "at any time, for any data",
     ASYMPTOTIC: f"at any time in large samples, from {MIN_DEGREES} degrees of freedom on",
@@ -33,9 +36,6 @@ _VALID = {
 
 RESOLUTIONS = {FIRST: "first", SECOND: "second", WITHIN: "within"}
 """Verdict of looks or bets → `Status.resolution`."""
-
-SEQUENTIAL = "sequential"
-"""The name of the estimator of looks at any time by bets: the weighted mean of what each draw says."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +46,17 @@ class Status(Printed):
         measure: The measure, with all its parameters.
         first: The ranker that is compared, or the only one.
         second: The ranker that it is compared with; None if there is one ranker.
-        estimator: The name of the estimator; ``sequential`` for looks at any time by bets.
+        estimator: The name of the estimator.
         looks: When the state may be looked at: a name of `looks.look_names`, or None for the end.
         confidence: Level at which *all* intervals at all looks hold together.
         margin: Differences up to this do not matter (or the half-width that is wanted); None if it was not given.
         resolution: ``"first"`` or ``"second"`` is better, ``"within"`` the margin, or None while unresolved.
         resolved_at: What had been spent at the look that resolved it; None while unresolved.
-        value: The estimate at the last look; NaN before the first.
-        low: Lower end of its interval.
-        high: Upper end of its interval.
-        standard_error: The standard error of the estimate.
+        value: The estimate from all that is judged without a gap, first minus second; NaN if nothing is. It is the one
+            of `Plan.compare` and `Plan.estimate` for `Plan.so_far`, whatever the looks are.
+        low: Lower end of the interval that these looks allow; NaN if they allow none.
+        high: Upper end.
+        standard_error: The standard error of the estimate; NaN if it is not known.
         e_value: With ``looks="always"``, the largest evidence so far against no difference: how many times the stake
             bets against it have won. Its inverse is a p-value that holds at any time. NaN otherwise.
         unit: The unit of ``judged``, ``drawn`` and ``next_look``: ``query``, ``document``, ``step`` (a document of a
@@ -84,8 +85,8 @@ class Status(Printed):
         label_caution: Which labels may have been meant for documents that lack one; empty if there are none.
         blocked: The documents that were passed over and have no label, the first of them first.
         filled: How many documents that were passed over count as not relevant, as was asked for.
-        open: How many units are not fully judged although later ones are and count. The estimate has them as the model
-            expects; evidence, interval and verdict have them at their worst, and so hold whatever their labels are.
+        open: How many units are not fully judged although later ones are and count. Evidence, interval and verdict have
+            them at their worst, and so hold whatever their labels are; the estimate ends before the first of them.
     """
 
     measure: str
@@ -237,7 +238,7 @@ class Status(Printed):
     @property
     def valid(self) -> str:
         """When the interval is valid, in words."""
-        return _VALID.get(self.looks, f"at planned looks ({self.looks})")
+        return VALID.get(self.looks, f"at planned looks ({self.looks})")
 
     @property
     def point(self) -> str:
@@ -260,9 +261,17 @@ class Status(Printed):
                 "the estimate now has the other sign than the verdict, which fell earlier and keeps its level; "
                 "estimates wander, verdicts stay"
             )
-        if known and self.looks == ALWAYS and not self.low <= self.value <= self.high:
+        # Once all is known, rounding is all that is left of the interval.
+        close = _ROUNDING * max(abs(self.low), abs(self.high))
+        outside = known and self.looks == ALWAYS and not self.low - close <= self.value <= self.high + close
+        if outside and self.open:
+            return (
+                "the estimate, from what is judged before the first gap, lies outside the interval, which rests on all "
+                "labels"
+            )
+        if outside:
             return "the estimate lies outside the interval, which no later label widens"
-        if known and self.looks not in (None, ALWAYS) and not np.isfinite(self.low):
+        if known and self.looks not in (None, ALWAYS) and np.isinf(self.low):
             least = needed_degrees(self.looks)
             return (
                 f"these looks have no interval below {least} degrees of freedom; one look at the end has one, and so "
@@ -302,7 +311,8 @@ class Status(Printed):
         """Names and values, as printed."""
         interval = f"[{self.low:.4f}, {self.high:.4f}]" if np.isfinite(self.low) else "none"
         error = "not known yet" if np.isnan(self.standard_error) else f"{self.standard_error:.4f}"
-        estimate = "none yet" if np.isnan(self.value) else f"{self.point}   SE {error}"
+        part = ", from what is judged before the first gap" if self.open else ""
+        estimate = "none yet" if np.isnan(self.value) else f"{self.point}   SE {error}{part}"
         spent = f"{self.spent:.6g} of {self.budget:.6g}{self.cost_unit} spent"
         since = f", after {self.resolved_at:.6g}{self.cost_unit}" if self.resolved_at is not None else ""
         facts = [

@@ -14,10 +14,13 @@ from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS, cost_to_resolve, needed_degrees, prospect, verdicts
 from pt_active.plans.answers.documents_in_order import DocumentSequence
+from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.progress import Growth, Question, grown_documents, grown_queries
 from pt_active.plans.answers.proof import Progress, Proof
+from pt_active.plans.answers.results import ConfidenceInterval
 from pt_active.plans.answers.sequence import QuerySequence, sequence_of
-from pt_active.plans.answers.status import RESOLUTIONS, SEQUENTIAL, Status
+from pt_active.plans.answers.so_far import Point, interval_at_the_end, points_so_far
+from pt_active.plans.answers.status import RESOLUTIONS, Status
 from pt_active.plans.answers.verdict import (
     Prospect,
     Verdict,
@@ -57,19 +60,22 @@ def missing_policy(missing: str | None, looks: str | None) -> str:
     return missing
 
 
-def plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Status:
+def plan_status(
+    tables: PlanTables, qrels: pd.DataFrame, question: Question, records: pd.DataFrame | None = None
+) -> Status:
     """The state of a plan.
 
     Args:
         tables: The plan's content.
         qrels: The labels so far.
         question: What is asked.
+        records: The records that the labels follow from, for the error of the judges; None if there are none.
 
     Raises:
         ValueError: If the labels do not fit the plan, the plan has no order, or such looks are not possible for it.
     """
     qrels = checked_qrels(qrels, tables.pool.max_grade)
-    return with_strays(_plan_status(tables, qrels, question), strays_of(tables, qrels))
+    return with_strays(_plan_status(tables, qrels, question, records), strays_of(tables, qrels))
 
 
 def with_strays(status: Status, strays: Strays) -> Status:
@@ -77,16 +83,21 @@ def with_strays(status: Status, strays: Strays) -> Status:
     return replace(status, unknown=strays.kinds, label_caution=strays.caution)
 
 
-def _plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Status:
+def _plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question, records: pd.DataFrame | None) -> Status:
+    label = labels_so_far(tables, qrels)
+    (point,) = points_so_far(tables, label, question.measure, [question.contrast], records)
     if question.looks == ALWAYS:
-        label = labels_so_far(tables, qrels)
-        return proved_status(tables, sequence_of(tables, label, question.measure, question.bridged), question)
-    if len(qrels):
-        known_labels(tables.pool.keys, qrels)
+        sequence = sequence_of(tables, label, question.measure, question.bridged)
+        return proved_status(tables, sequence, question, point)
     grown = (grown_documents if tables.rounds else grown_queries)(tables, qrels, question)
     nothing = dict.fromkeys(("e_value", "more", "more_high"), np.nan)
-    about = _about(tables, question) | {"estimator": ESTIMATOR}
-    return Status(**(about | nothing | grown.counts | _reached(grown, question) | _ahead(grown, question)))
+    looked = _reached(grown, question)
+    if question.looks is None and len(grown.past.cost):
+        how = How(question.measure, confidence=question.confidence)
+        interval = interval_at_the_end(tables, label, question.contrast, how, records)
+        looked = _at_the_end(interval, grown, question)
+    ahead = _ahead(grown, question, looked["resolution"] is not None)
+    return Status(**(_about(tables, question) | point._asdict() | nothing | grown.counts | looked | ahead))
 
 
 def labels_so_far(tables: PlanTables, qrels: pd.DataFrame) -> np.ndarray:
@@ -102,24 +113,32 @@ def labels_so_far(tables: PlanTables, qrels: pd.DataFrame) -> np.ndarray:
     return known_labels(tables.pool.keys, qrels) if len(qrels) else np.full(len(tables.pool.docno), -1, dtype=np.int64)
 
 
-def proved_status(tables: PlanTables, sequence: QuerySequence | DocumentSequence, question: Question) -> Status:
+def proved_status(
+    tables: PlanTables, sequence: QuerySequence | DocumentSequence, question: Question, point: Point
+) -> Status:
     """The state of a plan at any time by bets.
 
     Args:
         tables: The plan's content.
         sequence: The order of its units, with the labels so far.
         question: What is asked.
+        point: The estimate.
     """
     proof, progress = sequence.proof(question.contrast, 1 - question.confidence), sequence.progress
     verdict = verdict_of(proof, question.margin or 0.0, question.compared, 1 - question.confidence)
     ahead = nothing_foreseen(bool(verdict.resolution))
     if tables.manifest.rest is None:
-        ahead = _foreseen(proof, progress, verdict, question)
-    return status_of(tables, question, progress, verdict, ahead)
+        ahead = _foreseen(proof, progress, verdict, question, point)
+    return status_of(tables, question, progress, verdict, point, ahead)
 
 
 def status_of(
-    tables: PlanTables, question: Question, progress: Progress, verdict: Verdict, ahead: dict[str, float]
+    tables: PlanTables,
+    question: Question,
+    progress: Progress,
+    verdict: Verdict,
+    point: Point,
+    ahead: dict[str, float],
 ) -> Status:
     """The state by bets.
 
@@ -128,19 +147,17 @@ def status_of(
         question: What is asked.
         progress: How far the plan is judged.
         verdict: What is proved.
+        point: The estimate.
         ahead: The fields of `Status` from ``chance`` to ``needed``.
     """
     paid, spent, judged = progress.paid, progress.spent, progress.judged
-    about: dict[str, Any] = _about(tables, question) | ahead
+    about: dict[str, Any] = _about(tables, question) | point._asdict() | ahead
     return Status(
         **about,
-        estimator=SEQUENTIAL,
         resolution=RESOLUTIONS.get(verdict.resolution),
         resolved_at=float(paid[verdict.at]) if verdict.resolution else None,
-        value=verdict.value,
         low=verdict.low,
         high=verdict.high,
-        standard_error=verdict.standard_error,
         e_value=verdict.e_value,
         unit=progress.unit,
         judged=judged,
@@ -164,6 +181,7 @@ def _about(tables: PlanTables, question: Question) -> dict[str, Any]:
         "measure": str(question.measure),
         "first": names[question.pair[0]],
         "second": names[question.pair[1]] if question.compared else None,
+        "estimator": ESTIMATOR,
         "looks": question.looks,
         "confidence": question.confidence,
         "margin": question.margin,
@@ -171,14 +189,14 @@ def _about(tables: PlanTables, question: Question) -> dict[str, Any]:
     }
 
 
-def _foreseen(proof: Proof, progress: Progress, verdict: Verdict, question: Question) -> dict[str, float]:
+def _foreseen(proof: Proof, progress: Progress, verdict: Verdict, question: Question, point: Point) -> dict[str, float]:
     """The fields of `Status` from ``chance`` to ``needed``, for looks at any time by bets."""
     if verdict.resolution or not foreseeable(progress):
         return nothing_foreseen(bool(verdict.resolution))
     margin = question.margin or 0.0
     if not question.compared:
         return foreseen(width_prospect_of(proof, verdict, margin), progress)
-    return foreseen(prospect_of(proof, verdict, claims_on(margin), 1 - question.confidence), progress)
+    return foreseen(prospect_of(proof, verdict, point, claims_on(margin), 1 - question.confidence), progress)
 
 
 def foreseeable(progress: Progress) -> bool:
@@ -221,21 +239,27 @@ def _reached(grown: Growth, question: Question) -> dict[str, Any]:
     past, half = grown.past, grown.past.half_width
     verdict = verdicts(past.value, half, question.margin or 0.0, question.compared)
     at = int((verdict > 0).argmax()) if (verdict > 0).any() else None
-    value, error, wide = (float(x[-1]) if len(x) else np.nan for x in (past.value, past.standard_error, half))
+    value, wide = (float(x[-1]) if len(x) else np.nan for x in (past.value, half))
     return {
         "resolution": None if at is None else RESOLUTIONS[int(verdict[at])],
         "resolved_at": None if at is None else float(past.cost[at]),
-        "value": value,
         "low": value - wide,
         "high": value + wide,
-        "standard_error": error,
     }
 
 
-def _ahead(grown: Growth, question: Question) -> dict[str, float]:
+def _at_the_end(interval: ConfidenceInterval, grown: Growth, question: Question) -> dict[str, Any]:
+    """`_reached` for the one look at the end, with its interval."""
+    middle, half = np.array(sum(interval) / 2), np.array((interval.high - interval.low) / 2)
+    resolution = RESOLUTIONS.get(int(verdicts(middle, half, question.margin or 0.0, question.compared)))
+    resolved_at = None if resolution is None else float(grown.past.cost[-1])
+    return {"resolution": resolution, "resolved_at": resolved_at, **interval._asdict()}
+
+
+def _ahead(grown: Growth, question: Question, resolved: bool) -> dict[str, float]:
     """The fields ``chance``, ``further`` and ``needed`` of `Status`, for looks that rest on normal approximations."""
     margin, past = question.margin or 0.0, grown.past
-    if (verdicts(past.value, past.half_width, margin, question.compared) > 0).any():
+    if resolved:
         return {"chance": 1.0, "further": 0.0, "needed": np.nan}
     now = past.part(slice(-1, None))
     if len(now.cost) == 0 or not (now.standard_error[0] > 0 and now.degrees[0] > 0):

@@ -11,6 +11,7 @@ from pt_active.inference.stopping.draws import Draws
 from pt_active.inference.stopping.foresight import Ahead, Claim, decided_after, decided_without_noise
 from pt_active.inference.stopping.looks import FIRST, SECOND, WITHIN
 from pt_active.plans.answers.proof import Proof
+from pt_active.plans.answers.so_far import Point
 
 _PATHS = 200
 """Continuations of the judging that are simulated."""
@@ -26,8 +27,6 @@ class Verdict:
     Attributes:
         resolution: `FIRST`, `SECOND`, `WITHIN`, or 0.
         at: The number of draws that it took; 0 without a resolution.
-        value: The estimate, NaN before the first draw.
-        standard_error: Its standard error.
         low: Lower end of the interval.
         high: Upper end.
         e_value: The largest that the evidence against equality has been; infinite if no labels could change the
@@ -38,8 +37,6 @@ class Verdict:
 
     resolution: int
     at: int
-    value: float
-    standard_error: float
     low: float
     high: float
     e_value: float
@@ -57,17 +54,16 @@ def verdict_of(proof: Proof, margin: float, compared: bool, alpha: float) -> Ver
     """
     draws, stakes = proof.draws, proof.stakes
     low, high = interval(draws, stakes, alpha)
-    value, error = draws.estimate()
     if not compared:
         narrow = high - low <= 2 * margin
         at = _narrow_from(draws, stakes, margin, alpha) if narrow else 0
-        return Verdict(WITHIN if narrow else 0, at, value, error, low, high, np.nan)
+        return Verdict(WITHIN if narrow else 0, at, low, high, np.nan)
     found = {each: at for each, at in _times(draws, stakes, margin, alpha).items() if at >= 0}
     refuted = {each: at for each, at in found.items() if _refuted(draws, each, margin)}
     kept = {each: at for each, at in found.items() if each not in refuted}
     resolution, overturned = (min(each, key=lambda name: each[name]) if each else 0 for each in (kept, refuted))
     at, evidence = kept.get(resolution, 0), _evidence(draws, stakes, resolution)
-    return Verdict(resolution, at, value, error, low, high, evidence, overturned)
+    return Verdict(resolution, at, low, high, evidence, overturned)
 
 
 def _refuted(draws: Draws, resolution: int, margin: float) -> bool:
@@ -129,7 +125,9 @@ def claims_on(margin: float) -> list[list[Claim]]:
     return [*claims, [Claim(-margin, True), Claim(margin, False)]] if margin > 0 else claims
 
 
-def prospect_of(proof: Proof, verdict: Verdict, claims: list[list[Claim]], alpha: float, seed: int = 0) -> Prospect:
+def prospect_of(
+    proof: Proof, verdict: Verdict, point: Point, claims: list[list[Claim]], alpha: float, seed: int = 0
+) -> Prospect:
     """How many more draws it takes to settle a difference, if judging goes on in this order to its end.
 
     The truth of a continuation is drawn from ``N(θ̂, SE²)``, within the interval.
@@ -137,6 +135,7 @@ def prospect_of(proof: Proof, verdict: Verdict, claims: list[list[Claim]], alpha
     Args:
         proof: What the labels say; at least one draw is judged, and one is left.
         verdict: Without a resolution.
+        point: θ̂ and its SE, where they are known.
         claims: Alternatives of claims that have to be proved together, as `claims_on` returns them.
         alpha: The level of the verdict.
         seed: Seed of the simulated continuations.
@@ -144,9 +143,10 @@ def prospect_of(proof: Proof, verdict: Verdict, claims: list[list[Claim]], alpha
     draws, (before, ahead) = proof.draws, _ahead_of(proof)
     rng = np.random.default_rng(seed)
     ends = np.nan_to_num(verdict.low, nan=draws.least[-1]), np.nan_to_num(verdict.high, nan=draws.most[-1])
-    truths = np.clip(verdict.value + verdict.standard_error * rng.standard_normal(_PATHS), *ends)
+    value, error = (own if np.isfinite(own) else other for own, other in zip(point, draws.estimate(), strict=True))
+    truths = np.clip(value + error * rng.standard_normal(_PATHS), *ends)
     blocks = decided_after(draws, proof.stakes, ahead, claims, alpha / 2, truths, seed + 1)
-    expected = decided_without_noise(draws, proof.stakes, ahead, claims, alpha / 2, verdict.value)
+    expected = decided_without_noise(draws, proof.stakes, ahead, claims, alpha / 2, value)
     return Prospect(before + ahead.last[blocks], int(before + ahead.last[expected]))
 
 
@@ -210,7 +210,7 @@ def pair_verdicts(proofs: list[Proof], alpha: float) -> list[Verdict]:
         ends = interval(proof.draws, proof.stakes, alpha / len(proofs))
         certain = sides[column][0].least[-1] > sides[column][0].rounding
         e_value = np.inf if certain else float(adjusted[column])
-        verdicts.append(Verdict(resolution, at, *proof.draws.estimate(), *ends, e_value, overturned))
+        verdicts.append(Verdict(resolution, at, *ends, e_value, overturned))
     return verdicts
 
 

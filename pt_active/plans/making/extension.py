@@ -147,9 +147,10 @@ def _expected(tables: PlanTables, design: DocumentDesign) -> float:
     """The variance that the grade model of the first round expects of a design."""
     arguments, pool = tables.manifest.arguments, tables.pool
     graded = graded_pool(pool, tables.measure, arguments.per_query)
-    budget = None if arguments.budget is None else float(arguments.budget)
-    sizes = pool_sizes(graded, round_settings(arguments, pool.names), pool.grades, budget=budget)
-    return expected_variance(graded.seen, design, sizes.gain)
+    if not tables.gain:
+        budget = None if arguments.budget is None else float(arguments.budget)
+        tables.gain.append(pool_sizes(graded, round_settings(arguments, pool.names), pool.grades, budget=budget).gain)
+    return expected_variance(graded.seen, design, tables.gain[0])
 
 
 def _continued(tables: PlanTables, asked: Extension, texts: pd.DataFrame | None) -> PlanTables:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -36,6 +36,7 @@ class PlanTables:
         assessments: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``: the documents that a person judges.
         manifest: Seed, versions, arguments, counts and digests of the inputs.
         rounds: The rounds of a plan that samples documents; empty if it samples queries.
+        gain: What each document adds to the expected variance, float64[N], computed when it is first needed.
     """
 
     pool: Pool
@@ -43,6 +44,7 @@ class PlanTables:
     assessments: pd.DataFrame
     manifest: Manifest
     rounds: tuple[Round, ...] = ()
+    gain: list[np.ndarray] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @cached_property
     def measure(self) -> irm.Measure:

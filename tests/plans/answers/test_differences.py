@@ -40,16 +40,17 @@ def test_the_first_screen_never_contradicts_its_interval(rankers: str, seeds: ra
         best, m = ranking.names[0], len(report.differences)
         ordered = sorted(each.pvalue for each in ranking.comparisons)
         for pair, compared in zip(report.differences, ranking.comparisons, strict=True):
-            assert pair.value >= 0
-            assert (pair.low > 0) == (pair.winner is not None)
-            assert pair.winner in (None, pair.better)
+            assert (pair.names, pair.value) == ((compared.first, compared.second), compared.difference)
+            told = pair.first if pair.low > 0 else pair.second if pair.high < 0 else None
+            assert pair.winner == told
             if pair.relative is not None and pair.relative.has_interval:
                 assert (pair.relative.low > 0) == (pair.low > 0)
+                assert (pair.relative.high < 0) == (pair.high < 0)
             if pair.alone:
                 step = m - ordered.index(compared.pvalue)
                 assert pair.confidence == pytest.approx(1 - 0.05 / step)
                 assert min(compared.confidence_interval(1 - 0.05 / m), key=abs) * compared.difference < 0
-                assert f"except for {pair.better} over {pair.other}" in report.to_html().replace("&#39;", "'")
+                assert f"except for {pair.what}" in report.to_html().replace("&#39;", "'")
         later += sum(pair.alone for pair in report.differences)
         first = next(pair for pair in report.differences if {best, ranking.names[1]} == set(pair.names))
         if head.state == "settled":

@@ -106,11 +106,12 @@ def test_a_winner_settles_the_question(reported) -> None:
     (pair,) = found.differences
     assert head.question == "Which is better, production or candidate?"
     assert (head.state, head.answer) == ("settled", "candidate is better than production.")
-    assert (pair.better, pair.other, pair.winner) == ("candidate", "production", "candidate")
+    assert (pair.first, pair.second, pair.winner) == ("production", "candidate", "candidate")
     low, high = found.result.confidence_interval()
-    np.testing.assert_allclose((pair.value, pair.low, pair.high), (-found.result.difference, -high, -low))
+    assert (pair.value, pair.low, pair.high) == (found.result.difference, low, high)
+    assert head.of == "production − candidate"
     assert head.number == with_interval(pair.value, pair.low, pair.high, sign=True)
-    assert head.relative.endswith(f" of production's {pair.relative.base:.1f}")
+    assert head.relative.endswith(f" of candidate's {pair.relative.base:.1f}")
     assert pair.relative.low < pair.value / pair.relative.base < pair.relative.high
     assert dict(head.facts)["next"] == "Nothing: the question is settled."
 
@@ -162,7 +163,7 @@ def test_many_rankers_are_all_named_and_their_intervals_hold_at_once(reported) -
         low, high = compared.confidence_interval(1 - 0.05 / 10)
         assert (pair.low, pair.high, pair.winner) == (low, high, winner)
         alone = compared.confidence_interval()
-        if {pair.better, pair.other} == {"candidate", "twin"}:
+        if set(pair.names) == {"candidate", "twin"}:
             assert (pair.low, pair.high, pair.relative.low) == (0, 0, 0)
             continue
         assert pair.low < alone.low
@@ -184,8 +185,8 @@ def test_a_share_without_an_interval_has_no_decimals(reported) -> None:
     report = reported(budget=900)
     (pair,) = report.differences
     share = replace(pair.relative, low=np.nan, high=np.nan)
-    assert in_percent(replace(share, change=1.0749)) == f"about +107 % of production's {share.base:.1f}"
-    assert in_percent(replace(share, change=0.004)) == f"less than 1 % of production's {share.base:.1f}"
+    assert in_percent(replace(share, change=1.0749)) == f"about +107 % of candidate's {share.base:.1f}"
+    assert in_percent(replace(share, change=0.004)) == f"less than 1 % of candidate's {share.base:.1f}"
     assert in_percent(None) == ""
 
 
@@ -205,7 +206,7 @@ def test_an_early_stop_has_one_interval(pool, demo) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         found = Report.of(plan, qrels, status=status)
-    (pair,), shown = found.differences, found.shown_estimates.iloc[0]
+    (pair,), shown = found.differences, found.estimates.iloc[0]
     assert (pair.low, pair.high, pair.value) == (status.low, status.high, status.value)
     assert (shown.low, shown.high, shown.estimate) == (status.low, status.high, status.value)
     assert not pair.relative.has_interval
@@ -231,8 +232,8 @@ def test_an_open_question_has_no_second_verdict(pool, demo, tmp_path) -> None:
     (full,) = [each for each in sections_of(found) if each.title == "The result in full"]
     (chart,) = [each.svg for each in verdict_of(found)]
     assert "fill: var(--ground)" in chart  # a hollow mark: not told apart
-    assert {"winner", "p-value"} & {name for name, _ in found.result.facts()}
-    assert not {"winner", "p-value"} & {name for name, _ in full.facts}
+    assert {"winner", "p-value"} <= {name for name, _ in found.result.facts()}
+    assert not {"winner", "p-value", "difference"} & {name for name, _ in full.facts}
     said = dict(found.headline.facts)["next"]
     assert re.fullmatch(r"Judge on: about [\d,]+ more labels may do; those of the plan that are left .*\d+%\.", said)
 
@@ -272,9 +273,9 @@ def test_what_is_judged_so_far_has_no_note_on_another_interval(pool, demo) -> No
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         found = Report.of(plan, qrels, status=plan.status(qrels))
-    assert "the plan was cut" in found.note
-    assert "the plan was cut" not in found.first_note
-    assert "the plan was cut" not in found.to_html().partition("<main>")[0]
+    assert "the plan was cut" in plan.so_far(qrels).compare(qrels).note
+    assert "the plan was cut" not in found.note
+    assert "the plan was cut" not in found.to_html()
     assert "the plan was cut" not in found.to_markdown()
 
 

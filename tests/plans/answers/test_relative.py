@@ -13,7 +13,6 @@ from pt_active import DCG, Plan
 from pt_active.demo.collection import DemoCollection
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
 from pt_active.plans.answers.relative import Scaled, relative_change
-from pt_active.plans.answers.report.differences import turned
 
 
 def question(
@@ -64,11 +63,12 @@ def test_it_holds_0_just_when_the_difference_does(level, budget, graded, demo) -
 
 def test_a_turned_comparison_has_the_turned_interval(graded, demo) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=300, level="document", seed=2)
-    compared = plan.compare(demo.judge(plan.assessments))
+    qrels = demo.judge(plan.assessments)
+    compared, turned = plan.compare(qrels), plan.compare(qrels, first="candidate", second="production")
     low, high = compared.confidence_interval()
     assert compared.tails is not None
-    np.testing.assert_allclose(turned(compared).confidence_interval(), (-high, -low))
-    assert turned(turned(compared)) == compared
+    assert (turned.difference, turned.pvalue) == pytest.approx((-compared.difference, compared.pvalue), rel=1e-9)
+    np.testing.assert_allclose(turned.confidence_interval(), (-high, -low), rtol=1e-9)
 
 
 def test_without_the_error_of_the_base_there_is_only_the_point(graded, demo) -> None:

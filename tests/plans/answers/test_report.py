@@ -420,9 +420,8 @@ def test_sides_are_named(reported, html_of) -> None:
     words = Page(page).text
     said = "Blue bars, to the right, moved it towards production; orange ones, to the left, moved it towards candidate."
     assert said in words
-    assert words.count("← for candidate · for production →") == 2
-    assert words.count("← for production · for candidate →") == 1  # the lead of the better one
-    assert "right of the dotted line candidate is better, left of it production" in words
+    assert words.count("← for candidate · for production →") == 3
+    assert "right of the dotted line production is better, left of it candidate" in words
     (axes,) = plots.plot_contributions(pair.contributions.queries).axes
     for bar in axes.patches:
         assert (bar.get_facecolor()[2] > 0.5) == (bar.get_width() >= 0)

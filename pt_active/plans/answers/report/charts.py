@@ -87,18 +87,17 @@ class Scale:
         """Where a value lies, in percent of the width."""
         return f"{_LEFT + (_RIGHT - _LEFT) * self.share(value):.2f}%"
 
-    def ticks(self, most: int = 6, unsigned: bool = False) -> list[tuple[float, str]]:
+    def ticks(self, most: int = 6) -> list[tuple[float, str]]:
         """Round values on the scale with their labels, which have room beside each other.
 
         Args:
             most: The number of ticks, at most.
-            unsigned: Whether labels say how far a value is from 0, on whichever side.
         """
         span = self.high - self.low
         for step in _steps(span):
             first = int(np.ceil(self.low / step - 1e-9))
             values = [step * n for n in range(first, int(np.floor(self.high / step + 1e-9)) + 1)]
-            labels = [_tick(abs(value) if unsigned else value, step) for value in values]
+            labels = [_tick(value, step) for value in values]
             if len(values) <= most and sum(map(len, labels)) + 2 * len(labels) <= _TICK_ROOM:
                 return list(zip(values, labels, strict=True))
         return []
@@ -123,8 +122,7 @@ def intervals(
         rows: What is drawn; a mark is hollow if its row is not strong.
         null: A value to mark, such as 0 for differences.
         axis: What the scale shows.
-        sides: What values left and right of the null value mean, as in ``("for a", "for b")``; the ticks then say how
-            far from 0 they are.
+        sides: What values left and right of the null value mean, as in ``("for a", "for b")``.
     """
     ends = [end for row in rows for end in (row.value, row.low, row.high)]
     scale = Scale.over(ends + ([] if null is None else [null]))
@@ -297,7 +295,7 @@ class Drawing:
     def axis(self, scale: Scale, y: float, name: str, sides: tuple[str, str] | None = None) -> None:
         """A scale below the chart, with what it shows and what its two sides mean."""
         self.line("0", y, "100%", y, INK, 1)
-        for value, label in scale.ticks(unsigned=sides is not None):
+        for value, label in scale.ticks():
             self.line(scale.at(value), y, scale.at(value), y + 5, INK, 1)
             self.text(scale.at(value), y + 18, label, anchor="middle", size=12)
         y += 36

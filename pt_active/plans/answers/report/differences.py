@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from pt_active.frames.checks import how_many
-from pt_active.inference.reference import Tails
 from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.relative import RelativeChange, near_zero, relative_change
@@ -25,25 +24,25 @@ _MAX_NAMED = 3
 
 @dataclass(frozen=True)
 class Difference:
-    """Two rankers, the one with the better estimate first.
+    """The difference of two rankers: in the order in which they were named, or of a ranking, the better one first.
 
     Attributes:
-        better: The ranker with the better estimate.
-        other: The other ranker.
-        value: The difference of their measures, better minus other.
+        first: The first ranker.
+        second: The ranker that is subtracted from it.
+        value: The difference of their measures, first minus second.
         low: Lower end of its interval; NaN if there is none.
         high: Upper end of its interval.
         confidence: Level of the interval; of all pairs of a report together, but for those that stand ``alone``.
         winner: The better ranker if that is sure at this level; None if it is not.
-        relative: The difference as a share of the other's value; None if it was not computed.
+        relative: The difference as a share of the second's value; None if it was not computed.
         standard_error: The standard error of the difference.
         certain: Whether nothing was left to chance.
         alone: Whether only a later step of Holm's test tells the pair apart. Its interval then has the level of that
             step, and holds by itself.
     """
 
-    better: str
-    other: str
+    first: str
+    second: str
     value: float
     low: float
     high: float
@@ -57,7 +56,12 @@ class Difference:
     @property
     def names(self) -> tuple[str, str]:
         """The two rankers."""
-        return self.better, self.other
+        return self.first, self.second
+
+    @property
+    def what(self) -> str:
+        """The difference, with a minus between the two."""
+        return f"{self.first} − {self.second}"
 
     @property
     def equal(self) -> bool:
@@ -94,17 +98,14 @@ def differences(
         how: What was asked.
     """
     if isinstance(result, Comparison):
-        one = turned(result) if result.better != result.first else result
-        if status is not None:
-            return (_of_status(judged, one, status, how),)
-        return (_difference(judged, one, one.winner, how),)
+        return (_difference(judged, result, result.winner, how) if status is None else _of_status(judged, status, how),)
     if not isinstance(result, Ranking):
         return ()
     best, few = result.names[0], len(result.comparisons) <= MAX_PAIRS
     pairs = []
     for pair, winner, level in zip(result.comparisons, result.winners, result.pair_confidences, strict=True):
-        one = turned(pair) if pair.difference < 0 else pair
-        found = _difference(judged, one, winner, replace(how, confidence=level), few or best in (one.first, one.second))
+        shared = few or best in (pair.first, pair.second)
+        found = _difference(judged, pair, winner, replace(how, confidence=level), shared)
         alone = level != result.pair_confidence
         pairs.append(replace(found, confidence=level if alone else how.confidence, alone=alone))
     return tuple(pairs)
@@ -113,25 +114,13 @@ def differences(
 def how_sure(pairs: Sequence[Difference], confidence: float) -> str:
     """With what confidence the intervals of many pairs hold, in words."""
     said = f"The intervals are simultaneous: all hold at once with {100 * confidence:g} % confidence"
-    alone = [f"{pair.better} over {pair.other}" for pair in pairs if pair.alone]
+    alone = [pair.what for pair in pairs if pair.alone]
     if not alone:
         return f"{said}."
     named = ", ".join(alone) if len(alone) <= _MAX_NAMED else how_many("pair", len(alone))
     return (
         f"{said}, except for {named}. Only a later step of Holm's test tells them apart, and the interval, at the "
         "level of that step, holds for the pair by itself."
-    )
-
-
-def turned(comparison: Comparison) -> Comparison:
-    """The same comparison with its two rankers exchanged."""
-    ends = comparison.tails
-    return replace(
-        comparison,
-        first=comparison.second,
-        second=comparison.first,
-        difference=0.0 - comparison.difference,
-        tails=None if ends is None else Tails(ends.high, ends.low, ends.degrees),
     )
 
 
@@ -146,16 +135,12 @@ def _difference(
     return Difference(*ends, how.confidence, best, share, pair.standard_error, certain)
 
 
-def _of_status(judged: Judged, pair: Comparison, status: Status, how: How[Any]) -> Difference:
+def _of_status(judged: Judged, status: Status, how: How[Any]) -> Difference:
     """The difference with the interval that is valid at all looks; its share has none, since the base has none."""
-    value, low, high = status.value, status.low, status.high
-    if status.first != pair.first:
-        value, low, high = -value, -high, -low
-    if value < 0:
-        pair, value, low, high = turned(pair), -value, -high, -low
-    base = _base(judged, pair.second, how)
-    share = None if near_zero(base) else RelativeChange(base.name, base.value, value / base.value)
-    ends = pair.first, pair.second, value, low, high
+    assert status.second is not None
+    base = _base(judged, status.second, how)
+    share = None if near_zero(base) else RelativeChange(base.name, base.value, status.value / base.value)
+    ends = status.first, status.second, status.value, status.low, status.high
     return Difference(*ends, status.confidence, status.winner, share, status.standard_error)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +28,12 @@ from pt_active.plans.making.manifest import Manifest
 N_WEIGHTS = 10
 """Largest weights that are listed."""
 
+_OF_A_FIXED_SAMPLE = (
+    *("pvalue", "reference", "degrees_of_freedom", "reference_degrees", "low_factor", "high_factor"),
+    *("interval_caution", "stopping_caution"),
+)
+"""Numbers and cautions of a result that belong to the interval of a fixed sample."""
+
 N_DECIDING_QUERIES = 10
 """Queries whose deciding documents are listed."""
 
@@ -39,7 +45,8 @@ class Findings(Printed):
     Attributes:
         answer: The result in one sentence.
         result: An estimate of one ranker, a comparison of two, or a ranking of more.
-        estimates: ``name, estimate, standard_error, low, high``: the difference, or each ranker.
+        estimates: ``name, estimate, standard_error, low, high``: the difference, or each ranker. Beside a status, the
+            interval is that of the status.
         budget: `Outlook.table` of plain random queries and of the plan's way to sample, with the plan's labels as the
             pilot; empty if there is no budget curve.
         budget_note: Why there is no budget curve; empty if there is one.
@@ -88,26 +95,14 @@ class Findings(Printed):
         return headline(self.result, self.differences, self.status, self.campaign, self.further)
 
     @property
-    def shown_estimates(self) -> pd.DataFrame:
-        """`estimates`; beside a status with an interval, that of the status, which is valid at all looks."""
-        status, table = self.status, self.estimates
-        if status is None or len(table) != 1 or not np.isfinite(status.value):
-            return table
-        now = {"estimate": status.value, "standard_error": status.standard_error}
-        return table.assign(**now, low=status.low, high=status.high)
-
-    @property
     def note(self) -> str:
         """What a reader must know before trusting the result; empty if there is nothing."""
-        return self.result.note
-
-    @property
-    def first_note(self) -> str:
-        """`note` beside the first number: of a status, without the caution of a cut plan, on other intervals."""
-        result = self.result
-        if self.status is None or self.status.looks is None or isinstance(result, Ranking):
-            return self.note
-        return replace(result, basis=replace(result.basis, stopping_caution="")).note
+        status, basis = self.status, self.result.basis
+        if status is None:
+            return self.result.note
+        # Cautions on the interval of a fixed sample are of another question.
+        sample = self.result.note if basis.census else "; ".join(filter(None, (basis.caution, basis.model_caution)))
+        return "; ".join(filter(None, (status.remark, sample, "" if basis.census else basis.label_caution)))
 
     @property
     def pair(self) -> tuple[str, str] | None:
@@ -152,7 +147,7 @@ class Findings(Printed):
             "differences": [each.to_dict() for each in self.differences],
             "note": self.note,
             "status": None if self.status is None else self.status.to_dict(),
-            "result": self.result.to_dict(),
+            "result": self._result(),
             "estimates": plain_rows(self.estimates),
             "budget": {"spent": self.spent, "note": self.budget_note, "rows": plain_rows(self.budget)},
             "design": plain_rows(self.design),
@@ -167,8 +162,18 @@ class Findings(Printed):
             "manifest": self.manifest,
         }
 
+    def _result(self) -> dict[str, Any]:
+        """The result, ready for JSON; beside a status with its interval, and without what is of a fixed sample."""
+        row, status = self.result.to_dict(), self.status
+        if status is None:
+            return row
+        kept = {name: value for name, value in row.items() if name not in _OF_A_FIXED_SAMPLE}
+        shown = status.to_dict()
+        shared = {name: shown[name] for name in ("standard_error", "low", "high", "winner") if name in row}
+        return kept | shared | {"confidence_level": status.confidence, "note": self.note}
+
     def __str__(self) -> str:
-        return visible(f"{self.answer}\n\n{self.result}\n\n{self.check}")
+        return visible(f"{self.answer}\n\n{self.status or self.result}\n\n{self.check}")
 
 
 def compared(result: Estimate | Comparison | Ranking) -> tuple[str, str] | None:

@@ -100,4 +100,9 @@ def _reaching(curve: ErrorCurve, spent: float, ratio: float, pair: Difference | 
         return Further(max(float(then - now), 1.0), float(whole - now))
     half = (pair.high - pair.low) / 2
     again = half * curve.standard_error(2 * spent) / curve.standard_error(spent) if 2 * spent < curve.total else np.nan
-    return Further(max(float(then - now), 1.0), float(whole - now), pair.better, pair.other, float(again))
+    return Further(max(float(then - now), 1.0), float(whole - now), *_better_first(pair), float(again))
+
+
+def _better_first(pair: Difference) -> tuple[str, str]:
+    first, second = pair.names
+    return (first, second) if pair.value >= 0 else (second, first)

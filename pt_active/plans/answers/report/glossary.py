@@ -33,7 +33,6 @@ WORDS = {
     "ht": "The estimator: what was measured, each divided by the probability that it was drawn.",
     "difference": "One value minus the other. As the name of an estimator: what the grade model expects, corrected by "
     "the labels.",
-    "sequential": "The estimator of a campaign that may stop at any label: the weighted mean of what each label says.",
     "hedged": "The way to sample: more queries that the grade model is unsure of, hedged against a wrong model.",
     "assisted": "The way to sample: more queries that the grade model is unsure of.",
     "optimal": "The way to sample: queries by how far the grade model expects them to be from the mean.",

@@ -98,7 +98,7 @@ def _of_pair(result: Comparison, pair: Difference, status: Status | None, facts:
     equal = status is not None and status.resolved and status.winner is None
     state = SETTLED if pair.winner or pair.certain or equal else OPEN
     if pair.winner:
-        answer = f"{pair.winner} is better than {pair.other if pair.winner == pair.better else pair.better}."
+        answer = f"{pair.winner} is better than {pair.second if pair.winner == pair.first else pair.first}."
     elif equal and status is not None:
         within = f" within ±{status.margin:g}" if status.margin else ""
         answer = f"{result.first} and {result.second} are equally good{within}."
@@ -106,7 +106,7 @@ def _of_pair(result: Comparison, pair: Difference, status: Status | None, facts:
         answer = f"{result.first} and {result.second} are exactly equal."
     else:
         answer = f"These labels do not show which of {result.first} and {result.second} is better."
-    measure, of = result.basis.measure, f"lead of {pair.better} over {pair.other}"
+    measure, of = result.basis.measure, pair.what
     known = bool(np.isfinite(pair.value))
     number = with_interval(pair.value, pair.low, pair.high, sign=True) if known else ""
     always = status is not None and status.looks is not None and pair.has_interval
@@ -117,7 +117,7 @@ def _of_pair(result: Comparison, pair: Difference, status: Status | None, facts:
 def _of_many(result: Ranking, pairs: Sequence[Difference], facts: Facts) -> Headline:
     best, *rest = result.names
     question = f"Which of {len(result.names)} rankers is best: {', '.join([best, *rest][:-1])} or {rest[-1]}?"
-    ahead = {pair.other if pair.better == best else pair.better: pair for pair in pairs if best in pair.names}
+    ahead = {pair.second: pair for pair in pairs if pair.first == best}
     equal = [name for name, pair in ahead.items() if pair.equal]
     open_ones = [name for name, pair in ahead.items() if pair.winner != best and not pair.equal]
     apart = sum(pair.winner is not None for pair in pairs)
@@ -134,7 +134,7 @@ def _of_many(result: Ranking, pairs: Sequence[Difference], facts: Facts) -> Head
         answer = f"The best is {', '.join(named[:-1])} or {named[-1]}; these labels do not show which."
     first = ahead[rest[0]]
     number = with_interval(first.value, first.low, first.high, sign=True)
-    measure, of = result.basis.measure, f"lead of {first.better} over {first.other}"
+    measure, of = result.basis.measure, first.what
     meaning = f"{counted} {_meant(first)}"
     state = OPEN if open_ones else SETTLED
     return Headline(question, state, answer, measure, number, of, in_percent(first.relative), meaning, facts)
@@ -148,17 +148,18 @@ def _meant(pair: Difference) -> str:
         return "How far off the difference is cannot be said from these labels."
     places = decimals(pair.low, pair.high)
     if pair.low > 0 or pair.high < 0:
-        ahead, least, most = (pair.better, pair.low, pair.high) if pair.low > 0 else (pair.other, -pair.high, -pair.low)
+        ahead, least, most = (pair.first, pair.low, pair.high) if pair.low > 0 else (pair.second, -pair.high, -pair.low)
         near, far = fixed(least, places), fixed(most, places)
         by = f"by between {near} and {far}" if float(near) else f"by at most {far}"
         alone = (
             "; this interval holds by itself, at the step of Holm's test that tells them apart" if pair.alone else ""
         )
         return f"With {_sure(pair.confidence)} {ahead} is better {by}{alone}."
-    behind, ahead = fixed(-pair.low, places), fixed(pair.high, places)
+    ends = (-pair.low, pair.high) if pair.value >= 0 else (pair.high, -pair.low)
+    worse, better = (fixed(end, places) for end in ends)
     return (
-        f"{pair.better} looks better by {fixed(pair.value, places)}; with {_sure(pair.confidence)} the truth lies "
-        f"between {behind} worse and {ahead} better."
+        f"{pair.first if pair.value >= 0 else pair.second} looks better by {fixed(abs(pair.value), places)}; with "
+        f"{_sure(pair.confidence)} the truth lies between {worse} worse and {better} better."
     )
 
 

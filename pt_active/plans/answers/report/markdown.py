@@ -21,8 +21,8 @@ _MAX_PAIRS = 28
 def markdown(report: Findings) -> str:
     """The first screen of a plan's report and the numbers behind it."""
     lines = first_screen(report.headline)
-    if report.first_note:
-        lines += [f"**Before you trust this:** {escaped(report.first_note)}.", ""]
+    if report.note:
+        lines += [f"**Before you trust this:** {escaped(report.note)}.", ""]
     if isinstance(report.result, Ranking):
         letters = report.result.letters
         rows = [(str(place), name, letters[name]) for place, name in enumerate(report.result.names, start=1)]
@@ -30,7 +30,7 @@ def markdown(report: Findings) -> str:
     if report.differences:
         pairs = [
             (
-                f"{each.better} over {each.other}",
+                each.what,
                 with_interval(each.value, each.low, each.high, sign=True),
                 in_percent(each.relative),
                 each.verdict,

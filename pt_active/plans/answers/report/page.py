@@ -25,7 +25,7 @@ def page(report: Findings) -> str:
         head=report.headline,
         verdict=verdict_of(report),
         status=None if report.status is None else report.status.facts(),
-        note=report.first_note,
+        note=report.note,
         reassures=reassures(report.result),
         sections=sections_of(report),
         made="plan",

@@ -19,6 +19,7 @@ from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.ties import settled
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.cut import cut_to_judged
+from pt_active.plans.answers.gaps import filled, gaps_of
 from pt_active.plans.answers.judged import Contrast, How, Judged
 from pt_active.plans.answers.judges_error import judged_with
 from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
@@ -40,6 +41,7 @@ from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.slices import slices_of
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.artifact import KeptArtifact
+from pt_active.plans.making.judgments import records_of_plan
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.rankers import named_pair
 
@@ -102,16 +104,20 @@ class Report(Findings):
 
         Raises:
             ValueError: If an argument is unknown, the labels do not fit the plan, a column does not make groups, or the
-                status is of another measure or of other rankers.
+                status is of another measure, of other rankers or of other labels.
         """
         if isinstance(slices, str):
             raise ValueError(f'slices must be a list of columns; write slices=["{slices}"]')
+        records = None if records is None else records_of_plan(plan.tables, plan.tables.manifest.id, records)
+        if status is not None and status.filled:
+            qrels = filled(qrels, gaps_of(plan.tables, qrels, records))
         tables = plan.tables if status is None else cut_to_judged(plan.tables, qrels)
         how = asked(tables, measure, estimator, confidence, missing)
         labelled = labelled_plan(tables, qrels)
         judged = judged_with(labelled, records, how)
         result = _result(judged, how, first, second)
-        _check_status(status, result)
+        if status is not None:
+            _check_status(status, result)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             made = cls._gathered(labelled, how, result, slices, status)
@@ -138,7 +144,7 @@ class Report(Findings):
         return cls(
             answer=answer_in_words(result) if status is None else status_in_words(status),
             result=result,
-            estimates=_estimates(result),
+            estimates=_estimates(result) if status is None else _of_status(status),
             budget=budget,
             budget_note=budget_note,
             design=_design(labelled, contrast if len(names) <= 2 else _weights(names, None)),
@@ -245,14 +251,12 @@ def check_page(path: Path) -> None:
         raise FileNotFoundError(f"the folder {path.parent} does not exist")
 
 
-def _check_status(status: Status | None, result: Estimate | Comparison | Ranking) -> None:
-    """Raise if the status is of another measure or of other rankers than the result.
+def _check_status(status: Status, result: Estimate | Comparison | Ranking) -> None:
+    """Raise if the status is of another measure, of other rankers or of other labels than the result.
 
     Raises:
-        ValueError: The message names the measure and the rankers of both.
+        ValueError: The message names what differs.
     """
-    if status is None:
-        return
     if isinstance(result, Ranking):
         raise ArgumentError("a status is of two rankers: name them as ", Argument("first"), " and ", Argument("second"))
     pair = (result.first, result.second) if isinstance(result, Comparison) else (result.name, None)
@@ -260,6 +264,13 @@ def _check_status(status: Status | None, result: Estimate | Comparison | Ranking
         other = " − ".join(filter(None, pair))
         raise ValueError(
             f"the status is of {status.measure} of {status.what}, the report of {result.basis.measure} of {other}"
+        )
+    if status.estimator != result.basis.estimator:
+        raise ValueError(f"the status is by {status.estimator}, the report by {result.basis.estimator}")
+    value = result.difference if isinstance(result, Comparison) else result.value
+    if not np.isclose(status.value, value, rtol=1e-9, atol=1e-12):
+        raise ValueError(
+            f"the status estimates {status.point}, and these labels say {value:+.4f}: it is of other labels; ask again"
         )
 
 
@@ -300,6 +311,12 @@ def _estimates(result: Estimate | Comparison | Ranking) -> pd.DataFrame:
         estimates = result.estimates if isinstance(result, Ranking) else (result,)
         rows = [(each.name, each.value, *_spread(each)) for each in estimates]
     return pd.DataFrame(rows, columns=["name", "estimate", "standard_error", "low", "high"])
+
+
+def _of_status(status: Status) -> pd.DataFrame:
+    """The estimate with the interval that is valid at all looks."""
+    row = status.what, status.value, status.standard_error, status.low, status.high
+    return pd.DataFrame([row], columns=["name", "estimate", "standard_error", "low", "high"])
 
 
 def _spread(result: Estimate | Comparison) -> tuple[float, float, float]:

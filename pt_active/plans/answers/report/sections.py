@@ -35,12 +35,6 @@ MAX_DECIDING_DOCUMENTS = 10
 _FAR_WIDER = 4.0
 """Budgets whose interval is so many times wider than that of the plan are left out of the chart."""
 
-_FIXED_END = (
-    "This section takes the number of labels as fixed beforehand. Its interval and test do not allow for stopping at a "
-    "convenient moment; the verdict above does."
-)
-"""What is said of a result beside the state of the judging."""
-
 
 def sections_of(report: Findings) -> list[Section]:
     """The details of the page of a plan."""
@@ -56,18 +50,16 @@ def sections_of(report: Findings) -> list[Section]:
 
 def _estimate(report: Findings) -> Section:
     result = report.result
-    looked = report.status is not None and report.status.looks is not None
-    words = [report.answer, _FIXED_END] if looked else [report.answer]
+    words = [report.answer]
     if isinstance(result, Ranking):
         alone = shown_table(report.estimates, "Each ranker alone; compare the pairs, not these intervals")
         return Section("The result in full", words, tables=[_pairs(report), alone])
     tables = [shown_table(report.estimates, "Estimates and intervals")]
-    facts = result.facts()
     if isinstance(result, Comparison):
         behind = f"Differences are {result.first} − {result.second}: they are negative where {result.second} is better."
         words.append(behind)
-    if looked and report.status is not None and not report.status.resolved:
-        facts = [(name, said) for name, said in facts if name not in ("winner", "p-value")]
+    # The state of the judging has the interval and the verdict already.
+    facts = result.facts() if report.status is None else [*result.basis.facts(), ("estimator", result.basis.estimator)]
     return Section("The result in full", words, facts=facts, tables=tables)
 
 
@@ -92,30 +84,31 @@ def _slices(report: Findings) -> Section:
         "The intervals are not corrected for the number of groups: of many, some miss. Groups with few labels have "
         "wide intervals."
     ]
+    if report.status is not None:
+        words.append("They are those of a number of labels that is fixed beforehand.")
     shown = [shown_table(report.slices, "Groups of queries")]
     if drawn.empty:
         return Section("Groups of queries", words, tables=shown)
     null = 0.0 if isinstance(report.result, Comparison) else None
     said = slices_in_words(drawn, null)
-    chart = charts.intervals(
-        rows_of(drawn.head(MAX_ESTIMATES), unsigned=null is not None), null, *verdict.axis_of(report)
-    )
+    rows = rows_of(drawn.head(MAX_ESTIMATES), sign=null is not None)
+    chart = charts.intervals(rows, null, *verdict.axis_of(report))
     svg = chart.svg("slices", "Estimates within groups of queries", said)
     caption = f"Estimates and intervals within each group{left_out(len(drawn), MAX_ESTIMATES)}"
     return Section("Groups of queries", words, svg, caption, shown)
 
 
-def rows_of(table: pd.DataFrame, unsigned: bool = False) -> list[Row]:
+def rows_of(table: pd.DataFrame, sign: bool = False) -> list[Row]:
     """Rows of a chart from ``name, estimate, low, high``.
 
     Args:
         table: The estimates.
-        unsigned: Whether the chart says on which side of 0 a value lies, so that its numbers stand there alone.
+        sign: Whether positive numbers have a sign, as differences do.
     """
     rows = []
     for name, *ends in zip(*(table[column] for column in ("name", "estimate", "low", "high")), strict=True):
         value, low, high = map(float, ends)
-        rows.append(Row(str(name), value, low, high, "" if unsigned else with_interval(value, low, high)))
+        rows.append(Row(str(name), value, low, high, with_interval(value, low, high, sign=sign)))
     return rows
 
 

@@ -41,17 +41,16 @@ def axis_of(report: Findings) -> tuple[str, tuple[str, str] | None]:
 
 
 def _of_few(report: Findings) -> Section:
-    result, shown = report.result, report.shown_estimates
+    result, shown = report.result, report.estimates
     null, (axis, sides) = (0.0, axis_of(report)) if isinstance(result, Comparison) else (None, axis_of(report))
     text = report.headline.number
     row = shown.iloc[0]
     rows = [Row(str(row["name"]), float(row["estimate"]), float(row["low"]), float(row["high"]), text)]
     caption = "The point is the estimate, the bar its interval"
     if isinstance(result, Comparison):
-        ahead = report.differences[0]
-        rows = [Row(f"lead of {ahead.better}", ahead.value, ahead.low, ahead.high, text, _settled(ahead))]
-        sides = (f"for {ahead.other}", f"for {ahead.better}")
-        caption += f"; right of the dotted line {ahead.better} is better, left of it {ahead.other}"
+        pair = report.differences[0]
+        rows = [Row(pair.what, pair.value, pair.low, pair.high, text, _settled(pair))]
+        caption += f"; right of the dotted line {pair.first} is better, left of it {pair.second}"
     said = estimates_in_words(shown, report.answer)
     svg = charts.intervals(rows, null, axis, sides).svg("estimates", "Estimates with intervals", said)
     return Section("", svg=svg, caption=f"{caption}.", tables=[])
@@ -66,13 +65,13 @@ def _of_many(report: Findings) -> list[Section]:
     assert isinstance(result, Ranking)
     best, measure = result.names[0], result.basis.measure
     to_best = [pair for pair in report.differences if best in pair.names]
-    rows = [_behind(best, pair, result.letters) for pair in to_best[:MAX_PAIRS]]
+    rows = [_row(pair) for pair in to_best[:MAX_PAIRS]]
     said = estimates_in_words(report.estimates, report.answer)
-    sides = (f"behind {charts.short(best, 14)}", "ahead")
-    chart = charts.intervals(rows, 0.0, f"difference in {measure} to {best}", sides)
-    svg = chart.svg("estimates", f"Differences to {best} with intervals", said)
+    sides = "the other is ahead", f"{charts.short(best, 14)} is ahead"
+    chart = charts.intervals(rows, 0.0, f"difference in {measure}", sides)
+    svg = chart.svg("estimates", f"Differences of {best} to the others with intervals", said)
     caption = (
-        f"How far each ranker is from {best}. Filled: told apart from it; hollow: not. "
+        f"How far {best} is ahead of each other ranker. Filled: told apart from it; hollow: not. "
         f"{how_sure(to_best[:MAX_PAIRS], 1 - result.alpha)} A difference is estimated by itself, more precisely than "
         "the values of two rankers, so it need not be their difference."
     )
@@ -86,18 +85,15 @@ def many_pairs(report: Findings) -> list[Section]:
     return [_pairs(report, report.result)] if many and isinstance(report.result, Ranking) else []
 
 
-def _behind(best: str, pair: Difference, letters: dict[str, str]) -> Row:
-    """A ranker's distance from the best one, negative if it is behind."""
-    sign = -1.0 if pair.better == best else 1.0
-    other = pair.other if pair.better == best else pair.better
-    low, high = (sign * pair.low, sign * pair.high) if sign > 0 else (-pair.high, -pair.low)
-    text = with_interval(sign * pair.value, low, high, sign=True)
-    return Row(other, sign * pair.value, low, high, text, pair.winner is not None)
+def _row(pair: Difference) -> Row:
+    """A difference in a chart."""
+    text = with_interval(pair.value, pair.low, pair.high, sign=True)
+    return Row(pair.what, pair.value, pair.low, pair.high, text, pair.winner is not None)
 
 
 def _groups(report: Findings, result: Ranking) -> Shown:
     """Every ranker with its place, its value and its letters, which say who cannot be told apart."""
-    to_best = {name: pair for pair in report.differences for name in (pair.better, pair.other)[::-1]}
+    to_best = {name: pair for pair in report.differences for name in pair.names[::-1]}
     rows = []
     for place, each in enumerate(result.estimates, start=1):
         pair = to_best.get(each.name)
@@ -116,31 +112,21 @@ def _places(low: float, high: float) -> int:
 def _pairs(report: Findings, result: Ranking) -> Section:
     """All pairs: a chart, and a table with the differences in percent."""
     pairs = report.differences
-    rows = [
-        Row(
-            f"{each.better} over {each.other}",
-            each.value,
-            each.low,
-            each.high,
-            with_interval(each.value, each.low, each.high, sign=True),
-            each.winner is not None,
-        )
-        for each in pairs[:MAX_PAIRS]
-    ]
+    rows = [_row(each) for each in pairs[:MAX_PAIRS]]
     said = "; ".join(f"{row.label}: {row.text}, {'told apart' if row.strong else 'not told apart'}" for row in rows)
     chart = charts.intervals(rows, 0.0, f"difference in {result.basis.measure}")
     svg = chart.svg("pairs", "Differences of all pairs with intervals", said)
     cells = [
         [
-            (each.better, False),
-            (each.other, False),
+            (each.first, False),
+            (each.second, False),
             (with_interval(each.value, each.low, each.high, sign=True), True),
             (in_percent(each.relative), False),
             (each.verdict, False),
         ]
         for each in pairs
     ]
-    columns = ["better", "other", "difference", "change in %", "verdict"]
+    columns = ["first", "second", "first − second", "change in %", "verdict"]
     table = Shown("All pairs, with their intervals", columns, cells)
     more = "" if len(pairs) <= MAX_PAIRS else f" The chart shows the first {MAX_PAIRS} of {len(pairs)} pairs."
     caption = f"Filled: told apart by Holm's test; hollow: not. {how_sure(pairs, 1 - result.alpha)}{more}"

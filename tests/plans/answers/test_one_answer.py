@@ -1,0 +1,282 @@
+"""One set of labels has one answer: every command, page and file shows the same estimate, interval and sign."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import Plan
+from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
+from pt_active.plans.answers.report.headline import with_interval
+from pt_active.plans.answers.report.report import Report
+from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.answers.status import Status
+from pt_active.plans.making.queries import in_drawing_order
+
+QUERIES, DEPTH = 24, 8
+SKILLS = {"a": 0.4, "b": 1.2, "c": 0.9, "d": 0.7}
+
+PLANS: dict[str, dict[str, Any]] = {
+    "queries of DCG": {"measure": "DCG@5", "level": "query", "budget": 120},
+    "queries of nDCG": {"measure": "nDCG@5", "level": "query", "budget": 120},
+    "documents of DCG": {"measure": "DCG@5", "level": "document", "design": "successive", "budget": 80},
+    "documents of ERR": {"measure": "ERR(max_rel=2)@5", "level": "document", "design": "successive", "budget": 60},
+    "depth of ERR": {"measure": "ERR(max_rel=2)@5", "level": "document", "design": "depth", "budget": 60},
+    "depth of nDCG": {"measure": "nDCG@5", "level": "document", "design": "depth", "budget": 60},
+    "depth of AP": {"measure": "AP(rel=1)@8", "level": "document", "design": "depth", "budget": 60},
+}
+
+HOW_FAR = ("in order", "with a gap", "all")
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
+
+
+@pytest.fixture(scope="module")
+def labelled() -> pd.DataFrame:
+    """The documents of all queries with their labels, and grades that know something of them."""
+    rng, rows = np.random.default_rng(5), []
+    for query in range(QUERIES):
+        label = rng.integers(0, 3, DEPTH)
+        ranks = {
+            f"rank_{name}": np.argsort(np.argsort(-(label * skill + rng.normal(0, 1, DEPTH))))
+            for name, skill in SKILLS.items()
+        }
+        guess = np.where(rng.random(DEPTH) < 0.5, label, rng.integers(0, 3, DEPTH))
+        sure = 0.2 + 0.4 * np.eye(3)[guess]
+        grades = {f"grade_{grade}": sure[:, grade] for grade in range(3)}
+        names = {"qid": f"q{query}", "docno": [f"d{query}.{place}" for place in range(DEPTH)]}
+        rows.append(pd.DataFrame(names | {"label": label} | ranks | grades))
+    return pd.concat(rows, ignore_index=True)
+
+
+def made(labelled: pd.DataFrame, kind: str, rankers: int) -> Plan:
+    others = [f"rank_{name}" for name in list(SKILLS)[rankers:]]
+    how = dict(PLANS[kind])
+    return Plan.create(labelled.drop(columns=["label", *others]), None, how.pop("measure"), seed=2, **how)
+
+
+def judged(labelled: pd.DataFrame, kind: str, rankers: int, how_far: str) -> tuple[Plan, pd.DataFrame]:
+    """A plan, and its labels so far; where documents were drawn at once, of a second round."""
+    plan = made(labelled, kind, rankers)
+    truth = labelled[["qid", "docno", "label"]]
+    if kind.startswith("depth"):
+        first = plan.assessments[["qid", "docno"]].merge(truth)
+        plan = plan.extend(40, first)
+        new = plan.assessments[["qid", "docno"]].merge(truth)
+        part = {"in order": new.head(len(new) // 2), "with a gap": new.drop(new.index[3]), "all": new}[how_far]
+        return plan, pd.concat([first, part], ignore_index=True)
+    listed = in_drawing_order(plan.tables, "drawn")[["qid", "docno"]].merge(truth)
+    half, gap = listed.head(len(listed) * 2 // 3), len(listed) // 2
+    return plan, {"in order": half, "with a gap": half.drop(half.index[gap]), "all": listed}[how_far]
+
+
+def by_judges(qrels: pd.DataFrame) -> pd.DataFrame:
+    names = np.where(np.arange(len(qrels)) % 3 == 0, "ana", "ben")
+    return qrels.assign(annotator=names, status="judged")
+
+
+def looks_of(kind: str) -> str | None:
+    return ASYMPTOTIC if kind.startswith("depth") else ALWAYS
+
+
+def first_number(text: str, name: str) -> float:
+    """The number that follows a name at the beginning of a line."""
+    found = re.search(rf"^\s*{name}\s+([+−-]?[\d.]+)", text, re.MULTILINE)
+    assert found is not None, text
+    return float(found[1].replace("−", "-"))
+
+
+def estimates_shown(data: Any) -> list[float]:
+    """The estimates in the JSON of a report that are the answer to its question."""
+    result, status = data["result"], data["status"]
+    values = [result.get("difference", result.get("value")), *(row["estimate"] for row in data["estimates"])]
+    return [*values, *([status["value"]] if status else []), *(each["value"] for each in data["differences"])]
+
+
+def intervals_shown(data: Any) -> list[tuple[float, float]]:
+    """The intervals in the JSON of a report that stand beside these estimates."""
+    shown = [data["result"], *data["estimates"], *([data["status"]] if data["status"] else []), *data["differences"]]
+    return [(each["low"], each["high"]) for each in shown]
+
+
+@pytest.mark.parametrize("how_far", HOW_FAR)
+@pytest.mark.parametrize("rankers", [1, 2, 4])
+@pytest.mark.parametrize("kind", PLANS)
+def test_the_same_labels_have_one_answer(kind: str, rankers: int, how_far: str, labelled: pd.DataFrame) -> None:
+    plan, qrels = judged(labelled, kind, rankers, how_far)
+    pair = {} if rankers == 1 else {"first": "b", "second": "a"}
+    margin = 0.05 if rankers == 1 else None
+    status = plan.status(qrels, looks_of(kind), margin, **pair)
+    assert isinstance(status, Status)
+    cut = plan.so_far(qrels)
+    found: Estimate | Comparison = cut.estimate(qrels)["a"] if rankers == 1 else cut.compare(qrels, **pair)
+    value = found.value if isinstance(found, Estimate) else found.difference
+    assert np.isfinite(value)
+    assert status.value == pytest.approx(value, rel=1e-9)
+    if np.isfinite(status.standard_error):
+        assert status.standard_error == pytest.approx(found.standard_error, rel=1e-9)
+    name = "estimate" if rankers == 1 else "difference"
+    printed = first_number(str(found), name)
+    assert printed == pytest.approx(value, abs=6e-5)
+    assert first_number(str(status), "estimate") == printed
+
+    report = Report.of(plan, qrels, status=status, **pair)
+    data = json.loads(report.to_json())
+    assert estimates_shown(data) == pytest.approx([value] * len(estimates_shown(data)), rel=1e-9)
+    assert set(intervals_shown(data)) == {(status.to_dict()["low"], status.to_dict()["high"])}
+    number = with_interval(status.value, status.low, status.high, sign=rankers > 1)
+    assert report.headline.number == number
+    assert number in report.to_markdown().replace("\\", "")
+    page = report.to_html()
+    assert page.count(number) >= 2
+    said = f"{value:+.4f}" if rankers > 1 else f"{value:.4f}"
+    assert f"<dt>estimate</dt><dd>{said}".replace("-", "−") in re.sub(r"<abbr[^>]*>|</abbr>", "", page)
+    if rankers > 1:
+        assert report.headline.of == "b − a"
+        assert "lead of" not in page
+        gate = plan.gate(qrels, 0.1, looks=looks_of(kind) if looks_of(kind) == ALWAYS else None, **pair)
+        assert gate.status.value == pytest.approx(value, rel=1e-9)
+        assert first_number(str(gate), "estimate") == printed
+
+
+@pytest.mark.parametrize("how_far", HOW_FAR)
+@pytest.mark.parametrize("kind", ["queries of DCG", "documents of DCG", "documents of ERR", "depth of nDCG"])
+def test_without_judges_begins_with_the_same_answer(kind: str, how_far: str, labelled: pd.DataFrame) -> None:
+    plan, qrels = judged(labelled, kind, 2, how_far)
+    records = by_judges(qrels)
+    status, without = plan.status(records, looks_of(kind)), plan.without_judges(records)
+    assert isinstance(status, Status)
+    assert without.value == pytest.approx(status.value, rel=1e-9)
+    assert without.looks == (None if how_far == "all" else ALWAYS)
+    if how_far == "all":
+        assert without.winner == plan.compare(records).winner
+    elif looks_of(kind) == ALWAYS:
+        assert without.winner == status.winner
+    else:
+        assert (without.winner, without.decisive) == (None, ())
+    assert first_number(str(without), "all") == pytest.approx(status.value, abs=6e-5)
+
+
+def test_a_half_judged_plan_without_order_is_refused(labelled: pd.DataFrame) -> None:
+    frame = labelled.drop(columns=["label", "rank_c", "rank_d"])
+    plan = Plan.create(frame, None, "DCG@5", draws=9, replace=True, seed=1, level="query")
+    qrels = plan.assessments[["qid", "docno"]].merge(labelled[["qid", "docno", "label"]])
+    assert plan.without_judges(by_judges(qrels)).value == plan.compare(qrels).difference
+    with pytest.raises(ValueError, match="draws with replacement, so its sample has no order"):
+        plan.without_judges(by_judges(qrels.head(30)))
+
+
+@pytest.mark.parametrize("how_far", HOW_FAR)
+@pytest.mark.parametrize("kind", ["queries of DCG", "documents of DCG", "documents of ERR"])
+def test_all_pairs_together_have_the_estimates_of_the_ranking(kind: str, how_far: str, labelled: pd.DataFrame) -> None:
+    plan, qrels = judged(labelled, kind, 4, how_far)
+    table = plan.status(qrels).table().set_index(["first", "second"])
+    ranking = plan.so_far(qrels).rank(qrels)
+    for each in ranking.comparisons:
+        in_order = (each.first, each.second) in table.index
+        key = (each.first, each.second) if in_order else (each.second, each.first)
+        sign = 1 if in_order else -1
+        assert table.loc[key, "difference"] == pytest.approx(sign * each.difference, rel=1e-9)
+
+
+@pytest.mark.parametrize("how_far", HOW_FAR)
+@pytest.mark.parametrize("kind", ["queries of DCG", "documents of DCG", "depth of ERR"])
+def test_the_sign_is_that_of_the_names(kind: str, how_far: str, labelled: pd.DataFrame) -> None:
+    plan, qrels = judged(labelled, kind, 2, how_far)
+    looks = looks_of(kind)
+    one, other = (plan.status(qrels, looks, first=a, second=b) for a, b in ("ab", "ba"))
+    assert isinstance(one, Status)
+    assert isinstance(other, Status)
+    assert (one.value, one.low, one.high) == pytest.approx(
+        (-other.value, -other.high, -other.low), rel=1e-6, nan_ok=True
+    )
+    heads = [Report.of(plan, qrels, status=each, first=each.first, second=each.second) for each in (one, other)]
+    assert [each.headline.of for each in heads] == ["a − b", "b − a"]
+    assert heads[0].headline.answer.replace("a and b", "b and a") == heads[1].headline.answer.replace(
+        "a and b", "b and a"
+    )
+
+
+def test_records_bring_the_error_of_judges_into_every_answer(labelled: pd.DataFrame) -> None:
+    plan, qrels = judged(labelled, "documents of DCG", 2, "in order")
+    second = by_judges(qrels).iloc[::2].assign(annotator="cleo", label=lambda rows: (rows["label"] + 1).clip(upper=2))
+    records = pd.concat([by_judges(qrels), second], ignore_index=True)
+    cut = plan.so_far(records).compare(records)
+    assert cut.basis.error_of_judges is not None
+    assert cut.basis.error_of_judges > 0
+    states = [plan.status(records), plan.gate(records, 0.1).status, plan.follow().add(records)]
+    for state in states:
+        assert (state.value, state.standard_error) == pytest.approx((cut.difference, cut.standard_error), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["queries of DCG", "documents of DCG"])
+def test_the_first_labels_of_two_judges_are_no_obstacle(kind: str, labelled: pd.DataFrame) -> None:
+    """Few labels leave no degrees of freedom, and judges who are two grades apart say nothing of a grade between."""
+    plan, qrels = judged(labelled, kind, 2, "in order")
+    for number in (1, 2, 8, 12):
+        first = by_judges(qrels.head(number).assign(label=1))
+        apart = [by_judges(qrels.head(1).assign(label=grade)).assign(annotator=f"judge {grade}") for grade in (0, 2)]
+        records = pd.concat([first.iloc[1:], *apart], ignore_index=True)
+        status = plan.status(records)
+        assert isinstance(status, Status)
+        assert not status.resolved
+        assert np.isfinite(status.value) or kind == "queries of DCG"
+
+
+@pytest.mark.parametrize("kind", ["queries of DCG", "documents of DCG", "documents of ERR"])
+def test_with_everything_judged_estimate_and_interval_are_the_truth(kind: str, labelled: pd.DataFrame) -> None:
+    plan, truth = made(labelled, kind, 2), labelled[["qid", "docno", "label"]]
+    longer = plan.extend(1e6, plan.assessments[["qid", "docno"]].merge(truth))
+    status, found = longer.status(truth), longer.compare(truth)
+    assert isinstance(status, Status)
+    assert (status.low, status.value, status.high) == pytest.approx((found.difference,) * 3, rel=1e-9)
+    assert status.remark is None
+
+
+def test_a_status_of_other_labels_is_refused(labelled: pd.DataFrame) -> None:
+    plan, qrels = judged(labelled, "documents of DCG", 2, "in order")
+    with pytest.raises(ValueError, match="it is of other labels; ask again"):
+        Report.of(plan, qrels, status=plan.status(qrels.head(20)))
+    with pytest.raises(ValueError, match="the status is by regression, the report by ht"):
+        Report.of(plan, qrels, status=plan.status(qrels), estimator="ht")
+
+
+def test_documents_that_were_given_a_grade_have_it_in_the_report_too(labelled: pd.DataFrame) -> None:
+    plan, qrels = judged(labelled, "documents of DCG", 2, "with a gap")
+    status = plan.status(qrels, missing="nonrelevant")
+    report = Report.of(plan, qrels, status=status)
+    assert status.filled == 1
+    assert report.result.difference == pytest.approx(status.value, rel=1e-9)
+    assert status.n_judged == len(qrels) + 1
+    assert plan.status(qrels).value != pytest.approx(status.value, rel=1e-9)
+
+
+def test_an_estimate_outside_of_its_interval_is_explained(labelled: pd.DataFrame) -> None:
+    """A gap near the beginning leaves few documents to the estimate; the interval rests on all of them."""
+    plan, qrels = judged(labelled, "documents of DCG", 2, "all")
+    seen = set()
+    for gap in range(1, 12):
+        some = qrels.drop(qrels.index[gap])
+        status = plan.status(some)
+        assert isinstance(status, Status)
+        report = Report.of(plan, some, status=status)
+        outside = not status.low <= status.value <= status.high
+        assert "SE " in (line := dict(status.facts())["estimate"])
+        assert line.endswith("from what is judged before the first gap")
+        assert ("lies outside the interval, which rests on all labels" in report.note) == outside
+        assert ("lies outside the interval, which rests on all labels" in report.to_markdown()) == outside
+        assert status.value == pytest.approx(plan.so_far(some).compare(some).difference, rel=1e-9)
+        seen.add(outside)
+    assert seen == {False, True}
