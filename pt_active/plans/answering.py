@@ -17,7 +17,7 @@ from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.agreement import Agreement, agreement_of
 from pt_active.plans.answers.following import Following
-from pt_active.plans.answers.gaps import filled, gaps_of
+from pt_active.plans.answers.gaps import filled, said_of
 from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, check_gate_looks, gate_at_any_time, gate_at_the_end
 from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.judged_documents import JudgedDocuments
@@ -35,9 +35,9 @@ from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import missing_policy, plan_status
 from pt_active.plans.answers.without_judges import WithoutJudges, without_judges
 from pt_active.plans.making.artifact import KeptArtifact
-from pt_active.plans.making.judgments import as_qrels, records_of_plan
+from pt_active.plans.making.judgments import as_qrels, check_settled, records_of_plan
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import model_means
+from pt_active.plans.making.labelled import model_means, wanted_documents
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.making.rankers import named_pair
 
@@ -159,7 +159,9 @@ class Answering(KeptArtifact[PlanTables]):
     def _judged(self, qrels: pd.DataFrame, records: pd.DataFrame | None, how: How[irm.Measure]) -> Any:
         """The sample with its labels, and with the error of the judges if there are records."""
         said = qrels if records is None and is_records(qrels) else records
-        return judged_with(labelled_plan(self.tables, as_qrels(qrels)), said, how)
+        if said is not None and how.missing != "expected":
+            check_settled(self.tables.pool.keys[wanted_documents(self.tables)], said)
+        return judged_with(labelled_plan(self.tables, as_qrels(qrels, said)), said, how)
 
     def agreement(self, records: pd.DataFrame) -> Agreement:
         """How far the judges agree: Krippendorff's alpha, kappa of each two, and who is far from others [theory 12].
@@ -230,7 +232,8 @@ class Answering(KeptArtifact[PlanTables]):
                 counts. ``"nonrelevant"``: grade 0 for those that were passed over. With records, somebody skipped
                 these or found them unjudgeable; without, all count as passed over. If left out, ``"expected"``, or
                 ``"error"`` for other looks.
-            records: The records that the qrels follow from, to say who passed a document over.
+            records: The records that the qrels follow from, to say who passed a document over and which labels changed.
+                A document that waits for another judge by them has no label yet.
 
         Returns:
             The state of the only ranker or of a pair. If the plan has more than two rankers and none is named, that of
@@ -241,18 +244,18 @@ class Answering(KeptArtifact[PlanTables]):
                 need.
         """
         policy = missing_policy(missing, looks)
-        said = qrels if records is None and is_records(qrels) else records
-        labels = as_qrels(qrels)
-        gaps, given, bridged = gaps_of(self.tables, labels, said), policy == "nonrelevant", policy != "error"
-        labels = filled(labels, gaps) if given else labels
+        records = qrels if records is None and is_records(qrels) else records
+        labels = as_qrels(qrels, records)
+        said, given, bridged = said_of(self.tables, labels, records), policy == "nonrelevant", policy != "error"
+        labels = filled(labels, said.gaps) if given else labels
         if len(self.rankers) > 2 and first is None and second is None:
             check_pairs_asked(looks, margin)
             with working("looking at the labels"):
-                return pair_status(self.tables, labels, confidence, bridged).with_gaps(gaps, given)
+                return pair_status(self.tables, labels, confidence, bridged).with_said(said, given)
         pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
         question = Question(pair, self.measure, looks, margin, confidence, bridged)
         with working("looking at the labels"):
-            return plan_status(self.tables, labels, question).with_gaps(gaps, given)
+            return plan_status(self.tables, labels, question).with_said(said, given)
 
     def gate(
         self,
@@ -279,7 +282,7 @@ class Answering(KeptArtifact[PlanTables]):
             confidence: A wrong pass, and a wrong fail, has at most half of the probability ``1 − confidence``.
             first: The candidate; can be left out if the plan has two rankers.
             second: The baseline; can be left out if the plan has two rankers.
-            records: The records that the qrels follow from, to say who passed a document over.
+            records: The records that the qrels follow from, as `status` takes them.
 
         Raises:
             ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that looks at
@@ -287,7 +290,8 @@ class Answering(KeptArtifact[PlanTables]):
         """
         asked = Rule.of(rule, margin)
         check_gate_looks(looks)
-        pair, labels = named_pair(self.rankers, first, second, or_all=False), as_qrels(qrels)
+        records = qrels if records is None and is_records(qrels) else records
+        pair, labels = named_pair(self.rankers, first, second, or_all=False), as_qrels(qrels, records)
         if looks is not None and not has_order(self.tables):
             raise ArgumentError(
                 "the plan has no order, so nothing is known of it before all is judged; ask once, at the end: ",
@@ -296,9 +300,8 @@ class Answering(KeptArtifact[PlanTables]):
         if looks is None:
             state, found = self._once(pair, labels, confidence)
             return gate_at_the_end(state, found, asked)
-        said = qrels if records is None and is_records(qrels) else records
         gate = gate_at_any_time(self.tables, labels, Question(pair, self.measure, ALWAYS, None, confidence), asked)
-        return gate.with_gaps(gaps_of(self.tables, labels, said))
+        return gate.with_said(said_of(self.tables, labels, records))
 
     def _once(self, pair: tuple[int, int], labels: pd.DataFrame, confidence: float) -> tuple[Status, Comparison | None]:
         """The one look at the end: the state, and what all labels say of a pair, None before all are there."""
@@ -318,7 +321,8 @@ class Answering(KeptArtifact[PlanTables]):
     ) -> Following:
         """Follow the plan while labels or records come in: ``add(labels)`` takes new ones alone and returns `status`.
 
-        The arguments are those of `status`, whose looks are ``"always"``.
+        The arguments are those of `status`, whose looks are ``"always"``. A label that changes counts as if it had been
+        the new one from the start, and the state says how many did.
 
         Raises:
             ValueError: If an argument is out of range, the plan has no order, or has more than two rankers and they are
@@ -358,7 +362,7 @@ class Answering(KeptArtifact[PlanTables]):
         about: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status, "records": said}
         about["texts"] = texts
         with working("answering for the report"):
-            report = Report.of(self, as_qrels(qrels), measure, estimator, confidence, missing, **about)
+            report = Report.of(self, as_qrels(qrels, said), measure, estimator, confidence, missing, **about)
         report.save(path)
         return report
 

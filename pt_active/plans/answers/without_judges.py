@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many
-from pt_active.frames.records import ADJUDICATOR, latest
+from pt_active.frames.records import ADJUDICATOR
 from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.labelled_plan import labelled_plan
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.making.artifact import Facts, Printed, plain_rows, printed
-from pt_active.plans.making.judgments import qrels_of
+from pt_active.plans.making.judgments import qrels_of, settled_labels
 from pt_active.plans.making.kept import PlanTables
 
 _MIN_JUDGES = 2
@@ -85,8 +85,8 @@ def without_judges(
     Raises:
         ValueError: If there is one judge, or labels are missing with all judges.
     """
-    labels = latest(records)
-    labels = labels[labels["label"].notna()]
+    # Without a judge, the label of the other one counts.
+    labels = settled_labels(records).assign(judges=1)
     names = sorted(set(labels["annotator"]) - {ADJUDICATOR})
     if len(names) < _MIN_JUDGES:
         raise ValueError(f"the labels are of {how_many('judge', len(names))}; none can be left out")
