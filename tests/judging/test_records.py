@@ -198,6 +198,8 @@ def test_labels_that_changed_are_those_of_the_records_one_after_the_other(rows, 
             kinds.setdefault(docno, set()).add(label)
     mixed = came.iloc[random.sample(range(len(came)), len(came))]
     assert set(changed_of(mixed)["docno"]) == {docno for docno, labels in kinds.items() if len(labels) > 1}
+    # Files of several judges, put together, do not say who was first.
+    assert changed_of(came.assign(time="")).empty
 
 
 @pytest.mark.parametrize("wrong", [{"rule": "average"}, {"ties": "left"}])

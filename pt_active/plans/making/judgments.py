@@ -121,7 +121,7 @@ def changed_of(records: pd.DataFrame) -> pd.DataFrame:
     """The documents whose label was another one before some record, by the majority of the judges.
 
     Args:
-        records: Records of judgments.
+        records: Records of judgments. Unless all have a time, it is not known which came first, and nothing is said.
 
     Returns:
         ``qid, docno``.
@@ -130,6 +130,8 @@ def changed_of(records: pd.DataFrame) -> pd.DataFrame:
         ValueError: If a record is malformed.
     """
     checked = checked_records(records)
+    if (checked["time"] == "").any():
+        return checked.loc[[], ["qid", "docno"]]
     came = checked.iloc[as_they_came(checked)]
     came = came[came.duplicated(["qid", "docno"], keep=False)].reset_index(drop=True)
     if came.empty:

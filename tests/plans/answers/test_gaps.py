@@ -216,7 +216,7 @@ def test_records_can_be_followed(level: str) -> None:
     again = records.loc[[3]].assign(label=(int(records["label"][3]) + 1) % 3)
     state = following.add(again)
     assert (state.changed, state.n_judged) == (1, len(records))
-    assert replace(state, voided=False) == plan.status(pd.concat([records, again], ignore_index=True))
+    assert replace(state, changed=0) == plan.status(pd.concat([records, again], ignore_index=True))
     taken_back = following.add(again.assign(label=None, status="skipped").astype({"label": object}))
     assert (taken_back.open, taken_back.changed) == (1, 1)
     assert [each.docno for each in taken_back.blocked] == [records["docno"][3]]
