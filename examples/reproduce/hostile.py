@@ -2,6 +2,7 @@
 
     python examples/reproduce/hostile.py [--repetitions 250] [--keep FOLDER] [--docs pt_active/pt_docs/stopping.md]
     python examples/reproduce/hostile.py --ties
+    python examples/reproduce/hostile.py --late [--repetitions 50]
 
 The first takes over an hour. With ``--keep``, a run that was stopped goes on after the last finished part. The second
 prints how often equal rankers are told apart (`equal_rankers`), in a quarter of an hour.
@@ -21,6 +22,8 @@ A last table has the single look at the end of a fixed number of queries, for ma
 pools, with ``--repetitions`` samples of each (half of them for bets on documents, a tenth for rounds), and has its
 Monte Carlo error.
 
+With ``--late``, the only table is of bets on documents whose labels come late or are changed (`late_labels.CASES`).
+
 To follow the labels in another way, write a function with the arguments and the result of `looked_at`, and a line in
 `RULES`.
 """
@@ -37,6 +40,7 @@ from pathlib import Path
 import equal_rankers
 import numpy as np
 import pandas as pd
+from late_labels import CASES, campaigns, named
 from leagues import add_keep, insert, kept, markdown
 from sequences import ever_excluded, recalibrated, refitted, sequences, spoilt
 from stopping import ROUNDS, half_of_rounds, rounds_of
@@ -83,6 +87,9 @@ NAIVE = "each, plain"
 """Plain intervals at each query, as if it were the last."""
 
 BEGIN, END = "<!-- hostile populations: begin -->", "<!-- hostile populations: end -->"
+
+LOOK = 40
+"""Documents from one look to the next where labels come late."""
 
 
 def estimates(
@@ -229,6 +236,19 @@ def of_sizes(
         yield row | with_errors({"false": np.concatenate(wrong)})
 
 
+def of_late_labels(name: str, queries: int, repetitions: int, pools: int) -> Iterator[dict[str, object]]:
+    """One row for each case in which labels come late or change, and each way in which they count."""
+    found: dict[tuple[str, str], list[bool]] = {}
+    for seed in range(pools):
+        pool, qrels = POPULATIONS[name](seed, queries)
+        plan = Plan.create(pool, None, MEASURE, budget=JUDGED * DOCUMENTS, design="successive", level="document")
+        for campaign, (case, looks) in product(campaigns(plan, qrels, repetitions, seed), CASES.items()):
+            for labels, false in named(campaign, looks, LOOK, ALPHA).items():
+                found.setdefault((case, labels), []).append(false)
+    for (case, labels), false in found.items():
+        yield {"population": name, "case": case, "counts": labels} | with_errors({"false": np.array(false)})
+
+
 def with_errors(shares: dict[str, np.ndarray]) -> dict[str, object]:
     """Shares and their Monte Carlo errors, of bool[R] each."""
     means = {name: float(each.mean()) for name, each in shares.items()}
@@ -255,12 +275,21 @@ def page(tables: dict[str, pd.DataFrame], sizes: pd.DataFrame) -> str:
     return "\n\n".join(part if isinstance(part, str) else markdown(part.reset_index()) for part in parts)
 
 
+def late_page(table: pd.DataFrame) -> str:
+    """The table of labels that come late, for the documentation."""
+    cells = [f"{share:.3f} ± {error:.3f}" for share, error in zip(table["false"], table["false_se"], strict=True)]
+    rows = pd.MultiIndex.from_frame(table[["case", "counts"]]).unique()
+    wide = table.assign(cell=cells).pivot(index=["case", "counts"], columns="population", values="cell")
+    return markdown(wide.loc[rows, table["population"].unique()].reset_index())
+
+
 def main() -> None:
     """Replay, and print the tables or put them into a page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=250, help="samples of each pool; fewer for documents")
     parser.add_argument("--populations", nargs="+", choices=POPULATIONS, default=list(POPULATIONS))
     parser.add_argument("--ties", action="store_true", help="equal rankers alone, a tenth of the repetitions of each")
+    parser.add_argument("--late", action="store_true", help="only the table of labels that come late or change")
     parser.add_argument("--csv", type=Path, metavar="FILE.csv")
     parser.add_argument("--docs", type=Path, metavar="PAGE.md")
     add_keep(parser)
@@ -271,6 +300,14 @@ def main() -> None:
         print(equal_rankers.page(max(1, number // 10)))
         return
     keep = partial(kept, arguments.keep)
+    if arguments.late:
+        rows = (
+            row
+            for name in tqdm(arguments.populations, unit="population")
+            for row in keep(f"{name}, {number} repetitions, late", of_late_labels(name, QUERIES, number, POOLS))
+        )
+        print(late_page(pd.DataFrame(rows)))
+        return
     bets, small, large, sizes = [], [], [], []
     for name in tqdm(arguments.populations, unit="population"):
         setting = f"{name}, {number} repetitions"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -16,15 +15,15 @@ from pt_active.cli import options
 from pt_active.cli.command_line import Answer, command_line
 from pt_active.cli.options import whole
 from pt_active.cli.texts import texts_for
-from pt_active.frames.checks import agreeing, how_many, positive, shown
+from pt_active.frames.checks import agreeing, how_many, positive, shown, within
 from pt_active.frames.records import ADJUDICATOR
 from pt_active.frames.topics import read_texts
 from pt_active.frames.visible import visible, visible_field
 from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.server.campaign import Campaign
-from pt_active.judging.server.order import BLOCK, DOUBLE, JudgingOrder, texts_together
+from pt_active.judging.server.order import BLOCK, DOUBLE, JudgingOrder, OrderOf, texts_together
 from pt_active.judging.server.sharing import PATIENCE
-from pt_active.judging.server.store import Store
+from pt_active.judging.server.store import DOUBLE_SHARE, Store
 from pt_active.plans.plan import Plan
 
 if TYPE_CHECKING:
@@ -90,7 +89,8 @@ class Setting:
         folder: The folder of the plan.
         store: The file in which judgments are kept.
         texts: ``docno, text``; None if there are none but those of the plan.
-        order_of: Puts the documents of a plan in order.
+        block: Documents of a block of the drawn order.
+        double: The share of documents that two people judge; None for that with which judging began.
         names: The words for the grades.
         guideline: A Markdown file; None if there is none.
         patience: Seconds without a sign of a judge until the judge's documents go to others.
@@ -100,7 +100,8 @@ class Setting:
     folder: Path
     store: Path
     texts: pd.DataFrame | None
-    order_of: Callable[[Plan, pd.DataFrame | None], JudgingOrder]
+    block: int
+    double: float | None
     names: GradeNames
     guideline: Path | None
     patience: float
@@ -124,21 +125,38 @@ class Setting:
         if len(plan.rankers) == 1 and self.margin is None:
             raise ValueError("the plan has one ranker: say --margin, how far off its estimate may be")
         shown_guideline = "" if self.guideline is None else guideline_html(self.guideline)
-        work, store = self.order_of(plan, self.texts), Store(self.store, plan.id)
-        plan, folder, work = self._longer(plan, work, store)
+        store = Store(self.store, plan.id)
         store.token(ORGANISER)
         for name in judges or ([] if len(store.people()) > 1 else [_JUDGE]):
             store.token(name)
+        order_of = partial(JudgingOrder.of, block=self.block, double=self._share(store))
+        plan, folder, work = self._longer(plan, order_of, store)
         campaign = Campaign(plan, work, store, self.names, self.patience)
-        return Site(campaign, Organiser(campaign, folder, self.order_of, self.texts, self.margin), shown_guideline)
+        return Site(campaign, Organiser(campaign, folder, order_of, self.texts, self.margin), shown_guideline)
 
-    def _longer(self, plan: Plan, work: JudgingOrder, store: Store) -> tuple[Plan, Path, JudgingOrder]:
+    def _share(self, store: Store) -> float:
+        """The share of documents that two people judge: what was said, that of an earlier start, or the default."""
+        begun = store.setting(DOUBLE_SHARE)
+        if self.double is not None:
+            if begun is not None and float(begun) != self.double and store.rows():
+                typer.echo(
+                    f"warning: judging began with --double {float(begun):g}; with --double {self.double:g} other "
+                    "labels count, and looks before do not",
+                    err=True,
+                )
+            return self.double
+        # Without a second judge, no document could ever be judged twice.
+        several = sum(not name.startswith(":") for name in store.people()) > 1
+        return float(begun) if begun is not None else DOUBLE if several else 0.0
+
+    def _longer(self, plan: Plan, order_of: OrderOf, store: Store) -> tuple[Plan, Path, JudgingOrder]:
         """The plan that extends this one, if there is one, its folder and its documents."""
+        work = order_of(plan, self.texts)
         longer = store.setting("folder")
         if longer is None or not Path(longer).is_dir() or Path(longer) == self.folder.absolute():
             return plan, self.folder, work
         extended = Plan.load(longer)
-        return extended, Path(longer), self.order_of(extended, texts_together(work, self.texts))
+        return extended, Path(longer), order_of(extended, texts_together(work, self.texts))
 
 
 def judge(
@@ -167,7 +185,12 @@ def judge(
         Path | None, typer.Option(metavar="FILE", help="Where judgments are kept; default: PLAN.sqlite.")
     ] = None,
     block: Annotated[int, whole("--block", 1, 1_000_000, "Documents of a block of the drawn order.")] = BLOCK,
-    double: Annotated[float, typer.Option(metavar="X", help="The share of documents that two people judge.")] = DOUBLE,
+    double: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X", help=f"The share of documents that two people judge; default {DOUBLE:g}, 0 with one judge."
+        ),
+    ] = None,
     patience: Annotated[
         float, typer.Option(metavar="MINUTES", help="How long a judge may be away before others are asked.")
     ] = PATIENCE / 60,
@@ -179,9 +202,9 @@ def judge(
     where.check()
     loaded, folder, given = _demo(texts) if demo else _loaded(plan, texts)
     kept = store or kept_at(folder)
-    order_of = partial(JudgingOrder.of, block=block, double=double)
+    share = None if double is None else float(within("double", double, 0, 1))
     seconds, names = 60 * positive("patience", patience), GradeNames.parsed(grade_names)
-    setting = Setting(folder, kept, given, order_of, names, guideline, seconds, margin)
+    setting = Setting(folder, kept, given, block, share, names, guideline, seconds, margin)
     site = setting.site(loaded, judge_names(judges))
     try:
         _serve(site, where)

@@ -15,12 +15,13 @@ _IDS = ("qid", "docno")
 """The keys whose values are ids."""
 
 
-def read_json_lines(source: Source, keys: tuple[str, ...]) -> pd.DataFrame:
+def read_json_lines(source: Source, keys: tuple[str, ...], optional: tuple[str, ...] = ()) -> pd.DataFrame:
     """Read a file with one JSON object per line.
 
     Args:
         source: The file.
         keys: The keys to read, which every object must have; ``qid`` and ``docno`` must be text or whole numbers.
+        optional: Further keys to read, which are None in objects that lack them.
 
     Returns:
         One column per key, ids as strings; the index holds the line numbers, from 1.
@@ -28,10 +29,10 @@ def read_json_lines(source: Source, keys: tuple[str, ...]) -> pd.DataFrame:
     Raises:
         ValueError: If the file is empty, a line is not an object with these keys, or an object has a key twice.
     """
-    rows = {number: _values(line, number, keys) for number, line in source.lines() if line.strip()}
+    rows = {number: _values(line, number, keys, optional) for number, line in source.lines() if line.strip()}
     if not rows:
         raise ValueError(f"the file is empty; expected objects with {some(keys)}")
-    return pd.DataFrame.from_dict(rows, orient="index", columns=list(keys), dtype=object)
+    return pd.DataFrame.from_dict(rows, orient="index", columns=[*keys, *optional], dtype=object)
 
 
 def json_value(text: str) -> Any:
@@ -51,7 +52,7 @@ def json_value(text: str) -> Any:
         raise ValueError(f"expected JSON; got {str(error)[:200]}") from error
 
 
-def _values(line: str, number: int, keys: tuple[str, ...]) -> list[object]:
+def _values(line: str, number: int, keys: tuple[str, ...], optional: tuple[str, ...]) -> list[object]:
     """The values of some keys of the JSON object in a line."""
     wanted = f"line {number}: expected a JSON object with the keys {some(keys)}"
     if NOT_UTF8.search(line):
@@ -64,7 +65,8 @@ def _values(line: str, number: int, keys: tuple[str, ...]) -> list[object]:
         raise ValueError(f"{wanted}; got {str(error)[:200]}") from error
     if not isinstance(entry, dict) or not entry.keys() >= set(keys):
         raise ValueError(f"{wanted}; got {shown(line.strip())}")
-    return [_id(entry[key], key, number) if key in _IDS else entry[key] for key in keys]
+    values = [_id(entry[key], key, number) if key in _IDS else entry[key] for key in keys]
+    return values + [entry.get(key) for key in optional]
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -11,8 +11,11 @@ from pt_active.frames.checks import data_frame, shown
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.qrels import HIGHEST_LABEL
 
-RECORD_COLUMNS = ["qid", "docno", "label", "annotator", "status", "time", "note", "plan"]
-"""The columns of records: strings, but for ``label``, which is Int64."""
+SAID_COLUMNS = ["qid", "docno", "label", "annotator", "status", "time", "note", "plan"]
+"""The columns of records that every file of them has: strings, but for ``label``, which is Int64."""
+
+RECORD_COLUMNS = [*SAID_COLUMNS, "judges"]
+"""All columns of records. ``judges``, int64, is how many people are asked to judge the document."""
 
 JUDGED, SKIPPED, UNJUDGEABLE = "judged", "skipped", "unjudgeable"
 
@@ -21,6 +24,9 @@ STATUSES = (JUDGED, SKIPPED, UNJUDGEABLE)
 
 ADJUDICATOR = "adjudicator"
 """The annotator whose label settles a document, whatever others say of it: the organiser, where judges disagree."""
+
+MAX_PASSES = 2
+"""Judges who may skip a document, or say that it cannot be judged, until nobody else is asked."""
 
 _OPTIONAL = ("time", "note", "plan")
 """Columns that are empty where a frame lacks them."""
@@ -38,27 +44,26 @@ def checked_records(records: pd.DataFrame) -> pd.DataFrame:
     """Check records of judgments and give their columns one type each.
 
     Args:
-        records: `RECORD_COLUMNS`; ``time``, ``note`` and ``plan`` may be missing, which says that they are unknown.
-            The index holds the numbers of the rows, for messages.
+        records: `RECORD_COLUMNS`; ``time``, ``note`` and ``plan`` may be missing, which says that they are unknown,
+            and ``judges`` is 1 where it is. The index holds the numbers of the rows, for messages.
 
     Returns:
-        `RECORD_COLUMNS` in this order, strings but for ``label`` (Int64, <NA> unless the status is ``judged``), with
-        the same index. Times end in ``Z``.
+        `RECORD_COLUMNS` in this order, strings but for ``label`` (Int64, <NA> unless the status is ``judged``) and
+        ``judges`` (int64), with the same index. Times end in ``Z``.
 
     Raises:
         ValueError: If a column is missing, an id is missing or empty, a status is unknown, a label is missing or is
-            not a whole number from 0, a document that was not judged has a label, or a time is not ISO 8601 in UTC.
-            The message has the row.
+            not a whole number from 0, a document that was not judged has a label, a time is not ISO 8601 in UTC, or
+            ``judges`` is not a whole number from 1. The message has the row.
     """
-    given = data_frame("records", records, *[name for name in RECORD_COLUMNS if name not in _OPTIONAL])
+    given = data_frame("records", records, *[name for name in SAID_COLUMNS if name not in _OPTIONAL])
     frame = with_string_ids(given).reindex(columns=RECORD_COLUMNS)
     for name in ("annotator", "status", *_OPTIONAL):
         frame[name] = frame[name].astype(object).where(frame[name].notna(), "").map(str)
     for name in ("qid", "docno"):
         refuse_rows(frame, frame[name].str.strip() == "", name, "not empty")
     refuse_rows(frame, ~frame["status"].isin(STATUSES), "status", f"one of {', '.join(STATUSES)}")
-    numbers = frame["label"].map(lambda value: None if isinstance(value, (bool, np.bool_)) else value)
-    label = pd.to_numeric(numbers, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    label = _numbers(frame["label"])
     judged = (frame["status"] == JUDGED).to_numpy()
     sound = (label == np.floor(label)) & (label >= 0) & (label <= HIGHEST_LABEL)
     refuse_rows(frame, judged & ~sound, "label", f"a whole number from 0 to {HIGHEST_LABEL}")
@@ -66,7 +71,15 @@ def checked_records(records: pd.DataFrame) -> pd.DataFrame:
     frame["label"] = pd.array(np.where(judged, label, np.nan), dtype="Int64")
     timed = frame["time"].map(lambda text: not text or bool(_TIME.fullmatch(text))).astype(bool)
     refuse_rows(frame, ~timed, "time", "ISO 8601 in UTC, such as 2026-03-01T09:30:00Z")
-    return frame.assign(time=frame["time"].str.replace("+00:00", "Z", regex=False))
+    judges = np.where(frame["judges"].isna(), 1.0, _numbers(frame["judges"]))
+    refuse_rows(frame, ~((judges == np.floor(judges)) & (judges >= 1)), "judges", "a whole number from 1")
+    return frame.assign(time=frame["time"].str.replace("+00:00", "Z", regex=False), judges=judges.astype(np.int64))
+
+
+def _numbers(column: pd.Series) -> np.ndarray:
+    """float64[N], the numbers of a column; NaN for all that is none."""
+    plain = column.map(lambda value: None if isinstance(value, (bool, np.bool_)) else value)
+    return pd.to_numeric(plain, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def refuse_rows(records: pd.DataFrame, wrong: np.ndarray | pd.Series, column: str, expected: str) -> None:
@@ -105,9 +118,32 @@ def latest(records: pd.DataFrame) -> pd.DataFrame:
     Returns:
         The rows that count, in their order.
     """
-    order = np.arange(len(records))
-    if len(records) and (records["time"] != "").all():
-        times = pd.to_datetime(records["time"], format="ISO8601", utc=True)
-        order = np.argsort(times.to_numpy(), kind="stable")
+    order = as_they_came(records)
     again = records.iloc[order].duplicated(["qid", "docno", "annotator"], keep="last").to_numpy()
     return records.iloc[np.sort(order[~again])]
+
+
+def as_they_came(records: pd.DataFrame) -> np.ndarray:
+    """int64[N], the rows in the order of time if all have one, and otherwise in their own order.
+
+    Args:
+        records: As `checked_records` returns them.
+    """
+    if len(records) == 0 or (records["time"] == "").any():
+        return np.arange(len(records))
+    times = pd.to_datetime(records["time"], format="ISO8601", utc=True)
+    return np.argsort(times.to_numpy(), kind="stable")
+
+
+def still_wanted(judges: int, judged: int, passed: int) -> int:
+    """How many more people a document needs.
+
+    Args:
+        judges: How many are asked to judge it.
+        judged: How many have.
+        passed: How many skipped it, or said that it cannot be judged. Who passes over a document that others have
+            judged leaves it to them; one that nobody has judged goes to others, until `MAX_PASSES` have passed.
+    """
+    if passed >= MAX_PASSES or (judged and judged + passed >= judges):
+        return 0
+    return max(0, judges - judged)

@@ -13,7 +13,7 @@ import pandas as pd
 from pt_active.frames import records as frame_records
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import Argument, ArgumentError, how_many, shown, some
-from pt_active.frames.records import RECORD_COLUMNS, is_records
+from pt_active.frames.records import SAID_COLUMNS, is_records
 from pt_active.frames.sources import naming
 from pt_active.frames.strays import restored_zeros
 from pt_active.frames.worklists import judgments_in
@@ -110,7 +110,7 @@ def read_file(path: str | Path, plan: Plan | None = None, names: GradeNames = _N
         with naming(path):
             return checked_records(stored_records(path), plan)
     delivery = Delivery.read(path)
-    if delivery.first_object.keys() >= set(RECORD_COLUMNS):
+    if delivery.first_object.keys() >= set(SAID_COLUMNS):
         with naming(path):
             return checked_records(records_in(delivery.source), plan)
     tool = tool_of(delivery)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from pt_active.frames.checks import ArgumentError, shown
-from pt_active.frames.records import JUDGED, RECORD_COLUMNS, SKIPPED, STATUSES, checked_records, place_of
+from pt_active.frames.records import JUDGED, SAID_COLUMNS, SKIPPED, STATUSES, checked_records, place_of
 from pt_active.judging.grade_names import GradeNames
 
 _ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)? ?(Z|[+-]\d\d:?\d\d|UTC)")
@@ -62,11 +62,11 @@ def records_given(given: Iterable[Given], names: GradeNames) -> pd.DataFrame:
         if with_place is not None:
             rows.append(with_place)
             places.append(each.place)
-    return checked_records(pd.DataFrame(rows, columns=RECORD_COLUMNS, index=pd.Index(places, dtype=object)))
+    return checked_records(pd.DataFrame(rows, columns=SAID_COLUMNS, index=pd.Index(places, dtype=object)))
 
 
 def _row(given: Given, names: GradeNames) -> list[object] | None:
-    """The values of `RECORD_COLUMNS`; None if nothing was said of the document."""
+    """The values of `SAID_COLUMNS`; None if nothing was said of the document."""
     place = place_of(given.place)
     of = f"document {shown(given.docno)} of query {shown(given.qid)}"
     try:

@@ -12,7 +12,7 @@ from pt_active.frames import records as frame_records
 from pt_active.frames.atomic import new_file, write_file
 from pt_active.frames.json_lines import read_json_lines
 from pt_active.frames.parquet import read_parquet
-from pt_active.frames.records import RECORD_COLUMNS, STATUSES, latest
+from pt_active.frames.records import RECORD_COLUMNS, SAID_COLUMNS, STATUSES, latest
 from pt_active.frames.sources import Source, naming, read_source
 from pt_active.frames.visible import json_text
 from pt_active.plans.making.judgments import RULES, qrels_of, records_of_plan
@@ -35,12 +35,12 @@ def checked_records(frame: pd.DataFrame, plan: Plan | None = None) -> pd.DataFra
     """Check records of judgments, and that they belong to a plan.
 
     Args:
-        frame: `RECORD_COLUMNS`; ``time``, ``note`` and ``plan`` may be missing.
+        frame: `RECORD_COLUMNS`; ``time``, ``note``, ``plan`` and ``judges`` may be missing.
         plan: The plan that they should be of; None for any.
 
     Returns:
-        `RECORD_COLUMNS` in this order: strings, but for ``label``, which is Int64 and <NA> unless the status is
-        ``judged``. The index is that of the frame.
+        `RECORD_COLUMNS` in this order: strings, but for ``judges``, int64, and ``label``, which is Int64 and <NA>
+        unless the status is ``judged``. The index is that of the frame.
 
     Raises:
         ValueError: If a record is malformed, or is not of the plan, its documents and its grades. The message has the
@@ -63,7 +63,7 @@ def read_records(path: str | Path, plan: Plan | None = None) -> pd.DataFrame:
         FileNotFoundError: If there is no such file.
         ValueError: If the file is damaged, or a record is malformed or not of the plan.
     """
-    wanted = tuple(RECORD_COLUMNS)
+    wanted = tuple(SAID_COLUMNS)
     if Path(path).suffix == ".parquet":
         frame = read_parquet(path, wanted)
     else:
@@ -76,10 +76,10 @@ def records_in(source: Source) -> pd.DataFrame:
     """The records in a file of JSON lines, not yet checked.
 
     Raises:
-        ValueError: If a line is not a JSON object with the keys `RECORD_COLUMNS`.
+        ValueError: If a line is not a JSON object with the keys `SAID_COLUMNS`.
     """
     with naming(source):
-        return read_json_lines(source, tuple(RECORD_COLUMNS))
+        return read_json_lines(source, tuple(SAID_COLUMNS), ("judges",))
 
 
 def write_records(records: pd.DataFrame, path: str | Path) -> Path:
@@ -113,4 +113,5 @@ def record_line(record: Sequence[Any]) -> str:
     """
     values = dict(zip(RECORD_COLUMNS, record, strict=True))
     values["label"] = None if pd.isna(values["label"]) else int(values["label"])
+    values["judges"] = int(values["judges"])
     return json_text(values) + "\n"

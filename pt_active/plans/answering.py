@@ -17,7 +17,7 @@ from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.agreement import Agreement, agreement_of
 from pt_active.plans.answers.following import Following
-from pt_active.plans.answers.gaps import filled, gaps_of
+from pt_active.plans.answers.gaps import filled, said_of
 from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, check_gate_looks, gate_at_any_time, gate_at_the_end
 from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.judged_documents import JudgedDocuments
@@ -35,9 +35,9 @@ from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import missing_policy, plan_status
 from pt_active.plans.answers.without_judges import WithoutJudges, without_judges
 from pt_active.plans.making.artifact import KeptArtifact
-from pt_active.plans.making.judgments import as_qrels, records_of_plan
+from pt_active.plans.making.judgments import as_qrels, check_settled, records_of_plan
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import model_means
+from pt_active.plans.making.labelled import model_means, wanted_documents
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.making.rankers import named_pair
 
@@ -159,8 +159,10 @@ class Answering(KeptArtifact[PlanTables]):
     def _judged(self, qrels: pd.DataFrame, records: pd.DataFrame | None, how: How[irm.Measure]) -> Any:
         """The sample with its labels, and with the error of the judges if there are records."""
         said = _said(qrels, records)
+        if said is not None and how.missing != "expected":
+            check_settled(self.tables.pool.keys[wanted_documents(self.tables)], said)
         checked = None if said is None else records_of_plan(self.tables, self.id, said)
-        return judged_with(labelled_plan(self.tables, as_qrels(qrels)), checked, how)
+        return judged_with(labelled_plan(self.tables, as_qrels(qrels, said)), checked, how)
 
     def agreement(self, records: pd.DataFrame) -> Agreement:
         """How far the judges agree: Krippendorff's alpha, kappa of each two, and who is far from others [theory 12].
@@ -233,7 +235,8 @@ class Answering(KeptArtifact[PlanTables]):
                 counts. ``"nonrelevant"``: grade 0 for those that were passed over. With records, somebody skipped
                 these or found them unjudgeable; without, all count as passed over. If left out, ``"expected"``, or
                 ``"error"`` for other looks.
-            records: The records that the qrels follow from, to say who passed a document over.
+            records: The records that the qrels follow from, to say who passed a document over and which labels changed.
+                A document that waits for another judge by them has no label yet.
 
         Returns:
             The state of the only ranker or of a pair. If the plan has more than two rankers and none is named, that of
@@ -244,17 +247,18 @@ class Answering(KeptArtifact[PlanTables]):
                 need.
         """
         policy = missing_policy(missing, looks)
-        labels, said = as_qrels(qrels), _said(qrels, records)
-        gaps, given, bridged = gaps_of(self.tables, labels, said), policy == "nonrelevant", policy != "error"
-        labels = filled(labels, gaps) if given else labels
+        records = _said(qrels, records)
+        labels = as_qrels(qrels, records)
+        said, given, bridged = said_of(self.tables, labels, records), policy == "nonrelevant", policy != "error"
+        labels = filled(labels, said.gaps) if given else labels
         if len(self.rankers) > 2 and first is None and second is None:
             check_pairs_asked(looks, margin)
             with working("looking at the labels"):
-                return pair_status(self.tables, labels, confidence, bridged, said).with_gaps(gaps, given)
+                return pair_status(self.tables, labels, confidence, bridged, records).with_said(said, given)
         pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
         question = Question(pair, self.measure, looks, margin, confidence, bridged)
         with working("looking at the labels"):
-            return plan_status(self.tables, labels, question, said).with_gaps(gaps, given)
+            return plan_status(self.tables, labels, question, records).with_said(said, given)
 
     def gate(
         self,
@@ -281,7 +285,7 @@ class Answering(KeptArtifact[PlanTables]):
             confidence: A wrong pass, and a wrong fail, has at most half of the probability ``1 − confidence``.
             first: The candidate; can be left out if the plan has two rankers.
             second: The baseline; can be left out if the plan has two rankers.
-            records: The records that the qrels follow from, to say who passed a document over.
+            records: The records that the qrels follow from, as `status` takes them.
 
         Raises:
             ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that looks at
@@ -289,19 +293,19 @@ class Answering(KeptArtifact[PlanTables]):
         """
         asked = Rule.of(rule, margin)
         check_gate_looks(looks)
-        pair, labels = named_pair(self.rankers, first, second, or_all=False), as_qrels(qrels)
-        said = _said(qrels, records)
+        records = _said(qrels, records)
+        pair, labels = named_pair(self.rankers, first, second, or_all=False), as_qrels(qrels, records)
         if looks is not None and not has_order(self.tables):
             raise ArgumentError(
                 "the plan has no order, so nothing is known of it before all is judged; ask once, at the end: ",
                 Argument("looks", None),
             )
         if looks is None:
-            state, found = self._once(pair, labels, confidence, said)
+            state, found = self._once(pair, labels, confidence, records)
             return gate_at_the_end(state, found, asked)
         question = Question(pair, self.measure, ALWAYS, None, confidence)
-        gate = gate_at_any_time(self.tables, labels, question, asked, said)
-        return gate.with_gaps(gaps_of(self.tables, labels, said))
+        gate = gate_at_any_time(self.tables, labels, question, asked, records)
+        return gate.with_said(said_of(self.tables, labels, records))
 
     def _once(
         self, pair: tuple[int, int], labels: pd.DataFrame, confidence: float, records: pd.DataFrame | None = None
@@ -323,7 +327,8 @@ class Answering(KeptArtifact[PlanTables]):
     ) -> Following:
         """Follow the plan while labels or records come in: ``add(labels)`` takes new ones alone and returns `status`.
 
-        The arguments are those of `status`, whose looks are ``"always"``.
+        The arguments are those of `status`, whose looks are ``"always"``. A label that changes counts as if it had been
+        the new one from the start, and the state says how many did.
 
         Raises:
             ValueError: If an argument is out of range, the plan has no order, or has more than two rankers and they are
@@ -363,7 +368,7 @@ class Answering(KeptArtifact[PlanTables]):
         about: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status, "records": said}
         about["texts"] = texts
         with working("answering for the report"):
-            report = Report.of(self, as_qrels(qrels), measure, estimator, confidence, missing, **about)
+            report = Report.of(self, as_qrels(qrels, said), measure, estimator, confidence, missing, **about)
         report.save(path)
         return report
 

@@ -88,3 +88,41 @@ def test_a_skewed_null_misleads_and_a_plain_one_does_not(script, monkeypatch, tm
     shown = page.read_text(encoding="utf-8")
     assert capsys.readouterr().out.strip() in shown
     assert "old" not in shown
+
+
+def test_labels_that_come_late_mislead_nobody_and_first_labels_do(script, monkeypatch, capsys) -> None:
+    """Looks at first labels name the ranker of a partial judge; open documents and looks after a change do not."""
+    module, late = script("hostile"), script("late_labels")
+    for name, number in {"POOLS": 1, "QUERIES": 64, "LOOK": 100}.items():
+        monkeypatch.setattr(module, name, number)
+    monkeypatch.setattr("sys.argv", ["hostile", "--late", "--populations", "plain", "--repetitions", "6"])
+    module.main()
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    share = {(case, counts): float(cell.split(" ± ")[0]) for case, counts, cell in rows}
+    assert {case for case, _ in share} == set(late.CASES)
+    assert share["all twice, the first judge is partial", "at its first label"] > 0.5
+    assert share["a partial judge is found out", "before the change"] > 0.5
+    promised = [
+        each for (case, counts), each in share.items() if counts == "open" or "found out, after" in f"{case}, {counts}"
+    ]
+    assert len(promised) == 7
+    assert max(promised) < 0.35
+
+
+def test_looks_while_second_labels_are_due_show_what_is_there(script) -> None:
+    late = script("late_labels")
+    pool, qrels = plain(5, 16)
+    plan = Plan.create(pool, None, "DCG@10", budget=200, level="document", design="successive", seed=4)
+    (campaign,) = late.campaigns(plan, qrels, 1, 0)
+    first, comes = campaign.partial(), campaign.place < campaign.size
+    looks = list(late.second_labels(campaign, 30, first, 1.0))
+    for number, (kind, label) in enumerate(looks):
+        time = min(30 * (number // 2 + 1), campaign.size + late.LATE)
+        came, settled = campaign.place < time, campaign.place + late.LATE < time
+        assert (label[settled & comes] == campaign.label[settled & comes]).all()
+        waiting = comes & came & ~settled
+        assert (label[waiting] == (first[waiting] if kind == "at its first label" else -1)).all()
+        assert (label[~came] == -1).all()
+    for _, label in looks[-2:]:
+        assert (label[comes] == campaign.label[comes]).all()
+    assert (first[~campaign.favours] == campaign.label[~campaign.favours]).all()

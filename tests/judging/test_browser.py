@@ -224,7 +224,8 @@ def test_an_organiser_adjudicates_and_pauses(plan: Path, browser, tmp_path: Path
 def test_a_file_works_without_a_server(plan: Path, browser, tmp_path: Path) -> None:
     loaded = Plan.load(plan)
     file = tmp_path / "ann.html"
-    file.write_text(offline_page(loaded, JudgingOrder.of(loaded), "ann"), encoding="utf-8")
+    order, two = JudgingOrder.of(loaded, double=0.5), ["ann", "ben"]
+    file.write_text(offline_page(loaded, order, "ann", two), encoding="utf-8")
     page = Page(browser, file.as_uri())
     first = page.here
     for key in ("2", "s", "0"):
@@ -245,6 +246,9 @@ def test_a_file_works_without_a_server(plan: Path, browser, tmp_path: Path) -> N
     assert records["label"].fillna(-1).tolist() == [2, -1, 0, -1, 1]
     assert records["annotator"].unique().tolist() == ["ann"]
     assert latest(records)["label"].fillna(-1).tolist() == [2, -1, 1]
+    asked = [order.documents[order.place[pair]].judges for pair in zip(records["qid"], records["docno"], strict=True)]
+    assert records["judges"].tolist() == asked
+    assert set(asked) == {1, 2}
     assert browser.execute_script("return window.ran") is None
 
 

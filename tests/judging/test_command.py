@@ -14,8 +14,10 @@ from typer.testing import CliRunner
 
 from pt_active import DCG, Plan
 from pt_active.cli.app import app
+from pt_active.cli.judge import Setting
+from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.server.serve import listening
-from pt_active.judging.server.store import Entry, Store
+from pt_active.judging.server.store import Entry, Store, stored_records
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,7 @@ def test_judging_ends_with_what_to_type_and_goes_on_with_the_same_links(plan: Pa
         assert len(httpx.post(f"{links['ann']}records", json=sent).json()["kept"]) == len(sent) >= 10
         # Other commands read the file while the server runs.
         state = CliRunner().invoke(app, ["status", str(plan), f"{plan}.sqlite", "--json"])
-        assert json.loads(state.stdout)["n_judged"] + json.loads(state.stdout)["left_out"] == len(sent)
+        assert sum(json.loads(state.stdout)[name] for name in ("n_judged", "left_out", "due")) == len(sent)
         run.send_signal(signal.SIGINT)
         told = json.loads(run.stdout.read())
         assert run.wait() == 0
@@ -51,6 +53,31 @@ def test_judging_ends_with_what_to_type_and_goes_on_with_the_same_links(plan: Pa
         tokens = [[url.split("/", 3)[3] for url in each.values()] for each in (links, again)]
         assert tokens[0] == tokens[1]
         assert httpx.get(f"{again['ann']}work").json()["progress"]["mine"] == len(sent)
+
+
+def test_the_share_that_two_judge_stays_that_of_the_first_start(plan: Path, tmp_path: Path, capsys) -> None:
+    loaded = Plan.load(plan)
+
+    def started(store: str, judges: list[str], double: float | None, *entries: Entry) -> float:
+        setting = Setting(plan, tmp_path / store, None, 50, double, GradeNames(), None, 60.0, None)
+        campaign = setting.site(loaded, judges).campaign
+        campaign.store.append(entries)
+        campaign.store.close()
+        return campaign.work.double
+
+    assert started("alone.sqlite", ["ann"], None) == started("alone.sqlite", ["ann", "ben"], None) == 0
+    assert started("two.sqlite", ["ann", "ben"], None) == 0.1
+    pairs = loaded.assessments[["qid", "docno"]].itertuples(index=False, name=None)
+    said = "ann", "judged", "2026-01-01T00:00:00Z", "", loaded.id
+    entries = [Entry(f"key-{number}", *pair, 1, *said) for number, pair in enumerate(pairs)]
+    assert started("two.sqlite", [], 1.0, *entries) == started("two.sqlite", [], None) == 1
+    records = stored_records(tmp_path / "two.sqlite")
+    assert (loaded.status(records).due, set(records["judges"])) == (40, {2})
+    assert capsys.readouterr().err == ""
+    assert started("two.sqlite", [], 0.0) == 0
+    assert "judging began with --double 1; with --double 0 other labels count" in capsys.readouterr().err
+    assert loaded.status(stored_records(tmp_path / "two.sqlite")).due == 0
+    assert "--double must lie between 0 and 1, got 2.0" in complaint(plan, "--double", "2")
 
 
 @pytest.mark.parametrize("name", ["plan.sqlite", "elsewhere.sqlite"])

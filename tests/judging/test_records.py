@@ -24,6 +24,7 @@ from pt_active.judging.records import (
     read_records,
     write_records,
 )
+from pt_active.plans.making.judgments import changed_of, waiting_of
 
 
 def records(*rows: tuple[object, ...]) -> pd.DataFrame:
@@ -143,6 +144,62 @@ def test_skips_give_no_label_and_do_not_hide_other_judges() -> None:
     qrels = qrels_of(records(("d1", "ann", None), ("d2", "ann", 1), ("d1", "bob", 2), ("d3", "bob", None)))
     assert dict(zip(qrels["docno"], qrels["label"], strict=True)) == {"d2": 1, "d1": 2}
     assert qrels_of(records(("d1", "ann", 1), ("d1", "ann", None))).empty
+
+
+def test_a_document_that_waits_for_another_judge_has_no_label_yet() -> None:
+    """Whether it waits depends on how many are asked, judged it, or passed over it, and on the adjudicator."""
+    cases = {
+        "asked once": (1, ["judged"], False),
+        "first of two": (2, ["judged"], True),
+        "both": (2, ["judged", "judged"], False),
+        "the other passed": (2, ["judged", "skipped"], False),
+        "the first passed": (2, ["unjudgeable", "judged"], False),
+        "two of three": (3, ["judged", "judged"], True),
+        "one of three passed": (3, ["judged", "skipped"], True),
+        "two passed": (3, ["judged", "skipped", "unjudgeable"], False),
+        "nobody judged": (2, ["skipped"], False),
+    }
+    rows = [
+        {"qid": "q1", "docno": name, "label": 2 if status == "judged" else None, "annotator": who, "status": status}
+        | {"judges": judges}
+        for name, (judges, statuses, _) in cases.items()
+        for who, status in zip("abc", statuses, strict=False)
+    ]
+    frame = pd.DataFrame(rows)
+    waiting = [name for name, (*_, waits) in cases.items() if waits]
+    assert sorted(waiting_of(frame)["docno"]) == sorted(waiting)
+    assert set(qrels_of(frame)["docno"]) == set(cases) - {*waiting, "nobody judged"}
+    settled = pd.DataFrame([{**rows[1], "annotator": "adjudicator", "label": 0}])
+    assert "first of two" not in set(waiting_of(pd.concat([frame, settled]))["docno"])
+    # Files that do not say how many are asked have labels that count at once, and one file is enough to say it.
+    assert waiting_of(frame.drop(columns="judges")).empty
+    assert len(waiting_of(pd.concat([frame.drop(columns="judges").iloc[:1], frame]))) == len(waiting)
+    for wrong in (0, 1.5, "two", True):
+        with pytest.raises(ValueError, match="expected a judges that is a whole number from 1"):
+            checked_records(frame.assign(judges=[wrong] * len(frame)))
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["d1", "d2"]), st.sampled_from(["a", "b", "adjudicator"]), st.sampled_from([None, 0, 1])
+        ),
+        min_size=1,
+        max_size=9,
+    ),
+    st.integers(1, 2),
+    st.randoms(use_true_random=False),
+)
+def test_labels_that_changed_are_those_of_the_records_one_after_the_other(rows, judges, random) -> None:
+    came = records(*[(*row, f"2026-03-01T10:00:0{number}Z") for number, row in enumerate(rows)]).assign(judges=judges)
+    kinds: dict[str, set[int]] = {}
+    for number in range(1, len(came) + 1):
+        for docno, label in qrels_of(came.head(number))[["docno", "label"]].itertuples(index=False, name=None):
+            kinds.setdefault(docno, set()).add(label)
+    mixed = came.iloc[random.sample(range(len(came)), len(came))]
+    assert set(changed_of(mixed)["docno"]) == {docno for docno, labels in kinds.items() if len(labels) > 1}
+    # Files of several judges, put together, do not say who was first.
+    assert changed_of(came.assign(time="")).empty
 
 
 @pytest.mark.parametrize("wrong", [{"rule": "average"}, {"ties": "left"}])

@@ -10,6 +10,7 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from serving import link, record, site_of
 from starlette.testclient import TestClient
@@ -343,11 +344,14 @@ def test_a_label_that_comes_late_counts(plan: Plan, demo, tmp_path: Path) -> Non
 
 def test_a_correction_is_a_new_record_and_an_undo_takes_a_label_back(client: TestClient, site: Site) -> None:
     document = work(client, site, "ann")[0]
+    # Ben leaves it to Ann.
+    work(client, site, "ben")
+    send(client, site, "ben", record(document, None, "key-of-ben", "skipped"))
     for number, (label, status) in enumerate([(0, "judged"), (2, "judged"), (None, "skipped"), (1, "judged")]):
         send(client, site, "ann", record(document, label, f"key-{number:08}", status))
         qrels = site.organiser.qrels()["label"].tolist()
         assert qrels == ([] if label is None else [label])
-    assert len(site.campaign.store.records()) == 4
+    assert len(site.campaign.store.records()) == 5
     recent = client.get(f"{link(site, 'ann')}work").json()["recent"]
     assert [each["said"] for each in recent] == [{"status": "judged", "label": 1, "note": ""}]
     assert client.get(f"{link(site, 'ann')}work").json()["progress"]["mine"] == 1
@@ -417,7 +421,7 @@ def test_the_page_says_how_far_who_and_how_fast(client: TestClient, site: Site) 
 
 
 def test_the_page_says_what_status_says_and_when_to_stop(plan: Plan, demo, tmp_path: Path) -> None:
-    site = site_of(plan, tmp_path, texts=demo.documents)
+    site = site_of(plan, tmp_path, texts=demo.documents, double=0.0)
     client = TestClient(site.application())
     labels = demo.judge(plan.assessments).set_index(["qid", "docno"])["label"]
     number = 0
@@ -427,7 +431,7 @@ def test_the_page_says_what_status_says_and_when_to_stop(plan: Plan, demo, tmp_p
             number += 1
             sent.append(record(each, int(labels[each["qid"], each["docno"]]), f"key-{number:08}"))
         send(client, site, "ann", *sent)
-    assert site.campaign.sharing.settled == sum(each.judges == 1 for each in site.campaign.work.documents)
+    assert site.campaign.sharing.settled == number
     status = plan.status(labels.reset_index())
     page = opened(client, site)
     assert f"{status.answer[1:]}." in page
@@ -440,6 +444,59 @@ def test_the_page_says_what_status_says_and_when_to_stop(plan: Plan, demo, tmp_p
     records = read_records(saved, plan)
     assert len(records) == number == 120
     assert qrels_of(records).sort_values(["qid", "docno"])["label"].tolist() == labels.sort_index().tolist()
+
+
+def test_no_winner_is_named_while_second_judgments_are_due(
+    client: TestClient, site: Site, plan: Plan, graded, demo, tmp_path: Path
+) -> None:
+    """Ann favours the first ranker. Her labels would settle it, but each document is due to Ben too, who does not."""
+    labels = demo.judge(plan.assessments).set_index(["qid", "docno"])["label"]
+    ranks = graded.set_index(["qid", "docno"])[["rank_production", "rank_candidate"]].replace(-1, 99)
+    favoured = ranks["rank_production"] < ranks["rank_candidate"]
+    partial = {pair: 3 if favoured[pair] else labels[pair] for pair in labels.index}
+    first = pd.Series(partial).rename_axis(["qid", "docno"]).rename("label").reset_index()
+    assert plan.status(first).winner == "production"
+
+    judged_all(client, site, "ann", partial)
+    page = re.sub(r"\s+", " ", opened(client, site))
+    assert "You can stop" not in page
+    assert "<dt>waiting</dt><dd>120 documents have a label that does not count yet: another judge is asked" in page
+    assert "0 of 120 documents are done" in page
+    records = site.organiser.records()
+    for state in (plan.status(records), plan.gate(records, 0.1).status, plan.follow().add(records)):
+        assert (state.judged, state.due, state.changed) == (0, 120, 0)
+    assert client.get(f"{link(site, ORGANISER)}judgments.qrels").text == ""
+    for missing in ("error", "nonrelevant"):
+        with pytest.raises(ValueError, match="120 documents have a label that does not count yet: .* another judge"):
+            plan.compare(records, missing=missing)
+
+    half = judged_all(client, site, "ben", labels, 60)
+    records, state = site.organiser.records(), plan.status(site.organiser.records())
+    assert (state.judged, state.due, state.changed, state.winner) == (60, 60, 0, None)
+    assert state.open > 0
+    assert "judge what is open" in state.advice
+    assert plan.status(labels[half].reset_index()).e_value == state.e_value
+    page = re.sub(r"\s+", " ", opened(client, site))
+    assert f"<dt>open</dt><dd>{state.open} documents not fully judged count at their worst" in page
+    # The file of records says it too, and a judge who looks again changes what has counted.
+    saved = tmp_path / "records.jsonl"
+    saved.write_text(client.get(f"{link(site, ORGANISER)}records.jsonl").text, encoding="utf-8")
+    assert plan.status(read_records(saved, plan)) == state
+    (qid, docno), label = next((pair, labels[pair]) for pair in half if labels[pair] < partial[pair] == 3)
+    send(client, site, "ben", record({"qid": qid, "docno": docno}, int(label) + 1, "key-corrected"))
+    assert "1 label changed after it had counted; looks before do not count" in opened(client, site)
+
+
+def judged_all(client: TestClient, site: Site, judge: str, labels, number: int = 10**6) -> list[tuple[str, str]]:
+    """Have a judge label the documents that are given out, at most a number of them; returns which these are."""
+    done: list[tuple[str, str]] = []
+    while len(done) < number and (documents := work(client, site, judge)[: number - len(done)]):
+        pairs = [(each["qid"], each["docno"]) for each in documents]
+        keys = (f"{judge}-{qid}-{docno}" for qid, docno in pairs)
+        sent = [record(d, int(labels[p]), k) for d, p, k in zip(documents, pairs, keys, strict=True)]
+        send(client, site, judge, *sent)
+        done += pairs
+    return done
 
 
 def test_plans_of_one_and_of_many_rankers_have_their_page(graded, demo, tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active import DCG, ERR, Plan
-from pt_active.frames.records import JUDGED, SKIPPED, UNJUDGEABLE
+from pt_active.frames.records import JUDGED, MAX_PASSES, SKIPPED, UNJUDGEABLE
 from pt_active.judging.server.order import Document, JudgingOrder
-from pt_active.judging.server.sharing import MAX_PASSES, PATIENCE, Sharing
+from pt_active.judging.server.sharing import PATIENCE, Sharing
 from pt_active.plans.making.queries import in_drawing_order
 
 PLANS = {
@@ -108,7 +108,7 @@ def test_doubled_documents_have_the_probability_that_is_said(graded) -> None:
     plan = Plan.create(graded, None, DCG @ 15, budget=10_000, seed=5, level="query")
     size = len(plan.assessments)
     for share in (0.0, 0.1, 0.5, 1.0):
-        doubled = sum(each.judges == 3 for each in JudgingOrder.of(plan, double=share, judges=3).documents)
+        doubled = sum(each.judges == 2 for each in JudgingOrder.of(plan, double=share).documents)
         assert abs(doubled - share * size) <= 3 * np.sqrt(share * (1 - share) * size)
 
 
@@ -170,6 +170,16 @@ def test_a_document_that_is_skipped_goes_to_others_until_nobody_is_left_to_ask()
     # Who thinks otherwise later takes the skip back.
     sharing.answer(0, "ann", JUDGED, 0)
     assert sharing.wanted(0) == 0
+
+
+def test_who_passes_over_a_doubled_document_leaves_it_to_the_other() -> None:
+    """Whoever is asked first, the label is that of the one who gave it, and nobody waits for a third."""
+    for passes in (0, 1):
+        sharing = Sharing(listed([[1]], double=(0,)))
+        for number, judge in enumerate(("ann", "ben")):
+            assert sharing.next_for(judge, 0)[0] == [0]
+            sharing.answer(0, judge, SKIPPED if number == passes else JUDGED, 0)
+        assert (sharing.settled, sharing.left, sharing.next_for("carl", 0)[0]) == (1, 0, [])
 
 
 @settings(max_examples=60)

@@ -12,9 +12,10 @@ import sys
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from pt_active.frames.records import RECORD_COLUMNS
+from pt_active.frames.records import RECORD_COLUMNS, SAID_COLUMNS
 from pt_active.judging.server.store import Entry, Store, stored_records
 
 WRITER = """
@@ -44,8 +45,8 @@ def test_records_come_back_in_their_order(tmp_path: Path) -> None:
     assert records["label"].isna().tolist() == [False, True, False]
     assert records["note"].tolist() == ["", "<b>\u202eé\n", ""]
     assert store.rows() == [
-        tuple(None if value is None or value != value else value for value in row)
-        for row in records.astype(object).where(records.notna(), None).itertuples(index=False, name=None)
+        tuple(None if pd.isna(value) else value for value in row)
+        for row in records[SAID_COLUMNS].astype(object).itertuples(index=False, name=None)
     ]
 
 

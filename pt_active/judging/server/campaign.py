@@ -19,7 +19,7 @@ from pt_active.frames.visible import visible, visible_field
 from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.server.order import Document, JudgingOrder
 from pt_active.judging.server.sharing import PATIENCE, Sharing
-from pt_active.judging.server.store import Entry, Store
+from pt_active.judging.server.store import DOUBLE_SHARE, Entry, Store
 from pt_active.judging.server.templates import named_grades
 from pt_active.plans.plan import Plan
 
@@ -118,6 +118,7 @@ class Campaign:
     def go_on_with(self, plan: Plan, work: JudgingOrder) -> None:
         """Take up the documents of a plan, or of the plan that extends it. All that is kept counts."""
         self.plan, self.work, self.sharing = plan, work, Sharing(work, self.patience)
+        self.store.set(DOUBLE_SHARE, str(work.double))
         self._labels, self._done = [{} for _ in work.documents], defaultdict(dict)
         self._times, self.kept = defaultdict(lambda: deque(maxlen=_PACE_OF)), 0
         for qid, docno, judge, given in self.store.given():

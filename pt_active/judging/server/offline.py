@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from markupsafe import Markup
 
@@ -13,7 +14,7 @@ from pt_active.frames.checks import Argument, ArgumentError, shown
 from pt_active.frames.visible import json_text
 from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.server.campaign import shown_document
-from pt_active.judging.server.order import JudgingOrder
+from pt_active.judging.server.order import Document, JudgingOrder
 from pt_active.judging.server.templates import PAGES, environment, judge_values, named_grades
 from pt_active.plans.plan import Plan
 
@@ -46,7 +47,7 @@ def offline_page(
         raise ArgumentError("there are more judges than queries: nothing is left for ", shown(annotator))
     script, style = ((PAGES / name).read_text(encoding="utf-8") for name in ("judge.js", "style.css"))
     data = {
-        "documents": [shown_document(order.documents[place]) for place in places],
+        "documents": [_with_judges(order.documents[place], max(1, len(judges))) for place in places],
         "plan": plan.id,
         "annotator": annotator,
         "file": f"{_NOT_IN_NAMES.sub('-', annotator)}-{plan.id}.jsonl",
@@ -61,6 +62,11 @@ def offline_page(
     grades = named_grades(names or GradeNames(), plan.tables.pool.max_grade)
     values = judge_values(plan.id, annotator, grades, guideline)
     return environment().get_template("judge.html.jinja").render(**values, offline=offline)
+
+
+def _with_judges(document: Document, people: int) -> dict[str, Any]:
+    """A document as the page gets it, and how many people are asked to judge it, which the records say."""
+    return shown_document(document) | {"judges": min(document.judges, people)}
 
 
 def share_of(order: JudgingOrder, judges: Sequence[str], name: str) -> list[int]:

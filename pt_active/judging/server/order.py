@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import groupby
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -20,10 +21,7 @@ BLOCK = 50
 """Documents of a block, unless another number is given."""
 
 DOUBLE = 0.1
-"""The share of documents that several people judge, unless another share is given."""
-
-MAX_JUDGES = 100
-"""How many people may judge a document, at most."""
+"""The share of documents that two people judge, unless another share is given."""
 
 _ABOUT_QUERIES = ("query", "description", "narrative")
 """Columns of a plan's queries that judges read."""
@@ -59,11 +57,13 @@ class JudgingOrder:
         documents: All documents, block by block; in a block those of a query are next to each other.
         blocks: Of each block its queries, and of each query the places of its documents. A document that is drawn
             earlier is never in a later block.
+        double: The share of documents that two people judge.
         place: (qid, docno) → the place of a document.
     """
 
     documents: list[Document]
     blocks: list[list[list[int]]]
+    double: float = 0.0
     place: dict[tuple[str, str], int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -78,44 +78,56 @@ class JudgingOrder:
         *,
         block: int = BLOCK,
         double: float = DOUBLE,
-        judges: int = 2,
     ) -> JudgingOrder:
         """The documents that a plan and its extensions ask for.
 
         Blocks follow the order in which the plan drew. In a block, the order of documents of a query is that of a hash
-        of their ids, so it says nothing about any ranking. So is the choice of those that several people judge: each
-        document is among them with the probability ``double``, whatever else is drawn.
+        of their ids, so it says nothing about any ranking. Another hash chooses those that two people judge
+        (`judges_of`).
 
         Args:
             plan: The plan.
             texts: ``docno, text``; what the plan has is used where they have none.
             block: Documents of a block; in a plan of queries a block ends with a query.
-            double: The probability that a document is judged by several people.
-            judges: By how many people these are judged.
+            double: The share of documents that two people judge.
 
         Raises:
             ValueError: If an argument is out of range.
         """
-        size, share = whole_number("block", block, 1), within("double", double, 0, 1)
-        several = whole_number("judges", judges, 2, MAX_JUDGES)
-        if share == 1:
-            share = np.nextafter(1, 0)
+        size, share = whole_number("block", block, 1), float(within("double", double, 0, 1))
         table = _asked_for(plan)
-        seed = _seed_of(plan)
-        chosen = clocks(seed, table["qid"], table["docno"], stage=_DOUBLE_STAGE) < -np.log1p(-share)
         table = table.assign(
-            shuffled=clocks(seed, table["qid"], table["docno"], stage=_ORDER_STAGE),
-            judges=np.where(chosen, several, 1),
+            shuffled=clocks(_seed_of(plan.id), table["qid"], table["docno"], stage=_ORDER_STAGE),
+            judges=judges_of(plan.id, table, share),
             block=_blocks(table, size),
         )
         first = table.groupby(["block", "qid"])["drawn"].transform("min")
         table = table.assign(first=first).sort_values(["block", "first", "qid", "shuffled"], kind="stable")
-        return cls(list(_documents(table, plan, texts)), _queries_of_blocks(table))
+        return cls(list(_documents(table, plan, texts)), _queries_of_blocks(table), share)
 
 
-def _seed_of(plan: Plan) -> int:
-    """A seed that is the same for a plan and its extensions, and differs between plans."""
-    return int.from_bytes(blake2b(plan.id.encode(), digest_size=7).digest(), "big")
+OrderOf: TypeAlias = Callable[[Plan, pd.DataFrame | None], JudgingOrder]
+"""From a plan, and ``docno, text`` or None, to its documents in order."""
+
+
+def judges_of(plan: str, documents: pd.DataFrame, double: float) -> np.ndarray:
+    """int64[N], by how many people each document of a plan is judged.
+
+    A hash of its ids chooses those that two people judge, each with the same probability, whatever else is drawn.
+
+    Args:
+        plan: The id of the plan, which is that of its extensions too.
+        documents: ``qid, docno``.
+        double: The probability that two people judge a document.
+    """
+    share = min(double, np.nextafter(1, 0))
+    chosen = clocks(_seed_of(plan), documents["qid"], documents["docno"], stage=_DOUBLE_STAGE) < -np.log1p(-share)
+    return np.where(chosen, 2, 1)
+
+
+def _seed_of(plan: str) -> int:
+    """A seed that differs between the ids of plans."""
+    return int.from_bytes(blake2b(plan.encode(), digest_size=7).digest(), "big")
 
 
 def _asked_for(plan: Plan) -> pd.DataFrame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from pt_active.frames.visible import visible_field
 from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
 from pt_active.judging.records import qrels_of, record_line
 from pt_active.judging.server.campaign import Campaign, in_hours, shown_document
-from pt_active.judging.server.order import JudgingOrder, texts_together
+from pt_active.judging.server.order import JudgingOrder, OrderOf, texts_together
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.artifact import Facts
@@ -54,7 +53,7 @@ class Organiser:
 
     campaign: Campaign
     folder: Path
-    order_of: Callable[[Plan, pd.DataFrame | None], JudgingOrder]
+    order_of: OrderOf
     texts: pd.DataFrame | None = None
     margin: float | None = None
     _looked: tuple[float, int, dict[str, Any]] | None = field(default=None, init=False)
@@ -204,7 +203,7 @@ def _facts(status: Status | PairStatus) -> Facts:
         return [fact for fact in status.facts() if fact[0] != "answer"]
     pairs = [each for each in status.pairs if not each.resolved] or list(status.pairs)
     told = [(each.what, f"[{each.low:.4f}, {each.high:.4f}]: {each.answer}") for each in pairs[:_MAX_PAIRS]]
-    return [*told, ("next", status.advice)]
+    return [*told, *status.pairs[0].gap_facts, ("next", status.advice)]
 
 
 def _time_left(judges: list[dict[str, Any]], wanted: int) -> str:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from pt_active.frames.records import JUDGED
+from pt_active.frames.records import JUDGED, still_wanted
 from pt_active.judging.server.order import JudgingOrder
 
 AHEAD = 10
@@ -18,9 +18,6 @@ AHEAD = 10
 
 PATIENCE = 30 * 60.0
 """Seconds without a sign of a judge until the judge's documents go to others."""
-
-MAX_PASSES = 2
-"""Judges who may skip a document, or say that it cannot be judged, until nobody else is asked."""
 
 
 @dataclass
@@ -68,8 +65,7 @@ class Sharing:
         """How many more judges a document needs, among them those who have it now."""
         said = self.outcome[place]
         judged = sum(status == JUDGED for status in said.values())
-        passed_by = len(said) - judged
-        return 0 if passed_by >= MAX_PASSES else max(0, self.work.documents[place].judges - judged)
+        return still_wanted(self.work.documents[place].judges, judged, len(said) - judged)
 
     def seen(self, judge: str, now: float) -> None:
         """Note that a judge is there."""

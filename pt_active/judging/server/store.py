@@ -16,7 +16,8 @@ from pathlib import Path
 import pandas as pd
 
 from pt_active.frames.checks import shown
-from pt_active.frames.records import RECORD_COLUMNS
+from pt_active.frames.records import SAID_COLUMNS
+from pt_active.judging.server.order import judges_of
 
 _FORMAT = "pt-active judging 1"
 """What the file says it is; another version of the tables gets another number."""
@@ -33,7 +34,10 @@ CREATE TRIGGER IF NOT EXISTS no_change BEFORE UPDATE ON records BEGIN SELECT RAI
 CREATE TRIGGER IF NOT EXISTS no_removal BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'records stay'); END;
 """
 
-_ALL = f"SELECT {', '.join(RECORD_COLUMNS)} FROM records ORDER BY number"
+DOUBLE_SHARE = "double"
+"""The setting that holds the share of documents that two people judge."""
+
+_ALL = f"SELECT {', '.join(SAID_COLUMNS)} FROM records ORDER BY number"
 
 _SQLITE = b"SQLite format 3\0"
 """How a database begins."""
@@ -46,7 +50,7 @@ _WAIT_SECONDS = 10
 class Entry:
     """A record with the key that its sender gave it, so that what is sent twice is kept once.
 
-    The other attributes are `RECORD_COLUMNS`, in their order; ``label`` is None unless the status is ``judged``.
+    The other attributes are `SAID_COLUMNS`, in their order; ``label`` is None unless the status is ``judged``.
     """
 
     key: str
@@ -160,7 +164,7 @@ class Store:
         return list(self._connection.execute("SELECT qid, docno, annotator, time FROM given ORDER BY rowid"))
 
     def rows(self) -> list[tuple[str, str, int | None, str, str, str, str, str]]:
-        """The values of `RECORD_COLUMNS` of all records, in the order in which they came."""
+        """The values of `SAID_COLUMNS` of all records, in the order in which they came."""
         return list(self._connection.execute(_ALL))
 
     def records(self) -> pd.DataFrame:
@@ -181,7 +185,8 @@ def stored_records(path: str | Path) -> pd.DataFrame:
     """The records in the file of a judging server, which may be running.
 
     Returns:
-        `RECORD_COLUMNS`; ``label`` is Int64, and <NA> unless the status is ``judged``.
+        `RECORD_COLUMNS`; ``label`` is Int64, and <NA> unless the status is ``judged``. ``judges`` follows from the
+        share of documents that two people judge, which the server kept.
 
     Raises:
         ValueError: If the file is none of a judging server.
@@ -190,8 +195,10 @@ def stored_records(path: str | Path) -> pd.DataFrame:
         connection = sqlite3.connect(path, timeout=_WAIT_SECONDS)
         try:
             rows = connection.execute(_ALL).fetchall()
+            about = dict(connection.execute("SELECT name, value FROM about"))
         finally:
             connection.close()
     except sqlite3.DatabaseError as error:
         raise ValueError(f"{path}: expected the judgments of a judging server; {error}") from error
-    return pd.DataFrame(rows, columns=RECORD_COLUMNS).astype({"label": "Int64"})
+    frame = pd.DataFrame(rows, columns=SAID_COLUMNS).astype({"label": "Int64"})
+    return frame.assign(judges=judges_of(about["plan"], frame, float(about.get(DOUBLE_SHARE, 0.0))))

@@ -9,9 +9,10 @@ from pt_active.frames.qrels import check_some_known, checked_qrels
 from pt_active.frames.records import is_records
 from pt_active.frames.strays import Strays
 from pt_active.inference.stopping.looks import ALWAYS
-from pt_active.plans.answers.gaps import gaps_of
+from pt_active.plans.answers.documents_in_order import DocumentSequence
+from pt_active.plans.answers.gaps import Said, said_of
 from pt_active.plans.answers.progress import Question
-from pt_active.plans.answers.sequence import sequence_of
+from pt_active.plans.answers.sequence import QuerySequence, sequence_of
 from pt_active.plans.answers.so_far import points_so_far
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import proved_status, with_strays
@@ -40,9 +41,15 @@ class Following:
         self._tables, self._question = tables, question
         self._rows = pd.MultiIndex.from_arrays([keys["qid"], keys["docno"]])
         self._label = np.full(len(keys), -1, dtype=np.int64)
+        self._counted = self._label
         self._unknown = pd.DataFrame(columns=["qid", "docno", "label"])
         self._records: pd.DataFrame | None = None
-        self._sequence = sequence_of(tables, self._label, question.measure)
+        self._decided = False
+        self._changed, self._since = np.zeros((2, len(keys)), dtype=bool)
+        self._sequence = self._begun()
+
+    def _begun(self) -> QuerySequence | DocumentSequence:
+        return sequence_of(self._tables, self._label, self._question.measure)
 
     def add(self, labels: pd.DataFrame) -> Status:
         """Take new labels, and say whether judging can stop.
@@ -50,35 +57,44 @@ class Following:
         Args:
             labels: ``qid, docno, label``, or records of judgments, of whose documents the majority of all records so
                 far decides; may be empty. Labels of documents that are not in the plan are counted in the status if
-                there are others.
+                there are others. A label that differs from an earlier one replaces it: the bets are computed again, in
+                the order drawn, with the labels as they are now.
 
         Raises:
-            ValueError: If a label is malformed or above the highest grade, none belongs to a document of the plan, or
-                one differs from the one given before: what was proved from a label cannot be taken back.
+            ValueError: If a label is malformed or above the highest grade, or none belongs to a document of the plan.
         """
-        if not is_records(labels):
-            return self._added(labels)
-        tables = self._tables
-        new = records_of_plan(tables, tables.manifest.id, labels)
-        self._records = new if self._records is None else pd.concat([self._records, new], ignore_index=True)
-        decided = qrels_of(self._records)
-        state = self._added(decided.merge(new[["qid", "docno"]].drop_duplicates(), on=["qid", "docno"]))
-        return state.with_gaps(gaps_of(tables, decided, self._records), given=False)
+        said, open_again = Said(()), np.empty(0, dtype=np.int64)
+        if is_records(labels):
+            new = records_of_plan(self._tables, self._tables.manifest.id, labels)
+            self._records = new if self._records is None else pd.concat([self._records, new], ignore_index=True)
+            decided = qrels_of(self._records)
+            said = said_of(self._tables, decided, self._records)
+            now = new[["qid", "docno"]].drop_duplicates().merge(decided, how="left", on=["qid", "docno"])
+            unsettled = now["label"].isna()
+            labels, open_again = now[~unsettled], self._rows_of(now[unsettled])
+        status = self._added(checked_qrels(labels, self._tables.pool.max_grade), open_again)
+        self._decided |= status.resolved
+        voided = bool(self._since.any())
+        changed = int((self._since if voided else self._changed).sum())
+        return status.with_said(said._replace(changed=changed, voided=voided), given=False)
 
-    def _added(self, qrels: pd.DataFrame) -> Status:
-        new = checked_qrels(qrels, self._tables.pool.max_grade)
-        rows = self._rows.get_indexer(pd.MultiIndex.from_arrays([new["qid"], new["docno"]])) if len(new) else new.index
-        known = np.asarray(rows) >= 0
+    def _rows_of(self, documents: pd.DataFrame) -> np.ndarray:
+        """int64[n], the rows of documents in the pool; -1 for others."""
+        return np.asarray(self._rows.get_indexer(pd.MultiIndex.from_frame(documents[["qid", "docno"]])))
+
+    def _added(self, new: pd.DataFrame, open_again: np.ndarray) -> Status:
+        """The status with new labels, and without those of some rows."""
+        rows = self._rows_of(new)
+        known = rows >= 0
         if len(new):
             check_some_known(known, self._tables.pool.keys, new)
-        rows, labels = np.asarray(rows)[known], new["label"].to_numpy(dtype=np.int64)[known]
-        changed = (self._label[rows] >= 0) & (self._label[rows] != labels)
-        if changed.any():
-            qid, docno = self._rows[rows[changed][0]]
-            raise ValueError(f"document {docno} of query {qid} has another label than before; follow the plan anew")
-        label = self._label.copy()
-        label[rows] = labels
-        self._label, self._sequence = label, self._sequence.labelled(label)
+        rows, before, label = rows[known], self._label, self._label.copy()
+        label[rows], label[open_again] = new["label"].to_numpy(dtype=np.int64)[known], -1
+        changed = (self._counted >= 0) & (label >= 0) & (label != self._counted)
+        self._changed, self._since = self._changed | changed, self._since | (changed & self._decided)
+        self._label, self._counted = label, np.where(label >= 0, label, self._counted)
+        replaced = ((before >= 0) & (label != before)).any()
+        self._sequence = self._begun() if replaced else self._sequence.labelled(label)
         if not known.all():
             self._unknown = pd.concat([self._unknown, new[~known]]).drop_duplicates(["qid", "docno"])
         strays = strays_of(self._tables, self._unknown, label) if len(self._unknown) else Strays()

@@ -11,6 +11,7 @@ import pandas as pd
 from pt_active.frames.checks import how_many, shown
 from pt_active.frames.qrels import checked_qrels, whole_labels
 from pt_active.frames.records import JUDGED, checked_records, latest
+from pt_active.plans.making.judgments import changed_of, waiting_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import wanted_documents
 
@@ -48,15 +49,36 @@ def in_words(gaps: Iterable[Gap]) -> str:
     return named if len(listed) <= _MAX_NAMED else f"{named}, … ({how_many('document', len(listed))} in all)"
 
 
-def gaps_of(tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None = None) -> tuple[Gap, ...]:
-    """The documents of a plan that were passed over, in the order in which they come.
+class Said(NamedTuple):
+    """What is known of labels beside their values.
+
+    Attributes:
+        gaps: The documents that were passed over and have no label, in the order in which they come.
+        due: How many documents have a label that does not count yet, since another judge is asked.
+        changed: How many labels were others before.
+        voided: Whether a verdict is known to have fallen before they changed.
+    """
+
+    gaps: tuple[Gap, ...]
+    due: int = 0
+    changed: int = 0
+    voided: bool = False
+
+
+def said_of(tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None = None) -> Said:
+    """What is known of the labels of a plan beside their values.
 
     Args:
         tables: The plan's content.
         qrels: The labels so far.
         records: The records that the labels follow from. With them, only documents that somebody skipped or found
-            unjudgeable count, since others may be with a judge; without, all that come before the last label.
+            unjudgeable are gaps, since others may be with a judge; without, all that come before the last label.
     """
+    gaps = _gaps_of(tables, qrels, records)
+    return Said(gaps) if records is None else Said(gaps, len(waiting_of(records)), len(changed_of(records)))
+
+
+def _gaps_of(tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None) -> tuple[Gap, ...]:
     label = whole_labels(tables.pool.keys, checked_qrels(qrels))
     order = _places(tables)
     lacking = wanted_documents(tables) & np.isfinite(order) & (label < 0)
@@ -97,9 +119,10 @@ def _ranks(priority: np.ndarray) -> np.ndarray:
 
 
 def _passed_over(records: pd.DataFrame) -> dict[tuple[str, str], tuple[str, str]]:
-    """Document → who passed it over and how, of the latest records of each annotator."""
+    """Document that nobody judged → who passed it over and how, of the latest records of each annotator."""
     last = latest(checked_records(records))
-    last = last[last["status"] != JUDGED]
+    judged = (last["status"] == JUDGED).groupby([last["qid"], last["docno"]]).transform("any")
+    last = last[~judged.astype(bool)]
     passed: dict[tuple[str, str], tuple[str, str]] = {}
     for qid, docno, annotator, status in zip(*(last[c] for c in ("qid", "docno", "annotator", "status")), strict=True):
         before, worse = passed.get((qid, docno), ("", ""))

@@ -14,7 +14,7 @@ from pt_active.inference.stopping.bets import excluded
 from pt_active.inference.stopping.foresight import Claim
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.inference.ties import difference
-from pt_active.plans.answers.gaps import Gap
+from pt_active.plans.answers.gaps import Said
 from pt_active.plans.answers.next_release import Reach
 from pt_active.plans.answers.progress import Question
 from pt_active.plans.answers.proof import Proof
@@ -114,9 +114,9 @@ class Gate(Printed):
     decided_at: float | None
     reach: Reach | None = None
 
-    def with_gaps(self, gaps: tuple[Gap, ...]) -> Gate:
-        """The gate with the documents that were passed over."""
-        return replace(self, status=self.status.with_gaps(gaps, given=False))
+    def with_said(self, said: Said) -> Gate:
+        """The gate with what is known of the labels beside their values."""
+        return replace(self, status=self.status.with_said(said, given=False))
 
     def with_reach(self, reach: Reach) -> Gate:
         """The gate of a candidate that came after the plan, unresolved if the labels do not reach far enough.
@@ -194,7 +194,8 @@ class Gate(Printed):
 
     def facts(self) -> Facts:
         """Names and values, as printed."""
-        shown = ("estimate", "interval", "judged", "open", "passed over", "left out", "blocked", "filled", "unknown")
+        gaps = {name for name, _ in self.status.gap_facts}
+        shown = {"estimate", "interval", "judged", "filled", "unknown"} | gaps
         facts = [each for each in self.status.facts() if each[0] in shown]
         since = "" if self.decided_at is None else f", after {self.decided_at:.6g}{self.status.cost_unit}"
         facts.append(("threshold", f"{self.rule.threshold:+g}" if self.rule.margin else "0"))

@@ -12,7 +12,7 @@ from pt_active.frames.checks import Argument, ArgumentError, how_many
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.strays import Strays
 from pt_active.inference.stopping.looks import ALWAYS, check_looks
-from pt_active.plans.answers.gaps import Gap
+from pt_active.plans.answers.gaps import Said
 from pt_active.plans.answers.progress import Question
 from pt_active.plans.answers.sequence import sequence_of
 from pt_active.plans.answers.so_far import points_so_far
@@ -58,14 +58,9 @@ class PairStatus(Printed):
         """A pair without a verdict; the first pair if all have one."""
         return next((each for each in self.pairs if not each.resolved), self.pairs[0])
 
-    def with_gaps(self, gaps: tuple[Gap, ...], given: bool) -> PairStatus:
-        """The state with the documents that were passed over.
-
-        Args:
-            gaps: The documents.
-            given: Whether they have been given labels.
-        """
-        return replace(self, pairs=tuple(each.with_gaps(gaps, given) for each in self.pairs))
+    def with_said(self, said: Said, given: bool) -> PairStatus:
+        """The state with what is known of the labels beside their values, as `Status.with_said` takes it."""
+        return replace(self, pairs=tuple(each.with_said(said, given) for each in self.pairs))
 
     @property
     def answer(self) -> str:

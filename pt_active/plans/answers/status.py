@@ -18,7 +18,7 @@ from pt_active.inference.stopping.looks import (
     WITHIN,
     needed_degrees,
 )
-from pt_active.plans.answers.gaps import Gap, in_words
+from pt_active.plans.answers.gaps import Gap, Said, in_words
 from pt_active.plans.making.artifact import Facts, Printed, printed
 
 _ROUNDING = 1e-9
@@ -87,6 +87,10 @@ class Status(Printed):
         filled: How many documents that were passed over count as not relevant, as was asked for.
         open: How many units are not fully judged although later ones are and count. Evidence, interval and verdict have
             them at their worst, and so hold whatever their labels are; the estimate ends before the first of them.
+        due: How many documents have a label that does not count yet, since another judge is asked.
+        changed: How many labels were others before, as the times of records or the steps of `Following` tell. All is
+            computed as if they had always been what they are now, so that looks before do not count.
+        voided: Whether a verdict had fallen before they changed, as far as the plan was followed.
     """
 
     measure: str
@@ -125,15 +129,20 @@ class Status(Printed):
     blocked: tuple[Gap, ...] = ()
     filled: int = 0
     open: int = 0
+    due: int = 0
+    changed: int = 0
+    voided: bool = False
 
-    def with_gaps(self, gaps: tuple[Gap, ...], given: bool) -> Status:
-        """The state with the documents that were passed over.
+    def with_said(self, said: Said, given: bool) -> Status:
+        """The state with what is known of the labels beside their values.
 
         Args:
-            gaps: The documents.
-            given: Whether they have been given labels.
+            said: What is known.
+            given: Whether the documents that were passed over have been given labels.
         """
-        return replace(self, blocked=() if given else gaps, filled=len(gaps) if given else 0)
+        gaps, due, changed, voided = said
+        blocked, filled = ((), len(gaps)) if given else (gaps, 0)
+        return replace(self, blocked=blocked, filled=filled, due=due, changed=changed, voided=voided)
 
     @property
     def resolved(self) -> bool:
@@ -183,7 +192,8 @@ class Status(Printed):
         if self.resolved:
             return "stop judging"
         if self.open:
-            return f"judge what was passed over, from {self.waiting}; until then it counts at its worst"
+            what = "is open" if self.due else "was passed over"
+            return f"judge what {what}, from {self.waiting}; until then it counts at its worst"
         if self.within_reach:
             return f"judge on, from {self.waiting}{self._outlook}"
         if np.isnan(self.needed):
@@ -281,7 +291,7 @@ class Status(Printed):
 
     @property
     def gap_facts(self) -> Facts:
-        """Names and values of what is not judged although later labels are there."""
+        """Names and values of what is not judged although later labels are there, and of labels that changed."""
         facts = []
         if self.open:
             how = "counts at its worst" if self.open == 1 else "count at their worst"
@@ -298,6 +308,13 @@ class Status(Printed):
             facts.append(
                 ("passed over", in_words(self.blocked)) if self.open else ("blocked", f"by {in_words(self.blocked)}")
             )
+        if self.due:
+            counted = how_many("document", self.due, "has")
+            facts.append(("waiting", f"{counted} a label that does not count yet: another judge is asked"))
+        if self.changed:
+            it = "it" if self.changed == 1 else "they"
+            since = "since the verdict" if self.voided else f"after {it} had counted"
+            facts.append(("changed", f"{how_many('label', self.changed)} changed {since}; looks before do not count"))
         return facts
 
     def counted(self, number: int) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from pt_active.frames.checks import ArgumentError, how_many
 from pt_active.frames.qrels import known_labels
-from pt_active.frames.records import ADJUDICATOR, latest
+from pt_active.frames.records import ADJUDICATOR
 from pt_active.inference.stopping.looks import ALWAYS, FIRST, SECOND
 from pt_active.plans.answers.cut import cut_to_labels
 from pt_active.plans.answers.judged import Contrast, How
@@ -21,7 +21,7 @@ from pt_active.plans.answers.sequence import sequence_of
 from pt_active.plans.answers.status import VALID
 from pt_active.plans.answers.verdict import verdict_of
 from pt_active.plans.making.artifact import Facts, Printed, plain_rows, printed
-from pt_active.plans.making.judgments import qrels_of
+from pt_active.plans.making.judgments import qrels_of, settled_labels
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import wanted_documents
 
@@ -98,8 +98,8 @@ def without_judges(
         ValueError: If there is one judge, or labels are missing with all judges and the plan cannot be cut to what is
             judged.
     """
-    labels = latest(records)
-    labels = labels[labels["label"].notna()]
+    # Without a judge, the label of the other one counts.
+    labels = settled_labels(records).assign(judges=1)
     names = sorted(set(labels["annotator"]) - {ADJUDICATOR})
     if len(names) < _MIN_JUDGES:
         raise ValueError(f"the labels are of {how_many('judge', len(names))}; none can be left out")

@@ -5,8 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import agreeing, how_many, shown
-from pt_active.frames.records import ADJUDICATOR, checked_records, is_records, latest, place_of, refuse_rows
+from pt_active.frames.checks import Argument, ArgumentError, agreeing, how_many, shown, some
+from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.records import (
+    ADJUDICATOR,
+    JUDGED,
+    as_they_came,
+    checked_records,
+    is_records,
+    latest,
+    place_of,
+    refuse_rows,
+    still_wanted,
+)
 from pt_active.frames.strays import not_found
 from pt_active.inference.several_judges import TIES, dawid_skene, middle, most_frequent, rounded_mean, votes_of
 from pt_active.plans.making.kept import PlanTables
@@ -19,7 +30,8 @@ the mean, or the most probable grade under Dawid and Skene's model of the judges
 def qrels_of(records: pd.DataFrame, rule: str = RULES[0], ties: str = TIES[0]) -> pd.DataFrame:
     """The qrels that follow from records: of each annotator the latest record, of each document one label.
 
-    A label of the annotator ``adjudicator`` settles its document.
+    A label of the annotator ``adjudicator`` settles its document. A document that waits for another judge
+    (`waiting_of`) has no label yet.
 
     Args:
         records: Records of judgments; a document without a label of anybody is left out.
@@ -36,8 +48,7 @@ def qrels_of(records: pd.DataFrame, rule: str = RULES[0], ties: str = TIES[0]) -
     for name, value, known in (("rule", rule, RULES), ("ties", ties, TIES)):
         if value not in known:
             raise ValueError(f"unknown {name} {shown(value)}; it is one of {', '.join(known)}")
-    each = latest(checked_records(records))
-    counted = _without_overruled(each[each["label"].notna()]).reset_index(drop=True)
+    counted = _without_overruled(settled_labels(records)).reset_index(drop=True)
     pairs = counted[["qid", "docno"]].drop_duplicates()
     if counted.empty:
         return pairs.assign(label=np.array([], dtype=np.int64))
@@ -51,19 +62,118 @@ def qrels_of(records: pd.DataFrame, rule: str = RULES[0], ties: str = TIES[0]) -
     return pairs.assign(label=label).reset_index(drop=True)
 
 
+def settled_labels(records: pd.DataFrame) -> pd.DataFrame:
+    """The records with a label that count: of each annotator the latest, of documents that wait for nobody.
+
+    Raises:
+        ValueError: If a record is malformed.
+    """
+    each = latest(checked_records(records))
+    return _without(each[each["label"].notna()], _waiting(each))
+
+
+def waiting_of(records: pd.DataFrame) -> pd.DataFrame:
+    """The documents that somebody has judged and that wait for another judge, who may change their label.
+
+    Args:
+        records: Records of judgments. A document waits until as many have judged it as its ``judges`` say, until
+            another judge has passed over it, or until the adjudicator has settled it.
+
+    Returns:
+        ``qid, docno``.
+
+    Raises:
+        ValueError: If a record is malformed.
+    """
+    return _waiting(latest(checked_records(records)))
+
+
+def _waiting(last: pd.DataFrame) -> pd.DataFrame:
+    """The documents that wait for another judge, by the latest record of each annotator."""
+    judged, settling = last["status"] == JUDGED, last["annotator"] == ADJUDICATOR
+    by_people = last.assign(judged=judged & ~settling, passed=~judged & ~settling, settled=judged & settling)
+    found = by_people.groupby(["qid", "docno"], sort=False).agg(
+        {"judges": "max", "judged": "sum", "passed": "sum", "settled": "any"}
+    )
+    found = found[(found["judged"] > 0) & ~found["settled"]]
+    numbers = zip(found["judges"], found["judged"], found["passed"], strict=True)
+    return found[[still_wanted(*each) > 0 for each in numbers]].index.to_frame(index=False)
+
+
+def check_settled(documents: pd.DataFrame, records: pd.DataFrame) -> None:
+    """Raise if a document waits for another judge.
+
+    Args:
+        documents: ``qid, docno``, those that count.
+        records: Records of judgments.
+
+    Raises:
+        ValueError: If one does, or a record is malformed.
+    """
+    waiting = waiting_of(records).merge(documents[["qid", "docno"]])
+    if len(waiting):
+        pairs = some(waiting.itertuples(index=False, name=None))
+        counted = f"{how_many('document', len(waiting), 'has')} a label that does not count yet: {pairs}"
+        raise ArgumentError(f"{counted}; let another judge see them, or say ", Argument("missing", "expected"))
+
+
+def changed_of(records: pd.DataFrame) -> pd.DataFrame:
+    """The documents whose label was another one before some record, by the majority of the judges.
+
+    Args:
+        records: Records of judgments. Unless all have a time, it is not known which came first, and nothing is said.
+
+    Returns:
+        ``qid, docno``.
+
+    Raises:
+        ValueError: If a record is malformed.
+    """
+    checked = checked_records(records)
+    if (checked["time"] == "").any():
+        return checked.loc[[], ["qid", "docno"]]
+    came = checked.iloc[as_they_came(checked)]
+    came = came[came.duplicated(["qid", "docno"], keep=False)].reset_index(drop=True)
+    if came.empty:
+        return came[["qid", "docno"]]
+    by_document = came.groupby(["qid", "docno"], sort=False)
+    document, turn, number = by_document.ngroup(), by_document.cumcount(), by_document["label"].transform("size")
+    # A document with n records is taken for n documents: as it was after the first, after the second, and so on.
+    rows = np.repeat(came.index, number - turn)
+    after = np.concatenate([np.arange(first, last) for first, last in zip(turn, number, strict=True)])
+    states = came.loc[rows].assign(qid=document[rows].map(str).to_numpy(), docno=after.astype(str), time="")
+    labels = qrels_of(states)
+    kinds = labels.groupby("qid")["label"].nunique()
+    changed = document.isin(kinds[kinds > 1].index.astype(int))
+    return came.loc[changed, ["qid", "docno"]].drop_duplicates(ignore_index=True)
+
+
+def _without(rows: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+    """The rows but those of some documents."""
+    keys = (pd.MultiIndex.from_frame(each[["qid", "docno"]]) for each in (rows, pairs))
+    return rows[~next(keys).isin(next(keys))] if len(pairs) else rows
+
+
 def _without_overruled(labels: pd.DataFrame) -> pd.DataFrame:
     """The labels, without those of documents that the adjudicator has settled."""
     keys, last = pd.MultiIndex.from_frame(labels[["qid", "docno"]]), (labels["annotator"] == ADJUDICATOR).to_numpy()
     return labels[last | ~keys.isin(keys[last])]
 
 
-def as_qrels(given: pd.DataFrame) -> pd.DataFrame:
+def as_qrels(given: pd.DataFrame, records: pd.DataFrame | None = None) -> pd.DataFrame:
     """Qrels as they are, and records as the qrels that follow from them by the majority of the judges.
+
+    Args:
+        given: Qrels or records.
+        records: The records that qrels follow from; documents that wait for another judge by them have no label.
 
     Raises:
         ValueError: If a record is malformed.
     """
-    return qrels_of(given) if is_records(given) else given
+    if is_records(given):
+        return qrels_of(given)
+    waiting = None if records is None else waiting_of(records)
+    return given if waiting is None or waiting.empty else _without(checked_qrels(given), waiting)
 
 
 def records_of_plan(tables: PlanTables, plan: str, records: pd.DataFrame) -> pd.DataFrame:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pt_active.inference.stopping.bets import Stakes, excluded, interval, log_capital
 from pt_active.inference.stopping.draws import Draws, Units
@@ -62,6 +64,62 @@ def test_bets_never_win_more_than_with_all_labels(seed: int, kind: type, narrow:
                         less, more = log_capital(known, STAKES, truth), log_capital(full, STAKES, truth)
                         # Near a bound the bet stakes nearly all, and rounding is magnified.
                         assert (less <= more + 1e-6).all()
+
+
+@settings(max_examples=60)
+@given(
+    units=st.builds(lambda kind, seed: kind(seed), st.sampled_from([population, in_steps]), st.integers(0, 10**6)),
+    seed=st.integers(0, 10**6),
+    gone=st.lists(st.integers(0, N - 1), min_size=1, max_size=2, unique=True),
+    narrow=st.floats(0, 1),
+    truth=st.floats(-4, 2),
+    number=st.integers(1, N),
+)
+def test_evidence_and_interval_with_gaps_hold_for_every_completion(units, seed, gone, narrow, truth, number) -> None:
+    """Labels are at the bounds of their units or between them, and gaps at all combinations of ends, mean and more."""
+    rng, draws = np.random.default_rng(seed), min(number, len(units.drawn_at))
+    share = np.where(rng.random(N) < 0.4, rng.integers(0, 2, N), rng.random(N))
+    contribution = units.low + share * (units.high - units.low)
+    some = lacking(units, contribution, tuple(gone), narrow, draws)
+    ends = [(end + narrow * (contribution - end))[gone] for end in (units.low, units.high)]
+    inside = np.clip(units.mean[gone], *ends), rng.uniform(*np.sort(ends, axis=0))
+    low, high = interval(some, STAKES, 0.3)
+    for labels in product(*zip(*ends, *inside, strict=True)):
+        filled = contribution.copy()
+        filled[gone] = labels
+        full, total = units.judged(filled, draws), units.settled + float(filled.sum())
+        for known, whole in ((some, full), (some.mirrored, full.mirrored)):
+            assert (log_capital(known, STAKES, truth) <= log_capital(whole, STAKES, truth) + 1e-6).all()
+        if any(excluded(side, STAKES, r, 0.15) >= 0 for side, r in ((full, total), (full.mirrored, -total))):
+            continue  # The bets with all labels are wrong here, as they may be, and the labels alone make the interval.
+        least, most = interval(full, STAKES, 0.3)
+        # Ends are found to this distance, and err to the outside.
+        close = 1e-4 * max(full.estimate()[1], float(full.most.min() - full.least.max())) + 1e-9
+        assert low - close <= least <= most <= high + close
+
+
+@pytest.mark.parametrize("narrow", [0.0, 0.6])
+@pytest.mark.parametrize("kind", [population, in_steps])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_least_and_the_largest_square_are_those_of_all_completions(seed: int, kind: type, narrow: float) -> None:
+    """A unit whose label may be what the model expects has no error there: the least square is 0, and no more."""
+    units, rng, held = kind(seed), np.random.default_rng(seed), 0
+    draws, contribution = len(units.drawn_at), rng.uniform(units.low, units.high)
+    for gone in combinations(range(N), 2):
+        some = lacking(units, contribution, gone, narrow, draws)
+        ends = [(end + narrow * (contribution - end))[list(gone)] for end in (units.low, units.high)]
+        grid = np.linspace(*ends, 9)
+        squares = []
+        for labels in product(*np.vstack([grid, np.clip(units.mean[list(gone)], *ends)]).T):
+            filled = contribution.copy()
+            filled[list(gone)] = labels
+            whole = units.judged(filled, draws)
+            squares.append((whole.value - whole.base[:-1]) ** 2)
+        least, most = some.unjudged.squares(some.value - some.base[:-1])
+        np.testing.assert_allclose(least, np.min(squares, axis=0), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(most, np.max(squares, axis=0), rtol=1e-9, atol=1e-12)
+        held += int(((least < 1e-12) & (most > 1e-3)).sum())
+    assert held > 0
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -12,6 +13,7 @@ from pt_active.demo.collection import DemoCollection
 from pt_active.frames.strays import OTHER, SPELLING
 from pt_active.frames.worklists import read_judgments
 from pt_active.plans.answers.following import Following
+from pt_active.plans.answers.gaps import Said
 from pt_active.plans.answers.progress import Question
 
 
@@ -40,7 +42,7 @@ def test_labels_may_come_in_any_order_and_twice(demo, graded, tmp_path) -> None:
     some = following.add(labels.iloc[:50])
     assert (some.judged, some.open) == (110, 50)
     whole = plan.status(labels.iloc[[*range(50), *range(100, 160)]])
-    assert some == whole.with_gaps((), given=False)
+    assert some == whole.with_said(Said(()), given=False)
     assert len(whole.blocked) == 50
     stray = labels.head(2).assign(docno=["nothing", "nowhere"])
     assert following.add(pd.concat([labels.iloc[50:100], stray])).judged == 160
@@ -84,16 +86,36 @@ def test_a_block_with_new_grades_is_followed_too(demo, graded, tmp_path) -> None
     assert str(status) == str(plan.status(pd.concat([labels, more.head(70)])))
 
 
-def test_a_label_that_changes_is_refused(demo, graded, tmp_path) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=100, level="document", seed=3)
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_a_label_that_changes_counts_as_it_is_now_and_is_counted(level, demo, graded, tmp_path) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=300, level=level, seed=3)
     labels, following = in_order(plan, demo, tmp_path), plan.follow()
-    following.add(labels.head(10))
-    one = labels.head(1).assign(label=3 - labels.label[0])
-    with pytest.raises(ValueError, match=r"document .* of query .* has another label than before"):
-        following.add(one)
+    following.add(labels.head(60))
+    corrected = labels.assign(label=labels["label"].where(labels.index > 1, 3 - labels["label"]))
+    state = following.add(corrected.head(2))
+    expected = plan.status(corrected.head(60))
+    assert (state.value, state.low, state.high) == (expected.value, expected.low, expected.high)
+    assert (state.changed, state.voided, expected.changed) == (2, False, 0)
+    assert "2 labels changed after they had counted; looks before do not count" in str(state)
+    assert following.add(corrected.iloc[60:90]).changed == following.add(corrected.head(90)).changed == 2
     with pytest.raises(ValueError, match="above"):
-        following.add(labels.iloc[10:11].assign(label=9))
-    assert following.add(labels.iloc[10:12]).judged == 12
+        following.add(labels.iloc[90:91].assign(label=9))
+    assert following.add(labels.iloc[90:92]).n_judged == plan.status(corrected.head(92)).n_judged
+
+
+def test_labels_that_change_after_a_verdict_are_said_and_undo_it(demo, graded, tmp_path) -> None:
+    """A judge who favours the first ranker is found out, and all labels are given anew."""
+    plan = Plan.create(graded, None, DCG @ 10, budget=400, level="document", seed=3)
+    labels, following = in_order(plan, demo, tmp_path), plan.follow()
+    known = graded.set_index(["qid", "docno"]).loc[labels.set_index(["qid", "docno"]).index]
+    ranks = known[["rank_production", "rank_candidate"]].replace(-1, 99).to_numpy()
+    partial = labels.assign(label=np.where(ranks[:, 0] < ranks[:, 1], 3, 0))
+    assert following.add(partial.head(150)).winner == "production"
+    state = following.add(labels.head(150))
+    different = int((partial["label"] != labels["label"]).head(150).sum())
+    assert (state.winner, state.changed, state.voided) == (None, different, True)
+    assert f"{different} labels changed since the verdict; looks before do not count" in str(state)
+    assert state.e_value == plan.status(labels.head(150)).e_value
 
 
 def test_only_looks_at_any_time_can_be_followed(graded) -> None:

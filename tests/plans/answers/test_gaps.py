@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -212,5 +213,10 @@ def test_records_can_be_followed(level: str) -> None:
         assert state == plan.status(skipped.head(start + 10))
     assert [(each.docno, each.annotator) for each in state.blocked] == [(records["docno"][5], "ann")]
     assert following.add(records.loc[[5]].assign(annotator="bob")) == plan.status(records)
-    with pytest.raises(ValueError, match="has another label than before"):
-        following.add(records.loc[[3]].assign(label=(int(records["label"][3]) + 1) % 3))
+    again = records.loc[[3]].assign(label=(int(records["label"][3]) + 1) % 3)
+    state = following.add(again)
+    assert (state.changed, state.n_judged) == (1, len(records))
+    assert replace(state, changed=0) == plan.status(pd.concat([records, again], ignore_index=True))
+    taken_back = following.add(again.assign(label=None, status="skipped").astype({"label": object}))
+    assert (taken_back.open, taken_back.changed) == (1, 1)
+    assert [each.docno for each in taken_back.blocked] == [records["docno"][3]]

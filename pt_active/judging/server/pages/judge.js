@@ -272,9 +272,12 @@
 
   const answers = () => [...unsent.values()];
 
+  const asked = new Map(offline ? offline.documents.map((task) => [idOf(task), task.judges]) : []);
+
   const saved = () => answers().map((record) => JSON.stringify({
     qid: record.qid, docno: record.docno, label: record.label, annotator: offline.annotator, status: record.status,
     time: new Date(record.at).toISOString(), note: record.note, plan: offline.plan,
+    judges: asked.get(idOf(record)) ?? 1,
   }) + "\n").join("");
 
   if (offline) {

@@ -19,7 +19,7 @@ from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.ties import settled
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.cut import cut_to_judged
-from pt_active.plans.answers.gaps import filled, gaps_of
+from pt_active.plans.answers.gaps import filled, said_of
 from pt_active.plans.answers.judged import Contrast, How, Judged
 from pt_active.plans.answers.judges_error import judged_with
 from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
@@ -110,7 +110,7 @@ class Report(Findings):
             raise ValueError(f'slices must be a list of columns; write slices=["{slices}"]')
         records = None if records is None else records_of_plan(plan.tables, plan.tables.manifest.id, records)
         if status is not None and status.filled:
-            qrels = filled(qrels, gaps_of(plan.tables, qrels, records))
+            qrels = filled(qrels, said_of(plan.tables, qrels, records).gaps)
         tables = plan.tables if status is None else cut_to_judged(plan.tables, qrels)
         how = asked(tables, measure, estimator, confidence, missing)
         labelled = labelled_plan(tables, qrels)

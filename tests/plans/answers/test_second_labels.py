@@ -1,0 +1,103 @@
+"""Documents that wait for a second judge count at their worst, whoever asks, and their first label is not used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import Plan
+from pt_active.plans.answers.status import Status
+from pt_active.plans.making.queries import in_drawing_order
+
+
+def pool(rankers: int = 2) -> pd.DataFrame:
+    rng, rows = np.random.default_rng(8), []
+    for number in range(30):
+        ranks = [rng.permutation(4) for _ in range(rankers)]
+        for place in range(4):
+            row = {"qid": f"q{number:02}", "docno": f"d{place}"}
+            rows.append(row | {f"rank_{name}": ranks[i][place] for i, name in enumerate("abc"[:rankers])})
+    grades = rng.dirichlet([1, 1, 1], len(rows))
+    return pd.DataFrame(rows).assign(grade_0=grades[:, 0], grade_1=grades[:, 1], grade_2=grades[:, 2])
+
+
+def plan_of(level: str, rankers: int = 2) -> Plan:
+    design = {"design": "successive"} if level == "document" else {}
+    return Plan.create(pool(rankers), None, "DCG@3", budget=80, level=level, seed=3, **design)
+
+
+def judged(plan: Plan, twice: list[int]) -> pd.DataFrame:
+    """All documents in the order in which they come, judged by Ann; those of some places are due to another judge."""
+    ordered = in_drawing_order(plan.tables)[["qid", "docno"]].reset_index(drop=True)
+    records = ordered.assign(label=np.arange(len(ordered)) * 7 % 3, annotator="ann", status="judged")
+    return records.assign(judges=np.where(ordered.index.isin(twice), 2, 1))
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_what_is_due_counts_as_if_it_had_no_label(level: str) -> None:
+    plan, due = plan_of(level), [2, 9, 30]
+    records = judged(plan, due)
+    rest = records.drop(index=due)
+    state = plan.status(records)
+    assert isinstance(state, Status)
+    assert state.due == 3
+    assert 1 <= state.open <= 3
+    assert replace(state, due=0) == plan.status(rest)
+    assert "3 documents have a label that does not count yet: another judge is asked" in str(state)
+    assert state == plan.follow().add(records) == plan.status(records[["qid", "docno", "label"]], records=records)
+    gate = plan.gate(records, 0.2)
+    assert (gate.outcome, gate.status.low, gate.status.due) == (plan.gate(rest, 0.2).outcome, state.low, 3)
+    assert "waiting" in str(gate)
+    # Nobody passed them over, so nothing is filled in for them.
+    assert plan.status(records, missing="nonrelevant") == state
+    for missing in ("error", "nonrelevant"):
+        with pytest.raises(
+            ValueError, match=r"3 documents have a label that does not count yet: .* missing=\"expected\""
+        ):
+            plan.compare(records, missing=missing)
+    assert plan.compare(records, missing="expected").difference == plan.compare(rest, missing="expected").difference
+    pairs = plan_of(level, rankers=3)
+    assert "1 document has a label that does not count yet" in str(pairs.status(judged(pairs, [4])))
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_whatever_the_second_judge_says_nothing_is_taken_back(level: str) -> None:
+    """With the second labels the evidence is no smaller, the interval lies within, and nothing has changed."""
+    plan, due = plan_of(level), [3, 20]
+    records = judged(plan, due)
+    state = plan.status(records)
+    assert isinstance(state, Status)
+    for labels in ((0, 0), (2, 2), (None, 1), (2, 0)):
+        second = records.loc[due].assign(annotator="ben", label=pd.array(labels, dtype="Int64"))
+        second["status"] = ["skipped" if label is None else "judged" for label in labels]
+        following = plan.follow()
+        assert following.add(records) == state
+        whole = following.add(second)
+        assert whole == plan.status(pd.concat([records, second], ignore_index=True))
+        assert (whole.open, whole.due, whole.changed, whole.judged) == (0, 0, 0, whole.drawn)
+        assert whole.e_value >= state.e_value * (1 - 1e-9)
+        assert state.low - 1e-6 <= whole.low <= whole.high <= state.high + 1e-6
+
+
+def test_without_a_judge_the_other_one_s_label_counts() -> None:
+    plan = plan_of("document")
+    records = judged(plan, [1, 5, 6])
+    second = records.loc[[1, 5]].assign(annotator="ben", label=2)
+    both = pd.concat([records, second], ignore_index=True)
+    without = plan.without_judges(both).table.set_index("annotator")["value"]
+    # The third document still waits, with and without Ben.
+    expected = plan.compare(records.drop(index=6)[["qid", "docno", "label"]], missing="expected").difference
+    assert without["ben"] == expected
+
+
+@pytest.mark.parametrize("looks", ["asymptotic", None])
+def test_other_looks_end_before_what_is_due(looks: str | None) -> None:
+    plan = plan_of("query")
+    records = judged(plan, [9])
+    state = plan.status(records, looks)
+    assert isinstance(state, Status)
+    assert state.judged < plan.status(records.assign(judges=1), looks).judged
+    assert state.due == 1
