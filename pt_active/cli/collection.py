@@ -22,9 +22,8 @@ from pt_active.cli.pools import (
 )
 from pt_active.cli.texts import with_texts
 from pt_active.frames.topics import read_topics
-from pt_active.relevance.grades.auto import GRADES, AutoGrades
+from pt_active.relevance.grades.auto import GRADES
 from pt_active.relevance.grades.guards import UNJUDGED_POLICIES
-from pt_active.relevance.grades.models import ColdGrades
 
 OF_RUNS = (
     "train_run",
@@ -111,6 +110,11 @@ class PoolFiles:
         learned = self.pool or self.train_run or self.train_qrels or self.grades or self.judge
         return self.max_grade is not None and not learned
 
+    @property
+    def is_unchecked(self) -> bool:
+        """Whether the grades come from other judges, and no label of people says how far to trust them."""
+        return bool(self.judge) and self.train_qrels is None
+
     def model(self, measure: str) -> tuple[pt.Transformer, dict[str, pd.DataFrame], str]:
         """The grade model, file → training run, and a sentence on where the grades come from, which may be empty.
 
@@ -123,8 +127,7 @@ class PoolFiles:
         """
         learned = self.train_run or [], self.train_qrels, self.depth, self.lenient, self.unjudged, measure
         name = COLD_GRADES if self.is_cold else self.grades
-        model, training = grade_model(name, self.judge, self.max_grade, *learned)
-        return model, training, model.described() if isinstance(model, (AutoGrades, ColdGrades)) else ""
+        return grade_model(name, self.judge, self.max_grade, *learned)
 
     def read(self, prices: Prices, measure: str) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """The graded pool, and the topics if there are any.

@@ -62,8 +62,11 @@ def init(
     source.check()
     if budget is None:
         raise ValueError("say --budget, how many documents people can judge at most")
-    if not (source.pool or source.train_qrels or source.max_grade):
-        raise ValueError("say --train-qrels, past judgments; or without any --max-grade N, the highest grade")
+    if not (source.pool or source.train_qrels or source.judge or source.max_grade):
+        raise ValueError(
+            "say --train-qrels, past judgments, or --judge, labels of an LLM; without either, --max-grade N, the "
+            "highest grade"
+        )
     found = findings(Files.read(source), source, measure, positive("budget", budget))
     values = _values(source, measure, budget, folder, out)
     write_file(out, project_text(values, COMMENTS))
