@@ -100,7 +100,7 @@ COMMANDS = {
     "report": (*_LABELLED, "missing", "out", "slice", "texts"),
     "compare": (*_LABELLED, "missing"),
     "estimate": (*_LABELLED, "missing"),
-    "gate": _LABELLED,
+    "gate": (*_LABELLED, "missing"),
 }
 """Command → the arguments that it takes from the project file if they are not typed."""
 

@@ -228,7 +228,8 @@ class Answering(KeptArtifact[PlanTables]):
                 ``looks="always"``: the estimate has them as the model expects, evidence and interval at their worst,
                 so that what is proved holds whatever their labels are. ``"error"``: nothing after the first of them
                 counts. ``"nonrelevant"``: grade 0 for those that were passed over. With records, somebody skipped
-                these or found them unjudgeable; without, all count as passed over. If left out, ``"expected"``, or
+                these or found them unjudgeable; without, all count as passed over, and so does every document without
+                a label if the plan has no order. If left out, ``"expected"``, or
                 ``"error"`` for other looks.
             records: The records that the qrels follow from, to say who passed a document over.
 
@@ -243,7 +244,8 @@ class Answering(KeptArtifact[PlanTables]):
         policy = missing_policy(missing, looks)
         said = qrels if records is None and is_records(qrels) else records
         labels = as_qrels(qrels)
-        gaps, given, bridged = gaps_of(self.tables, labels, said), policy == "nonrelevant", policy != "error"
+        given, bridged = policy == "nonrelevant", policy != "error"
+        gaps = gaps_of(self.tables, labels, said, at_once=given)
         labels = filled(labels, gaps) if given else labels
         if len(self.rankers) > 2 and first is None and second is None:
             check_pairs_asked(looks, margin)
@@ -264,6 +266,7 @@ class Answering(KeptArtifact[PlanTables]):
         *,
         first: str | None = None,
         second: str | None = None,
+        missing: str | None = None,
         records: pd.DataFrame | None = None,
     ) -> Gate:
         """Whether a ranker may replace another [theory 14].
@@ -279,6 +282,7 @@ class Answering(KeptArtifact[PlanTables]):
             confidence: A wrong pass, and a wrong fail, has at most half of the probability ``1 − confidence``.
             first: The candidate; can be left out if the plan has two rankers.
             second: The baseline; can be left out if the plan has two rankers.
+            missing: What to do about documents without a label before others that have one, as `status` takes it.
             records: The records that the qrels follow from, to say who passed a document over.
 
         Raises:
@@ -287,18 +291,21 @@ class Answering(KeptArtifact[PlanTables]):
         """
         asked = Rule.of(rule, margin)
         check_gate_looks(looks)
-        pair, labels = named_pair(self.rankers, first, second, or_all=False), as_qrels(qrels)
+        policy, pair = missing_policy(missing, looks), named_pair(self.rankers, first, second, or_all=False)
+        said = qrels if records is None and is_records(qrels) else records
+        labels = as_qrels(qrels)
         if looks is not None and not has_order(self.tables):
             raise ArgumentError(
                 "the plan has no order, so nothing is known of it before all is judged; ask once, at the end: ",
                 Argument("looks", None),
             )
+        given = policy == "nonrelevant"
+        gaps = gaps_of(self.tables, labels, said, at_once=given)
+        labels = filled(labels, gaps) if given else labels
         if looks is None:
-            state, found = self._once(pair, labels, confidence)
-            return gate_at_the_end(state, found, asked)
-        said = qrels if records is None and is_records(qrels) else records
-        gate = gate_at_any_time(self.tables, labels, Question(pair, self.measure, ALWAYS, None, confidence), asked)
-        return gate.with_gaps(gaps_of(self.tables, labels, said))
+            return gate_at_the_end(*self._once(pair, labels, confidence), asked).with_gaps(gaps, given)
+        question = Question(pair, self.measure, ALWAYS, None, confidence, policy != "error")
+        return gate_at_any_time(self.tables, labels, question, asked).with_gaps(gaps, given)
 
     def _once(self, pair: tuple[int, int], labels: pd.DataFrame, confidence: float) -> tuple[Status, Comparison | None]:
         """The one look at the end: the state, and what all labels say of a pair, None before all are there."""

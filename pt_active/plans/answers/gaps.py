@@ -13,6 +13,7 @@ from pt_active.frames.qrels import checked_qrels, whole_labels
 from pt_active.frames.records import JUDGED, checked_records, latest
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import wanted_documents
+from pt_active.plans.making.queries import has_order
 
 NO_LABEL = "no label"
 """The status of a document that nobody has judged or skipped although later ones are judged."""
@@ -48,7 +49,9 @@ def in_words(gaps: Iterable[Gap]) -> str:
     return named if len(listed) <= _MAX_NAMED else f"{named}, … ({how_many('document', len(listed))} in all)"
 
 
-def gaps_of(tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None = None) -> tuple[Gap, ...]:
+def gaps_of(
+    tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None = None, at_once: bool = False
+) -> tuple[Gap, ...]:
     """The documents of a plan that were passed over, in the order in which they come.
 
     Args:
@@ -56,13 +59,14 @@ def gaps_of(tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | Non
         qrels: The labels so far.
         records: The records that the labels follow from. With them, only documents that somebody skipped or found
             unjudgeable count, since others may be with a judge; without, all that come before the last label.
+        at_once: Whether documents that were drawn at once, in no order, come before each other.
     """
     label = whole_labels(tables.pool.keys, checked_qrels(qrels))
     order = _places(tables)
     lacking = wanted_documents(tables) & np.isfinite(order) & (label < 0)
     if records is None:
         last = order[(label >= 0) & np.isfinite(order)].max(initial=-np.inf)
-        rows = np.flatnonzero(lacking & (order < last))
+        rows = np.flatnonzero(lacking & ((order <= last) if at_once and not has_order(tables) else (order < last)))
         said = {}
     else:
         said = _passed_over(records)

@@ -112,9 +112,9 @@ class Gate(Printed):
     decided_at: float | None
     reach: Reach | None = None
 
-    def with_gaps(self, gaps: tuple[Gap, ...]) -> Gate:
-        """The gate with the documents that were passed over."""
-        return replace(self, status=self.status.with_gaps(gaps, given=False))
+    def with_gaps(self, gaps: tuple[Gap, ...], given: bool) -> Gate:
+        """The gate with the documents that were passed over, and whether they have been given labels."""
+        return replace(self, status=self.status.with_gaps(gaps, given))
 
     def with_reach(self, reach: Reach) -> Gate:
         """The gate of a candidate that came after the plan, unresolved if the labels do not reach far enough.

@@ -183,6 +183,8 @@ class Status(Printed):
             return "stop judging"
         if self.open:
             return f"judge what was passed over, from {self.waiting}; until then it counts at its worst"
+        if self.blocked and self.left_out:
+            return f"judge what was passed over, from {self.waiting}; until then no label from there on counts"
         if self.within_reach:
             return f"judge on, from {self.waiting}{self._outlook}"
         if np.isnan(self.needed):
