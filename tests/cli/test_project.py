@@ -1,5 +1,6 @@
 """The project file: five commands without options, flags before it, and one line for whatever is wrong in it."""
 
+import asyncio
 import json
 import tomllib
 
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from pt_active.cli.app import app
 from pt_active.cli.project import COMMANDS, FILE, KEYS, Project, key_of, project_text
+from pt_active.judging.server.store import Entry
 from pt_active.plans.plan import Plan
 
 QUERIES = [f"q{i}" for i in range(12)]
@@ -104,6 +106,34 @@ def test_five_commands_need_no_options(files, monkeypatch):
     run("report")
     assert (files / "my-plan.html").is_file()
     assert "The report is my-plan-2.html." in run("report")
+
+
+@pytest.mark.parametrize("words", [(), ("--project", "mine.toml")])
+def test_after_a_next_round_all_commands_go_on_with_the_longer_plan(files, monkeypatch, words):
+    run("init", *RUNS, "--max-grade", "2", "--budget", "20", "--out", words[1] if words else FILE)
+    file = files / (words[1] if words else FILE)
+    file.write_text("# mine\n" + file.read_text().replace("[runs]", '# of 2026\n[runs]\nplan = "old.run"'))
+    run("plan", *words)
+    before = file.read_text()
+
+    def judged_and_extended(site, where):
+        for place, each in enumerate(site.campaign.work.documents):
+            said = grade(each.qid, int(each.docno[1:])), "ann", "judged", "2026-01-01T00:00:00Z", ""
+            entry = Entry(f"key-{place:08}", each.qid, each.docno, *said, site.campaign.plan.id)
+            site.campaign.store.append([entry])
+        site.campaign.go_on_with(site.campaign.plan, site.campaign.work)
+        print(asyncio.run(site.organiser.extend(10.0)))
+
+    monkeypatch.setattr("pt_active.cli.judge._serve", judged_and_extended)
+    assert "pt-active status my-plan-2 my-plan.sqlite" in run("judge", *words)
+    assert file.read_text() == before.replace('plan = "my-plan"', 'plan = "my-plan-2"\nstore = "my-plan.sqlite"')
+    state = json.loads(run("status", "--json", *words))
+    assert {each["budget"] for each in state["pairs"]} == {30}
+    served = []
+    monkeypatch.setattr("pt_active.cli.judge._serve", lambda site, where: served.append(site))
+    run("judge", *words)
+    assert (len(served[0].campaign.work.documents), served[0].campaign.kept) == (30, 20)
+    assert not (files / "my-plan-2.sqlite").exists()
 
 
 def test_init_asks_if_nothing_is_said(files):
@@ -225,7 +255,7 @@ def test_a_measure_of_whole_pools_says_what_it_costs(files):
     [
         (RUNS, "say --budget"),
         (("--budget", "9"), "say either --run (one for each ranker) or --pool, and not both"),
-        ((*RUNS, "--budget", "9"), "say --train-qrels, past judgments; or without any --max-grade N"),
+        ((*RUNS, "--budget", "9"), "say --train-qrels, past judgments, or --judge, labels of an LLM;"),
         ((*RUNS, "--budget", "-1", "--max-grade", "2"), "--budget must be a positive number, got -1.0"),
         ((*ALL, "--measure", "nDGC@5"), "did you mean nDCG@5?"),
     ],
