@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyterrier as pt
 
 from pt_active.cli.command_line import check_names
 from pt_active.frames.checks import Argument, ArgumentError, agreeing, how_many, shown, some
@@ -26,7 +25,7 @@ from pt_active.relevance.grades.auto import GRADES, AutoGrades
 from pt_active.relevance.grades.guards import TrainingWarning, Words
 from pt_active.relevance.grades.judge_tables import judge_table, read_judge, votes_in
 from pt_active.relevance.grades.judges import JudgeGrades
-from pt_active.relevance.grades.models import ColdGrades, FittedGrades
+from pt_active.relevance.grades.models import ColdGrades, FittedGrades, GradeModel
 from pt_active.relevance.grades.report import GradeReport
 from pt_active.relevance.grades.validation import out_of_fold
 from pt_active.relevance.measures import parse_measure
@@ -139,7 +138,7 @@ def grade_model(
     lenient: bool = False,
     unjudged: str | None = None,
     measure: str | None = None,
-) -> tuple[pt.Transformer, dict[str, pd.DataFrame], str]:
+) -> tuple[GradeModel, dict[str, pd.DataFrame], str]:
     """Read the training files and fit a grade model, and warn of what would ruin it.
 
     Args:
