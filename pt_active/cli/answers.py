@@ -107,10 +107,7 @@ def status(
     first: options.First = None,
     second: options.Second = None,
     confidence: options.Confidence = 0.95,
-    missing: Annotated[
-        str | None,
-        one_of(MISSING_POLICIES, "What to do about documents without a label before others: {}; default: expected."),
-    ] = None,
+    missing: options.MissingSoFar = None,
     grade_names: options.GradeWords = None,
     rule: options.Rule = RULES[0],
     ties: options.Ties = TIES[0],
@@ -226,6 +223,22 @@ def next_step(
         asked: Further options that were given.
         extended: Those of them that an extension takes too.
     """
+    hint = _next_step(state, loaded, plan, qrels, asked, extended)
+    return f"{hint}\n{PASSED_OVER}" if holds_up(state) else hint
+
+
+def holds_up(state: Status) -> bool:
+    """Whether documents without a label keep others from counting, or from counting as they are."""
+    return not state.resolved and bool(state.blocked or (state.looks is None and state.left_out))
+
+
+PASSED_OVER = "If nobody will judge what has no label, --missing nonrelevant takes it as not relevant."
+"""The end of the hint where labels do not count since others are missing."""
+
+
+def _next_step(
+    state: Status, loaded: Plan, plan: Path, qrels: list[Path], asked: list[str], extended: Sequence[str]
+) -> str:
     whole = loaded.tables.manifest.rest is None
     if state.resolved and not whole:
         return "There is nothing more to judge: the interval above is the result."

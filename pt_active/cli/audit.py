@@ -20,7 +20,7 @@ from pt_active.cli.command_line import (
     read_judged,
 )
 from pt_active.cli.options import one_of, whole
-from pt_active.cli.pools import judge_files
+from pt_active.cli.pools import read_judges, top_grade
 from pt_active.cli.texts import with_texts
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import how_many, shown
@@ -38,6 +38,7 @@ from pt_active.judging.tools.registry import TOOLS
 from pt_active.judging.worklist import Worklist
 from pt_active.plans.answers.report.report import format_of
 from pt_active.plans.making.judgments import RULES, qrels_of
+from pt_active.relevance.grades.judge_tables import judge_labels
 from pt_active.relevance.losses import F1, Accuracy, Loss, Precision, Recall, Squared, ZeroOne
 from pt_active.risk.audit import DESIGN, Audit
 from pt_active.risk.judges import judged_pool, with_beliefs
@@ -79,7 +80,7 @@ Missing = Annotated[str, one_of(MISSING_LABELS, "What to do about missing labels
 
 
 def plan(
-    judge: Annotated[list[str], typer.Option(metavar="[NAME=]FILE", help="A judge's labels, as qrels; repeat it.")],
+    judge: Annotated[list[str], typer.Option(metavar="[NAME=]FILE", help="A judge's labels or votes; repeat it.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to make.")],
     budget: Annotated[int, whole("--budget", 1, 10**9, "The number of labels that people can give.")],
     loss: Annotated[str, one_of(LOSSES, "What the sample should tell best: {}.")] = "error",
@@ -99,9 +100,9 @@ def plan(
     """Choose the pairs whose labels tell how far judges, such as language models, agree with people."""
     check_new(out)
     check_names({"--loss": (loss, LOSSES), "--design": (design, audit_designs())})
-    judges = _judges(judge)
+    judges = read_judges(judge)
     past = None if train_qrels is None else read_qrels(train_qrels)
-    highest, told = _top_grade(judges, past) if max_grade is None else (max_grade, "")
+    highest, told = top_grade(judges, past) if max_grade is None else (max_grade, "")
     pool, columns = judged_pool(judges, common)
     pool = with_beliefs(pool, judges, highest, past)
     pool = pool if texts is None else with_texts(pool, texts)
@@ -113,38 +114,8 @@ def plan(
     worklist = new_path(out.with_name(f"{out.name}.csv"))
     hint = f"The audit is in {out}. Next, write what people are to label:\n  "
     hint += command_line("audit", "export", out, "--out", worklist)
+    told = f"\n  grades    {told}" if told else ""
     return Answer({"audit": str(out), **made.manifest}, f"{made}{told}", hint)
-
-
-def _top_grade(judges: dict[str, pd.DataFrame], past: pd.DataFrame | None) -> tuple[int, str]:
-    """The highest grade in the files, and the line that says where it comes from.
-
-    Raises:
-        ValueError: If it is 0, which leaves nothing to tell apart.
-    """
-    highest = max(int(each["label"].max()) for each in [*judges.values(), *([] if past is None else [past])])
-    source = "the judge gives" if len(judges) == 1 else "the judges give"
-    source += "" if past is None else ", or that --train-qrels has"
-    if highest < 1:
-        raise ValueError(
-            f"0 is the only grade that {source}: say --max-grade N, the highest grade that people may give"
-        )
-    told = f"\n  grades    0 to {highest}, the highest that {source}; if people may give more, say --max-grade"
-    return highest, told
-
-
-def _judges(given: list[str]) -> dict[str, pd.DataFrame]:
-    """Name of a judge → his labels.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If a name is missing or is given twice, or a file is not qrels or has no label.
-    """
-    judges = {name: read_qrels(file) for name, file in judge_files(given).items()}
-    for name, labels in judges.items():
-        if labels.empty:
-            raise ValueError(f"{judge_files(given)[name]}: no document has a label")
-    return judges
 
 
 def export(
@@ -238,7 +209,7 @@ def report(
 def replace(
     plan: options.PlanFolder,
     qrels: options.Judgments,
-    judge: Annotated[str, typer.Option(metavar="[NAME=]FILE", help="The judge's labels of all documents, as qrels.")],
+    judge: Annotated[str, typer.Option(metavar="[NAME=]FILE", help="The judge's labels or votes of all documents.")],
     measure: options.Measure = None,
     confidence: options.Confidence = 0.95,
     missing: options.Missing = MISSING_POLICIES[0],
@@ -247,9 +218,9 @@ def replace(
     ties: options.Ties = TIES[0],
 ) -> Answer:
     """Say whether a judge may replace people for a comparison of rankers, from people's labels of a plan of them."""
-    [(name, labels)] = _judges([judge]).items()
+    [(name, said)] = read_judges([judge]).items()
     loaded, known, _ = read_judged(plan, qrels, False, grade_names, rule, ties)
-    found = replacement(loaded, known, labels, name, measure, confidence, missing)
+    found = replacement(loaded, known, judge_labels(said), name, measure, confidence, missing)
     return Answer(found.to_dict(), str(found))
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from dataclasses import dataclass
+from itertools import combinations
 
 import pandas as pd
-import pyterrier as pt
 
 from pt_active.cli import options
 from pt_active.cli.command_line import check_names
+from pt_active.cli.doubts import doubts_about
 from pt_active.cli.options import Prices
 from pt_active.cli.pools import (
     COLD_GRADES,
@@ -22,9 +25,10 @@ from pt_active.cli.pools import (
 )
 from pt_active.cli.texts import with_texts
 from pt_active.frames.topics import read_topics
-from pt_active.relevance.grades.auto import GRADES, AutoGrades
+from pt_active.relevance.grades.auto import GRADES
 from pt_active.relevance.grades.guards import UNJUDGED_POLICIES
-from pt_active.relevance.grades.models import ColdGrades
+from pt_active.relevance.grades.models import GradeModel
+from pt_active.relevance.measures import parse_measure
 
 OF_RUNS = (
     "train_run",
@@ -102,7 +106,11 @@ class PoolFiles:
         if self.pool is not None and given:
             raise ValueError(f"--pool already has grades; leave out {', '.join(given)}")
         check_names({"--grades": (self.grades, GRADES), "--unjudged": (self.unjudged, UNJUDGED_POLICIES)})
-        for file in run_files(self.run or []).values() if not patterns else ():
+        files = run_files(self.run or [])
+        for (one, file), (other, again) in combinations(files.items(), 2):
+            if os.path.realpath(file) == os.path.realpath(again):
+                raise ValueError(f"--run {one} and --run {other} are the same file, {file}")
+        for file in files.values() if not patterns else ():
             check_file(file)
 
     @property
@@ -111,7 +119,12 @@ class PoolFiles:
         learned = self.pool or self.train_run or self.train_qrels or self.grades or self.judge
         return self.max_grade is not None and not learned
 
-    def model(self, measure: str) -> tuple[pt.Transformer, dict[str, pd.DataFrame], str]:
+    @property
+    def is_unchecked(self) -> bool:
+        """Whether the grades come from other judges, and no label of people says how far to trust them."""
+        return bool(self.judge) and self.train_qrels is None
+
+    def model(self, measure: str) -> tuple[GradeModel, dict[str, pd.DataFrame], str]:
         """The grade model, file → training run, and a sentence on where the grades come from, which may be empty.
 
         Args:
@@ -123,8 +136,7 @@ class PoolFiles:
         """
         learned = self.train_run or [], self.train_qrels, self.depth, self.lenient, self.unjudged, measure
         name = COLD_GRADES if self.is_cold else self.grades
-        model, training = grade_model(name, self.judge, self.max_grade, *learned)
-        return model, training, model.described() if isinstance(model, (AutoGrades, ColdGrades)) else ""
+        return grade_model(name, self.judge, self.max_grade, *learned)
 
     def read(self, prices: Prices, measure: str) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """The graded pool, and the topics if there are any.
@@ -143,6 +155,8 @@ class PoolFiles:
         else:
             model, training, described = self.model(measure)
             runs = read_runs(self.run or [], self.lenient)
+            for doubt in doubts_about(runs, parse_measure(measure, model.max_grade), self.depth):
+                warnings.warn(doubt.said, stacklevel=2)
             frame = model.transform(united(runs, queries, self.depth, self.allow_missing_queries))
             if described:
                 frame.attrs["grade_model"] = described

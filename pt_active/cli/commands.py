@@ -24,13 +24,14 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
     """A command that prints the answer of a function.
 
     It has the function's options. An argument of the function whose type is a dataclass stands for the options that
-    are the dataclass's fields.
+    are the dataclass's fields. An argument ``project`` is the project file.
 
     Args:
         function: Answers the command.
         takes: The arguments that may come from the project file.
     """
-    own = inspect.signature(function, eval_str=True).parameters.values()
+    every = inspect.signature(function, eval_str=True).parameters
+    own = [each for each in every.values() if each.name != "project"]
     bundles: dict[str, Any] = {each.name: each.annotation for each in own if is_dataclass(each.annotation)}
     options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own for option in _options_of(each)]
     required = [option.name for option in options if option.name in takes and option.default is option.empty]
@@ -47,6 +48,8 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
                 taken, told = _from_project(context, arguments, shared["project"])
                 arguments |= taken
                 _check_given(context, arguments, required)
+            if "project" in every:
+                arguments["project"] = shared["project"] or FILE
             answer = function(**_bundled(arguments, bundles))
             if told:
                 typer.echo(told, err=True)

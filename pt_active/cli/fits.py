@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import ir_measures.measures as irm
 import pandas as pd
 
 from pt_active.cli.collection import PoolFiles
-from pt_active.cli.pools import read_pool, read_runs
+from pt_active.cli.doubts import doubts_about, gains_of
+from pt_active.cli.pools import read_judges, read_pool, read_runs, top_grade
 from pt_active.frames.checks import agreeing, how_many, some
 from pt_active.frames.columns import ranker_names
 from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.relevance.grades.guards import MIN_JUDGED_SHARE, USUAL_DEPTH
+from pt_active.relevance.grades.judge_tables import judge_table
 from pt_active.relevance.measures import has_rank_form, parse_measure
 
 
@@ -43,6 +45,7 @@ class Files:
         texts: ``docno, text`` of the documents of the runs; None if there are none.
         past: The runs that have been judged, one after the other; None if there are none.
         qrels: ``qid, docno, label`` of the past; None if there are none.
+        judges: Other judges by name, as `read_judges` returns them.
     """
 
     runs: dict[str, pd.DataFrame]
@@ -50,6 +53,7 @@ class Files:
     texts: pd.DataFrame | None
     past: pd.DataFrame | None
     qrels: pd.DataFrame | None
+    judges: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     @classmethod
     def read(cls, source: PoolFiles) -> Files:
@@ -69,6 +73,7 @@ class Files:
             None if source.texts is None else read_texts(source.texts, docnos=docnos),
             pd.concat(past, ignore_index=True) if past else None,
             None if source.train_qrels is None else read_qrels(source.train_qrels),
+            read_judges(source.judge or []),
         )
 
     @property
@@ -105,13 +110,29 @@ def findings(files: Files, source: PoolFiles, measure: str, budget: float | None
     Raises:
         ValueError: If the runs, topics, texts or judgments have nothing in common, or the measure is unknown.
     """
-    highest = source.max_grade if files.qrels is None else int(files.qrels["label"].max())
-    parsed = parse_measure(measure, highest)
-    found = [*_of_runs(files), *_of_shared_queries(files, source.allow_missing_queries)]
-    found += [] if files.topics is None else [_of_topics(files, source.topics)]
-    found += [] if files.texts is None else [_of_texts(files, source.texts)]
+    parsed = parse_measure(measure, highest_grade(files, source))
+    found = [*_of_runs(files), *of_shared_queries(files, source.allow_missing_queries)]
+    found += [Finding(*each, wrong=True) for each in doubts_about(files.runs, parsed, source.depth)]
+    found += [] if files.topics is None else [of_topics(files, source.topics)]
+    docnos = judgeable(files, parsed)["docno"].drop_duplicates()
+    found += [] if files.texts is None else [of_texts(files, docnos, source.texts)]
     found += _of_past(files, parsed, source)
     return [*found, *_of_measure(files, parsed), *([] if budget is None else [_of_budget(files, parsed, budget)])]
+
+
+def highest_grade(files: Files, source: PoolFiles) -> int | None:
+    """The highest grade: what is said, that of the past judgments, or that which other judges give."""
+    if source.max_grade is not None or (files.qrels is None and not files.judges):
+        return source.max_grade
+    return top_grade(files.judges)[0] if files.qrels is None else int(files.qrels["label"].max())
+
+
+def judgeable(files: Files, measure: irm.Measure) -> pd.DataFrame:
+    """``qid, docno`` that count for a measure, of queries that have a topic if there are topics."""
+    cutoff = measure.params.get("cutoff") if has_rank_form(measure) else None
+    runs = [run if cutoff is None else _cut(run, cutoff) for run in files.runs.values()]
+    pairs = pd.concat([run[["qid", "docno"]] for run in runs]).drop_duplicates()
+    return pairs if files.topics is None else pairs[pairs["qid"].isin(files.topics["qid"])]
 
 
 def _of_runs(files: Files) -> list[Finding]:
@@ -123,7 +144,16 @@ def _of_runs(files: Files) -> list[Finding]:
     return found
 
 
-def _of_shared_queries(files: Files, allowed: bool) -> list[Finding]:
+def of_shared_queries(files: Files, allowed: bool) -> list[Finding]:
+    """Which queries the runs share.
+
+    Args:
+        files: The files.
+        allowed: Whether a ranker may leave queries unanswered.
+
+    Raises:
+        ValueError: If they have none in common.
+    """
     every, queries = files.queries, {name: set(run["qid"]) for name, run in files.runs.items()}
     if len(queries) > 1 and not set.intersection(*queries.values()):
         named = "; ".join(f"{name} has {some(run['qid'].unique())}" for name, run in files.runs.items())
@@ -140,7 +170,16 @@ def _counted(queries: list[str]) -> str:
     return f"{how_many('query', len(queries))} ({some(queries)})"
 
 
-def _of_topics(files: Files, path: object) -> Finding:
+def of_topics(files: Files, path: object) -> Finding:
+    """Which queries of the runs are among the topics.
+
+    Args:
+        files: The files.
+        path: The file of the topics.
+
+    Raises:
+        ValueError: If none is.
+    """
     assert files.topics is not None
     known, every = set(files.topics["qid"]), files.queries
     absent = [qid for qid in every if qid not in known]
@@ -155,9 +194,18 @@ def _of_topics(files: Files, path: object) -> Finding:
     return Finding("topics", f"every query has one{f'; {idle} more without a run' if idle else ''}")
 
 
-def _of_texts(files: Files, path: object) -> Finding:
+def of_texts(files: Files, docnos: pd.Series, path: object) -> Finding:
+    """How many of some documents have a text.
+
+    Args:
+        files: The files.
+        docnos: The documents.
+        path: The file of the texts.
+
+    Raises:
+        ValueError: If none has.
+    """
     assert files.texts is not None
-    docnos = files.documents["docno"].drop_duplicates()
     absent = docnos[~docnos.isin(files.texts["docno"])]
     if len(absent) == len(docnos):
         raise ValueError(
@@ -167,12 +215,16 @@ def _of_texts(files: Files, path: object) -> Finding:
     if len(absent):
         share = len(absent) / len(docnos)
         return Finding(
-            "texts", f"none for {len(absent)} of {len(docnos)} documents ({share:.0%}): {some(absent)}", True
+            "texts",
+            f"none for {len(absent)} of {len(docnos)} documents that may be judged ({share:.0%}): {some(absent)}",
+            True,
         )
-    return Finding("texts", f"every one of {how_many('document', len(docnos))} has one")
+    return Finding("texts", f"every one of {how_many('document', len(docnos))} that may be judged has one")
 
 
 def _of_past(files: Files, measure: irm.Measure, source: PoolFiles) -> list[Finding]:
+    if files.qrels is None and files.judges:
+        return [_of_judge(files, measure, name) for name in files.judges]
     if files.qrels is None:
         return [Finding("past", "no judgments, so the plan guesses grades from ranks and needs more labels")]
     counts = files.qrels["label"].value_counts().sort_index()
@@ -182,12 +234,7 @@ def _of_past(files: Files, measure: irm.Measure, source: PoolFiles) -> list[Find
         depth = measure.params.get("cutoff") or USUAL_DEPTH
         top = _cut(files.past, depth)[["qid", "docno"]].drop_duplicates()
         judged = top.merge(files.qrels, on=["qid", "docno"], how="left")["label"].notna()
-        if files.past.merge(files.qrels, on=["qid", "docno"]).empty:
-            named = ", ".join(map(str, source.train_run or []))
-            raise ValueError(
-                f"{source.train_qrels}: no document of {named} has a label: the labels are of "
-                f"queries {some(files.qrels['qid'].unique())}, the runs of {some(files.past['qid'].unique())}"
-            )
+        check_past(files, source)
         said = f"{judged.mean():.0%} of the top {depth} of the past runs has a label"
         found.append(Finding("past", said, bool(judged.mean() < MIN_JUDGED_SHARE)))
     if known := len(set(files.qrels["qid"]) & set(files.queries)):
@@ -196,8 +243,36 @@ def _of_past(files: Files, measure: irm.Measure, source: PoolFiles) -> list[Find
     return found
 
 
+def check_past(files: Files, source: PoolFiles) -> None:
+    """Raise if the past judgments are of no document of the past runs, or of no query of the runs if there are none.
+
+    Raises:
+        ValueError: If that is so.
+    """
+    assert files.qrels is not None
+    if files.past is None:
+        if not set(files.qrels["qid"]) & set(files.queries):
+            raise ValueError(
+                f"{source.train_qrels} judges no query of the runs: say --train-run, the run that it judges"
+            )
+    elif files.past.merge(files.qrels, on=["qid", "docno"]).empty:
+        named = ", ".join(map(str, source.train_run or []))
+        raise ValueError(
+            f"{source.train_qrels}: no document of {named} has a label: the labels are of "
+            f"queries {some(files.qrels['qid'].unique())}, the runs of {some(files.past['qid'].unique())}"
+        )
+
+
+def _of_judge(files: Files, measure: irm.Measure, name: str) -> Finding:
+    pairs = judgeable(files, measure)
+    seen = len(pairs.merge(judge_table(files.judges[name]), on=["qid", "docno"]))
+    said = f"{name} has graded {seen} of {how_many('document', len(pairs))} that may be judged"
+    return Finding("judge", f"{said}; no label of people has checked it", seen < len(pairs))
+
+
 def _of_measure(files: Files, measure: irm.Measure) -> list[Finding]:
-    found, cutoff = [], measure.params.get("cutoff")
+    cutoff, gains = measure.params.get("cutoff"), gains_of(measure)
+    found = [Finding("measure", gains)] if gains else []
     for name, run in files.runs.items():
         if cutoff is not None and (short := int((run.groupby("qid").size() < cutoff).sum())):
             said = f"{name} has fewer than {cutoff} documents for {how_many('query', short)}"
@@ -224,8 +299,6 @@ def whole_pools(measure: irm.Measure, documents: int, queries: int) -> str:
 
 
 def _of_budget(files: Files, measure: irm.Measure, budget: float) -> Finding:
-    cutoff = measure.params.get("cutoff") if has_rank_form(measure) else None
-    runs = [run if cutoff is None else _cut(run, cutoff) for run in files.runs.values()]
-    pool = len(pd.concat([run[["qid", "docno"]] for run in runs]).drop_duplicates())
+    pool = len(judgeable(files, measure))
     said = f"{budget:g} of {how_many('document', pool)} that count for {measure} ({min(budget / pool, 1):.0%})"
     return Finding("budget", said if budget < pool else f"{said}: everything can be judged", budget >= pool)

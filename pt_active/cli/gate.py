@@ -10,8 +10,8 @@ import numpy as np
 import typer
 
 from pt_active.cli import options
-from pt_active.cli.answers import next_step
-from pt_active.cli.command_line import AT_THE_END, Answer, check_names, looks_of, read_judged
+from pt_active.cli.answers import PASSED_OVER, holds_up, next_step
+from pt_active.cli.command_line import AT_THE_END, Answer, check_names, given_words, looks_of, read_judged
 from pt_active.cli.options import one_of
 from pt_active.cli.pools import run_files
 from pt_active.frames.atomic import write_file
@@ -58,6 +58,7 @@ def gate(
         typer.Option(metavar="NAME=FILE", help="A ranker that came after the plan, to decide on from the same labels."),
     ] = None,
     confidence: options.Confidence = 0.95,
+    missing: options.MissingSoFar = None,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="A JUnit file to write.")] = None,
     github: Annotated[bool, typer.Option("--github", help="Print an annotation of a GitHub workflow.")] = False,
     grade_names: options.GradeWords = None,
@@ -69,19 +70,22 @@ def gate(
     loaded, labels, records = read_judged(plan, qrels, False, grade_names, rule, ties)
     often, asked = looks_of(looks, loaded), BETTER if better else NON_INFERIOR
     if run is not None:
-        if first is not None or looks is not None:
-            raise ValueError("--run is the first ranker, looked at once: leave out --first and --looks")
+        if first is not None or looks is not None or missing is not None:
+            raise ValueError("--run is the first ranker, looked at once: leave out --first, --looks and --missing")
         ((name, file),) = run_files([run]).items()
         baseline = _baseline(loaded, second)
         decided, often = loaded.gate_later(labels, read_run(file), baseline, margin, asked, confidence, name=name), None
     else:
-        decided = loaded.gate(labels, margin, asked, often, confidence, first=first, second=second, records=records)
+        how = {"first": first, "second": second, "missing": missing}
+        decided = loaded.gate(labels, margin, asked, often, confidence, **how, records=records)
     if junit is not None:
         write_file(junit, in_junit(decided), replace=True)
     text = f"{in_github(decided)}\n{decided}" if github else str(decided)
     hint = ""
     if decided.outcome == UNRESOLVED and often is not None:
-        hint = next_step(decided.status, loaded, plan, qrels, [])
+        hint = next_step(decided.status, loaded, plan, qrels, [], given_words(missing=missing))
+    elif decided.outcome == UNRESOLVED and holds_up(decided.status):
+        hint = PASSED_OVER
     return Answer(decided.to_dict(), text, hint, CODES[decided.outcome])
 
 

@@ -7,19 +7,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import pandas as pd
 import typer
 
 from pt_active.cli import options
+from pt_active.cli.asking import Asked
 from pt_active.cli.collection import OF_RUNS, PoolFiles
 from pt_active.cli.command_line import Answer, check_new, command_line
-from pt_active.cli.fits import Files, Finding, findings
+from pt_active.cli.fits import Files, Finding, check_past, findings
 from pt_active.cli.options import one_of
 from pt_active.cli.pools import run_files
 from pt_active.cli.project import FILE, project_text
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import how_many, positive
 from pt_active.frames.datasets import dataset_id
-from pt_active.frames.trec import read_qrels
+from pt_active.frames.trec import read_run
 from pt_active.frames.visible import visible
 
 MEASURE = "DCG@10"
@@ -50,21 +52,30 @@ def init(
 ) -> Answer:
     """Say which files belong together, check that they do, and keep it in pt-active.toml. Asks if nothing is said."""
     check_new(out)
-    if source == PoolFiles() and measure is None and budget is None:
-        try:
-            source, measure, budget = _asked()
-        except typer.Abort as ended:
-            if isinstance(ended.__context__, EOFError):
-                typer.echo(err=True)
-                raise ValueError("the answers end too early; say --run, --budget, … instead") from ended
+    asked = Asked(MEASURE) if source == PoolFiles() and measure is None and budget is None else None
+    try:
+        if asked is not None:
+            asked.ask()
+            source, measure, budget = asked.source, asked.measure, asked.budget
+        measure = measure or MEASURE
+        source.check()
+        if budget is None:
+            raise ValueError("say --budget, how many documents people can judge at most")
+        if not (source.pool or source.train_qrels or source.judge or source.max_grade):
+            raise ValueError(
+                "say --train-qrels, past judgments, or --judge, labels of an LLM; without either, --max-grade N, the "
+                "highest grade"
+            )
+        source, files = _with_past_runs(source, Files.read(source) if asked is None else asked.files)
+        found = findings(files, source, measure, positive("budget", budget))
+    except (typer.Abort, ValueError) as ended:
+        if asked is None:
             raise
-    source, measure = _with_past_runs(source), measure or MEASURE
-    source.check()
-    if budget is None:
-        raise ValueError("say --budget, how many documents people can judge at most")
-    if not (source.pool or source.train_qrels or source.max_grade):
-        raise ValueError("say --train-qrels, past judgments; or without any --max-grade N, the highest grade")
-    found = findings(Files.read(source), source, measure, positive("budget", budget))
+        if asked.source.run:
+            typer.echo(f"\nThe answers so far, to go on from:\n  {visible(asked.command)}", err=True)
+        if isinstance(ended.__context__, EOFError):
+            raise ValueError("the answers end too early; say --run, --budget, … instead") from ended
+        raise
     values = _values(source, measure, budget, folder, out)
     write_file(out, project_text(values, COMMENTS))
     content = {"file": str(out), **values, "findings": [vars(each) for each in found]}
@@ -83,19 +94,19 @@ def _told(found: list[Finding]) -> str:
     return "\n".join(f"{'!' if each.wrong else ' '} {each.about:{wide}}  {each.said}" for each in found)
 
 
-def _with_past_runs(source: PoolFiles) -> PoolFiles:
+def _with_past_runs(source: PoolFiles, files: Files) -> tuple[PoolFiles, Files]:
     """The files, with the runs to compare as past runs too if no others are given and the judgments are of them.
 
     Raises:
         ValueError: If there are judgments, but no runs that they are of.
     """
     if source.train_qrels is None or source.train_run or source.judge or not source.run:
-        return source
-    files = [Path(file) for file in run_files(source.run).values()]
-    judged, alone = set(read_qrels(source.train_qrels)["qid"]), replace(source, train_qrels=None)
-    if not judged & set(Files.read(alone).queries):
-        raise ValueError(f"{source.train_qrels} judges no query of the runs: say --train-run, the run that it judges")
-    return replace(source, train_run=files)
+        return source, files
+    check_past(files, source)
+    paths = [Path(file) for file in run_files(source.run).values()]
+    lenient = "skip" if source.lenient else "raise"
+    past = pd.concat([read_run(path, lenient) for path in paths], ignore_index=True)
+    return replace(source, train_run=paths), replace(files, past=past)
 
 
 def _values(source: PoolFiles, measure: str, budget: float, plan: Path, out: Path) -> dict[str, Any]:
@@ -137,41 +148,3 @@ def _from(file: str | Path, out: Path) -> str:
 
 def _plain(number: float) -> float | int:
     return int(number) if float(number).is_integer() else number
-
-
-def _asked() -> tuple[PoolFiles, str, float]:
-    """What a user answers."""
-    runs: list[str] = []
-    while given := _file(f"Run {len(runs) + 1} to compare, NAME=FILE{' (empty: no more)' if runs else ''}", named=True):
-        runs.append(given if "=" in given else f"{Path(given).name.partition('.')[0]}={given}")
-    topics = _file("Topics, a file or irds:ID (empty: none)")
-    texts = _file("Texts of the documents, a file or irds:ID (empty: none)")
-    qrels = _file("Past judgments, qrels (empty: none)")
-    past = _file("The run that they judge (empty: the runs above)") if qrels else ""
-    highest = None if qrels else typer.prompt("The highest grade", default=3, type=int, err=True)
-    measure = str(typer.prompt("Measure", default=MEASURE, err=True)).strip()
-    budget = typer.prompt("How many documents can people judge", default=300, type=float, err=True)
-    source = PoolFiles(
-        run=runs,
-        topics=Path(topics) if topics else None,
-        texts=Path(texts) if texts else None,
-        train_run=[Path(past)] if past else None,
-        train_qrels=Path(qrels) if qrels else None,
-        max_grade=highest,
-    )
-    return source, measure, budget
-
-
-def _file(question: str, named: bool = False) -> str:
-    """The name of a file that exists or of a data set, asked for until it is one; empty if there is none.
-
-    Args:
-        question: What is asked.
-        named: Whether ``NAME=`` may stand before the file.
-    """
-    while True:
-        given = str(typer.prompt(question, default="", show_default=False, err=True)).strip()
-        file = given.partition("=")[2] if named and "=" in given else given
-        if not given or dataset_id(file) is not None or Path(file).is_file():
-            return given
-        typer.echo(f"there is no file {visible(file)}", err=True)

@@ -14,6 +14,7 @@ import typer
 from pt_active.cli import options
 from pt_active.cli.command_line import Answer, command_line
 from pt_active.cli.options import whole
+from pt_active.cli.project import FILE, go_on_with
 from pt_active.cli.texts import texts_for
 from pt_active.frames.checks import agreeing, how_many, positive, shown, within
 from pt_active.frames.records import ADJUDICATOR
@@ -95,6 +96,7 @@ class Setting:
         guideline: A Markdown file; None if there is none.
         patience: Seconds without a sign of a judge until the judge's documents go to others.
         margin: Differences up to this do not matter; a plan of one ranker needs it.
+        project: The project file, which goes on with the longer plan after a next round.
     """
 
     folder: Path
@@ -106,6 +108,7 @@ class Setting:
     guideline: Path | None
     patience: float
     margin: float | None
+    project: Path
 
     def site(self, plan: Plan, judges: list[str]) -> Site:
         """The pages of the plan, or of the plan that extends it if it was extended from the organiser's page.
@@ -132,7 +135,9 @@ class Setting:
         order_of = partial(JudgingOrder.of, block=self.block, double=self._share(store))
         plan, folder, work = self._longer(plan, order_of, store)
         campaign = Campaign(plan, work, store, self.names, self.patience)
-        return Site(campaign, Organiser(campaign, folder, order_of, self.texts, self.margin), shown_guideline)
+        extended = partial(go_on_with, self.project, store=self.store)
+        organiser = Organiser(campaign, folder, order_of, self.texts, self.margin, extended)
+        return Site(campaign, organiser, shown_guideline)
 
     def _share(self, store: Store) -> float:
         """The share of documents that two people judge: what was said, that of an earlier start, or the default."""
@@ -195,6 +200,7 @@ def judge(
         float, typer.Option(metavar="MINUTES", help="How long a judge may be away before others are asked.")
     ] = PATIENCE / 60,
     margin: options.Margin = None,
+    project: Path = FILE,
 ) -> Answer:
     """Let people judge a plan in their browsers, and see all the while what is known."""
     _check_extra()
@@ -204,7 +210,7 @@ def judge(
     kept = store or kept_at(folder)
     share = None if double is None else float(within("double", double, 0, 1))
     seconds, names = 60 * positive("patience", patience), GradeNames.parsed(grade_names)
-    setting = Setting(folder, kept, given, block, share, names, guideline, seconds, margin)
+    setting = Setting(folder, kept, given, block, share, names, guideline, seconds, margin, project)
     site = setting.site(loaded, judge_names(judges))
     try:
         _serve(site, where)

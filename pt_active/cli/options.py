@@ -116,6 +116,11 @@ Confidence = Annotated[float, typer.Option(metavar="X", help="Level of the inter
 
 Missing = Annotated[str, one_of(MISSING_POLICIES, "What to do about missing labels: {}.")]
 
+MissingSoFar = Annotated[
+    str | None,
+    one_of(MISSING_POLICIES, "What to do about documents without a label before others: {}; default: expected."),
+]
+
 ReportFormat = Annotated[
     str | None, one_of(REPORT_FORMATS, "The form of the report: {}; default: what the file's name ends with, or html.")
 ]

@@ -30,6 +30,7 @@ from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.judging.files import read_labels
 from pt_active.logs.planning import Settings
 from pt_active.plans.answers.level import LEVELS
+from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.making.extension import REFIT
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.queries import has_order
@@ -131,14 +132,14 @@ def plan(
         asked = {"replace": sampling.replace, "defensive": sampling.defensive, "level": how["level"]}
         settings = Settings(measure, cost, budget, draws, sampling.design, seed, **asked)
         streamed, described = plan_out_of_core(source, prices, settings)
-        return _planned(streamed.save(out), out, described)
+        return _planned(streamed.save(out), out, described, unchecked=source.is_unchecked)
     frame, queries = source.read(prices, measure)
     highest = len(grade_columns(frame.columns)) - 1
     if said := whole_pools(parse_measure(measure, max(highest, 0) or None), len(frame), frame["qid"].nunique()):
         warnings.warn(said, stacklevel=2)
     share = budget if budget is None else budget / sampling.rounds
     made = Plan.create(frame, queries, measure, cost=cost, budget=share, draws=draws, seed=seed, **how).save(out)
-    return _planned(made, out, frame.attrs.get("grade_model", ""), sampling.rounds)
+    return _planned(made, out, frame.attrs.get("grade_model", ""), sampling.rounds, source.is_unchecked)
 
 
 def extend(
@@ -170,7 +171,9 @@ def extend(
     text = None if texts is None else texts_for(loaded, texts, warned=False)
     labels = as_qrels(read_labels(qrels, loaded)) if qrels else None
     made = loaded.extend(budget, labels, REFIT if refit else refitted, texts=text, seed=seed, missing=missing).save(out)
-    return _planned(made, out, refitted=qrels if refit else None)
+    if not refit or labels is None:
+        return _planned(made, out)
+    return _planned(made, out, f"By the labels so far:\n{ModelCheck.of(loaded, labels, missing)}", refitted=qrels)
 
 
 def _check_level(level: str | None, design: str | None) -> None:
@@ -197,7 +200,14 @@ def _level_of_rounds(level: str | None, design: str | None) -> str:
     return "document"
 
 
-def _planned(made: Plan, out: Path, grades: str = "", rounds: int = 1, refitted: list[Path] | None = None) -> Answer:
+def _planned(
+    made: Plan,
+    out: Path,
+    grades: str = "",
+    rounds: int = 1,
+    unchecked: bool = False,
+    refitted: list[Path] | None = None,
+) -> Answer:
     """The answer that a plan was made.
 
     Args:
@@ -205,14 +215,18 @@ def _planned(made: Plan, out: Path, grades: str = "", rounds: int = 1, refitted:
         out: Its folder.
         grades: What is said of the grade model.
         rounds: The number of rounds that the budget was split into.
+        unchecked: Whether the grades come from judges that no label of people has checked.
         refitted: The labels of earlier rounds, if the grades were fitted to them.
     """
     worklist = new_path(out.with_name(f"{out.name}.csv"))
     hint = f"The plan is in {out}. {_to_judge(made, out, worklist)}"
-    if rounds > 1:
+    further = unchecked and made.tables.rounds and made.tables.manifest.rest is None and not made.tables.manifest.census
+    if rounds > 1 or further:
         again = ["--refit", "--budget", f"{made.tables.manifest.arguments.budget:g}"]
         more = command_line("extend", out, worklist, *again, "--out", new_path(out.with_name(f"{out.name}-2")))
-        hint += f"\nIt is the first of {rounds} rounds. When it is judged, draw the next:\n  {more}"
+        trust = "When it is judged, a further round learns from the labels how far to trust the judge"
+        first = f"It is the first of {rounds} rounds. When it is judged, draw the next"
+        hint += f"\n{first if rounds > 1 else trust}:\n  {more}"
     if refitted is not None:
         again = ["--refit", "--budget", f"{made.tables.manifest.rounds[-1].budget:g}"]
         more = command_line("extend", out, *refitted, worklist, *again, "--out", new_path(_numbered(out)))

@@ -6,25 +6,26 @@ import errno
 import inspect
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyterrier as pt
 
 from pt_active.cli.command_line import check_names
 from pt_active.frames.checks import Argument, ArgumentError, agreeing, how_many, shown, some
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.parquet import read_parquet
 from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.sources import naming
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.relevance.costs import Cost
 from pt_active.relevance.grades.auto import GRADES, AutoGrades
 from pt_active.relevance.grades.guards import TrainingWarning, Words
+from pt_active.relevance.grades.judge_tables import judge_table, read_judge, votes_in
 from pt_active.relevance.grades.judges import JudgeGrades
-from pt_active.relevance.grades.models import FittedGrades
+from pt_active.relevance.grades.models import ColdGrades, FittedGrades, GradeModel
 from pt_active.relevance.grades.report import GradeReport
 from pt_active.relevance.grades.validation import out_of_fold
 from pt_active.relevance.measures import parse_measure
@@ -137,7 +138,7 @@ def grade_model(
     lenient: bool = False,
     unjudged: str | None = None,
     measure: str | None = None,
-) -> tuple[pt.Transformer, dict[str, pd.DataFrame]]:
+) -> tuple[GradeModel, dict[str, pd.DataFrame], str]:
     """Read the training files and fit a grade model, and warn of what would ruin it.
 
     Args:
@@ -152,7 +153,8 @@ def grade_model(
         measure: The measure, whose cutoff says which training documents should be judged.
 
     Returns:
-        The fitted model, and file → training run.
+        The model, fitted if there are labels; file → training run; and where the grades come from in words, which may
+        be empty.
 
     Raises:
         FileNotFoundError: If a file does not exist.
@@ -164,10 +166,16 @@ def grade_model(
     if not judge and not hasattr(kind, "fit"):
         if max_grade is None:
             raise ValueError(f"--grades {name} needs --max-grade N, the highest grade")
-        return kind(max_grade), {}
+        cold = kind(max_grade)
+        return cold, {}, cold.described() if isinstance(cold, ColdGrades) else ""
+    if judge and qrels is None and not runs:
+        judges = read_judges(judge)
+        highest, told = top_grade(judges) if max_grade is None else (max_grade, "")
+        unchecked = JudgeGrades(max_grade=highest, **judges)
+        return unchecked, {}, unchecked.described() + (f"\nGrades are {told}." if told else "")
     if qrels is None or not (runs or judge):
-        needed = "--judge needs --train-qrels" if judge else "the grade model learns from --train-run and --train-qrels"
-        raise ValueError(f"{needed}; {_WITHOUT_JUDGMENTS}")
+        needed = "--train-run needs" if judge else "the grade model learns from --train-run and"
+        raise ValueError(f"{needed} --train-qrels; {_WITHOUT_JUDGMENTS}")
     labels = read_qrels(qrels)
     if labels.empty:
         raise ValueError(f"{qrels}: no document has a label")
@@ -175,13 +183,13 @@ def grade_model(
     training = {str(path): read_run(path, _on_error(lenient)) for path in runs}
     named = {f"run_{i}": run for i, run in enumerate(training.values())}
     documents = united(named, None, depth, True) if named else labels[["qid", "docno"]]
-    model = _of_judges(judge, highest) if judge else kind(highest)
+    model = JudgeGrades(max_grade=highest, **read_judges(judge)) if judge else kind(highest)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrainingWarning)
         fitted = model.fit(documents, labels, unjudged=unjudged)
     cutoff = None if measure is None else parse_measure(measure, highest).params.get("cutoff")
     _warn_of_model(model, documents, labels, unjudged, cutoff)
-    return fitted, training
+    return fitted, training, model.described() if isinstance(model, (AutoGrades, JudgeGrades)) else ""
 
 
 def judge_files(given: list[str]) -> dict[str, Path]:
@@ -208,12 +216,44 @@ def judge_files(given: list[str]) -> dict[str, Path]:
     return files
 
 
-def _of_judges(given: list[str], max_grade: int) -> JudgeGrades:
-    """One judge, or several with their names."""
-    named: dict[str, Any] = dict(judge_files(given))
-    if len(named) == 1:
-        return JudgeGrades(next(iter(named.values())), max_grade)
-    return JudgeGrades(max_grade=max_grade, **named)
+def read_judges(given: list[str]) -> dict[str, Any]:
+    """Name of a judge → labels, votes, probabilities or scores, as `JudgeGrades` takes them.
+
+    Args:
+        given: ``FILE`` or ``NAME=FILE`` for each.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If a name is missing or is given twice, or a file is malformed or has no label.
+    """
+    judges: dict[str, Any] = {}
+    for name, file in judge_files(given).items():
+        judges[name] = read_judge(file)
+        with naming(file):
+            if judge_table(judges[name]).empty:
+                raise ValueError("no document has a label")
+    return judges
+
+
+def top_grade(judges: Mapping[str, pd.DataFrame], past: pd.DataFrame | None = None) -> tuple[int, str]:
+    """The highest grade that judges give or that past labels have, and where it comes from in words.
+
+    Args:
+        judges: As `read_judges` returns them.
+        past: ``qid, docno, label`` of people; None if there are none.
+
+    Raises:
+        ValueError: If it is 0, which leaves nothing to tell apart, or a judge gives scores.
+    """
+    highest = max(votes_in(judge_table(each), name).shape[1] - 1 for name, each in judges.items())
+    highest = highest if past is None else max(highest, int(past["label"].max()))
+    source = "the judge gives" if len(judges) == 1 else "the judges give"
+    source += "" if past is None else ", or that --train-qrels has"
+    if highest < 1:
+        raise ValueError(
+            f"0 is the only grade that {source}: say --max-grade N, the highest grade that people may give"
+        )
+    return highest, f"0 to {highest}, the highest that {source}; if people may give more, say --max-grade"
 
 
 def _warn_of_model(

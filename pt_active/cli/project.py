@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pt_active.cli.command_line import new_path
+from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import shown
 from pt_active.frames.datasets import dataset_id
 
@@ -54,6 +55,7 @@ KEYS = {
     "rounds": WHOLE,
     "judges": WORDS,
     "guideline": INPUT,
+    "store": OUTPUT,
     "grade-names": TEXT,
     "margin": NUMBER,
     "looks": TEXT,
@@ -94,13 +96,13 @@ _LABELLED = ("plan", "qrels", "confidence", "grade_names", "rule", "ties")
 COMMANDS = {
     "plan": ("out", "measure", "budget", "draws", "seed", "level", "design", "rounds", *_COLLECTION),
     "budget": ("measure", "confidence", *_COLLECTION),
-    "judge": ("plan", "texts", "judges", "guideline", "grade_names", "margin"),
+    "judge": ("plan", "texts", "judges", "guideline", "grade_names", "store", "margin"),
     "export": ("plan", "texts", "grade_names"),
     "status": (*_LABELLED, "missing", "margin", "looks"),
     "report": (*_LABELLED, "missing", "out", "slice", "texts"),
     "compare": (*_LABELLED, "missing"),
     "estimate": (*_LABELLED, "missing"),
-    "gate": _LABELLED,
+    "gate": (*_LABELLED, "missing"),
 }
 """Command → the arguments that it takes from the project file if they are not typed."""
 
@@ -232,7 +234,8 @@ class Project:
     def _kept_labels(self) -> Path:
         """The file in which `judge` keeps labels, or else the worklist that people fill in."""
         plan = self._value("plan")
-        places = [plan.with_name(f"{plan.name}{ending}") for ending in (".sqlite", ".csv")]
+        places = [self._value("store")] if "store" in self.values else []
+        places += [plan.with_name(f"{plan.name}{ending}") for ending in (".sqlite", ".csv")]
         for place in places:
             if place.exists():
                 return place
@@ -240,6 +243,30 @@ class Project:
             f"nothing is judged yet: there is no {' or '.join(map(str, places))}; let people judge with "
             f'pt-active judge, or name the file of the labels in {self.file}: labels = "FILE"'
         )
+
+
+def go_on_with(file: Path, before: Path, after: Path, store: Path) -> None:
+    """Let a project file name the plan that takes the place of its own, and the file that keeps the judgments of both.
+
+    Nothing else in the file changes; a file that is not there, or names another plan, stays as it is.
+
+    Args:
+        file: The project file.
+        before: The folder of the plan that was extended.
+        after: The folder of the longer plan.
+        store: The file of the judgments.
+    """
+    if not file.is_file() or not Project.read(file)._is_plan(before):
+        return
+    project = Project.read(file)
+    project = Project.read(file)
+    values = {name: os.path.relpath(path, file.parent) for name, path in (("plan", after), ("store", store))}
+    named = "".join(f"{key} = {_in_toml(value)}\n" for key, value in values.items())
+    top, table, rest = file.read_text(encoding="utf-8-sig").partition("\n[")
+    text = re.sub(r"(?m)^[ \t]*store[ \t]*=.*\n?", "", top + "\n" * bool(table))
+    text = re.sub(r"(?m)^[ \t]*plan[ \t]*=.*\n?", lambda found: named, text) + table[1:] + rest
+    if tomllib.loads(text) == {**project.values, **values}:
+        write_file(file, text, replace=True)
 
 
 def _check_no_nul(file: Path, key: str, value: Any) -> None:

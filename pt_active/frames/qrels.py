@@ -286,7 +286,7 @@ def missing_pairs(
     pairs = tuple(keys.loc[unlabelled, ["qid", "docno"]].itertuples(index=False, name=None))
     if pairs and missing == "error":
         hint = f"; {strays.counted}: {strays.hint}" if strays.hints else ""
-        lacking = f"{how_many(f'sampled {what}', len(pairs), 'has')} no label: {some(pairs)}"
+        lacking = f"{how_many(f'sampled {what}', len(pairs), 'has')} no label (-1 is none): {some(pairs)}"
         complaint = f"{lacking}{hint}; judge them, or say "
         also = (" or ", Argument("missing", "expected")) if others else ()
         raise ArgumentError(complaint, Argument("missing", "nonrelevant"), *also, *otherwise)

@@ -13,6 +13,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -225,14 +226,24 @@ def _read_text(source: Source, layout: Layout, skip: bool = False) -> tuple[pd.D
 def _refused(content: bytes, layout: Layout) -> ValueError:
     """The error about the first line that does not fit a layout."""
     number, fault = next(_faults(content, layout), (0, Fault("", "a number that cannot be read")))
-    wrong = f"line {number}: expected {layout.shape}; got {fault.says}"
+    line = _text(next(islice(io.BytesIO(content), max(number - 1, 0), None), b""))
+    other = [told for each, told in _MISTAKEN if each is not layout and line.strip() and not each.fault(line)]
+    wrong = f"line {number}: expected {layout.shape}; got {fault.says}{''.join(other)}"
     return ArgumentError(f"{wrong}; ", *_SKIP) if layout is RUN else ValueError(wrong)
+
+
+_MISTAKEN = (RUN, ": it is a run"), (QRELS, ": these are qrels")
+"""Layouts, and what is said where a line of another layout has theirs."""
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "surrogateescape")
 
 
 def _faults(content: bytes, layout: Layout) -> Iterator[tuple[int, Fault]]:
     """The lines that do not fit a layout, and what is wrong with each."""
     for number, line in enumerate(io.BytesIO(content), start=1):
-        if fault := layout.fault(line.decode("utf-8", "surrogateescape")):
+        if fault := layout.fault(_text(line)):
             yield number, fault
 
 

@@ -13,14 +13,17 @@ import pandas as pd
 from pt_active.frames import records as frame_records
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import Argument, ArgumentError, how_many, shown, some
+from pt_active.frames.parquet import read_parquet
+from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import SAID_COLUMNS, is_records
 from pt_active.frames.sources import naming
 from pt_active.frames.strays import restored_zeros
+from pt_active.frames.trec import is_parquet
 from pt_active.frames.worklists import judgments_in
 from pt_active.judging.delivery import Delivery
 from pt_active.judging.given import records_given
 from pt_active.judging.grade_names import GradeNames
-from pt_active.judging.records import checked_records, qrels_of, read_records, records_in
+from pt_active.judging.records import checked_records, qrels_of, records_in
 from pt_active.judging.server.store import is_store, stored_records
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.judging.worklist import Worklist
@@ -83,7 +86,7 @@ def read_labels(paths: Sequence[str | Path], plan: Plan | None = None, names: Gr
     read = {str(path): read_file(path, plan, names) for path in paths}
     for path, frame in read.items():
         if frame.empty:
-            raise ValueError(f"{path}: no label is filled in")
+            raise ValueError(f"{path}: no label is filled in (-1 says unjudged)")
     _check_consistent(read)
     if not any(is_records(frame) for frame in read.values()):
         return pd.concat(read.values(), ignore_index=True)
@@ -104,8 +107,13 @@ def read_file(path: str | Path, plan: Plan | None = None, names: GradeNames = _N
         FileNotFoundError: If there is no such file.
         ValueError: If it is malformed, fits several tools, or does not fit the plan.
     """
-    if Path(path).suffix == ".parquet":
-        return read_records(path, plan)
+    if is_parquet(path):
+        frame = read_parquet(path, ("qid", "docno", "label"))
+        with naming(path):
+            if is_records(frame):
+                return checked_records(frame, plan)
+            qrels = checked_qrels(frame.dropna(subset="label"))
+        return _restored(qrels, plan, str(path))
     if is_store(path):
         with naming(path):
             return checked_records(stored_records(path), plan)

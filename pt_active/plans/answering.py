@@ -233,7 +233,8 @@ class Answering(KeptArtifact[PlanTables]):
                 ``looks="always"``: evidence and interval have them at their worst, so that what is proved holds
                 whatever their labels are; the estimate ends before them. ``"error"``: nothing after the first of them
                 counts. ``"nonrelevant"``: grade 0 for those that were passed over. With records, somebody skipped
-                these or found them unjudgeable; without, all count as passed over. If left out, ``"expected"``, or
+                these or found them unjudgeable; without, all count as passed over, and so does every document without
+                a label if the plan has no order. If left out, ``"expected"``, or
                 ``"error"`` for other looks.
             records: The records that the qrels follow from, to say who passed a document over and which labels changed.
                 A document that waits for another judge by them has no label yet.
@@ -249,7 +250,8 @@ class Answering(KeptArtifact[PlanTables]):
         policy = missing_policy(missing, looks)
         records = _said(qrels, records)
         labels = as_qrels(qrels, records)
-        said, given, bridged = said_of(self.tables, labels, records), policy == "nonrelevant", policy != "error"
+        given, bridged = policy == "nonrelevant", policy != "error"
+        said = said_of(self.tables, labels, records, at_once=given)
         labels = filled(labels, said.gaps) if given else labels
         if len(self.rankers) > 2 and first is None and second is None:
             check_pairs_asked(looks, margin)
@@ -270,6 +272,7 @@ class Answering(KeptArtifact[PlanTables]):
         *,
         first: str | None = None,
         second: str | None = None,
+        missing: str | None = None,
         records: pd.DataFrame | None = None,
     ) -> Gate:
         """Whether a ranker may replace another [theory 14].
@@ -285,6 +288,7 @@ class Answering(KeptArtifact[PlanTables]):
             confidence: A wrong pass, and a wrong fail, has at most half of the probability ``1 − confidence``.
             first: The candidate; can be left out if the plan has two rankers.
             second: The baseline; can be left out if the plan has two rankers.
+            missing: What to do about documents without a label before others that have one, as `status` takes it.
             records: The records that the qrels follow from, as `status` takes them.
 
         Raises:
@@ -293,19 +297,22 @@ class Answering(KeptArtifact[PlanTables]):
         """
         asked = Rule.of(rule, margin)
         check_gate_looks(looks)
+        policy, pair = missing_policy(missing, looks), named_pair(self.rankers, first, second, or_all=False)
         records = _said(qrels, records)
-        pair, labels = named_pair(self.rankers, first, second, or_all=False), as_qrels(qrels, records)
+        labels = as_qrels(qrels, records)
         if looks is not None and not has_order(self.tables):
             raise ArgumentError(
                 "the plan has no order, so nothing is known of it before all is judged; ask once, at the end: ",
                 Argument("looks", None),
             )
+        given = policy == "nonrelevant"
+        said = said_of(self.tables, labels, records, at_once=given)
+        labels = filled(labels, said.gaps) if given else labels
         if looks is None:
             state, found = self._once(pair, labels, confidence, records)
-            return gate_at_the_end(state, found, asked)
-        question = Question(pair, self.measure, ALWAYS, None, confidence)
-        gate = gate_at_any_time(self.tables, labels, question, asked, records)
-        return gate.with_said(said_of(self.tables, labels, records))
+            return gate_at_the_end(state, found, asked).with_said(said, given)
+        question = Question(pair, self.measure, ALWAYS, None, confidence, policy != "error")
+        return gate_at_any_time(self.tables, labels, question, asked, records).with_said(said, given)
 
     def _once(
         self, pair: tuple[int, int], labels: pd.DataFrame, confidence: float, records: pd.DataFrame | None = None

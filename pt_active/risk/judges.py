@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import reduce
 
-import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError, how_many, shown, some
-from pt_active.frames.columns import with_string_ids
-from pt_active.frames.qrels import checked_qrels
+from pt_active.relevance.grades.judge_tables import judge_labels
 from pt_active.relevance.grades.judges import JudgeGrades
 from pt_active.relevance.grades.models import MixtureGrades
-
-NEAR = 0.4
-"""How much less probable each further grade is than the next nearer one to a judge's, if nothing is known of him."""
 
 _PAIR = ["qid", "docno"]
 
@@ -24,7 +19,8 @@ def judged_pool(judges: Mapping[str, pd.DataFrame], common: bool = False) -> tup
     """The pairs that judges graded, with a column for each judge.
 
     Args:
-        judges: Name of a judge → ``qid, docno, label``.
+        judges: Name of a judge → labels or votes, as `judge_tables.judge_table` takes them; of votes the most frequent
+            grade is the judge's label, the lowest of those that are tied.
         common: Whether to leave out pairs that some judge did not grade.
 
     Returns:
@@ -36,10 +32,7 @@ def judged_pool(judges: Mapping[str, pd.DataFrame], common: bool = False) -> tup
     if not judges:
         raise ArgumentError("there is no judge to audit: name one with ", Argument("judge", asked=True))
     columns = {name: f"judge_{number}" for number, name in enumerate(judges)}
-    frames = [
-        checked_qrels(with_string_ids(frame)).rename(columns={"label": columns[name]})[[*_PAIR, columns[name]]]
-        for name, frame in judges.items()
-    ]
+    frames = [judge_labels(frame).rename(columns={"label": columns[name]}) for name, frame in judges.items()]
     pool = reduce(lambda one, other: one.merge(other, how="outer", on=_PAIR), frames)
     pool = pool.sort_values(_PAIR, ignore_index=True)
     for name, column in columns.items():
@@ -65,23 +58,20 @@ def with_beliefs(
 
     Args:
         pool: As `judged_pool` returns it.
-        judges: Name of a judge → ``qid, docno, label``.
+        judges: Name of a judge → labels or votes.
         max_grade: G, the highest grade.
         past: ``qid, docno, label``, labels of people for pairs that the judges graded too, from which the judges'
-            errors are learned; without them every judge is taken to be near the truth.
+            errors are learned; without them every judge is taken to be near the truth, as `JudgeGrades` says.
 
     Raises:
         ValueError: If a label is above the highest grade, or no pair of the past labels was graded by a judge.
     """
-    for name, frame in judges.items():
-        if (highest := int(frame["label"].max())) > max_grade:
+    said = pool[[name for name in pool.columns if name not in _PAIR]].max()
+    for name, highest in zip(judges, said, strict=True):
+        if highest > max_grade:
             raise ValueError(f"the judge {shown(name)} gives the grade {highest}, above the highest grade {max_grade}")
+    models = MixtureGrades(*(JudgeGrades(frame, max_grade) for frame in judges.values()))
     if past is not None:
-        pairs = past[_PAIR].assign(score=0.0)
-        models = MixtureGrades(*(JudgeGrades(frame, max_grade) for frame in judges.values()))
-        graded: pd.DataFrame = models.fit(pairs, past).transform(pool.assign(score=0.0))
-        return graded.drop(columns="score")
-    said = pool[[name for name in pool.columns if name not in _PAIR]].to_numpy()
-    near = NEAR ** np.abs(np.arange(max_grade + 1) - said[:, :, None])
-    belief = (near / near.sum(axis=2, keepdims=True)).mean(axis=1)
-    return pool.assign(**{f"grade_{grade}": column for grade, column in enumerate(belief.T)})
+        models.fit(past[_PAIR].assign(score=0.0), past)
+    graded: pd.DataFrame = models.transform(pool.assign(score=0.0))
+    return graded.drop(columns="score")

@@ -24,6 +24,7 @@ def files(tmp_path, monkeypatch):
     write_run(tmp_path / "past2.run", PAST, seed=3)
     write(tmp_path / "past.qrels.gz", qrels_lines(PAST))
     write(tmp_path / "judge.qrels", qrels_lines(PAST + QUERIES))
+    write(tmp_path / "scores.csv", "qid,docno,score\n" + "".join(f"{q},D-1,0.5\n" for q in QUERIES))
     write(tmp_path / "topics.tsv", "".join(f"{q}\twhat is {q}\n" for q in QUERIES))
     write(tmp_path / "texts.tsv", "".join(f"D-{d}\t{'word ' * (d + 1)}\n" for d in range(DOCUMENTS)))
     return tmp_path

@@ -87,6 +87,29 @@ def planned(folder: Path) -> None:
     filled(folder)
 
 
+def test_an_audit_reads_votes(folder: Path) -> None:
+    gpt = pd.read_csv(folder / "gpt.qrels", sep=" ", names=["qid", "zero", "docno", "label"])
+    votes = np.eye(4, dtype=int)[gpt["label"]] * 5 + 1
+    tied = gpt.index[gpt["label"] == 1]
+    votes[tied, 2] = 6
+    table = gpt[["qid", "docno"]].assign(**{f"votes_{grade}": votes[:, grade] for grade in range(4)})
+    table.to_csv(folder / "gpt.tsv.gz", sep="\t", index=False)
+    for name, file in (("labels", "gpt.qrels"), ("votes", "gpt.tsv.gz")):
+        assert run("plan", "--judge", f"gpt={file}", "--budget", 150, "--out", name).exit_code == 0
+    one, other = (pd.read_parquet(folder / name / "pairs.parquet") for name in ("labels", "votes"))
+    assert one["prediction_gpt"].tolist() == other["prediction_gpt"].tolist()
+    near = 0.4 ** np.abs(np.arange(4) - np.arange(4)[:, None])
+    belief = votes @ (near / near.sum(axis=1, keepdims=True)) / votes.sum(axis=1, keepdims=True)
+    want = (
+        table[["qid", "docno"]].assign(grade_3=belief[:, 3]).merge(other, on=["qid", "docno"], suffixes=("", "_kept"))
+    )
+    np.testing.assert_allclose(want["grade_3_kept"], want["grade_3"], rtol=1e-9)
+    plan_of_rankers(folder)
+    words = ("replace", "my-plan", "judged.csv", "--judge")
+    said = [run(*words, f"gpt={file}").stdout for file in ("gpt.qrels", "gpt.tsv.gz")]
+    assert said[0] == said[1]
+
+
 def test_answers_are_json_with_every_number(folder: Path) -> None:
     planned(folder)
     said = json.loads(run("estimate", "a", "labelled.csv", "--json", "--rel", 2).stdout)

@@ -121,7 +121,7 @@ def test_other_exports_come_back_too(files, format):
     out = f"work.{format}"
     said = json.loads(run("export", "plan", "--out", out, "--format", format, "--json"))
     assert said == {"file": out, "format": format, "assessments": len(Plan.load("plan").assessments), "texts": False}
-    assert complaint("compare", "plan", out) == f"{out}: no label is filled in"
+    assert complaint("compare", "plan", out) == f"{out}: no label is filled in (-1 says unjudged)"
     if format == "trec":
         lines = [line.split() for line in (files / out).read_text().splitlines()]
         text = "".join(f"{q} 0 {d} {label(q, int(d[2:]))}\n" for q, _, d, _ in lines)

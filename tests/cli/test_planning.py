@@ -18,6 +18,7 @@ from small_collection import (
     complaint,
     fill,
     invoke,
+    label,
     planned,
     qrels_lines,
     run,
@@ -46,6 +47,7 @@ def test_a_plan_says_what_a_measure_costs_that_needs_whole_pools(files):
         UNIFORM,
         ("--judge", "judge.qrels", "--train-qrels", "past.qrels.gz"),
         ("--judge", "judge.qrels", *TRAINING),
+        ("--judge", "judge.qrels"),
     ],
     ids=lambda words: " ".join(words)[:40],
 )
@@ -201,7 +203,8 @@ BAD_PLANS = {
         "the grade model learns from --train-run and --train-qrels; without any judgments, say --max-grade N",
     ),
     "no training of documents": ((*RUNS, "--level", "document"), "without any judgments, say --max-grade N"),
-    "no training qrels": ((*RUNS, "--judge", "judge.qrels"), "--judge needs --train-qrels"),
+    "no training qrels": ((*RUNS, "--judge", "judge.qrels", *TRAINING[:2]), "--train-run needs --train-qrels"),
+    "scores alone": ((*RUNS, "--judge", "scores.csv"), "the judge scores gives scores, which are no grades before a"),
     "no maximum": ((*RUNS, "--grades", "uniform"), "--grades uniform needs --max-grade"),
     "no maximum of cold grades": ((*RUNS, "--grades", "cold"), "--grades cold needs --max-grade"),
     "two models": ((*RUNS, *TRAINING, "--grades", "prior", "--judge", "judge.qrels"), "say either --grades or --judge"),
@@ -266,6 +269,29 @@ def test_ndcg_is_planned_from_documents(files):
     said = run("plan", *words, "--measure", "nDCG@5")
     assert "(drawn by depth)" in said
     assert len(Plan.load("p1").assessments) <= 60
+
+
+def test_labels_of_an_llm_alone_make_a_plan_and_labels_of_people_say_what_they_are_worth(files):
+    asked = ("--measure", "DCG@5", "--level", "document", "--seed", "1", "--judge", "llm=judge.qrels")
+    said = run("plan", *RUNS, *asked, "--budget", "60", "--out", "plan")
+    assert "Grade model: what llm says, not checked by any label of people." in said
+    assert "Grades are 0 to 2, the highest that the judge gives; if people may give more, say --max-grade." in said
+    assert "pt-active extend plan plan.csv --refit --budget 60 --out plan-2" in said
+    run("export", "plan", "--out", "plan.csv", "--format", "csv")
+    fill("plan.csv")
+    further = run("extend", "plan", "plan.csv", "--refit", "--budget", "60", "--out", "plan-2")
+    assert "By the labels so far:\nGrade model on 60 labels of " in further
+    before, after = (Plan.load(name).tables.rounds[-1].grades for name in ("plan", "plan-2"))
+    truth = Plan.load("plan").tables.pool.keys
+    right = [label(q, int(d[2:])) for q, d in zip(truth["qid"], truth["docno"], strict=True)]
+    likely = [grades[np.arange(len(right)), right].mean() for grades in (before, after)]
+    assert likely[0] + 0.1 < likely[1]
+    said = run("plan", *RUNS, *asked, "--max-grade", "3", "--budget", "60", "--out", "higher")
+    assert "Grades are" not in said
+    assert Plan.load("higher").tables.pool.max_grade == 3
+    learned = run("plan", *RUNS, *asked, *TRAINING[2:], "--budget", "60", "--out", "learned")
+    assert "Grade model: llm, corrected by 300 labels of people, of which it gave 100%" in learned
+    assert "how far to trust" not in learned
 
 
 def test_several_judges_make_one_model(files):

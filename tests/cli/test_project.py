@@ -1,5 +1,6 @@
 """The project file: five commands without options, flags before it, and one line for whatever is wrong in it."""
 
+import asyncio
 import json
 import tomllib
 
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from pt_active.cli.app import app
 from pt_active.cli.project import COMMANDS, FILE, KEYS, Project, key_of, project_text
+from pt_active.judging.server.store import Entry
 from pt_active.plans.plan import Plan
 
 QUERIES = [f"q{i}" for i in range(12)]
@@ -106,6 +108,35 @@ def test_five_commands_need_no_options(files, monkeypatch):
     assert "The report is my-plan-2.html." in run("report")
 
 
+@pytest.mark.parametrize("words", [(), ("--project", "mine.toml")])
+def test_after_a_next_round_all_commands_go_on_with_the_longer_plan(files, monkeypatch, words):
+    run("init", *RUNS, "--max-grade", "2", "--budget", "20", "--out", words[1] if words else FILE)
+    file = files / (words[1] if words else FILE)
+    (files / "third.run").write_text(ranking(QUERIES, 5))
+    file.write_text("# mine\n" + file.read_text().replace("[runs]", '# of 2026\n[runs]\nplan = "third.run"'))
+    run("plan", *words)
+    before = file.read_text()
+
+    def judged_and_extended(site, where):
+        for place, each in enumerate(site.campaign.work.documents):
+            said = grade(each.qid, int(each.docno[1:])), "ann", "judged", "2026-01-01T00:00:00Z", ""
+            entry = Entry(f"key-{place:08}", each.qid, each.docno, *said, site.campaign.plan.id)
+            site.campaign.store.append([entry])
+        site.campaign.go_on_with(site.campaign.plan, site.campaign.work)
+        print(asyncio.run(site.organiser.extend(10.0)))
+
+    monkeypatch.setattr("pt_active.cli.judge._serve", judged_and_extended)
+    assert "pt-active status my-plan-2 my-plan.sqlite" in run("judge", *words)
+    assert file.read_text() == before.replace('plan = "my-plan"', 'plan = "my-plan-2"\nstore = "my-plan.sqlite"')
+    state = json.loads(run("status", "--json", *words))
+    assert {each["budget"] for each in state["pairs"]} == {30}
+    served = []
+    monkeypatch.setattr("pt_active.cli.judge._serve", lambda site, where: served.append(site))
+    run("judge", *words)
+    assert (len(served[0].campaign.work.documents), served[0].campaign.kept) == (30, 20)
+    assert not (files / "my-plan-2.sqlite").exists()
+
+
 def test_init_asks_if_nothing_is_said(files):
     answers = "new.run\nold=old.run\n\nnone.tsv\ntopics.tsv\n\npast.qrels\npast.run\nP@5\n30\n"
     result = invoke("init", answers=answers)
@@ -118,8 +149,51 @@ def test_init_asks_if_nothing_is_said(files):
     assert "texts" not in values
 
 
+def test_each_answer_is_checked_at_once_and_asked_for_again(files):
+    (files / "few.qrels").write_text("x 0 d1 1\n")
+    (files / "other.run").write_text(ranking(PAST, 2))
+    (files / "strange.tsv").write_text("x\ttext\n")
+    answers = {
+        "": "at least one run is needed",
+        "new=past.qrels": "got 4 columns: these are qrels; --lenient drops and counts such lines",
+        "new.run": None,
+        "again=./new.run": "--run new and --run again are the same file, new.run",
+        "new=old.run": "the name 'new' is taken",
+        "other.run": "the runs have no query in common",
+        "old.run": None,
+        " ": None,
+        "none.tsv": "there is no file none.tsv",
+        "topics.tsv": None,
+        "strange.tsv": "strange.tsv: no document of the runs has a text there",
+        "texts.tsv": None,
+        "new.run ": "got 6 columns: it is a run",
+        "few.qrels": None,
+        "  ": "few.qrels judges no query of the runs: say --train-run",
+        "past.run": "few.qrels: no document of past.run has a label",
+    }
+    result = invoke("init", answers="".join(f"{each}\n" for each in answers))
+    assert result.exit_code == 2
+    for wrong in filter(None, answers.values()):
+        assert wrong in result.stderr
+    kept = "--run new=new.run --run old=old.run --topics topics.tsv --texts texts.tsv --train-qrels few.qrels"
+    assert f"The answers so far, to go on from:\n  pt-active init {kept}\n" in result.stderr
+    assert not FILE.exists()
+
+
+def test_an_llm_is_asked_for_where_no_people_have_judged(files):
+    (files / "llm.qrels").write_text("".join(f"{q} 0 d{d} {grade(q, d)}\n" for q in QUERIES for d in range(11)))
+    (files / "ids.csv").write_text("qid,docno\nq0,d1\n")
+    answers = ("new.run", "old.run", "", "", "", "", "ids.csv", "llm.qrels", "P@x", "P@5", "many", "-3", "30")
+    result = invoke("init", answers="".join(f"{each}\n" for each in answers))
+    assert result.exit_code == 0, result.output
+    for wrong in ("unknown measure 'P@x'", "expected a number, got 'many'", "--budget must be a positive number"):
+        assert wrong in result.stderr
+    values = tomllib.loads(FILE.read_text())
+    assert (values["judge"], values["measure"], values["budget"]) == (["llm.qrels"], "P@5", 30)
+
+
 def test_init_asks_for_the_highest_grade_without_judgments(files):
-    run("init", answers="new.run\nold.run\n\n\n\n\n2\n\n25\n")
+    run("init", answers="new.run\nold.run\n\n\n\n\n\n2\n\n25\n")
     values = tomllib.loads(FILE.read_text())
     assert (values["max-grade"], values["budget"], values["measure"]) == (2, 25, "DCG@10")
     assert "Grade model: none" in run("plan")
@@ -182,7 +256,12 @@ def test_files_that_fit_leave_no_doubt(files):
             "nothing for 2 queries ('q10', 'q11'): say --allow-missing-queries",
         ),
         ("topics.tsv", "q0\ta\nq1\tb\n", "topics", "no topic for 10 queries ('q2', 'q3'"),
-        ("texts.tsv", "".join(f"d{d}\tx\n" for d in range(9)), "texts", "none for 2 of 9 documents (22%): "),
+        (
+            "texts.tsv",
+            "".join(f"d{d}\tx\n" for d in range(9)),
+            "texts",
+            "none for 2 of 9 documents that may be judged (22%): ",
+        ),
         ("past.qrels", "p0 0 d1 1\np0 0 d3 0\n", "past", "3% of the top 10 of the past runs has a label"),
         ("past.qrels", "".join(f"p{q} 0 d{d} 1\n" for q in range(10) for d in range(11)), "past", "110 labels"),
     ],
@@ -211,8 +290,80 @@ def test_files_with_nothing_in_common_are_refused(files, file, text, said):
     assert not FILE.exists()
 
 
+@pytest.mark.parametrize(
+    ("changes", "words", "about", "said"),
+    [
+        ({"old.run": ranking(QUERIES, 2)}, (), "runs", "new and old are the same ranking, so that they cannot differ"),
+        (
+            {"old.run": ranking(QUERIES, 3).replace(" d", " x")},
+            (),
+            "runs",
+            "old has no document in common with new: are their docnos of one collection?",
+        ),
+        (
+            {},
+            ("--depth", "4"),
+            "depth",
+            "--depth 4 is less than the cutoff of P@5, so that the ranks below count as empty",
+        ),
+    ],
+)
+def test_what_is_probably_not_meant_is_said_by_init_and_plan(files, changes, words, about, said):
+    for name, text in changes.items():
+        (files / name).write_text(text)
+    plain = (*RUNS, *PAST_FILES, "--budget", "20", "--measure", "P@5", *words)
+    assert (about, said, True) in findings(*plain)
+    assert f"warning: {said}\n" in invoke("plan", *plain, "--out", "p").stderr
+    FILE.unlink()
+
+
+def test_a_file_that_is_given_twice_or_is_of_another_kind_is_refused(files):
+    twice = ("--run", "new=new.run", "--run", "old=./new.run", "--max-grade", "2", "--budget", "20")
+    assert complaint("init", *twice) == "--run new and --run old are the same file, new.run"
+    qrels = ("--run", "new=past.qrels", "--max-grade", "2", "--budget", "20")
+    assert "expected 6 columns, qid Q0 docno rank score tag; got 4 columns: these are qrels; --lenient" in complaint(
+        "init", *qrels
+    )
+    said = complaint("init", *RUNS, "--train-qrels", "past.run", "--budget", "20")
+    assert said.endswith("expected 4 columns, qid iteration docno label; got 6 columns: it is a run")
+
+
+def test_gains_are_told_of_the_measure_that_is_asked_for(files):
+    told = "DCG@5 has exponential gains, 2^grade - 1; nDCG has linear gains, nDCG(dcg='exp-log2') exponential ones"
+    assert ("measure", told, False) in findings(*ALL, "--measure", "DCG@5")
+    FILE.unlink()
+    told = "nDCG@5 has linear gains, the grade; DCG has exponential gains, DCG(gain='linear') linear ones"
+    assert ("measure", told, False) in findings(*ALL, "--measure", "nDCG@5")
+
+
+def test_texts_count_of_documents_that_can_be_judged(files):
+    top = {f"d{(rank * shift + 1) % 11}" for shift in (2, 3) for rank in range(2)}
+    (files / "texts.tsv").write_text("".join(f"{d}\ttext\n" for d in sorted(top)))
+    assert ("texts", f"every one of {len(top)} documents that may be judged has one", False) in findings(
+        *ALL, "--measure", "DCG@2"
+    )
+    FILE.unlink()
+    (files / "topics.tsv").write_text("q0\ta\n")
+    assert (
+        "budget",
+        f"40 of {len(top)} documents that count for DCG@2 (100%): everything can be judged",
+        True,
+    ) in findings(*ALL, "--measure", "DCG@2")
+
+
+def test_an_llm_alone_is_looked_at(files):
+    pool = [(q, (rank * shift + 1) % 11) for q in QUERIES for shift in (2, 3) for rank in range(DEPTH)]
+    (files / "llm.qrels").write_text("".join(f"{q} 0 d{d} {grade(q, d)}\n" for q, d in sorted(set(pool))[:-3]))
+    found = findings(*RUNS, "--judge", "llm.qrels", "--budget", "20")
+    size = len(set(pool))
+    said = f"llm has graded {size - 3} of {size} documents that may be judged; no label of people has checked it"
+    assert ("judge", said, True) in found
+    assert "Grade model: what llm says, not checked" in run("plan")
+
+
 def test_a_measure_of_whole_pools_says_what_it_costs(files):
-    whole = [said for about, said, _ in findings(*ALL, "--measure", "nDCG@5") if about == "measure"]
+    found = findings(*ALL, "--measure", "nDCG@5")
+    whole = [said for about, said, _ in found if about == "measure" and "gains" not in said]
     pool = {(q, (rank * shift + 1) % 11) for q in QUERIES for shift in (2, 3) for rank in range(DEPTH)}
     assert whole == [
         f"nDCG@5 depends on a query's whole pool, {len(pool) / 12:.3g} documents on average: a plan of whole queries "
@@ -225,7 +376,7 @@ def test_a_measure_of_whole_pools_says_what_it_costs(files):
     [
         (RUNS, "say --budget"),
         (("--budget", "9"), "say either --run (one for each ranker) or --pool, and not both"),
-        ((*RUNS, "--budget", "9"), "say --train-qrels, past judgments; or without any --max-grade N"),
+        ((*RUNS, "--budget", "9"), "say --train-qrels, past judgments, or --judge, labels of an LLM;"),
         ((*RUNS, "--budget", "-1", "--max-grade", "2"), "--budget must be a positive number, got -1.0"),
         ((*ALL, "--measure", "nDGC@5"), "did you mean nDCG@5?"),
     ],

@@ -221,6 +221,46 @@ def test_an_organiser_adjudicates_and_pauses(plan: Path, browser, tmp_path: Path
         assert "paused" in page.text("idle")
 
 
+def test_an_organiser_adjudicates_with_keys_beside_the_guideline(plan: Path, browser, tmp_path: Path) -> None:
+    store, guideline = tmp_path / "other.sqlite", tmp_path / "guideline.md"
+    guideline.write_text("# What counts\n\nRelated is not relevant.\n", encoding="utf-8")
+    files = ("--store", str(store), "--guideline", str(guideline))
+    with served(plan, "--judges", "ann,ben", "--port", "0", "--double", "1", *files) as (_, links):
+        for name, grade in (("ann", "0"), ("ben", "3")):
+            page = Page(browser, links[name])
+            for _ in range(3):
+                here = page.here
+                page.press(grade)
+                page.until(lambda page=page, here=here: page.here != here)
+            page.kept()
+        browser.get(f"{links['organiser']}adjudicate")
+        shown = browser.find_element(By.TAG_NAME, "aside").text
+        assert "What counts" in shown
+        assert "Related is not relevant." in shown
+        names = [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".dispute .faint")]
+        assert len(names) == 3
+
+        def now() -> str:
+            return browser.find_element(By.CSS_SELECTOR, ".dispute.now .faint").text
+
+        def press(key: str) -> None:
+            browser.find_element(By.TAG_NAME, "body").send_keys(key)
+
+        assert now() == names[0]
+        press("s")
+        assert now() == names[1]
+        press("9")
+        press("2")
+        WebDriverWait(browser, 10).until(lambda browser: len(browser.find_elements(By.CLASS_NAME, "dispute")) == 2)
+        assert now() == names[0]
+        press("1")
+        WebDriverWait(browser, 10).until(lambda browser: len(browser.find_elements(By.CLASS_NAME, "dispute")) == 1)
+        decided = stored_records(store).tail(2)
+        assert decided["annotator"].tolist() == ["adjudicator"] * 2
+        assert list(zip(decided["docno"], decided["label"], strict=True)) == [(names[1], 2), (names[0], 1)]
+        assert browser.execute_script("return window.ran") is None
+
+
 def test_a_file_works_without_a_server(plan: Path, browser, tmp_path: Path) -> None:
     loaded = Plan.load(plan)
     file = tmp_path / "ann.html"

@@ -56,6 +56,21 @@ def test_tables_come_as_people_save_them(
     )
 
 
+def test_a_parquet_table_may_hold_labels_alone(tmp_path: Path, plan: Plan) -> None:
+    path = tmp_path / "labels.parquet"
+    plain = plan.assessments[["qid", "docno"]].assign(label=[1.0, None, -1, -2, *[2] * (len(plan.assessments) - 4)])
+    plain.to_parquet(path, index=False)
+    found = read_labels([path], plan)
+    assert list(found.columns) == ["qid", "docno", "label"]
+    assert found["label"].tolist() == [1, 0, *[2] * (len(plain) - 4)]
+    plain[["qid", "label"]].to_parquet(path)
+    with pytest.raises(ValueError, match=r"labels.parquet: expected .* missing: 'docno'"):
+        read_labels([path], plan)
+    plain.assign(label=1.5).to_parquet(path)
+    with pytest.raises(ValueError, match=r"labels.parquet: qrels: labels must be whole numbers"):
+        read_labels([path], plan)
+
+
 def test_a_table_that_says_who_judged_holds_records(tmp_path: Path, plan: Plan) -> None:
     text = "Annotator;Status;Docno;Qid;Label;Time\nann;;0012;007;1;2026-03-01 10:30+01:00\nbob;SKIPPED;0012;007;;\n"
     (tmp_path / "work.csv").write_text(text)

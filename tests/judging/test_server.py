@@ -109,11 +109,11 @@ def test_pages_have_no_inline_script_or_style(client: TestClient, site: Site) ->
             assert not [name for name in names if name.startswith("on")]
             assert tag != "style"
             if tag == "script":
-                assert names["src"] == "../../files/judge.js"
+                assert names["src"].removeprefix("../../files/") in ("judge.js", "adjudicate.js")
 
     for page in (link(site, "ann"), *(link(site, ORGANISER) + page for page in ("", "adjudicate", "next"))):
         Elements().feed(client.get(page).text)
-    script = (PAGES / "judge.js").read_text(encoding="utf-8")
+    script = "".join((PAGES / name).read_text(encoding="utf-8") for name in ("judge.js", "adjudicate.js"))
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|Function\(", script)
 
 
@@ -434,6 +434,8 @@ def test_the_page_says_what_status_says_and_when_to_stop(plan: Plan, demo, tmp_p
     assert site.campaign.sharing.settled == number
     status = plan.status(labels.reset_index())
     page = opened(client, site)
+    assert "<h1>Which is better by DCG@10: production or candidate?</h1>" in page
+    assert "What is known so far of production − candidate</h2>" in page
     assert f"{status.answer[1:]}." in page
     assert ("You can stop" in page) == status.resolved
     assert f"{status.judged} of 120 documents" in page
@@ -513,6 +515,11 @@ def test_plans_of_one_and_of_many_rankers_have_their_page(graded, demo, tmp_path
         page = opened(client, site)
         assert plan.status(site.organiser.records(), looks, margin).answer[1:] in page
         assert page.count("<dt>next</dt>") == 1
+        asked = {
+            "three": "Which is better by DCG@10: production, candidate or noisy?",
+            "one": "How good is production by DCG@10, within ±0.5?",
+        }
+        assert f"<h1>{asked[name]}</h1>" in page
         assert ("<dt>production − noisy</dt>" in page) == (name == "three")
 
 
@@ -541,7 +548,7 @@ def test_the_next_round_goes_on_with_all_that_is_kept(client: TestClient, site: 
     for wrong in ("", "x", "-1", "nan", "inf", "1e-9"):
         assert form(client, site, "next", budget=wrong).status_code == 400
     page = form(client, site, "next", budget="40")
-    assert "The next round has 40 documents." in page.text
+    assert "The next round has 40 documents. On the command line, go on with plan-2 and plan.sqlite." in page.text
     longer = Plan.load(tmp_path / "plan-2")
     assert longer.id == site.campaign.plan.id
     assert len(site.campaign.work.documents) == 160

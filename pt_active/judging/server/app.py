@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
+from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -153,7 +154,8 @@ class Site:
         return _json(await self.organiser.overview())
 
     async def _queue(self, request: Request) -> Response:
-        return self._page("adjudicate.html.jinja", queue=self.organiser.queue(), grades=self.campaign.grades)
+        values: dict[str, Any] = {"queue": self.organiser.queue(), "grades": self.campaign.grades}
+        return self._page("adjudicate.html.jinja", **values, guideline=Markup(self.guideline))
 
     async def _adjudicate(self, request: Request) -> Response:
         form = await _form(request)

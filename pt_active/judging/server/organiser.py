@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,7 @@ class Organiser:
         order_of: Puts the documents of the extended plan in order.
         texts: ``docno, text``, for documents that an extension adds; None if there are none.
         margin: Differences up to this do not matter; a plan of one ranker needs it.
+        extended: Is told the folder of a plan and that of the longer plan that takes its place.
     """
 
     campaign: Campaign
@@ -56,6 +58,7 @@ class Organiser:
     order_of: OrderOf
     texts: pd.DataFrame | None = None
     margin: float | None = None
+    extended: Callable[[Path, Path], None] = lambda before, after: None
     _looked: tuple[float, int, dict[str, Any]] | None = field(default=None, init=False)
     _extending: bool = field(default=False, init=False)
 
@@ -89,6 +92,7 @@ class Organiser:
         judges = [self._about(name) for name in campaign.store.people() if not name.startswith(":")]
         return {
             "measure": campaign.plan.tables.manifest.arguments.measure,
+            "question": self.question,
             "settled": campaign.sharing.settled,
             "all": len(campaign.work.documents),
             "records": campaign.kept,
@@ -99,6 +103,17 @@ class Organiser:
             "waiting": self.waiting(),
             "estimate": await self.estimate(),
         }
+
+    @property
+    def question(self) -> str:
+        """What the plan asks of its rankers, in words."""
+        plan = self.campaign.plan
+        measure, names = plan.tables.manifest.arguments.measure, [visible_field(name) for name in plan.rankers]
+        if len(names) == 1:
+            return f"How good is {names[0]} by {measure}, within ±{self.margin:g}?"
+        which = f"{', '.join(names[:-1])} or {names[-1]}"
+        counts = f", by more than {self.margin:g}" if self.margin and len(names) == 2 else ""
+        return f"Which is better by {measure}{counts}: {which}?"
 
     def _about(self, name: str) -> dict[str, Any]:
         campaign = self.campaign
@@ -136,8 +151,9 @@ class Organiser:
             looks = ALWAYS if has_order(plan.tables) else ASYMPTOTIC
             status = plan.status(records, looks, self.margin)
         except ValueError as error:
-            return told | {"stop": False, "answer": str(error), "facts": []}
-        return told | {"stop": status.resolved, "answer": status.answer, "facts": _facts(status)}
+            return told | {"stop": False, "answer": str(error), "facts": [], "what": ""}
+        what = status.what if isinstance(status, Status) else ""
+        return told | {"stop": status.resolved, "answer": status.answer, "facts": _facts(status), "what": what}
 
     def waiting(self) -> list[dict[str, str]]:
         """The documents that somebody skipped, or could not judge, and that nobody has judged."""
@@ -179,14 +195,16 @@ class Organiser:
             raise ValueError("another extension is under way")
         self._extending = True
         try:
-            plan, work, self.folder = await run_in_threadpool(self._extended, budget)
+            plan, work, folder = await run_in_threadpool(self._extended, budget)
         finally:
             self._extending = False
         new = len(work.documents) - len(self.campaign.work.documents)
-        self.campaign.store.set("folder", str(self.folder.absolute()))
+        self.campaign.store.set("folder", str(folder.absolute()))
         self.campaign.go_on_with(plan, work)
-        self._looked = None
-        return f"The next round has {how_many('document', new)}."
+        self.extended(self.folder, folder)
+        self.folder, self._looked = folder, None
+        told = f"On the command line, go on with {folder.name} and {self.campaign.store.path.name}."
+        return f"The next round has {how_many('document', new)}. {told}"
 
     def _extended(self, budget: float) -> tuple[Plan, JudgingOrder, Path]:
         before = self.campaign

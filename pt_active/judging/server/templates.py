@@ -16,7 +16,7 @@ from pt_active.judging.grade_names import GradeNames
 PAGES = Path(__file__).parent / "pages"
 """The templates, the style sheet and the script."""
 
-FILES = {"judge.js": "text/javascript", "style.css": "text/css"}
+FILES = {"judge.js": "text/javascript", "adjudicate.js": "text/javascript", "style.css": "text/css"}
 """The files that pages load, with their types."""
 
 _HIGHEST_KEY = 9

@@ -14,6 +14,7 @@ from pt_active.frames.records import JUDGED, checked_records, latest
 from pt_active.plans.making.judgments import changed_of, waiting_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import wanted_documents
+from pt_active.plans.making.queries import has_order
 
 NO_LABEL = "no label"
 """The status of a document that nobody has judged or skipped although later ones are judged."""
@@ -65,7 +66,9 @@ class Said(NamedTuple):
     voided: bool = False
 
 
-def said_of(tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None = None) -> Said:
+def said_of(
+    tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None = None, at_once: bool = False
+) -> Said:
     """What is known of the labels of a plan beside their values.
 
     Args:
@@ -73,18 +76,19 @@ def said_of(tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | Non
         qrels: The labels so far.
         records: The records that the labels follow from. With them, only documents that somebody skipped or found
             unjudgeable are gaps, since others may be with a judge; without, all that come before the last label.
+        at_once: Whether documents that were drawn at once, in no order, come before each other.
     """
-    gaps = _gaps_of(tables, qrels, records)
+    gaps = _gaps_of(tables, qrels, records, at_once)
     return Said(gaps) if records is None else Said(gaps, len(waiting_of(records)), len(changed_of(records)))
 
 
-def _gaps_of(tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None) -> tuple[Gap, ...]:
+def _gaps_of(tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None, at_once: bool) -> tuple[Gap, ...]:
     label = whole_labels(tables.pool.keys, checked_qrels(qrels))
     order = _places(tables)
     lacking = wanted_documents(tables) & np.isfinite(order) & (label < 0)
     if records is None:
         last = order[(label >= 0) & np.isfinite(order)].max(initial=-np.inf)
-        rows = np.flatnonzero(lacking & (order < last))
+        rows = np.flatnonzero(lacking & ((order <= last) if at_once and not has_order(tables) else (order < last)))
         said = {}
     else:
         said = _passed_over(records)

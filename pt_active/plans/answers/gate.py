@@ -114,9 +114,9 @@ class Gate(Printed):
     decided_at: float | None
     reach: Reach | None = None
 
-    def with_said(self, said: Said) -> Gate:
-        """The gate with what is known of the labels beside their values."""
-        return replace(self, status=self.status.with_said(said, given=False))
+    def with_said(self, said: Said, given: bool) -> Gate:
+        """The gate with what is known of the labels, and whether documents passed over have been given labels."""
+        return replace(self, status=self.status.with_said(said, given))
 
     def with_reach(self, reach: Reach) -> Gate:
         """The gate of a candidate that came after the plan, unresolved if the labels do not reach far enough.

@@ -194,6 +194,8 @@ class Status(Printed):
         if self.open:
             what = "is open" if self.due else "was passed over"
             return f"judge what {what}, from {self.waiting}; until then it counts at its worst"
+        if self.blocked and self.left_out:
+            return f"judge what was passed over, from {self.waiting}; until then no label from there on counts"
         if self.within_reach:
             return f"judge on, from {self.waiting}{self._outlook}"
         if np.isnan(self.needed):

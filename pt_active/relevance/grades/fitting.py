@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 PSEUDO_COUNT = 0.5
 """Documents added to the number of documents of each grade: Jeffreys' prior of a multinomial distribution."""
 
+NEAR = 0.4
+"""How much less probable each further grade is than the next nearer one to a judge's, if nothing is known of the judge.
+With four grades the judge is then right with the probability .51 to .62."""
+
 _ROWS_AT_ONCE = 65_536
 """Rows that a forest predicts at once, which bounds the memory for their leaves."""
 
@@ -105,6 +109,17 @@ def judge_confusion(shares: np.ndarray, labels: np.ndarray, prior: np.ndarray, s
         float64[H+1, G+1], ``P(y = g | vote h)``, rows sum to 1. The grades of pairs are ``shares @ C``.
     """
     return _shrunk(shares.T @ np.eye(len(prior))[labels], prior, smoothing)
+
+
+def assumed_confusion(votes: int, max_grade: int) -> np.ndarray:
+    """float64[H+1, G+1], ``P(y = g | vote h) ∝ 0.4^|g − h|``: a judge that no label of people has checked.
+
+    Args:
+        votes: H, the highest vote.
+        max_grade: G, the highest grade.
+    """
+    near = NEAR ** np.abs(np.arange(max_grade + 1) - np.arange(votes + 1)[:, None])
+    return np.asarray(near / near.sum(axis=1, keepdims=True))
 
 
 def _label_counts(group: np.ndarray, labels: np.ndarray, groups: int, max_grade: int) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import HELP, Argument, ArgumentError
+from pt_active.frames.checks import HELP, Argument, ArgumentError, how_many
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.asking import AskedJudge
 from pt_active.relevance.grades.features import (
@@ -20,7 +20,7 @@ from pt_active.relevance.grades.features import (
     first_pairs,
     has_features,
 )
-from pt_active.relevance.grades.judge_tables import is_scored, judge_table
+from pt_active.relevance.grades.judge_tables import is_scored, judge_table, votes_in
 from pt_active.relevance.grades.models import FittedGrades, check_positive
 from pt_active.relevance.grades.stacking import JudgeOpinion, fitted_stack
 from pt_active.relevance.grades.validation import some_queries
@@ -38,9 +38,9 @@ class JudgeGrades(FittedGrades):
     One judge: a pair with the shares ``s_h`` of the votes has ``P(y = g) = Σ_h s_h C[h, g]``, where C is the smoothed
     confusion matrix of the judge. A pair that the judge has not judged has the shares of the grades in training.
 
-    Several judges, or scores: proportional odds on the shares of votes that are at least 1 … H, on scores, and on ranks
-    and scores of the frame. Judges enter one by one, as long as they raise the likelihood of queries that were not
-    learned from; a judge that adds nothing is left out.
+    Without ``fit``, where there is no label of people yet: ``C[h, g] ∝ 0.4^|g − h|``, the mean of several judges, and
+    for a pair that a judge has not judged the mean of those that it has. Scores need ``fit``. Only the precision of a
+    plan rests on this; estimates and intervals are as valid as with any model.
 
     Args:
         judge: A frame or a file with ``qid, docno`` and ``label``, ``votes_0 … votes_H``, ``prob_0 … prob_H``,
@@ -55,6 +55,7 @@ class JudgeGrades(FittedGrades):
         confusion_: float64[H+1, G+1], ``P(y = g | vote h)``; of one judge.
         marginal_: float64[G+1], the shares of the grades in training.
         stack_: Which judges are used, and what each adds; of several judges or scores.
+        agreement_: The share of the judge's votes that are people's labels in training; of one judge.
     """
 
     schematic = {"label": "JudgeGrades", "help_url": HELP}  # noqa: RUF012
@@ -95,6 +96,8 @@ class JudgeGrades(FittedGrades):
             self.shares_ = only
             shares, seen = document_votes(frame, only)
             self.confusion_ = fitting.judge_confusion(shares[seen], labels[seen], self.marginal_, self.smoothing)
+            same = np.pad(shares, ((0, 0), (0, self.max_grade + 1)))[np.arange(len(labels)), labels]
+            self.agreement_ = float(same[seen].mean())
         else:
             self._learn_stack(frame, labels, tables, ranks)
 
@@ -115,6 +118,32 @@ class JudgeGrades(FittedGrades):
         groups = {name: features[use] for name, features in (ranks | opinions).items()}
         qid = frame["qid"].to_numpy(dtype=object)[use]
         self.stack_ = fitted_stack(groups, tuple(ranks), labels[use], qid, self.max_grade)
+
+    def _grades(self, frame: pd.DataFrame) -> np.ndarray:
+        if hasattr(self, "n_judged_"):
+            return super()._grades(frame)
+        return np.asarray(np.mean([self._assumed(frame, name) for name in self._asked], axis=0))
+
+    def _assumed(self, frame: pd.DataFrame, name: str) -> np.ndarray:
+        """float64[N, G+1], the grades from a judge that no label of people has checked."""
+        table = _table(self._asked[name], frame)
+        given = votes_in(table, name)
+        confusion = fitting.assumed_confusion(given.shape[1] - 1, self.max_grade)
+        shares, seen = document_votes(frame, table)
+        _warn_unseen(seen, f"the judge {name}", "each has the mean of the judge's grades", 4)
+        usual = given.mean(axis=0) if len(given) else np.full(given.shape[1], 1 / given.shape[1])
+        return np.asarray(np.where(seen[:, None], shares, usual) @ confusion)
+
+    def described(self) -> str:
+        """Where the grades come from, and how far the judges are trusted, for printing."""
+        names = ", ".join(self._asked)
+        if not hasattr(self, "n_judged_"):
+            return f"Grade model: what {names} says, not checked by any label of people. {_ASSUMED}"
+        if hasattr(self, "stack_"):
+            left_out = ", ".join(name for name in self._asked if name not in self.stack_.used)
+            return f"Grade model: {', '.join(self.stack_.used)}" + (f"; {left_out} adds nothing" if left_out else "")
+        labels = how_many("label", self.n_judged_)
+        return f"Grade model: {names}, corrected by {labels} of people, of which it gave {self.agreement_:.0%}"
 
     def _predict(self, frame: pd.DataFrame) -> np.ndarray:
         if not hasattr(self, "stack_"):
@@ -141,6 +170,13 @@ class JudgeGrades(FittedGrades):
     def subtransformers(self) -> dict[str, pt.Transformer]:
         """The judges that are transformers, for PyTerrier's inspection and schematics."""
         return {name: each for name, each in self._asked.items() if isinstance(each, pt.Transformer)}
+
+
+_ASSUMED = (
+    f"Its grades are taken for the most probable, and each grade further off for {fitting.NEAR:g} times as probable "
+    "as the one before.\nIf that is wrong, intervals get longer, and hold all the same."
+)
+"""What is said of judges that no label of people has checked."""
 
 
 def _asking(judge: AnyJudge) -> AnyJudge:

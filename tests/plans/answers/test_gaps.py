@@ -200,6 +200,36 @@ def test_other_looks_end_before_a_gap_and_say_so() -> None:
     assert "blocked" in str(state)
 
 
+def test_a_plan_that_was_drawn_at_once_takes_all_that_lacks_a_label_as_not_relevant() -> None:
+    plan = Plan.create(pool(), None, "nDCG@3", budget=60, seed=3)
+    labels = drawn(plan)[["qid", "docno", "label"]]
+    given = labels.assign(label=labels["label"].mask(labels.index % 9 == 4, -1))
+    assert plan.status(given, None).answer == "not settled yet"
+    state = plan.status(given, None, missing="nonrelevant")
+    zeros = given.assign(label=given["label"].clip(lower=0))
+    assert isinstance(state, Status)
+    assert state.filled == (given["label"] < 0).sum() > 0
+    assert state.value == plan.status(zeros, None).value == plan.compare(zeros).difference
+    gate = plan.gate(given, 0.1, looks=None, missing="nonrelevant")
+    assert gate.status.filled == state.filled
+    assert gate.status.value == plan.gate(zeros, 0.1, looks=None).status.value
+    with pytest.raises(ValueError, match=r"sampled documents? ha(s|ve) no label \(-1 is none\): "):
+        plan.compare(given)
+
+
+@pytest.mark.parametrize("looks", ["always", None])
+def test_a_gate_takes_what_was_passed_over_as_not_relevant(looks: str | None) -> None:
+    plan = plan_of("document")
+    labels = drawn(plan)[["qid", "docno", "label"]]
+    given, zeros = labels.drop(index=[7, 20]), labels.assign(label=labels["label"].mask(labels.index.isin([7, 20]), 0))
+    open_gate, gate = (plan.gate(given, 0.5, looks=looks, missing=policy) for policy in (None, "nonrelevant"))
+    assert len(open_gate.status.blocked) == gate.status.filled == 2
+    assert gate.to_dict() | {"filled": 0} == plan.gate(zeros, 0.5, looks=looks).to_dict()
+    assert "judge what was passed over" in plan.status(given, looks).advice
+    with pytest.raises(ValueError, match="unknown missing 'some'"):
+        plan.gate(given, 0.5, looks=looks, missing="some")
+
+
 @pytest.mark.parametrize("level", ["query", "document"])
 def test_records_can_be_followed(level: str) -> None:
     """Each call has new records alone; a skip is named until another judge closes it."""

@@ -305,3 +305,46 @@ def test_a_frame_with_ranks_alone_is_judged():
     labels = frame[["qid", "docno"]].assign(label=[1, 0, 1, 0])
     model = JudgeGrades(labels, 1).fit(frame, labels)
     assert model.transform(frame)[["grade_0", "grade_1"]].sum(axis=1).tolist() == pytest.approx([1] * 4)
+
+
+class TestWithoutLabelsOfPeople:
+    PAIRS = pd.DataFrame({"qid": ["1", "1", "2"], "docno": ["a", "b", "a"]})
+    NEAR = np.array([[1, 0.4, 0.16], [0.4, 1, 0.4], [0.16, 0.4, 1]]) / np.array([[1.56], [1.8], [1.56]])
+
+    def grades(self, model):
+        return model.transform(self.PAIRS)[["grade_0", "grade_1", "grade_2"]].to_numpy()
+
+    def test_each_grade_further_off_is_less_probable(self):
+        assert_allclose(self.grades(JudgeGrades(self.PAIRS.assign(label=[0, 2, 1]), 2)), self.NEAR[[0, 2, 1]])
+
+    def test_votes_share_what_grades_say(self):
+        votes = self.PAIRS.assign(votes_0=[3, 0, 1], votes_1=[0, 1, 1], votes_2=[1, 1, 0])
+        want = np.array([[3, 0, 1], [0, 2, 2], [2, 2, 0]]) / 4 @ self.NEAR
+        assert_allclose(self.grades(JudgeGrades(votes, 2)), want)
+
+    def test_a_judge_may_have_fewer_grades_than_people_or_more(self):
+        assert_allclose(self.grades(JudgeGrades(self.PAIRS.assign(label=[0, 1, 1]), 2)), self.NEAR[[0, 1, 1]])
+        higher = self.grades(JudgeGrades(self.PAIRS.assign(label=[0, 3, 1]), 2))
+        assert_allclose(higher, self.NEAR[[0, 2, 1]])
+
+    def test_a_pair_that_the_judge_left_out_is_like_those_that_it_has(self):
+        seen = self.PAIRS.head(2).assign(label=[0, 2])
+        assert_allclose(self.grades(JudgeGrades(seen, 2))[2], self.NEAR[[0, 2]].mean(axis=0))
+        with pytest.warns(UserWarning, match="the judge gpt saw no document"):
+            self.grades(JudgeGrades(max_grade=2, gpt=seen.assign(qid="9")))
+
+    def test_several_judges_have_the_mean(self):
+        one, other = self.PAIRS.assign(label=[0, 2, 1]), self.PAIRS.assign(label=[1, 1, 1])
+        want = (self.NEAR[[0, 2, 1]] + self.NEAR[[1, 1, 1]]) / 2
+        model = JudgeGrades(max_grade=2, one=one, other=other)
+        assert_allclose(self.grades(model), want)
+        assert model.described().startswith("Grade model: what one, other says, not checked by any label of people.")
+
+    def test_scores_are_no_grades(self):
+        with pytest.raises(ValueError, match="the judge ce gives scores, which are no grades before a model has"):
+            self.grades(JudgeGrades(max_grade=2, ce=self.PAIRS.assign(score=[0.1, 3, -1])))
+
+    def test_labels_say_how_far_the_judge_is_trusted(self):
+        model = JudgeGrades(frame_of(noisy(1)), 3).fit(RUN, QRELS)
+        assert model.agreement_ == pytest.approx((noisy(1) == LABEL).mean())
+        assert f"of which it gave {model.agreement_:.0%}" in model.described()

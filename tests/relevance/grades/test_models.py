@@ -356,7 +356,7 @@ class TestEveryModel:
         kept = {key: value for key, value in vars(fresh).items() if key not in ("judge", "classifier", "models")}
         assert {key: vars(model)[key] for key in kept} == kept
 
-    @pytest.mark.parametrize("name", FITTED)
+    @pytest.mark.parametrize("name", [name for name in FITTED if "judge" not in name])
     def test_before_fitting(self, name):
         with pytest.raises(RuntimeError, match="has not been fitted: call fit"):
             MODELS[name]().transform(RUN)
