@@ -23,8 +23,8 @@ from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentDesign, TwoPhase
 from pt_active.sampling.two_phase import APART_SHARE
 
-SUFFICIENT_DF = 30
-"""From so many degrees of freedom on, the variance is estimated from the labels alone."""
+_CAUTIOUS_DEGREES = 1.0
+"""The variance that the cautious model expects counts for so many degrees of freedom where labels show less."""
 
 FOLDS = 5
 """Parts of the queries. The line that corrects the means of one part is fitted to the labels of the others, which keeps
@@ -278,18 +278,19 @@ def expected_variance(pool: DocumentPool, design: DocumentDesign, gain: np.ndarr
 
 
 def widened(estimate: DocumentEstimate, cautious: float) -> DocumentEstimate:
-    """Add to the variance a share ``(1 − df/30)²`` of what the model expects, if there are few degrees of freedom.
+    """Where labels show less than the cautious model expects, ``V̂ = (ν V̂ + V)/(ν + 1)``, as if V had one degree.
 
-    The estimate of the variance then rests on a handful of documents. It is right on average, but mostly too small.
+    With few degrees ν, the estimate of the variance rests on a handful of documents. It is right on average, but mostly
+    too small. The cautious model expects two to five times the variance, so it cannot count for more.
 
     Args:
         estimate: As `combined` returns it.
-        cautious: The expected variance, as `cautious_variance` returns it.
+        cautious: V, as `cautious_variance` returns it.
     """
     if not estimate.variance > 0:
         return estimate
-    share = max(0.0, 1 - max(estimate.degrees_of_freedom, 0.0) / SUFFICIENT_DF) ** 2
-    return replace(estimate, cautious=share * cautious)
+    share = _CAUTIOUS_DEGREES / (max(estimate.degrees_of_freedom, 0.0) + _CAUTIOUS_DEGREES)
+    return replace(estimate, cautious=share * max(cautious - estimate.variance, 0.0))
 
 
 def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> DocumentEstimate:
