@@ -151,7 +151,10 @@ def first_steps(own: np.ndarray, queries: list[np.ndarray], fixed: float):
         for came in itertools.product([True, False], repeat=len(steps)):
             if any(came):
                 rate = own[steps] * threshold
-                yield np.prod(np.where(came, -np.expm1(-rate), np.exp(-rate))), np.where(came, early[steps], late[steps])
+                yield (
+                    np.prod(np.where(came, -np.expm1(-rate), np.exp(-rate))),
+                    np.where(came, early[steps], late[steps]),
+                )
 
     for (one, times), (other, rest) in itertools.product(*(before(steps, fixed) for steps in queries)):
         yield one * other, fixed, fixed * np.r_[times, rest]
@@ -171,7 +174,10 @@ def test_steps_are_drawn_at_any_budget_and_estimates_stay_unbiased(budget, syste
     """Exact for all outcomes; samples that are cut because they overspend count as they were before the cut."""
     pool, truth, mean = tiny_pool("ERR(max_rel=2)@3", systems)
     contrast, cost, order = np.array([1.0, -1.0])[:systems], np.ones(5), np.array([0, 1, 3, 2, 4])
-    design, own = design_with(np.array([1.0, 0.25, 0.7, 1.3, 0.4]), "step", order), np.array([0.75, 0.25, 0.6, 0.3, 0.4])
+    design, own = (
+        design_with(np.array([1.0, 0.25, 0.7, 1.3, 0.4]), "step", order),
+        np.array([0.75, 0.25, 0.6, 0.3, 0.4]),
+    )
     fixed = planned_threshold(design, INDPTR, cost, 0.0, budget)
     mass = value = 0.0
     for chance, threshold, times in first_steps(own, [np.arange(2), np.arange(2, 5)], fixed):
