@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pt_active.inference.estimators import Controls, difference, ratio_or_zero
+from pt_active.inference.optimism import PRIOR_DEGREES
 from pt_active.inference.residuals import query_residuals
 from pt_active.sampling.documents import hedged
 from pt_active.sampling.drawings import DEFENSIVE_VARIANCE, REVEALED_VARIANCE
@@ -22,9 +23,6 @@ from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentDesign, TwoPhase
 from pt_active.sampling.two_phase import APART_SHARE
-
-_CAUTIOUS_DEGREES = 1.0
-"""The variance that the cautious model expects counts for so many degrees of freedom where labels show less."""
 
 FOLDS = 5
 """Parts of the queries. The line that corrects the means of one part is fitted to the labels of the others, which keeps
@@ -278,10 +276,10 @@ def expected_variance(pool: DocumentPool, design: DocumentDesign, gain: np.ndarr
 
 
 def widened(estimate: DocumentEstimate, cautious: float) -> DocumentEstimate:
-    """Where labels show less than the cautious model expects, ``V̂ = (ν V̂ + V)/(ν + 1)``, as if V had one degree.
+    """Where labels show less than the cautious model expects, ``V̂ = (ν V̂ + 2 V)/(ν + 2)``, as if V had two degrees.
 
     With few degrees ν, the estimate of the variance rests on a handful of documents. It is right on average, but mostly
-    too small. The cautious model expects two to five times the variance, so it cannot count for more.
+    too small. The cautious model expects two to five times the variance, so it counts for no more than `PRIOR_DEGREES`.
 
     Args:
         estimate: As `combined` returns it.
@@ -289,7 +287,7 @@ def widened(estimate: DocumentEstimate, cautious: float) -> DocumentEstimate:
     """
     if not estimate.variance > 0:
         return estimate
-    share = _CAUTIOUS_DEGREES / (max(estimate.degrees_of_freedom, 0.0) + _CAUTIOUS_DEGREES)
+    share = PRIOR_DEGREES / (max(estimate.degrees_of_freedom, 0.0) + PRIOR_DEGREES)
     return replace(estimate, cautious=share * max(cautious - estimate.variance, 0.0))
 
 
