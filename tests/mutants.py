@@ -322,8 +322,8 @@ cut order: labels after the gap count [test_extension]
     missing[0], side="right") - 1] => missing[-1], side="right") - 1]
 rounds: weighted by what the refitted model expects [test_document_rounds]
     (expected_variance(pool.seen, each, first.gain) for => (expected_variance(pool.seen, each, sizes.gain) for
-documents: caution fades without its square [test_document_rounds test_samples_of_documents]
-    estimate.degrees_of_freedom, 0.0) / SUFFICIENT_DF) ** 2 => estimate.degrees_of_freedom, 0.0) / SUFFICIENT_DF)
+documents: caution is added to what labels show [test_document_rounds]
+    max(cautious - estimate.variance, 0.0) => cautious
 documents: degrees of freedom without the kurtosis [test_document_estimators]
     _ratio(3 * parts.sum() ** 2, (parts**2).sum()) - 1 => _ratio(parts.sum() ** 2, (parts**2).sum()) - 1
 # Inference from rounds, and risks of pairs

@@ -4,7 +4,8 @@
 
 The realised error is the root mean squared error of many samples at a quarter of the pool's cost. The predicted error
 is the standard error expected by the grade model, or by a pilot at a twelfth of the cost (median and middle 80 % of
-pilots).
+pilots). The level that a plan chooses if it is not told is marked, and the choice is wrong where the other level has
+the smaller realised error.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pt_active.studies.simulate import labelled_population, pool_of_rankers, rep
 
 MEASURES = ("DCG@10", "ERR@10")
 SHARE, PILOT_SHARE = 1 / 4, 1 / 12
-OVERHEADS = (0.0, 3.0)
+OVERHEADS = (0.0, 3.0, 10.0, 30.0)
 
 
 def rows_of(pool: JudgedPool, repetitions: int, pilots: int) -> Iterator[dict[str, object]]:
@@ -46,6 +47,9 @@ def _foreseen(
     model = Outlook.of(frame, None, measure, cost)
     found = replays(population, list(model.curves), repetitions, budgets=[budget], seed=0, progress=False)
     realised = {method: float(np.sqrt((replay.error**2).mean())) for method, replay in found.items()}
+    choice = Plan.create(frame, None, measure, cost, budget=budget).tables.manifest.choice
+    by_design = {method.design: error for method, error in realised.items()}
+    wrong = by_design[choice.design] > by_design[choice.other_design]
     for level in ("query", "document"):
         chosen = [method for method in model.curves if method.of_documents == (level == "document")]
         said: dict[object, list[float]] = {method: [] for method in chosen}
@@ -60,6 +64,7 @@ def _foreseen(
             yield {
                 "method": f"{'documents' if method.of_documents else 'queries'}, {method.design}",
                 "realised": f"{realised[method]:.4f}",
+                "chosen": ("wrongly" if wrong else "rightly") if method.design == choice.design else "",
                 "model / realised": f"{model.curves[method].standard_error(budget) / realised[method]:.2f}",
                 "pilot / realised": f"{middle:.2f}",
                 "80 % of pilots": f"{low:.2f} to {high:.2f}",

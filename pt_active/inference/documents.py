@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pt_active.inference.estimators import Controls, difference, ratio_or_zero
+from pt_active.inference.optimism import PRIOR_DEGREES
 from pt_active.inference.residuals import query_residuals
 from pt_active.inference.ties import is_rounding
 from pt_active.sampling.documents import hedged
@@ -23,9 +24,6 @@ from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentDesign, TwoPhase
 from pt_active.sampling.two_phase import APART_SHARE
-
-SUFFICIENT_DF = 30
-"""From so many degrees of freedom on, the variance is estimated from the labels alone."""
 
 FOLDS = 5
 """Parts of the queries. The line that corrects the means of one part is fitted to the labels of the others, which keeps
@@ -283,18 +281,19 @@ def expected_variance(pool: DocumentPool, design: DocumentDesign, gain: np.ndarr
 
 
 def widened(estimate: DocumentEstimate, cautious: float) -> DocumentEstimate:
-    """Add to the variance a share ``(1 − df/30)²`` of what the model expects, if there are few degrees of freedom.
+    """Where labels show less than the cautious model expects, ``V̂ = (ν V̂ + 2 V)/(ν + 2)``, as if V had two degrees.
 
-    The estimate of the variance then rests on a handful of documents. It is right on average, but mostly too small.
+    With few degrees ν, the estimate of the variance rests on a handful of documents. It is right on average, but mostly
+    too small. The cautious model expects two to five times the variance, so it counts for no more than `PRIOR_DEGREES`.
 
     Args:
         estimate: As `combined` returns it.
-        cautious: The expected variance, as `cautious_variance` returns it.
+        cautious: V, as `cautious_variance` returns it.
     """
     if is_rounding(estimate.standard_error, estimate.scale):
         return estimate
-    share = max(0.0, 1 - max(estimate.degrees_of_freedom, 0.0) / SUFFICIENT_DF) ** 2
-    return replace(estimate, cautious=share * cautious)
+    share = PRIOR_DEGREES / (max(estimate.degrees_of_freedom, 0.0) + PRIOR_DEGREES)
+    return replace(estimate, cautious=share * max(cautious - estimate.variance, 0.0))
 
 
 def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> DocumentEstimate:

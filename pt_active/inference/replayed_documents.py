@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pt_active.inference.documents import SUFFICIENT_DF
-from pt_active.inference.estimators import ratio_or_zero
 from pt_active.inference.reference import Replayed, studentised
 from pt_active.sampling.pools import DocumentPool
 from pt_active.sampling.revealed import RevealedPool
@@ -50,7 +48,6 @@ class DocumentReplays:
         grades: float64[N, G+1], from which labels are drawn.
         by_name: int64[N], all documents in the order in which they take random numbers.
         stands_for: float64[N], what the estimator puts in the place of unknown document variables.
-        cautious: The variance that the estimator adds in part if it has few degrees of freedom [`documents.widened`].
         kept: The draws by their number and seed, which contrasts of the same design share.
     """
 
@@ -60,7 +57,6 @@ class DocumentReplays:
     grades: np.ndarray
     by_name: np.ndarray
     stands_for: np.ndarray
-    cautious: float
     kept: dict[tuple[int, int], list[Drawn]] = field(default_factory=dict, repr=False, compare=False)
 
     def replayed(self, number: int, seed: int) -> Replayed:
@@ -93,7 +89,7 @@ class DocumentReplays:
         both = chance[z] * opening[self._query[z]]
         usual = np.bincount(row, self._variance[z] * (1 - both) / both**2, repetitions)
         error = self._error(drawn, effect, step)
-        return error, self._widened(parts), usual, np.abs(step / opening).max(axis=1)
+        return error, parts.sum(axis=1), usual, np.abs(step / opening).max(axis=1)
 
     def _effects(self, drawn: Drawn, cell: np.ndarray) -> np.ndarray:
         """By how much the label of each drawn document moves the contrast of its query, weighted by p; float64[d]."""
@@ -137,13 +133,6 @@ class DocumentReplays:
         sign = np.sign(self._influence[counts[self._place[counts].argmin()]]) if len(counts) else 0.0
         rest = shift.sum() + sign * np.sqrt(unknown) * drawn.normal
         return np.asarray((step / self._opening).sum(axis=1) - known - rest)
-
-    def _widened(self, parts: np.ndarray) -> np.ndarray:
-        """The estimated variance of each replay with what `documents.widened` adds, from its parts by query."""
-        total = parts.sum(axis=1)
-        degrees = 3 * ratio_or_zero(total**2, (parts**2).sum(axis=1)) - 1
-        share = np.maximum(0.0, 1 - np.maximum(degrees, 0.0) / SUFFICIENT_DF) ** 2
-        return np.where(total > 0, total + share * self.cautious, 0.0)
 
     @cached_property
     def _query(self) -> np.ndarray:

@@ -188,7 +188,7 @@ def plan_by(engine: Engine, question: Question, settings: Settings, topics: pd.D
         ValueError: If a query is split over partitions, an argument is out of range, or rows are malformed.
     """
     level, choice = settings.told, None
-    if level is None and float(settings.price.per_query) > 0:
+    if level is None:
         choice = _choice(engine, question, settings, topics)
         level = choice.level
     if level == "query":
@@ -197,7 +197,7 @@ def plan_by(engine: Engine, question: Question, settings: Settings, topics: pd.D
 
 
 def _choice(engine: Engine, question: Question, settings: Settings, topics: pd.DataFrame | None) -> LevelChoice:
-    """The level, where opening queries costs something, so that whole queries may be more precise."""
+    """The level, by a part of the queries."""
     qids = np.sort(np.concatenate([*engine.each(queries_of, question, "queries"), np.empty(0, dtype=object)]))
     check_not_split(qids)
     known = None if topics is None else set(topics["qid"])
@@ -249,13 +249,6 @@ def _of_documents(
     arguments = settings.of_documents(measure, names, documents.form)
     drawn, matters = drawn_documents(documents, arguments, names)
     kept = kept_queries(documents, drawn.sample, matters)
-    open_choice = settings.told is None and choice is None
-    compared = queries_to_compare(rows.qid) if open_choice else np.empty(0, dtype=np.int64)
-    wanted = np.union1d(np.flatnonzero(kept.kept), compared)
-    found = engine.documents(rows.qid[wanted].tolist())
-    if open_choice:
-        some = graded_partition(found[found["qid"].isin(rows.qid[compared])], question)
-        choice = chosen_from(some, weight, question, settings.budget, settings.defensive, settings.pairs)
-    graded = graded_partition(found[found["qid"].isin(rows.qid[kept.kept])], question)
+    graded = graded_partition(engine.documents(rows.qid[kept.kept].tolist()), question)
     made = plan_of_drawn_documents(documents, drawn, kept, queries, graded, question, arguments, topics, choice)
     return Plan._of(made)

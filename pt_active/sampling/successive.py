@@ -268,8 +268,11 @@ class Succession:
 
         That unit is left out with all after it, and its priority is the threshold T. Given the others, each unit came
         before T with probability ``1 − exp(−r T)``, independently of each other [theory 4]. The cost of steps depends
-        on which others came, so for them `planned_threshold` fixes T beforehand. If the documents before it overspend
-        nevertheless, which is rare, they are cut like other units; these cuts are the only inexactness.
+        on which others came, so for them `planned_threshold` fixes T beforehand. If steps of fewer than two queries
+        come before it, T is when the second query would be opened: given the steps of the other queries, those of a
+        query then come before the larger of both thresholds, so the probabilities hold, and something is always drawn.
+        If the documents before T overspend nevertheless, which is rare, they are cut like other units; these cuts are
+        the only inexactness.
 
         Args:
             budget: Λ.
@@ -280,10 +283,18 @@ class Succession:
         self._check(budget)
         if self.design.nested:
             fixed = planned_threshold(self.design, self.indptr, self.cost, self.overhead, budget)
-            sample = self.sample(fixed)
+            sample = self.sample(max(fixed, self._second_query))
             if within_budget(np.array(sample.spent), budget):
                 return sample
         return self.first(self.within(budget))
+
+    @property
+    def _second_query(self) -> float:
+        """When the second query is opened; infinite if there is only one."""
+        order = self.design.order
+        query = np.searchsorted(self.indptr, order, side="right") - 1
+        opened = np.minimum.reduceat(self.priority[order], np.flatnonzero(np.r_[True, query[1:] != query[:-1]]))
+        return float(np.sort(opened)[1]) if len(opened) > 1 else np.inf
 
     def _check(self, budget: float) -> None:
         """Raise if a unit costs more than the budget, because it could never be judged."""

@@ -237,6 +237,18 @@ def test_a_certain_model_is_not_believed(demo, graded) -> None:
     assert found.standard_error > 0
 
 
+def test_more_labels_never_take_the_interval_away(demo, graded: pd.DataFrame) -> None:
+    """By ERR few documents are uncertain at the end; up to nearly all of 1,200 labels, the interval becomes shorter."""
+    alone = graded.drop(columns=["rank_candidate", "score_candidate"])
+    widths = []
+    for budget in (240, 600, 960, 1140):
+        plan = Plan.create(alone, None, ERR @ 10, budget=budget, level="document", seed=1)
+        low, high = plan.estimate(demo.judge(plan.assessments))["production"].confidence_interval()
+        widths.append(high - low)
+    assert np.isfinite(widths).all()
+    assert (np.diff(widths) < 0).all()
+
+
 def test_what_a_plan_cannot_tell_it_says(demo, graded: pd.DataFrame) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=BUDGET, level="document", design="depth", seed=4)
     assert "single rankers will have no intervals" in plan.caution

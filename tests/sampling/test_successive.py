@@ -140,6 +140,62 @@ def test_estimates_of_steps_are_unbiased(measure):
     assert variance == pytest.approx(squares - total**2, abs=1e-12)
 
 
+def first_steps(own: np.ndarray, queries: list[np.ndarray], fixed: float):
+    """Probability, threshold and times of all outcomes of two queries: which steps come before the threshold.
+
+    It is fixed, or it is when the second query opens if that is later, which is integrated out.
+    """
+    early, late = 0.5 + np.arange(len(own)) / 100, 2.0 + np.arange(len(own))
+
+    def before(steps: np.ndarray, threshold: float):
+        for came in itertools.product([True, False], repeat=len(steps)):
+            if any(came):
+                rate = own[steps] * threshold
+                yield (
+                    np.prod(np.where(came, -np.expm1(-rate), np.exp(-rate))),
+                    np.where(came, early[steps], late[steps]),
+                )
+
+    for (one, times), (other, rest) in itertools.product(*(before(steps, fixed) for steps in queries)):
+        yield one * other, fixed, fixed * np.r_[times, rest]
+    for place, steps in enumerate(queries):
+        rate = own[queries[1 - place]].sum()
+        for node, mass in zip(NODES, WEIGHTS * np.exp(-rate * fixed), strict=True):
+            threshold = fixed + node / rate
+            for chance, times in before(steps, threshold):
+                found = np.full(len(own), np.inf)
+                found[steps], found[queries[1 - place][0]] = threshold * times, threshold
+                yield mass * chance, threshold, found
+
+
+@pytest.mark.parametrize("budget", [3.0, 3.6])
+@pytest.mark.parametrize("systems", [1, 2])
+def test_steps_are_drawn_at_any_budget_and_estimates_stay_unbiased(budget, systems):
+    """Exact for all outcomes; samples that are cut because they overspend count as they were before the cut."""
+    pool, truth, mean = tiny_pool("ERR(max_rel=2)@3", systems)
+    contrast, cost, order = np.array([1.0, -1.0])[:systems], np.ones(5), np.array([0, 1, 3, 2, 4])
+    design, own = (
+        design_with(np.array([1.0, 0.25, 0.7, 1.3, 0.4]), "step", order),
+        np.array([0.75, 0.25, 0.6, 0.3, 0.4]),
+    )
+    fixed = planned_threshold(design, INDPTR, cost, 0.0, budget)
+    mass = value = 0.0
+    for chance, threshold, times in first_steps(own, [np.arange(2), np.arange(2, 5)], fixed):
+        clock = np.empty(5)
+        clock[order] = times * own
+        succession = Succession(design, priorities_of(design, INDPTR, clock), INDPTR, cost, 0.0)
+        sample, whole = succession.drawn_to(budget), succession.sample(threshold * (1 - 1e-12))
+        assert sample.drawn.any()
+        assert sample.spent <= budget
+        if whole.spent <= budget:
+            np.testing.assert_array_equal(sample.drawn, whole.drawn)
+            np.testing.assert_allclose(sample.design.inclusion, whole.design.inclusion, rtol=1e-9)
+        found = document_estimate(pool, whole, mean, np.where(whole.drawn, truth, mean), contrast)
+        mass, value = mass + chance, value + chance * found.value
+    assert mass == pytest.approx(1, abs=1e-6)
+    assert value == pytest.approx(float(pool.weight @ pool.values(truth) @ contrast), abs=1e-5)
+
+
 def test_orders_have_the_probabilities_of_successive_sampling():
     """10,000 draws, 3 standard errors of each of the 120 orders together (chi-square)."""
     design, rng = design_with(RATES, "document"), np.random.default_rng(1)
@@ -295,7 +351,11 @@ def test_steps_stop_at_a_threshold_that_is_fixed_beforehand():
         all_of = Succession(design, priority, INDPTR, COST, 0.0)
         sample = all_of.drawn_to(6.0)
         assert sample.spent <= 6.0
-        if COST[priority < fixed].sum() <= 6.0:
+        second = max(priority[:2].min(), priority[2:].min())
+        if second > fixed:
+            np.testing.assert_array_equal(sample.drawn, priority < second)
+            np.testing.assert_array_equal(sample.design.inclusion, at(design, INDPTR, second).inclusion)
+        elif COST[priority < fixed].sum() <= 6.0:
             np.testing.assert_array_equal(sample.drawn, priority < fixed)
             np.testing.assert_array_equal(sample.design.inclusion, chance.inclusion)
         else:

@@ -116,12 +116,17 @@ class ErrorCurve:
         """Expected numbers of judged documents and queries."""
         chance = self.chance(budget)
         if self.together:
-            opened = np.zeros(int(self.query.max()) + 1)
-            np.maximum.at(opened, self.query, chance)
+            opened = self._opened(chance)
         else:
             left = np.log(np.maximum(1 - chance, np.finfo(float).tiny))
             opened = 1 - np.exp(np.bincount(self.query, weights=left))
         return float(self.documents @ chance), float(opened.sum())
+
+    def _opened(self, chance: np.ndarray) -> np.ndarray:
+        """float64[m], Π, the chance of the most probable unit of each query."""
+        opened = np.zeros(int(self.query.max()) + 1)
+        np.maximum.at(opened, self.query, chance)
+        return opened
 
     def variance(self, budget: float) -> float:
         """``Σ g (1/ψ − 1)``; for few draws of queries this is ``(Σ p² a/q)(Σ λ q)/Λ`` [T 4.25, theory 10]."""
@@ -152,16 +157,20 @@ class ErrorCurve:
     def degrees_of_freedom(self, budget: float) -> float:
         """The degrees of freedom to expect for the interval of the estimate.
 
-        For queries ``n_eff = 1/Σ p²/ψ`` less the fitted parameters. For documents ``3 (Σ c)²/Σ c² − 1``, c being the
-        parts of the documents in the estimated variance, if the errors of the model are normal.
+        For queries ``n_eff = 1/Σ p²/ψ`` less the fitted parameters. For documents ``(Σ c)²/Σ E c² − 1``, c being the
+        parts of the documents in the estimated variance, if the errors of the model are normal: ``E c² = c²/ψ``. If the
+        documents of a query are opened together, so are their parts: ``c c'/Π`` for each two of them.
         """
         chance = self.chance(budget)
         if self.share is not None:
             return float(1 / (self.share**2 @ (1 / chance)) - self.fitted)
         part = self.gain * (1 / chance - 1)
-        # The fourth moment of a normal error is 3 times its squared variance.
-        square = 3 * part @ (part / chance)
-        return float(3 * part.sum() ** 2 / square - 1) if square > 0 else np.inf
+        square = float(part @ (part / chance))
+        if self.together:
+            pairs = np.bincount(self.query, part) ** 2 - np.bincount(self.query, part**2)
+            opened = self._opened(chance)
+            square += float((pairs[opened > 0] / opened[opened > 0]).sum())
+        return float(part.sum() ** 2 / square - 1) if square > 0 else np.inf
 
     def half_width(self, budget: float, confidence: float) -> float:
         """Half-width of the interval, ``t · SE``.

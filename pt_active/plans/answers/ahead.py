@@ -13,6 +13,7 @@ from pt_active.inference.estimators import estimator_named
 from pt_active.inference.methods import Method
 from pt_active.inference.rounds import expected_gain, pool_sizes
 from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.inference.within_queries import COMMON_SHARE
 from pt_active.plans.making.documents import round_settings
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.pool import Pool, graded_pool
@@ -20,7 +21,7 @@ from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import DEFENSIVE_SHARE, contrasts, needs_uniform_grades, sampling_distribution
 from pt_active.sampling.drawings import RoundSettings, natural_drawing, opened_at_random, usual_variance
 from pt_active.sampling.laws import EXPONENTIAL
-from pt_active.sampling.pools import GradedPool
+from pt_active.sampling.pools import GradedPool, Variables
 from pt_active.sampling.sample import DocumentSizes
 
 
@@ -81,6 +82,20 @@ class Ahead:
         usual = natural_drawing(free.seen.form, len(self.pool.names), self.per_query)
         return expected_gain(free, drawing or usual, self.seed)
 
+    @cached_property
+    def common_gain(self) -> np.ndarray:
+        """float64[m], ``p² ρ [(Σ D √v)² − Σ D² v]``, what common errors of documents add for an additive measure.
+
+        A grade model errs in whole queries. In a comparison such errors mostly cancel, so it is for one ranker alone.
+        """
+        seen, m = self.graded.seen, len(self.pool.query_weight)
+        if len(self.pool.names) > 1 or seen.form.family != "additive":
+            return np.zeros(m)
+        variables = Variables.of(seen.form, self.pool.grades)
+        error = np.abs(seen.gradients(variables.mean)[0]) * np.sqrt(variables.variance)
+        alone, together = np.bincount(seen.query, error**2, m), np.bincount(seen.query, error, m) ** 2
+        return np.asarray(seen.weight**2 * COMMON_SHARE * (together - alone))
+
     def distribution(self, method: Method, settings: RoundSettings | None = None) -> np.ndarray:
         """float64[m], q of a design of queries; without settings, those of the plan or the usual ones."""
         own = settings or self.settings_of(method)
@@ -110,9 +125,13 @@ class Ahead:
 
     def _curve_of_queries(self, method: Method, settings: RoundSettings | None) -> tuple[ErrorCurve, np.ndarray]:
         pool, weight, q = self.pool, self.pool.query_weight, self.distribution(method, settings)
-        kind = estimator_named(method.estimator)
-        parts = [kind.expected(mean, variance, weight) for mean, variance in contrasts(self.moments)]
-        gain = weight**2 * np.mean(parts, axis=0)
+        kind, variances = estimator_named(method.estimator), contrasts(self.moments)
+        if self.graded.seen.form.family == "revealed":
+            # By the labels of a query together, as for documents: drawn alone, they would seem to err independently.
+            gain = np.bincount(pool.query_of_document, self.document_gain(), minlength=len(weight)) / weight**2
+            variances = [(mean, gain) for mean, _ in variances]
+        parts = [kind.expected(mean, variance, weight) for mean, variance in variances]
+        gain = weight**2 * np.mean(parts, axis=0) + self.common_gain
         documents = np.bincount(pool.query_of_document[pool.seen(self.measure)], minlength=len(weight)).astype(float)
         units = q, gain, pool.query_cost, documents, np.arange(len(weight))
         return ErrorCurve(*units, share=weight, fitted=kind.fitted, law=EXPONENTIAL), gain
@@ -121,6 +140,12 @@ class Ahead:
         pool, sizes = self.pool, self.sizes(method, settings)
         gain, order = self.document_gain(method.design), sizes.order
         together = sizes.unit == "step" or opened_at_random(method.design, self.per_query)
+        if together:
+            # What a query's documents have in common becomes known with the most probable of them.
+            query = pool.query_of_document[order]
+            by_size = order[np.lexsort([-sizes.size[order], query])]
+            first = by_size[np.searchsorted(query, np.unique(query))]
+            gain = gain + np.bincount(first, self.common_gain[pool.query_of_document[first]], minlength=len(gain))
         cost, query = pool.document_cost[order], pool.query_of_document[order]
         units = sizes.size[order], gain[order], cost, query
         return ErrorCurve.of_documents(*units, self.per_query, together, sizes.opening), gain

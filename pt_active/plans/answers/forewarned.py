@@ -69,5 +69,5 @@ def _of_documents(tables: PlanTables, contrasts: list[Contrast]) -> tuple[float,
     mean = first.grades @ seen.form.values
     weights = [each.weights(len(pool.names)) for each in contrasts]
     of = RevealedReplays if isinstance(seen, RevealedPool) else DocumentReplays
-    replays = (of(seen, first.sample.design, each, first.grades, pool.by_name, mean, 0.0, kept) for each in weights)
+    replays = (of(seen, first.sample.design, each, first.grades, pool.by_name, mean, kept) for each in weights)
     return float(first.sample.drawn.sum()) - 1, [each.replayed(REPLAYS, REPLAY_SEED).degrees for each in replays]

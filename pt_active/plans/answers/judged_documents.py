@@ -71,7 +71,7 @@ class JudgedDocuments(Judged):
         undrawn = None if about is None else undrawn_of(about)
         mean = estimate_rounds(self.pool, self.rounds, self.label, weights, how.estimator, undrawn)
         unreached, variance = self._unreached(weights) if about is None else _share(about.unreached, about.variance)
-        replays = self._replays(weights, how, mean.cautious)
+        replays = self._replays(weights, how)
         error = float(np.sqrt(mean.standard_error**2 + variance))
         still = bool(is_rounding(error, mean.scale))
         census = variance == 0 and (
@@ -123,7 +123,7 @@ class JudgedDocuments(Judged):
         )
         return replace(self, pool=replace(self.pool, weight=weight), basis=basis)
 
-    def _replays(self, weights: np.ndarray, how: How[Any], cautious: float) -> DocumentReplays | None:
+    def _replays(self, weights: np.ndarray, how: How[Any]) -> DocumentReplays | None:
         """Samples like this one; of several rounds, like the one with the largest weight.
 
         None if nothing is left, or if the plan does not keep all that could have been drawn.
@@ -136,12 +136,10 @@ class JudgedDocuments(Judged):
             chance = np.where(each.sample.drawn, each.sample.chance(self.pool.query), chance)
         grades = rescaled_grades(main.grades, self.label, 1 / chance)
         if isinstance(self.pool, RevealedPool):
-            return RevealedReplays(
-                self.pool, main.sample.design, weights, grades, self.by_name, grades, cautious, self.kept
-            )
+            return RevealedReplays(self.pool, main.sample.design, weights, grades, self.by_name, grades, self.kept)
         expected = {"difference": main.grades, "ht": np.zeros_like(grades)}.get(how.estimator, grades)
         stands_for, design = expected @ self.pool.form.values, main.sample.design
-        return DocumentReplays(self.pool, design, weights, grades, self.by_name, stands_for, cautious, self.kept)
+        return DocumentReplays(self.pool, design, weights, grades, self.by_name, stands_for, self.kept)
 
     def _unreached(self, contrast: np.ndarray) -> tuple[float, float]:
         """The model's variance in documents that could never be drawn, as a share of the whole and as it is."""

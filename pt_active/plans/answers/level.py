@@ -60,11 +60,10 @@ def level_told(level: str | None, design: str | None, *, only_queries: bool, obj
 def level_chosen(
     ahead: Ahead, budget: float | None, defensive: float | None = None, pairs: np.ndarray | None = None
 ) -> LevelChoice:
-    """Choose documents, unless opening queries costs something and whole queries are expected to be more precise.
+    """Choose documents, unless whole queries are expected to be more precise.
 
-    The errors are those that the grade model expects. They depend neither on a seed nor on the order of rows. Where
-    opening a query costs nothing, documents were more precise in nearly all
-    replays on labelled pools, and the errors only say by how much.
+    The errors are those that the grade model expects, with what it errs alike in the documents of a query at both
+    levels. They depend neither on a seed nor on the order of rows.
 
     Args:
         ahead: The pool, the measure and the costs.
@@ -99,7 +98,7 @@ def level_by_part(
         caution = caution if defensive is None or (design == DESIGN and defensive > 1) else defensive
         settings = RoundSettings(design, caution, pairs=pairs, weighed_at=spend, serves_singles=True)
         width[design] = _half_width(ahead, settings, spend) * float(np.sqrt(share))
-    by_query = ahead.per_query > 0 and width[DESIGN] < width[drawing]
+    by_query = width[DESIGN] < width[drawing]
     chosen, other = (DESIGN, drawing) if by_query else (drawing, DESIGN)
     return LevelChoice(LEVELS[not by_query], chosen, _finite(width[chosen]), other, _finite(width[other]))
 

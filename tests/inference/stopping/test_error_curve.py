@@ -116,6 +116,16 @@ def test_few_draws_follow_the_sources_formula():
     assert found.variance(budget) == pytest.approx((weight**2 * a / q).sum() * (cost @ q) / budget, rel=0.02)
 
 
+def test_documents_that_are_opened_together_count_as_one():
+    """Half of ten queries with five documents each: five units or 25, of which one degree goes to the mean."""
+    query, ones = np.repeat(np.arange(10), 5), np.ones(50)
+    together, alone = (ErrorCurve.of_documents(ones, ones, ones, query, 0.0, each) for each in (True, False))
+    assert together.degrees_of_freedom(25) == pytest.approx(5 - 1)
+    assert alone.degrees_of_freedom(25) == pytest.approx(25 - 1)
+    one_each = ErrorCurve.of_documents(ones, ones, ones, np.arange(50), 0.0, True)
+    assert one_each.degrees_of_freedom(25) == pytest.approx(25 - 1)
+
+
 def test_degrees_of_freedom():
     weight = np.full(50, 0.02)
     of_queries = ErrorCurve(np.ones(50), np.ones(50), np.ones(50), np.ones(50), np.arange(50), share=weight, fitted=2)
