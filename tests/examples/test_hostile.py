@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -126,3 +128,18 @@ def test_looks_while_second_labels_are_due_show_what_is_there(script) -> None:
     for _, label in looks[-2:]:
         assert (label[comes] == campaign.label[comes]).all()
     assert (first[~campaign.favours] == campaign.label[~campaign.favours]).all()
+
+
+def test_equal_rankers_are_never_told_apart_by_all_labels(script, monkeypatch, capsys) -> None:
+    module = script("hostile")
+    few = {"MEASURES": ("DCG@10",), "AS_A_WHOLE": ("AP@10",), "SAMPLES": (None, "depth"), "QUERIES": 6}
+    for name, value in few.items():
+        monkeypatch.setattr(module.equal_rankers, name, value)
+    monkeypatch.setattr("sys.argv", ["hostile", "--ties", "--repetitions", "20"])
+    module.main()
+    everything, third, judges, audits = capsys.readouterr().out.split("Share ")[1:]
+    assert everything.startswith("that finds a difference of equal rankers, with all labels:")
+    for table, rows in ((everything, 4), (third, 4), (judges, 2), (audits, 3)):
+        assert table.count("\n| ") == rows + 2
+    for table in (everything, judges, audits):
+        assert set(re.findall(r"(\d\.\d{3}) ±", table)) == {"0.000"}

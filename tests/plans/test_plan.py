@@ -396,8 +396,8 @@ def test_nothing_varies(demo: DemoCollection, graded: pd.DataFrame) -> None:
     assert np.isnan(flat.confidence_interval().low)
     assert "nothing varies" in str(flat)
     still = plan.compare(plan.assessments[["qid", "docno"]].assign(label=0), estimator="snis")
-    assert np.isnan(still.pvalue)
-    assert still.winner is None
+    assert (still.difference, still.pvalue, still.winner) == (0, 1, None)
+    assert np.isnan(still.confidence_interval()).all()
 
 
 def test_results_print_and_export(plan: Plan, qrels: pd.DataFrame) -> None:
