@@ -159,8 +159,7 @@ class Answering(KeptArtifact[PlanTables]):
     def _judged(self, qrels: pd.DataFrame, records: pd.DataFrame | None, how: How[irm.Measure]) -> Any:
         """The sample with its labels, and with the error of the judges if there are records."""
         said = qrels if records is None and is_records(qrels) else records
-        if said is not None and how.missing != "expected":
-            check_settled(self.tables.pool.keys[wanted_documents(self.tables)], said)
+        check_settled(self.tables.pool.keys[wanted_documents(self.tables)], said, how.missing)
         return judged_with(labelled_plan(self.tables, as_qrels(qrels, said)), said, how)
 
     def agreement(self, records: pd.DataFrame) -> Agreement:
@@ -321,8 +320,7 @@ class Answering(KeptArtifact[PlanTables]):
     ) -> Following:
         """Follow the plan while labels or records come in: ``add(labels)`` takes new ones alone and returns `status`.
 
-        The arguments are those of `status`, whose looks are ``"always"``. A label that changes counts as if it had been
-        the new one from the start, and the state says how many did.
+        The arguments are those of `status`, whose looks are ``"always"``. Labels may change, and the state counts those.
 
         Raises:
             ValueError: If an argument is out of range, the plan has no order, or has more than two rankers and they are
