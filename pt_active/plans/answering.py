@@ -320,7 +320,7 @@ class Answering(KeptArtifact[PlanTables]):
     ) -> Following:
         """Follow the plan while labels or records come in: ``add(labels)`` takes new ones alone and returns `status`.
 
-        The arguments are those of `status`, whose looks are ``"always"``. Labels may change, and the state counts those.
+        The arguments are those of `status`, whose looks are ``"always"``. Labels may change; the state says how many.
 
         Raises:
             ValueError: If an argument is out of range, the plan has no order, or has more than two rankers and they are
