@@ -159,8 +159,7 @@ class Answering(KeptArtifact[PlanTables]):
     def _judged(self, qrels: pd.DataFrame, records: pd.DataFrame | None, how: How[irm.Measure]) -> Any:
         """The sample with its labels, and with the error of the judges if there are records."""
         said = _said(qrels, records)
-        if said is not None and how.missing != "expected":
-            check_settled(self.tables.pool.keys[wanted_documents(self.tables)], said)
+        check_settled(self.tables.pool.keys[wanted_documents(self.tables)], said, how.missing)
         checked = None if said is None else records_of_plan(self.tables, self.id, said)
         return judged_with(labelled_plan(self.tables, as_qrels(qrels, said)), checked, how)
 
@@ -334,8 +333,7 @@ class Answering(KeptArtifact[PlanTables]):
     ) -> Following:
         """Follow the plan while labels or records come in: ``add(labels)`` takes new ones alone and returns `status`.
 
-        The arguments are those of `status`, whose looks are ``"always"``. A label that changes counts as if it had been
-        the new one from the start, and the state says how many did.
+        The arguments are those of `status`, whose looks are ``"always"``. Labels may change; the state says how many.
 
         Raises:
             ValueError: If an argument is out of range, the plan has no order, or has more than two rankers and they are

@@ -100,16 +100,19 @@ def _waiting(last: pd.DataFrame) -> pd.DataFrame:
     return found[[still_wanted(*each) > 0 for each in numbers]].index.to_frame(index=False)
 
 
-def check_settled(documents: pd.DataFrame, records: pd.DataFrame) -> None:
-    """Raise if a document waits for another judge.
+def check_settled(documents: pd.DataFrame, records: pd.DataFrame | None, missing: str) -> None:
+    """Raise if a document waits for another judge, unless the model stands in for what has no label.
 
     Args:
         documents: ``qid, docno``, those that count.
-        records: Records of judgments.
+        records: Records of judgments; None if it is not known who judged.
+        missing: One of `qrels.MISSING_POLICIES`.
 
     Raises:
         ValueError: If one does, or a record is malformed.
     """
+    if records is None or missing == "expected":
+        return
     waiting = waiting_of(records).merge(documents[["qid", "docno"]])
     if len(waiting):
         pairs = some(waiting.itertuples(index=False, name=None))
