@@ -17,7 +17,7 @@ from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.agreement import Agreement, agreement_of
 from pt_active.plans.answers.following import Following
-from pt_active.plans.answers.gaps import filled, gaps_of
+from pt_active.plans.answers.gaps import labels_and_gaps
 from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, check_gate_looks, gate_at_any_time, gate_at_the_end
 from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.judged_documents import JudgedDocuments
@@ -242,17 +242,13 @@ class Answering(KeptArtifact[PlanTables]):
                 need.
         """
         policy = missing_policy(missing, looks)
-        said = qrels if records is None and is_records(qrels) else records
-        labels = as_qrels(qrels)
-        given, bridged = policy == "nonrelevant", policy != "error"
-        gaps = gaps_of(self.tables, labels, said, at_once=given)
-        labels = filled(labels, gaps) if given else labels
+        labels, gaps, given = labels_and_gaps(self.tables, qrels, records, policy)
         if len(self.rankers) > 2 and first is None and second is None:
             check_pairs_asked(looks, margin)
             with working("looking at the labels"):
-                return pair_status(self.tables, labels, confidence, bridged).with_gaps(gaps, given)
+                return pair_status(self.tables, labels, confidence, policy != "error").with_gaps(gaps, given)
         pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
-        question = Question(pair, self.measure, looks, margin, confidence, bridged)
+        question = Question(pair, self.measure, looks, margin, confidence, policy != "error")
         with working("looking at the labels"):
             return plan_status(self.tables, labels, question).with_gaps(gaps, given)
 
@@ -292,16 +288,12 @@ class Answering(KeptArtifact[PlanTables]):
         asked = Rule.of(rule, margin)
         check_gate_looks(looks)
         policy, pair = missing_policy(missing, looks), named_pair(self.rankers, first, second, or_all=False)
-        said = qrels if records is None and is_records(qrels) else records
-        labels = as_qrels(qrels)
         if looks is not None and not has_order(self.tables):
             raise ArgumentError(
                 "the plan has no order, so nothing is known of it before all is judged; ask once, at the end: ",
                 Argument("looks", None),
             )
-        given = policy == "nonrelevant"
-        gaps = gaps_of(self.tables, labels, said, at_once=given)
-        labels = filled(labels, gaps) if given else labels
+        labels, gaps, given = labels_and_gaps(self.tables, qrels, records, policy)
         if looks is None:
             return gate_at_the_end(*self._once(pair, labels, confidence), asked).with_gaps(gaps, given)
         question = Question(pair, self.measure, ALWAYS, None, confidence, policy != "error")

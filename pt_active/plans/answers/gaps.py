@@ -10,7 +10,8 @@ import pandas as pd
 
 from pt_active.frames.checks import how_many, shown
 from pt_active.frames.qrels import checked_qrels, whole_labels
-from pt_active.frames.records import JUDGED, checked_records, latest
+from pt_active.frames.records import JUDGED, checked_records, is_records, latest
+from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import wanted_documents
 from pt_active.plans.making.queries import has_order
@@ -116,3 +117,20 @@ def filled(qrels: pd.DataFrame, gaps: Iterable[Gap]) -> pd.DataFrame:
     """The labels with grade 0 for the gaps."""
     added = pd.DataFrame([(each.qid, each.docno, 0) for each in gaps], columns=["qid", "docno", "label"])
     return pd.concat([qrels[["qid", "docno", "label"]], added], ignore_index=True) if len(added) else qrels
+
+
+def labels_and_gaps(
+    tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None, policy: str
+) -> tuple[pd.DataFrame, tuple[Gap, ...], bool]:
+    """The labels, the documents that were passed over, and whether these have got grade 0.
+
+    Args:
+        tables: The plan's content.
+        qrels: The labels so far, or records of judgments.
+        records: The records that the labels follow from; None if there are none but ``qrels``.
+        policy: One of `qrels.MISSING_POLICIES`.
+    """
+    labels, given = as_qrels(qrels), policy == "nonrelevant"
+    said = qrels if records is None and is_records(qrels) else records
+    gaps = gaps_of(tables, labels, said, at_once=given)
+    return filled(labels, gaps) if given else labels, gaps, given
