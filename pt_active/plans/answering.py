@@ -17,7 +17,7 @@ from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.agreement import Agreement, agreement_of
 from pt_active.plans.answers.following import Following
-from pt_active.plans.answers.gaps import filled, said_of
+from pt_active.plans.answers.gaps import labels_and_said
 from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, check_gate_looks, gate_at_any_time, gate_at_the_end
 from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.judged_documents import JudgedDocuments
@@ -248,16 +248,14 @@ class Answering(KeptArtifact[PlanTables]):
         """
         policy = missing_policy(missing, looks)
         records = _said(qrels, records)
-        labels = as_qrels(qrels, records)
-        given, bridged = policy == "nonrelevant", policy != "error"
-        said = said_of(self.tables, labels, records, at_once=given)
-        labels = filled(labels, said.gaps) if given else labels
+        labels, said, given = labels_and_said(self.tables, qrels, records, policy)
         if len(self.rankers) > 2 and first is None and second is None:
             check_pairs_asked(looks, margin)
             with working("looking at the labels"):
-                return pair_status(self.tables, labels, confidence, bridged, records).with_said(said, given)
+                state = pair_status(self.tables, labels, confidence, policy != "error", records)
+                return state.with_said(said, given)
         pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
-        question = Question(pair, self.measure, looks, margin, confidence, bridged)
+        question = Question(pair, self.measure, looks, margin, confidence, policy != "error")
         with working("looking at the labels"):
             return plan_status(self.tables, labels, question, records).with_said(said, given)
 
@@ -298,15 +296,12 @@ class Answering(KeptArtifact[PlanTables]):
         check_gate_looks(looks)
         policy, pair = missing_policy(missing, looks), named_pair(self.rankers, first, second, or_all=False)
         records = _said(qrels, records)
-        labels = as_qrels(qrels, records)
         if looks is not None and not has_order(self.tables):
             raise ArgumentError(
                 "the plan has no order, so nothing is known of it before all is judged; ask once, at the end: ",
                 Argument("looks", None),
             )
-        given = policy == "nonrelevant"
-        said = said_of(self.tables, labels, records, at_once=given)
-        labels = filled(labels, said.gaps) if given else labels
+        labels, said, given = labels_and_said(self.tables, qrels, records, policy)
         if looks is None:
             state, found = self._once(pair, labels, confidence, records)
             return gate_at_the_end(state, found, asked).with_said(said, given)

@@ -11,7 +11,7 @@ import pandas as pd
 from pt_active.frames.checks import how_many, shown
 from pt_active.frames.qrels import checked_qrels, whole_labels
 from pt_active.frames.records import JUDGED, checked_records, latest
-from pt_active.plans.making.judgments import changed_of, waiting_of
+from pt_active.plans.making.judgments import as_qrels, changed_of, waiting_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import wanted_documents
 from pt_active.plans.making.queries import has_order
@@ -139,3 +139,19 @@ def filled(qrels: pd.DataFrame, gaps: Iterable[Gap]) -> pd.DataFrame:
     """The labels with grade 0 for the gaps."""
     added = pd.DataFrame([(each.qid, each.docno, 0) for each in gaps], columns=["qid", "docno", "label"])
     return pd.concat([qrels[["qid", "docno", "label"]], added], ignore_index=True) if len(added) else qrels
+
+
+def labels_and_said(
+    tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None, policy: str
+) -> tuple[pd.DataFrame, Said, bool]:
+    """The labels, what is known of them, and whether the documents that were passed over have got grade 0.
+
+    Args:
+        tables: The plan's content.
+        qrels: The labels so far, or the records themselves.
+        records: The records that the labels follow from, checked; None if there are none.
+        policy: One of `qrels.MISSING_POLICIES`.
+    """
+    labels, given = as_qrels(qrels, records), policy == "nonrelevant"
+    said = said_of(tables, labels, records, at_once=given)
+    return filled(labels, said.gaps) if given else labels, said, given
