@@ -28,6 +28,7 @@ from small_collection import (
 
 from pt_active import Plan
 from pt_active.frames import sources
+from pt_active.relevance.digits import rounded_grades
 
 
 def test_a_plan_says_what_a_measure_costs_that_needs_whole_pools(files):
@@ -68,8 +69,9 @@ def test_every_plan_does_without_judgments(files, how):
     assert "Grade model: none, so grades are guessed from ranks alone\n" in said
     pool = Plan.load("plan").tables.pool
     best = np.where(pool.ranks > 0, pool.ranks, DOCUMENTS).min(axis=0)
-    relevant = 1 / (1 + np.exp(-0.5 + 0.5 * np.log(best)))
-    np.testing.assert_allclose(1 - pool.grades[:, 0], relevant)
+    above = [1 / (1 + np.exp(grade - 1.5 + 0.5 * np.log(best))) for grade in (1, 2)]
+    grades = -np.diff([np.ones(len(best)), *above, np.zeros(len(best))], axis=0).T
+    np.testing.assert_allclose(pool.grades, rounded_grades(grades), rtol=1e-9)
 
 
 def test_a_budget_does_without_judgments(files):

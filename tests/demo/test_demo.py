@@ -44,10 +44,10 @@ PINNED = {
     "documents": "a231e186fc26",
     "qrels": "526eb5b1da2a",
     "past_topics": "f3f7327149c7",
-    "past_run": "1e4e77fa8bd9",
+    "past_run": "766171af5567",
     "past_qrels": "22d64842c4eb",
-    "production": "da948a0eefaf",
-    "candidate": "e812ce04dbb6",
+    "production": "633c811cd93f",
+    "candidate": "96634995c09d",
 }
 
 
