@@ -6,6 +6,9 @@ lowest, and those with the largest bias, are replayed once more with new random 
 noisy cells is too low. PPI++ is the power-tuned mean [Angelopoulos, Duchi and Zrnic 2023] on the same random samples.
 
     python examples/reproduce/small_samples.py POOL.parquet … [--docs pt_active/pt_docs/evidence.md] [--csv cells.csv]
+
+With ``--spent`` it prints only which share of the budget the default spends, and which share it would spend if it went
+on after the first query that does not fit, with those that do.
 """
 
 from __future__ import annotations
@@ -26,8 +29,9 @@ from pt_active.inference.estimators import Controls, MeanEstimate, estimator_nam
 from pt_active.inference.intervals import interval
 from pt_active.inference.replay import Population
 from pt_active.inference.replays import ratio_of_means
+from pt_active.sampling.chances import within_budget
 from pt_active.sampling.designs import defensive_share
-from pt_active.sampling.draws import priorities
+from pt_active.sampling.draws import draw_priorities, prefixes, priorities
 from pt_active.sampling.sample import Sample
 from pt_active.studies.simulate import labelled_population
 
@@ -75,11 +79,16 @@ def ppi(sample: Sample, population: Population) -> np.ndarray:
     return mean + power * ((population.model.sum() - n * expected) / (m - n) - expected)
 
 
-def replayed(population: Population, draws: int, repetitions: int, seed: int) -> Iterator[dict[str, Any]]:
-    """One row per method: label-equivalents with their Monte Carlo error, bias in standard deviations, and coverage."""
+def budget_and_default(population: Population, draws: int) -> tuple[float, np.ndarray]:
+    """A budget for a number of queries of average cost, and the default's q at it, float64[m]."""
     cost = population.cost
     budget = min(max(draws * cost.mean(), cost.max()), LARGEST_SHARE * cost.sum())
-    q = population.distribution("hedged", defensive_share(budget / cost.mean()))
+    return budget, population.distribution("hedged", defensive_share(budget / cost.mean()))
+
+
+def replayed(population: Population, draws: int, repetitions: int, seed: int) -> Iterator[dict[str, Any]]:
+    """One row per method: label-equivalents with their Monte Carlo error, bias in standard deviations, and coverage."""
+    cost, (budget, q) = population.cost, budget_and_default(population, draws)
     plain, designed = (
         next(priorities(each, cost, [budget], repetitions, np.random.default_rng(seed)))
         for each in (population.weight, q)
@@ -148,11 +157,42 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
+def spent(population: Population, draws: int, repetitions: int, seed: int) -> dict[str, float]:
+    """Mean shares of the budget that are spent in successive order, and if queries that do not fit are skipped."""
+    cost, (budget, q) = population.cost, budget_and_default(population, draws)
+    priority = draw_priorities(q, repetitions, np.random.default_rng(seed))
+    sample = next(prefixes(priority, q, cost, [budget]))
+    skipping = np.zeros(repetitions)
+    for price in cost[np.argsort(priority, axis=1)].T:
+        skipping += np.where(within_budget(skipping + price, budget), price, 0.0)
+    in_order = float((sample.count * cost[sample.rows]).sum(axis=1).mean() / budget)
+    half = 1 - cost.mean() / (2 * budget)
+    return {"spent": in_order, "all but half a query": half, "spent with skips": float(skipping.mean() / budget)}
+
+
+def spent_shares(arguments: argparse.Namespace) -> pd.DataFrame:
+    """One row per number of draws: `spent` in cells whose queries differ in cost, on average and in the lowest one."""
+    known = [each for path in arguments.pools for _, each in populations(read_judged_pool(path)) if np.ptp(each.cost)]
+    sizes, repetitions = DRAWS[:2] if arguments.quick else DRAWS, arguments.repetitions
+    rows = [
+        {"draws": draws} | spent(population, draws, repetitions, arguments.seed + number)
+        for number, population in enumerate(tqdm(known, unit="population"))
+        for draws in sizes
+    ]
+    of = pd.DataFrame(rows).groupby("draws")
+    table = of.mean().join(of.min(), rsuffix=", lowest cell").round(3).reset_index()
+    return table.assign(cells=len(known))
+
+
 def main() -> None:
     """Replay all cells and print the table."""
     parser = parser_of(__doc__, 400, "two numbers of draws only")
+    parser.add_argument("--spent", action="store_true", help="only the shares of the budget that are spent")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
+    if arguments.spent:
+        print(spent_shares(arguments).to_string(index=False))
+        return
     rows = league(arguments)
     if arguments.csv:
         rows.to_csv(arguments.csv, index=False)

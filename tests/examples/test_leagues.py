@@ -237,6 +237,28 @@ def test_small_samples_are_compared_with_the_plain_mean(script, pool_file, tmp_p
     assert page.read_text().count("| default |") == 2
 
 
+def test_the_share_that_is_spent_is_all_but_about_half_a_query(script) -> None:
+    """Where queries cost the same, the share is known: whole queries only, with skips or without."""
+    from pt_active.inference.replay import Population
+    from pt_active.relevance.moments import Moments
+
+    rng, league = np.random.default_rng(4), script("small_samples")
+    moments = Moments(rng.normal(size=(40, 1)), np.ones((40, 1, 1)))
+
+    def of(cost: np.ndarray) -> dict[str, float]:
+        population = Population(moments.mean, moments, moments, cost, np.full(40, 1 / 40), np.ones(40, dtype=int))
+        return league.spent(population, 8, 400, 0)
+
+    assert of(np.full(40, 3.0)) == pytest.approx(
+        {"spent": 1, "all but half a query": 1 - 1 / 16, "spent with skips": 1}
+    )
+    alike = of(np.r_[np.full(39, 2.0), 3.0])
+    assert alike["spent"] <= alike["spent with skips"] < 0.995
+    varied = of(rng.uniform(1, 3, size=40))
+    assert varied["spent"] == pytest.approx(varied["all but half a query"], abs=0.02)
+    assert varied["spent with skips"] > varied["spent"] + 0.02
+
+
 def test_ppi_of_many_samples_is_that_of_each(script) -> None:
     """The power is the slope that makes the variance least, cut to between 0 and 1 [PPI++, for means]."""
     from pt_active.inference.replay import Population
