@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pt_active.cli.app import AUDIT, app
+from pt_active.relevance.digits import rounded_grades
 
 
 def run(*words: object):
@@ -99,7 +100,7 @@ def test_an_audit_reads_votes(folder: Path) -> None:
     one, other = (pd.read_parquet(folder / name / "pairs.parquet") for name in ("labels", "votes"))
     assert one["prediction_gpt"].tolist() == other["prediction_gpt"].tolist()
     near = 0.4 ** np.abs(np.arange(4) - np.arange(4)[:, None])
-    belief = votes @ (near / near.sum(axis=1, keepdims=True)) / votes.sum(axis=1, keepdims=True)
+    belief = rounded_grades(votes @ (near / near.sum(axis=1, keepdims=True)) / votes.sum(axis=1, keepdims=True))
     want = (
         table[["qid", "docno"]].assign(grade_3=belief[:, 3]).merge(other, on=["qid", "docno"], suffixes=("", "_kept"))
     )

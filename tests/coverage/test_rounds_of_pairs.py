@@ -93,13 +93,13 @@ def test_lur_is_unbiased_and_its_intervals_cover(drawing: str) -> None:
         found = [estimate_mean(rounds, world.values, name, world.model) for rounds in drawn]
         coverage, bias, ratio, _ = covered(found, world.values.mean())
         assert abs(bias) <= 3, name
-        assert 0.93 <= coverage <= 0.97, (name, coverage)
+        assert abs(coverage - 0.95) <= 0.033, (name, coverage)
         assert ratio == pytest.approx(1, abs=3 * np.sqrt(2 / REPETITIONS)), name
 
 
 @pytest.mark.usefixtures("weighed_once")
 def test_at_a_hundred_labels_kernel_intervals_cover_for_means_ratios_and_areas() -> None:
-    """400 samples: the standard error of a coverage is .011; `ailur_ratio` covers 93 %."""
+    """400 samples: three standard errors of a coverage are .033; `ailur_ratio` covers 93 %."""
     world = World(600, 2)
     drawn = [world.draw(100, "fixed", seed) for seed in range(400)]
     called = (world.g > 0).astype(float)
@@ -116,9 +116,9 @@ def test_at_a_hundred_labels_kernel_intervals_cover_for_means_ratios_and_areas()
     for name, (statistic, truth) in wanted.items():
         found = [estimate_statistic(rounds, statistic, "aiipw_ratio") for rounds in drawn]
         coverage = covered(found, truth)[0] if name == "mean" else within_score_intervals(found, truth)
-        assert 0.93 <= coverage <= 0.97, (name, coverage)
+        assert abs(coverage - 0.95) <= 0.033, (name, coverage)
     found = [estimate_statistic(rounds, wanted["mean"][0], "ailur_ratio") for rounds in drawn]
-    assert 0.89 <= covered(found, wanted["mean"][1])[0] <= 0.97
+    assert abs(covered(found, wanted["mean"][1])[0] - 0.93) <= 0.038
 
 
 @pytest.mark.usefixtures("weighed_once")

@@ -28,9 +28,13 @@ def test_intervals_are_those_of_the_status(script, looks) -> None:
     q, priority = (columns[name].to_numpy() for name in ("q_prob", "q_priority"))
     np.testing.assert_allclose(population.distribution(module.DESIGN, module.DEFENSIVE_SHARE), q)
     low, high = module.looked_at(population, q, priority[None], number, looks=looks)
-    status = plan.status(qrels.merge(plan.assessments[["qid", "docno"]]), looks=looks, first="a", second="b")
-    tolerance = {"rel": 1e-9} if looks is None else {"abs": 0.02}
-    assert (low[-1, 0], high[-1, 0]) == pytest.approx((status.low, status.high), **tolerance)
+    judged = qrels.merge(plan.assessments[["qid", "docno"]])
+    if looks is None:
+        interval = plan.compare(judged, first="a", second="b", reference="effective").confidence_interval()
+        assert (low[-1, 0], high[-1, 0]) == pytest.approx((interval.low, interval.high), rel=1e-9)
+    else:
+        status = plan.status(judged, looks=looks, first="a", second="b")
+        assert (low[-1, 0], high[-1, 0]) == pytest.approx((status.low, status.high), abs=0.02)
     assert np.isfinite(low[-1, 0])
     assert np.isinf(low[0, 0]) == (looks is not None)
 

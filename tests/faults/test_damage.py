@@ -236,7 +236,7 @@ def _drawn(table: pd.DataFrame) -> int:
         ("audit", "pairs", _set("prediction_judge", 7.0), "'prediction_judge' must be grades from 0 to 2"),
         ("audit", "pairs", _set("grade_0", -5.0), "grade probabilities must not be negative"),
         ("audit", "assessments", _set("inclusion", 0.001), "'inclusion' must be what its draw had"),
-        ("test", "drawn", _scaled("probability", 3), "'probability' must be in (0, 1]"),
+        ("test", "drawn", _set("probability", 1.5), "'probability' must be in (0, 1]"),
         ("test", "drawn", _set("step", 9), "'step' must be at most 2"),
         ("test", "steps", _set("size", -1.0), "'size' must be finite and more than 0"),
         ("test", "pool", _set("grade_0", -5.0), "grade probabilities must not be negative"),

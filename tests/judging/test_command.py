@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from pt_active import DCG, Plan
 from pt_active.cli.app import app
 from pt_active.cli.judge import Setting
+from pt_active.cli.project import FILE
 from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.server.serve import listening
 from pt_active.judging.server.store import Entry, Store, stored_records
@@ -59,7 +60,7 @@ def test_the_share_that_two_judge_stays_that_of_the_first_start(plan: Path, tmp_
     loaded = Plan.load(plan)
 
     def started(store: str, judges: list[str], double: float | None, *entries: Entry) -> float:
-        setting = Setting(plan, tmp_path / store, None, 50, double, GradeNames(), None, 60.0, None)
+        setting = Setting(plan, tmp_path / store, None, 50, double, GradeNames(), None, 60.0, None, tmp_path / FILE)
         campaign = setting.site(loaded, judges).campaign
         campaign.store.append(entries)
         campaign.store.close()

@@ -188,7 +188,7 @@ def test_a_judge_for_whom_rankers_are_equal_has_no_order_of_them(equal: ModuleTy
         found = replacement(plan, people.merge(plan.assessments[["qid", "docno"]]), judge)
         assert (found.pairs["verdict"] == OPEN).all()
         assert (found.pairs["judge"] == 0).all()
-        assert found.answer.startswith("Not known: people's labels confirm 0 of 3 pairs")
+        assert "Not known: people's labels confirm 0 of 3 pairs" in found.answer
         assert (found.tau, *found.tau_interval) == (0, -1, 1)
         assert found.pairs["first"].tolist() == ["a", "a", "b"]
 
