@@ -116,7 +116,7 @@ def test_at_a_hundred_labels_kernel_intervals_cover_for_means_ratios_and_areas()
     for name, (statistic, truth) in wanted.items():
         found = [estimate_statistic(rounds, statistic, "aiipw_ratio") for rounds in drawn]
         coverage = covered(found, truth)[0] if name == "mean" else within_score_intervals(found, truth)
-        assert abs(coverage - 0.95) <= 0.033, (name, coverage)
+        assert abs(coverage - 0.95) <= 3 * 0.011, (name, coverage)
     found = [estimate_statistic(rounds, wanted["mean"][0], "ailur_ratio") for rounds in drawn]
     assert abs(covered(found, wanted["mean"][1])[0] - 0.93) <= 0.038
 
