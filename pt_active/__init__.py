@@ -100,11 +100,7 @@ _FOLDERS = ("frames", "relevance", "sampling", "inference", "plans", "studies", 
 
 
 def __getattr__(name: str) -> Any:
-    """Import everything when the first name is asked for: importing the package alone costs nothing.
-
-    Raises:
-        AttributeError: If the package has no such name.
-    """
+    """Import everything when the first name is asked for: importing the package alone costs nothing."""
     if name not in __all__ and name not in _FOLDERS:
         raise AttributeError(f"module 'pt_active' has no attribute {name!r}")
     for source, names in _SOURCES.items():

@@ -241,14 +241,7 @@ def _ranking_columns(inp: pd.DataFrame) -> list[str]:
 
 
 def check_same_queries(answered: dict[str, set[str]]) -> None:
-    """Raise if a run leaves queries unanswered that another answers.
-
-    Args:
-        answered: Ranker → the queries that its run answers.
-
-    Raises:
-        ArgumentError: The message names the ranker and some of the queries.
-    """
+    """Raise if a run leaves queries unanswered that another answers."""
     everyone = set().union(*answered.values())
     for name, qids in answered.items():
         if qids != everyone:
@@ -280,17 +273,7 @@ def _union(rankings: dict[str, Ranking]) -> pd.DataFrame:
 def _places(
     rankings: list[Ranking], qids: pd.Index, docno: pd.Series
 ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-    """Where the documents of each ranking stand in the union.
-
-    Args:
-        rankings: Of all rankers.
-        qids: The queries of all.
-        docno: Of the rows of all runs, one run after the other.
-
-    Returns:
-        The row of ``docno`` of each document of the union, int[N], its query among ``qids``, int[N], and for each
-        ranking the places of its documents in the union.
-    """
+    """Where the documents of each ranking stand in the union."""
     small = row_type(len(docno))
     begin = np.cumsum([0, *(len(each.run) for each in rankings)])[:-1].tolist()
     ends = np.cumsum([0, *(len(each.rows) for each in rankings)])
@@ -303,13 +286,7 @@ def _places(
 
 
 def _document_columns(rankings: list[Ranking], places: list[np.ndarray], size: int) -> dict[str, Any]:
-    """The document columns (``text``, …), each from the first run that has a value.
-
-    Args:
-        rankings: Of all rankers.
-        places: For each ranking, the rows of the union, below ``size``, of its documents.
-        size: The number of rows of the union.
-    """
+    """The document columns (``text``, …), each from the first run that has a value."""
     others = [{"docno", "rank", "score", *query_columns(each.run.columns)} for each in rankings]
     rest = [each.run[[c for c in each.run.columns if c not in n]] for each, n in zip(rankings, others, strict=True)]
     if not any(len(each.columns) for each in rest):

@@ -213,16 +213,7 @@ def _kept(**values: object) -> list[str]:
 def next_step(
     state: Status, loaded: Plan, plan: Path, qrels: list[Path], asked: list[str], extended: Sequence[str] = ()
 ) -> str:
-    """The hint below a status: what to do or to type next.
-
-    Args:
-        state: The status.
-        loaded: The plan.
-        plan: Its folder.
-        qrels: The files with labels.
-        asked: Further options that were given.
-        extended: Those of them that an extension takes too.
-    """
+    """The hint below a status: what to do or to type next."""
     hint = _next_step(state, loaded, plan, qrels, asked, extended)
     return f"{hint}\n{PASSED_OVER}" if holds_up(state) else hint
 

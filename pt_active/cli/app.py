@@ -156,11 +156,7 @@ AUDIT: Mapping[str, Listed] = {
 
 
 def main(interrupt: Any = None) -> None:
-    """Run the ``pt-active`` command with what was typed, and leave with its exit code.
-
-    Args:
-        interrupt: What Ctrl-C does from here on, as ``signal.signal`` takes it; None leaves it as it is.
-    """
+    """Run the ``pt-active`` command with what was typed, and leave with its exit code."""
     try:
         with failures_told(sys.argv[1:]):
             if interrupt is not None:

@@ -48,11 +48,7 @@ class Asked:
         return command_line("init", *self.source.words(), *words)
 
     def ask(self) -> None:
-        """Ask for everything.
-
-        Raises:
-            typer.Abort: If the answers end, or Ctrl-C is pressed.
-        """
+        """Ask for everything."""
         while _answer(f"Run {len(self.files.runs) + 1} to compare, NAME=FILE{self._may_end}", self._run):
             pass
         _answer("Topics, a file or irds:ID (empty: none)", self._topics)

@@ -227,12 +227,7 @@ def replace(
 def _labelled(
     folder: Path, paths: list[Path], names: str | None, rule: str, ties: str
 ) -> tuple[Audit, pd.DataFrame, pd.DataFrame | None]:
-    """An audit, its labels, and the records that they follow from; None if the files do not say who judged.
-
-    Raises:
-        FileNotFoundError: If there is no such audit or file.
-        ValueError: If the labels are malformed.
-    """
+    """An audit, its labels, and the records that they follow from; None if the files do not say who judged."""
     check_names({"--rule": (rule, RULES), "--ties": (ties, TIES)})
     loaded = Audit.load(folder)
     labels = read_labels(paths, None, GradeNames.parsed(names))

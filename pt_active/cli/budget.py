@@ -96,11 +96,7 @@ class _Subject:
 
 
 def _check_asked(width: float | None, difference: float | None, until_known: bool, budget: list[float] | None) -> None:
-    """Raise if two questions are asked at once.
-
-    Raises:
-        ValueError: If options exclude each other, or one is missing.
-    """
+    """Raise if two questions are asked at once."""
     if budget and width is not None:
         raise ValueError("say either --budget or --width, and not both")
     if until_known and (width is not None or budget):

@@ -91,15 +91,7 @@ class PoolFiles:
         return words
 
     def check(self, patterns: bool = False) -> None:
-        """Raise early for errors that would otherwise show only after the files are read.
-
-        Args:
-            patterns: Whether runs may be patterns, such as ``runs/*.parquet``, which are looked up later.
-
-        Raises:
-            FileNotFoundError: If there is no file for a run.
-            ValueError: If there are both runs and a pool or neither, or options do not go together.
-        """
+        """Raise early for errors that would otherwise show only after the files are read."""
         if bool(self.run) == (self.pool is not None):
             raise ValueError("say either --run (one for each ranker) or --pool, and not both")
         given = [f"--{name.replace('_', '-')}" for name in OF_RUNS if getattr(self, name)]
@@ -125,30 +117,13 @@ class PoolFiles:
         return bool(self.judge) and self.train_qrels is None
 
     def model(self, measure: str) -> tuple[GradeModel, dict[str, pd.DataFrame], str]:
-        """The grade model, file → training run, and a sentence on where the grades come from, which may be empty.
-
-        Args:
-            measure: The measure, whose cutoff says which training documents should be judged.
-
-        Raises:
-            FileNotFoundError: If there is no such file.
-            ValueError: If a file is malformed or something is missing.
-        """
+        """The grade model, file → training run, and a sentence on where the grades come from, which may be empty."""
         learned = self.train_run or [], self.train_qrels, self.depth, self.lenient, self.unjudged, measure
         name = COLD_GRADES if self.is_cold else self.grades
         return grade_model(name, self.judge, self.max_grade, *learned)
 
     def read(self, prices: Prices, measure: str) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-        """The graded pool, and the topics if there are any.
-
-        Args:
-            prices: The cost, which may need texts.
-            measure: The measure, whose cutoff says which training documents should be judged.
-
-        Raises:
-            FileNotFoundError: If there is no such file.
-            ValueError: If a file is malformed or something is missing.
-        """
+        """The graded pool, and the topics if there are any."""
         queries = None if self.topics is None else read_topics(self.topics)
         if self.pool is not None:
             frame = read_pool(self.pool)

@@ -44,12 +44,7 @@ class Answer:
     code: int = 0
 
     def show(self, as_json: bool, quiet: bool) -> None:
-        """Print the answer.
-
-        Args:
-            as_json: Whether to print ``content`` instead of ``text``.
-            quiet: Whether to leave out the hint.
-        """
+        """Print the answer."""
         lines = "\n\n".join([self.text, *([self.hint] if self.hint and not quiet else [])])
         with naming_stdout():
             typer.echo(json_text(self.content, indent=2) if as_json else visible(lines))
@@ -68,26 +63,14 @@ EARLIER_TOLD = f"{EARLIER} stands for the files with the labels that were there 
 
 
 def check_names(names: Mapping[str, tuple[str | None, Collection[str]]]) -> None:
-    """Raise if a name is unknown.
-
-    Args:
-        names: Option → the name that was given, or None, and the known names.
-
-    Raises:
-        ValueError: If a name is not among those known.
-    """
+    """Raise if a name is unknown."""
     for option, (name, known) in names.items():
         if name is not None and name not in known:
             raise ValueError(f"unknown {option} {shown(name)}; it is one of {', '.join(known)}")
 
 
 def check_new(path: Path) -> None:
-    """Raise if a path exists, or its folder does not.
-
-    Raises:
-        FileExistsError: If the path exists.
-        FileNotFoundError: If its folder does not exist.
-    """
+    """Raise if a path exists, or its folder does not."""
     if path.exists() or path.is_symlink():
         raise FileExistsError(f"{path} exists; choose another --out")
     if not path.absolute().parent.is_dir():
@@ -118,11 +101,7 @@ def rounded_up(budget: float) -> str:
 
 
 def extended_from(plan: Plan) -> float:
-    """The sum to which an extension of a plan adds its budget: the plan's own budget where it goes on in its order.
-
-    Args:
-        plan: A plan that was not cut.
-    """
+    """The sum to which an extension of a plan adds its budget: the plan's own budget where it goes on in its order."""
     manifest, rounds = plan.tables.manifest, plan.tables.rounds
     if not rounds:
         return manifest.limit
@@ -159,20 +138,7 @@ def read_judged(
     rule: str = RULES[0],
     ties: str = TIES[0],
 ) -> Labelled:
-    """A plan and its labels.
-
-    Args:
-        folder: The folder of the plan.
-        paths: The files of the labels; there may be none.
-        so_far: Whether to cut the plan to what is judged.
-        names: The words for grades, as they are typed.
-        rule: How the labels of several judges become one.
-        ties: Where ties of judges go.
-
-    Raises:
-        FileNotFoundError: If there is no such file or plan.
-        ValueError: If the labels do not fit the plan, or the plan should be cut and there are no labels.
-    """
+    """A plan and its labels."""
     check_names({"--rule": (rule, RULES), "--ties": (ties, TIES)})
     plan = Plan.load(folder)
     if not paths:
@@ -186,15 +152,7 @@ def read_judged(
 
 
 def looks_of(asked: str | None, plan: Plan) -> str | None:
-    """The value of ``looks`` in Python for that of ``--looks``.
-
-    Args:
-        asked: As it was typed; None for any time if the plan can tell then, and else for the end.
-        plan: The plan.
-
-    Raises:
-        ValueError: If there are no such looks.
-    """
+    """The value of ``looks`` in Python for that of ``--looks``."""
     check_names({"--looks": (asked, (*look_names(), AT_THE_END))})
     any_time = has_order(plan.tables) and plan.tables.manifest.any_time
     asked = asked or (ALWAYS if any_time else AT_THE_END)
@@ -220,14 +178,7 @@ def _earlier(plan: Plan) -> list[str]:
 
 @contextlib.contextmanager
 def options_named(context: typer.Context) -> Iterator[None]:
-    """Let error messages about arguments of functions name the options of the running command.
-
-    Args:
-        context: The context of the running command.
-
-    Raises:
-        ValueError: Instead of an `ArgumentError`.
-    """
+    """Let error messages about arguments of functions name the options of the running command."""
     try:
         yield
     except ArgumentError as error:
@@ -235,13 +186,7 @@ def options_named(context: typer.Context) -> Iterator[None]:
 
 
 def typed(named: Named, context: typer.Context) -> str:
-    """The option or command for an argument or a method of a plan; its name in Python if there is none.
-
-    Args:
-        named: An argument, which stands for an option of the running command or else of any other command; or a
-            method, which stands for an option of the running command or else for the command of its name.
-        context: The context of the running command.
-    """
+    """The option or command for an argument or a method of a plan; its name in Python if there is none."""
     group: Any = context.parent.command if context.parent is not None else None
     commands = {} if group is None else {name: group.loaded(name) for name in group.commands}
     own = _options(context.find_root().command) | _options(context.command)

@@ -25,10 +25,6 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
 
     It has the function's options. An argument of the function whose type is a dataclass stands for the options that
     are the dataclass's fields. An argument ``project`` is the project file.
-
-    Args:
-        function: Answers the command.
-        takes: The arguments that may come from the project file.
     """
     every = inspect.signature(function, eval_str=True).parameters
     own = [each for each in every.values() if each.name != "project"]
@@ -113,11 +109,7 @@ def _is_typed(context: typer.Context, name: str) -> bool:
 
 
 def _check_given(context: typer.Context, arguments: Mapping[str, Any], required: Collection[str]) -> None:
-    """Raise if neither the command line nor the project file has an argument that is needed.
-
-    Raises:
-        Usage: If one is missing.
-    """
+    """Raise if neither the command line nor the project file has an argument that is needed."""
     for each in context.command.params:
         if each.name in required and arguments[each.name] is None:
             what = f"option '{each.opts[0]}'" if each.param_type_name == "option" else f"argument '{each.metavar}'"

@@ -22,13 +22,7 @@ class Doubt(NamedTuple):
 
 
 def doubts_about(runs: Mapping[str, pd.DataFrame], measure: irm.Measure, depth: int | None) -> list[Doubt]:
-    """What a user should be told of runs and a measure before anything is made of them.
-
-    Args:
-        runs: Ranker → ``qid, docno, rank``, with ranks from 0.
-        measure: As `parse_measure` returns it.
-        depth: Documents to keep of each ranking; None for all.
-    """
+    """What a user should be told of runs and a measure before anything is made of them."""
     cutoff = measure.params.get("cutoff")
     kept = {name: run if depth is None else run[run["rank"] < depth] for name, run in runs.items()}
     found = [*_repeated(kept), *_alone(kept)]

@@ -48,16 +48,7 @@ _LINE_END = re.compile(r"\s*[\r\n]\s*")
 def failures_told(
     words: Sequence[str] = (), command: str = "pt-active", show_traceback: bool = False
 ) -> Iterator[None]:
-    """End the command with one line on stderr for whatever is raised.
-
-    Args:
-        words: What was typed after the command.
-        command: The command that runs, whose ``--help`` is named if an option is wrong.
-        show_traceback: Whether to print tracebacks.
-
-    Raises:
-        Exit: With the exit code, instead of any failure.
-    """
+    """End the command with one line on stderr for whatever is raised."""
     try:
         yield
     except (typer.Exit, typer.Abort, SystemExit):
@@ -72,11 +63,7 @@ def failures_told(
 
 @contextmanager
 def naming_stdout() -> Iterator[None]:
-    """Let errors in printing name the standard output.
-
-    Raises:
-        OSError: With a name, instead of one without.
-    """
+    """Let errors in printing name the standard output."""
     try:
         yield
         if sys.stdout is not None:
@@ -121,12 +108,7 @@ def _interrupted(error: BaseException | None) -> bool:
 
 
 def foreseen(error: BaseException, command: str = "pt-active") -> str | None:
-    """The message of a failure that can be foreseen; None for any other.
-
-    Args:
-        error: What was raised.
-        command: The command that runs.
-    """
+    """The message of a failure that can be foreseen; None for any other."""
     kind = type(error).__module__.partition(".")[0]
     if isinstance(error, _CLICK):
         said = error.format_message().rstrip(".")  # type: ignore[attr-defined]

@@ -57,12 +57,7 @@ class Files:
 
     @classmethod
     def read(cls, source: PoolFiles) -> Files:
-        """Read the files.
-
-        Raises:
-            FileNotFoundError: If there is no such file.
-            ValueError: If a file is malformed.
-        """
+        """Read the files."""
         runs = _runs_of_pool(source.pool) if source.pool is not None else read_runs(source.run or [], source.lenient)
         docnos = pd.unique(pd.concat([run["docno"] for run in runs.values()]))
         lenient = "skip" if source.lenient else "raise"
@@ -99,17 +94,7 @@ def _cut(run: pd.DataFrame, depth: int) -> pd.DataFrame:
 
 
 def findings(files: Files, source: PoolFiles, measure: str, budget: float | None = None) -> list[Finding]:
-    """What a user should know of the files before a plan is made of them.
-
-    Args:
-        files: The files.
-        source: Where they come from.
-        measure: What is to be estimated.
-        budget: How many documents people can judge; None if unsaid.
-
-    Raises:
-        ValueError: If the runs, topics, texts or judgments have nothing in common, or the measure is unknown.
-    """
+    """What a user should know of the files before a plan is made of them."""
     parsed = parse_measure(measure, highest_grade(files, source))
     found = [*_of_runs(files), *of_shared_queries(files, source.allow_missing_queries)]
     found += [Finding(*each, wrong=True) for each in doubts_about(files.runs, parsed, source.depth)]
@@ -145,15 +130,7 @@ def _of_runs(files: Files) -> list[Finding]:
 
 
 def of_shared_queries(files: Files, allowed: bool) -> list[Finding]:
-    """Which queries the runs share.
-
-    Args:
-        files: The files.
-        allowed: Whether a ranker may leave queries unanswered.
-
-    Raises:
-        ValueError: If they have none in common.
-    """
+    """Which queries the runs share."""
     every, queries = files.queries, {name: set(run["qid"]) for name, run in files.runs.items()}
     if len(queries) > 1 and not set.intersection(*queries.values()):
         named = "; ".join(f"{name} has {some(run['qid'].unique())}" for name, run in files.runs.items())
@@ -171,15 +148,7 @@ def _counted(queries: list[str]) -> str:
 
 
 def of_topics(files: Files, path: object) -> Finding:
-    """Which queries of the runs are among the topics.
-
-    Args:
-        files: The files.
-        path: The file of the topics.
-
-    Raises:
-        ValueError: If none is.
-    """
+    """Which queries of the runs are among the topics."""
     assert files.topics is not None
     known, every = set(files.topics["qid"]), files.queries
     absent = [qid for qid in every if qid not in known]
@@ -195,16 +164,7 @@ def of_topics(files: Files, path: object) -> Finding:
 
 
 def of_texts(files: Files, docnos: pd.Series, path: object) -> Finding:
-    """How many of some documents have a text.
-
-    Args:
-        files: The files.
-        docnos: The documents.
-        path: The file of the texts.
-
-    Raises:
-        ValueError: If none has.
-    """
+    """How many of some documents have a text."""
     assert files.texts is not None
     absent = docnos[~docnos.isin(files.texts["docno"])]
     if len(absent) == len(docnos):
@@ -244,11 +204,7 @@ def _of_past(files: Files, measure: irm.Measure, source: PoolFiles) -> list[Find
 
 
 def check_past(files: Files, source: PoolFiles) -> None:
-    """Raise if the past judgments are of no document of the past runs, or of no query of the runs if there are none.
-
-    Raises:
-        ValueError: If that is so.
-    """
+    """Raise if the past judgments are of no document of the past runs, or of no query of the runs if there are none."""
     assert files.qrels is not None
     if files.past is None:
         if not set(files.qrels["qid"]) & set(files.queries):
@@ -283,13 +239,7 @@ def _of_measure(files: Files, measure: irm.Measure) -> list[Finding]:
 
 
 def whole_pools(measure: irm.Measure, documents: int, queries: int) -> str:
-    """What a measure costs that depends on the whole pool of a query; empty for others.
-
-    Args:
-        measure: As `parse_measure` returns it.
-        documents: The number of documents of all queries.
-        queries: The number of queries.
-    """
+    """What a measure costs that depends on the whole pool of a query; empty for others."""
     if has_rank_form(measure) or not queries:
         return ""
     return (

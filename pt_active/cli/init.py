@@ -95,11 +95,7 @@ def _told(found: list[Finding]) -> str:
 
 
 def _with_past_runs(source: PoolFiles, files: Files) -> tuple[PoolFiles, Files]:
-    """The files, with the runs to compare as past runs too if no others are given and the judgments are of them.
-
-    Raises:
-        ValueError: If there are judgments, but no runs that they are of.
-    """
+    """The files, with the runs to compare as past runs too if no others are given and the judgments are of them."""
     if source.train_qrels is None or source.train_run or source.judge or not source.run:
         return source, files
     check_past(files, source)

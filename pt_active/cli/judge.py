@@ -69,12 +69,7 @@ class Address:
     key: Path | None
 
     def check(self) -> None:
-        """Raise if a file is missing.
-
-        Raises:
-            FileNotFoundError: If there is no such file.
-            ValueError: If there is a key without a certificate.
-        """
+        """Raise if a file is missing."""
         if self.key is not None and self.certificate is None:
             raise ValueError("--key goes with --certificate")
         for path in (self.certificate, self.key):
@@ -111,15 +106,7 @@ class Setting:
     project: Path
 
     def site(self, plan: Plan, judges: list[str]) -> Site:
-        """The pages of the plan, or of the plan that extends it if it was extended from the organiser's page.
-
-        Args:
-            plan: The plan.
-            judges: Judges who get a link, beside those who have one already.
-
-        Raises:
-            ValueError: If the plan has one ranker and there is no margin, or the store is of another plan.
-        """
+        """The pages of the plan, or of the plan that extends it if it was extended from the organiser's page."""
         from pt_active.judging.server.app import Site
         from pt_active.judging.server.guideline import guideline_html
         from pt_active.judging.server.organiser import Organiser
@@ -225,11 +212,7 @@ def kept_at(folder: Path) -> Path:
 
 
 def _check_extra() -> None:
-    """Raise if a package of the extra is not installed.
-
-    Raises:
-        ValueError: If one is missing.
-    """
+    """Raise if a package of the extra is not installed."""
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise ValueError(f"judge needs {', '.join(missing)}: pip install 'pt-active[judge]'")
 
@@ -253,14 +236,7 @@ def _demo(texts: Path | None) -> tuple[Plan, Path, pd.DataFrame | None]:
 
 
 def judge_names(judges: str | None) -> list[str]:
-    """The names of the judges.
-
-    Args:
-        judges: The names as they are typed; None for none.
-
-    Raises:
-        ValueError: If a name is empty, too long, holds a colon or characters that do not print, or occurs twice.
-    """
+    """The names of the judges."""
     if judges is None:
         return []
     names = [name.strip() for name in judges.split(",")]

@@ -17,11 +17,7 @@ from pt_active.sampling.drawings import OBJECTIVES
 
 
 def check_out_of_core(source: PoolFiles, design: str | None, objective: str, rounds: int) -> None:
-    """Raise if an option does not go with ``--out-of-core``, which is of runs as they are, in one round.
-
-    Raises:
-        ValueError: The message names the options.
-    """
+    """Raise if an option does not go with ``--out-of-core``, which is of runs as they are, in one round."""
     wrong = {
         "--pool": source.pool is not None,
         "--lenient": source.lenient,
@@ -34,17 +30,7 @@ def check_out_of_core(source: PoolFiles, design: str | None, objective: str, rou
 
 
 def plan_out_of_core(source: PoolFiles, prices: Prices, settings: Settings) -> tuple[Plan, str]:
-    """A plan from the runs of a command, and where its grades come from.
-
-    Args:
-        source: The files.
-        prices: What judging costs.
-        settings: How queries or documents are sampled.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If a file is malformed, the cost needs texts, or an argument is out of range.
-    """
+    """A plan from the runs of a command, and where its grades come from."""
     price = prices.of_judging()
     if reads_texts(price):
         raise ValueError(f"--cost {prices.cost} needs the text of every document, which --out-of-core does not read")

@@ -42,13 +42,7 @@ MEASURES = ("DCG@10", "ERR@10", "nDCG@10", "P@10", "RBP", "RR", "AP")
 
 
 def one_of(names: Collection[str] | Callable[[], Collection[str]], help: str, panel: str | None = None) -> Any:
-    """An option whose values have names, which the shell completes.
-
-    Args:
-        names: The names, or a function that returns them.
-        help: The help text; ``{}`` stands for the names.
-        panel: The title that it stands under in the help.
-    """
+    """An option whose values have names, which the shell completes."""
 
     def known() -> Collection[str]:
         return names() if callable(names) else names
@@ -62,15 +56,7 @@ def one_of(names: Collection[str] | Callable[[], Collection[str]], help: str, pa
 
 
 def whole(option: str, least: int, most: int, help: str, panel: str | None = None) -> Any:
-    """An option that takes a whole number within a range.
-
-    Args:
-        option: The option as it is typed, for messages.
-        least: The smallest number.
-        most: The largest number, which keeps absurd ones from asking for more memory than there is.
-        help: The help text.
-        panel: The title that it stands under in the help.
-    """
+    """An option that takes a whole number within a range."""
 
     def check(value: int | None) -> int | None:
         return None if value is None else whole_number(option, value, least, most)
@@ -257,12 +243,7 @@ class Prices:
     seconds_per_query: SecondsPerQuery = 0.0
 
     def of_judging(self) -> Cost:
-        """The cost that is asked for.
-
-        Raises:
-            ValueError: If the cost is unknown, seconds are given beside another cost, or seconds per query without
-                seconds per document.
-        """
+        """The cost that is asked for."""
         check_names({"--cost": (self.cost, cost_names())})
         if self.seconds_per_document is None:
             if self.seconds_per_query:

@@ -84,11 +84,7 @@ class Sampling:
     ] = OBJECTIVES[0]
 
     def for_a_plan(self) -> dict[str, Any]:
-        """The arguments of `Plan.create`.
-
-        Raises:
-            ValueError: If a level is unknown, a design is for the other level, or rounds are not of documents.
-        """
+        """The arguments of `Plan.create`."""
         check_names({"--level": (self.level, LEVELS)})
         _check_level(self.level, self.design)
         level = self.level if self.rounds == 1 else _level_of_rounds(self.level, self.design)
@@ -177,22 +173,14 @@ def extend(
 
 
 def _check_level(level: str | None, design: str | None) -> None:
-    """Raise if a design is for the other level.
-
-    Raises:
-        ValueError: If documents should be drawn by a design of queries, or queries by a design of documents.
-    """
+    """Raise if a design is for the other level."""
     levels = [each for each, designs in (("query", DESIGNS), ("document", DOCUMENT_DRAWINGS)) if design in designs]
     if levels and level is not None and level not in levels:
         raise ValueError(f"--design {design} is one of --level {levels[0]}, not of --level {level}")
 
 
 def _level_of_rounds(level: str | None, design: str | None) -> str:
-    """The level of a plan in several rounds, which are of documents.
-
-    Raises:
-        ValueError: If queries are asked for.
-    """
+    """The level of a plan in several rounds, which are of documents."""
     remedies = ["say --level document"] if level == "query" else []
     remedies += [f"leave out --design {design}"] if design in DESIGNS else []
     if remedies:
@@ -208,16 +196,7 @@ def _planned(
     unchecked: bool = False,
     refitted: list[Path] | None = None,
 ) -> Answer:
-    """The answer that a plan was made.
-
-    Args:
-        made: The plan.
-        out: Its folder.
-        grades: What is said of the grade model.
-        rounds: The number of rounds that the budget was split into.
-        unchecked: Whether the grades come from judges that no label of people has checked.
-        refitted: The labels of earlier rounds, if the grades were fitted to them.
-    """
+    """The answer that a plan was made."""
     worklist = new_path(out.with_name(f"{out.name}.csv"))
     hint = f"The plan is in {out}. {_to_judge(made, out, worklist)}"
     further = unchecked and made.tables.rounds and made.tables.manifest.rest is None and not made.tables.manifest.census

@@ -44,26 +44,12 @@ MAX_STRAY_SHARE = 0.02
 
 
 def read_pool(path: Path) -> pd.DataFrame:
-    """Read a Parquet frame that already has grades.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is not Parquet, or an id is missing.
-    """
+    """Read a Parquet frame that already has grades."""
     return read_parquet(path).reset_index(drop=True)
 
 
 def read_runs(given: list[str], lenient: bool = False) -> dict[str, pd.DataFrame]:
-    """Read the run of each ranker.
-
-    Args:
-        given: ``NAME=FILE`` for each.
-        lenient: Whether to drop lines that do not fit, rather than refuse the run.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If a name is missing or not usable, or a file is not a run.
-    """
+    """Read the run of each ranker."""
     return {name: read_run(file, _on_error(lenient)) for name, file in run_files(given).items()}
 
 
@@ -72,14 +58,7 @@ def _on_error(lenient: bool) -> str:
 
 
 def run_files(given: list[str]) -> dict[str, str]:
-    """The file of each ranker's run, by its name.
-
-    Args:
-        given: ``NAME=FILE`` for each.
-
-    Raises:
-        ValueError: If a name is missing or not usable.
-    """
+    """The file of each ranker's run, by its name."""
     files: dict[str, str] = {}
     for entry in given:
         name, _, file = entry.partition("=")
@@ -97,11 +76,7 @@ def reads_texts(cost: Cost) -> bool:
 
 
 def check_file(path: str | Path) -> None:
-    """Raise if a file does not exist.
-
-    Raises:
-        FileNotFoundError: If it does not exist.
-    """
+    """Raise if a file does not exist."""
     if not Path(path).exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
@@ -109,20 +84,7 @@ def check_file(path: str | Path) -> None:
 def united(
     runs: dict[str, pd.DataFrame], queries: pd.DataFrame | None, depth: int | None, allow_missing_queries: bool
 ) -> pd.DataFrame:
-    """Unite runs, for the queries given, or else for all queries of the runs.
-
-    Args:
-        runs: Ranker name → run.
-        queries: The topics, if there are any.
-        depth: Documents to keep of each ranking.
-        allow_missing_queries: Whether a ranker may leave queries unanswered.
-
-    Returns:
-        The union frame of `Runs`.
-
-    Raises:
-        ValueError: If a run is malformed, or leaves queries unanswered that others answer and may not.
-    """
+    """Unite runs, for the queries given, or else for all queries of the runs."""
     if queries is None:
         queries = pd.DataFrame({"qid": pd.concat([run["qid"] for run in runs.values()]).unique()})
     return Runs(depth, allow_missing_queries=allow_missing_queries, **runs).transform(queries)
@@ -139,27 +101,7 @@ def grade_model(
     unjudged: str | None = None,
     measure: str | None = None,
 ) -> tuple[GradeModel, dict[str, pd.DataFrame], str]:
-    """Read the training files and fit a grade model, and warn of what would ruin it.
-
-    Args:
-        name: A key of `auto.GRADES`; None for `DEFAULT_GRADES`.
-        judge: ``FILE`` or ``NAME=FILE`` of other judges, for a `JudgeGrades` instead; None or empty for none.
-        max_grade: The highest grade; None for that of the training qrels.
-        runs: The runs that have been judged.
-        qrels: The judgments of these runs.
-        depth: Documents to keep of each ranking, as in the pool to be graded.
-        lenient: Whether to drop lines of runs that do not fit, rather than refuse the run.
-        unjudged: What training documents without a label are, one of `guards.UNJUDGED_POLICIES`; None if unsaid.
-        measure: The measure, whose cutoff says which training documents should be judged.
-
-    Returns:
-        The model, fitted if there are labels; file → training run; and where the grades come from in words, which may
-        be empty.
-
-    Raises:
-        FileNotFoundError: If a file does not exist.
-        ValueError: If something is missing or contradictory, or a file is malformed.
-    """
+    """Read the training files and fit a grade model, and warn of what would ruin it."""
     if judge and name is not None:
         raise ValueError("say either --grades or --judge, and not both")
     kind = GRADES[name or DEFAULT_GRADES]
@@ -193,15 +135,7 @@ def grade_model(
 
 
 def judge_files(given: list[str]) -> dict[str, Path]:
-    """The file of each judge's labels, by the name of the judge.
-
-    Args:
-        given: ``NAME=FILE`` for each, or ``FILE``, whose name up to the first dot is then that of the judge.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If a name or a file is missing, or two judges have one name.
-    """
+    """The file of each judge's labels, by the name of the judge."""
     files: dict[str, Path] = {}
     for entry in given:
         name, equals, file = entry.partition("=")
@@ -217,15 +151,7 @@ def judge_files(given: list[str]) -> dict[str, Path]:
 
 
 def read_judges(given: list[str]) -> dict[str, Any]:
-    """Name of a judge → labels, votes, probabilities or scores, as `JudgeGrades` takes them.
-
-    Args:
-        given: ``FILE`` or ``NAME=FILE`` for each.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If a name is missing or is given twice, or a file is malformed or has no label.
-    """
+    """Name of a judge → labels, votes, probabilities or scores, as `JudgeGrades` takes them."""
     judges: dict[str, Any] = {}
     for name, file in judge_files(given).items():
         judges[name] = read_judge(file)
@@ -236,15 +162,7 @@ def read_judges(given: list[str]) -> dict[str, Any]:
 
 
 def top_grade(judges: Mapping[str, pd.DataFrame], past: pd.DataFrame | None = None) -> tuple[int, str]:
-    """The highest grade that judges give or that past labels have, and where it comes from in words.
-
-    Args:
-        judges: As `read_judges` returns them.
-        past: ``qid, docno, label`` of people; None if there are none.
-
-    Raises:
-        ValueError: If it is 0, which leaves nothing to tell apart, or a judge gives scores.
-    """
+    """The highest grade that judges give or that past labels have, and where it comes from in words."""
     highest = max(votes_in(judge_table(each), name).shape[1] - 1 for name, each in judges.items())
     highest = highest if past is None else max(highest, int(past["label"].max()))
     source = "the judge gives" if len(judges) == 1 else "the judges give"
@@ -273,16 +191,7 @@ def _typed(words: Words) -> str:
 
 
 def _top_grade(labels: pd.DataFrame, path: Path, remedy: Callable[[int], tuple[str | Argument, ...]]) -> int:
-    """The highest label of judged documents.
-
-    Args:
-        labels: ``qid, docno, label``, not empty.
-        path: The file that they come from.
-        remedy: What to do if the label of the given value is meant to be.
-
-    Raises:
-        ValueError: If a few labels stand apart above all others, as a slip of a key would.
-    """
+    """The highest label of judged documents."""
     label = labels["label"].to_numpy()
     grades = np.unique(label)
     gaps = np.flatnonzero(np.diff(grades) > 1)
@@ -308,19 +217,7 @@ def _grade_the_pool(highest: int) -> tuple[str | Argument, ...]:
 
 
 def labelled_pool(path: Path, name: str | None, train_fold: int | None) -> pd.DataFrame:
-    """Read a pool whose documents have labels, and grade it unless it is graded already.
-
-    Args:
-        path: A Parquet frame with ``label``, such as the scripts in ``data_scripts/`` make.
-        name: A key of `auto.GRADES`, fitted on the training fold, or None.
-        train_fold: The value of the column ``fold`` whose labels the grade model learns from, or None. The queries of
-            this fold are not returned.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If the file has no labels, it has neither grades nor a training fold or has both, or the fold holds
-            no queries or all.
-    """
+    """Read a pool whose documents have labels, and grade it unless it is graded already."""
     frame = read_pool(path)
     if "label" not in frame.columns:
         raise ValueError(f"{path}: a replay needs a column 'label' with the true grade of each document")
@@ -347,22 +244,6 @@ def cross_graded_pool(
     """Unite runs that have been judged, with the labels of their documents and grades that have not seen these labels.
 
     The queries are cut into folds, and each is graded by a model that learned from the labels of the other folds.
-
-    Args:
-        run: ``NAME=FILE`` of each ranker.
-        qrels: The judgments.
-        name: A key of `auto.GRADES`, or None.
-        depth: Documents to keep of each ranking.
-        unjudged: ``"nonrelevant"`` to take documents without a label as grade 0, or None.
-        lenient: Whether to drop lines of runs that do not fit, rather than refuse the run.
-
-    Returns:
-        A graded pool with ``label``. Queries without any label are left out, with a warning.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If a file is malformed, fewer than two queries have labels, or documents have none and are not to
-            be taken as grade 0.
     """
     check_names({"--unjudged": (unjudged, ("nonrelevant",))})
     known = read_qrels(qrels)

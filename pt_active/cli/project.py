@@ -144,12 +144,7 @@ class Project:
 
     @classmethod
     def read(cls, file: Path) -> Project:
-        """Read a project file.
-
-        Raises:
-            FileNotFoundError: If there is no such file.
-            ValueError: If it is not TOML, or a key or the kind of a value is wrong.
-        """
+        """Read a project file."""
         try:
             values = tomllib.loads(file.read_bytes().decode("utf-8-sig"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -169,14 +164,6 @@ class Project:
         """What a command takes from the file: argument → value; files are relative to that of the project.
 
         Nothing is taken if another plan than that of the file is typed.
-
-        Args:
-            command: A key of `COMMANDS`.
-            typed: Argument → value of all that was typed.
-
-        Raises:
-            FileNotFoundError: If a file that the command reads does not exist.
-            ValueError: If the command needs labels and there are none yet.
         """
         takes = COMMANDS[command]
         if "demo" in typed or ("plan" in typed and not ("plan" in takes and self._is_plan(typed["plan"]))):
@@ -249,12 +236,6 @@ def go_on_with(file: Path, before: Path, after: Path, store: Path) -> None:
     """Let a project file name the plan that takes the place of its own, and the file that keeps the judgments of both.
 
     Nothing else in the file changes; a file that is not there, or names another plan, stays as it is.
-
-    Args:
-        file: The project file.
-        before: The folder of the plan that was extended.
-        after: The folder of the longer plan.
-        store: The file of the judgments.
     """
     if not file.is_file() or not Project.read(file)._is_plan(before):
         return
@@ -270,11 +251,7 @@ def go_on_with(file: Path, before: Path, after: Path, store: Path) -> None:
 
 
 def _check_no_nul(file: Path, key: str, value: Any) -> None:
-    """Raise if a text of a value holds a NUL character, which no name of a file can hold.
-
-    Raises:
-        ValueError: If there is one.
-    """
+    """Raise if a text of a value holds a NUL character, which no name of a file can hold."""
     texts = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else [value]
     if any(isinstance(text, str) and "\0" in text for text in texts):
         raise ValueError(f"{file}: {key} must not hold a NUL character, got {shown(value)}")
@@ -299,12 +276,7 @@ def _fits(value: Any, kind: str) -> bool:
 
 
 def project_text(values: Mapping[str, Any], comments: Collection[str] = ()) -> str:
-    """The text of a project file.
-
-    Args:
-        values: Key of `KEYS` → value.
-        comments: Lines that stand at the beginning.
-    """
+    """The text of a project file."""
     lines = [f"# {comment}" for comment in comments]
     lines += [f"{key} = {_in_toml(value)}" for key, value in values.items() if KEYS[key] != RUNS]
     for key, value in values.items():

@@ -13,33 +13,14 @@ from pt_active.plans.plan import Plan
 
 
 def with_texts(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Give the documents of a pool their texts; a warning counts those that have none.
-
-    Args:
-        frame: Any frame with ``docno``.
-        path: A file of texts, as `topics.read_texts` reads it: TSV, JSON lines or Parquet with ``docno`` and ``text``.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is malformed, or has a text for no document.
-    """
+    """Give the documents of a pool their texts; a warning counts those that have none."""
     docnos = frame["docno"].drop_duplicates()
     texts = _fitting(path, docnos, docnos, "pool")
     return frame.assign(text=frame["docno"].map(texts.set_index("docno")["text"]))
 
 
 def texts_for(plan: Plan, path: Path, warned: bool = True) -> pd.DataFrame:
-    """``docno, text`` for the documents of a plan.
-
-    Args:
-        plan: The plan.
-        path: A file of texts, as `topics.read_texts` reads it: TSV, JSON lines or Parquet with ``docno`` and ``text``.
-        warned: Whether a warning counts the documents to judge that have no text, neither there nor in the plan.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is malformed, or has a text for no document of the plan.
-    """
+    """``docno, text`` for the documents of a plan."""
     judged = plan.assessments
     needed = judged["docno"][judged["text"].isna()] if "text" in judged.columns else judged["docno"]
     pool = pd.Series(plan.tables.pool.docno, dtype=object)
@@ -47,17 +28,7 @@ def texts_for(plan: Plan, path: Path, warned: bool = True) -> pd.DataFrame:
 
 
 def _fitting(path: Path, docnos: pd.Series, needed: pd.Series, what: str) -> pd.DataFrame:
-    """The texts of a file.
-
-    Args:
-        path: The file.
-        docnos: All documents that may be in it.
-        needed: Those that should be; a warning counts those that are not.
-        what: What they belong to.
-
-    Raises:
-        ValueError: If the file has a text for none of the documents.
-    """
+    """The texts of a file."""
     texts = read_texts(path, docnos=docnos)
     told = texts["docno"][texts["text"].notna()]
     if not docnos.isin(told).any():

@@ -22,12 +22,7 @@ from pt_active.frames.worklists import write_assessments
 
 
 def write_demo(demo: Demo, folder: Path) -> None:
-    """Write the plan, its assessments, the judgments, the numbers and the picture into a new folder.
-
-    Args:
-        demo: The demo's results.
-        folder: A folder that does not exist yet; it is written whole or not at all.
-    """
+    """Write the plan, its assessments, the judgments, the numbers and the picture into a new folder."""
     active = demo.answers["active"]
     with new_folder(folder) as inside:
         active.plan.save(inside / "plan")
@@ -55,12 +50,7 @@ _INK = "#333333"
 
 
 def save_picture(demo: Demo, path: Path) -> None:
-    """Save the picture as PNG.
-
-    Args:
-        demo: The demo's results.
-        path: The file to write.
-    """
+    """Save the picture as PNG."""
     figure = Figure(figsize=(11, 5), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)

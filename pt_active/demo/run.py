@@ -185,15 +185,7 @@ class Demo:
 
 
 def run_demo(seed: int, budget: float | None = None) -> Demo:
-    """Simulate a collection, plan, judge, estimate and compare, once and then many times.
-
-    Args:
-        seed: Random seed of the collection and of all draws.
-        budget: Number of judgments that may be spent; by default a third of the pool, rounded to hundreds.
-
-    Raises:
-        ValueError: If the budget is too small for one query, or pays for all of them.
-    """
+    """Simulate a collection, plan, judge, estimate and compare, once and then many times."""
     collection = demo_collection(seed)
     pool = _graded_pool(collection)
     budget = _third(pool) if budget is None else budget
@@ -204,13 +196,7 @@ def run_demo(seed: int, budget: float | None = None) -> Demo:
 
 
 def demo_plan(seed: int = 7, queries: int = 600, budget: float = 1500) -> tuple[Plan, DemoCollection]:
-    """A plan of documents of the simulated collection, to try out how judging goes.
-
-    Args:
-        seed: Random seed of the collection and of the draws.
-        queries: How many queries the collection has.
-        budget: How many documents may be judged.
-    """
+    """A plan of documents of the simulated collection, to try out how judging goes."""
     collection = demo_collection(seed, queries)
     pool = _graded_pool(collection)
     return Plan.create(pool, collection.topics, MEASURE, budget=budget, seed=seed), collection
@@ -223,13 +209,7 @@ def _population(pool: pd.DataFrame, collection: DemoCollection) -> Population:
 
 
 def repeat(population: Population, budget: float, seed: int) -> Repetitions:
-    """Draw many samples of each method at several budgets, and estimate the difference from each.
-
-    Args:
-        population: The pool with the hidden truth.
-        budget: The demo's budget; the other budgets are multiples of it.
-        seed: Random seed of the draws.
-    """
+    """Draw many samples of each method at several budgets, and estimate the difference from each."""
     cost = population.cost
     usable = (budget * _FACTORS > 10 * cost.max()) & (budget * _FACTORS < 0.8 * cost.sum())
     budgets = np.unique(np.append(np.round(budget * _FACTORS[usable]), budget))

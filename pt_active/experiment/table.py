@@ -42,16 +42,7 @@ class Rounding:
 
     @classmethod
     def of(cls, round: int | Mapping[str, int] | None, known: list[str], max_grade: int) -> Rounding:
-        """The rounding that is asked for.
-
-        Args:
-            round: Decimal places, or measure → decimal places.
-            known: The measures that are evaluated.
-            max_grade: The highest grade of the plan, which a measure may need.
-
-        Raises:
-            ValueError: If a number of places is no whole number from 0, or a measure is not among those evaluated.
-        """
+        """The rounding that is asked for."""
         if not isinstance(round, Mapping):
             return cls(None if round is None else _places(round))
         places = {str(parse_measure(name, max_grade)): _places(number) for name, number in round.items()}
@@ -81,13 +72,7 @@ def _places(number: int) -> int:
 
 
 def highlighted(frame: pd.DataFrame, measures: list[str], highlight: str) -> Any:
-    """The table with the best mean of each measure marked.
-
-    Args:
-        frame: The table of means.
-        measures: The columns of the means.
-        highlight: A name in `HIGHLIGHTS`.
-    """
+    """The table with the best mean of each measure marked."""
 
     def marks(means: pd.Series[Any]) -> list[Any]:
         place = ties.places(-means.to_numpy(dtype=np.float64))
@@ -104,16 +89,7 @@ def summary(
     correction: str | None,
     correction_alpha: float,
 ) -> pd.DataFrame:
-    """One row per system, as `experiment.Experiment` returns it, before it is rounded.
-
-    Args:
-        judged: Measure → its values on the sampled queries.
-        controls: System → the plan's ranker that ranks the same, or None.
-        baselines: Index of each baseline → the suffix of its columns.
-        confidence: Confidence level of the intervals.
-        correction: A method of statsmodels' ``multipletests``; None for no correction.
-        correction_alpha: Significance level after correction.
-    """
+    """One row per system, as `experiment.Experiment` returns it, before it is rounded."""
     estimators = ["snis" if ranker is None else ESTIMATOR for ranker in controls.values()]
     columns: dict[str, Any] = {"name": list(controls), "estimator": estimators}
     for measure, sample in judged.items():

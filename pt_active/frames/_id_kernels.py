@@ -14,16 +14,7 @@ _FNV_PRIME = np.uint64(0x100000001B3)
 
 @numba.njit(cache=True, nogil=True)
 def rows_by_group(group, rows, groups):  # type: ignore[no-untyped-def]
-    """Some rows group by group, in their own order within each.
-
-    Args:
-        group: int[N], the group of each row.
-        rows: int[n], rows.
-        groups: The number of groups.
-
-    Returns:
-        The rows, of the type of ``rows``, and where those of each group begin, int64[groups+1].
-    """
+    """Some rows group by group, in their own order within each."""
     start = np.zeros(groups + 1, dtype=np.int64)
     for z in rows:
         start[group[z] + 1] += 1
@@ -38,15 +29,7 @@ def rows_by_group(group, rows, groups):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def number_firsts(first, rows):  # type: ignore[no-untyped-def]
-    """Number the rows that are first of their kind.
-
-    Args:
-        first: int[N], the first of the rows of the same kind as each; overwritten.
-        rows: int[n], the rows, in an order that says which of them is first.
-
-    Returns:
-        The rows that are first, in their order, and int[n], the number of the first row of each row's kind.
-    """
+    """Number the rows that are first of their kind."""
     new, number = np.empty(len(rows), dtype=rows.dtype), np.empty(len(rows), dtype=rows.dtype)
     count = 0
     for i in range(len(rows)):
@@ -79,15 +62,7 @@ def _same(one, other, offsets, content):  # type: ignore[no-untyped-def]
 def first_with_id(rows, start, offsets, content):  # type: ignore[no-untyped-def]
     """The first row of the same group that has the same id.
 
-    Args:
-        rows: int[n], the rows group by group.
-        start: int64[m+1], where the rows of each group begin.
-        offsets: int64[N+1], where the id of each row begins.
-        content: uint8, the bytes of all ids.
-
-    Returns:
-        int[N], of the type of ``rows``; the row itself if no earlier row of its group has its id. Other rows than
-        ``rows`` have no answer.
+    Shapes: start int64[m+1], offsets int64[N+1].
     """
     first = np.empty(len(offsets) - 1, dtype=rows.dtype)
     for g in numba.prange(len(start) - 1):

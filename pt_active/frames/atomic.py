@@ -35,17 +35,7 @@ _TAKEN = {errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.EISDIR}
 
 
 def write_file(path: str | Path, content: str | bytes, *, replace: bool = False) -> None:
-    """Write a file whole or not at all.
-
-    Args:
-        path: The file.
-        content: Its content; text is written as UTF-8.
-        replace: Whether a file of that name is replaced.
-
-    Raises:
-        FileExistsError: If the path exists, also if it appeared in the meantime, and is not to be replaced.
-        OSError: If writing fails, such as on a full disk; nothing is left behind.
-    """
+    """Write a file whole or not at all."""
     content = content.encode("utf-8") if isinstance(content, str) else content
     with new_file(path, replace=replace) as unfinished:
         unfinished.write_bytes(content)
@@ -53,16 +43,7 @@ def write_file(path: str | Path, content: str | bytes, *, replace: bool = False)
 
 @contextmanager
 def new_file(path: str | Path, *, replace: bool = False) -> Iterator[Path]:
-    """A path to write to, which becomes the file when the block ends without an error.
-
-    Args:
-        path: The file.
-        replace: Whether a file of that name is replaced.
-
-    Raises:
-        FileExistsError: If the path exists, also if it appeared in the meantime, and is not to be replaced.
-        OSError: If writing fails, such as on a full disk; nothing is left behind.
-    """
+    """A path to write to, which becomes the file when the block ends without an error."""
     target = Path(path)
     with _unfinished(target, replace) as temporary:
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
@@ -76,15 +57,7 @@ def new_file(path: str | Path, *, replace: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def new_folder(path: str | Path) -> Iterator[Path]:
-    """A folder to write into, which gets its name when the block ends without an error.
-
-    Args:
-        path: The folder, which does not exist yet.
-
-    Raises:
-        FileExistsError: If the path exists, also if it appeared in the meantime.
-        OSError: If writing fails, such as on a full disk; nothing is left behind.
-    """
+    """A folder to write into, which gets its name when the block ends without an error."""
     target = Path(path)
     with _unfinished(target, replace=False) as temporary:
         temporary.mkdir()
@@ -123,11 +96,7 @@ def _unfinished(target: Path, replace: bool) -> Iterator[Path]:
 
 
 def _exists(target: Path) -> bool:
-    """Whether a path exists, as a broken link too.
-
-    Raises:
-        OSError: If it cannot be told, such as for a name that is too long.
-    """
+    """Whether a path exists, as a broken link too."""
     try:
         target.lstat()
     except FileNotFoundError:

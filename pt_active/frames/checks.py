@@ -87,11 +87,7 @@ class ArgumentError(ValueError):
         return cls("say either ", Argument(first, asked=True), " or ", Argument(second, asked=True), ", and not both")
 
     def told(self, spelled: Callable[[Named], str]) -> str:
-        """The message with other names for the arguments and methods.
-
-        Args:
-            spelled: Returns the text that replaces an argument or a method.
-        """
+        """The message with other names for the arguments and methods."""
         return "".join(part if isinstance(part, str) else spelled(part) for part in self.parts)
 
 
@@ -103,11 +99,7 @@ def shown(value: Any) -> str:
 
 
 def whole_number(name: str, value: Any, least: int, most: int = MAX_WHOLE) -> int:
-    """An argument that must be a whole number from ``least`` to ``most``.
-
-    Raises:
-        ArgumentError: If it is not; the message names it.
-    """
+    """An argument that must be a whole number from ``least`` to ``most``."""
     try:
         whole = operator.index(value)
     except TypeError:
@@ -120,22 +112,14 @@ def whole_number(name: str, value: Any, least: int, most: int = MAX_WHOLE) -> in
 
 
 def number(name: str, value: Any) -> int | float:
-    """An argument that must be a number, within any range.
-
-    Raises:
-        ArgumentError: If it is not a number, or is a truth value; the message names it.
-    """
+    """An argument that must be a number, within any range."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise ArgumentError(Argument(name), f" must be a number, got {shown(value)}")
     return value.item() if isinstance(value, np.generic) else value  # type: ignore[return-value]
 
 
 def positive(name: str, value: Any) -> int | float:
-    """An argument that must be a positive, finite number.
-
-    Raises:
-        ArgumentError: If it is not; the message names it.
-    """
+    """An argument that must be a positive, finite number."""
     checked = number(name, value)
     if not (np.isfinite(checked) and checked > 0):
         raise ArgumentError(Argument(name), f" must be a positive number, got {shown(value)}")
@@ -143,11 +127,7 @@ def positive(name: str, value: Any) -> int | float:
 
 
 def within(name: str, value: Any, least: float, most: float = np.inf) -> int | float:
-    """An argument that must be a finite number in a range that includes its ends.
-
-    Raises:
-        ArgumentError: If it is not; the message names it.
-    """
+    """An argument that must be a finite number in a range that includes its ends."""
     checked = number(name, value)
     if not (np.isfinite(checked) and least <= checked <= most):
         wanted = f"lie between {least:g} and {most:g}" if np.isfinite(most) else f"be a number from {least:g}"
@@ -156,34 +136,21 @@ def within(name: str, value: Any, least: float, most: float = np.inf) -> int | f
 
 
 def level(name: str, value: Any) -> float:
-    """A confidence level.
-
-    Raises:
-        ArgumentError: If it is not a number strictly between 0 and 1; the message names it.
-    """
+    """A confidence level."""
     if not 0 < number(name, value) < 1:
         raise ArgumentError(Argument(name), f" must lie between 0 and 1, got {shown(value)}")
     return float(value)
 
 
 def truth_value(name: str, value: Any) -> bool:
-    """An argument that must be true or false.
-
-    Raises:
-        ArgumentError: If it is neither; the message names it.
-    """
+    """An argument that must be true or false."""
     if not isinstance(value, (bool, np.bool_)):
         raise ArgumentError(Argument(name), f" must be True or False, got {shown(value)}")
     return bool(value)
 
 
 def data_frame(name: str, value: Any, *columns: str) -> pd.DataFrame:
-    """An argument that must be a frame with some columns.
-
-    Raises:
-        ArgumentError: If it is not a DataFrame, or a column is missing or occurs twice; the message names the argument
-            and the column.
-    """
+    """An argument that must be a frame with some columns."""
     import pandas as pd
 
     if not isinstance(value, pd.DataFrame):
@@ -198,11 +165,7 @@ def data_frame(name: str, value: Any, *columns: str) -> pd.DataFrame:
 
 
 def file_path(name: str, value: Any) -> Path:
-    """An argument that must name a file or a folder.
-
-    Raises:
-        ArgumentError: If it is neither a string nor a path; the message names it.
-    """
+    """An argument that must name a file or a folder."""
     if not isinstance(value, (str, Path)):
         raise ArgumentError(Argument(name), f" must be a string or a Path, got {shown(value)}")
     return Path(value)
@@ -216,38 +179,19 @@ _PLURAL_VERBS = {"is": "are", "was": "were", "has": "have"}
 
 
 def how_many(noun: str, number: int, verb: str = "") -> str:
-    """A number with its noun, for messages: ``1 query``, ``3 queries``, ``1 label is``, ``2 labels are``.
-
-    Args:
-        noun: In the singular, such as ``query`` or ``judged document``.
-        number: How many there are.
-        verb: The verb that follows, as `agreeing` takes it; none if empty.
-    """
+    """A number with its noun, for messages: ``1 query``, ``3 queries``, ``1 label is``, ``2 labels are``."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     counted = f"{number} {noun if number == 1 else plural}"
     return f"{counted} {agreeing(verb, number)}" if verb else counted
 
 
 def agreeing(verb: str, number: int) -> str:
-    """A verb that agrees with a number of things.
-
-    Args:
-        verb: In the singular: ``is``, ``was`` or ``has``.
-        number: How many things are the subject.
-    """
+    """A verb that agrees with a number of things."""
     return verb if number == 1 else _PLURAL_VERBS[verb]
 
 
 def some(items: Iterable[object], limit: int = 5) -> str:
-    """The first few items as text, for an error message.
-
-    Args:
-        items: Any items.
-        limit: The largest number of items to print; ``…`` stands for further ones.
-
-    Returns:
-        Text such as ``'a', 'b', … (12 in all)``.
-    """
+    """The first few items as text, for an error message."""
     listed = list(items)
     text = ", ".join(shown(item) for item in listed[:limit])
     return text if len(listed) <= limit else f"{text}, … ({len(listed)} in all)"

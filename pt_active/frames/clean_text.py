@@ -28,12 +28,6 @@ def read_clean(
 
     One space separates the columns, or one tab, the same in all lines. Each line holds all columns, none is empty, and
     no line is blank. What a column of numbers holds is a number in decimal notation.
-
-    Args:
-        content: The text, with ``\n`` at the end of each line.
-        columns: The names of its columns.
-        wanted: The columns that are read.
-        numbers: Those of them that hold numbers, which are read as float64; the others hold texts.
     """
     separator, lines = _separator(content)
     if not separator:

@@ -28,14 +28,7 @@ def keys(seed: int, qid: pd.Series | Texts, docno: pd.Series | Texts | None = No
     A tab joins ``qid`` and ``docno``. Ids from TREC text files have none; in frames with ids that do, two documents
     whose joined ids are equal would have the same key.
 
-    Args:
-        seed: The seed of the draws.
-        qid: Ids of the queries, as texts.
-        docno: Ids of the documents, as texts, if the units are documents.
-        stage: 0 for the first draws of a plan; later rounds have variables of their own.
-
-    Returns:
-        uint64[n].
+    Returns uint64[n].
     """
     key = blake2b(f"{seed} {stage}".encode(), digest_size=8).hexdigest()
     bits = np.empty(len(qid), dtype=np.uint64)

@@ -25,11 +25,7 @@ DESIGN_COLUMN = re.compile(
 
 
 def with_string_ids(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a shallow copy whose ``qid`` and ``docno`` are strings.
-
-    Raises:
-        ValueError: If an id is missing (NaN or None), is neither text nor a number, or holds a NUL character.
-    """
+    """Return a shallow copy whose ``qid`` and ``docno`` are strings."""
     frame = frame.copy(deep=False)
     for column in ("qid", "docno"):
         if column not in frame.columns:
@@ -58,9 +54,7 @@ def _id_string(value: object) -> str:
 def repeated_pairs(frame: pd.DataFrame, query: np.ndarray | None = None) -> np.ndarray:
     """bool[N], whether an earlier row has the same (qid, docno); no id may be missing.
 
-    Args:
-        frame: ``qid, docno``.
-        query: int64[N], a code of each row's qid from 0, if it is known.
+    Shapes: query int64[N].
     """
     query = id_codes(frame["qid"])[0] if query is None else query
     return first_rows(query, frame["docno"]) != np.arange(len(frame))
@@ -69,13 +63,7 @@ def repeated_pairs(frame: pd.DataFrame, query: np.ndarray | None = None) -> np.n
 def check_pairs(frame: pd.DataFrame, what: str, query: np.ndarray | None = None) -> None:
     """Raise if a frame has more than one row for a query and document.
 
-    Args:
-        frame: A frame with ``qid`` and ``docno``.
-        what: The name of the frame in the message, such as ``run 'candidate'``.
-        query: int64[N], a code of each row's qid from 0, if it is known.
-
-    Raises:
-        ValueError: If a (qid, docno) pair occurs in more than one row.
+    Shapes: query int64[N].
     """
     repeated = repeated_pairs(frame, query)
     if repeated.any():
@@ -87,14 +75,7 @@ def check_pairs(frame: pd.DataFrame, what: str, query: np.ndarray | None = None)
 
 
 def grade_columns(columns: Iterable[object]) -> list[str]:
-    """The columns ``grade_0 … grade_G`` of a frame, in order.
-
-    Returns:
-        The names; an empty list if there are no grade columns.
-
-    Raises:
-        ValueError: If the grades do not run from 0 without a gap, or there is only one.
-    """
+    """The columns ``grade_0 … grade_G`` of a frame, in order."""
     grades = sorted(int(m.group(1)) for c in columns if (m := GRADE_COLUMN.match(str(c))))
     if grades and grades != list(range(len(grades))):
         raise ValueError(f"grade columns must run from grade_0 without a gap, got {grades}")
@@ -117,33 +98,14 @@ def query_columns(columns: Iterable[object]) -> list[str]:
 
 
 def query_table(frame: pd.DataFrame, qids: Sequence[str]) -> pd.DataFrame:
-    """The query columns of a frame, with one row per query.
-
-    Args:
-        frame: Any frame with ``qid``.
-        qids: The queries to return, in this order.
-
-    Returns:
-        ``qid`` and the frame's `query_columns`, taken from the first row of each query.
-    """
+    """The query columns of a frame, with one row per query."""
     columns = ["qid", *(c for c in query_columns(frame.columns) if c != "qid")]
     table = frame[columns].drop_duplicates("qid").set_index("qid")
     return table.reindex(pd.Index(qids, name="qid")).reset_index()
 
 
 def with_query_columns(frame: pd.DataFrame, topics: pd.DataFrame) -> pd.DataFrame:
-    """Keep the rows whose query is in the topics, and take the query columns from the topics.
-
-    Args:
-        frame: A result frame with string ids.
-        topics: One row per query, with string ids.
-
-    Returns:
-        The remaining rows, with the topics' query columns in place of the frame's columns of the same names.
-
-    Raises:
-        ValueError: If a query occurs more than once in the topics.
-    """
+    """Keep the rows whose query is in the topics, and take the query columns from the topics."""
     if topics["qid"].duplicated().any():
         raise ValueError(f"topics hold a query twice: {some(topics['qid'][topics['qid'].duplicated()])}")
     known = topics[query_columns(topics.columns)]
@@ -157,15 +119,7 @@ def with_query_columns(frame: pd.DataFrame, topics: pd.DataFrame) -> pd.DataFram
 
 
 def slice_rows(frame: pd.DataFrame, column: str | None) -> np.ndarray:
-    """bool[N], whether each row is in the slice.
-
-    Args:
-        frame: ``qid, docno``, and the column.
-        column: The name of a boolean column, true inside the slice. None stands for all rows.
-
-    Raises:
-        ValueError: If there is no such column, a value is neither true nor false, or no value is true.
-    """
+    """bool[N], whether each row is in the slice."""
     if column is None:
         return np.ones(len(frame), dtype=bool)
     if not isinstance(column, str) or column not in frame.columns:
@@ -192,12 +146,7 @@ def are_distributions(grades: np.ndarray) -> bool:
 def check_grades(frame: pd.DataFrame, grades: np.ndarray) -> None:
     """Raise if a row of grade probabilities is not a distribution.
 
-    Args:
-        frame: ``qid, docno`` of each row, for the message.
-        grades: float64[N, G+1], ``P(y = g)``.
-
-    Raises:
-        ValueError: If a probability is NaN or negative, or the probabilities of a row do not sum to 1.
+    Shapes: grades float64[N, G+1].
     """
     if are_distributions(grades):
         return

@@ -25,15 +25,7 @@ def dataset_id(path: str | Path) -> str | None:
 
 
 def dataset_texts(name: str, docnos: Iterable[str] | None = None) -> pd.DataFrame:
-    """``docno, text`` of a data set.
-
-    Args:
-        name: The id of the data set.
-        docnos: The documents that are wanted; all if left out, which large collections make slow.
-
-    Raises:
-        ValueError: If there is no such data set, it has no documents, or it cannot be fetched.
-    """
+    """``docno, text`` of a data set."""
     with _fetched(name, "docs") as dataset:
         if docnos is None:
             documents = list(dataset.docs_iter())
@@ -48,14 +40,7 @@ def dataset_texts(name: str, docnos: Iterable[str] | None = None) -> pd.DataFram
 
 
 def dataset_topics(name: str) -> pd.DataFrame:
-    """``qid, query`` (+ ``description``, ``narrative``) of a data set.
-
-    Args:
-        name: The id of the data set.
-
-    Raises:
-        ValueError: If there is no such data set, it has no queries, or it cannot be fetched.
-    """
+    """``qid, query`` (+ ``description``, ``narrative``) of a data set."""
     with _fetched(name, "queries") as dataset:
         queries = list(dataset.queries_iter())
     rows = {"qid": [each.query_id for each in queries], "query": [_title(each) for each in queries]}

@@ -36,11 +36,7 @@ class Strings(NamedTuple):
 
 
 def texts(column: pd.Series) -> Texts:
-    """The ids of a column as pandas keeps texts by default, so that frames take them without a copy.
-
-    Args:
-        column: N strings, none missing.
-    """
+    """The ids of a column as pandas keeps texts by default, so that frames take them without a copy."""
     if column.dtype == _TEXT:
         return column.values
     objects = column.to_numpy(dtype=object)
@@ -51,11 +47,7 @@ def texts(column: pd.Series) -> Texts:
 
 
 def strings(column: pd.Series) -> Strings | None:
-    """The ids of a column; None if some cannot be written as UTF-8, or are missing.
-
-    Args:
-        column: N strings.
-    """
+    """The ids of a column; None if some cannot be written as UTF-8, or are missing."""
     try:
         array = pa.array(column.array, type=pa.large_string(), from_pandas=True)
     except (pa.ArrowException, UnicodeError, TypeError):
@@ -76,11 +68,7 @@ def id_codes(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
 
     Frames mostly have the rows of a query one after the other; only the first row of such a block is looked up.
 
-    Args:
-        column: N strings, none missing.
-
-    Returns:
-        int64[N] and the distinct ids.
+    Returns int64[N].
     """
     heads = _heads(column)
     code, distinct = pd.factorize(column.take(heads))
@@ -88,11 +76,7 @@ def id_codes(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
 
 
 def id_hashes(column: pd.Series) -> np.ndarray:
-    """uint64[N], the hash of each string as ``pd.util.hash_array`` gives it, without telling them apart first.
-
-    Args:
-        column: N strings, none missing.
-    """
+    """uint64[N], the hash of each string as ``pd.util.hash_array`` gives it, without telling them apart first."""
     heads = _heads(column)
     blocks = (column.take(heads[start : start + _HASHED]) for start in range(0, max(len(heads), 1), _HASHED))
     hashes = [pd.util.hash_array(block.to_numpy(dtype=object), categorize=False) for block in blocks]
@@ -112,11 +96,7 @@ def is_range(rows: np.ndarray, size: int) -> bool:
 
 
 def holds_nul(column: pd.Series) -> bool:
-    """Whether some id of a column holds a NUL character.
-
-    Args:
-        column: N strings, none missing.
-    """
+    """Whether some id of a column holds a NUL character."""
     known = strings(column)
     if known is None:
         return bool(column.str.contains("\0", regex=False).any())
@@ -129,26 +109,14 @@ def row_type(size: int) -> type[np.signedinteger[Any]]:
 
 
 def among(column: pd.Series, ids: pd.Series | pd.Index | np.ndarray) -> np.ndarray:
-    """bool[N], whether each id of a column is one of some others.
-
-    Args:
-        column: N strings, none missing.
-        ids: Strings.
-    """
+    """bool[N], whether each id of a column is one of some others."""
     code, distinct = id_codes(column)
     wanted = set(np.asarray(ids, dtype=object))
     return np.fromiter((each in wanted for each in distinct.to_numpy(dtype=object)), dtype=bool)[code]
 
 
 def first_rows(query: np.ndarray, docno: pd.Series, rows: np.ndarray | None = None) -> np.ndarray:
-    """int[N], the first row that has the same query and the same docno as each row.
-
-    Args:
-        query: int[N], a code of each row's query, from 0.
-        docno: N strings, none missing.
-        rows: int[n], the rows that count, in an order that says which of them is first; all if left out. The answer
-            for other rows has no meaning.
-    """
+    """int[N], the first row that has the same query and the same docno as each row."""
     rows = np.arange(len(query), dtype=row_type(len(query))) if rows is None else rows
     known = strings(docno) if len(rows) > _FEW_ROWS else None
     if known is None:
@@ -160,16 +128,7 @@ def first_rows(query: np.ndarray, docno: pd.Series, rows: np.ndarray | None = No
 
 
 def numbered(query: np.ndarray, docno: pd.Series, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Number the pairs of query and docno of some rows as they first appear.
-
-    Args:
-        query: int[N], a code of each row's query, from 0.
-        docno: N strings, none missing.
-        rows: int[n], the rows, in an order that says which of them is first.
-
-    Returns:
-        The rows that have a new pair, and int[n], the number of each row's pair.
-    """
+    """Number the pairs of query and docno of some rows as they first appear."""
     first = first_rows(query, docno, rows)
     if len(rows) > _FEW_ROWS:
         from pt_active.frames._id_kernels import number_firsts

@@ -16,19 +16,7 @@ _IDS = ("qid", "docno")
 
 
 def read_json_lines(source: Source, keys: tuple[str, ...], optional: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Read a file with one JSON object per line.
-
-    Args:
-        source: The file.
-        keys: The keys to read, which every object must have; ``qid`` and ``docno`` must be text or whole numbers.
-        optional: Further keys to read, which are None in objects that lack them.
-
-    Returns:
-        One column per key, ids as strings; the index holds the line numbers, from 1.
-
-    Raises:
-        ValueError: If the file is empty, a line is not an object with these keys, or an object has a key twice.
-    """
+    """Read a file with one JSON object per line."""
     rows = {number: _values(line, number, keys, optional) for number, line in source.lines() if line.strip()}
     if not rows:
         raise ValueError(f"the file is empty; expected objects with {some(keys)}")
@@ -36,14 +24,7 @@ def read_json_lines(source: Source, keys: tuple[str, ...], optional: tuple[str, 
 
 
 def json_value(text: str) -> Any:
-    """The value of a whole JSON text.
-
-    Args:
-        text: The text.
-
-    Raises:
-        ValueError: If it is not JSON, an object has a key twice, or values are nested too deeply.
-    """
+    """The value of a whole JSON text."""
     try:
         return json.loads(text, object_pairs_hook=_each_once, parse_constant=_refused)
     except RecursionError:

@@ -14,20 +14,7 @@ from pt_active.frames.sources import beyond, naming, read_bytes, size_limit
 
 
 def read_parquet(path: str | Path, wanted: tuple[str, ...] = (), no_limit: bool = False) -> pd.DataFrame:
-    """Read a Parquet table.
-
-    Args:
-        path: The file.
-        wanted: The columns that it must have.
-        no_limit: Whether to read it even if it goes beyond `sources.LIMITS`.
-
-    Returns:
-        All its columns, with ``qid`` and ``docno`` as strings; the index holds the numbers of the rows, from 1.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If a column is missing, an id is not usable, or the table is empty, too large or damaged.
-    """
+    """Read a Parquet table."""
     with naming(path):
         table = _table(path, no_limit)
         if twice := sorted({str(name) for name in table.columns[table.columns.duplicated()]}):

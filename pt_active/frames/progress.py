@@ -16,9 +16,6 @@ def working(step: str) -> Iterator[None]:
     """Show a step and its time in a line on stderr if the block takes long, and wipe the line when it ends.
 
     Nothing is shown unless stderr is a terminal.
-
-    Args:
-        step: What the block does, such as ``saving my-plan``.
     """
     if sys.stderr is None or not sys.stderr.isatty():
         yield

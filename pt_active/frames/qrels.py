@@ -39,17 +39,6 @@ def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None) -> pd.DataF
 
     Rows with the label ``-1`` (pooled but unjudged) are dropped. The label ``-2`` (the Web track's spam) becomes
     grade 0. Rows that repeat the same label for a pair are merged.
-
-    Args:
-        qrels: A frame with ``qid``, ``docno``, ``label``.
-        max_grade: The highest grade that is allowed; None allows labels up to `HIGHEST_LABEL`.
-
-    Returns:
-        ``qid, docno, label`` with string ids, int64 labels from 0, and one row per pair.
-
-    Raises:
-        ValueError: If a label is not a whole number, is below -2 or above ``max_grade``, or if a pair has
-            two different labels.
     """
     qrels = with_string_ids(label_columns(qrels)).reset_index(drop=True)
     label = pd.to_numeric(qrels["label"], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
@@ -69,25 +58,13 @@ def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None) -> pd.DataF
 
 
 def check_highest_grade(qrels: pd.DataFrame, max_grade: int) -> None:
-    """Raise if a label is above the highest grade.
-
-    Args:
-        qrels: ``qid, docno, label``, with whole-number labels.
-        max_grade: The highest grade.
-
-    Raises:
-        ValueError: If a label is above ``max_grade``; the message names its document.
-    """
+    """Raise if a label is above the highest grade."""
     wrong = qrels["label"].to_numpy() > max_grade
     _refuse_labels(qrels, wrong, f"must not be above the highest grade, {max_grade}")
 
 
 def label_columns(qrels: pd.DataFrame) -> pd.DataFrame:
-    """The columns ``qid, docno, label`` of judgments, unchanged.
-
-    Raises:
-        ValueError: If ``qrels`` is not a DataFrame, or a column is missing.
-    """
+    """The columns ``qid, docno, label`` of judgments, unchanged."""
     columns = ["qid", "docno", "label"]
     if missing := set(columns) - set(data_frame("qrels", qrels).columns):
         raise ValueError(f"qrels need the columns qid, docno, label; they lack {some(sorted(missing))}")
@@ -135,35 +112,19 @@ class Labels:
 
 
 def check_policy(missing: str, policies: Sequence[str] = MISSING_POLICIES) -> None:
-    """Raise if ``missing`` is not a known policy.
-
-    Raises:
-        ValueError: If it is not in ``policies``; the message lists them.
-    """
+    """Raise if ``missing`` is not a known policy."""
     if missing not in policies:
         raise ValueError(f"unknown missing {shown(missing)}; it is one of {', '.join(policies)}")
 
 
 def check_judged(qrels: pd.DataFrame) -> None:
-    """Raise if the qrels contain no judgment.
-
-    Args:
-        qrels: The result of `checked_qrels`, without rows of unjudged documents.
-
-    Raises:
-        ValueError: If there are no rows.
-    """
+    """Raise if the qrels contain no judgment."""
     if qrels.empty:
         raise ValueError("the qrels hold no judgment: they are empty, or all labels are negative, which says unjudged")
 
 
 def labels_of(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
-    """float64[N], the label of each document; NaN where there is none.
-
-    Args:
-        keys: ``qid, docno``, string ids, N rows.
-        qrels: ``qid, docno, label``, each pair once.
-    """
+    """float64[N], the label of each document; NaN where there is none."""
     if qrels.empty or not len(keys):
         return np.full(len(keys), np.nan)
     # The qrels come first, so that each document whose pair they have finds its label there.
@@ -174,25 +135,12 @@ def labels_of(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
 
 
 def whole_labels(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
-    """int64[N], the grade of each document; -1 where there is none.
-
-    Args:
-        keys: ``qid, docno``, string ids, N rows.
-        qrels: ``qid, docno, label``, each pair once.
-    """
+    """int64[N], the grade of each document; -1 where there is none."""
     return np.nan_to_num(labels_of(keys, qrels), nan=-1.0).astype(np.int64)
 
 
 def known_labels(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
-    """int64[N], the grade of each document of a plan; -1 where there is none.
-
-    Args:
-        keys: ``qid, docno`` of the plan's documents, string ids, N rows.
-        qrels: ``qid, docno, label``, each pair once.
-
-    Raises:
-        ValueError: If the qrels are empty, or none of their labels belongs to a document of the plan.
-    """
+    """int64[N], the grade of each document of a plan; -1 where there is none."""
     check_judged(qrels)
     label = whole_labels(keys, qrels)
     check_some_known(label >= 0, keys, qrels)
@@ -200,16 +148,7 @@ def known_labels(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
 
 
 def check_some_known(known: np.ndarray, keys: pd.DataFrame, qrels: pd.DataFrame) -> None:
-    """Raise if no label belongs to a document of a plan.
-
-    Args:
-        known: bool, whether each label, or each document of the plan, has its counterpart.
-        keys: ``qid, docno`` of the plan's documents.
-        qrels: ``qid, docno`` of the labels.
-
-    Raises:
-        ValueError: If none has; the message names close misses.
-    """
+    """Raise if no label belongs to a document of a plan."""
     if not known.any():
         complaint = "no label belongs to a document of the plan; do the qids and docnos of the qrels match its?"
         raise not_found(complaint, keys, qrels)
@@ -218,20 +157,7 @@ def check_some_known(known: np.ndarray, keys: pd.DataFrame, qrels: pd.DataFrame)
 def drawn_labels(
     keys: pd.DataFrame, qrels: pd.DataFrame, max_grade: int | None, what: str = "document"
 ) -> tuple[np.ndarray, int]:
-    """The label of each drawn document, and the number of labels of other documents, which are ignored with a warning.
-
-    Args:
-        keys: ``qid, docno`` of the n documents that were drawn.
-        qrels: ``qid, docno, label``, each pair once.
-        max_grade: The highest grade that a label may have; None for real-valued labels.
-        what: What was drawn, ``document`` or ``pair``, for messages.
-
-    Returns:
-        The labels, float64[n], NaN where there is none; and the number of labels that are ignored.
-
-    Raises:
-        ValueError: If a label is above the highest grade, or no label belongs to a drawn document.
-    """
+    """The label of each drawn document, and the number of other labels, which are ignored with a warning."""
     check_judged(qrels)
     label = labels_of(keys, qrels)
     known = ~np.isnan(label)
@@ -246,12 +172,7 @@ def drawn_labels(
 
 
 def warn_of_ignored(number: int, what: str) -> None:
-    """Warn if labels are ignored.
-
-    Args:
-        number: The number of ignored labels; there is no warning if it is 0.
-        what: What the labels are of, such as ``documents that were not drawn``.
-    """
+    """Warn if labels are ignored."""
     if number:
         warnings.warn(
             f"{how_many('label', number)} of {what} {agreeing('is', number)} ignored: hand-picked judgments are "
@@ -271,17 +192,7 @@ def missing_pairs(
 ) -> tuple[tuple[str, str], ...]:
     """The (qid, docno) pairs that should have a label and have none.
 
-    Args:
-        keys: ``qid, docno``, N rows.
-        unlabelled: bool[N], whether the label of a row is missing.
-        missing: What to do about missing labels, one of `MISSING_POLICIES`.
-        what: What was drawn, ``document`` or ``pair``.
-        others: Whether the model can stand in for a label.
-        otherwise: What else can be done about it; the end of the complaint.
-        strays: The labels that belong to no document, of which the complaint names the close misses.
-
-    Raises:
-        ValueError: If a label is missing and the policy is ``"error"``.
+    Shapes: unlabelled bool[N].
     """
     pairs = tuple(keys.loc[unlabelled, ["qid", "docno"]].itertuples(index=False, name=None))
     if pairs and missing == "error":

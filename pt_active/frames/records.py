@@ -41,21 +41,7 @@ def is_records(frame: object) -> bool:
 
 
 def checked_records(records: pd.DataFrame) -> pd.DataFrame:
-    """Check records of judgments and give their columns one type each.
-
-    Args:
-        records: `RECORD_COLUMNS`; ``time``, ``note`` and ``plan`` may be missing, which says that they are unknown,
-            and ``judges`` is 1 where it is. The index holds the numbers of the rows, for messages.
-
-    Returns:
-        `RECORD_COLUMNS` in this order, strings but for ``label`` (Int64, <NA> unless the status is ``judged``) and
-        ``judges`` (int64), with the same index. Times end in ``Z``.
-
-    Raises:
-        ValueError: If a column is missing, an id is missing or empty, a status is unknown, a label is missing or is
-            not a whole number from 0, a document that was not judged has a label, a time is not ISO 8601 in UTC, or
-            ``judges`` is not a whole number from 1. The message has the row.
-    """
+    """Check records of judgments and give their columns one type each."""
     given = data_frame("records", records, *[name for name in SAID_COLUMNS if name not in _OPTIONAL])
     frame = with_string_ids(given).reindex(columns=RECORD_COLUMNS)
     for name in ("annotator", "status", *_OPTIONAL):
@@ -85,14 +71,7 @@ def _numbers(column: pd.Series) -> np.ndarray:
 def refuse_rows(records: pd.DataFrame, wrong: np.ndarray | pd.Series, column: str, expected: str) -> None:
     """Raise if any row is marked.
 
-    Args:
-        records: ``qid, docno`` and the column; the index holds the numbers of the rows, or where they stand in words.
-        wrong: bool[N], the rows that are not as they should be.
-        column: The column that is wrong.
-        expected: What its value should be, in words.
-
-    Raises:
-        ValueError: With the first such row, what was expected and what came.
+    Shapes: wrong bool[N].
     """
     marked = np.asarray(wrong, dtype=bool)
     if marked.any():
@@ -124,11 +103,7 @@ def latest(records: pd.DataFrame) -> pd.DataFrame:
 
 
 def as_they_came(records: pd.DataFrame) -> np.ndarray:
-    """int64[N], the rows in the order of time if all have one, and otherwise in their own order.
-
-    Args:
-        records: As `checked_records` returns them.
-    """
+    """int64[N], the rows in the order of time if all have one, and otherwise in their own order."""
     if len(records) == 0 or (records["time"] == "").any():
         return np.arange(len(records))
     times = pd.to_datetime(records["time"], format="ISO8601", utc=True)
@@ -136,14 +111,7 @@ def as_they_came(records: pd.DataFrame) -> np.ndarray:
 
 
 def still_wanted(judges: int, judged: int, passed: int) -> int:
-    """How many more people a document needs.
-
-    Args:
-        judges: How many are asked to judge it.
-        judged: How many have.
-        passed: How many skipped it, or said that it cannot be judged. Who passes over a document that others have
-            judged leaves it to them; one that nobody has judged goes to others, until `MAX_PASSES` have passed.
-    """
+    """How many more people a document needs."""
     if passed >= MAX_PASSES or (judged and judged + passed >= judges):
         return 0
     return max(0, judges - judged)

@@ -21,16 +21,6 @@ def ranked_run(run: pd.DataFrame, name: str = "run") -> pd.DataFrame:
     """Order a run as trec_eval does, and check that no document occurs twice in a query.
 
     A ``rank`` column of the run is replaced, with a warning if it contradicts the scores.
-
-    Args:
-        run: A result frame with ``qid``, ``docno`` and ``score``.
-        name: The ranker's name, for messages.
-
-    Returns:
-        The rows sorted by qid (in order of first appearance) and rank, with string ids and ``rank`` from 0.
-
-    Raises:
-        ValueError: If the run is empty, has a score that is not a number, or has a duplicate (qid, docno).
     """
     ranked = ordered_run(run, name)
     check_pairs(ranked, f"run {shown(name)}")
@@ -60,17 +50,6 @@ def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.Da
 
     Scores are compared at single precision, as in trec_eval. A ``rank`` column of the run is replaced, with a warning
     if it contradicts the scores. A different order of tied documents is not a contradiction.
-
-    Args:
-        run: A result frame with ``qid``, ``docno`` and ``score``.
-        name: The ranker's name, for messages.
-        depth: How many documents to keep for each query; None keeps all.
-
-    Returns:
-        The rows sorted by qid (in order of first appearance) and rank, with string ids and ``rank`` from 0.
-
-    Raises:
-        ValueError: If the run is empty or has a score that is not a number.
     """
     run, rows, rank, *_ = ranking_of(run, name, depth)
     run = (run if is_range(rows, len(run)) else run.take(rows)).reset_index(drop=True)
@@ -79,16 +58,7 @@ def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.Da
 
 
 def ranking_of(run: pd.DataFrame, name: str, depth: int | None = None) -> Ranking:
-    """The order of a run as `ordered_run` gives it, without moving its rows.
-
-    Args:
-        run: A result frame with ``qid``, ``docno`` and ``score``.
-        name: The ranker's name, for messages.
-        depth: How many documents to keep for each query; None keeps all.
-
-    Raises:
-        ValueError: If the run is empty or has a score that is not a number.
-    """
+    """The order of a run as `ordered_run` gives it, without moving its rows."""
     what = f"run {shown(name)}"
     missing = {"qid", "docno", "score"} - set(data_frame(what, run).columns)
     if missing:
@@ -115,10 +85,7 @@ def ranking_of(run: pd.DataFrame, name: str, depth: int | None = None) -> Rankin
 def _trec_order(query: np.ndarray, score: np.ndarray, docno: pd.Series) -> np.ndarray:
     """int64[N], the rows sorted by query code, descending score, descending docno.
 
-    Args:
-        query: int64[N], query codes.
-        score: float64[N].
-        docno: N strings; only those of tied documents are compared.
+    Shapes: query int64[N], score float64[N].
     """
     if not _ascend(query):
         return _sorted_rows(query, _single(score), docno)

@@ -72,13 +72,7 @@ def limits_lifted() -> Iterator[None]:
 
 
 def beyond(what: str, limit: int, unit: str) -> ArgumentError:
-    """The error about a file that goes beyond a limit; the message says how to lift it.
-
-    Args:
-        what: What is too large, such as ``line 3 is longer``.
-        limit: The limit.
-        unit: Of the limit, such as ``bytes``.
-    """
+    """The error about a file that goes beyond a limit; the message says how to lift it."""
     lift = Argument("no_limit", True)
     return ArgumentError(f"{what} than {limit:,} {unit}, the limit; if it is meant to be, ", lift, " lifts the limit")
 
@@ -108,11 +102,7 @@ class Source:
 
     @cached_property
     def ended(self) -> bytes:
-        r"""The content with ``\n`` at the end of each line, for formats whose fields hold no line ends.
-
-        Raises:
-            ValueError: If some lines end with ``\n`` and another holds a carriage return.
-        """
+        r"""The content with ``\n`` at the end of each line, for formats whose fields hold no line ends."""
         if b"\r" not in self.content:
             return self.content
         content = self.content.replace(b"\r\n", b"\n")
@@ -125,11 +115,7 @@ class Source:
 
     @property
     def text(self) -> str:
-        """The content as text.
-
-        Raises:
-            ValueError: If it is not UTF-8; the message has the line.
-        """
+        """The content as text."""
         try:
             return self.content.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -160,11 +146,7 @@ def _pieces(content: bytes, end: bytes) -> Iterator[bytes]:
 
 @contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Put the file's name in front of the message of any error in reading it, unless it stands there already.
-
-    Raises:
-        ValueError: If the block raises a ValueError, or an error of a damaged compressed file.
-    """
+    """Put the file's name in front of the message of any error in reading it, unless it stands there already."""
     try:
         yield
     except (ValueError, *_DAMAGED) as error:
@@ -179,15 +161,6 @@ def read_source(path: str | Path, no_limit: bool = False) -> Source:
     """Read a text file or a stream, such as a pipe, once.
 
     The content is decompressed if the name or the first bytes say that it is compressed by gzip, bzip2, xz or lz4.
-
-    Args:
-        path: The file.
-        no_limit: Whether to read it whatever its size.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        IsADirectoryError: If it is a folder.
-        ValueError: If it is larger than the limits allow, holds a NUL character, or is damaged.
     """
     limits = NO_LIMITS if no_limit or _LIFTED.get() else LIMITS
     with naming(path), opened(path) as (stream, packed):
@@ -198,17 +171,7 @@ def read_source(path: str | Path, no_limit: bool = False) -> Source:
 
 
 def read_delivered(path: str | Path, no_limit: bool = False) -> bytes:
-    """Read what another program wrote, once: a text in any encoding, or a zip archive. It is decompressed.
-
-    Args:
-        path: The file, or a stream.
-        no_limit: Whether to read it whatever its size.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        IsADirectoryError: If it is a folder.
-        ValueError: If it is larger than the limits allow, or is damaged.
-    """
+    """Read what another program wrote, once: a text in any encoding, or a zip archive. It is decompressed."""
     limits = NO_LIMITS if no_limit or _LIFTED.get() else LIMITS
     refused = {magic: name for magic, name in _ARCHIVES.items() if magic not in _DELIVERED}
     with naming(path), opened(path, refused) as (stream, packed):
@@ -216,16 +179,7 @@ def read_delivered(path: str | Path, no_limit: bool = False) -> bytes:
 
 
 def source_of(path: str | Path, content: bytes, long_lines: bool = False) -> Source:
-    """The source of a text that was read already.
-
-    Args:
-        path: Where it came from.
-        content: Its bytes.
-        long_lines: Whether lines may be of any length.
-
-    Raises:
-        ValueError: If it holds a NUL character, or a line is longer than the limits allow.
-    """
+    """The source of a text that was read already."""
     limits = NO_LIMITS if _LIFTED.get() else LIMITS
     lines = limits._replace(line=sys.maxsize) if long_lines else limits
     while content.startswith(codecs.BOM_UTF8):
@@ -236,17 +190,7 @@ def source_of(path: str | Path, content: bytes, long_lines: bool = False) -> Sou
 
 
 def read_bytes(path: str | Path, no_limit: bool = False) -> bytes:
-    """Read a binary file or a stream once.
-
-    Args:
-        path: The file.
-        no_limit: Whether to read it whatever its size.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        IsADirectoryError: If it is a folder.
-        ValueError: If it is larger than the limits allow.
-    """
+    """Read a binary file or a stream once."""
     limits = NO_LIMITS if no_limit or _LIFTED.get() else LIMITS
     with naming(path), file_path("path", path).open("rb") as stream:
         return b"".join(_blocks(stream, limits))
@@ -261,17 +205,7 @@ def size_limit(no_limit: bool = False) -> int:
 def opened(
     path: str | Path, refused: Mapping[bytes, str] | None = None
 ) -> Iterator[tuple[IO[bytes], IO[bytes] | None]]:
-    """Open a file or a stream to read its bytes, decompressed; and the compressed stream, None if there is none.
-
-    Args:
-        path: The file.
-        refused: First bytes of what is not read → its name; archives and encodings other than UTF-8 if left out.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        IsADirectoryError: If it is a folder.
-        ValueError: If it is an archive that is not read.
-    """
+    """Open a file or a stream to read its bytes, decompressed; and the compressed stream, None if there is none."""
     with file_path("path", path).open("rb") as stream:
         start = stream.peek(16)[:16]
         for magic, name in (_ARCHIVES if refused is None else refused).items():

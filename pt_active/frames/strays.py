@@ -103,30 +103,13 @@ def stray_labels(keys: pd.DataFrame, lacking: np.ndarray, qrels: pd.DataFrame) -
 
 
 def not_found(complaint: str, keys: pd.DataFrame, qrels: pd.DataFrame) -> ValueError:
-    """The error that no label belongs to any document, with the close misses.
-
-    Args:
-        complaint: The message.
-        keys: ``qid, docno`` of the documents.
-        qrels: ``qid, docno`` of the labels.
-    """
+    """The error that no label belongs to any document, with the close misses."""
     hint = stray_labels(keys, np.ones(len(keys), dtype=bool), qrels).hint
     return ValueError(f"{complaint}; {hint}" if hint else complaint)
 
 
 def restored_zeros(keys: pd.DataFrame, given: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Give ids back the leading zeros that a spreadsheet took, where one document alone can be meant.
-
-    Args:
-        keys: ``qid, docno`` of the documents of a plan, string ids.
-        given: ``qid, docno`` (+ ``annotator``) and other columns, string ids; the index holds the rows' numbers.
-
-    Returns:
-        The rows with ids of documents of the plan where they can be told, and each change in words.
-
-    Raises:
-        ValueError: If two documents of the plan are the same without leading zeros, and a judge has two rows for them.
-    """
+    """Give ids back the leading zeros that a spreadsheet took, where one document alone can be meant."""
     known, meant = set(zip(keys["qid"], keys["docno"], strict=True)), defaultdict(set)
     for qid, docno in known:
         meant[_as_number(qid), _as_number(docno)].add((qid, docno))

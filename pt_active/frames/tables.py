@@ -34,22 +34,7 @@ class Row(NamedTuple):
 
 
 def read_table(source: Source, separator: str, wanted: tuple[str, ...], quoted: bool = True) -> pd.DataFrame:
-    """Read a table, whose first row names the columns. Rows that are wholly blank are left out.
-
-    Args:
-        source: The file.
-        separator: A comma, a semicolon or a tab.
-        wanted: Columns that the table must have.
-        quoted: Whether quotation marks enclose cells, as in CSV; otherwise they are part of the text.
-
-    Returns:
-        One column of strings for each that has a name; the index holds the numbers of the rows, from 1.
-
-    Raises:
-        ValueError: If a wanted column is missing, two columns have the same name, a row has more or fewer cells than
-            the header, a column without a name other than the first holds something, or the table goes beyond the
-            limits. The message has the line.
-    """
+    """Read a table, whose first row names the columns. Rows that are wholly blank are left out."""
     rows = (row for row in _rows(source.text, separator, quoted) if not row.is_blank)
     header = next(rows, None)
     if header is None:

@@ -106,12 +106,7 @@ def read_texts(path: str | Path, no_limit: bool = False, docnos: Iterable[str] |
 
 
 def with_texts(table: pd.DataFrame, texts: pd.DataFrame) -> pd.DataFrame:
-    """Give documents their texts.
-
-    Args:
-        table: Any frame with ``docno``.
-        texts: ``docno, text``; of a docno that occurs twice the first counts.
-    """
+    """Give documents their texts."""
     checked = with_string_ids(data_frame("texts", texts, "docno", "text")[["docno", "text"]])
     by_docno = checked.drop_duplicates("docno").set_index("docno")["text"]
     return table.assign(text=table["docno"].map(by_docno))

@@ -166,18 +166,7 @@ def is_parquet(path: str | Path) -> bool:
 
 
 def read_columns(source: Source, layout: Layout) -> pd.DataFrame:
-    """Read a text file that has the columns of a layout.
-
-    Args:
-        source: The file.
-        layout: The columns of its lines.
-
-    Returns:
-        The wanted columns and those with numbers; the index holds the line numbers, from 1.
-
-    Raises:
-        ValueError: If the file is empty, or has a line that does not fit the layout.
-    """
+    """Read a text file that has the columns of a layout."""
     frame = _read_text(source, layout)[0]
     if layout is QRELS:
         _check_not_swapped(source, frame)

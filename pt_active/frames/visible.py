@@ -41,15 +41,7 @@ def visible_field(text: str) -> str:
 
 
 def check_visible(what: str, names: Iterable[str]) -> None:
-    """Raise if a name holds characters that do not print, such as line ends or those that turn the direction of text.
-
-    Args:
-        what: What the names stand for, such as ``ranker``.
-        names: Names that results and reports print.
-
-    Raises:
-        ValueError: If there is such a name.
-    """
+    """Raise if a name holds characters that do not print, such as line ends or marks of direction."""
     for name in names:
         if visible_field(name) != name:
             raise ValueError(f"{what} {shown(name)}: a name must not hold characters that do not print")
@@ -66,20 +58,12 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 
 def guarded(cells: pd.Series) -> pd.Series:
-    """Cells that no spreadsheet takes for formulas: those that start like one get an apostrophe in front.
-
-    Args:
-        cells: Of a table that is written. Only texts change; numbers stay.
-    """
+    """Cells that no spreadsheet takes for formulas: those that start like one get an apostrophe in front."""
     return cells.map(_guarded)
 
 
 def unguarded(cells: pd.Series) -> pd.Series:
-    """The cells as they were before `guarded`.
-
-    Args:
-        cells: Texts of a table that was read.
-    """
+    """The cells as they were before `guarded`."""
     return cells.map(lambda cell: cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell)
 
 

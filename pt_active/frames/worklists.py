@@ -123,14 +123,7 @@ def read_judgments(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
 
 
 def judgments_in(source: Source) -> pd.DataFrame:
-    """The labels in a file that was read already, as `read_judgments` returns them.
-
-    Args:
-        source: The filled-in file.
-
-    Raises:
-        ValueError: If the file is malformed.
-    """
+    """The labels in a file that was read already, as `read_judgments` returns them."""
     format = _format_of(source)
     given = _given_in(source, format)
     with naming(source):
@@ -152,11 +145,7 @@ def _format_of(source: Source) -> Format:
 
 
 def _given_in(source: Source, format: Format) -> pd.DataFrame:
-    """The rows of a filled-in file.
-
-    Raises:
-        ValueError: If a line does not fit the format; the message mentions the header if the file is a CSV table.
-    """
+    """The rows of a filled-in file."""
     try:
         with naming(source):
             return format.read(source)

@@ -11,10 +11,7 @@ def coincidences(item: np.ndarray, grade: np.ndarray, grades: int) -> np.ndarray
     Every ordered pair of different judges of a document counts 1/(r − 1), r the number of its judges, so that the
     entries sum to the number of labels of documents that have two or more.
 
-    Args:
-        item: int64[n], the document of each label, from 0; one label for each judge.
-        grade: int64[n], the label.
-        grades: G+1.
+    Shapes: item and grade int64[n].
     """
     votes = np.zeros((int(item.max(initial=-1)) + 1, grades))
     np.add.at(votes, (item, grade), 1.0)
@@ -30,8 +27,7 @@ def ordinal_alpha(coincidence: np.ndarray) -> float:
     ``α = 1 − (n − 1) Σ o δ² / Σ n_c n_k δ²``, δ between the grades c < k ``Σ_{c≤g≤k} n_g − (n_c + n_k)/2``
     [Krippendorff 2004, Content Analysis, ch. 11.3].
 
-    Args:
-        coincidence: float64[G+1, G+1] of `coincidences`.
+    Shapes: coincidence float64[G+1, G+1].
     """
     count = coincidence.sum(axis=1)
     middle = np.cumsum(count) - count / 2
@@ -45,9 +41,7 @@ def ordinal_alpha(coincidence: np.ndarray) -> float:
 def quadratic_kappa(confusion: np.ndarray) -> float:
     """Cohen's kappa with quadratic weights; NaN if there is no label, or chance alone leaves no disagreement.
 
-    Args:
-        confusion: float64[G+1, G+1] or int64[G+1, G+1], how often the first judge gave each grade (rows) where the
-            second gave each (columns).
+    Shapes: confusion float64[G+1, G+1] or int64[G+1, G+1].
     """
     total = float(confusion.sum())
     if total <= 0:
@@ -65,8 +59,7 @@ def second_opinions(coincidence: np.ndarray) -> np.ndarray:
     Each row is drawn towards the probabilities that a second grade is so many grades away, of all labels together, with
     the weight of one label: a grade that few documents with two labels have says little alone.
 
-    Args:
-        coincidence: float64[G+1, G+1] of `coincidences`, with a positive sum.
+    Shapes: coincidence float64[G+1, G+1].
     """
     size = len(coincidence)
     away = np.abs(np.arange(size)[:, None] - np.arange(size)[None, :])
@@ -89,12 +82,7 @@ def judges_variance(
     bound of Efron and Stein's kind. The variance of the draws already holds the share ``1 − π`` of it, since what is
     drawn is seen with its judge's error. So ``V = Σ π_i/r_i ½ Σ_g' P(g'|g_i) d_i(g')²``, r_i the number of judges.
 
-    Args:
-        change: float64[n, G+1], d of each labelled document and grade.
-        chance: float64[n], π, the probability that the document was to be judged.
-        label: int64[n], its grade.
-        judges: int64[n], the number of its judges, at least 1.
-        coincidence: float64[G+1, G+1] of `coincidences`.
+    Shapes: change float64[n, G+1], chance float64[n], label and judges int64[n], coincidence float64[G+1, G+1].
     """
     single = 0.5 * (second_opinions(coincidence)[label] * change**2).sum(axis=1)
     return float((chance * single / judges).sum())

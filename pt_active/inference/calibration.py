@@ -85,15 +85,7 @@ def calibration(mean: np.ndarray, observed: np.ndarray, chance: np.ndarray, quer
     ``b = Σ w (μ − μ̄) κ / Σ w (μ − μ̄)²`` with ``w = 1/ψ``; its variance is ``m/(m − 1) Σ_x u_x²`` with
     ``u_x = Σ_{z ∈ x} w (μ − μ̄) r / Σ w (μ − μ̄)²`` over the m queries; r are the residuals.
 
-    Args:
-        mean: float64[n], μ, the gain or stopping probability that the model expects of each document.
-        observed: float64[n], κ, the value that its label gives.
-        chance: float64[n], ψ, the probability that it was to be judged; with replacement the expected number of draws,
-            which can be above 1.
-        query: int64[n], the query of each document.
-
-    Raises:
-        ValueError: If there is no document, or a chance is not positive.
+    Shapes: mean, observed, chance float64[n], query int64[n].
     """
     if len(mean) == 0:
         raise ValueError("a calibration needs labelled documents; there is none")
@@ -156,12 +148,7 @@ def calibration_bins(
 ) -> CalibrationBins:
     """Cut labelled documents into bins of about equal size; documents with equal expectations stay together.
 
-    Args:
-        mean: float64[n], μ, the gain or stopping probability that the model expects of each document.
-        observed: float64[n], κ, the value that its label gives.
-        chance: float64[n], ψ, the probability that it was to be judged.
-        query: int64[n], the query of each document.
-        bins: The number of bins, fewer if expectations are equal.
+    Shapes: mean, observed, chance float64[n], query int64[n].
     """
     edges = np.unique(np.quantile(mean, np.linspace(0, 1, bins + 1)))
     where = np.unique(np.searchsorted(edges[1:-1], mean, side="right"), return_inverse=True)[1]

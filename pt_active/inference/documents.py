@@ -76,16 +76,7 @@ def predicted(
     For measures that are neither additive nor cascades they are grade probabilities, float64[N, G+1]: those of the
     model, or for ``ht`` grade 0.
 
-    Args:
-        pool: The pool as the measure sees it.
-        sample: What was drawn.
-        mean: float64[N], the means under the grade model.
-        observed: float64[N], the values that the labels give; read only for drawn documents.
-        contrast: float64[k], 1 for a system, 1 and −1 for a difference.
-        estimator: A name in `DOCUMENT_ESTIMATORS`.
-
-    Raises:
-        ValueError: If no estimator has that name.
+    Shapes: mean and observed float64[N], contrast float64[k].
     """
     if estimator not in tuple(DOCUMENT_ESTIMATORS):
         raise ValueError(
@@ -103,12 +94,7 @@ def corrected_means(
 ) -> np.ndarray:
     """The model's means, corrected by straight lines through the labels and clipped to the range of a cascade.
 
-    Args:
-        pool: The pool as the measure sees it.
-        sample: What was drawn.
-        mean: float64[N], the means under the grade model.
-        observed: float64[N], the values that the labels give; read only for drawn documents.
-        contrast: float64[k], 1 for a system, 1 and −1 for a difference.
+    Shapes: mean and observed float64[N], contrast float64[k].
     """
     line = _lines(pool, sample, mean, observed, contrast)
     return np.clip(line, 0.0, pool.form.values.max()) if pool.form.family == "cascade" else line
@@ -155,12 +141,7 @@ def fitted_lines(
 ) -> dict[int, Line]:
     """The line that corrects the means of each part of the queries, by its number; none where there are no labels.
 
-    Args:
-        pool: The pool as the measure sees it.
-        sample: What was drawn.
-        mean: float64[N], the means under the grade model.
-        observed: float64[N], the values that the labels give; read only for drawn documents.
-        contrast: float64[k], 1 for a system, 1 and −1 for a difference.
+    Shapes: mean and observed float64[N], contrast float64[k].
     """
     query, chance = pool.query, sample.chance(pool.query)
     drawn = np.flatnonzero(sample.drawn & (chance < 1))
@@ -252,11 +233,7 @@ def _ratio(a: float, b: float) -> float:
 def cautious_variance(pool: DocumentPool, sample: TwoPhase, variables: Variables, contrast: np.ndarray) -> float:
     """The variance ``Σ p² D² v (1/ψ − 1)`` that the grade model expects, with v from `hedged` [theory 9].
 
-    Args:
-        pool: The pool as the measure sees it.
-        sample: What was drawn.
-        variables: The document variables under the grade model, with the labels that were known before the draw.
-        contrast: float64[k], 1 for a system, 1 and −1 for a difference.
+    Shapes: contrast float64[k].
     """
     if isinstance(pool, RevealedPool):
         order = sample.design.order
@@ -271,10 +248,7 @@ def cautious_variance(pool: DocumentPool, sample: TwoPhase, variables: Variables
 def expected_variance(pool: DocumentPool, design: DocumentDesign, gain: np.ndarray) -> float:
     """``Σ g (1/ψ − 1)`` over the documents that could be drawn, with ``ψ = Π π``.
 
-    Args:
-        pool: The pool as the measure sees it.
-        design: The probabilities of both phases.
-        gain: float64[N], g; each document adds ``g (1/ψ − 1)`` to the variance.
+    Shapes: gain float64[N].
     """
     chance = design.chance(pool.query)
     return float(gain @ ratio_or_zero(1 - chance, chance))
@@ -285,10 +259,6 @@ def widened(estimate: DocumentEstimate, cautious: float) -> DocumentEstimate:
 
     With few degrees ν, the estimate of the variance rests on a handful of documents. It is right on average, but mostly
     too small. The cautious model expects two to five times the variance, so it counts for no more than `PRIOR_DEGREES`.
-
-    Args:
-        estimate: As `combined` returns it.
-        cautious: V, as `cautious_variance` returns it.
     """
     if is_rounding(estimate.standard_error, estimate.scale):
         return estimate
@@ -301,9 +271,7 @@ def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> Docu
 
     Each is unbiased given all that was known before its round, so their errors are uncorrelated.
 
-    Args:
-        estimates: One for each round.
-        weights: float64[r], w, which sum to 1; a weight must not depend on what its round drew.
+    Shapes: weights float64[r].
     """
     if len(estimates) == 1:
         return estimates[0]

@@ -119,10 +119,6 @@ def snis(sample: Sample, controls: Controls) -> Weighting:
     """``Σ v ℓ / Σ v``, variance ``(Σ v)^{-2} Σ (1 − π) v² (ℓ − R̂)²`` [T 3.11, 3.14]; t on `degrees_left`.
 
     With replacement π = 0, as in the source; without, ``1 − π`` is the correction for a finite pool (Hájek 1964).
-
-    Args:
-        sample: What was drawn.
-        controls: Of which p is read.
     """
     importance, share = _importance(sample, controls.p)
     weights = sample.count * share
@@ -139,10 +135,6 @@ def horvitz_thompson(sample: Sample, controls: Controls) -> Weighting:
 
     Without replacement this is ``Σ p ℓ / π``, with the variance ``Σ (1 − π) (p ℓ / π)²`` that `draws.priorities`
     makes unbiased.
-
-    Args:
-        sample: What was drawn.
-        controls: Of which p is read.
     """
     n, once = sample.draws, sample.of(controls.p) / sample.expected
     weights = sample.count * once
@@ -160,10 +152,6 @@ def difference(sample: Sample, controls: Controls) -> Weighting:
     """``Σ_D p M + (1/n) Σ v (ℓ − M)`` [theory 5, model-assisted]; t on ``n − 1``.
 
     This is the model's mean over the population plus `horvitz_thompson` of the residuals.
-
-    Args:
-        sample: What was drawn.
-        controls: Of which p and M are read.
     """
     plain, model = horvitz_thompson(sample, controls), sample.of(controls.model)
     base = controls.mean - _dot(plain.weights, model)
@@ -182,10 +170,6 @@ def regression(sample: Sample, controls: Controls) -> AdaptiveWeighting:
     ``SE² = Σ (1 − π) (W r)²`` with ``r = (ℓ_i − ȳ − b_{−i} (M_i − m̄))/(1 − W)``, the distance of a draw from what the
     others predict. For a linearised ratio, ``1 − own_share`` takes the place of ``1 − W``, which makes it the distance
     from the ratio of the other draws.
-
-    Args:
-        sample: What was drawn.
-        controls: What is known of the population.
     """
     importance, share = _importance(sample, controls.p)
     total, model = sample.count * share, sample.of(controls.model)
@@ -228,11 +212,7 @@ class _Spread(NamedTuple):
     def of(cls, total: np.ndarray, share: np.ndarray, model: np.ndarray, values: np.ndarray) -> _Spread:
         """The spread in a sample.
 
-        Args:
-            total: float64[..., n], W of all draws of each unit.
-            share: float64[..., n], W of one draw.
-            model: float64[..., n], M.
-            values: float64[..., n], ℓ.
+        Shapes: total, share, model, values float64[..., n].
         """
         x, y = (each - _dot(total, each)[..., None] for each in (model, values))
         s, c, v, squares = (_dot(total, each)[..., None] for each in (x**2, x * y, y**2, share))
@@ -259,10 +239,6 @@ def _slope(spread: _Spread, pool_variance: np.ndarray) -> tuple[np.ndarray, np.n
     ``b = min(1, c/(s² + (1 − w)(Var M − s²)₊)) (1 − 1/F)₊``, and 0 if ``c ≤ 0``: a line that noise could make is
     dropped, and a doubtful line through values that lie close together says little about values far away. F is
     the line's explained variance over the unexplained one, times ``n_eff − 2``.
-
-    Args:
-        spread: How model and values vary.
-        pool_variance: Var M over the population, float64[..., 1].
     """
     explained = ratio_or_zero(spread.both**2, spread.model)
     line = (spread.both > 0) & (explained > 0) & (spread.degrees > 0)
@@ -316,15 +292,7 @@ _TINY = np.finfo(np.float64).tiny
 
 
 def estimator_named(name: str, unit: str = "query") -> EstimatorKind:
-    """Look an estimator up.
-
-    Args:
-        name: The name of the estimator.
-        unit: The unit that it is to serve: ``"query"`` or ``"pair"``.
-
-    Raises:
-        ValueError: If no estimator of that unit has the name; the message lists the known ones.
-    """
+    """Look an estimator up."""
     known = estimators_of(unit)
     if name not in known:
         raise ValueError(f"unknown estimator {name!r}; the estimators are {', '.join(known)}")
@@ -339,12 +307,7 @@ def estimators_of(unit: str) -> tuple[str, ...]:
 def effective_size(count: np.ndarray, importance: np.ndarray) -> np.ndarray:
     """``n_eff = (Σ v)² / Σ v²``: the number of equally weighted draws that would be as informative [theory 5].
 
-    Args:
-        count: int64[..., n], how often each unit was drawn.
-        importance: float64[..., n], v of each draw.
-
-    Returns:
-        float64[...].
+    Shapes: count int64[..., n], importance float64[..., n] → float64[...].
     """
     return _dot(count, importance) ** 2 / np.maximum(_dot(count, importance**2), _TINY)
 
@@ -356,13 +319,7 @@ def degrees_left(sample: Sample, importance: np.ndarray, fitted: int) -> np.ndar
     ``(1−π) v² (ℓ − R̂)²`` if the variance of a draw falls with its weight, as designs aim at, times the share that
     fitting f parameters leaves. If all ``π`` are small, this is ``n_eff − f``.
 
-    Args:
-        sample: What was drawn.
-        importance: float64[..., n], v of each draw.
-        fitted: f, the number of parameters that are fitted to the labels.
-
-    Returns:
-        float64[...]; may be negative.
+    Shapes: importance float64[..., n] → float64[...].
     """
     total = effective_size(sample.count, importance)
     uncertain = effective_size(sample.count, importance * sample.left)
@@ -372,11 +329,7 @@ def degrees_left(sample: Sample, importance: np.ndarray, fitted: int) -> np.ndar
 def scale_of(sample: Sample, values: np.ndarray, p: np.ndarray, model: np.ndarray) -> np.ndarray:
     """No less than the sum of the absolute terms of a mean, float64[...]; see `ties.is_rounding`.
 
-    Args:
-        sample: What was drawn.
-        values: float64[..., n], ``|ℓ|`` of the drawn units; for a difference the sum of both.
-        p: float64[m], the weight of each unit in the mean.
-        model: float64[..., m], ``|M|`` of all units, likewise; NaN counts as 0.
+    Shapes: values float64[..., n], p float64[m], model float64[..., m].
     """
     largest = np.max(np.where(sample.count > 0, values, 0.0), axis=-1, initial=0.0)
     return np.asarray(largest + np.nan_to_num(model) @ p)

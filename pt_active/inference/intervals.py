@@ -13,16 +13,7 @@ AUTO, SIMULATED = "auto", "simulated"
 
 
 def reference_degrees(reference: str, own: np.ndarray, draws: np.ndarray | int) -> np.ndarray:
-    """Degrees of freedom for a named reference distribution; infinite for the normal distribution.
-
-    Args:
-        reference: One of `REFERENCES`.
-        own: The estimator's own degrees of freedom.
-        draws: n, the number of draws.
-
-    Raises:
-        ValueError: If the name is unknown.
-    """
+    """Degrees of freedom for a named reference distribution; infinite for the normal distribution."""
     if reference not in REFERENCES:
         raise ValueError(f"unknown reference {reference!r}; it is one of {', '.join((AUTO, SIMULATED, *REFERENCES))}")
     return {"effective": own, "t": draws - np.ones_like(own), "normal": np.full_like(own, np.inf)}[reference]
@@ -34,20 +25,7 @@ def interval(
     degrees: np.ndarray | float,
     confidence_level: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``value ± t_{(1+level)/2} · SE`` [T 3.24], for one estimate or an array of them.
-
-    Args:
-        value: The estimate.
-        standard_error: Its standard error.
-        degrees: Degrees of freedom of t; infinite for the normal distribution.
-        confidence_level: In (0, 1).
-
-    Returns:
-        The lower and the upper end; infinite if no degrees of freedom are left.
-
-    Raises:
-        ValueError: If the level lies outside (0, 1).
-    """
+    """``value ± t_{(1+level)/2} · SE`` [T 3.24], for one estimate or an array of them."""
     if not 0 < confidence_level < 1:
         raise ValueError(f"confidence_level must lie between 0 and 1, got {confidence_level}")
     from scipy import special
@@ -72,23 +50,6 @@ def score_interval(
     The ends are the θ with ``(R̂ − θ)² = t² SE² V(θ)/V(R̂)``, ``V(θ) = (θ − low)(high − θ)``, as if the values were those
     of ``n* = V(R̂)/SE²`` independent draws at the bounds. So the interval extends further away from the nearer bound,
     and never crosses it. If ``high`` is infinite, ``V(θ) = θ − low``.
-
-    Args:
-        value: R̂.
-        standard_error: SE. In V(R̂), R̂ is at least one SE away from each bound (or halfway between them), which is
-            where a single draw puts it.
-        degrees: Degrees of freedom of t.
-        confidence_level: In (0, 1).
-        bounds: Bounds of the values, and so of their mean; the lower one is finite.
-        effective: Stands for n* if the standard error is 0, which means that all drawn values are equal.
-        factor: What t is multiplied by.
-
-    Returns:
-        The lower and the upper end. They are the bounds if there are no degrees of freedom or no standard error, and
-        NaN if the standard error is 0 and the upper bound infinite.
-
-    Raises:
-        ValueError: If the level lies outside (0, 1).
     """
     low, high = bounds
     width, y = high - low, np.clip(value, low, high) - low
@@ -109,18 +70,7 @@ def score_statistic(
     bounds: tuple[float, float],
     effective: np.ndarray | float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``(R̂ − R)/σ`` with ``σ² = SE² V(R)/V(R̂)``: `score_interval` contains R if this lies between the quantiles of t.
-
-    Args:
-        value: R̂.
-        standard_error: SE.
-        truth: R.
-        bounds: Bounds of the values; the lower one is finite.
-        effective: Stands for ``V(R̂)/SE²`` if the standard error is 0.
-
-    Returns:
-        The statistic, 0 where ``R̂ = R``, and σ².
-    """
+    """``(R̂ − R)/σ`` with ``σ² = SE² V(R)/V(R̂)``: `score_interval` has R if it lies between t's quantiles."""
     low, high = bounds
     width, theta = high - low, np.clip(truth, low, high) - low
     y = np.clip(value, low, high) - low
@@ -141,15 +91,7 @@ def counted(
 ) -> tuple[int, int]:
     """The successes and trials of a plain random sample.
 
-    Args:
-        numerator: float64[n], u, the loss of each drawn pair times its weight.
-        weight: float64[n], w.
-        count: int64[n], how often each pair was drawn.
-        importance: float64[n], v of each draw.
-        method: The name of the binomial interval, for messages.
-
-    Raises:
-        ValueError: If the draws are weighted, or the risk is not a share of counted pairs.
+    Shapes: numerator and weight float64[n], count int64[n], importance float64[n].
     """
     if not np.allclose(importance, importance[0], rtol=1e-9, atol=0):
         raise ValueError(

@@ -25,12 +25,7 @@ def rule_of_thumb(score: np.ndarray, labels: int) -> float:
     because the bias of an estimate that is weighted by the regression is of order h² and must vanish faster than its
     standard error.
 
-    Args:
-        score: float64[N], g.
-        labels: n, the number of labels that the regression is fitted to.
-
-    Returns:
-        h, in the unit of the score; infinite if the score is constant.
+    Shapes: score float64[N].
     """
     deviation = float(np.std(score))
     quartiles = np.subtract(*np.percentile(score, [75, 25])) / 1.349
@@ -43,10 +38,7 @@ def rule_of_thumb(score: np.ndarray, labels: int) -> float:
 def cross_validated_bandwidth(score: np.ndarray, outcome: np.ndarray, labels: int) -> float:
     """The multiple of the rule of thumb, from `CANDIDATES`, that predicts left-out outcomes best.
 
-    Args:
-        score: float64[N], g.
-        outcome: float64[N], y.
-        labels: n, the number of labels that the regression is fitted to.
+    Shapes: score and outcome float64[N].
     """
     rule = rule_of_thumb(score, labels)
     if np.isinf(rule):
@@ -58,16 +50,7 @@ def cross_validated_bandwidth(score: np.ndarray, outcome: np.ndarray, labels: in
 def nadaraya_watson(score: np.ndarray, outcome: np.ndarray, bandwidth: float) -> np.ndarray:
     """``Σ_k K((g_i − g_k)/h) y_k / Σ_k K((g_i − g_k)/h)`` at every point i [AI].
 
-    Args:
-        score: float64[N], g.
-        outcome: float64[N], y, for example 1 where a label was drawn and 0 elsewhere.
-        bandwidth: h; infinite for the plain mean.
-
-    Returns:
-        float64[N].
-
-    Raises:
-        ValueError: If the bandwidth is not positive, or a score is not a finite number.
+    Shapes: score and outcome float64[N] → float64[N].
     """
     total = kernel_sums(score, np.stack([outcome, np.ones_like(score)]), bandwidth)
     return np.asarray(total[0] / total[1])
@@ -76,13 +59,7 @@ def nadaraya_watson(score: np.ndarray, outcome: np.ndarray, bandwidth: float) ->
 def left_out(score: np.ndarray, outcome: np.ndarray, bandwidth: float) -> np.ndarray:
     """`nadaraya_watson` at each point from all other points; their plain mean if none is within the bandwidth.
 
-    Args:
-        score: float64[N], g, N at least 2.
-        outcome: float64[N], y.
-        bandwidth: h; infinite for the plain mean.
-
-    Returns:
-        float64[N].
+    Shapes: score and outcome float64[N] → float64[N].
     """
     others, weight = kernel_sums(score, np.stack([outcome, np.ones_like(score)]), bandwidth)
     others, weight = others - outcome, weight - 1.0
@@ -96,16 +73,7 @@ def kernel_sums(score: np.ndarray, values: np.ndarray, bandwidth: float) -> np.n
     The range of scores is cut into cells of width h, so that a window overlaps three of them. Positions are measured
     from the middle of the cell, which keeps the cumulative sums small, and thus precise, however wide the range is.
 
-    Args:
-        score: float64[N], g.
-        values: float64[r, N], v, for r sums at once.
-        bandwidth: h; infinite for plain sums.
-
-    Returns:
-        float64[r, N].
-
-    Raises:
-        ValueError: If the bandwidth is not positive, or a score is not a finite number.
+    Shapes: score float64[N], values float64[r, N] → float64[r, N].
     """
     if not bandwidth > 0:
         raise ValueError(f"bandwidth must be a positive number, got {bandwidth}")

@@ -42,14 +42,7 @@ class Optimism:
     degrees: float
 
     def quantile(self, share: np.ndarray | float) -> np.ndarray:
-        """The value below which φ lies with a given probability.
-
-        Args:
-            share: The probability, in (0, 1), of any shape.
-
-        Returns:
-            float64 of the same shape; NaN if the model expects no variance.
-        """
+        """The value below which φ lies with a given probability."""
         from scipy import special
 
         shown = self.degrees * self.ratio if self.degrees > 0 else 0.0
@@ -66,12 +59,7 @@ MODEL_ALONE = Optimism(np.nan, 0.0)
 
 
 def degrees_of_squares(number: float, *kurtosis: float) -> float:
-    """Degrees of freedom of a mean of squared errors, ``2 n/(κ − 1)``; NaN counts as no kurtosis at all.
-
-    Args:
-        number: n, of independent errors, less the parameters that were fitted to them; none if it is negative.
-        kurtosis: What is known of κ, of which the largest value counts, and `MIN_KURTOSIS` at least.
-    """
+    """Degrees of freedom of a mean of squared errors, ``2 n/(κ − 1)``; NaN counts as no kurtosis at all."""
     return 2 * max(number, 0.0) / (float(np.nanmax([MIN_KURTOSIS, *kurtosis])) - 1)
 
 
@@ -83,9 +71,7 @@ def limited(degrees: float, limit: float) -> float:
 def observed_kurtosis(square: np.ndarray, count: np.ndarray) -> float:
     """``n Σ x²/(Σ x)²`` of squared errors; NaN if all are 0.
 
-    Args:
-        square: float64[n], x of each drawn unit.
-        count: int64[n], how often each was drawn.
+    Shapes: square float64[n], count int64[n].
     """
     total = float(count @ square)
     return float(count.sum() * (count @ square**2) / total**2) if total > 0 else np.nan
@@ -94,12 +80,7 @@ def observed_kurtosis(square: np.ndarray, count: np.ndarray) -> float:
 def expected_kurtosis(gain: np.ndarray, q: np.ndarray) -> float:
     """The kurtosis of the weighted error of a draw, ``3 Σ g²/q³ / (Σ g/q)²``, if each unit's is normal.
 
-    Args:
-        gain: float64[m], g, what each unit is expected to add to the variance: its squared error times ``p²``.
-        q: float64[m], the probability that a draw is this unit; units with ``q = 0`` are left out.
-
-    Returns:
-        At least 3; NaN if no error is expected.
+    Shapes: gain and q float64[m].
     """
     gain, q = gain[q > 0], q[q > 0] / q.sum()
     total = float((gain / q).sum())

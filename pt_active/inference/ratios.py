@@ -46,8 +46,7 @@ class Scores:
     def scale(self, pair_weight: np.ndarray) -> float:
         """No less than the sum of the absolute terms of a risk; see `ties.is_rounding`.
 
-        Args:
-            pair_weight: float64[N], p, which sums to 1.
+        Shapes: pair_weight float64[N].
         """
         numerator, weight = pair_weight @ np.abs(self.expected_numerator), pair_weight @ self.expected_weight
         largest = ratio_or_zero(np.abs(self.numerator), self.weight).max(initial=0.0)
@@ -78,9 +77,7 @@ class Domain:
 def risk_domain(scores: Scores, pair_weight: np.ndarray) -> Domain:
     """The risk of one predictor whose weights do not depend on the labels: ``ω = w``, ``δ = ℓ``.
 
-    Args:
-        scores: Losses and weights of the predictor.
-        pair_weight: float64[N], p, which sums to 1.
+    Shapes: pair_weight float64[N].
     """
     mass, model = pair_weight * scores.expected_weight, ratio_or_zero(scores.expected_numerator, scores.expected_weight)
     return Domain(ratio_or_zero(scores.numerator, scores.weight), model, mass, float(mass.sum()))
@@ -89,11 +86,7 @@ def risk_domain(scores: Scores, pair_weight: np.ndarray) -> Domain:
 def difference_domain(first: Scores, second: Scores, differ: np.ndarray, pair_weight: np.ndarray) -> Domain:
     """The difference of two risks with the same weights, which do not depend on the labels.
 
-    Args:
-        first: Losses and weights of one predictor.
-        second: Losses and weights of the other.
-        differ: bool[N], whether some label would give the two different losses; for other pairs ``δ = 0`` is known.
-        pair_weight: float64[N], p, which sums to 1.
+    Shapes: differ bool[N], pair_weight float64[N].
     """
     weight = first.expected_weight * differ
     values = ratio_or_zero(first.numerator - second.numerator, first.weight)
@@ -107,17 +100,6 @@ def domain_estimate(domain: Domain, sample: Sample, estimator: str) -> MeanEstim
     With ``p ω`` in place of p, `estimators.snis` is ``Σ v ω δ / Σ v ω`` with the variance
     ``(Σ v ω)^{-2} Σ (1 − π) v² ω² (δ − Δ̂)²``. `estimators.regression` uses the same weights. ``difference`` divides by
     the known ``Σ_D p ω`` instead, which keeps it unbiased.
-
-    Args:
-        domain: The mean to estimate.
-        sample: The drawn pairs.
-        estimator: A name in `risk_estimators`.
-
-    Returns:
-        The estimate; NaN if no drawn pair has a positive weight.
-
-    Raises:
-        ValueError: If the estimator is unknown.
     """
     total = domain.mass.sum()
     weighting = estimator_named(estimator, "pair").weigh(sample, Controls(domain.mass / total, domain.model))
@@ -127,15 +109,7 @@ def domain_estimate(domain: Domain, sample: Sample, estimator: str) -> MeanEstim
 def linearised(scores: Sequence[Scores], weights: np.ndarray, count: np.ndarray) -> tuple[Evaluated, np.ndarray]:
     """The ratio ``Ĝ = Σ v u / Σ v w`` of one predictor, or the first minus the second of two predictors [T 3.31].
 
-    Args:
-        scores: Losses and weights of one or two predictors.
-        weights: float64[..., n], v, the weight of each draw.
-        count: int64[..., n], how often each pair was drawn.
-
-    Returns:
-        The ratio, NaN if the weights of all drawn pairs are 0, and the gradient that the model expects of every pair,
-        float64[..., N]. The gradient of the drawn pairs, ``(u − Ĝ w)/Σ v w``, has the weighted sum 0, and the variance
-        of that sum is the variance of Ĝ.
+    Shapes: weights float64[..., n], count int64[..., n].
     """
     ratios, models = [], []
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -154,18 +128,7 @@ def linearised(scores: Sequence[Scores], weights: np.ndarray, count: np.ndarray)
 def ratio_estimate(scores: Sequence[Scores], sample: Sample, pair_weight: np.ndarray, estimator: str) -> MeanEstimate:
     """Estimate the risk of one predictor, or the difference of two, whatever its weights depend on [T 3.31].
 
-    Args:
-        scores: Losses and weights of one or two predictors.
-        sample: The drawn pairs.
-        pair_weight: float64[N], p, which sums to 1.
-        estimator: A name in `risk_estimators`.
-
-    Returns:
-        The estimate; NaN if the weights of all drawn pairs are 0. Its degrees of freedom count only pairs with a
-        positive weight.
-
-    Raises:
-        ValueError: If the estimator is unknown.
+    Shapes: pair_weight float64[N].
     """
     kind = estimator_named(estimator, "pair")
     if sample.rows.ndim > 1 and sample.rows.size < len(pair_weight):
@@ -187,13 +150,7 @@ def condensed(
     The points have the total weight of these pairs, and the same means, variances and covariances of expected losses
     and weights. So estimates are the same, and many samples of a large pool are cheap.
 
-    Args:
-        scores: Losses and weights of one or two predictors.
-        sample: Many samples.
-        pair_weight: float64[N], p, which sums to 1.
-
-    Returns:
-        Scores, samples and p of the smaller pool.
+    Shapes: pair_weight float64[N].
     """
     drawn = np.unique(sample.rows)
     rest = pair_weight.copy()
@@ -215,10 +172,6 @@ def stratified_estimate(scores: Sequence[Scores], sample: Sample) -> MeanEstimat
     """Estimate a risk, or the difference of two, from a stratified sample.
 
     Pairs are weighted by ``N_h/n_h``, and the variance is that within the strata.
-
-    Args:
-        scores: Losses and weights of one or two predictors.
-        sample: A stratified sample, or many of the same strata, in which each pair was drawn once with ``π = n_h/N_h``.
     """
     assert sample.stratum is not None
     ratio, _ = linearised(scores, 1 / sample.expected, sample.count)
@@ -235,14 +188,7 @@ def _scaled(mean: MeanEstimate, factor: np.ndarray | float) -> MeanEstimate:
 def stratified_mean(values: np.ndarray, stratum: np.ndarray, size: np.ndarray) -> MeanEstimate:
     """``Σ P_h ȳ_h`` with the variance ``Σ P_h² (1 − n_h/N_h) s_h² / n_h``, and Satterthwaite's degrees of freedom.
 
-    Args:
-        values: float64[..., n], y, the values of the drawn pairs.
-        stratum: int64[..., n], their strata; each stratum has at least two drawn pairs.
-        size: int64[K], ``N_h``, the number of pairs in each stratum.
-
-    Returns:
-        The estimate of the plain mean of the pool. The degrees of freedom are ``(Σ c)² / Σ c²/(n_h − 1)``, c being the
-        terms of the variance, and n − K if the variance is 0.
+    Shapes: values float64[..., n], stratum int64[..., n], size int64[K].
     """
     within = (stratum[..., None] == np.arange(len(size))).astype(np.float64)
     drawn = within.sum(axis=-2)

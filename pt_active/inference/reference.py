@@ -104,13 +104,7 @@ def rescaled_grades(grades: np.ndarray, label: np.ndarray, weight: np.ndarray) -
     more labels have a `_SURPRISING` probability than the model expects. So a model that is certain and wrong is not
     believed.
 
-    Args:
-        grades: float64[N, G+1], ``P(y = g)``.
-        label: int64[N]; -1 where there is none.
-        weight: float64[N], ``1/π`` of labelled documents; not read for others.
-
-    Returns:
-        float64[N, G+1]; rows sum to 1.
+    Shapes: grades float64[N, G+1], label int64[N], weight float64[N] → float64[N, G+1].
     """
     known = label >= 0
     if not known.any():
@@ -131,10 +125,7 @@ def rescaled_grades(grades: np.ndarray, label: np.ndarray, weight: np.ndarray) -
 def labellings(grades: np.ndarray, order: np.ndarray, seed: int) -> Iterator[np.ndarray]:
     """Labels that a grade model holds possible, int64[N] each, as many as `_LABELLED_DOCUMENTS` allows.
 
-    Args:
-        grades: float64[N, G+1], ``P(y = g)``.
-        order: int64[N], all documents in the order in which they take random numbers.
-        seed: Seed of the labels.
+    Shapes: grades float64[N, G+1], order int64[N].
     """
     rng, bounds, uniform = np.random.default_rng(seed), grades.cumsum(axis=1)[:, :-1].T, np.empty(len(grades))
     for _ in range(int(np.clip(_LABELLED_DOCUMENTS / len(grades), *_LABELLINGS))):
@@ -143,16 +134,7 @@ def labellings(grades: np.ndarray, order: np.ndarray, seed: int) -> Iterator[np.
 
 
 def redrawn(sample: Sample, repetitions: int, seed: int) -> Sample:
-    """Samples like a given one: as many draws from the same distribution.
-
-    Args:
-        sample: A sample with its q, and no strata.
-        repetitions: R.
-        seed: Seed of the draws.
-
-    Returns:
-        R samples. With replacement, a unit that comes again is listed again.
-    """
+    """Samples like a given one: as many draws from the same distribution."""
     assert sample.q is not None
     rng, n = np.random.default_rng(seed), int(sample.draws)
     if sample.repeated:
@@ -170,11 +152,7 @@ def redrawn(sample: Sample, repetitions: int, seed: int) -> Sample:
 def replayed(values: np.ndarray, samples: Sample, weigh: Estimator, controls: Controls) -> Replayed:
     """The errors of an estimator in many samples.
 
-    Args:
-        values: float64[K, m], the values of all units under K labellings.
-        samples: R samples; each K-th of them sees the same labelling.
-        weigh: The estimator.
-        controls: What the estimator knows of the population.
+    Shapes: values float64[K, m].
     """
     labelling = np.arange(len(samples.rows)) % len(values)
     drawn = values[labelling[:, None], samples.rows]
@@ -192,12 +170,7 @@ def studentised(
 ) -> Replayed:
     """Errors over their standard errors.
 
-    Args:
-        error: float64[R].
-        standard_error: float64[R].
-        usual: float64[R], c up to a common factor, the variance that the sample is expected to show.
-        size: float64[R], not negative; what errors are small against.
-        labelling: int64[R], which samples see the same labels.
+    Shapes: error, standard_error, usual, size float64[R], labelling int64[R].
     """
     rounding = _NO_ERROR * np.maximum(size, np.finfo(float).tiny)
     shown = standard_error > rounding
@@ -211,9 +184,7 @@ def studentised(
 def degrees_shown(square: np.ndarray, labelling: np.ndarray) -> float:
     """``2 E(S)²/Var S`` from float64[R], S, with unbiased moments within each labelling.
 
-    Args:
-        square: float64[R], S.
-        labelling: int64[R], which samples see the same labels.
+    Shapes: square float64[R], labelling int64[R].
     """
     number = np.bincount(labelling)
     mean = np.bincount(labelling, square) / number
@@ -228,11 +199,6 @@ def tails(replays: Replayed, degrees: float, confidence: float) -> Tails:
     The lower end of an interval depends on the upper quantile of ``(R̂ − R)/SE``, and the upper end on the lower one.
     If the replays show less than `FEW` of the estimator's degrees of freedom, t has those: a few units then carry the
     mean, and the model may not know in whose favour.
-
-    Args:
-        replays: At least as many as `replays_for` the level.
-        degrees: The estimator's own degrees of freedom, positive.
-        confidence: The level at which the quantiles are compared.
     """
     from scipy import special
 

@@ -82,8 +82,7 @@ class Population:
     def swapped(self, traded: np.ndarray) -> Population:
         """The population with its two systems swapped in some of the queries [AC 4.2].
 
-        Args:
-            traded: bool[m], the queries in which they are swapped.
+        Shapes: traded bool[m].
         """
         order = np.where(traded[:, None], [[1, 0]], [[0, 1]])
         row = np.arange(len(order))[:, None]
@@ -140,8 +139,7 @@ class LabelledPool:
     def swapped(self, traded: np.ndarray) -> LabelledPool:
         """The pool with its two systems swapped in some of the queries [AC 4.2].
 
-        Args:
-            traded: bool[m], the queries in which they are swapped.
+        Shapes: traded bool[m].
         """
         seen = self.graded.seen
         ranks = np.ascontiguousarray(np.where(traded[seen.query], seen.ranks[::-1], seen.ranks))
@@ -171,11 +169,7 @@ class Chunk:
     def of(cls, pool: Population, design: str, defensive: float, traded: np.ndarray | None) -> Chunk:
         """All repetitions see the population as it is, or each with its systems swapped in queries of its own.
 
-        Args:
-            pool: The population.
-            design: A name in `designs.DESIGNS`.
-            defensive: ε of the design.
-            traded: bool[R, m], the queries in which the systems are swapped; None for the population as it is.
+        Shapes: traded bool[R, m].
         """
         if traded is None:
             return cls(pool.target, pool.model, pool.distribution(design, defensive))
@@ -213,21 +207,7 @@ class Repetitions:
 def replay(
     pool: Population | LabelledPool, methods: Sequence[Method], budgets: Sequence[float], how: Repetitions
 ) -> Iterator[dict[str, Replays]]:
-    """Replay methods on the same samples, one chunk of repetitions at a time; `joined` puts the chunks together.
-
-    Args:
-        pool: A pool of queries or of single documents, with every label known.
-        methods: Methods that differ only in their estimators.
-        budgets: What each sample may spend. For queries they increase, and each pays for any query and for less than
-            all.
-        how: Number of samples, seed and reference distribution.
-
-    Returns:
-        Iterator over replays by estimator, `CHUNK` repetitions at a time; the last chunk may be smaller.
-
-    Raises:
-        ValueError: If a name is unknown, or repetitions, rounds or a budget are out of range.
-    """
+    """Replay methods on the same samples, one chunk of repetitions at a time; `joined` puts the chunks together."""
     _check(pool, methods, budgets, how)
     seeds = np.random.SeedSequence(how.seed).spawn(-(-how.number // CHUNK))
     sizes = [min(CHUNK, how.number - chunk * CHUNK) for chunk in range(len(seeds))]
@@ -359,12 +339,7 @@ def _fields(
 
 
 def check_budgets(population: Population, budgets: Sequence[float]) -> None:
-    """Raise if budgets cannot be replayed.
-
-    Raises:
-        ValueError: If there are none, they do not increase, or one does not pay for the most expensive query or pays
-            for all queries.
-    """
+    """Raise if budgets cannot be replayed."""
     low, high = population.cost.max(), population.cost.sum()
     if len(budgets) == 0 or (np.diff(budgets) <= 0).any():
         raise ValueError(f"budgets must be increasing numbers, got {list(budgets)}")

@@ -60,12 +60,7 @@ class DocumentReplays:
     kept: dict[tuple[int, int], list[Drawn]] = field(default_factory=dict, repr=False, compare=False)
 
     def replayed(self, number: int, seed: int) -> Replayed:
-        """The errors in samples of the design.
-
-        Args:
-            number: How many samples.
-            seed: Seed of draws and labels.
-        """
+        """The errors in samples of the design."""
         if (number, seed) not in self.kept:
             rng, chunk = np.random.default_rng(seed), max(1, int(_CELLS / max(len(self.design.order), 1)))
             sizes = (min(chunk, number - start) for start in range(0, number, chunk))

@@ -46,9 +46,7 @@ class LabelModel(NamedTuple):
     def grades(self, grades: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         """``P'`` of pairs, float64[N, G+1].
 
-        Args:
-            grades: float64[N, G+1], P.
-            predicted: int64[N, k], the grade that is closest to each prediction.
+        Shapes: grades float64[N, G+1], predicted int64[N, k].
         """
         score = self.power * np.log(np.maximum(grades, _LEAST)) + self.shift
         for kappa, column in zip(self.reliance, predicted.T, strict=True):
@@ -62,11 +60,7 @@ def fitted(grades: np.ndarray, predicted: np.ndarray, label: np.ndarray, as_sure
 
     Every drawn pair counts alike, since the draws depend on the model and not on the labels.
 
-    Args:
-        grades: float64[n, G+1], P of the drawn pairs.
-        predicted: int64[n, k], the grade that is closest to each prediction.
-        label: int64[n].
-        as_sure: Whether τ stays 1 and ε at its least.
+    Shapes: grades float64[n, G+1], predicted int64[n, k], label int64[n].
     """
     from scipy import optimize
 
@@ -106,13 +100,7 @@ def surprise(grades: np.ndarray, predicted: np.ndarray, label: np.ndarray) -> fl
     Predictors may know more than the model, and pairs are drawn by their predictions. So labels may agree with them
     more than the model says, and the shares of grades may differ.
 
-    Args:
-        grades: float64[n, G+1], P of the labelled pairs.
-        predicted: int64[n, k], the grade that is closest to each prediction.
-        label: int64[n].
-
-    Returns:
-        As `excess_surprise`, against the model that is fitted with τ = 1.
+    Shapes: grades float64[n, G+1], predicted int64[n, k], label int64[n].
     """
     return excess_surprise(grades, fitted(grades, predicted, label, as_sure=True).grades(grades, predicted), label)
 
@@ -120,10 +108,7 @@ def surprise(grades: np.ndarray, predicted: np.ndarray, label: np.ndarray) -> fl
 def excess_surprise(grades: np.ndarray, expected: np.ndarray, label: np.ndarray) -> float:
     """``Σ (E[log P(y)] − log P(y))`` over its standard deviation; positive if P is too sure.
 
-    Args:
-        grades: float64[n, G+1], P of the labelled pairs.
-        expected: float64[n, G+1], the probabilities under which mean and standard deviation are taken.
-        label: int64[n].
+    Shapes: grades and expected float64[n, G+1], label int64[n].
     """
     log = np.log(np.maximum(grades, _LEAST))
     mean = (expected * log).sum(axis=1)
@@ -140,14 +125,7 @@ def drawn_again(q: np.ndarray, draws: int, repetitions: int, rng: np.random.Gene
     Only units that come before a time that is late enough matter, so arrivals until then are drawn instead of a
     priority for every unit.
 
-    Args:
-        q: float64[N], sums to 1.
-        draws: n, fewer than the units with a positive q.
-        repetitions: R.
-        rng: Source of randomness.
-
-    Returns:
-        The rows, int64[R, n], and their inclusion probabilities, float64[R, n].
+    Shapes: q float64[N].
     """
     late = _time_of(q, draws + 1 + _SPARE * np.sqrt(draws + 1))
     chance = np.minimum(1.0, q * late)
@@ -180,11 +158,7 @@ def _arrived(arrivals: np.ndarray, repetitions: int, rng: np.random.Generator) -
 def strata_again(stratum: np.ndarray, drawn: np.ndarray, repetitions: int, rng: np.random.Generator) -> np.ndarray:
     """The rows of many samples of the same strata, int64[R, n].
 
-    Args:
-        stratum: int64[N], the stratum of each pair.
-        drawn: int64[K], how many pairs are drawn in each.
-        repetitions: R.
-        rng: Source of randomness.
+    Shapes: stratum int64[N], drawn int64[K].
     """
     members = np.split(np.argsort(stratum, kind="stable"), np.cumsum(np.bincount(stratum))[:-1])
     parts = []

@@ -72,12 +72,7 @@ def share_error(share: np.ndarray | float, repetitions: np.ndarray | int) -> np.
     ``√(p̃ (1 − p̃)/(R + 4))`` with ``p̃ = (p R + 2)/(R + 4)``, two successes and two failures added. It is close to
     ``√(p (1 − p)/R)``, but not 0 for a share of 0 or 1: twice the error is then close to ``3/R``, the rule of three.
 
-    Args:
-        share: float64[...], p.
-        repetitions: int64[...], R.
-
-    Returns:
-        float64[...].
+    Shapes: share float64[...], repetitions int64[...] → float64[...].
     """
     padded = (np.asarray(share) * repetitions + 2) / (repetitions + 4)
     return np.sqrt(padded * (1 - padded) / (repetitions + 4))[()]
@@ -91,12 +86,7 @@ def share_columns(name: str, share: np.ndarray | float, repetitions: int) -> dic
 def ratio_of_means(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean of ``first`` over mean of ``second`` along the last axis, and its standard error by linearisation.
 
-    Args:
-        first: float64[B, R].
-        second: float64[B, R], of the same repetitions.
-
-    Returns:
-        The ratio and its standard error, float64[B] each; infinite if ``second`` is always 0.
+    Shapes: first and second float64[B, R].
     """
     mean, other = first.mean(axis=1), second.mean(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -110,13 +100,7 @@ def savings(budgets: Sequence[float], squared: np.ndarray, passive: np.ndarray) 
 
     b' is interpolated linearly between the budgets on logarithmic scales, along the lowest error so far.
 
-    Args:
-        budgets: Increasing.
-        squared: float64[B], mean squared error of the method.
-        passive: float64[B], mean squared error of passive sampling.
-
-    Returns:
-        float64[B]; NaN if b' lies outside the budgets.
+    Shapes: squared and passive float64[B] → float64[B].
     """
     spend = np.asarray(budgets)
     better = np.r_[True, squared[1:] < np.minimum.accumulate(squared)[:-1]]

@@ -147,14 +147,7 @@ def _moved(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, contrast: np
 def steps(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, observed: np.ndarray) -> np.ndarray:
     """By how much each label changes the expectation of every ranker, given the labels before it in the order.
 
-    Args:
-        pool: The pool as the measure sees it.
-        order: int64[n], documents query by query, in the order in which their labels become known.
-        mean: float64[N], the means of the document variables before.
-        observed: float64[N], the values that the labels give.
-
-    Returns:
-        float64[k, N]; 0 for documents that are not in the order.
+    Shapes: order int64[n], mean and observed float64[N] → float64[k, N].
     """
     if isinstance(pool, RevealedPool):
         return pool.steps(order, mean, observed)
@@ -175,16 +168,7 @@ def expected_squares(
 
     The δ of a query are uncorrelated under the model, so ``Σ p² E δ² (1/ψ − 1)`` is the variance of a depth drawing.
 
-    Args:
-        pool: The pool as the measure sees it.
-        order: int64[n], the documents that can change the estimate, query by query, in the order in which they are
-            judged.
-        grades: float64[N, G+1], ``P(y = g)``.
-        contrasts: float64[k] each; the mean over them is taken.
-        seed: Seed of the simulated labels, which are drawn until there are about `_LABELLINGS` queries.
-
-    Returns:
-        float64[N].
+    Shapes: order int64[n], grades float64[N, G+1], contrasts float64[k] → float64[N].
     """
     if isinstance(pool, RevealedPool):
         return np.asarray(pool.weight[pool.query] ** 2 * pool.squares(order, grades, np.array(contrasts)).mean(axis=0))

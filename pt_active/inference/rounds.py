@@ -66,12 +66,7 @@ def pool_sizes(
 ) -> DocumentSizes:
     """The sizes of `document_sizes` under given grades and known labels.
 
-    Args:
-        pool: The pool that documents are drawn from.
-        settings: How documents are chosen.
-        grades: float64[N, G+1], ``P(y = g)`` under the grade model of the round.
-        labels: int64[N], labels that are known already, -1 for documents without one.
-        budget: Λ of the round, which the objective ``largest`` needs.
+    Shapes: grades float64[N, G+1], labels int64[N].
     """
     variables = Variables.of(pool.seen.form, grades, labels)
     seen = pool.seen.taught(grades, labels)
@@ -119,17 +114,7 @@ def drawn_by(
 ) -> Round:
     """Draw documents by given sizes, under the grades of the pool.
 
-    Args:
-        sizes: How probable the judging of each document should be, relative to the others.
-        gain: float64[N], g under the grade model of the first round.
-        pool: The pool that documents are drawn from; its grades are kept and not read.
-        settings: How the documents of all rounds are chosen.
-        budget: What the round may spend.
-        rng: Source of randomness.
-        clock: float64[N], exponential variables for a successive drawing.
-
-    Raises:
-        ValueError: If the budget is out of range, or there is nothing to judge.
+    Shapes: gain and clock float64[N].
     """
     indptr, cost = pool.seen.indptr, pool.cost
     design = document_design(sizes, settings.drawing, indptr, cost, pool.per_query, budget)
@@ -213,13 +198,7 @@ def ranker_contrasts(k: int) -> list[np.ndarray]:
 def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
     """``p² E δ²`` of each document under the grade model without caution, averaged over `ranker_contrasts` [theory 10].
 
-    Args:
-        pool: The pool with the grades of the model.
-        drawing: A name in `DOCUMENT_DRAWINGS`.
-        seed: Seed of the labels that are simulated from the model, for cascades drawn by depth.
-
-    Returns:
-        float64[N].
+    Returns float64[N].
     """
     if isinstance(pool.seen, RevealedPool):
         order = pool.seen.judging_order(pool.grades)
@@ -235,15 +214,7 @@ def optimism(seen: DocumentPool, rounds: Sequence[Round], label: np.ndarray, est
 
     A round promises nothing for documents that were known before it, because it cannot draw them.
 
-    Args:
-        seen: The pool as the measure sees it.
-        rounds: The rounds in order.
-        label: int64[N], the labels of drawn documents; -1 for documents not drawn and for missing labels.
-        estimator: A name in `DOCUMENT_ESTIMATORS`.
-        gain: float64[N], as `expected_gain` returns it.
-
-    Returns:
-        The ratio of the means over `ranker_contrasts`; NaN if nothing was promised.
+    Shapes: label int64[N], gain float64[N].
     """
     estimates = [estimate_rounds(seen, rounds, label, c, estimator) for c in ranker_contrasts(len(seen.ranks))]
     expected = [expected_variance(seen, each.sample.design, gain) for each in rounds]

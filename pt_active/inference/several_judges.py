@@ -20,9 +20,7 @@ _PRIOR = 0.01
 def votes_of(item: np.ndarray, grade: np.ndarray) -> np.ndarray:
     """int64[N, G+1], how many judges gave each grade to each document.
 
-    Args:
-        item: int64[n], the document of each judgment, from 0.
-        grade: int64[n], its grade.
+    Shapes: item and grade int64[n].
     """
     votes = np.zeros((int(item.max(initial=-1)) + 1, int(grade.max(initial=0)) + 1), dtype=np.int64)
     np.add.at(votes, (item, grade), 1)
@@ -32,9 +30,7 @@ def votes_of(item: np.ndarray, grade: np.ndarray) -> np.ndarray:
 def most_frequent(weight: np.ndarray, ties: str = TIES[0]) -> np.ndarray:
     """int64[N], the grade with the largest weight.
 
-    Args:
-        weight: float64[N, G+1] or int64[N, G+1], such as the votes.
-        ties: ``"down"`` for the lowest of the grades that are tied, ``"up"`` for the highest.
+    Shapes: weight float64[N, G+1] or int64[N, G+1].
     """
     tied = weight >= weight.max(axis=1, keepdims=True)
     last = weight.shape[1] - 1
@@ -44,10 +40,7 @@ def most_frequent(weight: np.ndarray, ties: str = TIES[0]) -> np.ndarray:
 def middle(votes: np.ndarray, ties: str = TIES[0]) -> np.ndarray:
     """int64[N], the median grade.
 
-    Args:
-        votes: int64[N, G+1].
-        ties: Which of the two middle grades is taken of an even number: the lower (``"down"``) or the higher
-            (``"up"``).
+    Shapes: votes int64[N, G+1].
     """
     total, below = votes.sum(axis=1, keepdims=True), np.cumsum(votes, axis=1)
     place = total // 2 + 1 if ties == "up" else (total + 1) // 2
@@ -57,10 +50,7 @@ def middle(votes: np.ndarray, ties: str = TIES[0]) -> np.ndarray:
 def rounded_mean(votes: np.ndarray, ties: str = TIES[0]) -> np.ndarray:
     """int64[N], the whole grade nearest to the mean of the grades.
 
-    Args:
-        votes: int64[N, G+1].
-        ties: Which grade is taken if the mean lies in the middle between two: the lower (``"down"``) or the higher
-            (``"up"``).
+    Shapes: votes int64[N, G+1].
     """
     total, grades = votes.sum(axis=1), votes @ np.arange(votes.shape[1])
     # Whole numbers, so that a half is exactly a half.
@@ -74,10 +64,7 @@ def dawid_skene(item: np.ndarray, judge: np.ndarray, grade: np.ndarray) -> np.nd
     The algorithm alternates between the judges' confusions, given the probabilities, and the probabilities, given the
     confusions. It starts from the shares of the votes, and takes no account of the order of the grades.
 
-    Args:
-        item: int64[n], the document of each judgment, from 0.
-        judge: int64[n], who judged, from 0.
-        grade: int64[n], the grade that was given.
+    Shapes: item, judge, grade int64[n].
     """
     votes = votes_of(item, grade)
     truth = votes / votes.sum(axis=1, keepdims=True)

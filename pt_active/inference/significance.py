@@ -21,11 +21,7 @@ _MAX_RANGE = 40.0
 
 
 def check_correction(correction: str) -> None:
-    """Raise if a correction is not known.
-
-    Raises:
-        ValueError: If the correction is neither ``tukey`` nor a method of statsmodels' ``multipletests``.
-    """
+    """Raise if a correction is not known."""
     from statsmodels.stats.multitest import multitest_alias
 
     if not isinstance(correction, str) or (correction != TUKEY and correction not in multitest_alias):
@@ -153,17 +149,7 @@ def _deviations(degrees: float) -> tuple[np.ndarray, np.ndarray]:
 def two_sided_pvalue(
     difference: np.ndarray | float, standard_error: np.ndarray | float, degrees: np.ndarray | float
 ) -> np.ndarray:
-    """Two-sided p-value of ``H0: Δ = 0`` from ``Δ̂/SE`` on the t distribution [T 3.2, theory 5].
-
-    Args:
-        difference: Δ̂, of one comparison or an array of them.
-        standard_error: SE of each difference.
-        degrees: Degrees of freedom of each; infinite for the normal distribution.
-
-    Returns:
-        p-values in [0, 1]. If the standard error is zero, 1 for no difference and 0 for any other; 1 if no degrees of
-        freedom are left, since nothing can be concluded.
-    """
+    """Two-sided p-value of ``H0: Δ = 0`` from ``Δ̂/SE`` on the t distribution [T 3.2, theory 5]."""
     from scipy import special
 
     usable = (np.asarray(degrees) > 0) & np.isfinite(standard_error)
@@ -179,12 +165,7 @@ def cross_validated_error(differences: np.ndarray, corrected: bool = True) -> np
     sets: a test fold has ``1/(K − 1)`` the size of its training set [NB; BF for R > 1]. The t distribution has
     ``J − 1`` degrees of freedom.
 
-    Args:
-        differences: float64[..., R, K], δ of the K folds of each of R repeats.
-        corrected: Whether the second term is included.
-
-    Returns:
-        float64[...], SE.
+    Shapes: differences float64[..., R, K] → float64[...].
     """
     repeats, folds = differences.shape[-2:]
     overlap = 1 / (folds - 1) if corrected else 0.0
@@ -201,13 +182,7 @@ def absolute_statistic(difference: np.ndarray | float, standard_error: np.ndarra
 def corrected_pvalues(pvalues: np.ndarray, alpha: float, method: str) -> tuple[np.ndarray, np.ndarray]:
     """Correct the p-values of several comparisons; NaN, as for the baseline itself, does not count.
 
-    Args:
-        pvalues: float64[k], uncorrected.
-        alpha: Level of the family of tests.
-        method: A name that statsmodels' ``multipletests`` knows.
-
-    Returns:
-        bool[k], whether each hypothesis is rejected, and float64[k], the corrected p-values.
+    Shapes: pvalues float64[k] → bool[k].
     """
     from statsmodels.stats.multitest import multipletests
 

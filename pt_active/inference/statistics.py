@@ -49,8 +49,7 @@ Statistic = Callable[[np.ndarray], Evaluated]
 def mean(values: np.ndarray) -> Statistic:
     """``Σ a ℓ``; its gradient is ℓ.
 
-    Args:
-        values: float64[N], ℓ; not read for weights of 0.
+    Shapes: values float64[N].
     """
 
     def evaluate(weights: np.ndarray) -> Evaluated:
@@ -63,9 +62,7 @@ def mean(values: np.ndarray) -> Statistic:
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> Statistic:
     """``Σ a u / Σ a w``, as `ratio_of` computes it.
 
-    Args:
-        numerator: float64[N], u; not read for weights of 0.
-        denominator: float64[N], w, not negative; not read for weights of 0.
+    Shapes: numerator and denominator float64[N].
     """
 
     def evaluate(weights: np.ndarray) -> Evaluated:
@@ -79,11 +76,7 @@ def ratio(numerator: np.ndarray, denominator: np.ndarray) -> Statistic:
 def ratio_of(numerator: np.ndarray, denominator: np.ndarray, weights: np.ndarray, count: np.ndarray) -> Evaluated:
     """``G = Σ a u / Σ a w``, gradient ``(u − G w)/Σ a w`` [T 3.31, AI]; NaN if ``Σ a w = 0``.
 
-    Args:
-        numerator: float64[..., n], u.
-        denominator: float64[..., n], w, not negative.
-        weights: float64[..., n], the weight of a single draw; a is this times ``count``.
-        count: int64[..., n], how often each label was drawn.
+    Shapes: numerator, denominator, weights float64[..., n], count int64[..., n].
     """
     total = (count * weights * denominator).sum(axis=-1)
     total = np.where(total > 0, total, np.nan)
@@ -112,12 +105,7 @@ def area_under_roc(score: np.ndarray, relevant: np.ndarray) -> Statistic:
     the variance of an area is at most ``A(1 − A)`` over this number, since an area is an average over ways to match
     the classes.
 
-    Args:
-        score: float64[N], s.
-        relevant: float64[N], y in [0, 1].
-
-    Returns:
-        The statistic; its value is NaN if only one class has labels.
+    Shapes: score and relevant float64[N].
     """
     order, first, last = _tied(score)
 
@@ -147,12 +135,7 @@ def average_precision(score: np.ndarray, relevant: np.ndarray) -> Statistic:
     ``[y_i (Prec(s_i) − A) + Σ_{s_k ≤ s_i} a_k y_k (y_i − Prec(s_k)) / D(s_k)] / Σ a y``, D being the denominator of
     Prec. It is a mean over the relevant labels, so only those count for its effective number.
 
-    Args:
-        score: float64[N], s.
-        relevant: float64[N], y in [0, 1].
-
-    Returns:
-        The statistic; its value is NaN if no relevant instance has a label.
+    Shapes: score and relevant float64[N].
     """
     order, first, last = _tied(score)
 
@@ -179,9 +162,7 @@ def average_precision(score: np.ndarray, relevant: np.ndarray) -> Statistic:
 def within(statistic: Statistic, where: np.ndarray) -> Statistic:
     """A statistic of a slice of the pool; weights and gradients outside of it count as 0.
 
-    Args:
-        statistic: The statistic.
-        where: bool[N], whether each instance belongs to the slice.
+    Shapes: where bool[N].
     """
 
     def evaluate(weights: np.ndarray) -> Evaluated:

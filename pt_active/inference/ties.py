@@ -16,9 +16,7 @@ ROUNDING = 1e-10
 def is_rounding(number: np.ndarray | float, scale: np.ndarray | float) -> np.ndarray:
     """Whether a number is nothing but rounding, bool[...]; not if it is NaN.
 
-    Args:
-        number: float64[...].
-        scale: float64[...], the sum of the absolute terms that it was made of, or the like.
+    Shapes: number and scale float64[...].
     """
     return np.asarray(np.isfinite(number) & (np.abs(number) <= ROUNDING * np.asarray(scale)))
 
@@ -26,9 +24,7 @@ def is_rounding(number: np.ndarray | float, scale: np.ndarray | float) -> np.nda
 def settled(number: np.ndarray | float, scale: np.ndarray | float) -> np.ndarray:
     """The number, and exactly 0 where it is rounding, float64[...].
 
-    Args:
-        number: float64[...].
-        scale: float64[...], as for `is_rounding`.
+    Shapes: number and scale float64[...].
     """
     return np.asarray(np.where(is_rounding(number, scale), 0.0, number))[()]
 
@@ -41,8 +37,7 @@ def difference(first: np.ndarray | float, second: np.ndarray | float) -> np.ndar
 def places(values: np.ndarray) -> np.ndarray:
     """The places of values from the smallest up, int64[k] from 0; those that are equal up to rounding share one.
 
-    Args:
-        values: float64[k]; NaN have the last place.
+    Shapes: values float64[k].
     """
     order = np.argsort(values)
     ranked = np.nan_to_num(values[order], nan=np.inf)

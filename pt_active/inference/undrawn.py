@@ -32,12 +32,7 @@ class Undrawn:
     cautious: float
 
     def value(self, estimator: str, lines: Mapping[int, Line]) -> float:
-        """What the documents add to an estimate.
-
-        Args:
-            estimator: A name in `DOCUMENT_ESTIMATORS`.
-            lines: The line that corrects the means of each part, by its number.
-        """
+        """What the documents add to an estimate."""
         if estimator == "ht":
             return self.settled
         total = self.settled + float(self.mean.sum())

@@ -47,17 +47,7 @@ def agreement_estimate(
     ``z = ∂T/∂share − Σ share ∂T/∂share`` times its weight. The mean of z over the pool, which the labels and the model
     estimate, corrects T, and its standard error is that of T (Deville 1999).
 
-    Args:
-        coefficient: The coefficient.
-        said: For each of one or two judges, int64[N], the grade of every pair.
-        label: int64[n], the labels of the drawn pairs.
-        expected: float64[N, G+1], the probability of each label under the label model.
-        sample: The n drawn pairs.
-        p: float64[N], the weight of each pair; sums to 1.
-        estimator: A name in `ratios.risk_estimators`.
-
-    Returns:
-        The estimate; NaN if the coefficient is not defined.
+    Shapes: label int64[n], expected float64[N, G+1], p float64[N].
     """
     importance = sample.importance(p)
     share = sample.count * importance

@@ -33,12 +33,7 @@ def level_weights(size: np.ndarray, pool: int) -> np.ndarray:
     at a time, ``n_j = 1``, they are the ``w_j = N(N − s)/((N − j)(N − j + 1))`` of the source, divided by s [AI;
     Farquhar et al. 2021]. A step that draws all that is left has the weight 1.
 
-    Args:
-        size: float64[S], n, the number of instances that each step draws, on average for ``poisson``.
-        pool: N, the size of the pool.
-
-    Returns:
-        float64[S], sums to 1.
+    Shapes: size float64[S] → float64[S].
     """
     left = pool - np.minimum(np.concatenate([[0.0], np.cumsum(size)]), pool)
     if left[-1] <= _CERTAIN * pool:
@@ -56,10 +51,6 @@ def lur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
     The variance is ``Σ W_j² V_j``, with ``V_j = Σ (1 − π)(e/π)²/N²`` for independent draws, Deville's
     ``n/(n−1) Σ (1 − π)(e/π − A)²/N²`` with ``A = Σ (1 − π) e/π / Σ (1 − π)`` for a fixed number of draws, and
     ``(R̂_j − R̂)²/(1 − W_j)`` for a single draw.
-
-    Args:
-        steps: What was drawn.
-        bandwidth: Not used.
     """
     plain = np.zeros(len(steps.size))
     return _weighting(
@@ -74,13 +65,6 @@ def ailur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
     It is consistent if what is drawn depends on the values only through g. The variance is
     ``Σ_j W_j² Σ (1 − π̂)(r/π̂)²/N²`` over the draws of each step. r is the distance of an instance from the regression
     of e on g over all other labels, because dividing by an estimated π removes what g explains.
-
-    Args:
-        steps: What was drawn, in rounds of several instances.
-        bandwidth: h; by default the rule of thumb of each round.
-
-    Raises:
-        ValueError: If instances were drawn one at a time, or the bandwidth is not positive.
     """
     if (steps.size <= 1).any():
         raise ValueError(
@@ -104,13 +88,6 @@ def aiipw(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
 
     It is consistent if what is drawn depends on the values only through g. The variance is
     ``Σ (1 − π̂)(r/π̂)²/N²`` with ``π̂ = Ê{δ^s | g}`` and r as in `ailur`.
-
-    Args:
-        steps: What was drawn; only g, and which instances were drawn, are used.
-        bandwidth: h; by default the rule of thumb.
-
-    Raises:
-        ValueError: If the bandwidth is not positive.
     """
     chance = inclusion_regression(steps, bandwidth)
     drawn = steps.drawn
@@ -129,10 +106,6 @@ def aiipw_ratio(steps: Steps, bandwidth: float | str | None = None) -> Weighting
 
     ``Σ δ/Ê`` is less than N if a part of the pool, such as a tail of g, has no label within the bandwidth. The plain
     sum then counts the values of that part as 0; the ratio does not.
-
-    Args:
-        steps: What was drawn; only g, and which instances were drawn, are used.
-        bandwidth: h; by default the rule of thumb.
     """
     return _normalised(aiipw(steps, bandwidth))
 
@@ -151,15 +124,7 @@ BY_SCORE = frozenset({"ailur", "aiipw", "ailur_ratio", "aiipw_ratio"})
 
 
 def inclusion_regression(steps: Steps, bandwidth: float | str | None = None) -> np.ndarray:
-    """``Ê{δ^s | g}``, the probability of having been drawn, by kernel regression, float64[N] [AI].
-
-    Args:
-        steps: What was drawn.
-        bandwidth: h; by default the rule of thumb.
-
-    Raises:
-        ValueError: If the bandwidth is not positive.
-    """
+    """``Ê{δ^s | g}``, the probability of having been drawn, by kernel regression, float64[N] [AI]."""
     drawn = steps.drawn
     h = _window(steps.score, drawn.astype(float), int(drawn.sum()), bandwidth)
     return kernel.nadaraya_watson(steps.score, drawn.astype(float), h)
@@ -171,13 +136,7 @@ def lines_before(steps: Steps, values: np.ndarray, model: np.ndarray) -> tuple[n
     The labels are weighted by 1/π. A line that was known before a step was drawn keeps the step unbiased. With fewer
     than `MIN_LABELS_FOR_LINE` labels, or if M is the same for all of them, ``α = 0`` and ``β = 1``.
 
-    Args:
-        steps: What was drawn.
-        values: float64[N], ℓ.
-        model: float64[N], M.
-
-    Returns:
-        α and β, float64[S].
+    Shapes: values and model float64[N].
     """
     drawn = steps.drawn
     centre = float(model.mean())
@@ -209,21 +168,7 @@ def round_estimators() -> tuple[str, ...]:
 def estimate_statistic(
     steps: Steps, statistic: Statistic, estimator: str, bandwidth: float | str | None = None
 ) -> RoundEstimate:
-    """Estimate a statistic of the pool from the labels of all rounds [theory 7].
-
-    Args:
-        steps: What was drawn; every drawn instance has its label.
-        statistic: The statistic to estimate, one of `pt_active.inference.statistics`.
-        estimator: A name in `WEIGHTINGS`.
-        bandwidth: h of the kernel regressions; by default a rule of thumb.
-
-    Returns:
-        The estimate, with t on ``n_eff − 1`` degrees of freedom, ``n_eff`` being that of the labels that count. All is
-        NaN if the statistic is undefined. The standard error is NaN if a single label counts.
-
-    Raises:
-        ValueError: If nothing was drawn, the bandwidth is not positive, or the estimator is unknown or for means alone.
-    """
+    """Estimate a statistic of the pool from the labels of all rounds [theory 7]."""
     _check_drawn(steps)
     _check_bandwidth(bandwidth)
     if estimator not in WEIGHTINGS:
@@ -248,16 +193,7 @@ def estimate_mean(
 ) -> RoundEstimate:
     """Estimate the pool's mean from the labels of all rounds [theory 7].
 
-    Args:
-        steps: What was drawn.
-        values: float64[N], ℓ; read only for drawn instances.
-        estimator: A name in `round_estimators`.
-        model: float64[N], M, what the model expects; for `CONTROLLED` estimators.
-        bandwidth: h of the kernel regressions; by default a rule of thumb.
-
-    Raises:
-        ValueError: If nothing was drawn, the bandwidth is not positive, the estimator is unknown, or it needs a model
-            and there is none.
+    Shapes: values and model float64[N].
     """
     if estimator not in CONTROLLED:
         return estimate_statistic(steps, mean(values), estimator, bandwidth)

@@ -42,10 +42,7 @@ class WithinQueries:
     def of(cls, query: np.ndarray, sample: TwoPhase, share: float = COMMON_SHARE) -> WithinQueries:
         """The correction for a sample.
 
-        Args:
-            query: int64[N], the query of each document.
-            sample: What was drawn.
-            share: ρ, at least 0 and less than 1; 0 for no correction.
+        Shapes: query int64[N].
         """
         inclusion = sample.design.inclusion
         others = np.bincount(query, weights=inclusion)[query] - inclusion
@@ -59,8 +56,7 @@ class WithinQueries:
     def shift(self, error: np.ndarray) -> np.ndarray:
         """s, float64[N].
 
-        Args:
-            error: float64[N], e; read only for drawn documents.
+        Shapes: error float64[N].
         """
         return self.rate * self._others(np.where(self.drawn, error, 0.0))
 
@@ -69,8 +65,7 @@ class WithinQueries:
 
         ``I [D/π + Σ_{u≠z} c_u D_u (1 − I_u/π_u)]``, so that the sum is ``Σ coefficient · e``.
 
-        Args:
-            slope: float64[N], D.
+        Shapes: slope float64[N].
         """
         inverse = np.divide(self.drawn, self.inclusion, out=np.zeros_like(self.rate), where=self.inclusion > 0)
         return np.asarray(inverse * slope + self.drawn * self._others(self.rate * slope * (1 - inverse)))
@@ -78,10 +73,7 @@ class WithinQueries:
     def shared_variance(self, slope: np.ndarray, error: np.ndarray, queries: int) -> np.ndarray:
         """An unbiased estimate of the second part of the variance of each query, float64[m].
 
-        Args:
-            slope: float64[N], D.
-            error: float64[N], e; read only for drawn documents.
-            queries: m.
+        Shapes: slope and error float64[N].
         """
         inverse = np.divide(self.drawn, self.inclusion, out=np.zeros_like(self.rate), where=self.inclusion > 0)
         part = np.where(self.drawn, slope * self.rate * error * (1 - self.inclusion) * inverse, 0.0)

@@ -58,10 +58,6 @@ class Delivery:
 
         UTF-16 with a byte order mark becomes UTF-8. A table that is neither is read as Windows-1252, and a warning says
         so.
-
-        Raises:
-            FileNotFoundError: If there is no such file.
-            ValueError: If it is too large or damaged.
         """
         content = read_delivered(path)
         with naming(path):
@@ -78,11 +74,7 @@ class Delivery:
         return bool(self.first_object) and b"\n" in self.content.strip()
 
     def is_object_with(self, key: str) -> bool:
-        """Whether it is one JSON object that has a key. It is parsed only if it looks like that.
-
-        Raises:
-            ValueError: If it looks like that and is not JSON.
-        """
+        """Whether it is one JSON object that has a key. It is parsed only if it looks like that."""
         if self.is_archive or not self.content.lstrip().startswith(b"{") or f'"{key}"'.encode() not in self.content:
             return False
         return not self.is_lines and isinstance(self.json, dict) and key in self.json
@@ -99,11 +91,7 @@ class Delivery:
 
     @cached_property
     def source(self) -> Source:
-        """Its text.
-
-        Raises:
-            ValueError: If it holds a NUL character, or too long a line that is not JSON.
-        """
+        """Its text."""
         return source_of(self.path, self.content, long_lines=self.content.lstrip()[:1] in (b"{", b"["))
 
     @cached_property
@@ -113,11 +101,7 @@ class Delivery:
 
     @cached_property
     def json(self) -> Any:
-        """The value of the whole file.
-
-        Raises:
-            ValueError: If it is not one JSON value.
-        """
+        """The value of the whole file."""
         with naming(self.path):
             return json_value(self.source.text)
 
@@ -134,11 +118,7 @@ class Delivery:
 
     @cached_property
     def members(self) -> list[Delivery]:
-        """The files in an archive, without folders.
-
-        Raises:
-            ValueError: If the archive is damaged, or its files are larger than the limits allow.
-        """
+        """The files in an archive, without folders."""
         with naming(self.path):
             try:
                 with zipfile.ZipFile(io.BytesIO(self.content)) as archive:

@@ -96,17 +96,7 @@ def read_labels(paths: Sequence[str | Path], plan: Plan | None = None, names: Gr
 
 
 def read_file(path: str | Path, plan: Plan | None = None, names: GradeNames = _NO_NAMES) -> pd.DataFrame:
-    """The labels of one file: records if it says who judged, else qrels.
-
-    Args:
-        path: The file.
-        plan: The plan that the labels are for; None for any.
-        names: The words for grades.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is malformed, fits several tools, or does not fit the plan.
-    """
+    """The labels of one file: records if it says who judged, else qrels."""
     if is_parquet(path):
         frame = read_parquet(path, ("qid", "docno", "label"))
         with naming(path):
@@ -136,11 +126,7 @@ def read_file(path: str | Path, plan: Plan | None = None, names: GradeNames = _N
 
 
 def tool_of(delivery: Delivery) -> str | None:
-    """The name of the tool whose file it is; None for qrels and filled-in worklists.
-
-    Raises:
-        ValueError: If it fits several tools, or is damaged.
-    """
+    """The name of the tool whose file it is; None for qrels and filled-in worklists."""
     with naming(delivery.path):
         fit = [name for name, tool in TOOLS.items() if tool.recognises(delivery)]
         if len(fit) > 1:
@@ -204,11 +190,7 @@ def _restored(labels: pd.DataFrame, plan: Plan | None, path: str) -> pd.DataFram
 
 
 def _check_consistent(read: dict[str, pd.DataFrame]) -> None:
-    """Raise if a document has different labels in files that do not say who judged, or in one and in the records.
-
-    Raises:
-        ValueError: If there is such a document; the message names the first one and its files.
-    """
+    """Raise if a document has different labels in files that do not say who judged, or in one and in the records."""
     records = [frame for frame in read.values() if is_records(frame)]
     plain = {path: frame for path, frame in read.items() if not is_records(frame)}
     if records and plain:

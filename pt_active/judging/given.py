@@ -44,18 +44,7 @@ class Given(NamedTuple):
 
 
 def records_given(given: Iterable[Given], names: GradeNames) -> pd.DataFrame:
-    """Records of what annotators said. Items of which nothing was said are left out.
-
-    Args:
-        given: The items in the order of the file.
-        names: The words for grades.
-
-    Returns:
-        As `records.checked_records` returns them; the index holds the places.
-
-    Raises:
-        ValueError: If a label, a status or a time cannot be read; the message has the place.
-    """
+    """Records of what annotators said. Items of which nothing was said are left out."""
     rows, places = [], []
     for each in given:
         with_place = _row(each, names)
@@ -89,11 +78,7 @@ def _row(given: Given, names: GradeNames) -> list[object] | None:
 
 
 def utc_time(time: object) -> str:
-    """A moment as ISO 8601 in UTC, such as ``2026-03-01T09:30:00Z``; empty if there is none.
-
-    Raises:
-        ValueError: If it has no time zone, or is no moment.
-    """
+    """A moment as ISO 8601 in UTC, such as ``2026-03-01T09:30:00Z``; empty if there is none."""
     text = "" if time is None else time.isoformat() if isinstance(time, datetime) else str(time).strip()
     if not text or re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z", text):
         return text
@@ -107,16 +92,7 @@ def utc_time(time: object) -> str:
 
 
 def ids_in(values: Any, place: str, tool: str) -> tuple[object, object]:
-    """The qid and the docno that an export wrote into an item.
-
-    Args:
-        values: The part of the item that should hold them.
-        place: Where the item stands, for the message.
-        tool: The name of the tool's format.
-
-    Raises:
-        ValueError: If one is missing, or is neither text nor a whole number.
-    """
+    """The qid and the docno that an export wrote into an item."""
     wanted = f"{place}: expected the qid and docno that `pt-active export --format {tool}` wrote"
     if not isinstance(values, dict):
         raise ValueError(f"{wanted}; got {shown(values)}")
@@ -128,15 +104,7 @@ def ids_in(values: Any, place: str, tool: str) -> tuple[object, object]:
 
 
 def check_each_once(pairs: Iterable[tuple[object, object]], places: Iterable[int | str]) -> None:
-    """Raise if two items are the same document of a query.
-
-    Args:
-        pairs: The qid and docno of each item.
-        places: Where each stands.
-
-    Raises:
-        ValueError: If a document occurs twice; the message has both places.
-    """
+    """Raise if two items are the same document of a query."""
     first: dict[tuple[str, str], int | str] = {}
     for (qid, docno), place in zip(pairs, places, strict=True):
         key = str(qid), str(docno)
@@ -147,32 +115,14 @@ def check_each_once(pairs: Iterable[tuple[object, object]], places: Iterable[int
 
 
 def object_of(value: Any, place: str, *keys: str) -> dict[str, Any]:
-    """A JSON object that has some keys.
-
-    Args:
-        value: The value.
-        place: Where it stands, for the message.
-        keys: The keys that it must have.
-
-    Raises:
-        ValueError: If it is no object, or lacks a key.
-    """
+    """A JSON object that has some keys."""
     if not isinstance(value, dict) or not value.keys() >= set(keys):
         raise ValueError(f"{place}: expected an object with {', '.join(keys) or 'keys'}; got {shown(value)}")
     return value
 
 
 def list_of(value: Any, place: str, what: str) -> list[Any]:
-    """A JSON list; null is an empty one.
-
-    Args:
-        value: The value.
-        place: Where it stands, for the message.
-        what: What it lists, for the message.
-
-    Raises:
-        ValueError: If it is not a list.
-    """
+    """A JSON list; null is an empty one."""
     if value is not None and not isinstance(value, list):
         raise ValueError(f"{place}: expected a list of {what}; got {shown(value)}")
     return value or []

@@ -32,14 +32,7 @@ class GradeNames:
 
     @classmethod
     def parsed(cls, text: str | None) -> GradeNames:
-        """The names in a text such as ``bad,fair,good``, from grade 0 on, or ``bad=0,good=2``.
-
-        Args:
-            text: Names with commas between them; None for none.
-
-        Raises:
-            ArgumentError: If a name is empty, a number, or occurs twice, or a grade is not a whole number from 0.
-        """
+        """The names in a text such as ``bad,fair,good``, from grade 0 on, or ``bad=0,good=2``."""
         if text is None:
             return cls()
         grades: dict[str, int] = {}
@@ -60,18 +53,7 @@ class GradeNames:
         return next((name for name, number in self.grades.items() if number == grade), str(grade))
 
     def judgment(self, label: object) -> tuple[int | None, str]:
-        """The grade and the status that a label stands for.
-
-        Args:
-            label: A number, a word or nothing.
-
-        Returns:
-            The grade, and the status ``judged``; no grade, and ``skipped`` or ``unjudgeable``; or no grade and an
-            empty status if nothing was said, which -1 says too. The Web track's -2, spam, is grade 0.
-
-        Raises:
-            ValueError: If it is none of these; the message says what was expected.
-        """
+        """The grade and the status that a label stands for."""
         text = "" if label is None else str(label).strip()
         if not text:
             return None, ""

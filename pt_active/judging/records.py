@@ -73,11 +73,7 @@ def read_records(path: str | Path, plan: Plan | None = None) -> pd.DataFrame:
 
 
 def records_in(source: Source) -> pd.DataFrame:
-    """The records in a file of JSON lines, not yet checked.
-
-    Raises:
-        ValueError: If a line is not a JSON object with the keys `SAID_COLUMNS`.
-    """
+    """The records in a file of JSON lines, not yet checked."""
     with naming(source):
         return read_json_lines(source, tuple(SAID_COLUMNS), ("judges",))
 
@@ -106,11 +102,7 @@ def write_records(records: pd.DataFrame, path: str | Path) -> Path:
 
 
 def record_line(record: Sequence[Any]) -> str:
-    """A record as a line of JSON lines, with its line end.
-
-    Args:
-        record: The values of `RECORD_COLUMNS`; a label that is missing becomes null.
-    """
+    """A record as a line of JSON lines, with its line end."""
     values = dict(zip(RECORD_COLUMNS, record, strict=True))
     values["label"] = None if pd.isna(values["label"]) else int(values["label"])
     values["judges"] = int(values["judges"])

@@ -17,15 +17,7 @@ from pt_active.sampling.designs import contrast_moments
 
 
 def with_bounds(rest: Rest, rows: QueryRows, queries: pd.DataFrame, arguments: PlanArguments, rankers: int) -> Rest:
-    """The same with what is needed for each contrast; as it is where nothing could be proved at any time.
-
-    Args:
-        rest: Of a plan without it.
-        rows: Of all queries.
-        queries: The design of all queries with the columns of the sample.
-        arguments: Those of ``Plan.create``.
-        rankers: k.
-    """
+    """The same with what is needed for each contrast; as it is where nothing could be proved at any time."""
     priority, q, weight = (queries[c].to_numpy(dtype=np.float64) for c in ("q_priority", "q_prob", "q_weight"))
     order = np.argsort(priority, kind="stable")
     order = order[np.isfinite(priority[order])]

@@ -25,11 +25,7 @@ _ANY_GRADE = 1000
 
 
 def check_additive(measure: object) -> None:
-    """Raise if the documents of a measure cannot be drawn out of core.
-
-    Raises:
-        ValueError: If it is no additive measure: what a document adds to others depends on the labels of its query.
-    """
+    """Raise if the documents of a measure cannot be drawn out of core."""
     if not is_additive(measure):
         raise ValueError(
             f"the documents of {measure} are drawn in memory only; out of core plan for an additive measure, such as "
@@ -82,8 +78,7 @@ class DocumentRows:
     def documents_of(self, rows: np.ndarray) -> np.ndarray:
         """int64[…], the documents of some queries.
 
-        Args:
-            rows: int64[s], the queries.
+        Shapes: rows int64[s].
         """
         starts, number = self.indptr[:-1][rows], self.seen[rows]
         before = np.cumsum(number) - number
@@ -92,8 +87,7 @@ class DocumentRows:
     def taken(self, rows: np.ndarray) -> DocumentRows:
         """Some of the queries with their documents.
 
-        Args:
-            rows: int64[s], the queries, none twice.
+        Shapes: rows int64[s].
         """
         if np.array_equal(rows, np.arange(len(self.qid))):
             return self
@@ -126,16 +120,7 @@ def _at(values: np.ndarray, place: np.ndarray) -> np.ndarray:
 
 
 def document_rows(partition: pd.DataFrame, question: Question) -> DocumentRows | None:
-    """Numbers for each document of a partition that the measure sees; None if the partition is empty.
-
-    Args:
-        partition: ``run, qid, docno, score``, with all rows of each of its queries.
-        question: What is asked.
-
-    Raises:
-        ValueError: If a row is malformed, a ranker leaves queries unanswered and may not, or the measure is not
-            additive.
-    """
+    """Numbers for each document of a partition that the measure sees; None if the partition is empty."""
     if partition.empty:
         return None
     check_additive(question.measure)
@@ -174,11 +159,7 @@ def _clock(pool: Pool, seen: np.ndarray, form: RankForm, question: Question) -> 
 
 
 def merged_documents(parts: Iterable[DocumentRows | None]) -> DocumentRows:
-    """The numbers of all partitions, sorted by qid, so that the partitioning leaves no trace.
-
-    Raises:
-        ValueError: If there is no query, or one is split over partitions.
-    """
+    """The numbers of all partitions, sorted by qid, so that the partitioning leaves no trace."""
     by_query: list[DocumentRows] = []
     with _Spool() as spool:
         for part in parts:

@@ -30,14 +30,7 @@ def stand_ins(queries: pd.DataFrame, others: np.ndarray, moments: Moments, names
     were, and with them all that the estimators know of it. Their priority is the smallest of those that they stand for,
     which is the threshold of the sample.
 
-    Args:
-        queries: The design of all queries with the columns of the sample.
-        others: int64[r], the queries that were not drawn.
-        moments: Of all queries.
-        names: The k rankers.
-
-    Returns:
-        Rows as those of ``queries``; none if the others have no weight.
+    Shapes: others int64[r].
     """
     weight = queries["q_weight"].to_numpy()[others]
     total, k = float(weight.sum()), len(names)
@@ -74,18 +67,7 @@ def plan_of_drawn(
     measure: irm.Measure,
     topics: pd.DataFrame | None,
 ) -> PlanTables:
-    """A plan that keeps the drawn queries with their documents, and rows that stand for all other queries.
-
-    Args:
-        queries: The design of all queries with the columns of the sample.
-        sample: The queries that were drawn.
-        rows: Of all queries.
-        graded: The graded documents of the drawn queries.
-        question: What was asked of the partitions.
-        arguments: Those of ``Plan.create``.
-        measure: The measure with its parameters.
-        topics: The topics; None if there are none.
-    """
+    """A plan that keeps the drawn queries with their documents, and rows that stand for all other queries."""
     drawn, names = sample.rows, question.names
     others = np.setdiff1d(np.arange(len(queries)), drawn)
     points = stand_ins(queries, others, rows.moments, names)
@@ -109,15 +91,7 @@ def plan_of_drawn(
 
 
 def with_rows(pool: Pool, kept: pd.DataFrame) -> Pool:
-    """The pool of the drawn queries with the weights of the plan, and the rows that stand for all others.
-
-    Args:
-        pool: Of the queries that are kept.
-        kept: The design of these, and behind them the rows that stand for others.
-
-    Raises:
-        ValueError: If the pool has other queries.
-    """
+    """The pool of the drawn queries with the weights of the plan, and the rows that stand for all others."""
     more = len(kept) - len(pool.queries)
     if not np.array_equal(pool.qids, kept["qid"].to_numpy(dtype=object)[: len(pool.queries)]):
         raise ValueError("the second pass over the runs found other queries than the first; did the files change?")

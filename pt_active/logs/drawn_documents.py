@@ -43,26 +43,13 @@ OTHERS = "(other queries)"
 def all_documents(rows: DocumentRows, measure: irm.Measure, weight: np.ndarray, overhead: float) -> Documents:
     """All documents as the measure sees them.
 
-    Args:
-        rows: The numbers of the documents.
-        measure: An additive measure with its parameters.
-        weight: float64[m], p.
-        overhead: λ₀, the cost of opening a query.
+    Shapes: weight float64[m].
     """
     return Documents(rows, rank_form(measure, rows.max_grade, rows.deepest), weight, overhead)
 
 
 def drawn_documents(documents: Documents, arguments: PlanArguments, names: tuple[str, ...]) -> tuple[Round, np.ndarray]:
-    """The round that `first_round` draws in memory, whose grades are not kept, and bool[N], what can change the result.
-
-    Args:
-        documents: All documents.
-        arguments: The arguments of ``Plan.create``.
-        names: The k rankers.
-
-    Raises:
-        ValueError: If an argument is out of range, or the budget is too small to draw a document.
-    """
+    """The round that `first_round` draws in memory, without its grades, and bool[N], what can change the result."""
     budget, rows = budget_of_documents(arguments), documents.rows
     settings = round_settings(arguments, names)
     sizes = sizes_in_blocks(documents, settings)
@@ -74,10 +61,7 @@ def drawn_documents(documents: Documents, arguments: PlanArguments, names: tuple
 def kept_queries(documents: Documents, sample: TwoPhase, matters: np.ndarray) -> Drawn:
     """The queries that a plan keeps: those of drawn documents, and of the next ones that would come.
 
-    Args:
-        documents: All documents.
-        sample: What was drawn.
-        matters: bool[N], the documents that can change the result.
+    Shapes: matters bool[N].
     """
     indptr = documents.rows.indptr
     wanted, more = np.flatnonzero(sample.drawn), np.empty(0, dtype=np.int64)
@@ -91,13 +75,7 @@ def kept_queries(documents: Documents, sample: TwoPhase, matters: np.ndarray) ->
 
 
 def rest_of(documents: Documents, drawn: Drawn, budget: float) -> Rest | None:
-    """What a plan keeps of queries of which nothing was drawn; None if there are none.
-
-    Args:
-        documents: All documents.
-        drawn: What was drawn.
-        budget: Λ.
-    """
+    """What a plan keeps of queries of which nothing was drawn; None if there are none."""
     rows, design, others = documents.rows, drawn.sample.design, ~drawn.kept
     if not others.any():
         return None
@@ -134,19 +112,7 @@ def plan_of_drawn_documents(
     topics: pd.DataFrame | None,
     choice: LevelChoice | None,
 ) -> PlanTables:
-    """A plan that keeps the queries of drawn documents, and sums over all others.
-
-    Args:
-        documents: All documents.
-        drawn: The round.
-        kept: Which queries are kept.
-        queries: The query columns of all queries.
-        graded: The graded documents of the queries that are kept.
-        question: What was asked of the partitions.
-        arguments: Those of ``Plan.create``.
-        topics: The topics; None if there are none.
-        choice: Why documents are sampled; None if the plan was told.
-    """
+    """A plan that keeps the queries of drawn documents, and sums over all others."""
     rows, measure = documents.rows, question.parsed(documents.rows.max_grade)
     rest = rest_of(documents, kept, float(arguments.budget or 0))
     if "query" in queries.columns or topics is not None:

@@ -27,15 +27,7 @@ _COLUMNS = PARTITION_COLUMNS[1:]
 
 
 def matching(name: str, given: str | Path | Sequence[str | Path]) -> list[Path]:
-    """The files of a run.
-
-    Args:
-        name: The ranker, for messages.
-        given: A file, a pattern such as ``runs/*.parquet``, or several of these.
-
-    Raises:
-        FileNotFoundError: If nothing matches.
-    """
+    """The files of a run."""
     files: list[Path] = []
     for each in [given] if isinstance(given, (str, Path)) else given:
         path = file_path(name, each)
@@ -47,11 +39,7 @@ def matching(name: str, given: str | Path | Sequence[str | Path]) -> list[Path]:
 
 
 def import_polars() -> Any:
-    """Polars, which the extra ``logs`` installs.
-
-    Raises:
-        ValueError: If it is not installed; the message says how to install it.
-    """
+    """Polars, which the extra ``logs`` installs."""
     try:
         import polars
     except ImportError:
@@ -62,20 +50,7 @@ def import_polars() -> Any:
 def partitioned(
     files: Mapping[str, Sequence[Path]], folder: Path, number: int | None, topics: pd.DataFrame | None = None
 ) -> list[Path]:
-    """Write the runs again, so that each partition holds all rows of its queries.
-
-    Args:
-        files: Ranker → its files, Parquet or TREC runs.
-        folder: An empty folder with room for all rows.
-        number: How many partitions; one for about `ROWS_OF_PARTITION` rows if None.
-        topics: ``qid``, strings; rows of other queries are left out. None for all queries.
-
-    Returns:
-        The folders of the partitions.
-
-    Raises:
-        ValueError: If Polars is not installed, or a file is malformed.
-    """
+    """Write the runs again, so that each partition holds all rows of its queries."""
     pl = import_polars()
     texts = folder / "texts"
     tables = {name: _as_parquet(paths, texts / str(place)) for place, (name, paths) in enumerate(files.items())}
@@ -97,16 +72,7 @@ def partitioned(
 
 
 def read_partition(path: Path, names: Sequence[str], qids: Sequence[str] | None = None) -> pd.DataFrame:
-    """A partition that `partitioned` wrote.
-
-    Args:
-        path: As `partitioned` returns it.
-        names: The rankers in the order of the files.
-        qids: The queries that are wanted; None for all.
-
-    Returns:
-        ``run, qid, docno, score``.
-    """
+    """A partition that `partitioned` wrote."""
     import pyarrow.parquet as pq
 
     filters = None if qids is None else [("qid", "in", set(qids))]
@@ -122,11 +88,7 @@ def read_partition(path: Path, names: Sequence[str], qids: Sequence[str] | None 
 
 @contextmanager
 def _reading(pl: Any, path: Path) -> Iterator[None]:
-    """Name the file in errors of reading a table, those of Polars too.
-
-    Raises:
-        ValueError: If the table is malformed or damaged, or a folder holds none.
-    """
+    """Name the file in errors of reading a table, those of Polars too."""
     with naming(path):
         if path.is_dir() and not any(path.iterdir()):
             raise ValueError("the folder is empty; expected Parquet tables")
@@ -144,11 +106,7 @@ def _rows_of(pl: Any, path: Path) -> int:
 
 
 def _checked_scan(pl: Any, name: str, path: Path) -> polars.LazyFrame:
-    """The rows of a Parquet run with ids as strings and scores as numbers.
-
-    Raises:
-        ValueError: If a column is missing or of the wrong type, an id is missing, or a score is not a finite number.
-    """
+    """The rows of a Parquet run with ids as strings and scores as numbers."""
     with _reading(pl, path):
         scanned = pl.scan_parquet(path)
         schema = scanned.collect_schema()

@@ -17,8 +17,7 @@ from pt_active.plans.making.rankers import Pairs, pair_weights
 def queries_to_compare(qids: np.ndarray) -> np.ndarray:
     """int64[n], the queries by which levels are compared.
 
-    Args:
-        qids: object[m], all queries, sorted.
+    Shapes: qids object[m].
     """
     return rows_to_compare(len(qids)) if len(qids) else np.empty(0, dtype=np.int64)
 
@@ -33,13 +32,7 @@ def chosen_from(
 ) -> LevelChoice:
     """The choice that `level_chosen` makes in memory.
 
-    Args:
-        graded: The graded documents of `queries_to_compare`.
-        weight: float64[m], p of all queries.
-        question: What is asked of the partitions.
-        budget: Λ.
-        defensive: The argument of ``Plan.create``.
-        pairs: How much each difference of more than two rankers counts.
+    Shapes: weight float64[m].
     """
     pool = partition_pool(graded, question)
     own = weight[rows_to_compare(len(weight))]

@@ -24,11 +24,7 @@ if TYPE_CHECKING:
 
 
 def merged(parts: Iterable[QueryRows | None]) -> QueryRows:
-    """The rows of all partitions, sorted by qid, so that the partitioning leaves no trace.
-
-    Raises:
-        ValueError: If there is no query, or one is split over partitions.
-    """
+    """The rows of all partitions, sorted by qid, so that the partitioning leaves no trace."""
     rows = [part for part in parts if part is not None]
     if not rows:
         raise ValueError("the pool is empty: no ranker returned a document for any query")
@@ -51,11 +47,7 @@ def merged(parts: Iterable[QueryRows | None]) -> QueryRows:
 
 
 def check_same_grades(heights: Iterable[int]) -> None:
-    """Raise if the grade model had other grades in some partitions.
-
-    Args:
-        heights: The highest grade in each partition.
-    """
+    """Raise if the grade model had other grades in some partitions."""
     if len(different := set(heights)) > 1:
         raise ValueError(f"the grade model has other grades in some partitions: up to {sorted(different)}")
 
@@ -63,11 +55,7 @@ def check_same_grades(heights: Iterable[int]) -> None:
 def check_not_split(qid: np.ndarray) -> None:
     """Raise if a query is in two partitions.
 
-    Args:
-        qid: object[n], the queries of all partitions, sorted.
-
-    Raises:
-        ValueError: The message names the first of them.
+    Shapes: qid object[n].
     """
     split = np.flatnonzero(qid[1:] == qid[:-1])
     if len(split):
@@ -96,15 +84,7 @@ SomeRows = TypeVar("SomeRows", bound=Rows)
 
 
 def with_topics(rows: SomeRows, topics: pd.DataFrame | None) -> tuple[SomeRows, pd.DataFrame]:
-    """The rows of the queries in the topics, and a table of their query columns.
-
-    Args:
-        rows: Of all queries that were ranked.
-        topics: ``qid`` (+ ``query``, ``traffic``); None for all queries.
-
-    Raises:
-        ValueError: If a topic occurs twice, or no ranker answers any.
-    """
+    """The rows of the queries in the topics, and a table of their query columns."""
     if topics is None:
         return rows, pd.DataFrame({"qid": rows.qid})
     topics = with_string_ids(topics)
@@ -135,13 +115,7 @@ def design_of(
 ) -> pd.DataFrame:
     """The table of `pool.design_table` from the rows of all queries.
 
-    Args:
-        rows: Of all queries.
-        queries: Their query columns.
-        names: The k rankers.
-        design: A name in `designs.DESIGNS`.
-        defensive: ε of the defensive mixture.
-        pairs: float64[k(k−1)/2], weights of the pairs of rankers; equal if None.
+    Shapes: pairs float64[k(k−1)/2].
     """
     pool = pool_without_documents(rows, queries, names)
     q = sampling_distribution(design, rows.moments, rows.cost, pool.query_weight, defensive, rows.uniform, pairs)

@@ -53,11 +53,7 @@ class Question:
     seed: int = 0
 
     def parsed(self, max_grade: int) -> irm.Measure:
-        """The measure with its parameters.
-
-        Args:
-            max_grade: The highest grade of the model.
-        """
+        """The measure with its parameters."""
         return parse_lasting(self.measure, max_grade=max_grade)
 
 
@@ -105,25 +101,12 @@ class QueryRows:
 
 
 def bounded_contrasts(rankers: int) -> list[Contrast]:
-    """The contrasts that can be looked at before all is judged: of one or two rankers; none of more.
-
-    Args:
-        rankers: k.
-    """
+    """The contrasts that can be looked at before all is judged: of one or two rankers; none of more."""
     return [[Contrast(0)], [Contrast(0), Contrast(1), Contrast(0, 1)]][rankers - 1] if rankers <= 2 else []
 
 
 def query_rows(partition: pd.DataFrame, question: Question) -> QueryRows | None:
-    """One row for each query of a partition; None if the partition is empty.
-
-    Args:
-        partition: ``run, qid, docno, score``, with all rows of each of its queries.
-        question: What is asked.
-
-    Raises:
-        ValueError: If a row is malformed, a ranker leaves queries unanswered and may not, or the measure needs Monte
-            Carlo.
-    """
+    """One row for each query of a partition; None if the partition is empty."""
     if partition.empty:
         return None
     pool = partition_pool(graded_partition(partition, question), question)
@@ -139,21 +122,12 @@ def query_rows(partition: pd.DataFrame, question: Question) -> QueryRows | None:
 
 
 def queries_of(partition: pd.DataFrame, question: Question) -> np.ndarray:
-    """object[n], the queries of a partition.
-
-    Args:
-        partition: ``run, qid, docno, score``.
-        question: What is asked; not read.
-    """
+    """object[n], the queries of a partition."""
     return np.asarray(partition["qid"].unique(), dtype=object)
 
 
 def checked_measure(measure: str | irm.Measure, max_grade: int) -> irm.Measure:
-    """The measure with its parameters.
-
-    Raises:
-        ValueError: If its moments are not exact. Those of Monte Carlo depend on all queries that came before.
-    """
+    """The measure with its parameters."""
     parsed = parse_lasting(measure, max_grade=max_grade)
     if not has_rank_form(parsed):
         raise ValueError(

@@ -59,12 +59,7 @@ class Documents:
 
 
 def sizes_in_blocks(documents: Documents, settings: RoundSettings) -> DocumentSizes:
-    """The sizes of `sampling.documents.document_sizes` for an additive measure, from little memory.
-
-    Args:
-        documents: All documents.
-        settings: How they are chosen; the objective is the mean.
-    """
+    """The sizes of `sampling.documents.document_sizes` for an additive measure, from little memory."""
     rows, several = documents.rows, len(documents.rows.ranks) > 1
     weighted, total = np.zeros(2), 0.0
     for _, own, pool in documents.blocks():

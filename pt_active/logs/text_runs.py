@@ -15,18 +15,7 @@ BLOCK = 1 << 26
 
 
 def run_blocks(path: Path) -> Iterator[pd.DataFrame]:
-    """The rows of a TREC run, compressed or not, block by block.
-
-    Args:
-        path: The file.
-
-    Yields:
-        ``qid, docno, score, rank`` of whole lines.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If the file is empty, or a line does not fit a run; the message has its number.
-    """
+    """The rows of a TREC run, compressed or not, block by block."""
     line, rest, empty = 0, b"", True
     with naming(path), opened(path) as (stream, _):
         while True:

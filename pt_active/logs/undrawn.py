@@ -20,11 +20,7 @@ from pt_active.sampling.sample import TwoPhase
 
 
 def all_contrasts(rankers: int) -> list[Contrast]:
-    """Each ranker, and the difference of each pair.
-
-    Args:
-        rankers: k.
-    """
+    """Each ranker, and the difference of each pair."""
     pairs = [Contrast(a, b) for a in range(rankers) for b in range(a + 1, rankers)]
     return [*(Contrast(s) for s in range(rankers)), *pairs]
 
@@ -73,13 +69,7 @@ class _Sums:
 
 
 def rest_of_contrast(documents: Documents, drawn: Drawn, contrast: Contrast) -> RestOfDocuments:
-    """What a plan must know of all documents for one contrast.
-
-    Args:
-        documents: All documents.
-        drawn: What was drawn.
-        contrast: A ranker, or a difference.
-    """
+    """What a plan must know of all documents for one contrast."""
     sums = _Sums(np.zeros((3, FOLDS)))
     for block in documents.blocks():
         _add(sums, documents, drawn, contrast, block)

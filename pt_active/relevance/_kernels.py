@@ -19,13 +19,8 @@ _compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
 def additive_moments(indptr, ranks, variable, weights, mean, covariance):  # type: ignore[no-untyped-def]
     """Moments of ``Σ_z d_s(z) gain(y_z)`` [theory 3, T A.3, A.12], written into ``mean`` and ``covariance``.
 
-    Args:
-        indptr: int64[m+1], the offsets of the queries.
-        ranks: int32[k, N], from 1; 0 = not retrieved.
-        variable: float64[N, 2], mean and raw second moment of each document's gain.
-        weights: float64[L], ``d(i)``.
-        mean: float64[m, k], zeros on entry.
-        covariance: float64[m, k, k], zeros on entry.
+    Shapes: indptr int64[m+1], ranks int32[k, N], variable float64[N, 2], weights float64[L], mean float64[m, k],
+    covariance float64[m, k, k].
     """
     k = ranks.shape[0]
     depth = len(weights)
@@ -50,14 +45,8 @@ def additive_moments(indptr, ranks, variable, weights, mean, covariance):  # typ
 def cascade_moments(indptr, ranks, variable, weights, quasi_linear, mean, covariance):  # type: ignore[no-untyped-def]
     """Moments of ``Σ_i u(i) κ_i Π_{l<i} (1 − κ_l)`` [theory 3, T A.9, A.18], written into ``mean`` and ``covariance``.
 
-    Args:
-        indptr: int64[m+1], the offsets of the queries.
-        ranks: int32[k, N], from 1; 0 = not retrieved.
-        variable: float64[N, 2], mean and raw second moment of each document's κ.
-        weights: float64[L], ``u(i)``.
-        quasi_linear: Whether covariances of two systems are computed with the segment tree or the plain double loop.
-        mean: float64[m, k], overwritten.
-        covariance: float64[m, k, k], overwritten.
+    Shapes: indptr int64[m+1], ranks int32[k, N], variable float64[N, 2], weights float64[L], mean float64[m, k],
+    covariance float64[m, k, k].
     """
     k = ranks.shape[0]
     depth = len(weights)
@@ -93,12 +82,7 @@ def cascade_moments(indptr, ranks, variable, weights, quasi_linear, mean, covari
 def cascade_values(indptr, ranks, variable, weights, values):  # type: ignore[no-untyped-def]
     """``Σ_i u(i) κ_i Π_{l<i} (1 − κ_l)`` for any real κ, written into ``values``.
 
-    Args:
-        indptr: int64[m+1], the offsets of the queries.
-        ranks: int32[k, N], from 1; 0 = not retrieved.
-        variable: float64[N, 2], κ in the first column; the second is not used.
-        weights: float64[L], ``u(i)``.
-        values: float64[m, k], overwritten.
+    Shapes: indptr int64[m+1], ranks int32[k, N], variable float64[N, 2], weights float64[L], values float64[m, k].
     """
     depth = len(weights)
     order = np.empty(depth, dtype=np.int64)
@@ -257,14 +241,7 @@ def _cascade_pair_plain(n_1, order_1, moment_1, rank_2, n_2, moment_2, weights, 
 def ndcg(labels, ranks, gain, cutoff):  # type: ignore[no-untyped-def]
     """NDCG of one query for B label vectors, with ``log2(i + 1)`` discounts; its ideal ranking may use all n documents.
 
-    Args:
-        labels: int64[B, n], grades.
-        ranks: int32[k, n], from 1; 0 = not retrieved.
-        gain: float64[G+1], the gain of each grade.
-        cutoff: The number of ranks that count.
-
-    Returns:
-        float64[B, k]; 0 where no document has a positive gain.
+    Shapes: labels int64[B, n], ranks int32[k, n], gain float64[G+1] → float64[B, k].
     """
     samples, n = labels.shape
     k = ranks.shape[0]
@@ -300,13 +277,7 @@ def ndcg(labels, ranks, gain, cutoff):  # type: ignore[no-untyped-def]
 def average_precision(relevant, ranks, cutoff):  # type: ignore[no-untyped-def]
     """Average precision of one query for B label vectors: the precisions at relevant ranks over all relevant documents.
 
-    Args:
-        relevant: bool[B, n].
-        ranks: int32[k, n], from 1; 0 = not retrieved.
-        cutoff: The number of ranks that count.
-
-    Returns:
-        float64[B, k]; 0 where no document is relevant.
+    Shapes: relevant bool[B, n], ranks int32[k, n] → float64[B, k].
     """
     samples, n = relevant.shape
     k = ranks.shape[0]
@@ -344,13 +315,7 @@ def cascade_gradients(indptr, ranks, variable, weights, spread, gradient):  # ty
 
     ``S_i`` is the expected value of the ranks below i, given that the reader reaches them.
 
-    Args:
-        indptr: int64[m+1], the offsets of the queries.
-        ranks: int32[k, N], from 1; 0 = not retrieved.
-        variable: float64[N, 2], each document's κ, and the second moment used for κ² in the product.
-        weights: float64[L], ``u(i)``.
-        spread: Whether the product is the root of ``Π E[(1 − κ_l)²]`` instead of ``Π (1 − κ_l)``.
-        gradient: float64[k, N], zeros on entry.
+    Shapes: indptr int64[m+1], ranks int32[k, N], variable float64[N, 2], weights float64[L], gradient float64[k, N].
     """
     depth = len(weights)
     order = np.empty(depth, dtype=np.int64)
@@ -375,14 +340,8 @@ def cascade_gradients(indptr, ranks, variable, weights, spread, gradient):  # ty
 def revealed(indptr, ranks, variable, observed, order, weights, step):  # type: ignore[no-untyped-def]
     """The change of a cascade measure's expectation at each label, if labels become known one by one.
 
-    Args:
-        indptr: int64[m+1], the offsets of the queries.
-        ranks: int32[k, N], from 1; 0 = not retrieved.
-        variable: float64[N, 2], the expected κ of each document in the first column; the second is not used.
-        observed: float64[N], the κ of each judged document.
-        order: int64[n], the judged documents, query by query, in the order in which their labels become known.
-        weights: float64[L], ``u(i)``.
-        step: float64[k, N], zeros on entry; overwritten with the changes at the judged documents.
+    Shapes: indptr int64[m+1], ranks int32[k, N], variable float64[N, 2], observed float64[N], order int64[n], weights
+    float64[L], step float64[k, N].
     """
     k, depth = ranks.shape[0], len(weights)
     by_rank = np.empty((k, depth), dtype=np.int64)

@@ -16,12 +16,7 @@ _LEAST_CHANCE = 1e-9
 
 @_compiled
 def uniform(key, number):  # type: ignore[no-untyped-def]
-    """A number in [0, 1) from a key and a whole number: 53 bits of SplitMix64 (Steele, Lea and Flood 2014).
-
-    Args:
-        key: uint64.
-        number: int64, not negative.
-    """
+    """A number in [0, 1) from a key and a whole number: 53 bits of SplitMix64 (Steele, Lea and Flood 2014)."""
     z = key + np.uint64(number + 1) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -35,10 +30,7 @@ def lenient(belief, factor, chances):  # type: ignore[no-untyped-def]
 
     A grade that is certain stays certain.
 
-    Args:
-        belief: float64[G+1], ``P(y = g)``.
-        factor: ``exp(−τ t)``, below 1 for higher grades.
-        chances: float64[G+1], overwritten.
+    Shapes: belief and chances float64[G+1].
     """
     below = 0.0
     before = 0.0
@@ -56,13 +48,7 @@ def lenient(belief, factor, chances):  # type: ignore[no-untyped-def]
 def draw_vectors(belief, key, factors, vectors, first, labels):  # type: ignore[no-untyped-def]
     """Seeded label vectors of one query, written into ``labels``.
 
-    Args:
-        belief: float64[n, G+1], ``P(y = g)``.
-        key: uint64[n], from which the random numbers of each document follow.
-        factors: float64[C], the factors of `lenient` by class.
-        vectors: int64[S], the class of each vector.
-        first: The number of the first vector; different numbers have different random numbers.
-        labels: int64[S, n], overwritten.
+    Shapes: belief float64[n, G+1], key uint64[n], factors float64[C], vectors int64[S], labels int64[S, n].
     """
     n, grades = belief.shape
     chances = np.empty((len(factors), grades))
@@ -85,11 +71,7 @@ def draw_vectors(belief, key, factors, vectors, first, labels):  # type: ignore[
 def log_chances(belief, factors, label, logs):  # type: ignore[no-untyped-def]
     """Add ``log P(label | class)`` of one document to each class.
 
-    Args:
-        belief: float64[G+1], ``P(y = g)``.
-        factors: float64[C], the factors of `lenient` by class.
-        label: The label.
-        logs: float64[C], changed.
+    Shapes: belief float64[G+1], factors and logs float64[C].
     """
     chances = np.empty(len(belief))
     for c in range(len(factors)):
@@ -113,13 +95,8 @@ def class_weights(logs, vectors, weights):  # type: ignore[no-untyped-def]
 def learn_classes(indptr, belief, known, label, factors, prior):  # type: ignore[no-untyped-def]
     """Add what known labels say of the classes of their queries to the logs of the classes' probabilities.
 
-    Args:
-        indptr: int64[m+1], the offsets of the queries.
-        belief: float64[N, G+1], ``P(y = g)`` before the labels.
-        known: bool[N], which labels are known.
-        label: int64[N], read where they are known.
-        factors: float64[C], the factors of `lenient` by class.
-        prior: float64[m, C], the logs of the probabilities, changed.
+    Shapes: indptr int64[m+1], belief float64[N, G+1], known bool[N], label int64[N], factors float64[C], prior
+    float64[m, C].
     """
     for x in range(len(indptr) - 1):
         for z in range(indptr[x], indptr[x + 1]):
@@ -131,22 +108,9 @@ def learn_classes(indptr, belief, known, label, factors, prior):  # type: ignore
 def revealed(indptr, ranks, belief, label, order, key, factors, vectors, prior, worth, is_ap, cutoff, start, step):  # type: ignore[no-untyped-def]
     """The expectation of nDCG or AP, and how each label changes it, if labels become known one by one.
 
-    Args:
-        indptr: int64[m+1], the offsets of the queries.
-        ranks: int32[k, N], from 1; 0 = not retrieved.
-        belief: float64[N, G+1], ``P(y = g)``, one-hot for known labels.
-        label: int64[N], read for the documents in the order.
-        order: int64[n], documents, query by query, in the order in which their labels become known.
-        key: uint64[N], from which the random numbers of each document follow.
-        factors: float64[C], the factors of `lenient` by class.
-        vectors: int64[S], the class of each label vector.
-        prior: float64[m, C], the logs of the classes' probabilities.
-        worth: float64[G+1], the gain of each grade; for AP 1 if it counts as relevant and 0 if not.
-        is_ap: Whether the measure is AP.
-        cutoff: The number of ranks that count.
-        start: float64[m, k], the expectations before the labels of the order; overwritten for all queries if it has m
-            rows, and not written if it has none.
-        step: float64[k, N], zeros on entry; overwritten with the changes at the documents of the order.
+    Shapes: indptr int64[m+1], ranks int32[k, N], belief float64[N, G+1], label int64[N], order int64[n], key uint64[N],
+    factors float64[C], vectors int64[S], prior float64[m, C], worth float64[G+1], start float64[m, k], step float64[k,
+    N].
     """
     k, samples = ranks.shape[0], len(vectors)
     weights = np.empty(samples)
@@ -294,14 +258,8 @@ def labellings(indptr, belief, key, factors, prior, first, labels):  # type: ign
 
     The classes of a query occur in proportion to their probabilities, up to one labelling.
 
-    Args:
-        indptr: int64[m+1], the offsets of the queries.
-        belief: float64[N, G+1], ``P(y = g)``.
-        key: uint64[N], from which the random numbers of each document follow.
-        factors: float64[C], the factors of `lenient` by class.
-        prior: float64[m, C], the logs of the classes' probabilities.
-        first: The number of the first labelling; different numbers have different random numbers.
-        labels: int64[E, N], overwritten.
+    Shapes: indptr int64[m+1], belief float64[N, G+1], key uint64[N], factors float64[C], prior float64[m, C], labels
+    int64[E, N].
     """
     number, classes = labels.shape[0], len(factors)
     each = np.arange(classes)

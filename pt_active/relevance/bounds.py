@@ -73,19 +73,7 @@ def expectation_errors(
     nothing and the weight of its rank. Any other measure may be anywhere between its `contrast_bounds`, with the labels
     and with what is expected of them. All hold for any labels of the other documents.
 
-    Args:
-        measure: As `parse_measure` returns it.
-        indptr: int64[m+1], the offsets of the queries.
-        ranks: int32[k, N], from 1; 0 = not retrieved.
-        grades: float64[N, G+1], ``P(y = g)``.
-        contrast: float64[k], 1 for a ranker, 1 and −1 for a difference.
-        unlabelled: bool[N], the documents that count as expected.
-
-    Returns:
-        Smallest and largest error, the contrast minus its expectation, float64[m] each.
-
-    Raises:
-        ValueError: If the bounds of the measure are not known.
+    Shapes: indptr int64[m+1], ranks int32[k, N], grades float64[N, G+1], contrast float64[k], unlabelled bool[N].
     """
     m, query = len(indptr) - 1, np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     counts = unlabelled & _differ(measure.params.get("cutoff"), indptr, ranks, contrast)[query]

@@ -174,11 +174,7 @@ COSTS: dict[str, type[Any]] = {
 
 
 def check_per_query(cost: Cost) -> float:
-    """The overhead of opening a query, in the unit of the cost.
-
-    Raises:
-        ValueError: If ``cost`` is not a labelling cost, or its overhead is negative or not finite.
-    """
+    """The overhead of opening a query, in the unit of the cost."""
     if isinstance(cost, type) or not (hasattr(cost, "per_query") and hasattr(cost, "document_costs")):
         raise ValueError(
             f"cost must be a labelling cost, such as UnitCost() or ColumnCost('minutes'), got {shown(cost)}"
@@ -194,13 +190,7 @@ def unit_of(cost: Cost) -> str:
 
 
 def kept_unit(cost: str, unit: str | None) -> str:
-    """The unit of a saved plan's costs as it is printed after a number: ``" hours"``, or an empty string.
-
-    Args:
-        cost: The cost's ``repr``, as it stands in the manifest.
-        unit: The unit in the manifest. If it is None, as in plans saved before manifests held units, the unit is that
-            of the class in `COSTS` with this name.
-    """
+    """The unit of a saved plan's costs as it is printed after a number: ``" hours"``, or an empty string."""
     if unit is None:
         by_class = {each.__name__: str(getattr(each, "unit", "")) for each in COSTS.values()}
         unit = by_class.get(cost.partition("(")[0], "")

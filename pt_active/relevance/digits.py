@@ -19,9 +19,7 @@ GRADE_BITS = 16
 def rounded(values: np.ndarray | float, bits: int = SURE_BITS) -> np.ndarray:
     """Numbers with so many bits of mantissa; infinite ones and NaN stay as they are.
 
-    Args:
-        values: float64[...].
-        bits: The number of bits.
+    Shapes: values float64[...].
     """
     mantissa, exponent = np.frexp(np.asarray(values, dtype=np.float64))
     return np.asarray(np.ldexp(np.round(mantissa * 2.0**bits), exponent - bits))
@@ -30,11 +28,7 @@ def rounded(values: np.ndarray | float, bits: int = SURE_BITS) -> np.ndarray:
 def rounded_grades(grades: np.ndarray) -> np.ndarray:
     """Grade probabilities with `GRADE_BITS` bits, divided by their sum, which adds them up from grade 0.
 
-    Args:
-        grades: float64[N, G+1], rows sum to 1.
-
-    Returns:
-        float64[N, G+1], the same on every processor.
+    Shapes: grades float64[N, G+1] → float64[N, G+1].
     """
     short = rounded(grades, GRADE_BITS)
     return np.asarray(short / product(short, np.ones(short.shape[1]))[:, None])
@@ -43,12 +37,7 @@ def rounded_grades(grades: np.ndarray) -> np.ndarray:
 def product(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
     """``matrix @ vector``, added up column by column, so that neither processor nor neighbours change a row's digits.
 
-    Args:
-        matrix: float64[N, d].
-        vector: float64[d], or float64[d, c].
-
-    Returns:
-        float64[N], or float64[N, c].
+    Shapes: matrix float64[N, d], vector float64[d], or float64[d, c] → float64[N], or float64[N, c].
     """
     total = np.zeros((len(matrix), *vector.shape[1:]))
     for column, factor in zip(matrix.T, vector, strict=True):

@@ -38,14 +38,7 @@ def label_tables(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """``u`` and ``w`` of each predictor for every label that a pair may have.
 
-    Args:
-        loss: A loss of grades; not `GaussianSquared`, whose labels are real numbers.
-        predictions: float64[N, k].
-        grades: The number of grades, G + 1.
-        member: bool[N], whether each pair is in the loss's slice; u and w are 0 outside it.
-
-    Returns:
-        For each of the k predictors u and w, float64[N, G+1] each.
+    Shapes: predictions float64[N, k], member bool[N].
     """
     return [label_table(loss, column, grades, member) for column in predictions.T]
 
@@ -55,15 +48,7 @@ def introspection(
 ) -> Introspection:
     """Exact moments, by enumeration of the labels [theory 6].
 
-    Args:
-        tables: For each predictor u and w, float64[N, G+1] each, from `label_tables`.
-        grades: float64[N, G+1], ``P(y = g)``.
-        pair_weight: float64[N], p, sums to 1.
-        proportion: Whether the risk lies in [0, 1], so that `MIN_RISK_SHARE` keeps it away from 1 too.
-
-    Raises:
-        ValueError: If a predictor's pairs have no weight whatever their labels, such as in the precision of a
-            predictor that predicts no pair to be relevant.
+    Shapes: grades float64[N, G+1], pair_weight float64[N].
     """
     grades = _bounded(tables, grades, pair_weight, proportion)
     numerator = np.column_stack([_expected(grades, u) for u, _ in tables])
@@ -91,14 +76,7 @@ def gaussian_introspection(
     Given component c, and with ``a = f_c − f_1`` and ``b = f_c − f_2``, ``E[ℓ_1] = τ² + a²`` and
     ``Cov[ℓ_1, ℓ_2] = 2 τ⁴ + 4 τ² a b``. The covariance between the means of the components is added.
 
-    Args:
-        predictions: float64[N, k], f.
-        variances: float64[N, k], τ².
-        pair_weight: float64[N], p, sums to 1.
-        member: bool[N], whether each pair is in the loss's slice.
-
-    Raises:
-        ValueError: If the slice contains no pair with a weight.
+    Shapes: predictions and variances float64[N, k], pair_weight float64[N], member bool[N].
     """
     total = _some_weight(float(pair_weight @ member))
     k, inside = predictions.shape[1], member.astype(np.float64)

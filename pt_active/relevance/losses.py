@@ -318,19 +318,13 @@ LOSSES: dict[str, type[Loss]] = {
 def relevance(grades: np.ndarray, rel: int) -> np.ndarray:
     """``P(y ≥ rel)``, float64[N].
 
-    Args:
-        grades: float64[N, G+1], ``P(y = g)``.
-        rel: The lowest grade that counts as relevant.
+    Shapes: grades float64[N, G+1].
     """
     return np.asarray(grades[:, int(rel) :].sum(axis=1))
 
 
 def check_rel(rel: int, max_grade: int | None = None) -> None:
-    """Raise if ``rel`` cannot be the lowest relevant grade.
-
-    Raises:
-        ValueError: If it is not a whole number of at least 1, or is above the highest grade.
-    """
+    """Raise if ``rel`` cannot be the lowest relevant grade."""
     if isinstance(rel, bool) or not isinstance(rel, (int, np.integer)) or rel < 1:
         raise ValueError(f"rel must be a whole number of at least 1, got {rel!r}")
     if max_grade is not None and rel > max_grade:
@@ -340,22 +334,14 @@ def check_rel(rel: int, max_grade: int | None = None) -> None:
 def label_table(loss: Loss, prediction: np.ndarray, grades: int, member: np.ndarray) -> Terms:
     """``u`` and ``w`` of a predictor for every label that a pair may have, float64[N, G+1] each.
 
-    Args:
-        loss: A loss of grades; not `GaussianSquared`, whose labels are real numbers.
-        prediction: float64[N], or float64[N, G+1] if predictions are distributions.
-        grades: The number of grades, G + 1.
-        member: bool[N], whether each pair is in the loss's slice; u and w are 0 outside it.
+    Shapes: prediction float64[N], or float64[N, G+1], member bool[N].
     """
     u, w = loss.terms(prediction[:, None], np.arange(grades, dtype=np.float64)[None, :])
     return (u, w) if member.all() else (u * member[:, None], w * member[:, None])
 
 
 def described(loss: Loss) -> dict[str, Any]:
-    """A loss as plain values for JSON: the name of its class, and its arguments.
-
-    Raises:
-        ValueError: If the loss is not one of `LOSSES`, so that it could not be loaded again by its name.
-    """
+    """A loss as plain values for JSON: the name of its class, and its arguments."""
     if LOSSES.get(type(loss).__name__) is not type(loss):
         hint = f"write {loss.__name__}()" if isinstance(loss, type) else f"the losses are {', '.join(LOSSES)}"
         raise ValueError(f"unknown loss {loss!r}; {hint}")

@@ -114,17 +114,6 @@ def parse_lasting(measure: str | irm.Measure, max_grade: int | None = None) -> i
     """The measure that an object or a name stands for, provided that its name is enough to find it again.
 
     A saved plan keeps the name alone.
-
-    Args:
-        measure: ``DCG@10``, ``"ERR(max_rel=3)@20"``, or any `ir_measures` measure or name.
-        max_grade: The highest grade of the scale, for an ERR without ``max_rel``.
-
-    Returns:
-        The measure, with checked parameters.
-
-    Raises:
-        ValueError: If the name or a parameter is unknown or out of range, the highest grade of ERR is not known, or
-            the measure cannot be found by its name.
     """
     measure = parse_measure(measure, max_grade)
     try:
@@ -148,10 +137,6 @@ def _written(name: str) -> irm.Measure:
     """A measure as `ir_measures` writes it, ``NAME(parameter=value)@cutoff``.
 
     `ir_measures.parse_measure` takes the same text, but up to 0.4.3 not on Python 3.14, which has no ``ast.Num``.
-
-    Raises:
-        KeyError: If there is no such measure, or it has no such parameter.
-        ValueError: If the text is not a measure.
     """
     try:
         node = ast.parse(name.strip(), mode="eval").body

@@ -103,14 +103,7 @@ def document_moments(
 def variable_values(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, variable: np.ndarray) -> np.ndarray:
     """The measure as a function of its document variables, which may be any real numbers [theory 2].
 
-    Args:
-        form: The label values and rank weights of the measure.
-        indptr: int64[m+1]; the documents of query x are ``indptr[x]:indptr[x+1]``.
-        ranks: int32[k, N], rank of each document in each system, from 1; 0 = not retrieved.
-        variable: float64[N], the gain or κ of each document.
-
-    Returns:
-        float64[m, k].
+    Shapes: indptr int64[m+1], ranks int32[k, N], variable float64[N] → float64[m, k].
     """
     from pt_active.relevance import _kernels
 
@@ -127,12 +120,7 @@ def variable_values(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, varia
 def discounts(form: RankForm, ranks: np.ndarray) -> np.ndarray:
     """``d_s(z)``, the rank weight of each document in each system under an additive measure.
 
-    Args:
-        form: The label values and rank weights of the measure.
-        ranks: int32[k, N], from 1; 0 = not retrieved.
-
-    Returns:
-        float64[k, N]; 0 where a system does not retrieve the document above the cutoff.
+    Shapes: ranks int32[k, N] → float64[k, N].
     """
     return np.r_[0.0, form.weights, 0.0][np.minimum(ranks, len(form.weights) + 1)]
 

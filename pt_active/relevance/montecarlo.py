@@ -29,20 +29,7 @@ def sampled_moments(
 
     One generator draws for all queries in their order, so that the same seed gives the same moments.
 
-    Args:
-        measure: A measure with its parameters, the result of `parse_measure`.
-        indptr: int64[m+1]; the documents of query x are ``indptr[x]:indptr[x+1]``.
-        ranks: int32[k, N], rank of each document in each system, from 1; 0 = not retrieved.
-        grades: float64[N, G+1], ``P(y = g)``.
-        samples: The number of label vectors per query.
-        seed: The seed of the draws.
-        progress: Whether a progress bar is shown.
-
-    Returns:
-        ``M``, float64[m, k]; ``C``, float64[m, k, k]; and the Monte Carlo standard error of ``M``, float64[m, k].
-
-    Raises:
-        ValueError: If there are fewer than two samples.
+    Shapes: indptr int64[m+1], ranks int32[k, N], grades float64[N, G+1].
     """
     if samples < 2:
         raise ValueError(f"Monte Carlo needs at least 2 label vectors a query, got {samples}")
@@ -71,15 +58,7 @@ def _draw_labels(cumulative: np.ndarray, samples: int, rng: np.random.Generator)
 
 
 def evaluator(measure: irm.Measure, max_grade: int) -> Evaluator:
-    """The fastest function that evaluates a measure for many label vectors of one query at once.
-
-    Args:
-        measure: A measure with its parameters, the result of `parse_measure`.
-        max_grade: The highest grade that occurs.
-
-    Raises:
-        ValueError: If the measure depends on which documents are judged.
-    """
+    """The fastest function that evaluates a measure for many label vectors of one query at once."""
     if measure.NAME == "Judged" or measure.params.get("judged_only"):
         raise ValueError(
             f"{measure} depends on which documents are judged, so a sample of judgments cannot estimate it"
@@ -102,12 +81,7 @@ def _ndcg(measure: irm.Measure, max_grade: int) -> Evaluator:
 
 
 def graded_gains(measure: irm.Measure, max_grade: int) -> np.ndarray:
-    """float64[G+1], the gain of each grade under a form of nDCG.
-
-    Args:
-        measure: nDCG with its parameters.
-        max_grade: G, the highest grade.
-    """
+    """float64[G+1], the gain of each grade under a form of nDCG."""
     grade = np.arange(max_grade + 1)
     gain = (2.0**grade - 1 if measure["dcg"] == "exp-log2" else grade).astype(float)
     for label, value in (measure.params.get("gains") or {}).items():

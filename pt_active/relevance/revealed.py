@@ -120,13 +120,7 @@ def form_of(
 ) -> RevealedForm:
     """The form of any function of the labels of a query.
 
-    Args:
-        name: Its name.
-        max_grade: G, the highest grade.
-        evaluate: From labels, int64[B, n], and ranks, int32[k, n], of one query to values, float64[B, k].
-        cutoff: The number of ranks that count; None for all.
-        compiled: Which of the compiled loops computes it; None if none does.
-        worth: float64[G+1], what the compiled loop reads of each grade.
+    Shapes: worth float64[G+1].
     """
     worth, samples = np.zeros(max_grade + 1) if worth is None else worth, _VECTORS if compiled else _SLOW_VECTORS
     values, weights, classes = np.eye(max_grade + 1), np.zeros(0), LENIENCY * _CLASSES
@@ -245,11 +239,7 @@ def learned_prior(
 ) -> np.ndarray:
     """float64[m, C], the logs of the classes' probabilities in each query, given the labels that are known.
 
-    Args:
-        form: The form of the measure.
-        indptr: int64[m+1], the offsets of the queries.
-        belief: float64[N, G+1], ``P(y = g)`` before the labels.
-        label: int64[N], -1 where it is not known; None if none is.
+    Shapes: indptr int64[m+1], belief float64[N, G+1], label int64[N].
     """
     from pt_active.relevance import _revealed_kernels
 

@@ -21,17 +21,7 @@ class AgreementEstimate(Estimate):
     """A coefficient of agreement, with an interval that never exceeds 1."""
 
     def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
-        """``1 − (1 − κ) exp(± t SE/(1 − κ))``: symmetric for the logarithm of the disagreement, which has no upper end.
-
-        Args:
-            confidence_level: In (0, 1); by default the level of the estimate.
-
-        Returns:
-            Low and high; NaN if nothing varies in the sample, and the value itself in a census.
-
-        Raises:
-            ValueError: If the level lies outside (0, 1).
-        """
+        """``1 − (1 − κ) exp(± t SE/(1 − κ))``: symmetric for the logarithm of the disagreement."""
         low, high = super().confidence_interval(confidence_level)
         apart = 1 - self.value
         if not np.isfinite(low) or apart <= 0 or low == high:
@@ -52,11 +42,7 @@ class JudgedAgreement(JudgedPairs):
 
     @classmethod
     def of(cls, judged: JudgedPairs, coefficient: str) -> JudgedAgreement:
-        """The same labels, asked for a coefficient.
-
-        Raises:
-            ValueError: If labels are real numbers, which have no such coefficients.
-        """
+        """The same labels, asked for a coefficient."""
         if judged.pairs.is_gaussian:
             raise ValueError(f"{coefficient} is for grades, not for labels that are real numbers")
         basis = replace(judged.basis, measure=coefficient)
@@ -69,15 +55,7 @@ class JudgedAgreement(JudgedPairs):
         return False
 
     def estimate(self, system: int, how: How[Any]) -> AgreementEstimate:
-        """The coefficient of one predictor with people.
-
-        Args:
-            system: The index of the predictor in ``names``.
-            how: The estimator, and the level and reference of the interval; a binomial reference counts as ``auto``.
-
-        Raises:
-            ValueError: If the estimator or the reference is unknown, or a pair could never be drawn.
-        """
+        """The coefficient of one predictor with people."""
         if how.reference in tuple(BINOMIAL_REFERENCES):
             how = replace(how, reference=AUTO)
         plain = super().estimate(system, how)
@@ -89,11 +67,7 @@ class JudgedAgreement(JudgedPairs):
         return bool((closest[:, first] == closest[:, second]).all())
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
-        """The coefficient of one predictor with people, or the difference of two.
-
-        Raises:
-            ValueError: If pairs were drawn from strata, or could never be drawn.
-        """
+        """The coefficient of one predictor with people, or the difference of two."""
         pairs, sample, names = self.pairs, self.sample, self.names
         if how.estimator == STRATIFIED:
             raise ValueError(f"{self.coefficient} is not estimated from strata; draw the audit by another design")

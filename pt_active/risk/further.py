@@ -28,12 +28,7 @@ class MorePairs(Further):
 
 
 def labels_to_halve(judged: JudgedPairs, estimate: Estimate) -> MorePairs | None:
-    """The further labels that would halve the interval of one judge's error; None if it has none.
-
-    Args:
-        judged: The audit with its labels.
-        estimate: The error of the judge.
-    """
+    """The further labels that would halve the interval of one judge's error; None if it has none."""
     low, high = estimate.confidence_interval()
     if judged.basis.census or not np.isfinite([low, high]).all() or not high > low:
         return None
@@ -42,12 +37,7 @@ def labels_to_halve(judged: JudgedPairs, estimate: Estimate) -> MorePairs | None
 
 
 def labels_to_settle(judged: JudgedPairs, open_pairs: Iterable[tuple[Comparison, float]]) -> MorePairs | None:
-    """The further labels that would tell two judges apart; None if nobody can say.
-
-    Args:
-        judged: The audit with its labels.
-        open_pairs: Comparisons that are not settled, the one to settle first, with the levels of their intervals.
-    """
+    """The further labels that would tell two judges apart; None if nobody can say."""
     for pair, level in open_pairs:
         low, high = pair.confidence_interval(level)
         if not np.isfinite([low, high]).all() or not pair.standard_error > 0:

@@ -105,17 +105,7 @@ class JudgedPairs(Judged):
         return Scores(*self.observed[predictor], view.numerator[:, predictor], view.weight[:, predictor])
 
     def estimate(self, system: int, how: How[Any]) -> Estimate:
-        """Estimate the risk of one predictor [theory 6].
-
-        Args:
-            system: The index of the predictor in ``names``.
-            how: The loss, estimator, confidence level and reference. The reference of a share may also be one of
-                `BINOMIAL_REFERENCES`.
-
-        Raises:
-            ValueError: If the estimator or the reference is unknown or does not fit, or a pair that counts could never
-                be drawn.
-        """
+        """Estimate the risk of one predictor [theory 6]."""
         if how.reference in tuple(BINOMIAL_REFERENCES):
             return self._with_caution(self._proportion(system, how))
         return self._with_caution(super().estimate(system, how))
@@ -128,17 +118,7 @@ class JudgedPairs(Judged):
         return replace(estimate, basis=replace(estimate.basis, caution=caution))
 
     def compare(self, first: int, second: int, how: How[Any]) -> Comparison:
-        """Estimate and test the difference of two predictors' risks, first minus second.
-
-        Args:
-            first: Index of the first predictor in ``names``.
-            second: Index of the second predictor in ``names``.
-            how: The loss, estimator, confidence level and reference.
-
-        Raises:
-            ValueError: If the estimator or the reference is unknown or does not fit, or a pair that counts could never
-                be drawn.
-        """
+        """Estimate and test the difference of two predictors' risks, first minus second."""
         compared = super().compare(first, second, how)
         if np.isnan(compared.difference) or not self.agree(first, second):
             return compared
@@ -188,11 +168,7 @@ class JudgedPairs(Judged):
         return self._measured([first, second], estimate, differ, how.estimator)
 
     def _counts(self, predictor: int) -> np.ndarray:
-        """bool[N], the pairs that count in the risk of a predictor.
-
-        Raises:
-            ValueError: If one of them could never be drawn.
-        """
+        """bool[N], the pairs that count in the risk of a predictor."""
         counts = self.pairs.counts(predictor)
         self._check_drawable(counts, f"that count in the risk of {self.names[predictor]!r}")
         return counts
@@ -246,12 +222,7 @@ class JudgedPairs(Judged):
     ) -> Measured:
         """An estimate with the sample that it rests on.
 
-        Args:
-            predictors: The predictor, or the two that are compared.
-            estimate: Function from their losses and a sample to the estimate.
-            count: bool[N], the pairs that count in the estimate.
-            estimator: The name of the estimator.
-            bounds: Bounds of the risk, if the interval respects them.
+        Shapes: count bool[N].
         """
         scores = [self.scores(s) for s in predictors]
         mean = estimate(scores, self.sample)
@@ -309,14 +280,7 @@ class KnownZero(Comparison):
         return self.basis.caution
 
     def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
-        """Low and high, both 0.
-
-        Args:
-            confidence_level: In (0, 1); it changes nothing.
-
-        Raises:
-            ValueError: If the level lies outside (0, 1).
-        """
+        """Low and high, both 0."""
         self._level(confidence_level)
         return ConfidenceInterval(0.0, 0.0)
 
@@ -331,31 +295,14 @@ def is_stratified(sample: Sample) -> bool:
 
 
 def usual_estimator(sample: Sample, reference: str = "effective") -> str:
-    """The default estimator of a risk.
-
-    Args:
-        sample: The drawn pairs.
-        reference: The reference distribution of the interval.
-    """
+    """The default estimator of a risk."""
     if reference in tuple(BINOMIAL_REFERENCES):
         return "snis"
     return STRATIFIED if is_stratified(sample) else ESTIMATOR
 
 
 def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str, for_differences: bool) -> JudgedPairs:
-    """Match labels to the drawn pairs.
-
-    Args:
-        pairs: All pairs of the audit.
-        sample: The drawn pairs.
-        qrels: ``qid, docno, label``; labels of pairs that were not drawn are ignored and counted, with a warning.
-        missing: One of `qrels.MISSING_LABELS`.
-        for_differences: Whether the pairs were drawn for differences of predictors.
-
-    Raises:
-        ValueError: If a label is invalid, no label belongs to the sample, or a drawn pair has no label and ``missing``
-            is ``"error"``.
-    """
+    """Match labels to the drawn pairs."""
     check_policy(missing, MISSING_LABELS)
     keys = pairs.keys.iloc[sample.rows]
     known = _real_qrels(qrels) if pairs.is_gaussian else checked_qrels(qrels)

@@ -28,16 +28,7 @@ from pt_active.sampling.strata import DEFAULT_STRATA, allocation, draw_strata, s
 
 
 def audit_distribution(pairs: Pairs, design: str, defensive: float) -> np.ndarray:
-    """The sampling distribution q of a design, float64[N] [theory 6].
-
-    Args:
-        pairs: All pairs of the audit.
-        design: A name in `designs.audit_designs`, except ``stratified``.
-        defensive: ε, the share of plain random sampling in the defensive mixture.
-
-    Raises:
-        ValueError: If the design does not suit the loss or the number of predictors.
-    """
+    """The sampling distribution q of a design, float64[N] [theory 6]."""
     if design not in GAP_DESIGNS:
         uniform = pairs.uniform_introspection().moments if designs.needs_uniform_grades(design) else None
         moments = pairs.introspection.moments
@@ -58,18 +49,6 @@ def draw_pairs(
     Without replacement, pairs come in the order of ``U/q``, with uniform clocks U that depend on the seed and the ids
     alone. Where q is very uneven, as with rare errors, this law makes the pairs with the largest q certain, which
     ``E/q`` does not.
-
-    Args:
-        pairs: All pairs of the audit.
-        design: A name in `designs.audit_designs`.
-        budget: The most to spend; None if there is a number of draws.
-        draws: The number of draws; None if there is a budget.
-        replace: Whether a pair can be drawn more than once.
-        defensive: ε, the share of plain random sampling in the defensive mixture.
-        seed: The random seed.
-
-    Raises:
-        ValueError: If not exactly one of ``budget`` and ``draws`` is given, or an argument is out of range.
     """
     if (budget is None) == (draws is None):
         raise ArgumentError.either("budget", "draws")
@@ -214,17 +193,7 @@ class AuditTables:
 
 
 def worklist(pairs: Pairs, sample: Sample, frame: pd.DataFrame) -> pd.DataFrame:
-    """The pairs to label, sorted by qid and docno, so that their order does not reveal their probabilities.
-
-    Args:
-        pairs: All pairs of the audit.
-        sample: The drawn pairs.
-        frame: The pool, with string ids, and with ``query`` and ``text`` if the judges should see them.
-
-    Returns:
-        ``qid, docno`` (+ ``query``, ``text``), ``inclusion``: the probability of being in the sample, NaN if pairs were
-        drawn with replacement.
-    """
+    """The pairs to label, sorted by qid and docno, so that their order does not reveal their probabilities."""
     table = pairs.keys.iloc[sample.rows].reset_index(drop=True)
     texts = frame[[c for c in ("qid", "docno", "query", "text") if c in frame.columns]]
     inclusion = np.nan if sample.repeated else sample.expected
@@ -265,12 +234,7 @@ def write_audit(tables: AuditTables, folder: Path) -> None:
 
 
 def read_audit(folder: Path) -> AuditTables:
-    """Read a saved audit.
-
-    Raises:
-        FileNotFoundError: If the folder holds no audit.
-        ValueError: If it is damaged, or was saved in a format that this version does not read.
-    """
+    """Read a saved audit."""
     stored = Stored.open(folder, "audit", (FORMAT_VERSION,))
     with stored.checked():
         manifest = AuditManifest.from_json(stored.values)

@@ -51,12 +51,7 @@ def page(report: AuditReport) -> str:
 
 
 def written(report: AuditReport, format: str) -> str:
-    """The report as text.
-
-    Args:
-        report: All that the labels of an audit say.
-        format: ``html``, ``md`` or ``json``.
-    """
+    """The report as text."""
     return {"html": page, "md": markdown, "json": lambda told: json_text(content(told), indent=2) + "\n"}[format](
         report
     )

@@ -43,17 +43,7 @@ class Pairs:
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, predictions: Mapping[str, str], loss: Loss, cost: Cost) -> Pairs:
-        """Check a frame of pairs.
-
-        Args:
-            frame: ``qid, docno``, the columns of the predictions, ``grade_0 … grade_G``, and columns of loss and cost.
-            predictions: Name of a predictor → its column.
-            loss: The loss to estimate.
-            cost: Cost of a label.
-
-        Raises:
-            ValueError: If a column is missing, a pair is repeated, or a name or number is invalid.
-        """
+        """Check a frame of pairs."""
         _check_columns(frame, predictions, loss)
         if check_per_query(cost) > 0:
             raise ValueError("pairs are drawn one by one: the cost must not have a part per query")
@@ -99,11 +89,7 @@ class Pairs:
         return introspection(self.tables, self.grades, self.weight, self.loss.proportion)
 
     def uniform_introspection(self) -> Introspection:
-        """Expected losses and their variances if all grades are equally probable.
-
-        Raises:
-            ValueError: If labels are real numbers, which have no uniform distribution.
-        """
+        """Expected losses and their variances if all grades are equally probable."""
         if self.is_gaussian:
             raise ValueError("real labels have no uniform distribution; choose a design that does not need one")
         uniform = np.full_like(self.grades, 1 / self.grades.shape[1])

@@ -32,17 +32,7 @@ class ProportionEstimate(Estimate):
         return self.basis.caution if self.trials == 0 else ""
 
     def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
-        """Wilson's or Clopper and Pearson's interval; for a sample without replacement it is rather too wide.
-
-        Args:
-            confidence_level: In (0, 1); by default the level of the estimate.
-
-        Returns:
-            Low and high; NaN if there are no trials.
-
-        Raises:
-            ValueError: If the level lies outside (0, 1).
-        """
+        """Wilson's or Clopper and Pearson's interval; for a sample without replacement it is rather too wide."""
         from statsmodels.stats.proportion import proportion_confint
 
         level = self._level(confidence_level)
@@ -55,10 +45,6 @@ class ProportionEstimate(Estimate):
 
 
 def refuse_binomial(reference: str) -> None:
-    """Raise if the interval of one share is asked for a difference.
-
-    Raises:
-        ValueError: If the reference is one of `BINOMIAL_REFERENCES`.
-    """
+    """Raise if the interval of one share is asked for a difference."""
     if reference in tuple(BINOMIAL_REFERENCES):
         raise ValueError(f"the {reference} interval is for one share, not for the difference of two")

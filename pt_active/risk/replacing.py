@@ -209,11 +209,7 @@ def replacement(
 
 
 def _judge_alone(plan: Plan, judge: pd.DataFrame, name: str, measure: irm.Measure) -> np.ndarray:
-    """float64[k], the value of each ranker by the judge's labels.
-
-    Raises:
-        ValueError: If a document that the measure needs has no label of the judge, or a label is too high.
-    """
+    """float64[k], the value of each ranker by the judge's labels."""
     pool = plan.tables.pool
     said = pool.keys.merge(checked_qrels(judge), how="left", on=["qid", "docno"])
     lacking = said["label"].isna().to_numpy() & pool.seen(measure)

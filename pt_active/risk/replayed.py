@@ -128,14 +128,7 @@ class PairReplays:
         estimate: Estimated,
         bounds: tuple[float, float] | None,
     ) -> Replayed:
-        """The errors of an estimate in samples like the one that was drawn.
-
-        Args:
-            number: How many samples.
-            predictors: The predictor whose risk is estimated, or the two whose difference is.
-            estimate: The estimate.
-            bounds: Those of a score interval; None if the interval is symmetric.
-        """
+        """The errors of an estimate in samples like the one that was drawn."""
         drawn, view = self.drawn(number), self.pairs.introspection
         terms = [self._terms(s, drawn) for s in predictors]
         scores = [

@@ -35,13 +35,7 @@ QUANTITIES: dict[str, Callable[[int], Loss] | str] = {
 
 
 def asked_for(judged: JudgedPairs, quantity: str, rel: int) -> JudgedPairs:
-    """The labels of an audit, asked for another quantity than its own loss.
-
-    Args:
-        judged: The labels of an audit.
-        quantity: A name in `QUANTITIES`.
-        rel: The lowest grade that counts as relevant.
-    """
+    """The labels of an audit, asked for another quantity than its own loss."""
     kind = QUANTITIES[quantity]
     return JudgedAgreement.of(judged, kind) if isinstance(kind, str) else with_loss(judged, kind(rel))
 
@@ -51,10 +45,7 @@ def with_loss(judged: JudgedPairs, loss: Loss, member: np.ndarray | None = None)
 
     The sample serves every loss, since each pair has a known probability; it is most precise for its own.
 
-    Args:
-        judged: The labels of an audit.
-        loss: The loss.
-        member: bool[N], the pairs that count; those of the audit by default.
+    Shapes: member bool[N].
     """
     pairs = replace(judged.pairs, loss=loss, member=judged.pairs.member if member is None else member)
     return replace(judged, pairs=pairs, basis=replace(judged.basis, measure=str(loss)))

@@ -59,11 +59,7 @@ class Instances:
         raise NotImplementedError
 
     def usual_estimator(self, of_slice: bool) -> str:
-        """The default estimator.
-
-        Args:
-            of_slice: Whether the estimate is confined to a slice.
-        """
+        """The default estimator."""
         raise NotImplementedError
 
     @property
@@ -92,30 +88,14 @@ class Instances:
     ) -> tuple[Statistic | np.ndarray, np.ndarray | None]:
         """The statistic of a measure, from labels.
 
-        Args:
-            measure: A measure or its name.
-            labels: int64[D], -1 for documents without a label.
-            expected: Whether a missing label counts as the model's mean rather than as grade 0.
-            slice: For queries, a column of the frame that is true on a slice; a measure of pairs names its own slice.
-
-        Returns:
-            For a mean, its values and their expectations under the model, both float64[N]; otherwise a statistic and
-            None.
+        Shapes: labels int64[D].
         """
         raise NotImplementedError
 
     def labels(self, qrels: pd.DataFrame, drawn: np.ndarray, wanted: np.ndarray, missing: str) -> Labels:
         """The labels of the drawn instances, in the order of the frame.
 
-        Args:
-            qrels: ``qid, docno, label``.
-            drawn: bool[N], the instances that were drawn.
-            wanted: bool[D], the documents of drawn instances that need a label.
-            missing: One of `qrels.MISSING_POLICIES`.
-
-        Raises:
-            ValueError: If the policy is unknown, a label is not one of the model's grades, or a label is missing under
-                the policy ``"error"``.
+        Shapes: drawn bool[N], wanted bool[D].
         """
         check_policy(missing)
         inside = drawn[self.instance]
@@ -143,15 +123,7 @@ class QueryInstances(Instances):
 
     @classmethod
     def of(cls, frame: pd.DataFrame, measure: str | irm.Measure) -> QueryInstances:
-        """Build the instances of a graded frame.
-
-        Args:
-            frame: ``qid, docno``, ``rank_<name>`` of one or two rankers, and ``grade_0 … grade_G``.
-            measure: A measure of rankings or its name, such as ``DCG@10``.
-
-        Raises:
-            ValueError: If the measure is unknown, the frame is malformed, or there are more than two rankers.
-        """
+        """Build the instances of a graded frame."""
         columns = grade_columns(frame.columns)
         parsed = parse_measure(measure, max_grade=len(columns) - 1 if columns else None)
         pool = Pool.from_frame(frame, parsed)
@@ -208,11 +180,7 @@ class QueryInstances(Instances):
         return self.pool.seen(self.parsed(measure))
 
     def parsed(self, measure: Measure) -> irm.Measure:
-        """The measure of rankings.
-
-        Raises:
-            ValueError: If the measure is unknown, or a measure of pairs.
-        """
+        """The measure of rankings."""
         if isinstance(measure, PairMeasure):
             raise ValueError(f"{measure} is a measure of pairs; this test draws queries, for measures such as DCG@10")
         return parse_measure(measure, self.pool.max_grade)
@@ -242,16 +210,7 @@ class PairInstances(Instances):
 
     @classmethod
     def of(cls, frame: pd.DataFrame, measure: PairMeasure) -> PairInstances:
-        """Build the instances of a frame.
-
-        Args:
-            frame: ``qid, docno, grade_0 … grade_G``, the grade probabilities of the predictor under test.
-            measure: A loss of grades.
-
-        Raises:
-            ValueError: If the frame is empty, a column is missing, a pair is repeated, a grade probability is invalid,
-                or the measure is not a loss or does not fit the grades.
-        """
+        """Build the instances of a frame."""
         if not isinstance(measure, Loss):
             raise ValueError(
                 f"no sample can be designed for {measure}; draw for CrossEntropy(), and estimate {measure} then"
@@ -317,10 +276,6 @@ class PairInstances(Instances):
 
         For the cross-entropy it is the expected loss, ``Σ_y P(y) (−log f(y))`` [AI, with the sign that makes it
         positive].
-
-        Raises:
-            ValueError: If no pair has positive weight under any label, such as the precision of a predictor that calls
-                nothing relevant.
         """
         u, w = self.table(self.measure)
         if self.measure.drawn_by_mean:
@@ -335,11 +290,7 @@ class PairInstances(Instances):
         return np.ones(len(self.frame), dtype=bool)
 
     def parsed(self, measure: Measure) -> Loss | Area:
-        """A loss or an area that fits the grades.
-
-        Raises:
-            ValueError: If the measure is neither, or does not fit the grades.
-        """
+        """A loss or an area that fits the grades."""
         if not isinstance(measure, Loss | Area):
             raise ValueError(
                 f"a measure of pairs is a loss or an area, such as Precision(rel=2) or AUC(), got {measure!r}"

@@ -87,18 +87,7 @@ def is_share(measure: Measure) -> bool:
 def judged_instances(
     state: Progress, qrels: pd.DataFrame, how: How[Any], bandwidth: float | str | None, slice: str | None
 ) -> JudgedInstances:
-    """Match labels to the draws of all rounds.
-
-    Args:
-        state: The state of an active test.
-        qrels: ``qid, docno, label``, of all rounds.
-        how: The parsed measure, the estimator, and the policy for missing labels.
-        bandwidth: The bandwidth of the kernel regressions; None for a rule of thumb.
-        slice: The name of a column that is true on a slice of the queries; None for all queries.
-
-    Raises:
-        ValueError: If the labels do not fit, or the slice is not a true/false column of the pool.
-    """
+    """Match labels to the draws of all rounds."""
     instances, drawn = state.instances, state.rounds.drawn
     labels = state.labels(qrels, how.measure, how.missing)
     statistic, model = instances.statistic(how.measure, labels.label, how.missing == "expected", slice)

@@ -130,17 +130,7 @@ class Progress:
     def believed(
         self, strategy: str, qrels: pd.DataFrame | None, model: FittedGrades | None, missing: str
     ) -> np.ndarray:
-        """float64[D, G+1], the grade probabilities that set the next round's drawing probabilities.
-
-        Args:
-            strategy: One of `STRATEGIES`, except ``uniform``.
-            qrels: The labels of all rounds so far.
-            model: The model that ``rf`` fits; `ForestGrades` by default.
-            missing: One of `qrels.MISSING_POLICIES`.
-
-        Raises:
-            ValueError: If labels are needed and missing, or do not fit, or the pool lacks columns that the model needs.
-        """
+        """float64[D, G+1], the grade probabilities that set the next round's drawing probabilities."""
         grades = self.instances.grades
         if strategy == "ori":
             return grades
@@ -165,29 +155,12 @@ class Progress:
         return fitted.transform(self.instances.frame)[grade_columns(self.instances.frame.columns)].to_numpy(float)
 
     def labels(self, qrels: pd.DataFrame, measure: Measure, missing: str) -> Labels:
-        """The labels of the drawn instances.
-
-        Args:
-            qrels: ``qid, docno, label``, of all rounds.
-            measure: The measure, which determines the documents that need a label.
-            missing: One of `qrels.MISSING_POLICIES`.
-
-        Raises:
-            ValueError: If the labels do not fit.
-        """
+        """The labels of the drawn instances."""
         return self.instances.labels(qrels, self.rounds.drawn, self.instances.wanted(measure), missing)
 
 
 def instances_of(frame: pd.DataFrame, measure: Measure) -> Instances:
-    """The instances that a test draws: pairs for a measure of predictors, else queries.
-
-    Args:
-        frame: The pool.
-        measure: The measure that ``ActiveTest.create`` was given.
-
-    Raises:
-        ValueError: If the pool is malformed, or the measure is unknown or does not fit the pool.
-    """
+    """The instances that a test draws: pairs for a measure of predictors, else queries."""
     if isinstance(measure, PairMeasure):
         return PairInstances.of(frame, measure)
     if not ranker_names(frame.columns):
@@ -228,12 +201,7 @@ def write_state(state: Progress, folder: Path) -> None:
 
 
 def read_state(folder: Path) -> Progress:
-    """Read the state of a saved test.
-
-    Raises:
-        FileNotFoundError: If the folder holds no active test.
-        ValueError: If the test is damaged, or was saved in a format that this version does not read.
-    """
+    """Read the state of a saved test."""
     stored = Stored.open(folder, "active test", READABLE_FORMATS)
     with stored.checked():
         manifest = ActiveTestManifest.from_json(stored.values)

@@ -28,14 +28,7 @@ def even_parts(ptr, length, cost, key):  # type: ignore[no-untyped-def]
     single constraint (Deville and Tillé 2004); it is split again, until each query has one part. Queries whose cost
     hangs most on their half trade first, in random order up to a factor of 2, so that what remains at the end is cheap.
 
-    Args:
-        ptr: int64[m+1], the offsets of the queries.
-        length: float64[P], the lengths of the parts, which sum to 1 for each query.
-        cost: float64[P], what the query costs in each part, falling with the place of the part.
-        key: uint64[m], from which the random numbers of each query follow, so that no query shifts those of another.
-
-    Returns:
-        int64[m], the part of each query as a place in ``length``.
+    Shapes: ptr int64[m+1], length and cost float64[P], key uint64[m] → int64[m].
     """
     m = len(ptr) - 1
     low, high = ptr[:-1].copy(), ptr[1:].copy()

@@ -21,15 +21,7 @@ def pooled_sizes(indptr, order, gain, cost, overhead, size, common, opening):  #
     first in its order, and is pooled with the first document if ``h = 0``. Neighbours whose probabilities would rise
     are pooled (Barlow and Brunk 1972).
 
-    Args:
-        indptr: int64[m+1], the offsets of the queries.
-        order: int64[n], documents, query by query.
-        gain: float64[N], g, the variance that each document brings.
-        cost: float64[N], λ.
-        overhead: λ₀, the cost of opening a query.
-        size: float64[N], zeros on entry; the sizes of documents are written into it.
-        common: float64[m], h, the variance that the opening of each query brings; 0 where it costs nothing.
-        opening: float64[m], zeros on entry; the sizes of openings are written into it.
+    Shapes: indptr int64[m+1], order int64[n], gain, cost, size float64[N], common and opening float64[m].
     """
     n = len(order)
     pool_gain, pool_cost, pool_start = np.empty(n + 2), np.empty(n + 2), np.empty(n + 2, dtype=np.int64)
@@ -65,11 +57,7 @@ def pooled_sizes(indptr, order, gain, cost, overhead, size, common, opening):  #
 def pivotal(inclusion, order, uniform, drawn):  # type: ignore[no-untyped-def]
     """Draw with given inclusion probabilities by duels of neighbours in an order (Deville and Tillé 1998).
 
-    Args:
-        inclusion: float64[N], π.
-        order: int64[n], the documents to draw from.
-        uniform: float64[n], random numbers.
-        drawn: bool[N], false on entry; the result is written into it.
+    Shapes: inclusion float64[N], order int64[n], uniform float64[n], drawn bool[N].
     """
     if len(order) == 0:
         return

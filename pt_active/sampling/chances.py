@@ -42,9 +42,7 @@ class Clipped:
     def of(cls, size: np.ndarray, cost: np.ndarray) -> Clipped:
         """Sort units by their size; units that cost nothing are left out.
 
-        Args:
-            size: float64[n], positive, in any unit.
-            cost: float64[n], λ.
+        Shapes: size and cost float64[n].
         """
         size, cost = size[cost > 0], cost[cost > 0]
         order = np.argsort(-size, kind="stable")
@@ -58,11 +56,7 @@ class Clipped:
         return self.certain + self.rest / self.size
 
     def factor(self, budget: float) -> float:
-        """The factor τ; if the budget pays for everything, a factor that makes every probability 1.
-
-        Raises:
-            ValueError: If the budget is not a positive number.
-        """
+        """The factor τ; if the budget pays for everything, a factor that makes every probability 1."""
         if not budget > 0 or not np.isfinite(budget):
             raise ValueError(f"budget must be a positive number, got {budget}")
         certain = int(np.searchsorted(self.threshold, budget, side="right"))
@@ -79,12 +73,7 @@ def within_budget(spent: np.ndarray, budget: float) -> np.ndarray:
 def inclusion_probabilities(size: np.ndarray, number: float) -> np.ndarray:
     """``π = min(1, τ size)``, with τ such that ``Σ π`` is a given number [theory 7].
 
-    Args:
-        size: float64[n], positive; π is proportional to it.
-        number: How many to draw; if there are no more than that, all have π = 1.
-
-    Raises:
-        ValueError: If a size or the number is not positive.
+    Shapes: size float64[n].
     """
     if not (size > 0).all() or not np.isfinite(size).all():
         raise ValueError("sizes must be positive numbers, or some instances could never be drawn")
@@ -101,12 +90,7 @@ def at_most_one(chance: np.ndarray) -> np.ndarray:
 def defended(expected: np.ndarray, defensive: float = DEFENSIVE_SHARE) -> np.ndarray:
     """``(1 − ε) a/ā + ε``: a mixture in which every instance can be drawn [theory 4].
 
-    Args:
-        expected: float64[n], a, not negative; if all are 0, they count as 1.
-        defensive: ε in (0, 1].
-
-    Raises:
-        ValueError: If an expectation is negative or not finite, or ε lies outside (0, 1].
+    Shapes: expected float64[n].
     """
     if not 0 < defensive <= 1:
         raise ValueError(f"defensive must lie above 0 and not above 1, got {defensive}")
@@ -122,13 +106,7 @@ def expected_size(rate: np.ndarray, cost: np.ndarray, budget: float) -> float:
     Units come by the time T with probability ``1 − exp(−q T)``. The variance of a draw falls with the square of what is
     left of ``Σ q``, so n draws count as n over that share.
 
-    Args:
-        rate: float64[n], q, positive.
-        cost: float64[n], λ.
-        budget: Λ.
-
-    Returns:
-        At least 1, and at most the number of units.
+    Shapes: rate and cost float64[n].
     """
     if not cost.sum() > budget:
         return float(len(rate))
@@ -143,16 +121,7 @@ def successive_factor(rate: np.ndarray, cost: np.ndarray, budget: float) -> floa
     ``−log`` of the share of the cost that is left by τ is concave in τ, so Newton's steps from ``τ = 0`` never pass the
     root.
 
-    Args:
-        rate: float64[n], q, not negative; units with ``q = 0`` never come.
-        cost: float64[n], λ.
-        budget: Λ.
-
-    Returns:
-        τ; infinite if the budget pays for everything.
-
-    Raises:
-        ValueError: If the budget is not a positive number.
+    Shapes: rate and cost float64[n].
     """
     if not budget > 0 or not np.isfinite(budget):
         raise ValueError(f"budget must be a positive number, got {budget}")

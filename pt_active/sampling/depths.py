@@ -36,12 +36,7 @@ def depth_numbers(
     Each is uniform by itself. Together they are drawn so that the whole costs nearly what is expected: what one query
     costs above its mean, others cost below theirs [`even_parts`].
 
-    Args:
-        design: Of nested documents.
-        indptr: int64[m+1], the offsets of the queries.
-        cost: float64[N], λ.
-        overhead: λ₀, the cost of opening a query.
-        rng: Source of randomness.
+    Shapes: indptr int64[m+1], cost float64[N].
     """
     from pt_active.sampling._depth_kernels import even_parts
 

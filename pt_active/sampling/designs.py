@@ -80,11 +80,7 @@ _SAME = 1e-12
 
 
 def design_named(name: str) -> tuple[Part, ...]:
-    """Look up the parts of a design.
-
-    Raises:
-        ValueError: If no design has that name; the message lists the known ones.
-    """
+    """Look up the parts of a design."""
     if name not in tuple(DESIGNS):
         raise ValueError(f"unknown design {name!r}; the designs are {', '.join(DESIGNS)}")
     return DESIGNS[name]
@@ -96,9 +92,6 @@ def defensive_share(draws: float) -> float:
     A self-normalised mean of few draws whose weights differ much is far from normal: if all draws of a small sample
     come from where the model sees variance, the rest of the population does not count at all. From 15 draws on, ε is
     0.1.
-
-    Args:
-        draws: n, the expected number of draws.
     """
     return min(1.0, max(DEFENSIVE_SHARE, (PASSIVE_DRAWS / draws) ** 2))
 
@@ -114,11 +107,7 @@ def suits_single_risks(name: str) -> bool:
 
 
 def needs_uniform_grades(name: str) -> bool:
-    """Whether a design uses moments under ``P(y) = 1/|Y|``.
-
-    Raises:
-        ValueError: If there is no design of that name.
-    """
+    """Whether a design uses moments under ``P(y) = 1/|Y|``."""
     return any(part.uniform_grades for part in design_named(name))
 
 
@@ -175,12 +164,7 @@ def sampling_distribution(
 def check_pair_weights(pairs: np.ndarray, systems: int) -> None:
     """Raise if an array is not a valid weighting of the pairs of k systems.
 
-    Args:
-        pairs: float64[k(k−1)/2], finite, not negative, and not all zero.
-        systems: k.
-
-    Raises:
-        ValueError: If the shape is wrong, or a weight is negative or not finite, or all are zero.
+    Shapes: pairs float64[k(k−1)/2].
     """
     wanted = systems * (systems - 1) // 2
     if pairs.shape != (wanted,):
@@ -211,9 +195,7 @@ def _contrasts(part: Part, moments: Moments, pairs: np.ndarray | None) -> list[t
 def contrasts(moments: Moments, pairs: np.ndarray | None = None) -> list[tuple[np.ndarray, np.ndarray]]:
     """Mean and variance, float64[m] each, of the only system, or of the difference of each pair with a positive weight.
 
-    Args:
-        moments: The moments of k systems.
-        pairs: float64[k(k−1)/2], weights of the pairs; equal by default.
+    Shapes: pairs float64[k(k−1)/2].
     """
     mean, covariance = moments.mean, moments.covariance
     k = mean.shape[1]
@@ -224,13 +206,7 @@ def contrasts(moments: Moments, pairs: np.ndarray | None = None) -> list[tuple[n
 
 
 def contrast_moments(moments: Moments, first: int, second: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance, float64[m] each, of a system, or of the difference of two.
-
-    Args:
-        moments: The moments of k systems.
-        first: Index of the first system.
-        second: Index of the second; None for the first alone.
-    """
+    """Mean and variance, float64[m] each, of a system, or of the difference of two."""
     if second is None:
         return moments.mean[:, first], moments.covariance[:, first, first]
     return difference_moments(moments.mean, moments.covariance, first, second)
@@ -241,11 +217,7 @@ def difference_moments(
 ) -> tuple[np.ndarray, np.ndarray]:
     """``M_1 − M_2`` and ``C_11 + C_22 − 2 C_12``, both float64[m] [T 6.11].
 
-    Args:
-        mean: float64[m, k].
-        covariance: float64[m, k, k].
-        first: Index of the first system.
-        second: Index of the second.
+    Shapes: mean float64[m, k], covariance float64[m, k, k].
     """
     variance = covariance[:, first, first] + covariance[:, second, second] - 2 * covariance[:, first, second]
     largest = covariance[:, first, first] + covariance[:, second, second]
@@ -294,11 +266,7 @@ def audit_designs() -> tuple[str, ...]:
 
 
 def check_design(design: str) -> None:
-    """Raise if ``design`` is not one of `audit_designs`.
-
-    Raises:
-        ValueError: With the list of known names.
-    """
+    """Raise if ``design`` is not one of `audit_designs`."""
     if design not in audit_designs():
         raise ValueError(f"unknown design {design!r}; the designs are {', '.join(audit_designs())}")
 
@@ -315,18 +283,7 @@ def gap_distribution(
 
     For more than two predictors, the average over those of their pairs that differ somewhere.
 
-    Args:
-        design: A name in `GAP_DESIGNS`.
-        predictions: float64[N, k], f.
-        cost: float64[N], λ.
-        weight: float64[N], p, sums to 1.
-        defensive: ε of the defensive mixture, in [0, 1].
-
-    Returns:
-        float64[N], sums to 1. With ``defensive=0`` it is zero where all predictors agree.
-
-    Raises:
-        ValueError: If there is only one predictor, none differ anywhere, or ``defensive`` lies outside [0, 1].
+    Shapes: predictions float64[N, k], cost and weight float64[N] → float64[N].
     """
     if not 0 <= defensive <= 1:
         raise ValueError(f"defensive must lie between 0 and 1, got {defensive}")

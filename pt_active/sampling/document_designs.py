@@ -79,17 +79,7 @@ def succession_sizes(
     ``a = √(Σ g/(λ₀ + Σ λ))`` and ``b = Σ p |D| (κ_max − κ_min)/√(λ₀ + Σ λ)``. For steps a is the size of a drawing by
     depth and b the largest of those of a document and the deeper ones, so that neither rises along the order.
 
-    Args:
-        unit: As `succession_unit` returns it.
-        order: int64[n], the documents that can change the estimate, query by query, from the top for steps.
-        indptr: int64[m+1], the offsets of the queries.
-        gain: float64[N], g.
-        reach: float64[N], by how much the label of each document can change the estimate.
-        cost: float64[N], λ.
-        overhead: λ₀, the cost of opening a query.
-
-    Returns:
-        float64[n]; they sum to 1.
+    Shapes: order int64[n], indptr int64[m+1], gain, reach, cost float64[N] → float64[n].
     """
     from pt_active.sampling._kernels import pooled_sizes
 

@@ -53,13 +53,7 @@ one size for each document."""
 def hedged(variables: Variables, gradient: np.ndarray, defensive: float) -> Variables:
     """Add to every unknown document a share ε of the average variance, so that none counts as certain.
 
-    Args:
-        variables: The document variables under the grade model.
-        gradient: float64[k, N]; its squares weight the average.
-        defensive: ε, not negative.
-
-    Returns:
-        The variables. If the model sees no variance at all, each unknown document has variance 1.
+    Shapes: gradient float64[k, N].
     """
     unknown = ~variables.known
     added = _added(variables, gradient, defensive)
@@ -72,12 +66,7 @@ def _added(variables: Variables, gradient: np.ndarray, defensive: float) -> floa
 
 
 def added_variance(average: float, defensive: float) -> float:
-    """The variance that `hedged` adds to an unknown document.
-
-    Args:
-        average: The model's variance of an unknown document, weighted by squared gradients.
-        defensive: ε, not negative.
-    """
+    """The variance that `hedged` adds to an unknown document."""
     return defensive * average if average > 0 else 1.0
 
 
@@ -139,13 +128,7 @@ def document_sizes(
 
 
 def serves_singles(settings: RoundSettings, pool: DocumentPool, overhead: float) -> bool:
-    """Whether documents that matter to single rankers alone can be drawn too.
-
-    Args:
-        settings: How documents are chosen.
-        pool: The pool as the measure sees it.
-        overhead: λ₀, the cost of opening a query.
-    """
+    """Whether documents that matter to single rankers alone can be drawn too."""
     several = settings.serves_singles and len(pool.ranks) > 1
     return several and can_serve_singles(pool.form, settings.drawing, overhead)
 
@@ -155,12 +138,6 @@ def _with_singles(sizing: Sizing, pairs: Influence, singles: Influence, loss: fl
 
     ``ψ ∝ √((g + η h)/λ)`` minimises the variance of differences plus η times that of single rankers. So among all
     designs whose variance of differences is at most as large, none is better for single rankers.
-
-    Args:
-        sizing: How influence becomes sizes.
-        pairs: The influence on differences, which gives g.
-        singles: The influence on the values of single rankers, which gives h.
-        loss: The share by which the variance of differences may rise at `_USUAL_SHARE` of the cost of all documents.
     """
     g, h = (sizing.errors.documents @ each.documents for each in (pairs, singles))
     if not (g > 0 and h > 0):

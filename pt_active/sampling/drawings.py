@@ -61,12 +61,7 @@ class RoundSettings:
 
 
 def opened_at_random(drawing: str, overhead: float) -> bool:
-    """Whether queries are opened with a probability of their own, which all of their documents share.
-
-    Args:
-        drawing: A name in `DOCUMENT_DRAWINGS`.
-        overhead: What the first document of a query costs on top.
-    """
+    """Whether queries are opened with a probability of their own, which all of their documents share."""
     return overhead > 0 or drawing == "depth"
 
 
@@ -74,10 +69,6 @@ def errs_together(drawing: str, overhead: float) -> bool:
     """Whether errors that the documents of a query have in common depend on how often it is opened.
 
     Those of nested documents depend on how often each of them is judged.
-
-    Args:
-        drawing: A name in `DOCUMENT_DRAWINGS`.
-        overhead: What the first document of a query costs on top.
     """
     return overhead > 0 and drawing in ("spread", "poisson")
 
@@ -87,10 +78,6 @@ def succession_unit(form: RankForm, overhead: float) -> str:
 
     A step is a document of a cascade with those above it. Where opening a query costs something, all of its documents
     that can change an additive measure come at once.
-
-    Args:
-        form: The form of the measure.
-        overhead: λ₀, the cost of opening a query.
     """
     if form.family == "cascade":
         return "step"
@@ -104,11 +91,6 @@ def natural_drawing(form: RankForm, rankers: int, overhead: float) -> str:
     costs nothing: that is nearly as precise as spreading them, and judging may stop at any of them. For the value of a
     single ranker, documents that are spread over the queries are more precise. Cascades are judged from the top, and so
     is every measure that is neither.
-
-    Args:
-        form: The form of the measure.
-        rankers: How many rankers there are.
-        overhead: λ₀, the cost of opening a query.
     """
     if form.family in NESTED_FAMILIES:
         return "depth"
@@ -116,11 +98,7 @@ def natural_drawing(form: RankForm, rankers: int, overhead: float) -> str:
 
 
 def usual_variance(form: RankForm) -> float:
-    """The default share of the average variance that is added to each document.
-
-    Args:
-        form: The form of the measure.
-    """
+    """The default share of the average variance that is added to each document."""
     return REVEALED_VARIANCE if form.family == "revealed" else DEFENSIVE_VARIANCE
 
 
@@ -129,11 +107,6 @@ def can_serve_singles(form: RankForm, drawing: str, overhead: float) -> bool:
 
     They cannot if they would have to be judged with all the others: in queries that come as a whole, and for additive
     measures that are judged from the top.
-
-    Args:
-        form: The form of the measure.
-        drawing: A name in `DOCUMENT_DRAWINGS`.
-        overhead: λ₀, the cost of opening a query.
     """
     if form.family != "additive":
         return True
@@ -141,15 +114,7 @@ def can_serve_singles(form: RankForm, drawing: str, overhead: float) -> bool:
 
 
 def check_settings(settings: RoundSettings, rankers: int) -> None:
-    """Raise if a setting of a round is unknown or out of range.
-
-    Args:
-        settings: How documents are chosen.
-        rankers: How many rankers there are.
-
-    Raises:
-        ValueError: If one is.
-    """
+    """Raise if a setting of a round is unknown or out of range."""
     for what, name, names in (
         ("document design", settings.drawing, DOCUMENT_DRAWINGS),
         ("objective", settings.objective, OBJECTIVES),

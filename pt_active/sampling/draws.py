@@ -169,11 +169,7 @@ def priorities(
 def draw_priorities(q: np.ndarray, repetitions: int, rng: np.random.Generator, law: Law = EXPONENTIAL) -> np.ndarray:
     """Random priorities ``E/q`` of queries, float64[R, m]; infinite where q is 0.
 
-    Args:
-        q: float64[m], or float64[R, m] if it differs by sample.
-        repetitions: R.
-        rng: Source of randomness.
-        law: The law of E.
+    Shapes: q float64[m], or float64[R, m].
     """
     priority = np.full((repetitions, q.shape[-1]), np.inf)
     reachable = _reachable(q)
@@ -186,15 +182,7 @@ def prefixes(
 ) -> Iterator[Sample]:
     """The samples that given priorities lead to; each is the beginning of the one for the next budget.
 
-    Args:
-        priority: float64[R, m], as `draw_priorities` returns it.
-        q: float64[m], sums to 1; float64[R, m] if it differs by sample.
-        cost: float64[m], λ.
-        budgets: Increasing; each pays for any single query, and for less than all that can be drawn.
-        law: The law of the priorities.
-
-    Yields:
-        For each budget, R samples of up to D queries, in the order in which they come.
+    Shapes: priority float64[R, m], q and cost float64[m].
     """
     order = np.argsort(priority, axis=1, kind="stable")[:, : len(_reachable(q))]
     priority = _ended(np.take_along_axis(priority, order, axis=1))
@@ -212,17 +200,7 @@ def first_within(
 ) -> Sample:
     """The queries that come first, as many as a budget pays for.
 
-    Args:
-        priority: float64[m], infinite where q is 0.
-        q: float64[m], sums to 1.
-        weight: float64[m], p.
-        cost: float64[m], λ.
-        budget: Λ, at least the cost of any single query.
-        law: The law of the priorities.
-
-    Returns:
-        The sample, with increasing rows, its q and its priorities; a census if the budget pays for all queries with a
-        positive weight.
+    Shapes: priority, q, weight, cost float64[m].
     """
     if pays_for_all(budget, cost[weight > 0]):
         return replace(_census(weight, q), priority=priority)
@@ -277,12 +255,7 @@ def _census(weight: np.ndarray, q: np.ndarray) -> Sample:
 def check_budget(budget: float, cost: np.ndarray) -> None:
     """Raise if a budget does not pay for any single query.
 
-    Args:
-        budget: Λ.
-        cost: float64[r], λ of the queries that can be drawn.
-
-    Raises:
-        ValueError: If a query costs more than the budget, or the budget is not a positive number.
+    Shapes: cost float64[r].
     """
     if not budget > 0 or not np.isfinite(budget):
         raise ValueError(f"budget must be a positive number, got {budget}")
@@ -296,11 +269,7 @@ def check_budget(budget: float, cost: np.ndarray) -> None:
 
 
 def check_distribution(q: np.ndarray) -> None:
-    """Raise if q is not a distribution.
-
-    Raises:
-        ValueError: If q is empty, or not probabilities that sum to 1.
-    """
+    """Raise if q is not a distribution."""
     if len(q) == 0:
         raise ValueError("there is no query to draw from")
     if not np.isfinite(q).all() or (q < 0).any() or abs(q.sum() - 1) > 1e-6:
@@ -314,18 +283,7 @@ ROUND_DRAWINGS = ("fixed", "poisson", "single")
 def draw_round(steps: Steps, size: np.ndarray, number: int, drawing: str, rng: np.random.Generator) -> Steps:
     """Draw more of the instances that were not drawn yet.
 
-    Args:
-        steps: What was drawn so far.
-        size: float64[N], positive; probabilities are proportional to it. Not read for instances already drawn.
-        number: How many to draw, on average for ``poisson``; all that are left if there are fewer.
-        drawing: A name in `ROUND_DRAWINGS`.
-        rng: Source of randomness.
-
-    Returns:
-        The steps with those of one more round: one step, or ``number`` of them for ``single``.
-
-    Raises:
-        ValueError: If the drawing is unknown, the number is below 1, nothing is left, or a size is not positive.
+    Shapes: size float64[N].
     """
     if drawing not in ROUND_DRAWINGS:
         raise ValueError(f"unknown drawing {drawing!r}; it is one of {', '.join(ROUND_DRAWINGS)}")

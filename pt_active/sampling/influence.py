@@ -43,17 +43,14 @@ class Influence:
     def mean(self, share: np.ndarray) -> Influence:
         """The weighted mean over contrasts.
 
-        Args:
-            share: float64[c], weights that sum to 1.
+        Shapes: share float64[c].
         """
         return Influence(share @ self.documents, share @ self.queries)
 
     def among(self, chosen: np.ndarray, documents: np.ndarray) -> Influence:
         """The influence of some of the queries.
 
-        Args:
-            chosen: bool[m], the queries.
-            documents: bool[N], their documents.
+        Shapes: chosen bool[m], documents bool[N].
         """
         return Influence(self.documents[..., documents], self.queries[..., chosen])
 
@@ -78,10 +75,7 @@ def influence_of(pool: DocumentPool, gradient: np.ndarray, known: np.ndarray) ->
     gradient happens to vanish at the means. A small share of both gradients is added there, so that every document
     that matters can be drawn.
 
-    Args:
-        pool: The pool as the measure sees it.
-        gradient: float64[k, N], D.
-        known: bool[N], whether the label of a document is known already.
+    Shapes: gradient float64[k, N], known bool[N].
     """
     return _influence(pool, _steps(pool, gradient), known)
 
@@ -89,10 +83,7 @@ def influence_of(pool: DocumentPool, gradient: np.ndarray, known: np.ndarray) ->
 def influence_of_singles(pool: DocumentPool, gradient: np.ndarray, known: np.ndarray) -> Influence:
     """The influence on the value of a ranker, averaged over all rankers.
 
-    Args:
-        pool: The pool as the measure sees it.
-        gradient: float64[k, N], D.
-        known: bool[N], whether the label of a document is known already.
+    Shapes: gradient float64[k, N], known bool[N].
     """
     k = len(gradient)
     return _influence(pool, [(each, np.zeros_like(each)) for each in gradient], known).mean(np.full(k, 1 / k))

@@ -31,10 +31,7 @@ class Variables:
     def of(cls, form: RankForm, grades: np.ndarray, labels: np.ndarray | None = None) -> Variables:
         """Mean and variance under the grade model.
 
-        Args:
-            form: The form of the measure.
-            grades: float64[N, G+1], ``P(y = g)``.
-            labels: int64[N], labels that are known already, -1 for documents without one.
+        Shapes: grades float64[N, G+1], labels int64[N].
         """
         mean = product(grades, form.values)
         variance = np.maximum(product(grades, form.values**2) - mean**2, 0.0)

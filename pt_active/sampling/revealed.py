@@ -256,9 +256,7 @@ class RevealedPool(DocumentPool):
 def pair_form(k: int, pairs: np.ndarray | None = None) -> np.ndarray:
     """float64[k, k], A such that ``δᵀ A δ`` is the weighted mean of the squared differences of all pairs.
 
-    Args:
-        k: The number of rankers; for a single one ``δᵀ A δ = δ²``.
-        pairs: float64[k(k−1)/2], the weight of each pair, in the order of ``combinations``; equal if left out.
+    Shapes: pairs float64[k(k−1)/2].
     """
     if k == 1:
         return np.ones((1, 1))

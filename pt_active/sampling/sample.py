@@ -219,10 +219,7 @@ class DocumentDesign:
         Two documents of a query are both drawn as often as the less probable of them, so
         ``E[(Σ I λ)²] = Σ_j ψ_j λ_j (λ_j + 2 Σ_{i<j} λ_i)``.
 
-        Args:
-            indptr: int64[m+1], the offsets of the queries.
-            cost: float64[N], λ.
-            overhead: λ₀, the cost of opening a query.
+        Shapes: indptr int64[m+1], cost float64[N].
         """
         query = np.searchsorted(indptr, self.order, side="right") - 1
         first = np.r_[True, query[1:] != query[:-1]]
@@ -238,8 +235,7 @@ class DocumentDesign:
     def chance(self, query: np.ndarray) -> np.ndarray:
         """``Π π``, the probability that each document is judged, float64[N].
 
-        Args:
-            query: int64[N], the query of each document.
+        Shapes: query int64[N].
         """
         return np.asarray(self.opening[query] * self.inclusion)
 
@@ -275,8 +271,7 @@ class TwoPhase:
     def chance(self, query: np.ndarray) -> np.ndarray:
         """``Π π`` of the documents in opened queries, 0 for the others, float64[N].
 
-        Args:
-            query: int64[N], the query of each document.
+        Shapes: query int64[N].
         """
         return replace(self.design, opening=self.opening).chance(query)
 
@@ -307,11 +302,7 @@ class Steps:
     def none_yet(cls, score: np.ndarray) -> Steps:
         """A pool from which nothing was drawn yet.
 
-        Args:
-            score: float64[N], g.
-
-        Raises:
-            ValueError: If the pool is empty or a score is not a finite number.
+        Shapes: score float64[N].
         """
         score = np.asarray(score, dtype=np.float64)
         if len(score) == 0:

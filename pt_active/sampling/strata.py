@@ -22,15 +22,7 @@ MIN_DRAWS_PER_STRATUM = 2
 def strata_by(confidence: np.ndarray, number: int = DEFAULT_STRATA) -> np.ndarray:
     """Cut a pool of equally weighted pairs into strata of equal mass.
 
-    Args:
-        confidence: float64[N]; pairs of equal confidence stay in the order of the rows.
-        number: K, how many strata.
-
-    Returns:
-        int64[N], the stratum of each pair, 0 … K−1; the sizes differ by at most one.
-
-    Raises:
-        ValueError: If K is below 1, or there are fewer than two pairs per stratum.
+    Shapes: confidence float64[N] → int64[N].
     """
     if number < 1 or len(confidence) < MIN_DRAWS_PER_STRATUM * number:
         raise ValueError(
@@ -44,17 +36,7 @@ def strata_by(confidence: np.ndarray, number: int = DEFAULT_STRATA) -> np.ndarra
 def allocation(stratum: np.ndarray, mean: np.ndarray, variance: np.ndarray, draws: int) -> np.ndarray:
     """Draws per stratum, ``n_h ∝ N_h s_h``: integers from `MIN_DRAWS_PER_STRATUM` to ``N_h`` that sum to ``draws``.
 
-    Args:
-        stratum: int64[N], as `strata_by` returns it.
-        mean: float64[N], ``M``, the loss that the label model expects.
-        variance: float64[N], ``C``, its variance under the label model.
-        draws: n, at most N.
-
-    Returns:
-        int64[K], the draws of each stratum.
-
-    Raises:
-        ValueError: If n is too small for `MIN_DRAWS_PER_STRATUM` draws per stratum.
+    Shapes: stratum int64[N], mean and variance float64[N] → int64[K].
     """
     size = np.bincount(stratum)
     needed = MIN_DRAWS_PER_STRATUM * len(size)
@@ -73,13 +55,7 @@ def allocation(stratum: np.ndarray, mean: np.ndarray, variance: np.ndarray, draw
 def draw_strata(stratum: np.ndarray, drawn: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A simple random sample without replacement in each stratum.
 
-    Args:
-        stratum: int64[N], the stratum of each pair.
-        drawn: int64[K], how many pairs to draw in each stratum.
-        rng: Source of randomness.
-
-    Returns:
-        bool[N], which pairs were drawn; each has the inclusion probability ``n_h / N_h``.
+    Shapes: stratum int64[N], drawn int64[K] → bool[N].
     """
     order = np.lexsort((rng.random(len(stratum)), stratum))
     size = np.bincount(stratum)

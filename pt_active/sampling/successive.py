@@ -71,10 +71,7 @@ def _with_rate(sizes: DocumentSizes, indptr: np.ndarray, rates: np.ndarray) -> D
 def at(design: DocumentDesign, indptr: np.ndarray, threshold: float) -> DocumentDesign:
     """The design with the probabilities of the units to come before a threshold.
 
-    Args:
-        design: A design with rates.
-        indptr: int64[m+1], the offsets of the queries.
-        threshold: T; infinite if all units come.
+    Shapes: indptr int64[m+1].
     """
     chance = inclusion(design, threshold)
     if design.unit != "query":
@@ -83,12 +80,7 @@ def at(design: DocumentDesign, indptr: np.ndarray, threshold: float) -> Document
 
 
 def inclusion(design: DocumentDesign, threshold: float) -> np.ndarray:
-    """``π = 1 − exp(−r T)``, float64[N]; 0 for documents that are never judged.
-
-    Args:
-        design: A design with rates.
-        threshold: T; infinite if all units come.
-    """
+    """``π = 1 − exp(−r T)``, float64[N]; 0 for documents that are never judged."""
     rate = _rate(design)
     with np.errstate(invalid="ignore"):
         return np.where(rate > 0, -np.expm1(-rate * threshold), 0.0)
@@ -114,15 +106,7 @@ def planned_threshold(
 
     For steps it is the threshold of the draw itself, and the reserve of `DocumentDesign.reserve` is part of the cost.
 
-    Args:
-        design: A design with rates.
-        indptr: int64[m+1], the offsets of the queries.
-        cost: float64[N], λ.
-        overhead: λ₀, the cost of opening a query.
-        budget: Λ.
-
-    Returns:
-        T; infinite if the budget pays for everything.
+    Shapes: indptr int64[m+1], cost float64[N].
     """
     from scipy import optimize
 
@@ -150,13 +134,7 @@ def priorities_of(design: DocumentDesign, indptr: np.ndarray, clock: np.ndarray)
     The step down to a document has the rate ``r − r'``, r' being that of the next document, and brings all documents
     above. So the priority of a document is the smallest of the steps down to it and to the deeper ones.
 
-    Args:
-        design: A design with rates.
-        indptr: int64[m+1], the offsets of the queries.
-        clock: float64[N], E; equal for the documents of a query if these come at once.
-
-    Returns:
-        float64[N]; infinite for documents that are never judged.
+    Shapes: indptr int64[m+1], clock float64[N] → float64[N].
     """
     order, rate = design.order, _rate(design)
     priority = np.full(len(rate), np.inf)
@@ -175,9 +153,7 @@ def priorities_of(design: DocumentDesign, indptr: np.ndarray, clock: np.ndarray)
 def largest_below(values: np.ndarray, query: np.ndarray) -> np.ndarray:
     """The largest of the values of each document and those after it in its query, float64[n].
 
-    Args:
-        values: float64[n], query by query.
-        query: int64[n], increasing.
+    Shapes: values float64[n], query int64[n].
     """
     distinct, rank = np.unique(values, return_inverse=True)
     # Offsets that fall from query to query keep the largest of one query apart from those of the next.
@@ -312,11 +288,7 @@ class Succession:
 def succession_of(sample: TwoPhase, indptr: np.ndarray, cost: np.ndarray, overhead: float) -> Succession | None:
     """The order that a sample was drawn in; None if its documents did not come one after the other.
 
-    Args:
-        sample: What was drawn.
-        indptr: int64[m+1], the offsets of the queries.
-        cost: float64[N], λ.
-        overhead: λ₀, the cost of opening a query.
+    Shapes: indptr int64[m+1], cost float64[N].
     """
     if sample.priority is None:
         return None

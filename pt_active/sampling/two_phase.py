@@ -38,18 +38,7 @@ def draw_documents(
     query is opened with a known probability (`draws.priorities`), and the estimate is unbiased whatever the second
     phase drew. A successive drawing has one phase instead, see `Succession.drawn_to`.
 
-    Args:
-        design: As `document_design` returns it.
-        indptr: int64[m+1], the offsets of the queries.
-        cost: float64[N], λ.
-        overhead: λ₀, the cost of opening a query.
-        budget: Λ.
-        rng: Source of randomness.
-        clock: float64[N], exponential variables of the documents for a successive drawing, equal for the documents of a
-            query if these come at once; drawn from ``rng`` if left out. Other drawings do not read them.
-
-    Raises:
-        ValueError: If the budget might not pay for the documents drawn in a single query.
+    Shapes: indptr int64[m+1], cost and clock float64[N].
     """
     if design.rate is not None:
         clock = _clock(design, indptr, rng) if clock is None else clock
@@ -122,18 +111,7 @@ def cut_to_budget(
     unless there are fewer than two. Which ones can be drawn depends on the depths alone, so that the stated
     probabilities are exact.
 
-    Args:
-        design: Of nested documents.
-        indptr: int64[m+1], the offsets of the queries.
-        cost: float64[N], λ.
-        overhead: λ₀, the cost of opening a query.
-        drawn: bool[N], the documents that were drawn.
-        excess: By how much they exceed the budget.
-        rng: Source of randomness.
-
-    Returns:
-        float64[N], the probability that each drawn document stays, 1 for documents that were not drawn; and bool[N],
-        the documents that stay. None if fewer than two queries cost so much.
+    Shapes: indptr int64[m+1], cost float64[N], drawn bool[N] → float64[N].
     """
     order = design.order[drawn[design.order]]
     query = np.searchsorted(indptr, order, side="right") - 1

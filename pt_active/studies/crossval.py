@@ -266,17 +266,7 @@ def compare_learners(
 def fold_numbers(queries: int, folds: int, repeats: int, seed: int) -> np.ndarray:
     """Split queries into folds at random.
 
-    Args:
-        queries: Number of queries.
-        folds: K.
-        repeats: R.
-        seed: Random seed; the first splits do not depend on ``repeats``.
-
-    Returns:
-        int64[R, queries], the fold of each query, from 0. Fold sizes differ by at most one.
-
-    Raises:
-        ValueError: If an argument is not a whole number, or out of range.
+    Returns int64[R, queries].
     """
     folds, repeats, seed = (
         whole_number(name, value, least)

@@ -56,11 +56,7 @@ class Trainee:
     made: list[object] = field(default_factory=list)
 
     def pipeline(self) -> pt.Transformer:
-        """A pipeline that has learned nothing from other folds.
-
-        Raises:
-            ValueError: If the learner cannot be copied, or its function returns no pipeline or an old estimator.
-        """
+        """A pipeline that has learned nothing from other folds."""
         if isinstance(self.learner, pt.Transformer):
             try:
                 return copy.deepcopy(self.learner, _shared(self.learner))
@@ -81,20 +77,7 @@ class Trainee:
         return pipeline
 
     def run(self, training: Part, validating: Part | None, tested: pd.DataFrame) -> pd.DataFrame:
-        """Train on some queries and rank for others.
-
-        Args:
-            training: The training set for ``fit``.
-            validating: The validation set for ``fit``, or None.
-            tested: Topics or results, with string ids.
-
-        Returns:
-            ``qid, docno, score, rank`` of the tested queries for which the learner returned documents.
-
-        Raises:
-            ValueError: If the learner cannot be copied, its function returns no pipeline or an old estimator, or the
-                run lacks a column, repeats a document within a query, or has a score that is not a number.
-        """
+        """Train on some queries and rank for others."""
         pipeline = self.pipeline()
         if _fitted(pipeline):
             cast(Any, pipeline).fit(*training.copy(), *(validating.copy() if validating else (None, None)))
@@ -109,13 +92,7 @@ class Trainee:
     def values(self, runs: list[pd.DataFrame], qrels: pd.DataFrame, measure: irm.Measure) -> np.ndarray:
         """The measure of each query; the measure's default (0) for queries without documents.
 
-        Args:
-            runs: The results of `run`, which have no query in common.
-            qrels: ``qid, docno, label`` of all queries, sorted by qid.
-            measure: A measure from `parse_measure`.
-
-        Returns:
-            float64[number of queries], in the order of the qids.
+        Returns float64[number of queries].
         """
         run, qids = pd.concat(runs), qrels["qid"].unique()
         self.unanswered.update(np.setdiff1d(qids.astype(object), run["qid"].to_numpy(dtype=object)))
@@ -134,15 +111,7 @@ class Trainee:
 
 
 def trainees(learners: Mapping[str, Learner]) -> tuple[Trainee, Trainee]:
-    """Check two learners before any training starts.
-
-    Args:
-        learners: Name → learner.
-
-    Raises:
-        ValueError: If there are not two, both are the same object, neither learns anything, one cannot be copied, or a
-            function returns no pipeline.
-    """
+    """Check two learners before any training starts."""
     if not isinstance(learners, Mapping) or len(learners) != 2:
         raise ValueError(f"learners must map two names to learners, got {learners!r}")
     for name, learner in learners.items():

@@ -62,15 +62,6 @@ def skewed(seed: int, queries: int = 200, *, one_in: int = 8, mirrored: bool = F
 
     In the many queries b ranks a document of grade 1 (gain 1) above the place that a gives it; in the few, a does so
     with a document of gain ``one_in − 1`` and the same two ranks.
-
-    Args:
-        seed: Random seed.
-        queries: Number of queries; those beyond a multiple of ``one_in`` are ties.
-        one_in: A power of 2, at least 4.
-        mirrored: Whether a and b change places.
-
-    Raises:
-        ValueError: If ``one_in`` is not a power of 2, or there are fewer queries.
     """
     top = int(one_in).bit_length() - 1
     if one_in < 4 or 2**top != one_in:
@@ -245,13 +236,7 @@ def _traded(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Labels, int64[m, 12], and ranks, int64[2, m, 12], where one document of each query makes the difference.
 
-    Args:
-        rng: Source of randomness.
-        queries: m. In queries beyond the length of the other arguments both rankers are equal.
-        grade: int64[n], the grade of the document, n ≤ m.
-        upper: int64[n], the rank that the better ranker gives it.
-        lower: int64[n], the rank that the worse ranker gives it.
-        first_wins: bool[n], whether ranker a is the better one.
+    Shapes: grade, upper, lower int64[n], first_wins bool[n].
     """
     labels = (rng.random((queries, DOCUMENTS)) < 0.2).astype(np.int64)
     ranks = np.broadcast_to(np.arange(DOCUMENTS), (2, queries, DOCUMENTS)).copy()

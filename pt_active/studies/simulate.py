@@ -191,15 +191,7 @@ def simulate(
 def replays(
     population: Population, methods: Iterable[Method], repetitions: int, *, progress: bool = True, **settings: Any
 ) -> dict[Method, Replays]:
-    """Replay several methods, as method → `Replays`; all estimators of a design share its samples.
-
-    Args:
-        population: The result of `labelled_population`.
-        methods: The methods to replay.
-        repetitions: Samples of each design.
-        progress: Whether to show a progress bar.
-        settings: ``budgets``, and ``seed``, ``null``, ``defensive``, ``reference`` of `replay.Repetitions`.
-    """
+    """Replay several methods, as method → `Replays`; all estimators of a design share its samples."""
     from tqdm.auto import tqdm
 
     budgets, how = settings.pop("budgets"), Repetitions(repetitions, **settings)
@@ -370,11 +362,7 @@ _EXACT = 1e9
 
 
 def in_short(table: pd.DataFrame) -> str:
-    """The most important columns of a replay for printing, with the highest label-equivalents first.
-
-    Args:
-        table: The result of `simulate`.
-    """
+    """The most important columns of a replay for printing, with the highest label-equivalents first."""
     shown = pd.DataFrame(
         {
             "budget": table["budget"].map("{:,.0f}".format),

@@ -80,11 +80,6 @@ def log_capital(draws: Draws, stakes: Stakes, truth: float = 0.0) -> np.ndarray:
 
     Its exponential is an e-value for ``R ≤ truth``, at any time. Bets that R lies below are those of
     ``draws.mirrored``.
-
-    Args:
-        draws: What the labels so far say.
-        stakes: How the capital is spread.
-        truth: The value r.
     """
     from pt_active.inference.stopping._capital import log_capitals
 

@@ -26,9 +26,6 @@ def mixture_scale(alpha: float) -> float:
     """The ρ that makes `mixture_boundary` narrowest at time 1 [Howard et al. 2021, 3.5].
 
     It solves ``(1 + ρ)/ρ − log((1 + ρ)/ρ) = 1 − log α²``, so ``ρ = −1/(1 + W₋₁(−α²/e))`` with Lambert's W.
-
-    Args:
-        alpha: In (0, 1).
     """
     from scipy import special
 
@@ -63,9 +60,7 @@ def obrien_fleming(spent: np.ndarray, alpha: float) -> np.ndarray:
 
     The two sides spend ``2 − 2 Φ(z/√s)`` each, of ``α/2``.
 
-    Args:
-        spent: float64[L], s, the share of the sample that is judged at each look, in (0, 1].
-        alpha: Two-sided error, in (0, 1).
+    Shapes: spent float64[L].
     """
     from scipy import special
 
@@ -75,9 +70,7 @@ def obrien_fleming(spent: np.ndarray, alpha: float) -> np.ndarray:
 def pocock(spent: np.ndarray, alpha: float) -> np.ndarray:
     """``α log(1 + (e − 1) s)``: about the same error is spent at each look [Lan and DeMets 1983].
 
-    Args:
-        spent: float64[L], s, the share of the sample that is judged at each look, in (0, 1].
-        alpha: Two-sided error, in (0, 1).
+    Shapes: spent float64[L].
     """
     return np.asarray(alpha * np.log1p((np.e - 1) * np.asarray(spent)))
 
@@ -145,13 +138,7 @@ def _edge(place: np.ndarray, density: np.ndarray, step: float, spend: float, rea
 def half_widths(critical: np.ndarray, standard_error: np.ndarray, degrees: np.ndarray) -> np.ndarray:
     """Half-widths of intervals: SE times the t quantile with the same tail as a normal critical value.
 
-    Args:
-        critical: float64[L], critical values of the normal distribution.
-        standard_error: float64[..., L], SE.
-        degrees: float64[..., L], degrees of freedom.
-
-    Returns:
-        float64[..., L]; infinite if no degrees of freedom are left or there is no standard error.
+    Shapes: critical float64[L], standard_error and degrees float64[..., L] → float64[..., L].
     """
     from scipy import special
 

@@ -62,16 +62,7 @@ class ErrorCurve:
     ) -> ErrorCurve:
         """The curve of single documents, sorted by query, with the openings of queries as separate units.
 
-        Args:
-            size: float64[n]; the probability of judging each document is proportional to it.
-            gain: float64[n], g; each document adds ``g (1/ψ − 1)`` to the variance.
-            cost: float64[n], λ.
-            query: int64[n], the query of each document, increasing.
-            per_query: λ₀, the cost of opening a query.
-            together: Whether a query is opened as often as its most probable unit, rather than by each unit
-                independently.
-            opening: float64[m]; the probability of opening each query is proportional to it. None if it is that of its
-                most probable document.
+        Shapes: size, gain, cost float64[n], query int64[n], opening float64[m].
         """
         first = np.flatnonzero(np.r_[True, query[1:] != query[:-1]][: len(query)])
         top = np.maximum.reduceat(size, first) if per_query > 0 and len(query) else np.empty(0)
@@ -101,11 +92,7 @@ class ErrorCurve:
         return replace(self, gain=self.gain * factor)
 
     def chance(self, budget: float) -> np.ndarray:
-        """float64[n], ψ with ``Σ λ ψ = Λ``; 1 if the budget pays for all.
-
-        Raises:
-            ValueError: If the budget is not a positive number.
-        """
+        """float64[n], ψ with ``Σ λ ψ = Λ``; 1 if the budget pays for all."""
         if self.law is EXPONENTIAL:
             factor = successive_factor(self.size, self.cost, budget)
         else:
@@ -138,8 +125,7 @@ class ErrorCurve:
         With ``ψ = min(1, τ size)`` it is a sum over the units that are not certain, which is read off sums from the
         smallest size upwards, so that many budgets take as long as one.
 
-        Args:
-            budgets: float64[L], positive.
+        Shapes: budgets float64[L].
         """
         if self.law is EXPONENTIAL:
             return np.array([self.variance(float(budget)) for budget in budgets])
@@ -191,16 +177,7 @@ class ErrorCurve:
         return t_power(abs(difference) / error, self.degrees_of_freedom(budget), confidence)
 
     def detectable(self, budget: float, power: float, confidence: float) -> float:
-        """The smallest difference that is found with a given power, ``δ SE``.
-
-        Args:
-            budget: Λ.
-            power: The probability of finding it.
-            confidence: 1 minus the level of the test.
-
-        Returns:
-            0 if everything is judged; infinite if too few degrees of freedom are left (`_MAX_QUANTILE`).
-        """
+        """The smallest difference that is found with a given power, ``δ SE``."""
         from scipy import optimize
 
         error, degrees = self.standard_error(budget), self.degrees_of_freedom(budget)
@@ -215,11 +192,7 @@ class ErrorCurve:
         return error * float(optimize.brentq(lambda d: t_power(d, degrees, confidence) - wanted, 0, high))
 
     def budget_for(self, reached: Callable[[float], bool]) -> float:
-        """The smallest budget that suffices, to a thousandth; the cost of judging everything always does.
-
-        Args:
-            reached: Function from a budget to whether it suffices; larger budgets than one that does suffice too.
-        """
+        """The smallest budget that suffices, to a thousandth; the cost of judging everything always does."""
         low, high = 0.0, self.total
         while high - low > 1e-3 * high:
             middle = (low + high) / 2
@@ -231,14 +204,6 @@ def t_power(signal: float, degrees: float, confidence: float) -> float:
     """The probability that ``|T| > t`` with T noncentral t: ``E Φ(δ − t S) + E Φ(−δ − t S)``, ``S² ~ χ²_ν/ν``.
 
     The means are sums over quantiles of S, because series for the noncentral t fail for large δ and small ν.
-
-    Args:
-        signal: δ, the difference in standard errors, not negative.
-        degrees: ν; infinite if the standard error is known.
-        confidence: 1 minus the level of the test.
-
-    Returns:
-        The power; 0 without degrees of freedom.
     """
     from scipy import special
 

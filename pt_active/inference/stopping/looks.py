@@ -89,14 +89,7 @@ def nested_estimates(
 ) -> MeanEstimate:
     """The estimates from samples of increasing size along one drawing order [theory 10].
 
-    Args:
-        estimator: One of `estimators.ESTIMATORS`.
-        samples: L samples, each the beginning of the next, as `draws.priorities` draws them to increasing budgets.
-        controls: What is known of the population.
-        values: float64[n], the measured values in the order drawn.
-
-    Returns:
-        The estimates; each field is float64[L].
+    Shapes: values float64[n].
     """
     several = [estimator(each, controls).estimate(values[: each.rows.shape[1]]) for each in _stacked(samples)]
     fields = ("value", "standard_error", "degrees_of_freedom")
@@ -124,11 +117,7 @@ def _as_rows(samples: list[Sample]) -> Sample:
 
 
 def look_sizes(looks: str | None, total: int) -> np.ndarray:
-    """The number of queries judged at each look, int64[L], increasing; the last look is at all of them.
-
-    Raises:
-        ValueError: If the name is not one of `look_names`.
-    """
+    """The number of queries judged at each look, int64[L], increasing; the last look is at all of them."""
     check_looks(looks)
     if looks is None:
         return np.array([total])
@@ -140,13 +129,7 @@ def look_sizes(looks: str | None, total: int) -> np.ndarray:
 def information(curve: ErrorCurve, spent: np.ndarray, unit: float) -> np.ndarray:
     """The information ``1/Var(θ̂)`` that a design expects at some budgets, in units of that of a given budget.
 
-    Args:
-        curve: The expected errors.
-        spent: float64[L], the budgets.
-        unit: The budget whose information is 1; half of it is taken if it pays for all.
-
-    Returns:
-        float64[L]; infinite if everything is judged.
+    Shapes: spent float64[L] → float64[L].
     """
     if curve.variance(unit) == 0:
         unit = unit / 2
@@ -158,15 +141,7 @@ def information(curve: ErrorCurve, spent: np.ndarray, unit: float) -> np.ndarray
 def critical_values(looks: str | None, sizes: np.ndarray, time: np.ndarray, alpha: float) -> np.ndarray:
     """The critical values of `Looks`.
 
-    Args:
-        looks: One of `look_names` but `ALWAYS`, or None.
-        sizes: int64[L], the sizes of *all* looks, on which the spent error depends.
-        time: float64[L], the expected information at each look, 1 where the intervals of looks at any time are to be
-            narrowest; infinite if all is judged.
-        alpha: Two-sided error.
-
-    Returns:
-        float64[L].
+    Shapes: sizes int64[L], time float64[L] → float64[L].
     """
     from scipy import special
 
@@ -187,19 +162,12 @@ def needed_degrees(looks: str | None) -> int:
 
     Where few queries carry the difference, looks that rest on normal approximations would otherwise name a winner
     falsely far more often than they promise. A single look at the end keeps its interval at any size.
-
-    Args:
-        looks: One of `look_names` but `ALWAYS`, or None.
     """
     return 0 if looks is None else MIN_DEGREES if looks == ASYMPTOTIC else MIN_PLANNED
 
 
 def check_looks(looks: str | None) -> None:
-    """Raise if ``looks`` is neither None nor one of `look_names`.
-
-    Raises:
-        ValueError: With the list of known names.
-    """
+    """Raise if ``looks`` is neither None nor one of `look_names`."""
     if looks is not None and looks not in look_names():
         raise ValueError(f"unknown looks {looks!r}; it is one of {', '.join(look_names())}, or None for the end alone")
 
@@ -207,11 +175,7 @@ def check_looks(looks: str | None) -> None:
 def verdicts(value: np.ndarray, half_width: np.ndarray, margin: float, compared: bool) -> np.ndarray:
     """The verdicts of intervals, int64[...]: `FIRST`, `SECOND`, `WITHIN` or 0.
 
-    Args:
-        value: float64[...], the estimate, which is the difference of first and second if ``compared``.
-        half_width: float64[...], the half-width of its interval.
-        margin: Differences up to this do not matter; for a single ranker, the half-width that is wanted.
-        compared: Whether the estimate is of a difference.
+    Shapes: value and half_width float64[...].
     """
     if not compared:
         return np.where(half_width <= margin, WITHIN, 0)
@@ -228,14 +192,6 @@ def prospect(
 
     Many continuations are simulated: the truth is drawn from ``N(θ̂, SE²)``, and the score ``t θ̂_t`` continues from its
     present value as a Brownian motion with that drift [Spiegelhalter et al. 1986, predictive power].
-
-    Args:
-        now: The last look, L = 1, without a verdict but with an interval.
-        coming: The looks to come; their values and standard errors are not read.
-        margin: Differences up to this do not matter; for a single ranker, the half-width that is wanted.
-        compared: Whether the estimate is of a difference.
-        least: The degrees of freedom that a look needs for an interval.
-        seed: Seed of the simulated paths.
     """
     if len(coming.cost) == 0:
         return 0.0, float(now.cost[0])

@@ -55,8 +55,7 @@ class Unjudged:
     def squares(self, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The least and the largest square that the error of each draw could have, float64[n] each.
 
-        Args:
-            error: float64[n], Z minus the estimate before it.
+        Shapes: error float64[n].
         """
         low, high = error - (self.below - self.base_below), error + (self.above - self.base_above)
         ends = low**2, high**2
@@ -65,7 +64,6 @@ class Unjudged:
     def variance(self, weight: np.ndarray) -> float:
         """The variance that the model expects of ``Σ weight · Z`` because of these labels.
 
-        Args:
-            weight: float64[n], 0 for draws whose unit is not judged.
+        Shapes: weight float64[n].
         """
         return float((np.cumsum(weight[::-1])[::-1] ** 2 * self.later).sum())

@@ -209,11 +209,7 @@ def _download(text: str, name: str, kind: str) -> Response:
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """The fields of a form.
-
-    Raises:
-        HTTPException: If it is none.
-    """
+    """The fields of a form."""
     body = await body_of(request, _FORM)
     if body is None:
         raise HTTPException(415, "Expected a form.")

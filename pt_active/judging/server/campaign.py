@@ -182,15 +182,7 @@ class Campaign:
         return float(np.median(gaps)) if len(gaps) else None
 
     def check(self, judge: str, sent: object) -> Sent:
-        """Check what a judge's browser sent.
-
-        Args:
-            judge: The judge.
-            sent: A list of objects with ``key, qid, docno, status, label, note``.
-
-        Raises:
-            Refused: If it is no such list.
-        """
+        """Check what a judge's browser sent."""
         if not isinstance(sent, list) or not 0 < len(sent) <= MAX_AT_ONCE:
             raise Refused(f"expected a list of 1 to {MAX_AT_ONCE} records")
         answers, refused = [], {}
@@ -203,11 +195,7 @@ class Campaign:
         return self._sent(judge, answers, refused)
 
     def adjudication(self, qid: str, docno: str, label: int) -> Sent:
-        """Check what the organiser decided about a document on which judges disagree.
-
-        Raises:
-            Refused: If there is no such document, or the label is not one of the grades.
-        """
+        """Check what the organiser decided about a document on which judges disagree."""
         place = self._place(qid, docno)
         answer = Answer(secrets.token_hex(16), place, JUDGED, self._grade(JUDGED, label), "")
         return self._sent(ADJUDICATOR, [answer], {})
@@ -225,11 +213,7 @@ class Campaign:
         return Sent(judge, [each.key for each in answers], refused, list(fresh.values()), entries, seconds)
 
     def take(self, sent: Sent) -> dict[str, Any]:
-        """Take into account what is on disk now.
-
-        Returns:
-            ``kept``, the keys of what is kept; ``refused``, key → why it is not; and the progress of the judge.
-        """
+        """Take into account what is on disk now."""
         for answer, entry, seconds in zip(sent.answers, sent.entries, sent.seconds, strict=True):
             # Where the plan was extended in the meantime, the document has another place.
             place = self.work.place[entry.qid, entry.docno]

@@ -9,15 +9,7 @@ from pt_active.frames.visible import visible
 
 
 def guideline_html(path: str | Path) -> str:
-    """The HTML of a Markdown file: HTML in it is shown as text, and pictures are left out.
-
-    Args:
-        path: The file.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is empty or is no text.
-    """
+    """The HTML of a Markdown file: HTML in it is shown as text, and pictures are left out."""
     from markdown_it import MarkdownIt
 
     source = read_source(path)

@@ -25,11 +25,7 @@ class Keeper:
     _writing: asyncio.Task[None] | None = field(default=None, init=False)
 
     async def append(self, entries: Sequence[Entry]) -> None:
-        """Keep records. When this returns, the disk has them.
-
-        Raises:
-            sqlite3.Error: If they cannot be written; then none of them is kept.
-        """
+        """Keep records. When this returns, the disk has them."""
         if not entries:
             return
         written = asyncio.get_running_loop().create_future()

@@ -29,19 +29,7 @@ def offline_page(
     names: GradeNames | None = None,
     guideline: str = "",
 ) -> str:
-    """A page that works from a file: labels stay in the browser, and are saved as a file of records.
-
-    Args:
-        plan: The plan.
-        order: Its documents.
-        annotator: Who judges with this file.
-        judges: All judges, among whom the documents are shared; if empty, this one judges all.
-        names: The words for the grades.
-        guideline: HTML that `guideline.guideline_html` made; empty if there is none.
-
-    Raises:
-        ValueError: If the annotator is not one of the judges, or there is nothing for this judge.
-    """
+    """A page that works from a file: labels stay in the browser, and are saved as a file of records."""
     places = share_of(order, judges or [annotator], annotator)
     if not places:
         raise ArgumentError("there are more judges than queries: nothing is left for ", shown(annotator))
@@ -73,17 +61,6 @@ def share_of(order: JudgingOrder, judges: Sequence[str], name: str) -> list[int]
     """The documents of a judge if all are shared out beforehand.
 
     Queries of a block go round among the judges. A document that several people judge also goes to those who come next.
-
-    Args:
-        order: All documents.
-        judges: All judges.
-        name: The judge.
-
-    Returns:
-        Places in the order.
-
-    Raises:
-        ValueError: If there is no such judge.
     """
     if name not in judges:
         raise ArgumentError(Argument("annotator", name), f" must be one of the judges, {', '.join(judges)}")

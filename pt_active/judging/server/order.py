@@ -114,11 +114,6 @@ def judges_of(plan: str, documents: pd.DataFrame, double: float) -> np.ndarray:
     """int64[N], by how many people each document of a plan is judged.
 
     A hash of its ids chooses those that two people judge, each with the same probability, whatever else is drawn.
-
-    Args:
-        plan: The id of the plan, which is that of its extensions too.
-        documents: ``qid, docno``.
-        double: The probability that two people judge a document.
     """
     share = min(double, np.nextafter(1, 0))
     chosen = clocks(_seed_of(plan), documents["qid"], documents["docno"], stage=_DOUBLE_STAGE) < -np.log1p(-share)

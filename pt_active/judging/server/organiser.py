@@ -75,11 +75,7 @@ class Organiser:
         return qrels_of(self.records())
 
     def qrels_lines(self) -> str:
-        """`qrels` as lines of TREC qrels.
-
-        Raises:
-            ValueError: If an id holds white space, which such lines cannot hold.
-        """
+        """`qrels` as lines of TREC qrels."""
         qrels = self.qrels()
         ids = pd.concat([qrels["qid"], qrels["docno"]])
         if ids.str.contains(r"\s", regex=True).any():
@@ -180,17 +176,7 @@ class Organiser:
         return listed
 
     async def extend(self, budget: float) -> str:
-        """Draw the next round, keep the longer plan beside the first, and go on with it.
-
-        Args:
-            budget: What may be spent on top, in the unit of the plan's cost.
-
-        Returns:
-            What was done, in one sentence.
-
-        Raises:
-            ValueError: If the plan cannot be extended.
-        """
+        """Draw the next round, keep the longer plan beside the first, and go on with it."""
         if self._extending:
             raise ValueError("another extension is under way")
         self._extending = True

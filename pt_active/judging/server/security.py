@@ -84,12 +84,7 @@ def from_another_site(headers: Headers) -> bool:
 
 
 async def body_of(request: Request, kind: str) -> bytes | None:
-    """The body of a request; None if it is of another type, or too large.
-
-    Args:
-        request: The request.
-        kind: The content type that it must have. A page of another site cannot send ``application/json`` unasked.
-    """
+    """The body of a request; None if it is of another type, or too large."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != kind:
         return None
     body = b""

@@ -23,15 +23,7 @@ _BACKLOG = 128
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket on an address of this machine.
-
-    Args:
-        host: The name or address, such as ``127.0.0.1``; ``0.0.0.0`` for all addresses of the machine.
-        port: The port; 0 for any that is free.
-
-    Raises:
-        OSError: If the address is not one of this machine, or the port is taken.
-    """
+    """A socket on an address of this machine."""
     try:
         # asyncio sends answers at once, rather than after the last is acknowledged, on sockets that say they are TCP.
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
@@ -46,26 +38,13 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def links(people: Mapping[str, str], root: str) -> dict[str, str]:
-    """Name → link of the organiser, under ``:organiser``, and of each judge.
-
-    Args:
-        people: Name → token.
-        root: The beginning of all links, such as ``http://127.0.0.1:8765``.
-    """
+    """Name → link of the organiser, under ``:organiser``, and of each judge."""
     folder = {name: "organise" if name == ORGANISER else "judge" for name in people}
     return {name: f"{root}/{folder[name]}/{token}/" for name, token in people.items()}
 
 
 def root_of(opened: socket.socket, host: str, address: str | None, secure: bool) -> str:
-    """The beginning of all links.
-
-    Args:
-        opened: The socket that listens.
-        host: The name or address that it was asked to listen on.
-        address: The name under which judges reach this machine; None for ``host``, or for the name of the machine if
-            that stands for all addresses.
-        secure: Whether there is TLS.
-    """
+    """The beginning of all links."""
     name = address or (socket.gethostname() if host in ("0.0.0.0", "::", "") else host)
     shown = f"[{name}]" if ":" in name else name
     return f"{'https' if secure else 'http'}://{shown}:{opened.getsockname()[1]}"
@@ -83,14 +62,7 @@ def risk(host: str, secure: bool) -> str:
 
 
 def serve(application: Any, opened: socket.socket, certificate: Path | None = None, key: Path | None = None) -> None:
-    """Answer requests until Ctrl-C.
-
-    Args:
-        application: The application.
-        opened: The socket that listens.
-        certificate: A file with the certificate for TLS.
-        key: A file with its private key, if the certificate's file does not hold it.
-    """
+    """Answer requests until Ctrl-C."""
     config = uvicorn.Config(
         application,
         log_level="warning",

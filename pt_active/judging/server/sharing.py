@@ -102,17 +102,7 @@ class Sharing:
         return judge in self._given[place] or judge in self.outcome[place]
 
     def next_for(self, judge: str, now: float, ahead: int = AHEAD) -> tuple[list[int], list[int]]:
-        """The documents that a judge should judge next.
-
-        Args:
-            judge: Who asks.
-            now: The time, in seconds.
-            ahead: How many documents there should be at least; a query is not split, so there may be more.
-
-        Returns:
-            The places of all documents that the judge has, in the order in which they are shown; and of those among
-            them that were not the judge's before.
-        """
+        """The documents that a judge should judge next."""
         self.seen(judge, now)
         kept = {place for place in self._held[judge] if self._free(place, judge, now)}
         for place in self._held[judge] - kept:

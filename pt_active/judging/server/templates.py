@@ -40,14 +40,7 @@ def environment() -> Environment:
 
 
 def judge_values(plan: str, name: str, grades: Sequence[tuple[int, str]], guideline: str) -> dict[str, Any]:
-    """What the template of a judge's page needs.
-
-    Args:
-        plan: The id of the plan.
-        name: The judge.
-        grades: Each grade with its word.
-        guideline: HTML that `guideline.guideline_html` made; empty if there is none.
-    """
+    """What the template of a judge's page needs."""
     return {
         "judge": name,
         "grades": [(grade, word, str(grade) if grade <= _HIGHEST_KEY else "") for grade, word in grades],

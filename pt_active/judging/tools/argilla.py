@@ -31,11 +31,7 @@ def recognises(delivery: Delivery) -> bool:
 
 
 def read(delivery: Delivery) -> list[Given]:
-    """What annotators said: from ``records.to_json``, or from ``records.to_list(flatten=True)``, which has statuses.
-
-    Raises:
-        ValueError: If a record is malformed, has no ids, or occurs twice.
-    """
+    """What annotators said: from ``records.to_json``, or from ``records.to_list(flatten=True)``, which has statuses."""
     with naming(delivery.path):
         records = [object_of(each, f"record {i}") for i, each in enumerate(delivery.json, start=1)]
         places = [f"record {i}" for i in range(1, len(records) + 1)]

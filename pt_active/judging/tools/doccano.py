@@ -28,11 +28,7 @@ def _files(delivery: Delivery) -> list[Delivery]:
 
 
 def read(delivery: Delivery) -> list[Given]:
-    """What annotators said; the name of a file is that of its annotator.
-
-    Raises:
-        ValueError: If a line is malformed, has several labels, or its document occurs twice in a file.
-    """
+    """What annotators said; the name of a file is that of its annotator."""
     if delivery.is_archive:
         return [each for file in _files(delivery) for each in read(file)]
     with naming(delivery.path):

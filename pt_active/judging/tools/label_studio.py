@@ -35,11 +35,7 @@ def _first(delivery: Delivery) -> dict[str, Any]:
 
 
 def read(delivery: Delivery) -> list[Given]:
-    """What annotators said in the full JSON export, skips too.
-
-    Raises:
-        ValueError: If it is another export, or a task is malformed or occurs twice.
-    """
+    """What annotators said in the full JSON export, skips too."""
     with naming(delivery.path):
         if "annotation_id" in _first(delivery):
             raise ValueError("this is Label Studio's JSON-MIN, which leaves skips out; export the project as JSON")

@@ -39,11 +39,7 @@ def recognises(delivery: Delivery) -> bool:
 
 
 def read(delivery: Delivery) -> list[Given]:
-    """What workers said. Assignments that were rejected are left out.
-
-    Raises:
-        ValueError: If a column is missing, or a row has several grades.
-    """
+    """What workers said. Assignments that were rejected are left out."""
     with naming(delivery.path):
         table = read_table(delivery.source, ",", _IDS)
         radio = [name for name in table.columns if re.fullmatch(r"Answer\.label\..+", name) and name not in _LABELS]

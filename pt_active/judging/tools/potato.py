@@ -27,11 +27,7 @@ def recognises(delivery: Delivery) -> bool:
 
 
 def read(delivery: Delivery) -> list[Given]:
-    """What a user said.
-
-    Raises:
-        ValueError: If the id of an item is not one that was written, or it has several grades.
-    """
+    """What a user said."""
     with naming(delivery.path):
         state = object_of(delivery.json, "the state", _USER, _VALUES)
         user, items = text_of(state[_USER]), object_of(state[_VALUES], "the state")

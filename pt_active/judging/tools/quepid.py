@@ -33,11 +33,7 @@ def _books(delivery: Delivery) -> list[Delivery]:
 
 
 def read(delivery: Delivery) -> list[Given]:
-    """What judges said in a book.
-
-    Raises:
-        ValueError: If a pair is malformed, has no ids, or occurs twice.
-    """
+    """What judges said in a book."""
     if delivery.is_archive:
         return [each for book in _books(delivery) for each in read(book)]
     with naming(delivery.path):
@@ -82,11 +78,7 @@ def _judgements(pair: dict[str, Any], ours: dict[str, Any], place: str) -> Itera
 
 
 def write(worklist: Worklist) -> dict[str, str | bytes]:
-    """A book without positions, which would tell judges how documents were ranked.
-
-    Raises:
-        ValueError: If two queries with the same text share a document: a book holds such a pair once.
-    """
+    """A book without positions, which would tell judges how documents were ranked."""
     _check_pairs(worklist)
     pairs: list[dict[str, Any]] = [
         {

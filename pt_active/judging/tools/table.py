@@ -46,12 +46,7 @@ def recognises_workbook(delivery: Delivery) -> bool:
 
 
 def read(delivery: Delivery) -> list[Given]:
-    """What the rows of a table say.
-
-    Raises:
-        ValueError: If a column is missing or occurs twice, a cell cannot be read, or a document occurs twice and the
-            table does not say who judged.
-    """
+    """What the rows of a table say."""
     with naming(delivery.path):
         table = _workbook(delivery) if delivery.is_archive else _text(delivery)
         columns = {name: unguarded(table[name]) for name in table.columns}
@@ -126,11 +121,7 @@ def write_csv(worklist: Worklist) -> dict[str, str | bytes]:
 
 
 def write_xlsx(worklist: Worklist) -> dict[str, str | bytes]:
-    """A spreadsheet with the columns `COLUMNS`, all of whose cells are text, so that ids keep their zeros.
-
-    Raises:
-        ValueError: If openpyxl is not installed, or an id holds a character that a spreadsheet cannot hold.
-    """
+    """A spreadsheet with the columns `COLUMNS`, all of whose cells are text, so that ids keep their zeros."""
     try:
         from openpyxl import Workbook
         from openpyxl.cell import WriteOnlyCell

@@ -99,13 +99,7 @@ class Agreement(Printed):
 
 
 def agreement_of(records: pd.DataFrame, max_grade: int) -> Agreement:
-    """The agreement of judges.
-
-    Args:
-        records: As `records.checked_records` returns them; the latest of each annotator on a document counts. Those of
-            the adjudicator, who knows what the others said, are left out.
-        max_grade: The highest grade.
-    """
+    """The agreement of judges."""
     counted = latest(records[records["annotator"] != ADJUDICATOR])
     labels = counted[counted["label"].notna()]
     item = labels.groupby(["qid", "docno"], sort=False).ngroup().to_numpy()

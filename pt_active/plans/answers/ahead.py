@@ -45,11 +45,7 @@ class Ahead:
 
     @classmethod
     def of(cls, tables: PlanTables) -> Ahead:
-        """The pool, measure, costs and settings of a plan.
-
-        Raises:
-            ValueError: If rankers were added to the plan later: the costs of their documents are unknown.
-        """
+        """The pool, measure, costs and settings of a plan."""
         arguments, pool = tables.manifest.arguments, tables.pool
         if later := tables.manifest.later_rankers:
             raise ValueError(f"the costs of the documents of later rankers are not known ({some(later)})")
@@ -111,15 +107,7 @@ class Ahead:
         return pool_sizes(self.graded, how, self.pool.grades, budget=how.weighed_at)
 
     def curve(self, method: Method, settings: RoundSettings | None = None) -> tuple[ErrorCurve, np.ndarray]:
-        """The errors of a method over the budget, as the model expects them.
-
-        Args:
-            method: A way to sample without replacement and in one round.
-            settings: How it samples; if left out, as the plan does if it has this design, or as usual.
-
-        Returns:
-            The curve, and what each unit adds to the variance: float64[m] of queries, or float64[N] of documents.
-        """
+        """The errors of a method over the budget, as the model expects them."""
         how = settings or self.settings_of(method)
         return self._curve_of_documents(method, how) if method.of_documents else self._curve_of_queries(method, how)
 

@@ -70,11 +70,7 @@ class Basis:
     judged_twice: float | None = None
 
     def facts(self, of_many: bool = False) -> Facts:
-        """The sample in words, for printing.
-
-        Args:
-            of_many: Whether this is the basis of one comparison of many, the one with the fewest effective labels.
-        """
+        """The sample in words, for printing."""
         where = " in the comparison with the fewest" if of_many else ""
         facts = [("sample", _SAMPLE[self.level](self, where))]
         if self.level == "document" and not (self.census or of_many):

@@ -11,13 +11,7 @@ from pt_active.plans.making.rest import Beyond, Rest, mirrored
 
 
 def beyond(units: Units, drawn: int, contrast: Contrast) -> Beyond:
-    """All that bets on the first draws know of the units after them.
-
-    Args:
-        units: The whole population in the order in which it comes.
-        drawn: How many units a plan keeps.
-        contrast: What the units contribute to.
-    """
+    """All that bets on the first draws know of the units after them."""
     rate, mean, low, high, variance = (
         each[drawn:] for each in (units.rate, units.mean, units.low, units.high, units.variance)
     )
@@ -52,11 +46,6 @@ def with_others(units: Units, stand_ins: int, others: Beyond) -> Units:
     The first of them has the extreme errors per rate of those that it stands for, and so small a rate that the rest of
     their sums is within these extremes. So the sums of rates, means, bounds and variances over rates, and both
     extremes, are those of the population before each draw.
-
-    Args:
-        units: In the order in which they come.
-        stand_ins: How many of the last ones stand for others; at least 2.
-        others: What is known of the others.
     """
     parts = np.full(stand_ins, 1 / (stand_ins - 1))
     small = min(others.least_rate, others.rate / 2) / others.rate
@@ -84,11 +73,5 @@ def whole_population(units: Units, rest: Rest | None, contrast: Contrast) -> Uni
 
 
 def stakes_of_population(units: Units, rest: Rest, alpha: float) -> Stakes:
-    """The bets that suit the whole population, of which a plan keeps the size and the number of draws to expect.
-
-    Args:
-        units: As `with_others` returns them.
-        rest: What the plan keeps.
-        alpha: The level of the test.
-    """
+    """The bets that suit the whole population, of which a plan keeps the size and the number of draws to expect."""
     return Stakes.planned(float(units.expected[0]), rest.units, rest.expected_draws, alpha)

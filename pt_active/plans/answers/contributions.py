@@ -72,18 +72,7 @@ class Contributions:
     ) -> Contributions:
         """Take an estimate of a plan apart.
 
-        Args:
-            plan: Of queries or of documents.
-            qrels: Its labels, of all rounds.
-            contrast: float64[k], 1 for a ranker, 1 and −1 for a difference.
-            measure: A measure to estimate from the same labels; the plan's own if left out.
-            estimator: A name in `estimators.ESTIMATORS`; for plans of documents one in
-                `documents.DOCUMENT_ESTIMATORS`.
-            missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.
-
-        Raises:
-            ValueError: If an argument is unknown, the labels do not fit the plan, or the contrast does not have one
-                entry per ranker.
+        Shapes: contrast float64[k].
         """
         how = asked(plan.tables, measure, estimator, missing=missing)
         return cls.of_labelled(labelled_plan(plan.tables, qrels), contrast, how)
@@ -92,14 +81,7 @@ class Contributions:
     def of_labelled(cls, labelled: LabelledPlan[Any], contrast: np.ndarray, how: How[irm.Measure]) -> Contributions:
         """Take an estimate apart, given a plan that is already joined to its labels.
 
-        Args:
-            labelled: The plan with its labels.
-            contrast: float64[k], 1 for a ranker, 1 and −1 for a difference.
-            how: The measure, the estimator, and what to do about missing labels.
-
-        Raises:
-            ValueError: If the contrast does not have one entry per ranker, labels are missing, or the estimator is
-                unknown.
+        Shapes: contrast float64[k].
         """
         contrast, k = np.asarray(contrast, dtype=float), len(labelled.tables.pool.names)
         if contrast.shape != (k,):
@@ -110,11 +92,7 @@ class Contributions:
         return _of_queries(labelled, judged, contrast, how)
 
     def deciding(self, queries: int) -> pd.DataFrame:
-        """The documents with the largest effects, at most `DOCUMENTS_PER_QUERY` of each of the first queries.
-
-        Args:
-            queries: The number of queries, those with the largest contributions first.
-        """
+        """The documents with the largest effects, at most `DOCUMENTS_PER_QUERY` of each of the first queries."""
         first = self.queries["qid"].head(queries)
         rows = self.documents[self.documents["qid"].isin(first)].groupby("qid", sort=False).head(DOCUMENTS_PER_QUERY)
         order = rows["qid"].map(dict(zip(first, range(len(first)), strict=True)))
@@ -126,13 +104,7 @@ def influence(judged: JudgedQueries, contrast: np.ndarray, estimator: str) -> tu
 
     With ``regression`` they are those of the trust in its line that the labels lead to.
 
-    Args:
-        judged: The sample with its labels.
-        contrast: float64[k].
-        estimator: A name in `estimators.ESTIMATORS`.
-
-    Returns:
-        The estimate at ``ℓ = M``, and a, float64[s].
+    Shapes: contrast float64[k].
     """
     controls = Controls(judged.pool_weight, judged.pool_model @ contrast)
     weighting = estimator_named(estimator).weigh(judged.sample, controls).at(judged.values @ contrast)
@@ -172,14 +144,7 @@ def values_by_label(
 ) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
     """What each drawn query would be worth if one of its documents had another label.
 
-    Args:
-        labelled: The plan with its labels.
-        contrast: float64[k].
-        how: The measure.
-
-    Yields:
-        For each drawn query its d labelled documents above the cutoff, int64[d]; its value with each grade of each in
-        place of its label, float64[d, G+1]; and its value as it is.
+    Shapes: contrast float64[k].
     """
     pool, label, measure = labelled.tables.pool, labelled.label, how.measure
     evaluate, seen, grades = _valuation(pool, measure), pool.seen(measure), pool.max_grade + 1
@@ -242,10 +207,7 @@ def _of_documents(pool: Pool, judged: JudgedDocuments, contrast: np.ndarray, est
 def document_pull(judged: JudgedDocuments, contrast: np.ndarray, estimator: str) -> np.ndarray:
     """float64[N], how far an estimate moves with the value of each document's label; 0 for those without one.
 
-    Args:
-        judged: The drawn documents with their labels.
-        contrast: float64[k].
-        estimator: A name in `documents.DOCUMENT_ESTIMATORS`.
+    Shapes: contrast float64[k].
     """
     rounds = round_labels(judged.pool, judged.rounds, judged.label, contrast, estimator)
     shares = round_weights(judged.rounds)

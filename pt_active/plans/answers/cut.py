@@ -26,21 +26,7 @@ class NothingJudged(ValueError):
 
 
 def cut_to_judged(tables: PlanTables, qrels: pd.DataFrame) -> PlanTables:
-    """Cut a plan to what is judged.
-
-    Args:
-        tables: The plan's content.
-        qrels: The labels so far.
-
-    Returns:
-        The plan itself if all of it is judged. Otherwise, for queries, the first n in the order in which they were
-        drawn, with ``π = 1 − exp(−q T)``, T the priority of the next; for documents, the rounds before the first gap,
-        and the documents before it if they come one after the other, with ``π = 1 − exp(−r T)``.
-
-    Raises:
-        NothingJudged: If the first unit lacks a label.
-        ValueError: If the labels do not fit the plan, or it has no order.
-    """
+    """Cut a plan to what is judged."""
     label = known_labels(tables.pool.keys, checked_qrels(qrels, tables.pool.max_grade))
     cut = cut_to_labels(tables, label)
     if cut is not tables and tables.rounds:
@@ -110,14 +96,7 @@ def _of_documents(tables: PlanTables, label: np.ndarray) -> PlanTables:
 
 
 def _with_manifest(tables: PlanTables, cut: Cut, draws: int, **changes: Any) -> PlanTables:
-    """The cut plan with its manifest.
-
-    Args:
-        tables: The queries, assessments and rounds that are left, with the manifest of the plan before.
-        cut: How far the plan is cut now. If it was cut before, ``of`` stays what it was before the first cut.
-        draws: The number of draws that are left.
-        **changes: Other fields of the manifest that change.
-    """
+    """The cut plan with its manifest."""
     manifest, sampled = tables.manifest, int((tables.queries["q_draws"] > 0).sum())
     counts = replace(manifest.counts, sampled_queries=sampled, draws=draws, assessments=len(tables.assessments))
     cut = replace(cut, of=(manifest.cut or cut).of)

@@ -82,8 +82,7 @@ class DocumentSequence:
     def labelled(self, label: np.ndarray) -> DocumentSequence:
         """The same order with more labels; what does not depend on them is not computed again.
 
-        Args:
-            label: int64[N], which agrees with the labels so far; -1 where there is none.
+        Shapes: label int64[N].
         """
         other = copy(self)
         for name in ("progress", "_blocks"):
@@ -154,15 +153,7 @@ class DocumentSequence:
         )
 
     def proof(self, contrast: Contrast, alpha: float) -> Proof:
-        """What the judged documents say of a contrast.
-
-        Args:
-            contrast: A ranker, or the difference of two.
-            alpha: The level of the bets, which are spread for it.
-
-        Raises:
-            ValueError: If the design never draws a document that counts.
-        """
+        """What the judged documents say of a contrast."""
         blocks = list(self._proved(contrast))
         draws, units, _ = blocks[0]
         if self._rest is not None and self._rest.units:

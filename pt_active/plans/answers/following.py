@@ -52,17 +52,7 @@ class Following:
         return sequence_of(self._tables, self._label, self._question.measure)
 
     def add(self, labels: pd.DataFrame) -> Status:
-        """Take new labels, and say whether judging can stop.
-
-        Args:
-            labels: ``qid, docno, label``, or records of judgments, of whose documents the majority of all records so
-                far decides; may be empty. Labels of documents that are not in the plan are counted in the status if
-                there are others. A label that differs from an earlier one replaces it: the bets are computed again, in
-                the order drawn, with the labels as they are now.
-
-        Raises:
-            ValueError: If a label is malformed or above the highest grade, or none belongs to a document of the plan.
-        """
+        """Take new labels, and say whether judging can stop."""
         said, open_again = Said(()), np.empty(0, dtype=np.int64)
         if is_records(labels):
             new = records_of_plan(self._tables, self._tables.manifest.id, labels)

@@ -27,11 +27,7 @@ def pilot_notes(pilot: Pilot | None) -> list[str]:
 
 
 def tiny_budgets(table: pd.DataFrame) -> list[str]:
-    """What to say about the rows whose budget buys too little for an interval.
-
-    Args:
-        table: ``level, design, budget, documents, queries``, as `Outlook.table` returns it.
-    """
+    """What to say about the rows whose budget buys too little for an interval."""
     if "documents" not in table.columns:
         return []
     single = (table["level"] == "query") & (table["queries"] < 2)

@@ -21,11 +21,7 @@ MAX_CONTRASTS = 5
 
 
 def forewarning(tables: PlanTables) -> str:
-    """The caution that an interval of the plan is to expect; empty if there is none, or the sample is large.
-
-    Args:
-        tables: The plan's content, of one round.
-    """
+    """The caution that an interval of the plan is to expect; empty if there is none, or the sample is large."""
     manifest, names = tables.manifest, tables.pool.names
     if manifest.census or len(tables.rounds) > 1 or manifest.counts.draws >= MAX_DRAWS:
         return ""

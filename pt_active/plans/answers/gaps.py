@@ -69,15 +69,7 @@ class Said(NamedTuple):
 def said_of(
     tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None = None, at_once: bool = False
 ) -> Said:
-    """What is known of the labels of a plan beside their values.
-
-    Args:
-        tables: The plan's content.
-        qrels: The labels so far.
-        records: The records that the labels follow from. With them, only documents that somebody skipped or found
-            unjudgeable are gaps, since others may be with a judge; without, all that come before the last label.
-        at_once: Whether documents that were drawn at once, in no order, come before each other.
-    """
+    """What is known of the labels of a plan beside their values."""
     gaps = _gaps_of(tables, qrels, records, at_once)
     return Said(gaps) if records is None else Said(gaps, len(waiting_of(records)), len(changed_of(records)))
 
@@ -144,14 +136,7 @@ def filled(qrels: pd.DataFrame, gaps: Iterable[Gap]) -> pd.DataFrame:
 def labels_and_said(
     tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None, policy: str
 ) -> tuple[pd.DataFrame, Said, bool]:
-    """The labels, what is known of them, and whether the documents that were passed over have got grade 0.
-
-    Args:
-        tables: The plan's content.
-        qrels: The labels so far, or the records themselves.
-        records: The records that the labels follow from, checked; None if there are none.
-        policy: One of `qrels.MISSING_POLICIES`.
-    """
+    """The labels, what is known of them, and whether the documents that were passed over have got grade 0."""
     labels, given = as_qrels(qrels, records), policy == "nonrelevant"
     said = said_of(tables, labels, records, at_once=given)
     return filled(labels, said.gaps) if given else labels, said, given

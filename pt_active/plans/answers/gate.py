@@ -55,11 +55,7 @@ class Rule(NamedTuple):
 
     @classmethod
     def of(cls, name: str, margin: float | None) -> Rule:
-        """The rule that was asked for.
-
-        Raises:
-            ValueError: If the name is unknown, the margin is negative, or ``non-inferior`` has none.
-        """
+        """The rule that was asked for."""
         if name not in RULES:
             raise ArgumentError(Argument("rule", name), f" is unknown; it is one of {', '.join(RULES)}")
         if name == NON_INFERIOR and margin is None:
@@ -119,11 +115,7 @@ class Gate(Printed):
         return replace(self, status=self.status.with_said(said, given))
 
     def with_reach(self, reach: Reach) -> Gate:
-        """The gate of a candidate that came after the plan, unresolved if the labels do not reach far enough.
-
-        Args:
-            reach: What the labels tell of it; the gate has been decided with its ``worst``.
-        """
+        """The gate of a candidate that came after the plan, unresolved if the labels do not reach far enough."""
         if self.outcome == UNRESOLVED or reach.allows(self.outcome == PASS):
             return replace(self, reach=reach)
         return replace(self, outcome=UNRESOLVED, decided_at=None, reach=reach)
@@ -211,11 +203,7 @@ _EITHER = Argument("looks", ALWAYS), " or, once at the end, ", Argument("looks",
 
 
 def check_gate_looks(looks: str | None) -> None:
-    """Raise unless such looks can decide a gate.
-
-    Raises:
-        ArgumentError: If they are neither ``"always"`` nor None.
-    """
+    """Raise unless such looks can decide a gate."""
     if looks not in (None, ALWAYS):
         raise ArgumentError(Argument("looks", looks), " cannot decide a gate; use ", *_EITHER)
 
@@ -223,18 +211,7 @@ def check_gate_looks(looks: str | None) -> None:
 def gate_at_any_time(
     tables: PlanTables, qrels: pd.DataFrame, question: Question, rule: Rule, records: pd.DataFrame | None = None
 ) -> Gate:
-    """The gate by bets, which hold at any time.
-
-    Args:
-        tables: The plan's content.
-        qrels: The labels so far.
-        question: The two rankers, the candidate first; its looks are ``"always"``.
-        rule: What the candidate has to be.
-        records: The records that the labels follow from, for the error of the judges; None if there are none.
-
-    Raises:
-        ValueError: If the labels do not fit the plan, or the plan has no successive order.
-    """
+    """The gate by bets, which hold at any time."""
     qrels, alpha = checked_qrels(qrels, tables.pool.max_grade), 1 - question.confidence
     label = labels_so_far(tables, qrels)
     sequence = sequence_of(tables, label, question.measure, question.bridged)
@@ -271,15 +248,7 @@ def _proved(proof: Proof, rule: Rule, alpha: float) -> tuple[str, int]:
 def gate_at_the_end(
     state: Status, comparison: Comparison | None, rule: Rule, worst: tuple[float, float] | None = (0.0, 0.0)
 ) -> Gate:
-    """The gate by the one look at the end of a plan.
-
-    Args:
-        state: The state of the plan with looks None.
-        comparison: What all labels say; None before all are there.
-        rule: What the candidate has to be.
-        worst: How far the truth can lie below and above what the comparison takes for granted: the interval is wider
-            by as much; None if that is not known, and then there is none.
-    """
+    """The gate by the one look at the end of a plan."""
     if comparison is None:
         return Gate(state, rule, UNRESOLVED, None)
     ends = zip(comparison.confidence_interval(), (np.nan, np.nan) if worst is None else worst, strict=True)

@@ -129,15 +129,7 @@ class Measured:
 
 
 def inferred(measured: Measured, how: How[Any]) -> dict[str, Any]:
-    """The fields that `Estimate` and `Comparison` have in common.
-
-    Args:
-        measured: The estimate and its error.
-        how: The level of the interval and its reference.
-
-    Raises:
-        ValueError: If the reference is unknown.
-    """
+    """The fields that `Estimate` and `Comparison` have in common."""
     basis, simulates = measured.basis, how.reference in (AUTO, SIMULATED)
     named = "effective" if simulates else how.reference
     degrees = float(reference_degrees(named, np.array(measured.degrees), basis.n_draws))
@@ -160,11 +152,7 @@ def inferred(measured: Measured, how: How[Any]) -> dict[str, Any]:
 
 
 def _replayed(measured: Measured, how: How[Any]) -> Replayed | None:
-    """Replays of the sample; None if t is used alone.
-
-    Raises:
-        ValueError: If a simulated reference is asked for, and the sample cannot be replayed.
-    """
+    """Replays of the sample; None if t is used alone."""
     if measured.replayed is None and how.reference == SIMULATED:
         raise ValueError(
             "this sample cannot be replayed, so there is no simulated reference: it needs a grade model and a measure "
@@ -227,26 +215,10 @@ class Judged(ABC):
 
     @abstractmethod
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
-        """Estimate a contrast and its error.
-
-        Args:
-            contrast: One system, or the difference of two.
-            how: The estimator; measure and policy for missing labels are those with which the sample was made.
-
-        Raises:
-            ValueError: If the estimator is unknown, or does not fit the sample.
-        """
+        """Estimate a contrast and its error."""
 
     def error_of(self, contrast: Contrast, how: How[Any]) -> tuple[float, float]:
-        """The estimate of a contrast and its standard error, with the error of the judges if it is known.
-
-        Args:
-            contrast: A weighted sum of the systems.
-            how: The estimator.
-
-        Raises:
-            ValueError: If the estimator is unknown, or does not fit the sample.
-        """
+        """The estimate of a contrast and its standard error, with the error of the judges if it is known."""
         measured = self.measured(contrast, how)
         fields = self.with_judges(contrast, inferred(measured, replace(how, reference="effective")))
         return measured.value, float(fields["standard_error"])
@@ -261,15 +233,7 @@ class Judged(ABC):
         return False
 
     def estimate(self, system: int, how: How[Any]) -> Estimate:
-        """Estimate one system [theory 5].
-
-        Args:
-            system: Its index in ``names``.
-            how: The estimator, and the level and reference of the interval.
-
-        Raises:
-            ValueError: If the estimator or the reference is unknown, or the estimator does not fit the sample.
-        """
+        """Estimate one system [theory 5]."""
         measured = self.measured(Contrast(system), how)
         fields = self.with_judges(Contrast(system), inferred(measured, how))
         if measured.bounds is not None:
@@ -277,16 +241,7 @@ class Judged(ABC):
         return Estimate(name=self.names[system], value=measured.value, **fields)
 
     def compare(self, first: int, second: int, how: How[Any]) -> Comparison:
-        """Estimate and test the difference of two systems, first minus second [theory 5].
-
-        Args:
-            first: Index of the first system in ``names``.
-            second: Index of the second system in ``names``.
-            how: The estimator, and the level and reference of the interval.
-
-        Raises:
-            ValueError: If the estimator or the reference is unknown, or the estimator does not fit the sample.
-        """
+        """Estimate and test the difference of two systems, first minus second [theory 5]."""
         measured = self.measured(Contrast(first, second), how)
         fields = self.with_judges(Contrast(first, second), inferred(measured, how))
         fields |= {"lower_is_better": self.lower_is_better}

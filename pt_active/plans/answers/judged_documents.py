@@ -102,10 +102,7 @@ class JudgedDocuments(Judged):
     def within(self, rows: np.ndarray, share: float, qids: set[str]) -> JudgedDocuments | None:
         """The sample within a group of queries, or None if it has no label there.
 
-        Args:
-            rows: int64[r], the queries of the group.
-            share: The group's share of the population's weight, above 0.
-            qids: The ids of these queries.
+        Shapes: rows int64[r].
         """
         inside = np.isin(np.arange(len(self.pool.weight)), rows)
         drawn = judged_before(self.rounds) & inside[self.pool.query]
@@ -219,18 +216,7 @@ def judged_documents(
 ) -> JudgedDocuments:
     """Join labels to the rounds that drew their documents.
 
-    Args:
-        pool: All queries.
-        rounds: The rounds in the order in which they were drawn.
-        label: int64[N], the labels of drawn documents; -1 for all others and if there is none.
-        ignored: The number of labels of documents that were not drawn.
-        how: The measure, and what to do about missing labels.
-        strays: The labels that belong to no document of the plan.
-        rest: What the plan does not keep of its population; None if it keeps all of it.
-
-    Raises:
-        ValueError: If a drawn document has no label and the policy does not allow it, or the measure is neither
-            additive nor a cascade and documents were not judged from the top.
+    Shapes: label int64[N].
     """
     seen, drawn = seen_by(how.measure, pool), judged_before(rounds)
     if isinstance(seen, RevealedPool) and not all(each.sample.design.nested for each in rounds):

@@ -79,15 +79,7 @@ class LabelledQueries(NamedTuple):
 
 
 def judged_queries(labelled: LabelledQueries, how: How[irm.Measure]) -> JudgedQueries:
-    """Measure the drawn queries.
-
-    Args:
-        labelled: The queries, the sample and the labels.
-        how: The measure, and what to do about missing labels.
-
-    Raises:
-        ValueError: If a document that the measure sees has no label, and the policy does not allow it.
-    """
+    """Measure the drawn queries."""
     pool, sample, measure = labelled.pool, labelled.sample, how.measure
     sampled, label = pool.select(sample.rows), labelled.label[np.isin(pool.query_of_document, sample.rows)]
     seen, otherwise = sampled.seen(measure), () if sample.repeated else LOOK_SO_FAR

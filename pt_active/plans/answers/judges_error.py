@@ -63,13 +63,7 @@ class JudgesError:
         return np.asarray((self.labelled.label >= 0) & (self._counted[0] > 1))
 
     def added(self, judged: Judged, contrast: Contrast, fields: dict[str, Any]) -> dict[str, Any]:
-        """The fields of a result with the error of judges in them.
-
-        Args:
-            judged: The sample with its labels.
-            contrast: One ranker, or the difference of two.
-            fields: As `judged.inferred` returns them.
-        """
+        """The fields of a result with the error of judges in them."""
         used = int((self.labelled.label >= 0).sum())
         basis = replace(fields["basis"], judged_twice=float(self.twice.sum()) / max(used, 1))
         if not self.twice.any():
@@ -104,15 +98,6 @@ class JudgesError:
 
 
 def judged_with(labelled: LabelledPlan[Any], records: pd.DataFrame | None, how: How[irm.Measure]) -> Any:
-    """The sample with its labels, whose results contain the error of the judges if there are records.
-
-    Args:
-        labelled: The plan with its labels.
-        records: As `records.checked_records` returns them; None if it is not known who judged.
-        how: The measure, the estimator, and what to do about missing labels.
-
-    Raises:
-        ValueError: If labels are missing and the policy does not allow it.
-    """
+    """The sample with its labels, whose results contain the error of the judges if there are records."""
     judged = labelled.judged(how)
     return judged if records is None else replace(judged, judges=JudgesError(labelled, records, how).added)

@@ -49,19 +49,7 @@ def asked(
     missing: str = "error",
     reference: str = "auto",
 ) -> How[irm.Measure]:
-    """Check what is asked of a plan's labels.
-
-    Args:
-        tables: The plan's content.
-        measure: What is measured; the plan's own measure if left out.
-        estimator: A name in the registry of the estimators for what was sampled.
-        confidence: Level of the intervals.
-        missing: One of `qrels.MISSING_POLICIES`.
-        reference: A name in `intervals.REFERENCES`.
-
-    Raises:
-        ValueError: If an argument is unknown or out of range.
-    """
+    """Check what is asked of a plan's labels."""
     wanted = tables.measure if measure is None else parse_measure(measure, tables.pool.max_grade)
     return How(wanted, estimator, confidence, missing, reference)
 
@@ -70,14 +58,6 @@ def labelled_plan(tables: PlanTables, qrels: pd.DataFrame) -> LabelledPlan[Any]:
     """Join the labels of a plan to the queries or documents that it drew.
 
     If the plan was cut to what is judged, labels of the part that was cut off are dropped without a warning.
-
-    Args:
-        tables: The plan's content.
-        qrels: ``qid, docno, label``, the labels of all rounds. Labels of what was not drawn are ignored, and a warning
-            gives their number.
-
-    Raises:
-        ValueError: If a label is not one of the model's grades, or no label belongs to what was drawn.
     """
     qrels = checked_qrels(qrels)
     strays = strays_of(tables, qrels)
@@ -93,13 +73,7 @@ def labelled_plan(tables: PlanTables, qrels: pd.DataFrame) -> LabelledPlan[Any]:
 def plan_so_far(tables: PlanTables, label: np.ndarray) -> LabelledPlan[Any]:
     """A plan cut to what is judged, with its labels: what every estimate is from while labels come in.
 
-    Args:
-        tables: The plan's content.
-        label: int64[N], the label of each document; -1 where there is none.
-
-    Raises:
-        NothingJudged: If the unit that comes first lacks a label.
-        ValueError: If the plan has no order.
+    Shapes: label int64[N].
     """
     cut = cut_to_labels(tables, label)
     return (DocumentPlan if cut.rounds else QueryPlan)(cut, np.where(wanted_documents(cut), label, -1), 0)
@@ -132,14 +106,7 @@ class LabelledPlan(ABC, Generic[Answering]):
     _kept: dict[tuple[irm.Measure, str], Answering] = field(default_factory=dict, repr=False, compare=False)
 
     def judged(self, how: How[irm.Measure]) -> Answering:
-        """The sample with its labels, made once for each measure and policy.
-
-        Args:
-            how: The measure, and what to do about missing labels.
-
-        Raises:
-            ValueError: If labels are missing and the policy does not allow it, or the measure does not fit the plan.
-        """
+        """The sample with its labels, made once for each measure and policy."""
         key = how.measure, how.missing
         if key not in self._kept:
             judged = self._made(how)
@@ -155,10 +122,7 @@ class LabelledPlan(ABC, Generic[Answering]):
     def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> Answering | None:
         """The sample within a group of queries that was known before drawing, or None if it has no label there.
 
-        Args:
-            rows: int64[r], the queries of the group.
-            share: The group's share of the population's weight, above 0.
-            how: The measure, and what to do about missing labels.
+        Shapes: rows int64[r].
         """
 
     @property

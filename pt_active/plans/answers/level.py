@@ -30,17 +30,7 @@ _CONFIDENCE = 0.95
 
 
 def level_told(level: str | None, design: str | None, *, only_queries: bool, objective: str = "mean") -> str | None:
-    """The level that the arguments of a plan leave no choice about; None if they leave it open.
-
-    Args:
-        level: As given; None if it was left out.
-        design: A name in `DESIGNS` or `DOCUMENT_DRAWINGS`; None if it was left out.
-        only_queries: Whether something is asked for that only plans of queries can do.
-        objective: ``mean``, or what only plans of documents can minimise.
-
-    Raises:
-        ValueError: If the level is unknown, or the design is and there is no level.
-    """
+    """The level that the arguments of a plan leave no choice about; None if they leave it open."""
     if level is not None:
         if level not in LEVELS:
             raise ValueError(f"unknown level {shown(level)}; it is one of {', '.join(LEVELS)}")
@@ -65,11 +55,7 @@ def level_chosen(
     The errors are those that the grade model expects, with what it errs alike in the documents of a query at both
     levels. They depend neither on a seed nor on the order of rows.
 
-    Args:
-        ahead: The pool, the measure and the costs.
-        budget: Λ; None for `_USUAL_SHARE` of the pool's cost.
-        defensive: The argument of ``Plan.create``; None for the usual one of each level.
-        pairs: float64[k(k−1)/2], weights of the pairs of rankers; equal if None.
+    Shapes: pairs float64[k(k−1)/2].
     """
     queries = len(ahead.pool.query_weight)
     return level_by_part(_thinned(ahead), queries, budget, defensive, pairs)
@@ -80,12 +66,7 @@ def level_by_part(
 ) -> LevelChoice:
     """The choice of `level_chosen` from a part of the queries.
 
-    Args:
-        ahead: The queries of `rows_to_compare`, with weights that sum to 1, the measure and the costs.
-        queries: The number of all queries.
-        budget: Λ; None for `_USUAL_SHARE` of the pool's cost.
-        defensive: The argument of ``Plan.create``; None for the usual one of each level.
-        pairs: float64[k(k−1)/2], weights of the pairs of rankers; equal if None.
+    Shapes: pairs float64[k(k−1)/2].
     """
     pool, form = ahead.pool, ahead.graded.seen.form
     share = len(pool.query_weight) / queries
@@ -104,11 +85,7 @@ def level_by_part(
 
 
 def rows_to_compare(queries: int) -> np.ndarray:
-    """int64[n], at most `_MAX_QUERIES` queries, evenly spread in the order of the qids.
-
-    Args:
-        queries: The number of all queries.
-    """
+    """int64[n], at most `_MAX_QUERIES` queries, evenly spread in the order of the qids."""
     return np.arange(0, queries, -(-queries // _MAX_QUERIES))
 
 

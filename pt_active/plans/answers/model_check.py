@@ -72,12 +72,7 @@ class ModelCheck(Printed):
 
     @classmethod
     def of_pilot(cls, pilot: Pilot, ahead: Ahead | None = None) -> ModelCheck:
-        """Check the grade model, given a pilot that is already joined to its labels.
-
-        Args:
-            pilot: The plan with its labels.
-            ahead: The pool and costs of the same plan, if they are at hand; they are computed if left out.
-        """
+        """Check the grade model, given a pilot that is already joined to its labels."""
         variable, line, bins = _lines(pilot)
         optimism, promised, realised = _gains(pilot, ahead)
         return cls(

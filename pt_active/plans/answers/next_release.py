@@ -62,9 +62,6 @@ class Reach:
 
         Documents that the plan does not know count as not relevant, so the ranker is at least as good as it seems if
         the measure is `rising`: a pass holds, a fail does not.
-
-        Args:
-            passes: Whether a pass is proved, rather than a fail.
         """
         return self.told and (not self.strangers or (passes and self.rising))
 
@@ -97,16 +94,7 @@ def reach_of(
     comparison: Comparison,
     unasked: int = 0,
 ) -> Reach:
-    """How much of a later ranker the labels of a plan can tell.
-
-    Args:
-        tables: The plan's content, with the later ranker.
-        measure: The plan's measure.
-        pair: Indices of the later ranker and of the one that it would replace.
-        run: Its ``qid, docno, score``.
-        comparison: What the labels say of it and the baseline.
-        unasked: How many of its documents `with_unasked` took as not relevant.
-    """
+    """How much of a later ranker the labels of a plan can tell."""
     pool, name = tables.pool, tables.pool.names[pair[0]]
     run = ordered_run(run, name, measure.params.get("cutoff"))
     run = run[run["qid"].isin(pool.qids)]
@@ -133,15 +121,6 @@ def with_unasked(
 
     If all of these have labels, they count, and otherwise none of them: what a ranker is taken for must not depend on
     who chose which of them to judge.
-
-    Args:
-        tables: The content of a plan.
-        later: The same with the later ranker.
-        measure: The plan's measure.
-        labels: The labels so far.
-
-    Returns:
-        The labels, and how many documents were taken as not relevant.
     """
     if tables.rounds:
         return labels, 0

@@ -135,16 +135,7 @@ class Outlook(Printed):
 
     @classmethod
     def looked(cls, ahead: Ahead, methods: Sequence[Method], pilot: Pilot | None = None) -> Outlook:
-        """Foresee the errors of some methods.
-
-        Args:
-            ahead: The pool, measure and costs.
-            methods: Ways to sample, all without replacement and in one round.
-            pilot: Labels whose errors replace those that the model expects; None if there are no labels.
-
-        Raises:
-            ValueError: If a method cannot be foreseen.
-        """
+        """Foresee the errors of some methods."""
         curves: dict[Method, ErrorCurve] = {}
         evidence: dict[Method, Optimism] = {}
         for method in _listed("methods", methods, "Method"):

@@ -145,15 +145,7 @@ def _in_words(state: Status) -> str:
 
 
 def check_pairs_asked(looks: str | None, margin: float | None) -> None:
-    """Raise if the state of all pairs together is asked for with what only that of one pair can have.
-
-    Args:
-        looks: When the state is looked at; all pairs are at any time by bets.
-        margin: Differences up to this do not matter; None if it was not given.
-
-    Raises:
-        ValueError: If the looks are others or unknown, or there is a margin.
-    """
+    """Raise if the state of all pairs together is asked for with what only that of one pair can have."""
     check_looks(looks)
     names = Argument("first", asked=True), " and ", Argument("second", asked=True)
     for asked, given in (("margin", margin is not None), ("looks", looks != ALWAYS)):
@@ -168,18 +160,7 @@ def pair_status(
     bridged: bool = True,
     records: pd.DataFrame | None = None,
 ) -> PairStatus:
-    """The state of all pairs of rankers of a plan.
-
-    Args:
-        tables: The plan's content.
-        qrels: The labels so far.
-        confidence: Level of all pairs together.
-        bridged: Whether units count that come after one that is not fully judged.
-        records: The records that the labels follow from, for the error of the judges; None if there are none.
-
-    Raises:
-        ValueError: If the labels do not fit the plan, or the plan has no successive order.
-    """
+    """The state of all pairs of rankers of a plan."""
     qrels = checked_qrels(qrels, tables.pool.max_grade)
     label, strays = labels_so_far(tables, qrels), strays_of(tables, qrels)
     measure, rankers = tables.measure, range(len(tables.pool.names))

@@ -49,26 +49,12 @@ class Pilot:
 
     @classmethod
     def of(cls, plan: KeptArtifact[PlanTables], qrels: pd.DataFrame, missing: str = "error") -> Pilot:
-        """Read the labels of a plan.
-
-        Args:
-            plan: Of queries or of documents.
-            qrels: Its labels so far.
-            missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.
-                A value that replaces a missing label does not count as a label here.
-
-        Raises:
-            ValueError: If a label is missing and ``missing`` does not allow it, or the labels do not fit the plan.
-        """
+        """Read the labels of a plan."""
         return cls.of_labelled(labelled_plan(plan.tables, qrels), missing)
 
     @classmethod
     def of_labelled(cls, plan: LabelledPlan[Any], missing: str) -> Pilot:
-        """A pilot from a plan that is already joined to its labels.
-
-        Raises:
-            ValueError: If a label is missing and ``missing`` does not allow it.
-        """
+        """A pilot from a plan that is already joined to its labels."""
         measure, pool = plan.tables.measure, plan.tables.pool
         judged = plan.judged(asked(plan.tables, missing=missing))
         label = np.where(pool.seen(measure), plan.label, -1)
@@ -97,10 +83,7 @@ class Pilot:
     def of_queries(self, estimator: str, gain: np.ndarray, documents: np.ndarray) -> Optimism:
         """The variance of whole queries that the labels show over the one that the model expects; NaN if that is 0.
 
-        Args:
-            estimator: A name in `estimators.ESTIMATORS`.
-            gain: float64[m], ``p² a``, what the model expects each query to add to the variance.
-            documents: float64[N], what it expects each document to add; used if the pilot drew documents.
+        Shapes: gain float64[m], documents float64[N].
         """
         judged = self.judged
         if isinstance(judged, JudgedDocuments):
@@ -123,11 +106,7 @@ class Pilot:
     def of_documents(self, drawing: str, estimator: str, gain: np.ndarray) -> Optimism:
         """The variance of single documents that the labels show over the one that the model expects; NaN if that is 0.
 
-        Args:
-            drawing: One of `drawings.DOCUMENT_DRAWINGS`. If the pilot was drawn in this way, its own squared error is
-                used.
-            estimator: One of `documents.DOCUMENT_ESTIMATORS`.
-            gain: float64[N], ``p² D² v``, what the model expects each document to add to the variance.
+        Shapes: gain float64[N].
         """
         judged = self.judged
         if not isinstance(judged, JudgedDocuments):

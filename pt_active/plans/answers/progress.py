@@ -108,10 +108,7 @@ class Growth:
 def to_come(cost: np.ndarray, time: np.ndarray, critical: np.ndarray) -> Looks:
     """Future looks, of which only cost and information are known; at most `_MAX_FUTURE_LOOKS` of them are kept.
 
-    Args:
-        cost: float64[L], the total cost at each look.
-        time: float64[L], the information at each look.
-        critical: float64[L], the critical value at each look.
+    Shapes: cost, time, critical float64[L].
     """
     some = np.unique(np.linspace(0, len(cost) - 1, min(_MAX_FUTURE_LOOKS, len(cost))).astype(np.int64))
     return _without_labels(cost[some], time[some], critical[some])
@@ -123,16 +120,7 @@ def _without_labels(cost: np.ndarray, time: np.ndarray, critical: np.ndarray) ->
 
 
 def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Growth:
-    """The looks at a sample of queries.
-
-    Args:
-        tables: The plan's content.
-        qrels: As `qrels.checked_qrels` returns them.
-        question: What is asked.
-
-    Raises:
-        ValueError: If the plan has no order of queries, the looks are unknown, or they were planned for fewer queries.
-    """
+    """The looks at a sample of queries."""
     if question.looks is not None:
         check_whole(tables, "be looked at before all is judged", "ask at the end: ", Argument("looks", None))
     order, extensions = DrawingOrder.of(tables), tables.manifest.extensions
@@ -233,16 +221,7 @@ def _labels_of_queries(
 
 
 def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Growth:
-    """The looks at a sample of documents, one after each round.
-
-    Args:
-        tables: The plan's content.
-        qrels: As `qrels.checked_qrels` returns them.
-        question: What is asked.
-
-    Raises:
-        ValueError: If the looks are neither ``"always"`` nor None: others need to know the number of rounds beforehand.
-    """
+    """The looks at a sample of documents, one after each round."""
     if question.looks not in (None, ASYMPTOTIC):
         raise ArgumentError(
             Argument("looks", question.looks),

@@ -225,19 +225,7 @@ class Ranking(Drawn):
 
 
 def rank_judged(judged: Judged, how: How[Any], correction: str = HOLM) -> Ranking:
-    """Rank the systems of a sample with labels [theory 5].
-
-    Args:
-        judged: The sample of queries, documents or pairs, with its labels.
-        how: What is asked; 1 minus the confidence is the level of all tests together.
-        correction: ``tukey``, or a method of statsmodels' ``multipletests``.
-
-    Returns:
-        The ranking, best first; undefined estimates come last. For rankers, one warning stands for all cautions.
-
-    Raises:
-        ValueError: If there is only one ranker, or an argument is unknown or out of range.
-    """
+    """Rank the systems of a sample with labels [theory 5]."""
     level = judged.basis.level
     if len(judged.names) < 2:
         raise ValueError(f"a ranking needs at least two {_RANKED[level]}; there is only {judged.names[0]!r}")

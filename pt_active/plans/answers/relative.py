@@ -66,16 +66,6 @@ def relative_change(judged: Judged, compared: Comparison, base: Estimate, how: H
     A share ρ lies in the interval if the labels do not reject ``R_first − (1 + ρ) R_second = 0``, by the estimator, the
     error and the reference of the comparison itself. So the interval holds 0 just when that of the difference does, and
     the error of the denominator and its covariance with the difference are in it.
-
-    Args:
-        judged: The sample with its labels.
-        compared: The comparison of the two.
-        base: The estimate of the second ranker.
-        how: What was asked.
-
-    Returns:
-        The share; without an interval if the error of the difference or of the second ranker's value is not known. None
-        if the second ranker's value may be 0.
     """
     if near_zero(base) or not np.isfinite(compared.difference):
         return None

@@ -244,12 +244,7 @@ class Estimate(_Inference):
 
 
 def kept_to(bounds: tuple[float, float], fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields of an estimate with a score interval, which exists even if all sampled values are equal.
-
-    Args:
-        bounds: Bounds of the values, and so of their mean; the upper one may be infinite.
-        fields: The fields of `Estimate` without its name and value; ``n_effective`` counts the pairs that count.
-    """
+    """Fields of an estimate with a score interval, which exists even if all sampled values are equal."""
     basis = fields["basis"]
     still = fields["degenerate"] and fields["standard_error"] == 0 and not basis.census
     if not (still and np.isfinite(bounds[1])):

@@ -100,8 +100,7 @@ class QuerySequence:
     def labelled(self, label: np.ndarray) -> QuerySequence:
         """The same order with more labels; what the labels so far said is not computed again.
 
-        Args:
-            label: int64[N], which agrees with the labels so far; -1 where there is none.
+        Shapes: label int64[N].
         """
         other = copy(self)
         vars(other).pop("progress", None)
@@ -127,15 +126,7 @@ class QuerySequence:
         return self._units[contrast]
 
     def proof(self, contrast: Contrast, alpha: float) -> Proof:
-        """What the judged queries say of a contrast.
-
-        Args:
-            contrast: A ranker, or the difference of two.
-            alpha: The level of the bets, which are spread for it.
-
-        Raises:
-            ValueError: If the design never draws a query that counts.
-        """
+        """What the judged queries say of a contrast."""
         pool, order, progress = self.tables.pool, self.order, self.progress
         rows, units = order.rows, self._population(contrast)
         known = Known(*[pool.query_weight[rows] * contrast.of(self._values())] * 3)

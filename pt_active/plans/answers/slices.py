@@ -86,25 +86,7 @@ def slices(
     confidence: float = 0.95,
     missing: str = "error",
 ) -> list[Slice]:
-    """Estimate within each group of queries.
-
-    Args:
-        plan: Of queries or of documents.
-        qrels: Its labels, of all rounds.
-        column: A column that the topics had before planning; its name starts with ``q``.
-        pair: Indices of two rankers to compare; each ranker is estimated if left out.
-        measure: A measure to estimate from the same labels; the plan's own if left out.
-        estimator: A name in `estimators.ESTIMATORS`; for plans of documents one in `documents.DOCUMENT_ESTIMATORS`.
-        confidence: Level of each interval.
-        missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.
-
-    Returns:
-        One slice per value, sorted by the values as text.
-
-    Raises:
-        ValueError: If the topics had no such column, it has more than `MAX_GROUPS` values, an argument is unknown, or
-            the labels do not fit the plan.
-    """
+    """Estimate within each group of queries."""
     how = asked(plan.tables, measure, estimator, confidence, missing)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -120,15 +102,6 @@ def slices_of(
     probabilities of its queries do not change; with replacement q becomes ``q/Q``, given how many draws fell into the
     group. The intervals are not corrected for the number of groups: of many, some miss. In a group with fewer than
     `MIN_REGRESSION_DRAWS` effective draws of queries, ``regression`` is replaced by ``snis``.
-
-    Args:
-        labelled: A plan with its labels.
-        column: A column that the topics had before planning; its name starts with ``q``.
-        pair: Indices of two rankers to compare; each ranker is estimated if None.
-        how: What is asked.
-
-    Raises:
-        ValueError: If the topics had no such column, it has more than `MAX_GROUPS` values, or labels are missing.
     """
     check_whole(labelled.tables, "tell groups of queries apart")
     pool, groups = labelled.tables.pool, []

@@ -46,15 +46,7 @@ def points_so_far(
 
     They come without warnings: the state of the judging says what is lacking.
 
-    Args:
-        tables: The plan's content.
-        label: int64[N], the label of each document; -1 where there is none.
-        measure: What is measured.
-        contrasts: Rankers, or differences of two.
-        records: As `records.checked_records` returns them, for the error of the judges; None if there are none.
-
-    Raises:
-        ValueError: If the plan has no order.
+    Shapes: label int64[N].
     """
     how = How(measure, reference="effective")
     with warnings.catch_warnings():
@@ -78,12 +70,7 @@ def interval_at_the_end(
 ) -> ConfidenceInterval:
     """The interval of a fixed sample, that of `Plan.compare` and `Plan.estimate`, once all of it is judged.
 
-    Args:
-        tables: The plan's content.
-        label: int64[N], the label of each document; -1 where there is none.
-        contrast: A ranker, or the difference of two.
-        how: The measure and the level.
-        records: As `points_so_far` takes them.
+    Shapes: label int64[N].
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

@@ -37,15 +37,7 @@ _MIN_FORESEEN = 10
 
 
 def missing_policy(missing: str | None, looks: str | None) -> str:
-    """What a status does about documents without a label before others that have one.
-
-    Args:
-        missing: One of `qrels.MISSING_POLICIES`; None for what is valid with such looks.
-        looks: When the state is looked at.
-
-    Raises:
-        ValueError: If the policy is unknown, or no interval would be valid with it.
-    """
+    """What a status does about documents without a label before others that have one."""
     if missing is None:
         return "expected" if looks == ALWAYS else "error"
     check_policy(missing)
@@ -63,17 +55,7 @@ def missing_policy(missing: str | None, looks: str | None) -> str:
 def plan_status(
     tables: PlanTables, qrels: pd.DataFrame, question: Question, records: pd.DataFrame | None = None
 ) -> Status:
-    """The state of a plan.
-
-    Args:
-        tables: The plan's content.
-        qrels: The labels so far.
-        question: What is asked.
-        records: The records that the labels follow from, for the error of the judges; None if there are none.
-
-    Raises:
-        ValueError: If the labels do not fit the plan, the plan has no order, or such looks are not possible for it.
-    """
+    """The state of a plan."""
     qrels = checked_qrels(qrels, tables.pool.max_grade)
     return with_strays(_plan_status(tables, qrels, question, records), strays_of(tables, qrels))
 
@@ -101,29 +83,14 @@ def _plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question, re
 
 
 def labels_so_far(tables: PlanTables, qrels: pd.DataFrame) -> np.ndarray:
-    """int64[N], the label of each document of the pool; -1 where there is none.
-
-    Args:
-        tables: The plan's content.
-        qrels: As `qrels.checked_qrels` returns them; may be empty.
-
-    Raises:
-        ValueError: If there are labels, but none belongs to a document of the plan.
-    """
+    """int64[N], the label of each document of the pool; -1 where there is none."""
     return known_labels(tables.pool.keys, qrels) if len(qrels) else np.full(len(tables.pool.docno), -1, dtype=np.int64)
 
 
 def proved_status(
     tables: PlanTables, sequence: QuerySequence | DocumentSequence, question: Question, point: Point
 ) -> Status:
-    """The state of a plan at any time by bets.
-
-    Args:
-        tables: The plan's content.
-        sequence: The order of its units, with the labels so far.
-        question: What is asked.
-        point: The estimate.
-    """
+    """The state of a plan at any time by bets."""
     proof, progress = sequence.proof(question.contrast, 1 - question.confidence), sequence.progress
     verdict = verdict_of(proof, question.margin or 0.0, question.compared, 1 - question.confidence)
     ahead = nothing_foreseen(bool(verdict.resolution))
@@ -140,16 +107,7 @@ def status_of(
     point: Point,
     ahead: dict[str, float],
 ) -> Status:
-    """The state by bets.
-
-    Args:
-        tables: The plan's content.
-        question: What is asked.
-        progress: How far the plan is judged.
-        verdict: What is proved.
-        point: The estimate.
-        ahead: The fields of `Status` from ``chance`` to ``needed``.
-    """
+    """The state by bets."""
     paid, spent, judged = progress.paid, progress.spent, progress.judged
     about: dict[str, Any] = _about(tables, question) | point._asdict() | ahead
     return Status(
@@ -206,12 +164,7 @@ def foreseeable(progress: Progress) -> bool:
 
 
 def foreseen(seen: Prospect, progress: Progress) -> dict[str, float]:
-    """The fields of `Status` from ``chance`` to ``needed`` for what may come.
-
-    Args:
-        seen: How many draws a verdict takes.
-        progress: How far the plan is judged.
-    """
+    """The fields of `Status` from ``chance`` to ``needed`` for what may come."""
     reach, open_units = progress.reach, ~progress.complete[: progress.reach]
     spent, labels = progress.spent, np.r_[0, np.cumsum(progress.documents)]
     # The order of a block goes on behind what was drawn of it, where another block may have begun.

@@ -12,14 +12,7 @@ from pt_active.sampling.pools import Variables
 
 
 def unanswered(tables: PlanTables) -> str:
-    """Says that single rankers will have no interval, if documents that matter to them alone are never judged.
-
-    Args:
-        tables: The content of a plan.
-
-    Returns:
-        A sentence; empty if every ranker will have an interval.
-    """
+    """Says that single rankers will have no interval, if documents that matter to them alone are never judged."""
     arguments, pool = tables.manifest.arguments, tables.pool
     if not tables.rounds or len(pool.names) == 1 or tables.manifest.later_rankers:
         return ""

@@ -55,12 +55,7 @@ class QueryOrder(NamedTuple):
 
 
 def check_reached(missed: int, what: str) -> None:
-    """Raise if units never come that can change the result.
-
-    Args:
-        missed: Their number.
-        what: What they are, in the plural.
-    """
+    """Raise if units never come that can change the result."""
     if number := int(missed):
         raise ValueError(f"{number} {what} that can change the result are never drawn, so nothing can be proved")
 
@@ -68,11 +63,7 @@ def check_reached(missed: int, what: str) -> None:
 def planned_stakes(units: Units, cost: np.ndarray, budget: float, alpha: float) -> Stakes:
     """Bets for about as many draws as a budget is expected to pay for.
 
-    Args:
-        units: The population, of which nothing is known.
-        cost: float64[N], the cost of each unit.
-        budget: Λ.
-        alpha: The level of the test.
+    Shapes: cost float64[N].
     """
     variance = float(units.expected[0]) if len(units.expected) else 1.0
     return Stakes.planned(variance, len(units.rate), expected_size(units.rate, cost, budget), alpha)
@@ -94,13 +85,7 @@ def partly_judged(
 ) -> Known:
     """What queries contribute that are not fully judged, float64[number of rows] each.
 
-    Args:
-        measure: What is measured. If it is additive, the documents that are judged narrow the bounds.
-        pool: All queries.
-        label: int64[N], -1 where there is none.
-        weights: float64[k], the contrast.
-        units: All queries in the order in which they come.
-        rows: int64[n], the row in the pool of each of these.
+    Shapes: label int64[N], weights float64[k], rows int64[n].
     """
     if not (has_rank_form(measure) and (form := seen_by(measure, pool).form).family == "additive"):
         return Known(units.mean, units.low, units.high)
@@ -118,14 +103,7 @@ def query_units(
 ) -> Units:
     """The units of a plan of queries, for one contrast.
 
-    Args:
-        order: The rows of the queries in the order in which they come, and their q.
-        moments: Mean and variance of the contrast in each query under the grade model, float64[m] each.
-        bounds: The smallest and the largest value of the contrast in each query, float64[m] each.
-        weight: float64[m], p.
-
-    Raises:
-        ValueError: If a query that counts never comes.
+    Shapes: weight float64[m].
     """
     rows, rate = order
     mean, variance = moments
@@ -148,20 +126,7 @@ def document_units(
 ) -> tuple[Units, Contributions]:
     """The units of a block of documents for one contrast, and what labels let them contribute.
 
-    Args:
-        seen: The pool as the measure sees it.
-        grades: float64[N, G+1], ``P(y = g)`` under the grade model of the block.
-        order: The order of the block.
-        before: int64[N], the labels of earlier blocks; -1 elsewhere.
-        passed: bool[N], documents of earlier blocks that have no label; a cascade must have none.
-        weights: float64[k], the contrast.
-        added: The variance that is added to that of each document of an additive measure; by default its average.
-
-    Returns:
-        The units, and a function from int64[N], all labels, -1 where there is none, to their contributions.
-
-    Raises:
-        ValueError: If a document that counts never comes.
+    Shapes: grades float64[N, G+1], before int64[N], passed bool[N], weights float64[k].
     """
     variables = Variables.of(seen.form, grades, before)
     if order.design.unit == "step":
@@ -249,10 +214,7 @@ def _cascade(
 def judged_from_the_top(documents: np.ndarray, query: np.ndarray, label: np.ndarray) -> np.ndarray:
     """bool[N], the documents that are judged with all above them: what one adds to a cascade depends on those.
 
-    Args:
-        documents: int64[n], the documents of the steps, those of a query together and from the top.
-        query: int64[n], the query of each of these.
-        label: int64[N], -1 where there is none.
+    Shapes: documents and query int64[n], label int64[N].
     """
     absent = np.cumsum(label[documents] < 0)
     first = np.searchsorted(query, query)

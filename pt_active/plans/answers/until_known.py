@@ -69,18 +69,7 @@ def replayed(
     optimism: Optimism | None,
     progress: bool,
 ) -> Effort:
-    """Replay evaluations with labels from the grade model until each has its verdict.
-
-    Args:
-        ahead: The pool and its costs.
-        method: Queries without replacement, or documents one after the other.
-        difference: The true difference, positive: R is compared with the value that lies so far below it.
-        budget: What the bets are planned for.
-        alpha: The level of all verdicts together: with k > 2 rankers, each pair has its part of it.
-        optimism: What a pilot shows of the variance of the model's errors. It is uncertain, so each replay has a factor
-            of its own. None if the model is taken at its word.
-        progress: Whether to show a progress bar.
-    """
+    """Replay evaluations with labels from the grade model until each has its verdict."""
     rng, k = np.random.default_rng(ahead.seed), len(ahead.pool.names)
     contrasts = [Contrast(0)] if k == 1 else [Contrast(*pair) for pair in combinations(range(k), 2)]
     of_units, level = _of_documents if method.of_documents else _of_queries, alpha / len(contrasts)

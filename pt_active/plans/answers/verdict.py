@@ -44,14 +44,7 @@ class Verdict:
 
 
 def verdict_of(proof: Proof, margin: float, compared: bool, alpha: float) -> Verdict:
-    """The verdict on one contrast.
-
-    Args:
-        proof: What the labels say.
-        margin: Differences up to this do not matter; for a single ranker, the half-width that is wanted.
-        compared: Whether the contrast is a difference.
-        alpha: The probability with which the verdict or the interval may ever be wrong.
-    """
+    """The verdict on one contrast."""
     draws, stakes = proof.draws, proof.stakes
     low, high = interval(draws, stakes, alpha)
     if not compared:
@@ -131,14 +124,6 @@ def prospect_of(
     """How many more draws it takes to settle a difference, if judging goes on in this order to its end.
 
     The truth of a continuation is drawn from ``N(θ̂, SE²)``, within the interval.
-
-    Args:
-        proof: What the labels say; at least one draw is judged, and one is left.
-        verdict: Without a resolution.
-        point: θ̂ and its SE, where they are known.
-        claims: Alternatives of claims that have to be proved together, as `claims_on` returns them.
-        alpha: The level of the verdict.
-        seed: Seed of the simulated continuations.
     """
     draws, (before, ahead) = proof.draws, _ahead_of(proof)
     rng = np.random.default_rng(seed)
@@ -151,13 +136,7 @@ def prospect_of(
 
 
 def width_prospect_of(proof: Proof, verdict: Verdict, half_width: float) -> Prospect:
-    """How many more draws it takes until the value of a single ranker is known as well as is wanted.
-
-    Args:
-        proof: What the labels say; at least one draw is judged, and one is left.
-        verdict: Without a resolution.
-        half_width: The half-width that is wanted.
-    """
+    """How many more draws it takes until the value of a single ranker is known as well as is wanted."""
     before, ahead = _ahead_of(proof)
     at = int(before + ahead.last[_narrow_after(proof.draws, ahead, verdict.high - verdict.low, half_width)])
     return Prospect(np.array([at]), at)
@@ -182,10 +161,6 @@ def pair_verdicts(proofs: list[Proof], alpha: float) -> list[Verdict]:
     Each pair stands for two hypotheses, that its difference is not positive and that it is not negative. The
     probability that any verdict is ever wrong is at most α (`bets.holm`), and so is that of any interval ever missing
     its truth.
-
-    Args:
-        proofs: One for each pair, of the same draws.
-        alpha: The level of all pairs together.
     """
     sides = [(side, each.stakes) for each in proofs for side in (each.draws, each.draws.mirrored)]
     evidence = np.ones((len(proofs[0].draws.value) + 1, len(sides)))

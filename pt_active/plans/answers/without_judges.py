@@ -86,18 +86,7 @@ class WithoutJudges(Printed):
 def without_judges(
     tables: PlanTables, records: pd.DataFrame, contrast: Contrast, how: How[irm.Measure]
 ) -> WithoutJudges:
-    """The result of a plan without each judge in turn.
-
-    Args:
-        tables: The plan's content.
-        records: As `records.checked_records` returns them.
-        contrast: One ranker, or the difference of two.
-        how: The measure, the estimator and the level; missing labels are those that the judge left.
-
-    Raises:
-        ValueError: If there is one judge, or labels are missing with all judges and the plan cannot be cut to what is
-            judged.
-    """
+    """The result of a plan without each judge in turn."""
     # Without a judge, the label of the other one counts.
     labels = settled_labels(records).assign(judges=1)
     names = sorted(set(labels["annotator"]) - {ADJUDICATOR})

@@ -61,11 +61,7 @@ class Record:
 
     @classmethod
     def from_json(cls, values: Any) -> Self:
-        """Make a record from the dictionary that `to_json` wrote; unknown keys are ignored.
-
-        Raises:
-            ValueError: If a field without a default is missing, or a value is of another type than its field.
-        """
+        """Make a record from the dictionary that `to_json` wrote; unknown keys are ignored."""
         values = values if isinstance(values, dict) else {}
         needed = {each.name for each in fields(cls) if MISSING is each.default is each.default_factory}
         if absent := needed - set(values):

@@ -42,23 +42,7 @@ def size_frame(
 ) -> pd.DataFrame:
     """One row per document: how probable its judging should be, relative to the others.
 
-    Args:
-        pool: All queries.
-        measure: As `parse_measure` returns it.
-        design: One of `drawings.DOCUMENT_DRAWINGS`; if left out, the usual one for the measure.
-        per_query: λ₀, the cost of opening a query.
-        defensive: How much of the model's average variance is added to the variance of each document; the usual share
-            of the measure if left out.
-        pairs: float64[k(k−1)/2], weights of the pairs of rankers; equal if left out.
-
-    Returns:
-        The query columns, ``docno``, ``doc_size`` (0 if a document cannot change the result), ``doc_cost``,
-        ``doc_place`` (position in the order in which the documents of a query are drawn, from 0; -1 if it cannot change
-        the result), ``q_opening_size`` (how probable the opening of the query should be, on the scale of ``doc_size``;
-        0 if documents come one after the other), ``q_opening_cost`` and ``q_drawing``.
-
-    Raises:
-        ValueError: If the measure or an argument is out of range, or a cascade is to be drawn successively.
+    Shapes: pairs float64[k(k−1)/2].
     """
     graded = graded_pool(pool, measure, per_query)
     drawing = design or natural_drawing(graded.seen.form, len(pool.names), per_query)
@@ -76,19 +60,7 @@ def size_frame(
 
 
 def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: int) -> pd.DataFrame:
-    """Draw from a frame of `size_frame`, whatever the order of its rows.
-
-    Args:
-        sizes: As `size_frame` returns it.
-        budget: Λ, the expected cost of the judgments.
-        seed: Seed of the draws.
-
-    Returns:
-        The rows of the documents to judge, with ``inclusion``, the probability that each is judged.
-
-    Raises:
-        ValueError: If there is no budget, or it is out of range.
-    """
+    """Draw from a frame of `size_frame`, whatever the order of its rows."""
     if budget is None:
         raise ArgumentError(
             "documents are drawn to a budget: say ",
@@ -114,16 +86,7 @@ def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: int) -> pd.DataF
 
 
 def worklist(pool: Pool, sample: TwoPhase, texts: pd.DataFrame | None) -> pd.DataFrame:
-    """The documents that a person judges in a round: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``.
-
-    Args:
-        pool: All queries.
-        sample: The documents that were drawn.
-        texts: ``docno, text``; None if there are no texts.
-
-    Returns:
-        Sorted by qid and docno; ``inclusion`` is Ππ, the probability that a document is judged in the round.
-    """
+    """The documents that a person judges in a round: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``."""
     drawn = np.flatnonzero(sample.drawn)
     query = pool.query_of_document[drawn]
     table = pd.DataFrame({"qid": pool.qids[query], "docno": pool.docno[drawn]})
@@ -137,15 +100,7 @@ def worklist(pool: Pool, sample: TwoPhase, texts: pd.DataFrame | None) -> pd.Dat
 
 
 def first_round(source: Source, arguments: PlanArguments) -> PlanTables:
-    """A plan of one round of documents.
-
-    Args:
-        source: What the plan is made from.
-        arguments: The arguments of ``Plan.create``.
-
-    Raises:
-        ValueError: If an argument is out of range, or the budget is too small to draw a document.
-    """
+    """A plan of one round of documents."""
     budget = budget_of_documents(arguments)
     pool, frame = source.pool, source.frame
     graded = source.graded or graded_pool(pool, source.measure, arguments.per_query)
@@ -162,11 +117,7 @@ def first_round(source: Source, arguments: PlanArguments) -> PlanTables:
 
 
 def budget_of_documents(arguments: PlanArguments) -> float:
-    """What the first round may spend.
-
-    Raises:
-        ValueError: If there is no budget, or an argument does not go with documents.
-    """
+    """What the first round may spend."""
     if arguments.budget is None or arguments.draws is not None:
         asked = Argument("budget", asked=True), ", and not ", Argument("draws", asked=True)
         raise ArgumentError("documents are drawn to a budget: say ", *asked, ", with ", Argument("level", "document"))
@@ -178,12 +129,7 @@ def budget_of_documents(arguments: PlanArguments) -> float:
 
 
 def first_entry(arguments: PlanArguments, drawn: Round) -> RoundEntry:
-    """The record of the first round.
-
-    Args:
-        arguments: The arguments of ``Plan.create``.
-        drawn: The round.
-    """
+    """The record of the first round."""
     return RoundEntry(
         budget=float(arguments.budget or 0),
         seed=arguments.seed,
@@ -197,36 +143,20 @@ def first_entry(arguments: PlanArguments, drawn: Round) -> RoundEntry:
 
 
 def clock_of(pool: Pool, graded: GradedPool, seed: int, stage: int) -> np.ndarray:
-    """float64[N], the exponential variables of what comes at once in a successive drawing.
-
-    Args:
-        pool: All queries.
-        graded: The pool that documents are drawn from.
-        seed: Seed of the draws.
-        stage: The number of rounds before.
-    """
+    """float64[N], the exponential variables of what comes at once in a successive drawing."""
     qid, unit = pool.qids[pool.query_of_document], succession_unit(graded.seen.form, graded.per_query)
     return clocks(seed, qid, None if unit == "query" else pool.docno, stage=stage)
 
 
 def not_empty(drawn: Round) -> Round:
-    """The round itself.
-
-    Raises:
-        ValueError: If nothing was drawn.
-    """
+    """The round itself."""
     if not drawn.sample.drawn.any():
         raise ValueError("the budget is so small that no document was drawn; raise it")
     return drawn
 
 
 def round_settings(arguments: PlanArguments, names: tuple[str, ...]) -> RoundSettings:
-    """The settings of the design of a plan's rounds.
-
-    Args:
-        arguments: The arguments of ``Plan.create``.
-        names: The k rankers.
-    """
+    """The settings of the design of a plan's rounds."""
     pairs = stored_weights(arguments.pairs, names)
     return RoundSettings(
         arguments.design, arguments.defensive, arguments.objective, pairs, arguments.budget, serves_singles=True
@@ -243,8 +173,6 @@ def sample_columns(pool: Pool, drawn: Round) -> dict[str, np.ndarray]:
 def rounds_judged(rounds: Sequence[Round], label: np.ndarray) -> int:
     """The number of rounds that are fully judged, up to the first that is not.
 
-    Args:
-        rounds: The rounds in the order in which they were drawn.
-        label: int64[N], -1 where there is none.
+    Shapes: label int64[N].
     """
     return sum(1 for _ in takewhile(lambda each: bool((label[each.sample.drawn] >= 0).all()), rounds))

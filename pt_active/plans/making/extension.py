@@ -61,11 +61,7 @@ class Extension:
         return isinstance(self.grades, str)
 
     def frames(self) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
-        """The grades that are given, None if there are none, and the texts.
-
-        Raises:
-            ValueError: If the grades are a pipeline and there are no topics, or are an unknown name.
-        """
+        """The grades that are given, None if there are none, and the texts."""
         grades, texts = self.grades, self.texts
         if isinstance(grades, str):
             if grades != REFIT:
@@ -82,16 +78,7 @@ class Extension:
 
 
 def extended(tables: PlanTables, asked: Extension) -> PlanTables:
-    """A plan with another round; without new grades, one whose documents come successively goes on in its order.
-
-    Args:
-        tables: The content of the plan so far.
-        asked: The budget of the round, and what it learns from.
-
-    Raises:
-        ValueError: If the plan cannot be extended, an argument is out of range, topics are needed, labels are missing,
-            a document of the pool has no grades, or nothing is left to judge.
-    """
+    """A plan with another round; without new grades, one whose documents come successively goes on in its order."""
     if tables.manifest.cut:
         raise ValueError("extend the plan as it was drawn, not the plan that was cut to the labels so far")
     check_whole(tables, "go on", "plan again from the same logs with a larger budget")
@@ -120,13 +107,7 @@ def extended(tables: PlanTables, asked: Extension) -> PlanTables:
 def judged_part(tables: PlanTables, label: np.ndarray, judged: int) -> tuple[Round, RoundEntry] | None:
     """The first documents of a round that are judged without a gap, as if its budget had ended there.
 
-    Args:
-        tables: The plan's content.
-        label: int64[N], -1 where there is none.
-        judged: The number of rounds that are fully judged; the round is the one after them.
-
-    Returns:
-        The shorter round and its entry; None if its documents did not come one after the other, or none is judged.
+    Shapes: label int64[N].
     """
     whole, entry = tables.rounds[judged], tables.manifest.rounds[judged]
     order = _order(tables, whole)

@@ -21,15 +21,7 @@ _EQUAL = 1e-9
 
 
 def check_tables(tables: Mapping[str, StoredTable], manifest: Manifest) -> None:
-    """Raise if a table breaks a rule by itself, or does not fit another or the manifest.
-
-    Args:
-        tables: Name of the file without its ending → table.
-        manifest: The plan's manifest.
-
-    Raises:
-        ValueError: The message names the table.
-    """
+    """Raise if a table breaks a rule by itself, or does not fit another or the manifest."""
     _check_manifest(manifest)
     _check_queries(tables["queries"], manifest)
     query = _check_documents(tables["documents"], tables["queries"], manifest)
@@ -47,17 +39,7 @@ def check_tables(tables: Mapping[str, StoredTable], manifest: Manifest) -> None:
 
 
 def check_assessments(assessments: StoredTable, pool: Pool, queries: pd.DataFrame, rounds: Sequence[Round]) -> None:
-    """Raise if something is to be judged that was not drawn, or its probability is not that of its draw.
-
-    Args:
-        assessments: The documents to judge.
-        pool: All queries.
-        queries: The design of all queries.
-        rounds: The rounds of documents; empty if queries were drawn.
-
-    Raises:
-        ValueError: The message names the table.
-    """
+    """Raise if something is to be judged that was not drawn, or its probability is not that of its draw."""
     drawn = queries["q_draws"].to_numpy()[pool.query_of_document] > 0
     chance = np.ones(len(drawn))
     if rounds:

@@ -63,28 +63,13 @@ def qrels_of(records: pd.DataFrame, rule: str = RULES[0], ties: str = TIES[0]) -
 
 
 def settled_labels(records: pd.DataFrame) -> pd.DataFrame:
-    """The records with a label that count: of each annotator the latest, of documents that wait for nobody.
-
-    Raises:
-        ValueError: If a record is malformed.
-    """
+    """The records with a label that count: of each annotator the latest, of documents that wait for nobody."""
     each = latest(checked_records(records))
     return _without(each[each["label"].notna()], _waiting(each))
 
 
 def waiting_of(records: pd.DataFrame) -> pd.DataFrame:
-    """The documents that somebody has judged and that wait for another judge, who may change their label.
-
-    Args:
-        records: Records of judgments. A document waits until as many have judged it as its ``judges`` say, until
-            another judge has passed over it, or until the adjudicator has settled it.
-
-    Returns:
-        ``qid, docno``.
-
-    Raises:
-        ValueError: If a record is malformed.
-    """
+    """The documents that somebody has judged and that wait for another judge, who may change their label."""
     return _waiting(latest(checked_records(records)))
 
 
@@ -101,16 +86,7 @@ def _waiting(last: pd.DataFrame) -> pd.DataFrame:
 
 
 def check_settled(documents: pd.DataFrame, records: pd.DataFrame | None, missing: str) -> None:
-    """Raise if a document waits for another judge, unless the model stands in for what has no label.
-
-    Args:
-        documents: ``qid, docno``, those that count.
-        records: Records of judgments; None if it is not known who judged.
-        missing: One of `qrels.MISSING_POLICIES`.
-
-    Raises:
-        ValueError: If one does, or a record is malformed.
-    """
+    """Raise if a document waits for another judge, unless the model stands in for what has no label."""
     if records is None or missing == "expected":
         return
     waiting = waiting_of(records).merge(documents[["qid", "docno"]])
@@ -121,17 +97,7 @@ def check_settled(documents: pd.DataFrame, records: pd.DataFrame | None, missing
 
 
 def changed_of(records: pd.DataFrame) -> pd.DataFrame:
-    """The documents whose label was another one before some record, by the majority of the judges.
-
-    Args:
-        records: Records of judgments. Unless all have a time, it is not known which came first, and nothing is said.
-
-    Returns:
-        ``qid, docno``.
-
-    Raises:
-        ValueError: If a record is malformed.
-    """
+    """The documents whose label was another one before some record, by the majority of the judges."""
     checked = checked_records(records)
     if (checked["time"] == "").any():
         return checked.loc[[], ["qid", "docno"]]
@@ -164,15 +130,7 @@ def _without_overruled(labels: pd.DataFrame) -> pd.DataFrame:
 
 
 def as_qrels(given: pd.DataFrame, records: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Qrels as they are, and records as the qrels that follow from them by the majority of the judges.
-
-    Args:
-        given: Qrels or records.
-        records: The records that qrels follow from; documents that wait for another judge by them have no label.
-
-    Raises:
-        ValueError: If a record is malformed.
-    """
+    """Qrels as they are, and records as the qrels that follow from them by the majority of the judges."""
     if is_records(given):
         return qrels_of(given)
     waiting = None if records is None else waiting_of(records)
@@ -180,20 +138,7 @@ def as_qrels(given: pd.DataFrame, records: pd.DataFrame | None = None) -> pd.Dat
 
 
 def records_of_plan(tables: PlanTables, plan: str, records: pd.DataFrame) -> pd.DataFrame:
-    """Check that records belong to a plan.
-
-    Args:
-        tables: The plan's content.
-        plan: Its id. Records without a plan may belong to any.
-        records: Records of judgments.
-
-    Returns:
-        As `records.checked_records` returns them.
-
-    Raises:
-        ValueError: If a record is malformed, is of another plan or of a document that is not in the plan, or its label
-            is above the highest grade. The message has the row.
-    """
+    """Check that records belong to a plan."""
     checked = checked_records(records)
     refuse_rows(checked, ~checked["plan"].isin(["", plan]), "plan", f"{shown(plan)}, the id of this plan")
     keys = pd.MultiIndex.from_frame(tables.pool.keys[["qid", "docno"]])

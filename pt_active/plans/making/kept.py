@@ -53,16 +53,7 @@ class PlanTables:
 
 
 def check_whole(tables: PlanTables, what: str, *remedy: str | Argument) -> None:
-    """Raise if a plan does not keep all queries that it was drawn from.
-
-    Args:
-        tables: The plan's content.
-        what: What needs all queries, as it follows ``it cannot``.
-        remedy: What to do instead; nothing if nothing can be done.
-
-    Raises:
-        ValueError: The message says what the plan keeps.
-    """
+    """Raise if a plan does not keep all queries that it was drawn from."""
     if (rest := tables.manifest.rest) is not None:
         others = f"{rest.queries} of {tables.manifest.counts.queries} queries"
         kept = f"the plan was made from runs larger than memory and keeps only sums of {others}, so it cannot {what}"
@@ -128,12 +119,7 @@ def write_plan(tables: PlanTables, folder: Path) -> None:
 
 
 def read_plan(folder: Path) -> PlanTables:
-    """Read a saved plan.
-
-    Raises:
-        FileNotFoundError: If the folder holds no plan.
-        ValueError: If it is damaged, or was saved in a format that this version does not read.
-    """
+    """Read a saved plan."""
     stored = Stored.open(folder, "plan", READABLE_FORMATS)
     with stored.checked():
         manifest = Manifest.from_json(stored.values)
@@ -157,13 +143,7 @@ def _round_files(manifest: Manifest) -> list[str]:
 
 
 def round_tables(rounds: Sequence[Round]) -> dict[str, pd.DataFrame]:
-    """The rounds as frames, by file name.
-
-    Returns:
-        ``rounds``, one row per round and document that could be drawn, with ``rate`` and ``priority`` if documents were
-        drawn one after the other; ``round_queries``, one row per round and query; and ``grades_<round>``, one row per
-        document, for each round whose grade model was fitted again.
-    """
+    """The rounds as frames, by file name."""
     documents, queries = [], []
     for number, each in enumerate(rounds, start=1):
         sample, design, order = each.sample, each.sample.design, each.sample.design.order
@@ -181,13 +161,7 @@ def round_tables(rounds: Sequence[Round]) -> dict[str, pd.DataFrame]:
 
 
 def rounds_from(pool: Pool, tables: Mapping[str, pd.DataFrame], manifest: Manifest) -> tuple[Round, ...]:
-    """Rebuild the rounds from the frames that `round_tables` made.
-
-    Args:
-        pool: All queries, with the grades of the first round.
-        tables: The frames by file name.
-        manifest: The plan's manifest.
-    """
+    """Rebuild the rounds from the frames that `round_tables` made."""
     rounds = []
     for number, entry in enumerate(manifest.rounds, start=1):
         documents, queries = (table[table["round"] == number] for table in (tables["rounds"], tables["round_queries"]))
@@ -214,11 +188,6 @@ def _in_order(sample: TwoPhase, documents: pd.DataFrame, unit: str) -> TwoPhase:
 
 
 def unit_of_succession(pool: Pool, manifest: Manifest) -> str:
-    """What comes at once if the documents of a plan are drawn one after the other.
-
-    Args:
-        pool: All queries.
-        manifest: The plan's manifest.
-    """
+    """What comes at once if the documents of a plan are drawn one after the other."""
     arguments = manifest.arguments
     return succession_unit(seen_by(parse_measure(arguments.measure), pool).form, arguments.per_query)

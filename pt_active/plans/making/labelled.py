@@ -38,9 +38,7 @@ _LEAST_CHANCE = 0.25
 def foreign_labels(which: np.ndarray, what: str) -> None:
     """Warn of labels that do not belong to the sample.
 
-    Args:
-        which: bool[N], documents that have a label but were not sampled.
-        what: What is sampled, in the plural: ``queries`` or ``documents``.
+    Shapes: which bool[N].
     """
     if number := int(which.sum()):
         warnings.warn(
@@ -59,21 +57,7 @@ def model_means(tables: PlanTables, measure: irm.Measure) -> np.ndarray:
 
 
 def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing: str) -> Labels:
-    """Find the label of each document of the sampled queries, and those that lack one.
-
-    Args:
-        pool: The sampled queries alone.
-        qrels: ``qid, docno, label``, as they were delivered.
-        measure: The documents above its cutoff need a label.
-        missing: One of `qrels.MISSING_POLICIES`.
-
-    Returns:
-        The labels; a warning says how many belong to queries that were not sampled.
-
-    Raises:
-        ValueError: If a label is not one of the model's grades, no label belongs to the sample, or a document that
-            the measure sees has none and ``missing`` is ``"error"``.
-    """
+    """Find the label of each document of the sampled queries, and those that lack one."""
     check_policy(missing)
     label, ignored = labels_of_queries(pool, checked_qrels(qrels))
     return Labels(label, missing_pairs(pool.keys, pool.seen(measure) & (label < 0), missing), ignored)
@@ -82,16 +66,7 @@ def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing:
 def labels_of_queries(pool: Pool, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
     """Find the label of each document of the sampled queries.
 
-    Args:
-        pool: The sampled queries alone.
-        qrels: As `qrels.checked_qrels` returns them.
-
-    Returns:
-        int64[N], -1 where there is none, and the number of labels of queries that were not sampled. A warning gives
-        this number too.
-
-    Raises:
-        ValueError: If a label is not one of the model's grades, or no label belongs to the sample.
+    Returns int64[N].
     """
     check_judged(qrels)
     sampled = qrels["qid"].isin(pool.qids)
@@ -116,10 +91,7 @@ def wanted_documents(tables: PlanTables) -> np.ndarray:
 def strays_of(tables: PlanTables, qrels: pd.DataFrame, label: np.ndarray | None = None) -> Strays:
     """The labels that belong to no document of a plan.
 
-    Args:
-        tables: The plan's content.
-        qrels: As `qrels.checked_qrels` returns them.
-        label: int64[N], the label of each document of the plan, -1 where there is none; those of ``qrels`` if left out.
+    Shapes: label int64[N].
     """
     pool = tables.pool
     label = whole_labels(pool.keys, qrels) if label is None else label
@@ -127,12 +99,7 @@ def strays_of(tables: PlanTables, qrels: pd.DataFrame, label: np.ndarray | None 
 
 
 def document_variable(measure: irm.Measure, pool: Pool) -> tuple[str, np.ndarray]:
-    """The value that a measure gives to each grade of a document; grade models are checked on it.
-
-    Returns:
-        A name and the values by grade, float64[G+1]: ``gain`` for additive measures, ``stopping probability`` for
-        cascades, and the ``grade`` itself for all others.
-    """
+    """The value that a measure gives to each grade of a document; grade models are checked on it."""
     if not has_rank_form(measure):
         return "grade", np.arange(pool.max_grade + 1.0)
     form = rank_form(measure, pool.max_grade, int(pool.ranks.max(initial=0)))
@@ -140,12 +107,7 @@ def document_variable(measure: irm.Measure, pool: Pool) -> tuple[str, np.ndarray
 
 
 def query_chance(sampled: Pool, sample: Sample) -> np.ndarray:
-    """float64[N], the probability that each document's query was drawn (with replacement: n q over its draws).
-
-    Args:
-        sampled: The pool of the drawn queries alone.
-        sample: The drawn queries.
-    """
+    """float64[N], the probability that each document's query was drawn (with replacement: n q over its draws)."""
     return np.asarray((sample.expected / sample.count)[sampled.query_of_document])
 
 
@@ -154,12 +116,7 @@ def label_calibration(
 ) -> Calibration | None:
     """How well the labels of a sample agree with the grade model; None if there are no labels.
 
-    Args:
-        pool: The documents, labelled or not.
-        measure: Only documents above its cutoff count, each with the value that the measure gives to its grade.
-        label: int64[N]; -1 where there is none.
-        chance: float64[N], the probability that each labelled document was to be judged.
-        grades: float64[N, G+1], the grade probabilities to check; the pool's if left out.
+    Shapes: label int64[N], chance float64[N], grades float64[N, G+1].
     """
     use = (label >= 0) & (chance > 0) & pool.seen(measure)
     if not use.any():
@@ -176,8 +133,7 @@ def bounded_chance(chance: np.ndarray) -> np.ndarray:
     A few labels with huge weights would carry the check of a grade model. Where the model is right, any weights show
     it, so the check stays valid.
 
-    Args:
-        chance: float64[n], positive.
+    Shapes: chance float64[n].
     """
     return np.maximum(chance, _LEAST_CHANCE * np.median(chance))
 
@@ -185,15 +141,7 @@ def bounded_chance(chance: np.ndarray) -> np.ndarray:
 def measured_values(pool: Pool, measure: irm.Measure, label: np.ndarray, expected: bool) -> np.ndarray:
     """The measure of every ranker for each sampled query.
 
-    Args:
-        pool: The sampled queries alone.
-        measure: As `parse_measure` returns it.
-        label: int64[N]; -1 where there is none.
-        expected: Whether a missing label is replaced by the model's grade probabilities, rather than by grade 0.
-
-    Returns:
-        float64[s, k]. With ``expected`` it is the conditional expectation given the labels: exact for additive and
-        cascade measures, which are multilinear, and by Monte Carlo for others.
+    Shapes: label int64[N] → float64[s, k].
     """
     known = np.eye(pool.max_grade + 1)[np.maximum(label, 0)]
     grades = np.where((label < 0)[:, None], pool.grades, known) if expected else known
@@ -209,14 +157,7 @@ def measured_values(pool: Pool, measure: irm.Measure, label: np.ndarray, expecte
 def judged_values(pool: Pool, label: np.ndarray, measure: irm.Measure, order: np.ndarray) -> np.ndarray:
     """The measured values of fully judged queries.
 
-    Args:
-        pool: All queries.
-        label: int64[N]; -1 where there is none.
-        measure: As `parse_measure` returns it.
-        order: int64[n], rows of the pool.
-
-    Returns:
-        float64[n, k], in the given order.
+    Shapes: label int64[N], order int64[n] → float64[n, k].
     """
     if len(order) == 0:
         return np.empty((0, len(pool.names)))
@@ -244,17 +185,7 @@ def last_unseen_grades(rounds: Sequence[Round]) -> np.ndarray:
 def labels_of_drawn(pool: Pool, drawn: np.ndarray, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
     """Find the labels of drawn documents.
 
-    Args:
-        pool: All queries.
-        drawn: bool[N], the documents that were drawn.
-        qrels: As `qrels.checked_qrels` returns them.
-
-    Returns:
-        int64[N], -1 where there is none, and the number of labels of documents that were not drawn. A warning gives
-        this number too.
-
-    Raises:
-        ValueError: If a label of a drawn document is not one of the model's grades, or no drawn document has a label.
+    Shapes: drawn bool[N] → int64[N].
     """
     label = np.full(len(drawn), -1, dtype=np.int64)
     known, ignored = drawn_labels(pool.keys[drawn], qrels, pool.max_grade)

@@ -356,16 +356,7 @@ def plan_manifest(
     census: bool,
     spent: float,
 ) -> Manifest:
-    """The manifest of a new plan.
-
-    Args:
-        arguments: The arguments of ``Plan.create``.
-        source: What the plan is made from.
-        queries: The design table with the sample's columns.
-        assessments: The documents that are to be judged.
-        census: Whether all that matters is judged, so that nothing is left to chance.
-        spent: What the judgments cost.
-    """
+    """The manifest of a new plan."""
     draws, pool, topics = queries["q_draws"].to_numpy(), source.pool, source.topics
     drawn = {"sampled_queries": int((draws > 0).sum()), "draws": int(draws.sum()), "assessments": len(assessments)}
     return Manifest(

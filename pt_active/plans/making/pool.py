@@ -82,18 +82,7 @@ class Pool:
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, measure: irm.Measure, cost: Cost | None = None) -> Pool:
-        """Build the pool from a graded frame.
-
-        Args:
-            frame: A union frame (``rank_<name>`` for each ranker) or a plain R frame (``score``), with
-                ``grade_0 … grade_G``; ``traffic`` gives the query weights if it is there.
-            measure: Only documents above its cutoff in some ranker are judged and paid for.
-            cost: Labelling cost; `UnitCost` if left out.
-
-        Raises:
-            ValueError: If the frame is empty, a document or a rank occurs twice in a query, a rank or a grade
-                probability is impossible, a cost is not positive, or the traffic is negative or not finite.
-        """
+        """Build the pool from a graded frame."""
         if frame.empty:
             raise ValueError("the pool is empty: no ranker returned a document for any query")
         frame = with_string_ids(frame)
@@ -147,8 +136,7 @@ class Pool:
     def keys_of(self, documents: np.ndarray) -> pd.DataFrame:
         """``qid, docno`` of some documents.
 
-        Args:
-            documents: int64[n], their places in the pool.
+        Shapes: documents int64[n].
         """
         query = np.searchsorted(self.indptr, documents, side="right") - 1
         return pd.DataFrame({"qid": self._qid_of(query), "docno": self.docno.take(documents)})
@@ -168,8 +156,7 @@ class Pool:
     def select(self, rows: np.ndarray) -> Pool:
         """The pool of some queries; their weights are not rescaled.
 
-        Args:
-            rows: int64[s], increasing.
+        Shapes: rows int64[s].
         """
         keep = np.isin(self.query_of_document, rows)
         indptr = np.concatenate([[0], np.cumsum(np.diff(self.indptr)[rows])])
@@ -190,14 +177,7 @@ class Pool:
     def moments(
         self, measure: irm.Measure, *, uniform_grades: bool = False, samples: int = 1000, seed: int = 0
     ) -> Moments:
-        """Moments of the measure for every ranker and query [theory 3].
-
-        Args:
-            measure: As `parse_measure` returns it.
-            uniform_grades: Whether to use ``P(y) = 1/|Y|`` instead of the grade model.
-            samples: Label vectors per query, for measures that need Monte Carlo.
-            seed: Seed of the Monte Carlo draws.
-        """
+        """Moments of the measure for every ranker and query [theory 3]."""
         grades = np.broadcast_to(1 / self.grades.shape[1], self.grades.shape) if uniform_grades else self.grades
         return label_moments(measure, self.indptr, self.ranks, grades, samples=samples, seed=seed, progress=True)
 
@@ -232,18 +212,7 @@ class Pool:
 
 
 def graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | None) -> pd.DataFrame:
-    """The pool's frame for the topics, with the topics' query columns.
-
-    Args:
-        pool: A pipeline that ends in a graded-relevance model, or the frame that it returns.
-        topics: ``qid, query`` (+ ``traffic``); may be None if ``pool`` is a frame.
-
-    Returns:
-        The graded frame. A warning names the topics without any document.
-
-    Raises:
-        ValueError: If there are no topics for a pipeline, or the pool or the topics are not a frame with its ids.
-    """
+    """The pool's frame for the topics, with the topics' query columns."""
     if isinstance(pool, pt.Transformer):
         if topics is None:
             raise ValueError("topics are needed where the pool is a pipeline")
@@ -278,19 +247,7 @@ def design_table(
 ) -> pd.DataFrame:
     """One row per query: its sampling probability, and the moments and costs that the design used [theory 4, 5].
 
-    Args:
-        pool: All queries.
-        measure: As `parse_measure` returns it.
-        design: A name in `designs.DESIGNS`.
-        defensive: ε of the defensive mixture.
-        samples: Label vectors per query, for measures that need Monte Carlo.
-        seed: Seed of the Monte Carlo draws.
-        pairs: float64[k(k−1)/2], weights of the pairs of rankers; equal if left out.
-
-    Returns:
-        The query columns, ``q_prob`` (q, sums to 1), ``q_cost`` (λ), ``q_weight`` (p, sums to 1), then for each ranker
-        ``q_mean_<name>`` and ``q_var_<name>`` under the grade model, for two rankers their covariance ``q_cov``,
-        and ``q_mc_error_<name>`` if the moments are sampled.
+    Shapes: pairs float64[k(k−1)/2].
     """
     moments = pool.moments(measure, samples=samples, seed=seed)
     uniform = None
@@ -303,10 +260,7 @@ def design_table(
 def query_design(pool: Pool, probability: np.ndarray, moments: Moments) -> pd.DataFrame:
     """The table of `design_table` for given probabilities.
 
-    Args:
-        pool: All queries.
-        probability: float64[m], ``q_prob``.
-        moments: Under the grade model.
+    Shapes: probability float64[m].
     """
     columns: dict[str, np.ndarray] = {"q_prob": probability, "q_cost": pool.query_cost, "q_weight": pool.query_weight}
     columns |= {f"q_mean_{name}": moments.mean[:, s] for s, name in enumerate(pool.names)}
@@ -319,11 +273,7 @@ def query_design(pool: Pool, probability: np.ndarray, moments: Moments) -> pd.Da
 
 
 def seen_by(measure: irm.Measure, pool: Pool) -> DocumentPool:
-    """What a measure sees of a pool.
-
-    Raises:
-        ValueError: If the measure depends on which documents are judged.
-    """
+    """What a measure sees of a pool."""
     if not has_rank_form(measure):
         units = _VECTOR_SEED, pool.qids[pool.query_of_document], pool.docno
         key = clocks(*units).view(np.uint64) if pool.log_keys else keys(*units)
@@ -333,14 +283,5 @@ def seen_by(measure: irm.Measure, pool: Pool) -> DocumentPool:
 
 
 def graded_pool(pool: Pool, measure: irm.Measure, per_query: float) -> GradedPool:
-    """The pool as `draw_round` takes it.
-
-    Args:
-        pool: All queries.
-        measure: As `parse_measure` returns it.
-        per_query: λ₀, the cost of opening a query.
-
-    Raises:
-        ValueError: If the measure depends on which documents are judged.
-    """
+    """The pool as `draw_round` takes it."""
     return GradedPool(seen_by(measure, pool), pool.grades, pool.document_cost, per_query)

@@ -60,9 +60,7 @@ def ranks_of(frame: pd.DataFrame, query: np.ndarray) -> tuple[tuple[str, ...], n
 def rank_order(query: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     """int64[N], the rows query by query, by the first ranker's ranks, then, where it has none, by the next one's.
 
-    Args:
-        query: int64[N], the query of each row, from 0.
-        ranks: int32[k, N], from 1; 0 = not retrieved.
+    Shapes: query int64[N], ranks int32[k, N].
     """
     key = np.full(len(query), len(ranks) << 31)
     for s in range(len(ranks))[::-1]:
@@ -75,14 +73,7 @@ def rank_order(query: np.ndarray, ranks: np.ndarray) -> np.ndarray:
 def check_ranks(qids: np.ndarray, query: np.ndarray, ranks: np.ndarray, names: tuple[str, ...]) -> None:
     """Raise if a ranker has two documents at one rank.
 
-    Args:
-        qids: object[m], the queries.
-        query: int64[N], the query of each document, sorted.
-        ranks: int[k, N], from 1; 0 = not retrieved.
-        names: The k rankers.
-
-    Raises:
-        ValueError: The message names the ranker, the query and the rank.
+    Shapes: qids object[m], query int64[N].
     """
     for name, rank in zip(names, ranks, strict=True):
         # One integer for each query and rank, so that a single sort finds all duplicates.
@@ -109,12 +100,7 @@ def costs_of(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Costs of the documents that the measure sees (NaN elsewhere), and of the queries.
 
-    Args:
-        columns: The columns of the documents that the measure sees.
-        qids: object[m], the queries.
-        query: int64[N], the query of each document, sorted.
-        seen: bool[N], the documents that the measure sees.
-        cost: Labelling cost.
+    Shapes: qids object[m], query int64[N], seen bool[N].
     """
     overhead = check_per_query(cost)
     document_cost = np.full(len(query), np.nan)

@@ -30,15 +30,7 @@ ORDERS = ("sorted", "drawn")
 
 
 def plan_of_queries(source: Source, arguments: PlanArguments) -> PlanTables:
-    """A plan that samples whole queries.
-
-    Args:
-        source: What the plan is made from.
-        arguments: The arguments of ``Plan.create``.
-
-    Raises:
-        ValueError: If an argument is out of range.
-    """
+    """A plan that samples whole queries."""
     if arguments.objective != "mean":
         raise ArgumentError(Argument("objective", arguments.objective), " needs ", Argument("level", "document"))
     within("defensive", arguments.defensive, 0, 1)
@@ -58,22 +50,13 @@ def plan_of_queries(source: Source, arguments: PlanArguments) -> PlanTables:
 def sample_columns(sample: Sample, weight: np.ndarray) -> dict[str, np.ndarray]:
     """The columns ``q_draws``, ``q_importance`` and ``q_inclusion`` of all queries.
 
-    Args:
-        sample: The queries that were drawn.
-        weight: float64[m], p, the weights of all queries.
+    Shapes: weight float64[m].
     """
     return {f"q_{name}": column for name, column in sample.columns(weight).items()}
 
 
 def sample_of(tables: PlanTables) -> Sample:
-    """Rebuild the sample from the columns of a plan's queries.
-
-    Args:
-        tables: The plan's content.
-
-    Returns:
-        The sample; without its q if the plan does not keep all queries, so that it cannot be drawn again.
-    """
+    """Rebuild the sample from the columns of a plan's queries."""
     columns = ("q_prob", "q_draws", "q_inclusion")
     q, draws, inclusion = (tables.queries[column].to_numpy() for column in columns)
     sample = Sample.from_columns(q, draws, inclusion, tables.manifest.census)
@@ -90,19 +73,6 @@ def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: i
 
     Without replacement, queries come by clocks that depend on the seed and their qids alone. So other queries do not
     move a query in the order, as long as q stays proportional.
-
-    Args:
-        queries: ``qid, q_prob, q_weight, q_cost``.
-        budget: What may be spent; None if ``draws`` is given.
-        draws: The number of draws; None if ``budget`` is given.
-        seed: Seed of the draws.
-        replace: Whether a query can be drawn more than once.
-
-    Returns:
-        The sample in the row order of ``queries``.
-
-    Raises:
-        ValueError: If not exactly one of ``budget`` and ``draws`` is given, or it is out of range.
     """
     if (budget is None) == (draws is None):
         raise ArgumentError.either("budget", "draws")
@@ -137,16 +107,7 @@ def has_order(tables: PlanTables) -> bool:
 
 
 def in_drawing_order(tables: PlanTables, order: str | None = None) -> pd.DataFrame:
-    """The assessments, for export.
-
-    Args:
-        tables: The plan's content.
-        order: ``"sorted"`` by qid and docno, or ``"drawn"``: in the order in which the queries were drawn, then by
-            docno, or in that of documents that come one after the other. None for ``"drawn"`` if the plan has an order.
-
-    Raises:
-        ValueError: If the order is unknown, or the plan has not kept it.
-    """
+    """The assessments, for export."""
     if order is None:
         order = ORDERS[1] if has_order(tables) else ORDERS[0]
     if order not in ORDERS:
@@ -178,14 +139,7 @@ def _place_of_documents(tables: PlanTables) -> pd.Series:
 def documents_to_judge(pool: Pool, measure: irm.Measure, rows: np.ndarray, texts: pd.DataFrame) -> pd.DataFrame:
     """The documents that a person judges: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``.
 
-    Args:
-        pool: All queries.
-        measure: Its cutoff says which documents are judged.
-        rows: int64[n], the queries, as rows of the pool.
-        texts: ``qid, docno`` (+ ``query``, ``text``) of all documents.
-
-    Returns:
-        Sorted by qid and docno; ``inclusion`` is 1, given that the query was drawn.
+    Shapes: rows int64[n].
     """
     drawn = np.zeros(len(pool.queries), dtype=bool)
     drawn[rows] = True
@@ -198,12 +152,7 @@ def documents_to_judge(pool: Pool, measure: irm.Measure, rows: np.ndarray, texts
 
 
 def known_texts(pool: Pool, texts: pd.DataFrame | None = None) -> pd.DataFrame:
-    """``qid, docno`` of all documents, with ``query`` if the pool has it, and ``text`` if there are texts.
-
-    Args:
-        pool: All queries.
-        texts: ``docno, text``; None if there are no texts.
-    """
+    """``qid, docno`` of all documents, with ``query`` if the pool has it, and ``text`` if there are texts."""
     query = pool.query_of_document
     table = pd.DataFrame({"qid": pool.qids[query], "docno": pool.docno})
     if "query" in pool.queries.columns:
@@ -215,11 +164,7 @@ def known_texts(pool: Pool, texts: pd.DataFrame | None = None) -> pd.DataFrame:
 
 
 def check_no_refit(grades: object, seed: int | None) -> None:
-    """Raise if an extension of a plan of queries is given grades or a seed.
-
-    Raises:
-        ArgumentError: If one of them is not None.
-    """
+    """Raise if an extension of a plan of queries is given grades or a seed."""
     for name, value in (("grades", grades), ("seed", seed)):
         if value is not None:
             given = Argument(name, value) if isinstance(value, str) else Argument(name)
@@ -230,17 +175,7 @@ def check_no_refit(grades: object, seed: int | None) -> None:
 
 
 def extended_by_queries(tables: PlanTables, budget: float, texts: pd.DataFrame | None) -> PlanTables:
-    """A plan that goes on in its order of queries.
-
-    Args:
-        tables: The content of the plan so far.
-        budget: What may be spent on top.
-        texts: ``docno, text``, for the judges; None if there are no texts.
-
-    Raises:
-        ValueError: If the plan has no order, was cut or has later rankers, was made with a number of draws and its
-            queries differ in cost, all of it is judged, or the budget does not pay for the next query.
-    """
+    """A plan that goes on in its order of queries."""
     check_whole(tables, "go on to the next", "plan again with the sum of the budgets and the same seed and defensive")
     manifest, pool, before = tables.manifest, tables.pool, DrawingOrder.of(tables)
     if manifest.cut:
@@ -311,11 +246,7 @@ class DrawingOrder:
 
     @classmethod
     def of(cls, tables: PlanTables) -> DrawingOrder:
-        """The order of a plan's queries.
-
-        Raises:
-            ValueError: If the plan draws with replacement, or was saved in a format without the order.
-        """
+        """The order of a plan's queries."""
         queries = tables.queries
         if "q_priority" not in queries.columns:
             raise ValueError(
@@ -356,11 +287,7 @@ class DrawingOrder:
 def queries_judged(pool: Pool, label: np.ndarray, measure: irm.Measure, order: DrawingOrder) -> int:
     """The number of queries with labels for all documents above the cutoff, up to the first that lacks one.
 
-    Args:
-        pool: All queries.
-        label: int64[N], -1 where there is none.
-        measure: Its cutoff says which documents need a label.
-        order: The order in which the queries come.
+    Shapes: label int64[N].
     """
     absent = pool.seen(measure) & (label < 0)
     complete = np.bincount(pool.query_of_document[absent], minlength=len(pool.queries)) == 0

@@ -26,17 +26,7 @@ Pairs = Mapping[tuple[str, str], float] | str
 def pair_weights(pairs: Pairs | None, names: Sequence[str]) -> np.ndarray | None:
     """The weights of all pairs of rankers.
 
-    Args:
-        pairs: As given by the user; None if all pairs weigh the same.
-        names: The k rankers.
-
-    Returns:
-        float64[k(k−1)/2] in the order of ``combinations(names, 2)``, or None. A warning names the pairs that get no
-        weight from a mapping.
-
-    Raises:
-        ValueError: If there are fewer than two rankers, one is unknown or paired with itself, a pair occurs twice, a
-            weight is not a number from 0, or all weights are 0.
+    Returns float64[k(k−1)/2].
     """
     if pairs is None:
         return None
@@ -79,19 +69,7 @@ def named_pair(
     *,
     or_all: bool = True,
 ) -> tuple[int, int]:
-    """Indices of the two rankers, or predictors, to compare.
-
-    Args:
-        names: All k rankers or predictors.
-        first: The name of the first; if left out with k = 2, the one that is not ``second``.
-        second: The name of the second; if left out with k = 2, the one that is not ``first``.
-        kind: ``ranker`` or ``predictor``, for messages.
-        where: What they belong to, such as ``plan``, for messages.
-        or_all: Whether all can be ranked instead, for messages.
-
-    Raises:
-        ValueError: If there is only one, or more than two and not both are named, or a name is unknown.
-    """
+    """Indices of the two rankers, or predictors, to compare."""
     if len(names) < 2:
         raise ValueError(f"a comparison needs two {kind}s; this {where} has only {checks.shown(names[0])}")
     if len(names) > 2 and (first is None or second is None):
@@ -142,16 +120,7 @@ def _warn_of_unweighted(pairs: list[tuple[str, str]]) -> None:
 
 
 def with_rankers(tables: PlanTables, measure: irm.Measure, runs: Mapping[str, pd.DataFrame]) -> PlanTables:
-    """Add rankers to a plan's pool; its sample stays as it is.
-
-    Args:
-        tables: The plan's content.
-        measure: The plan's measure; the model's expectations for the new rankers are computed for it.
-        runs: Name → ``qid, docno, score``.
-
-    Raises:
-        ValueError: If there is no run, a name is taken, or a run is malformed or answers none of the queries.
-    """
+    """Add rankers to a plan's pool; its sample stays as it is."""
     if not runs:
         raise ValueError("with_rankers needs at least one run: with_rankers(name=run, …)")
     if taken := [name for name in runs if name in tables.pool.names]:

@@ -114,12 +114,7 @@ class Rest(Record):
     further: float = 0.0
 
     def of(self, first: int, second: int | None) -> RestOfDocuments:
-        """What a plan of documents knows of its population for a contrast.
-
-        Args:
-            first: Index of the first ranker.
-            second: Index of the second; None for one ranker alone.
-        """
+        """What a plan of documents knows of its population for a contrast."""
         for each in self.sums:
             if (each.first, each.second) == (first, second):
                 return each

@@ -31,13 +31,7 @@ _EXCESS = 1e-9
 
 
 def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], manifest: Record) -> None:
-    """Write tables as Parquet files, and a manifest with the digest of each and of itself.
-
-    Args:
-        folder: An empty folder.
-        tables: Name of the file without its ending → table.
-        manifest: What else is kept.
-    """
+    """Write tables as Parquet files, and a manifest with the digest of each and of itself."""
     digests = {}
     for name, table in tables.items():
         content = table.to_parquet(index=False)
@@ -71,17 +65,7 @@ class Stored:
 
     @classmethod
     def open(cls, folder: Path, what: str, formats: tuple[int, ...]) -> Stored:
-        """Read the manifest of a saved artifact.
-
-        Args:
-            folder: Where it was saved.
-            what: What should be there, such as ``plan``.
-            formats: The formats that can be read.
-
-        Raises:
-            FileNotFoundError: If there is no manifest.
-            ValueError: If it is damaged, or of another format.
-        """
+        """Read the manifest of a saved artifact."""
         file = folder / MANIFEST
         if not file.is_file():
             raise FileNotFoundError(f"there is no {what} at {folder}: it has no {MANIFEST}")
@@ -112,14 +96,7 @@ class Stored:
             raise self.damaged(f"its files do not fit together ({type(error).__name__}: {_one_line(error)})") from error
 
     def table(self, name: str) -> StoredTable:
-        """Read a table.
-
-        Args:
-            name: The file without its ending.
-
-        Raises:
-            ValueError: If the file differs from what was saved, or cannot be read.
-        """
+        """Read a table."""
         file, content = f"{name}.parquet", b""
         try:
             content = (self.folder / file).read_bytes()
@@ -206,11 +183,7 @@ class StoredTable:
     frame: pd.DataFrame
 
     def column(self, name: str) -> pd.Series:
-        """A column.
-
-        Raises:
-            ValueError: If there is none, or more than one.
-        """
+        """A column."""
         if name not in self.frame.columns:
             raise ValueError(f"{self.file} lacks the column {name!r}")
         column = self.frame[name]
@@ -232,12 +205,7 @@ class StoredTable:
         return column.to_numpy(dtype=np.float64)
 
     def whole(self, name: str, least: int = 0) -> np.ndarray:
-        """int64[N], a column of whole numbers.
-
-        Args:
-            name: The column.
-            least: The smallest number that is allowed.
-        """
+        """int64[N], a column of whole numbers."""
         values = self.numbers(name)
         with np.errstate(invalid="ignore"):
             right = (values >= least) & (values == np.floor(values)) & (values < 2**31)
@@ -256,12 +224,7 @@ class StoredTable:
     ) -> np.ndarray:
         """float64[N], a column of finite numbers in a range.
 
-        Args:
-            name: The column.
-            least: The lower end of the range.
-            most: The upper end; infinite for none.
-            open: Whether the lower end itself is left out.
-            where: bool[N], the rows in which there is a number; NaN in all others. In all rows if left out.
+        Shapes: where bool[N].
         """
         values = self.numbers(name)
         where = np.ones(len(values), dtype=bool) if where is None else where
@@ -274,11 +237,7 @@ class StoredTable:
         return values
 
     def grades(self, keys: pd.DataFrame) -> np.ndarray:
-        """float64[N, G+1], the columns ``grade_0 … grade_G``, each row of which is a distribution.
-
-        Args:
-            keys: ``qid, docno`` of each row, for messages.
-        """
+        """float64[N, G+1], the columns ``grade_0 … grade_G``, each row of which is a distribution."""
         with self.named():
             names = grade_columns(self.frame.columns)
             if not names:
@@ -299,13 +258,7 @@ class StoredTable:
     def must(self, name: str, right: np.ndarray, rule: str) -> None:
         """Raise if a column breaks a rule.
 
-        Args:
-            name: The column.
-            right: bool[N], whether each row keeps the rule.
-            rule: The rule as it follows ``must``.
-
-        Raises:
-            ValueError: The message names the file, the column and the first row that breaks the rule.
+        Shapes: right bool[N].
         """
         if right.all():
             return

@@ -28,13 +28,7 @@ def digest(text: str) -> str:
 
 
 def answer_key(model: str, prompt: str, texts: Sequence[str]) -> str:
-    """The name of an answer: of the same model, the same prompt, and the same query and document, ids and texts.
-
-    Args:
-        model: The name of the model.
-        prompt: The digest of the prompt.
-        texts: The ids and texts of the pair.
-    """
+    """The name of an answer: of the same model, the same prompt, and the same query and document, ids and texts."""
     return digest(json.dumps([model, prompt, *texts]))
 
 
@@ -51,11 +45,7 @@ class AnswerCache:
 
     @contextmanager
     def opened(self) -> Iterator[Answers]:
-        """The answers so far, ready for more.
-
-        Raises:
-            ValueError: If the file is another database, or none.
-        """
+        """The answers so far, ready for more."""
         if self.path is None:
             yield Answers(self._answers, None)
             return
@@ -93,15 +83,7 @@ class Answers:
         return self._answers.get(key)
 
     def keep(self, key: str, pair: tuple[str, str], model: str, prompt: str, answer: str) -> None:
-        """Keep an answer; it is on disk when this returns.
-
-        Args:
-            key: The result of `answer_key`.
-            pair: The qid and the docno.
-            model: The name of the model.
-            prompt: The digest of the prompt.
-            answer: A JSON text.
-        """
+        """Keep an answer; it is on disk when this returns."""
         self._answers[key] = answer
         if self._connection is not None:
             with self._connection as change:

@@ -32,26 +32,12 @@ VOTES_COLUMN = re.compile(r"^votes_(\d+)$")
 
 
 def ranking_columns(columns: Iterable[object]) -> list[str]:
-    """The columns that `best_rank` needs besides qid and docno.
-
-    Args:
-        columns: The columns of the frame.
-
-    Returns:
-        An empty list for a union frame, ``score`` for a plain R frame.
-    """
+    """The columns that `best_rank` needs besides qid and docno."""
     return [] if ranker_names(columns) else ["score"]
 
 
 def feature_columns(columns: Iterable[object]) -> list[str]:
-    """The columns that `document_features` needs besides qid and docno.
-
-    Args:
-        columns: The columns of the frame.
-
-    Returns:
-        ``features`` if the frame has it, else ``score_<name>`` of each ranker of a union frame, else ``score``.
-    """
+    """The columns that `document_features` needs besides qid and docno."""
     columns = list(columns)
     if "features" in columns:
         return ["features"]
@@ -68,15 +54,7 @@ def has_features(columns: Iterable[object]) -> bool:
 def document_features(frame: pd.DataFrame) -> np.ndarray:
     """The ``features`` column of a frame if there is one, else the ranks and scores as `run_features` computes them.
 
-    Args:
-        frame: A plain R frame or a union frame.
-
-    Returns:
-        float64[N, d] in the order of the rows.
-
-    Raises:
-        ValueError: If the rows of ``features`` differ in width or have a value that is not a finite number; or if a
-            rank or score is malformed.
+    Returns float64[N, d].
     """
     return _given_features(frame["features"]) if "features" in frame.columns else run_features(frame)
 
@@ -88,16 +66,7 @@ def run_features(frame: pd.DataFrame) -> np.ndarray:
     that retrieve the document, and the share of all rankers that do. Scores are min–max scaled within ranker and
     query, to ½ if all are equal. A document that no ranker retrieves has zeros.
 
-    Args:
-        frame: A plain R frame (``qid, docno, score``; the scores give the ranks), or a union frame (``qid``,
-            ``rank_<name>`` from 0, or -1 if not retrieved, ``score_<name>``).
-
-    Returns:
-        float64[N, 5] in the order of the rows, each within [0, 1].
-
-    Raises:
-        ValueError: If a rank is not a whole number from -1, a retrieved document has no finite score, or a plain frame
-            is empty or has a pair twice.
+    Returns float64[N, 5].
     """
     ranks, scores = _ranks(frame), _scores(frame)
     query = pd.factorize(frame["qid"])[0]
@@ -112,14 +81,7 @@ def run_features(frame: pd.DataFrame) -> np.ndarray:
 def best_rank(frame: pd.DataFrame) -> np.ndarray:
     """The best rank of each document over the rankers.
 
-    Args:
-        frame: A plain R frame (``qid, docno, score``) or a union frame (``rank_<name>`` from 0, or -1).
-
-    Returns:
-        int64[N], from 1; 0 where no ranker retrieves the document.
-
-    Raises:
-        ValueError: If a rank is not a whole number from -1, or a plain frame is empty or has a pair twice.
+    Returns int64[N].
     """
     ranks = _ranks(frame)
     deepest = np.iinfo(np.int64).max
@@ -130,16 +92,7 @@ def best_rank(frame: pd.DataFrame) -> np.ndarray:
 def document_labels(frame: pd.DataFrame, qrels: pd.DataFrame, what: str) -> np.ndarray:
     """The label of each document.
 
-    Args:
-        frame: ``qid, docno``, strings.
-        qrels: ``qid, docno, label``, each pair once, the result of `checked_qrels`.
-        what: The name of the frame in the message, such as ``the training run``.
-
-    Returns:
-        int64[N]; -1 where there is none.
-
-    Raises:
-        ValueError: If no document has a label.
+    Returns int64[N].
     """
     matched = frame[["qid", "docno"]].merge(qrels, how="left", on=["qid", "docno"])["label"]
     labels = matched.fillna(UNJUDGED).to_numpy(dtype=np.int64)
@@ -152,17 +105,7 @@ def document_labels(frame: pd.DataFrame, qrels: pd.DataFrame, what: str) -> np.n
 
 
 def vote_shares(judge: pd.DataFrame) -> pd.DataFrame:
-    """The share of a judge's votes for each label, pair by pair.
-
-    Args:
-        judge: ``qid, docno`` and either ``votes_0 … votes_H`` or, if there is one vote per pair, ``label``.
-
-    Returns:
-        ``qid, docno`` as strings, and columns ``0 … H`` that sum to 1. Pairs without a vote are left out.
-
-    Raises:
-        ValueError: If a column is missing, a pair occurs twice, or a number of votes is negative or not a number.
-    """
+    """The share of a judge's votes for each label, pair by pair."""
     votes = sorted(int(m.group(1)) for c in judge.columns if (m := VOTES_COLUMN.match(str(c))))
     if not {"qid", "docno"} <= set(judge.columns) or not ("label" in judge.columns or votes):
         raise ValueError(
@@ -172,15 +115,7 @@ def vote_shares(judge: pd.DataFrame) -> pd.DataFrame:
 
 
 def document_votes(frame: pd.DataFrame, shares: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """The shares of the judge's votes for each document.
-
-    Args:
-        frame: ``qid, docno``, strings.
-        shares: ``qid, docno`` and the share of each label in columns ``0 … H``, from `vote_shares`.
-
-    Returns:
-        The shares, float64[N, H+1], zeros for pairs that the judge did not judge; and whether it did, bool[N].
-    """
+    """The shares of the judge's votes for each document."""
     matched = frame[["qid", "docno"]].merge(shares, how="left", on=["qid", "docno"])
     values = matched.drop(columns=["qid", "docno"]).to_numpy(dtype=np.float64)
     seen = ~np.isnan(values[:, 0])

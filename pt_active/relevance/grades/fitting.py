@@ -30,12 +30,7 @@ _ROWS_AT_ONCE = 65_536
 def marginal(labels: np.ndarray, max_grade: int) -> np.ndarray:
     """The smoothed share of each grade among the labels: ``(n_g + ½) / (n + (G + 1) / 2)``.
 
-    Args:
-        labels: int64[n], 0 … G.
-        max_grade: G, the highest grade.
-
-    Returns:
-        float64[G+1], positive, sums to 1.
+    Shapes: labels int64[n] → float64[G+1].
     """
     counts = np.bincount(labels, minlength=max_grade + 1) + PSEUDO_COUNT
     return counts / counts.sum()
@@ -44,14 +39,7 @@ def marginal(labels: np.ndarray, max_grade: int) -> np.ndarray:
 def widened(probabilities: np.ndarray, grades: np.ndarray, max_grade: int, n: float) -> np.ndarray:
     """Smooth the probabilities of the grades in training over all grades: ``(n P + ½) / (n + (G + 1) / 2)``.
 
-    Args:
-        probabilities: float[N, K], rows sum to 1, at least at single precision.
-        grades: int64[K], the grade of each column.
-        max_grade: G, the highest grade.
-        n: The number of training documents, or as many as they count for.
-
-    Returns:
-        float64[N, G+1], positive, rows sum to 1. A grade that did not occur has the probability that `marginal` gives.
+    Shapes: grades int64[K] → float64[N, G+1].
     """
     wide = np.full((len(probabilities), max_grade + 1), PSEUDO_COUNT)
     wide[:, grades] += n * probabilities
@@ -67,12 +55,7 @@ def from_exceedance(above: np.ndarray) -> np.ndarray:
 def rank_band(ranks: np.ndarray, bands: Sequence[int]) -> np.ndarray:
     """The band of each rank.
 
-    Args:
-        ranks: int64[N], from 1; 0 = not retrieved.
-        bands: The last rank of each band, increasing. One more band holds deeper ranks and documents not retrieved.
-
-    Returns:
-        int64[N], 0 … len(bands).
+    Shapes: ranks int64[N] → int64[N].
     """
     return np.where(ranks > 0, np.searchsorted(np.asarray(bands), ranks), len(bands))
 
@@ -82,15 +65,7 @@ def band_marginals(
 ) -> np.ndarray:
     """The distribution of grades in each band of ranks: ``(n_bg + smoothing · m_g) / (n_b + smoothing)``.
 
-    Args:
-        ranks: int64[n], from 1; 0 = not retrieved.
-        labels: int64[n], 0 … G.
-        bands: The last rank of each band, increasing. One more band holds deeper ranks and documents not retrieved.
-        max_grade: G, the highest grade.
-        smoothing: The weight of the marginal m of all labels in each band, in documents; positive.
-
-    Returns:
-        float64[len(bands) + 1, G+1], rows sum to 1; a band without a document has the marginal.
+    Shapes: ranks and labels int64[n] → float64[len(bands) + 1, G+1].
     """
     counts = _label_counts(rank_band(ranks, bands), labels, len(bands) + 1, max_grade)
     return _shrunk(counts, marginal(labels, max_grade), smoothing)
@@ -99,25 +74,13 @@ def band_marginals(
 def judge_confusion(shares: np.ndarray, labels: np.ndarray, prior: np.ndarray, smoothing: float) -> np.ndarray:
     """The distribution of the label given a judge's vote: ``C[h, g] ∝ Σ_pairs s_h 1[y = g] + smoothing · prior_g``.
 
-    Args:
-        shares: float64[n, H+1], s, the shares of each pair's votes, rows sum to 1.
-        labels: int64[n], 0 … G.
-        prior: float64[G+1], the distribution given a vote that no training pair has.
-        smoothing: The weight of the prior in each row, in pairs; positive.
-
-    Returns:
-        float64[H+1, G+1], ``P(y = g | vote h)``, rows sum to 1. The grades of pairs are ``shares @ C``.
+    Shapes: shares float64[n, H+1], labels int64[n], prior float64[G+1] → float64[H+1, G+1].
     """
     return _shrunk(shares.T @ np.eye(len(prior))[labels], prior, smoothing)
 
 
 def assumed_confusion(votes: int, max_grade: int) -> np.ndarray:
-    """float64[H+1, G+1], ``P(y = g | vote h) ∝ 0.4^|g − h|``: a judge that no label of people has checked.
-
-    Args:
-        votes: H, the highest vote.
-        max_grade: G, the highest grade.
-    """
+    """float64[H+1, G+1], ``P(y = g | vote h) ∝ 0.4^|g − h|``: a judge that no label of people has checked."""
     near = NEAR ** np.abs(np.arange(max_grade + 1) - np.arange(votes + 1)[:, None])
     return np.asarray(near / near.sum(axis=1, keepdims=True))
 
@@ -149,11 +112,7 @@ class GradeForest:
     def probabilities(self, features: np.ndarray) -> np.ndarray:
         """The label distribution of each row's leaf, averaged over the trees.
 
-        Args:
-            features: float64[N, d].
-
-        Returns:
-            float64[N, G+1], positive, rows sum to 1.
+        Shapes: features float64[N, d] → float64[N, G+1].
         """
         starts = range(0, len(features), _ROWS_AT_ONCE)
         return np.concatenate([self._mean_of_leaves(features[at : at + _ROWS_AT_ONCE]) for at in starts])
@@ -172,17 +131,7 @@ def fit_forest(
     The counts of a leaf include all training documents, even those outside the tree's bootstrap sample, and the
     smoothed marginal as one more document.
 
-    Args:
-        features: float64[n, d].
-        labels: int64[n], 0 … G.
-        max_grade: G, the highest grade.
-        kind: ``"classifier"`` or ``"regressor"``: whether splits reduce the Gini impurity or the squared error.
-        trees: The number of trees.
-        min_leaf: The least number of bootstrapped documents in a leaf.
-        seed: The seed of bootstrap samples and splits.
-
-    Raises:
-        ValueError: If ``kind`` is not known.
+    Shapes: features float64[n, d], labels int64[n].
     """
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
@@ -202,20 +151,7 @@ def fit_classifier(
 ) -> ClassifierMixin:
     """Fit a clone of a scikit-learn classifier, and calibrate it on request by cross-validation over queries.
 
-    Args:
-        classifier: The classifier, which is not changed.
-        features: float64[n, d].
-        labels: int64[n].
-        query: int64[n], the query of each document. All documents of a query are in one fold.
-        calibrate: None, ``"sigmoid"`` or ``"isotonic"``. A calibrated classifier is the average over at most five
-            folds.
-
-    Returns:
-        A fitted classifier with ``predict_proba`` and ``classes_``.
-
-    Raises:
-        ValueError: If the classifier has no ``predict_proba`` and is not calibrated, ``calibrate`` is not known, or
-            fewer than two queries are there to calibrate on.
+    Shapes: features float64[n, d], labels and query int64[n].
     """
     from sklearn.base import clone
     from sklearn.calibration import CalibratedClassifierCV
@@ -237,12 +173,7 @@ def fit_classifier(
 def likelihood_per_document(probabilities: np.ndarray, labels: np.ndarray) -> float:
     """Exponentiated mean log-likelihood, ``exp(mean log P(y))``: the geometric mean of the labels' probabilities.
 
-    Args:
-        probabilities: float64[n, G+1].
-        labels: int64[n], 0 … G.
-
-    Returns:
-        From 0 (a label has probability 0) to 1 (all labels have probability 1); ``1 / (G + 1)`` for uniform grades.
+    Shapes: probabilities float64[n, G+1], labels int64[n].
     """
     with np.errstate(divide="ignore"):
         return float(np.exp(np.log(probabilities[np.arange(len(labels)), labels]).mean()))
@@ -271,13 +202,7 @@ class Reliability(NamedTuple):
 def reliability(probabilities: np.ndarray, labels: np.ndarray, bins: int = 10) -> Reliability:
     """Compare probabilities with frequencies, grade by grade, in bins of equal width.
 
-    Args:
-        probabilities: float64[n, G+1].
-        labels: int64[n], 0 … G.
-        bins: The number of bins between 0 and 1.
-
-    Returns:
-        The bins that contain a document, ordered by grade, then by probability.
+    Shapes: probabilities float64[n, G+1], labels int64[n].
     """
     n_grades = probabilities.shape[1]
     within = np.minimum((probabilities * bins).astype(np.int64), bins - 1)
@@ -291,12 +216,5 @@ def reliability(probabilities: np.ndarray, labels: np.ndarray, bins: int = 10) -
 
 
 def calibration_error(table: Reliability) -> float:
-    """Expected calibration error: the mean of ``|predicted − observed|`` over documents and grades.
-
-    Args:
-        table: The result of `reliability`.
-
-    Returns:
-        From 0 (frequencies equal probabilities) to 1.
-    """
+    """Expected calibration error: the mean of ``|predicted − observed|`` over documents and grades."""
     return float(np.average(np.abs(table.predicted - table.observed), weights=table.n))

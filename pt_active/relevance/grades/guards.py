@@ -142,22 +142,13 @@ _NONRELEVANT, _MISSING = (Argument("unjudged", policy) for policy in reversed(UN
 
 
 def check_unjudged(unjudged: str | None) -> None:
-    """Raise if a policy for unjudged documents is unknown.
-
-    Raises:
-        ValueError: If it is neither None nor in `UNJUDGED_POLICIES`.
-    """
+    """Raise if a policy for unjudged documents is unknown."""
     if unjudged is not None and unjudged not in UNJUDGED_POLICIES:
         raise ValueError(f"unknown unjudged {shown(unjudged)}; it is one of {', '.join(UNJUDGED_POLICIES)}")
 
 
 def warn_of_training(cautions: Sequence[Words], stacklevel: int = 3) -> None:
-    """Warn of what is wrong with training labels.
-
-    Args:
-        cautions: As `TrainingCoverage.cautions` returns them.
-        stacklevel: As ``warnings.warn`` takes it.
-    """
+    """Warn of what is wrong with training labels."""
     for words in cautions:
         warnings.warn("".join(map(str, words)), TrainingWarning, stacklevel=stacklevel + 1)
 
@@ -165,12 +156,7 @@ def warn_of_training(cautions: Sequence[Words], stacklevel: int = 3) -> None:
 def standardised_difference(values: np.ndarray, known: np.ndarray) -> np.ndarray:
     """``(mean of the known − mean of the others) / √(half the sum of both variances)``.
 
-    Args:
-        values: float64[N, d].
-        known: bool[N].
-
-    Returns:
-        float64[d]; 0 where nothing varies, NaN if all or none are known.
+    Shapes: values float64[N, d], known bool[N] → float64[d].
     """
     if known.all() or not known.any():
         return np.full(values.shape[1], np.nan)

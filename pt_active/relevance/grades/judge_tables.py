@@ -56,32 +56,13 @@ def judge_table(judge: pd.DataFrame | str | Path) -> pd.DataFrame:
 
 
 def judge_labels(judge: pd.DataFrame | str | Path) -> pd.DataFrame:
-    """One label a pair: the grade with the most votes of the judge, the lowest of those that are tied.
-
-    Args:
-        judge: As `judge_table` takes it.
-
-    Returns:
-        ``qid, docno, label``.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If the judge is malformed, or gives scores, which are no grades.
-    """
+    """One label a pair: the grade with the most votes of the judge, the lowest of those that are tied."""
     table = judge_table(judge)
     return table[["qid", "docno"]].assign(label=votes_in(table).argmax(axis=1))
 
 
 def votes_in(table: pd.DataFrame, name: str = "") -> np.ndarray:
-    """float64[N, H+1], the shares of the votes in a table of `judge_table`.
-
-    Args:
-        table: The table.
-        name: The name of the judge, for messages.
-
-    Raises:
-        ValueError: If it has scores, which are no grades.
-    """
+    """float64[N, H+1], the shares of the votes in a table of `judge_table`."""
     if is_scored(table):
         who = f"judge {name}" if name else "judge"
         raise ValueError(f"the {who} gives scores, which are no grades before a model has learned from people's labels")

@@ -24,11 +24,7 @@ def optimum(objective: Objective, start: np.ndarray, arguments: tuple[Any, ...],
     A search ends somewhere within its tolerance, and rounding decides where. Newton's steps go on to the optimum
     itself. There is a warning if the search stops early.
 
-    Args:
-        objective: The function; strictly convex near its optimum.
-        start: float64[d], where to begin.
-        arguments: Further arguments of the function.
-        what: What is fitted, for the warning.
+    Shapes: start float64[d].
     """
     from scipy.optimize import minimize
 

@@ -33,11 +33,7 @@ class OrderedLogit:
     def probabilities(self, features: np.ndarray) -> np.ndarray:
         """The probability of each grade that occurred in training.
 
-        Args:
-            features: float64[N, d], not standardised.
-
-        Returns:
-            float64[N, K], rows sum to 1.
+        Shapes: features float64[N, d] → float64[N, K].
         """
         score = ((features - self.centre) / self.scale) @ self.weights
         lower, upper = (ends[None, :] - score[:, None] for ends in _cell_ends(self.thresholds))
@@ -53,14 +49,7 @@ def fit_ordered_logit(
     Grades that do not occur are left out of the model. A constant feature gets weight 0. There is a warning if the
     optimiser stops early.
 
-    Args:
-        features: float64[n, d], finite.
-        labels: int64[n], grades.
-        prior_scale: The standard deviation of the Gaussian prior on the weights, positive.
-        weights: float64[n], how much each document counts against the prior; 1 each if left out.
-
-    Returns:
-        The fitted model.
+    Shapes: features float64[n, d], labels int64[n], weights float64[n].
     """
     grades, codes = np.unique(labels, return_inverse=True)
     centre, spread = features.mean(axis=0), features.std(axis=0)
@@ -84,16 +73,7 @@ def ordered_logit_objective(
     Let ``u = θ_g − w·x`` and ``l = θ_{g−1} − w·x``, infinite for the last and the first grade. Then
     ``log P(y = g) = log σ(u) + log σ(−l) + log(1 − e^{l−u})``, a form without cancellation in the tails.
 
-    Args:
-        parameters: float64[K-1+d]: ``θ_0, log(θ_1 − θ_0), …``, a form that keeps the thresholds increasing, and then
-            the weights.
-        features: float64[n, d], standardised.
-        codes: int64[n], the index of each grade, 0 … K-1; all indices must occur.
-        prior_scale: The standard deviation of the Gaussian prior on the weights.
-        weights: float64[n], how much each document counts; 1 each if left out.
-
-    Returns:
-        The value, and the gradient, float64[K-1+d].
+    Shapes: parameters float64[K-1+d], features float64[n, d], codes int64[n], weights float64[n].
     """
     n, cuts = len(codes), len(parameters) - features.shape[1]
     slopes = parameters[cuts:]

@@ -51,11 +51,7 @@ def recalibration(
 ) -> np.ndarray:
     """float64[G+1], the parameters α_1 … α_G and β of `recalibrated_grades`.
 
-    Args:
-        grades: float64[n, G+1], f.
-        labels: int64[n], y, 0 … G; at least one.
-        weights: float64[n], ``1/Ê``, positive.
-        prior_scale: σ of the prior.
+    Shapes: grades float64[n, G+1], labels int64[n], weights float64[n].
     """
     features = np.log(np.maximum(grades, MIN_PROBABILITY))
     start = np.r_[np.zeros(grades.shape[1] - 1), 1.0]
@@ -73,15 +69,7 @@ def recalibration_objective(
 ) -> tuple[float, np.ndarray]:
     """The negative log posterior per label, whose gradient is zero where the estimating equations hold.
 
-    Args:
-        parameters: float64[G+1], α_1 … α_G and β.
-        features: float64[n, G+1], log f.
-        labels: int64[n], 0 … G.
-        weights: float64[n], a, with mean 1.
-        prior_scale: σ, the standard deviation of the prior.
-
-    Returns:
-        The value and its gradient, float64[G+1].
+    Shapes: parameters float64[G+1], features float64[n, G+1], labels int64[n], weights float64[n].
     """
     from scipy.special import logsumexp
 

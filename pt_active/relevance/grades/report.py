@@ -198,11 +198,7 @@ class GradeReport:
 
 
 def _checked(probabilities: np.ndarray) -> np.ndarray:
-    """The grade probabilities, float64[N, G+1], if each row is a distribution.
-
-    Raises:
-        ValueError: If a probability is negative, or the probabilities of a row do not sum to 1.
-    """
+    """The grade probabilities, float64[N, G+1], if each row is a distribution."""
     right = (probabilities >= 0).all(axis=1) & (np.abs(probabilities.sum(axis=1) - 1) <= 1e-6)
     if not right.all():
         raise ValueError(

@@ -34,13 +34,7 @@ class JudgeOpinion:
 
     @classmethod
     def of(cls, frame: pd.DataFrame, table: pd.DataFrame, width: int | None = None) -> JudgeOpinion:
-        """The opinion of a judge about the documents of a frame.
-
-        Args:
-            frame: ``qid, docno``, strings.
-            table: The judge's answers, as `judge_table` returns them.
-            width: The number of features in training, to which further labels of the judge are cut; None in training.
-        """
+        """The opinion of a judge about the documents of a frame."""
         if is_scored(table):
             score = frame[["qid", "docno"]].merge(table, how="left", on=["qid", "docno"])[SCORE].to_numpy(float)
             seen = ~np.isnan(score)
@@ -72,12 +66,7 @@ class Stack:
     correction: np.ndarray | None
 
     def probabilities(self, groups: Mapping[str, np.ndarray], n: int) -> np.ndarray:
-        """float64[N, G+1], the grades of N documents.
-
-        Args:
-            groups: Group → its features, float64[N, d].
-            n: N.
-        """
+        """float64[N, G+1], the grades of N documents."""
         grades = _plain(self.model, self.marginal, groups, self.used, n)
         return grades if self.correction is None else regraded(self.correction, grades)
 
@@ -87,12 +76,7 @@ def fitted_stack(
 ) -> Stack:
     """Choose groups one by one while they raise the cross-validated likelihood, and fit an ordered model on them.
 
-    Args:
-        groups: Group → its features, float64[n, d].
-        always: Groups that are used without being chosen.
-        labels: int64[n], 0 … G.
-        qid: object[n], the query of each document, by which documents are divided into folds.
-        max_grade: G, the highest grade.
+    Shapes: labels int64[n], qid object[n].
     """
     used, marginal, several = tuple(always), fitting.marginal(labels, max_grade), len(np.unique(qid)) > 1
     gains: dict[str, float] = {}

@@ -29,10 +29,7 @@ _CONFIDENCE = 0.95
 def some_queries(frame: pd.DataFrame, labels: np.ndarray, most: int = MAX_VALIDATED) -> np.ndarray:
     """bool[N], the documents of random queries that hold about ``most`` labels; all if there are no more.
 
-    Args:
-        frame: ``qid``, strings.
-        labels: int64[N], -1 where there is none.
-        most: The number of labels.
+    Shapes: labels int64[N].
     """
     judged = int((labels >= 0).sum())
     if judged <= most:
@@ -48,12 +45,7 @@ def some_queries(frame: pd.DataFrame, labels: np.ndarray, most: int = MAX_VALIDA
 def folds_of(qid: np.ndarray, folds: int = FOLDS) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The training and the test documents of each fold, bool[N] each; all documents of a query are in one fold.
 
-    Args:
-        qid: object[N], the query of each document.
-        folds: The number of folds, fewer if there are fewer queries.
-
-    Raises:
-        ValueError: If there is only one query.
+    Shapes: qid object[N].
     """
     qids, query = np.unique(qid, return_inverse=True)
     if len(qids) < 2:
@@ -68,11 +60,7 @@ def folds_of(qid: np.ndarray, folds: int = FOLDS) -> Iterator[tuple[np.ndarray, 
 def out_of_fold(model: Any, frame: pd.DataFrame, labels: np.ndarray, folds: int = FOLDS) -> np.ndarray:
     """float64[N, G+1], the grades that copies of a model give to the queries that they have not learned from.
 
-    Args:
-        model: A grade model with ``fit``, which is not changed.
-        frame: Documents of at least two queries with labels. Queries without any label are not used to learn.
-        labels: int64[N], -1 where there is none.
-        folds: The number of folds.
+    Shapes: labels int64[N].
     """
     qrels = frame[["qid", "docno"]].assign(label=labels)[labels >= 0]
     grades: np.ndarray | None = None
@@ -109,10 +97,7 @@ class Slope:
     def of(cls, grades: np.ndarray, labels: np.ndarray, qid: np.ndarray) -> Slope:
         """The slope by least squares, with the documents of a query as a cluster.
 
-        Args:
-            grades: float64[n, G+1].
-            labels: int64[n], 0 … G.
-            qid: object[n], the query of each document.
+        Shapes: grades float64[n, G+1], labels int64[n], qid object[n].
         """
         from scipy.stats import t
 
@@ -156,9 +141,7 @@ def log_likelihood(grades: np.ndarray, labels: np.ndarray) -> np.ndarray:
 def mean_by_query(values: np.ndarray, qid: np.ndarray) -> tuple[float, float]:
     """The mean of documents' values, and its standard error with the documents of a query as a cluster.
 
-    Args:
-        values: float64[n].
-        qid: object[n].
+    Shapes: values float64[n], qid object[n].
     """
     queries, query = np.unique(qid, return_inverse=True)
     mean = float(values.mean())
@@ -172,10 +155,7 @@ def safe_recalibration(grades: np.ndarray, labels: np.ndarray, qid: np.ndarray) 
 
     It helps if it raises the cross-validated mean log-likelihood by more than two standard errors.
 
-    Args:
-        grades: float64[n, G+1], from models that have not learned from the query of the document.
-        labels: int64[n], 0 … G.
-        qid: object[n], of at least two queries.
+    Shapes: grades float64[n, G+1], labels int64[n], qid object[n].
     """
     corrected = np.empty_like(grades)
     for train, test in folds_of(qid):

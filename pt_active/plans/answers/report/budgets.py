@@ -38,14 +38,7 @@ def foreseen(tables: PlanTables) -> Ahead | None:
 
 
 def budget_table(made: Manifest, ahead: Ahead | None, how: How[Any], pilot: Pilot | None = None) -> Budgets:
-    """The budget curve of a plan, or why there is none.
-
-    Args:
-        made: The manifest of the plan.
-        ahead: Its pool and costs; None if there is nothing to foresee.
-        how: The estimator and the level of the interval.
-        pilot: Its labels, whose errors then count; those that the grade model expects if left out.
-    """
+    """The budget curve of a plan, or why there is none."""
     if made.later_rankers:
         return Budgets(pd.DataFrame(), "rankers were added later, and the costs of their documents are not known", None)
     if ahead is None:

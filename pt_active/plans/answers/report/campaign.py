@@ -50,26 +50,14 @@ class Campaign:
 
     @classmethod
     def of(cls, basis: Basis, made: Manifest, counting: int, records: pd.DataFrame | None) -> Campaign:
-        """The campaign behind a result.
-
-        Args:
-            basis: What the result rests on.
-            made: The manifest of the plan.
-            counting: The query–document pairs of its pool that can change its measure.
-            records: Records of judgments; None if it is not known who judged.
-        """
+        """The campaign behind a result."""
         counts = made.counts
         sizes = basis.n_judged, counts.documents, basis.n_queries, counts.queries, basis.level
         return replace(cls.counted(sizes, records), measure=made.arguments.measure, counting=counting)
 
     @classmethod
     def counted(cls, sizes: tuple[int, int, int, int, str], records: pd.DataFrame | None) -> Campaign:
-        """The campaign of today with its first five fields.
-
-        Args:
-            sizes: From ``judged`` to ``level``; 0 for the number of all queries if it is not known.
-            records: Records of judgments; None if it is not known who judged.
-        """
+        """The campaign of today with its first five fields."""
         return cls(*sizes, *_people(records), written=datetime.date.today().isoformat())
 
     def to_dict(self) -> dict[str, Any]:

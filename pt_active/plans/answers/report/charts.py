@@ -88,11 +88,7 @@ class Scale:
         return f"{_LEFT + (_RIGHT - _LEFT) * self.share(value):.2f}%"
 
     def ticks(self, most: int = 6) -> list[tuple[float, str]]:
-        """Round values on the scale with their labels, which have room beside each other.
-
-        Args:
-            most: The number of ticks, at most.
-        """
+        """Round values on the scale with their labels, which have room beside each other."""
         span = self.high - self.low
         for step in _steps(span):
             first = int(np.ceil(self.low / step - 1e-9))
@@ -116,14 +112,7 @@ def _tick(value: float, step: float) -> str:
 def intervals(
     rows: Sequence[Row], null: float | None = None, axis: str = "", sides: tuple[str, str] | None = None
 ) -> Drawing:
-    """Estimates with their intervals, one below the other.
-
-    Args:
-        rows: What is drawn; a mark is hollow if its row is not strong.
-        null: A value to mark, such as 0 for differences.
-        axis: What the scale shows.
-        sides: What values left and right of the null value mean, as in ``("for a", "for b")``.
-    """
+    """Estimates with their intervals, one below the other."""
     ends = [end for row in rows for end in (row.value, row.low, row.high)]
     scale = Scale.over(ends + ([] if null is None else [null]))
     drawing, top = Drawing(), 0.0
@@ -189,14 +178,7 @@ class Series:
 
 
 def plot(series: Sequence[Series], x_axis: str, y_axis: str, marked: tuple[float, str] | None = None) -> Drawing:
-    """Lines and points over two linear scales, which begin at 0.
-
-    Args:
-        series: What is drawn.
-        x_axis: What the horizontal scale shows.
-        y_axis: What the vertical scale shows.
-        marked: A value of the horizontal scale to mark, and its name.
-    """
+    """Lines and points over two linear scales, which begin at 0."""
     tall, drawing = 260, Drawing()
     across = Scale(0.0, 1.04 * max([*(float(each.x.max()) for each in series), marked[0] if marked else 0.0]))
     up = Scale(0.0, 1.06 * max(float((each.y + (0 if each.error is None else each.error)).max()) for each in series))
@@ -310,13 +292,7 @@ class Drawing:
         self.height = max(self.height, foot + 4)
 
     def svg(self, name: str, title: str, description: str) -> str:
-        """The chart as an ``<svg>`` element.
-
-        Args:
-            name: Prefix of the ids, so that the ids of several charts on one page differ.
-            title: Title of the chart.
-            description: What the chart shows, for readers who cannot see it.
-        """
+        """The chart as an ``<svg>`` element."""
         words = f'<title id="{name}-title">{_escaped(title)}</title>\n'
         words += f'<desc id="{name}-desc">{html.escape(visible(description))}</desc>\n'
         head = f'<svg width="100%" height="{self.height:.0f}" role="img"'

@@ -89,14 +89,7 @@ class Difference:
 def differences(
     judged: Judged, result: Estimate | Comparison | Ranking, status: Status | None, how: How[Any]
 ) -> tuple[Difference, ...]:
-    """The differences that a result holds, best pair first; none of one ranker.
-
-    Args:
-        judged: The sample with its labels.
-        result: An estimate, a comparison or a ranking.
-        status: The state of the judging, whose interval then counts; None if all is judged.
-        how: What was asked.
-    """
+    """The differences that a result holds, best pair first; none of one ranker."""
     if isinstance(result, Comparison):
         return (_difference(judged, result, result.winner, how) if status is None else _of_status(judged, status, how),)
     if not isinstance(result, Ranking):

@@ -71,12 +71,6 @@ def further(curve: ErrorCurve | None, spent: float, pairs: Sequence[Difference],
     """The labels that are still needed; None if nothing is, or nobody can say.
 
     The error falls over the budget as the curve of the plan's own way to sample does, from where it stands now.
-
-    Args:
-        curve: The expected error over the budget; None if there is none.
-        spent: What was spent.
-        pairs: The differences, best pair first; empty if one ranker is estimated.
-        half_width: Half the width of the one ranker's interval.
     """
     if curve is None or not 0 < spent < curve.total:
         return None

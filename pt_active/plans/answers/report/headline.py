@@ -61,15 +61,7 @@ def headline(
     campaign: Campaign,
     more: Further | None,
 ) -> Headline:
-    """The first screen of the report of a plan.
-
-    Args:
-        result: An estimate, a comparison or a ranking.
-        pairs: Its differences, best pair first.
-        status: The state of the judging; None if all is judged.
-        campaign: Who judged how much, and when.
-        more: What is still to be judged; None if nothing is or nobody can say.
-    """
+    """The first screen of the report of a plan."""
     facts = [("judged", campaign.extent), ("holds for", campaign.scope)]
     facts += [("by", campaign.people), ("when", campaign.days), ("next", _next(result, pairs, status, more))]
     if isinstance(result, Estimate):

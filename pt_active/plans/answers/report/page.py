@@ -44,19 +44,7 @@ def rendered(
     reassures: bool = False,
     status: Facts | None = None,
 ) -> str:
-    """A page that loads no other file.
-
-    Args:
-        title: The title.
-        head: The first screen.
-        verdict: The pictures below it, on the same sheet of paper.
-        sections: The details.
-        made: What the manifest is of, in a word.
-        data: All numbers, which the page holds as JSON; they have the manifest.
-        note: What a reader must know first; empty if there is nothing.
-        reassures: Whether the note is good news.
-        status: Names and values of the state of the judging.
-    """
+    """A page that loads no other file."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

@@ -221,15 +221,7 @@ FORMATS = ("html", "md", "json")
 
 
 def format_of(path: Path, asked: str | None = None) -> str:
-    """The form of a report that is written to a path.
-
-    Args:
-        path: The file.
-        asked: A name in `FORMATS`; None if the name of the file says it.
-
-    Raises:
-        ValueError: If the format is unknown.
-    """
+    """The form of a report that is written to a path."""
     if asked is None:
         ending = path.suffix.removeprefix(".").lower()
         return ending if ending in FORMATS else FORMATS[0]
@@ -239,12 +231,7 @@ def format_of(path: Path, asked: str | None = None) -> str:
 
 
 def check_page(path: Path) -> None:
-    """Raise if no page can be written at a path.
-
-    Raises:
-        FileExistsError: If the path exists.
-        FileNotFoundError: If its folder does not.
-    """
+    """Raise if no page can be written at a path."""
     if path.exists():
         raise FileExistsError(f"{path} exists; choose another file for the report")
     if not path.absolute().parent.is_dir():
@@ -252,11 +239,7 @@ def check_page(path: Path) -> None:
 
 
 def _check_status(status: Status, result: Estimate | Comparison | Ranking) -> None:
-    """Raise if the status is of another measure, of other rankers or of other labels than the result.
-
-    Raises:
-        ValueError: The message names what differs.
-    """
+    """Raise if the status is of another measure, of other rankers or of other labels than the result."""
     if isinstance(result, Ranking):
         raise ArgumentError("a status is of two rankers: name them as ", Argument("first"), " and ", Argument("second"))
     pair = (result.first, result.second) if isinstance(result, Comparison) else (result.name, None)

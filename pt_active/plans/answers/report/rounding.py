@@ -56,18 +56,7 @@ def fixed(value: float, places: int, sign: bool = False) -> str:
 
 
 def with_interval(value: float, low: float, high: float, unit: str = "", sign: bool = False) -> str:
-    """A number with its interval, rounded to what the interval supports.
-
-    Args:
-        value: The estimate.
-        low: Lower end; NaN if there is no interval.
-        high: Upper end.
-        unit: What follows the numbers, such as ``" %"``.
-        sign: Whether a positive number has a plus sign.
-
-    Returns:
-        Such as ``+4.2 % ± 3.1``, or ``+4.2 % (1.0 to 7.9)`` if the two arms differ.
-    """
+    """A number with its interval, rounded to what the interval supports."""
     if not np.isfinite([low, high]).all():
         return f"about {float(f'{value:.2g}'):+g}{unit}".replace("-", MINUS) if sign else f"about {value:.2g}{unit}"
     if low == high:

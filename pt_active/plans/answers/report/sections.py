@@ -99,12 +99,7 @@ def _slices(report: Findings) -> Section:
 
 
 def rows_of(table: pd.DataFrame, sign: bool = False) -> list[Row]:
-    """Rows of a chart from ``name, estimate, low, high``.
-
-    Args:
-        table: The estimates.
-        sign: Whether positive numbers have a sign, as differences do.
-    """
+    """Rows of a chart from ``name, estimate, low, high``."""
     rows = []
     for name, *ends in zip(*(table[column] for column in ("name", "estimate", "low", "high")), strict=True):
         value, low, high = map(float, ends)

@@ -70,17 +70,7 @@ class Beside:
 def side_by_side(
     labelled: LabelledPlan[Any], pair: tuple[int, int], measure: irm.Measure, texts: Mapping[str, str]
 ) -> tuple[Beside, ...]:
-    """The judged queries in which two rankers differ most.
-
-    Args:
-        labelled: The plan with its labels.
-        pair: The two rankers.
-        measure: What is measured.
-        texts: The texts of documents by docno.
-
-    Returns:
-        The largest difference first.
-    """
+    """The judged queries in which two rankers differ most."""
     pool = labelled.tables.pool
     rows = _candidates(labelled, pair, measure)
     if not len(rows):
@@ -142,12 +132,7 @@ def _beside(
 
 
 def texts_of(assessments: pd.DataFrame, texts: pd.DataFrame | None = None) -> dict[str, str]:
-    """The texts of documents by docno, from those that a plan keeps for its judges and from further ones.
-
-    Args:
-        assessments: ``docno`` (+ ``text``).
-        texts: ``docno, text``; None if there are no further ones.
-    """
+    """The texts of documents by docno, from those that a plan keeps for its judges and from further ones."""
     frames = [frame for frame in (assessments, texts) if frame is not None and "text" in frame.columns]
     both = [frame[["docno", "text"]].dropna() for frame in frames]
     return {str(d): str(t) for frame in both for d, t in zip(frame["docno"], frame["text"], strict=True)}

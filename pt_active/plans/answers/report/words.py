@@ -140,12 +140,7 @@ def design_in_words(table: pd.DataFrame) -> str:
 
 
 def contributions_in_words(table: pd.DataFrame, sides: tuple[str, str]) -> str:
-    """The chart of the largest contributions.
-
-    Args:
-        table: ``qid`` (+ ``query``), ``contribution``, one row per query, largest first.
-        sides: The directions of negative and of positive contributions, in words.
-    """
+    """The chart of the largest contributions."""
     up, down = int((table["contribution"] > 0).sum()), int((table["contribution"] < 0).sum())
     named = table["query"].where(table["query"].notna(), table["qid"]) if "query" in table.columns else table["qid"]
     top = zip(named.head(_N_CONTRIBUTIONS), table["contribution"].head(_N_CONTRIBUTIONS), strict=True)
