@@ -12,7 +12,7 @@ import pandas as pd
 from pt_active.cli import options
 from pt_active.cli.command_line import check_names
 from pt_active.cli.doubts import doubts_about
-from pt_active.cli.options import Prices
+from pt_active.cli.options import Prices, Typed
 from pt_active.cli.pools import (
     COLD_GRADES,
     check_file,
@@ -45,7 +45,7 @@ OF_RUNS = (
 
 
 @dataclass(frozen=True)
-class PoolFiles:
+class PoolFiles(Typed):
     """The source of a graded pool: the options that `plan`, `budget` and `init` have in common.
 
     Attributes:
@@ -77,18 +77,6 @@ class PoolFiles:
     allow_missing_queries: options.AllowMissingQueries = False
     lenient: options.Lenient = False
     unjudged: options.Unjudged = None
-
-    def words(self) -> list[str]:
-        """The options as they are typed."""
-        words: list[str] = []
-        for name, value in vars(self).items():
-            option = f"--{name.replace('_', '-')}"
-            if value is True:
-                words.append(option)
-            elif value:
-                each = value if isinstance(value, list) else [value]
-                words += [word for one in each for word in (option, str(one))]
-        return words
 
     def check(self, patterns: bool = False) -> None:
         """Raise early for errors that would otherwise show only after the files are read."""

@@ -11,17 +11,15 @@ import typer
 
 from pt_active.cli import options
 from pt_active.cli.answers import PASSED_OVER, holds_up, next_step
-from pt_active.cli.command_line import AT_THE_END, Answer, check_names, given_words, looks_of, read_judged
+from pt_active.cli.command_line import AT_THE_END, Answer, check_names, given_words, looks_of
 from pt_active.cli.options import one_of
 from pt_active.cli.pools import run_files
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import some
 from pt_active.frames.trec import read_run
 from pt_active.frames.visible import visible
-from pt_active.inference.several_judges import TIES
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.gate import BETTER, FAIL, NON_INFERIOR, PASS, UNRESOLVED, Gate
-from pt_active.plans.making.judgments import RULES
 from pt_active.plans.plan import Plan
 
 CODES = {PASS: 0, FAIL: 1, UNRESOLVED: 3}
@@ -34,8 +32,7 @@ LOOKS = (ALWAYS, AT_THE_END)
 
 
 def gate(
-    plan: options.PlanFolder,
-    qrels: options.Judgments,
+    labels: options.Labels,
     margin: Annotated[
         float | None,
         typer.Option(metavar="X", help="How much worse the first ranker may be; with --better, how much better."),
@@ -61,29 +58,26 @@ def gate(
     missing: options.MissingSoFar = None,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="A JUnit file to write.")] = None,
     github: Annotated[bool, typer.Option("--github", help="Print an annotation of a GitHub workflow.")] = False,
-    grade_names: options.GradeWords = None,
-    rule: options.Rule = RULES[0],
-    ties: options.Ties = TIES[0],
 ) -> Answer:
     """Decide whether a ranker may replace another. Exit code 0: it passes; 1: it fails; 3: not decided yet."""
     check_names({"--looks": (looks, LOOKS)})
-    loaded, labels, records = read_judged(plan, qrels, False, grade_names, rule, ties)
-    often, asked = looks_of(looks, loaded), BETTER if better else NON_INFERIOR
+    plan, qrels, records = labels.read()
+    often, asked = looks_of(looks, plan), BETTER if better else NON_INFERIOR
     if run is not None:
         if first is not None or looks is not None or missing is not None:
             raise ValueError("--run is the first ranker, looked at once: leave out --first, --looks and --missing")
         ((name, file),) = run_files([run]).items()
-        baseline = _baseline(loaded, second)
-        decided, often = loaded.gate_later(labels, read_run(file), baseline, margin, asked, confidence, name=name), None
+        baseline = _baseline(plan, second)
+        decided, often = plan.gate_later(qrels, read_run(file), baseline, margin, asked, confidence, name=name), None
     else:
         how = {"first": first, "second": second, "missing": missing}
-        decided = loaded.gate(labels, margin, asked, often, confidence, **how, records=records)
+        decided = plan.gate(qrels, margin, asked, often, confidence, **how, records=records)
     if junit is not None:
         write_file(junit, in_junit(decided), replace=True)
     text = f"{in_github(decided)}\n{decided}" if github else str(decided)
     hint = ""
     if decided.outcome == UNRESOLVED and often is not None:
-        hint = next_step(decided.status, loaded, plan, qrels, [], given_words(missing=missing))
+        hint = next_step(decided.status, plan, labels, extended=given_words(missing=missing))
     elif decided.outcome == UNRESOLVED and holds_up(decided.status):
         hint = PASSED_OVER
     return Answer(decided.to_dict(), text, hint, CODES[decided.outcome])

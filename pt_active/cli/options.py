@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from pt_active.cli.command_line import AT_THE_END, check_names
+from pt_active.cli.command_line import AT_THE_END, Labelled, check_names, read_judged
 from pt_active.cli.pools import DEFAULT_GRADES
 from pt_active.frames.checks import MAX_SEED, MAX_WHOLE, whole_number
 from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_POLICIES
-from pt_active.inference.estimators import ESTIMATORS
+from pt_active.inference.estimators import ESTIMATOR, ESTIMATORS
 from pt_active.inference.several_judges import TIES
 from pt_active.inference.stopping.looks import look_names
 from pt_active.plans.answers.report.report import FORMATS as REPORT_FORMATS
@@ -226,8 +226,65 @@ Lenient = Annotated[
 ]
 
 
+class Typed:
+    """Options that stand together, the fields of a dataclass."""
+
+    def words(self) -> list[str]:
+        """Those that are not at their defaults, as they are typed; arguments have no default and are left out."""
+        words: list[str] = []
+        for field in fields(self):  # type: ignore[arg-type]
+            value, option = getattr(self, field.name), f"--{field.name.replace('_', '-')}"
+            if field.default is MISSING or value in (field.default, []):
+                continue
+            if value is True:
+                words.append(option)
+                continue
+            for each in value if isinstance(value, list) else [value]:
+                words += [option, str(int(each) if isinstance(each, float) and each.is_integer() else each)]
+        return words
+
+
 @dataclass(frozen=True)
-class Prices:
+class Labels(Typed):
+    """A plan and the files with its labels."""
+
+    plan: PlanFolder
+    qrels: Judgments
+    grade_names: GradeWords = None
+    rule: Rule = RULES[0]
+    ties: Ties = TIES[0]
+
+    def read(self, so_far: bool = False) -> Labelled:
+        """The plan, cut to what is judged if only that is asked for, and its labels."""
+        return read_judged(self.plan, self.qrels, so_far, self.grade_names, self.rule, self.ties)
+
+
+@dataclass(frozen=True)
+class Estimated(Typed):
+    """What is estimated from labels, and how."""
+
+    measure: Measure = None
+    estimator: Estimator = ESTIMATOR
+    confidence: Confidence = 0.95
+    missing: Missing = MISSING_POLICIES[0]
+    so_far: SoFar = False
+
+    @property
+    def how(self) -> tuple[str | None, str, float, str]:
+        """The arguments that `Plan.estimate`, `compare` and `rank` have in common."""
+        return self.measure, self.estimator, self.confidence, self.missing
+
+
+@dataclass(frozen=True)
+class Pair(Typed):
+    """Two rankers of a plan."""
+
+    first: First = None
+    second: Second = None
+
+
+@dataclass(frozen=True)
+class Prices(Typed):
     """What judging costs, as it is typed.
 
     Attributes:
@@ -252,10 +309,3 @@ class Prices:
         if self.cost != DEFAULT_COST or self.per_query:
             raise ValueError("--seconds-per-document is a cost of its own; leave out --cost and --per-query")
         return TimeCost(self.seconds_per_document, self.seconds_per_query)
-
-    def words(self) -> list[str]:
-        """The options as they are typed."""
-        given = {"--per-query": self.per_query, "--seconds-per-document": self.seconds_per_document}
-        given |= {"--seconds-per-query": self.seconds_per_query}
-        words = [word for option, value in given.items() if value for word in (option, f"{value:g}")]
-        return words if self.cost == DEFAULT_COST else ["--cost", self.cost, *words]

@@ -190,7 +190,7 @@ def test_what_is_judged_so_far_can_be_shown(stopped):
     assert status["resolution"] == "within"
     said = run("status", "plan", "part.csv", "--margin", "20")
     proposed = shlex.split(said.splitlines()[-1])
-    assert proposed[1:] == shlex.split("report plan part.csv --so-far --margin 20.0 --out plan.html")
+    assert proposed[1:] == shlex.split("report plan part.csv --so-far --margin 20 --out plan.html")
     shown = run(*proposed[1:])
     page = (stopped / "plan.html").read_text(encoding="utf-8")
     sentence = f"95% interval {status['low']:.4f} to {status['high']:.4f}, valid at any time".replace("-", "−")
