@@ -472,13 +472,13 @@ def test_what_cannot_be_foreseen_is_called_a_bug(world: Path, monkeypatch: pytes
     def broken(*_: object) -> None:
         raise KeyError("q\x1b[31m")
 
-    monkeypatch.setattr("pt_active.cli.answers.read_judged", broken)
+    monkeypatch.setattr("pt_active.cli.options.read_judged", broken)
     monkeypatch.chdir(world)
     result = invoke(["compare", "plan", "judged.csv"])
     assert result.exit_code == 70
     assert result.stdout == ""
     first, second, command = result.stderr.splitlines()
-    assert first.startswith("this is a bug in pt-active: KeyError in answers.py, line ")
+    assert first.startswith("this is a bug in pt-active: KeyError in options.py, line ")
     assert second.startswith("please report it at https://")
     assert command == "  pt-active --traceback compare plan judged.csv"
     assert "Traceback" in invoke(["--traceback", "compare", "plan", "judged.csv"]).stderr
@@ -515,7 +515,7 @@ def test_every_foreseeable_failure_is_one_line(
         raise error
 
     before = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr("pt_active.cli.answers.read_judged", fails)
+    monkeypatch.setattr("pt_active.cli.options.read_judged", fails)
     result = invoke(["compare", "plan", "judged.csv"])
     signal.signal(signal.SIGINT, before)
     assert result.exit_code == (130 if isinstance(error, KeyboardInterrupt) else 2)
