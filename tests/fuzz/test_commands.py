@@ -463,7 +463,9 @@ def test_ctrl_c_ends_in_one_line_even_during_imports(world: Path, library: str) 
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
     answer, said = process.communicate(timeout=120)
-    assert (process.returncode, answer) == (130, "")
+    # Python lets the signal itself end a module that was interrupted within ``exec``; shells call both 130.
+    assert process.returncode in (130, -signal.SIGINT)
+    assert answer == ""
     assert said.splitlines()[-1] == "interrupted"
     assert "Traceback" not in said
 
