@@ -29,7 +29,7 @@ def told(value: Any) -> Any:
         return [told(each) for each in value]
     if isinstance(value, pd.DataFrame):
         return told({column: value[column].tolist() for column in value.columns})
-    fields = next(FIELDS[kind] for kind in FIELDS if isinstance(value, kind))
+    fields = next((FIELDS[kind] for kind in FIELDS if isinstance(value, kind)), vars)
     return told(fields(value)) | {"printed": str(value)}
 
 
