@@ -91,8 +91,6 @@ def test_each_of_three_pairs_has_a_third_of_the_level(graded: pd.DataFrame) -> N
         simulated_effort(
             Outlook.of(pool, None, DCG @ 10, methods=[YARDSTICK]).forecast, YARDSTICK, 1.0, 300, alpha, None, False
         )
-            Outlook.of(pool, None, DCG @ 10, methods=[YARDSTICK]).forecast, YARDSTICK, 1.0, 300, alpha, None, False
-        )
         for pool, alpha in ((three, 0.05), (graded, 0.05 / 3))
     )
     differ = np.arange(len(one_pair.labels)) % 3 < 2
