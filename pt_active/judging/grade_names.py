@@ -54,8 +54,8 @@ class GradeNames:
 
     def listed(self, max_grade: int) -> list[tuple[int, str]]:
         """Each grade with its first name, which is empty if it has none."""
-        known = {number: name for name, number in reversed(self.grades.items())}
-        return [(grade, known.get(grade, "")) for grade in range(max_grade + 1)]
+        names = ((grade, self.of(grade)) for grade in range(max_grade + 1))
+        return [(grade, "" if name == str(grade) else name) for grade, name in names]
 
     def judgment(self, label: object) -> tuple[int | None, str]:
         """The grade and the status that a label stands for."""
