@@ -25,34 +25,23 @@ from pt_active.sampling.draws import pays_for_all, priorities, races
 from pt_active.sampling.pools import GradedPool
 from pt_active.sampling.sample import Sample
 
-_ROUNDING = 1e-12
-"""A standard error below this share of the estimate is rounding."""
+_ROUNDING = 1e-12  # A standard error below this share of the estimate is rounding
 
+# The estimates from R samples at one budget: from the name of the estimator to fields of `Replays`, [R] each
 Rows = dict[str, dict[str, np.ndarray]]
-"""The estimates from R samples at one budget: from the name of the estimator to fields of `Replays`, [R] each."""
 
 
 @dataclass(frozen=True)
 class Population:
-    """A pool of m queries whose labels are known, and k = 1 or 2 systems; two are compared, first minus second.
+    """A pool of m queries whose labels are known, and k = 1 or 2 systems; two are compared, first minus second."""
 
-    Attributes:
-        values: float64[m, k], the measured values.
-        moments: The moments of the values under the grade model.
-        uniform: The moments of the values under ``P(y) = 1/|Y|``.
-        cost: float64[m], λ.
-        weight: float64[m], p, sums to 1.
-        documents: int64[m], how many documents are judged for each query.
-        single: The pool for judging single documents; None if the measure does not allow that.
-    """
-
-    values: np.ndarray
-    moments: Moments
-    uniform: Moments
-    cost: np.ndarray
-    weight: np.ndarray
-    documents: np.ndarray
-    single: LabelledPool | None = None
+    values: np.ndarray  # float64[m, k], the measured values
+    moments: Moments  # The moments of the values under the grade model
+    uniform: Moments  # The moments of the values under ``P(y) = 1/|Y|``
+    cost: np.ndarray  # float64[m], λ
+    weight: np.ndarray  # float64[m], p, sums to 1
+    documents: np.ndarray  # int64[m], how many documents are judged for each query
+    single: LabelledPool | None = None  # The pool for judging single documents; None if the measure does not allow that
 
     @property
     def compared(self) -> bool:
@@ -100,15 +89,10 @@ def _reordered(moments: Moments, row: np.ndarray, order: np.ndarray) -> Moments:
 
 @dataclass(frozen=True)
 class LabelledPool:
-    """A pool of documents whose labels are known, and k = 1 or 2 systems; two are compared, first minus second.
+    """A pool of documents whose labels are known, and k = 1 or 2 systems; two are compared, first minus second."""
 
-    Attributes:
-        graded: The pool that documents are drawn from.
-        label: int64[N], the grade of each document.
-    """
-
-    graded: GradedPool
-    label: np.ndarray
+    graded: GradedPool  # The pool that documents are drawn from
+    label: np.ndarray  # int64[N], the grade of each document
 
     @property
     def compared(self) -> bool:
@@ -153,17 +137,11 @@ def random_swaps(queries: int, rng: np.random.Generator, repetitions: int = 1) -
 
 @dataclass(frozen=True)
 class Chunk:
-    """What is drawn and estimated in R repetitions that are computed together; arrays are of one or of R rows.
+    """What is drawn and estimated in R repetitions that are computed together; arrays are of one or of R rows."""
 
-    Attributes:
-        target: float64[..., m], the values to be averaged.
-        model: float64[..., m], the values that the grade model expects.
-        q: float64[..., m], the distribution that queries are drawn from.
-    """
-
-    target: np.ndarray
-    model: np.ndarray
-    q: np.ndarray
+    target: np.ndarray  # float64[..., m], the values to be averaged
+    model: np.ndarray  # float64[..., m], the values that the grade model expects
+    q: np.ndarray  # float64[..., m], the distribution that queries are drawn from
 
     @classmethod
     def of(cls, pool: Population, design: str, defensive: float, traded: np.ndarray | None) -> Chunk:
@@ -185,23 +163,13 @@ def _signed(differences: np.ndarray, traded: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Repetitions:
-    """How often an evaluation is replayed, and how.
+    """How often an evaluation is replayed, and how."""
 
-    Attributes:
-        number: Number of samples.
-        seed: Seed of all random numbers; what a repetition draws does not depend on the number of repetitions.
-        null: Whether each repetition swaps the two systems in a random half of the queries of its own, so that they
-            differ only by chance [AC 4.2].
-        defensive: ε of the design; None for the default of queries or of documents. That of queries is the default of
-            a plan with the largest budget, of which the samples for the other budgets are the beginnings.
-        reference: The reference distribution of intervals and tests, a name in `intervals.REFERENCES`.
-    """
-
-    number: int
-    seed: int
-    null: bool = False
-    defensive: float | None = None
-    reference: str = "effective"
+    number: int  # Number of samples
+    seed: int  # Seed of all random numbers; what a repetition draws does not depend on the number of repetitions
+    null: bool = False  # Whether each repetition swaps the two systems in a random half of the queries of its own
+    defensive: float | None = None  # ε of the design; None for the default of queries or of documents
+    reference: str = "effective"  # The reference distribution of intervals and tests, a name in `intervals.REFERENCES`
 
 
 def replay(

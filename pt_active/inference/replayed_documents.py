@@ -17,46 +17,29 @@ from pt_active.sampling.pools import DocumentPool
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentDesign
 
-_CELLS = 4e6
-"""Documents times replays that are in memory at once."""
+_CELLS = 4e6  # Documents times replays that are in memory at once
 
 
 class Drawn(NamedTuple):
-    """What R replays draw, replay by replay in the order of the design.
+    """What R replays draw, replay by replay in the order of the design."""
 
-    Attributes:
-        row: int64[d], the replay of each drawn document.
-        document: int64[d], its place in the order of the design.
-        uniform: float64[d], by which its label is drawn.
-        normal: float64[R], the standardised sum of the labels that were not drawn.
-    """
-
-    row: np.ndarray
-    document: np.ndarray
-    uniform: np.ndarray
-    normal: np.ndarray
+    row: np.ndarray  # int64[d], the replay of each drawn document
+    document: np.ndarray  # int64[d], its place in the order of the design
+    uniform: np.ndarray  # float64[d], by which its label is drawn
+    normal: np.ndarray  # float64[R], the standardised sum of the labels that were not drawn
 
 
 @dataclass(frozen=True)
 class DocumentReplays:
-    """A design of documents, with what the model expects of one contrast of systems.
+    """A design of documents, with what the model expects of one contrast of systems."""
 
-    Attributes:
-        pool: The pool as the measure sees it.
-        design: The probabilities of both phases.
-        contrast: float64[k], 1 for a system, 1 and −1 for a difference.
-        grades: float64[N, G+1], from which labels are drawn.
-        by_name: int64[N], all documents in the order in which they take random numbers.
-        stands_for: float64[N], what the estimator puts in the place of unknown document variables.
-        kept: The draws by their number and seed, which contrasts of the same design share.
-    """
-
-    pool: DocumentPool
-    design: DocumentDesign
-    contrast: np.ndarray
-    grades: np.ndarray
-    by_name: np.ndarray
-    stands_for: np.ndarray
+    pool: DocumentPool  # The pool as the measure sees it
+    design: DocumentDesign  # The probabilities of both phases
+    contrast: np.ndarray  # float64[k], 1 for a system, 1 and −1 for a difference
+    grades: np.ndarray  # float64[N, G+1], from which labels are drawn
+    by_name: np.ndarray  # int64[N], all documents in the order in which they take random numbers
+    stands_for: np.ndarray  # float64[N], what the estimator puts in the place of unknown document variables
+    # The draws by their number and seed, which contrasts of the same design share
     kept: dict[tuple[int, int], list[Drawn]] = field(default_factory=dict, repr=False, compare=False)
 
     def replayed(self, number: int, seed: int) -> Replayed:
@@ -116,11 +99,7 @@ class DocumentReplays:
         return np.bincount(cell, square, minlength=(int(cell.max(initial=-1)) // cells + 1) * cells)
 
     def _error(self, drawn: Drawn, effect: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """The error of each replay; labels of documents that were not drawn make a normal sum.
-
-        Their number is large where this matters. The sum has the sign of the first document that counts, so that errors
-        change their signs if two systems change places.
-        """
+        """The error of each replay; labels of documents that were not drawn make a normal sum."""
         row, z, number, shift = drawn.row, drawn.document, len(step), self._shift
         known = np.bincount(row, effect - shift[z], number)
         unknown = np.maximum(self._variance.sum() - np.bincount(row, self._variance[z], number), 0.0)
@@ -178,10 +157,7 @@ class DocumentReplays:
 
 @dataclass(frozen=True)
 class RevealedReplays(DocumentReplays):
-    """Replays for a measure that is neither additive nor a cascade.
-
-    Each opened query has one of the labellings that `RevealedPool.simulated` draws from the model, with all its steps.
-    """
+    """Replays for a measure that is neither additive nor a cascade."""
 
     def _effects(self, drawn: Drawn, cell: np.ndarray) -> np.ndarray:
         # All documents of a query take the number of its first, so that their labels belong to one labelling.

@@ -10,38 +10,22 @@ from typing import NamedTuple
 
 import numpy as np
 
+# Prior precision of ``log τ`` around 0, of the shifts of grades, and of the reliances on predictors
 _PRIOR = np.array([1.0, 4.0, 2.0])
-"""Prior precision of ``log τ`` around 0, of the shifts of grades, and of the reliances on predictors."""
-
-_PRIOR_PAIRS = 50.0
-"""The prior of ε weighs as much as so many pairs whose labels the model expects."""
-
-_LEAST = 1e-30
-"""The least probability of a grade; a smaller one has no logarithm."""
-
-_ROUNDING = 1e-9
-"""Logarithms that differ by less, as those of a uniform model do, say nothing."""
-
-_SPARE = 8.0
-"""Standard deviations of the number of candidates that are drawn beyond a sample."""
+_PRIOR_PAIRS = 50.0  # The prior of ε weighs as much as so many pairs whose labels the model expects
+_LEAST = 1e-30  # The least probability of a grade; a smaller one has no logarithm
+_ROUNDING = 1e-9  # Logarithms that differ by less, as those of a uniform model do, say nothing
+_SPARE = 8.0  # Standard deviations of the number of candidates that are drawn beyond a sample
 
 
 class LabelModel(NamedTuple):
-    """What labels say of a label model: ``P'(y) = (1 − ε) S(y) + ε s(y)``, ``S(y) ∝ P(y)^τ exp(β_y + Σ κ 1[f = y])``.
+    """A label model after the labels: ``P'(y) = (1 − ε) S(y) + ε s(y)``, ``S(y) ∝ P(y)^τ exp(β_y + Σ κ 1[f = y])``."""
 
-    Attributes:
-        power: τ; below 1 if the model is too sure of itself.
-        shift: float64[G+1], β; 0 for grade 0.
-        reliance: float64[k], κ, by how much labels agree more with each predictor than the model says.
-        stray: ε, the share of labels that have nothing to do with the model.
-        share: float64[G+1], s, the shares of the grades among the labels.
-    """
-
-    power: float
-    shift: np.ndarray
-    reliance: np.ndarray
-    stray: float
-    share: np.ndarray
+    power: float  # τ; below 1 if the model is too sure of itself
+    shift: np.ndarray  # float64[G+1], β; 0 for grade 0
+    reliance: np.ndarray  # float64[k], κ, by how much labels agree more with each predictor than the model says
+    stray: float  # ε, the share of labels that have nothing to do with the model
+    share: np.ndarray  # float64[G+1], s, the shares of the grades among the labels
 
     def grades(self, grades: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         """``P'`` of pairs, float64[N, G+1].
@@ -57,8 +41,6 @@ class LabelModel(NamedTuple):
 
 def fitted(grades: np.ndarray, predicted: np.ndarray, label: np.ndarray, as_sure: bool = False) -> LabelModel:
     """The label model of greatest posterior density.
-
-    Every drawn pair counts alike, since the draws depend on the model and not on the labels.
 
     Shapes: grades float64[n, G+1], predicted int64[n, k], label int64[n].
     """
@@ -97,9 +79,6 @@ def fitted(grades: np.ndarray, predicted: np.ndarray, label: np.ndarray, as_sure
 def surprise(grades: np.ndarray, predicted: np.ndarray, label: np.ndarray) -> float:
     """By how many standard deviations labels surprise a model more than it expects: the score test of ``τ = 1``.
 
-    Predictors may know more than the model, and pairs are drawn by their predictions. So labels may agree with them
-    more than the model says, and the shares of grades may differ.
-
     Shapes: grades float64[n, G+1], predicted int64[n, k], label int64[n].
     """
     return excess_surprise(grades, fitted(grades, predicted, label, as_sure=True).grades(grades, predicted), label)
@@ -121,9 +100,6 @@ def excess_surprise(grades: np.ndarray, expected: np.ndarray, label: np.ndarray)
 
 def drawn_again(q: np.ndarray, draws: int, repetitions: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Samples without replacement in the order of ``U/q``, from which a large pool is not drawn in full.
-
-    Only units that come before a time that is late enough matter, so arrivals until then are drawn instead of a
-    priority for every unit.
 
     Shapes: q float64[N].
     """

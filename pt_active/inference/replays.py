@@ -11,35 +11,22 @@ import numpy as np
 from pt_active.inference.intervals import interval
 from pt_active.inference.significance import two_sided_pvalue
 
-CHUNK = 100
-"""Repetitions that are computed together."""
+CHUNK = 100  # Repetitions that are computed together
 
 
 @dataclass(frozen=True)
 class Replays:
-    """The results of one design and one estimator in B budgets times R repetitions.
+    """The results of one design and one estimator in B budgets times R repetitions."""
 
-    Attributes:
-        estimate: float64[B, R].
-        standard_error: float64[B, R]; 0 if all values in the sample are equal, so that there is no interval.
-        degrees: float64[B, R], degrees of freedom.
-        truth: float64[R], the value to be estimated.
-        n_draws: int64[B, R], number of draws.
-        n_queries: int64[B, R], number of distinct queries.
-        n_judged: int64[B, R], number of judged documents.
-        n_effective: float64[B, R], effective number of draws.
-        spent: float64[B, R], cost of the sample.
-    """
-
-    estimate: np.ndarray
-    standard_error: np.ndarray
-    degrees: np.ndarray
-    truth: np.ndarray
-    n_draws: np.ndarray
-    n_queries: np.ndarray
-    n_judged: np.ndarray
-    n_effective: np.ndarray
-    spent: np.ndarray
+    estimate: np.ndarray  # float64[B, R]
+    standard_error: np.ndarray  # float64[B, R]; 0 if all values in the sample are equal, so that there is no interval
+    degrees: np.ndarray  # float64[B, R], degrees of freedom
+    truth: np.ndarray  # float64[R], the value to be estimated
+    n_draws: np.ndarray  # int64[B, R], number of draws
+    n_queries: np.ndarray  # int64[B, R], number of distinct queries
+    n_judged: np.ndarray  # int64[B, R], number of judged documents
+    n_effective: np.ndarray  # float64[B, R], effective number of draws
+    spent: np.ndarray  # float64[B, R], cost of the sample
 
     @property
     def error(self) -> np.ndarray:
@@ -97,8 +84,6 @@ def ratio_of_means(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, n
 
 def savings(budgets: Sequence[float], squared: np.ndarray, passive: np.ndarray) -> np.ndarray:
     """1 − b'/b, where b' is the budget at which a method has the error that passive sampling has at b.
-
-    b' is interpolated linearly between the budgets on logarithmic scales, along the lowest error so far.
 
     Shapes: squared and passive float64[B] → float64[B].
     """

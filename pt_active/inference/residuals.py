@@ -13,32 +13,19 @@ from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import TwoPhase
 from pt_active.sampling.two_phase import APART_SHARE
 
-_LABELLINGS = 5000
-"""Queries whose labels are simulated to compute what the grade model expects of a cascade."""
+_LABELLINGS = 5000  # Queries whose labels are simulated to compute what the grade model expects of a cascade
 
 
 @dataclass(frozen=True)
 class QueryResiduals:
-    """What the labels add to the model in each query, for one contrast of systems.
+    """What the labels add to the model in each query, for one contrast of systems."""
 
-    Attributes:
-        step: float64[m], ``ℓ̃ − M``.
-        variance: float64[m], an estimate of the variance of ``ℓ̃`` given the labels.
-        together: float64[m], for queries whose documents were drawn independently, what fixing the number of documents
-            would take off the variance: ``Σ_{z≠z'} (1−π) t (1−π') t' / max(1, Σ π (1−π))`` with ``t = D e/π``; 0 for
-            other queries.
-        influence: float64[N], by how much the error of each drawn document moves ``ℓ̃``, at first order; not negative.
-            For measures that are neither additive nor cascades, the root of the expected square of what its label adds.
-        size: float64[m], the sum of the absolute terms of ``step``, those of all systems.
-        terms: float64[N], what the label of each drawn document adds to ``ℓ̃``; None if the labels act together.
-    """
-
-    step: np.ndarray
-    variance: np.ndarray
-    together: np.ndarray
-    influence: np.ndarray
-    size: np.ndarray
-    terms: np.ndarray | None = None
+    step: np.ndarray  # float64[m], ``ℓ̃ − M``
+    variance: np.ndarray  # float64[m], an estimate of the variance of ``ℓ̃`` given the labels
+    together: np.ndarray  # float64[m], for queries whose documents were drawn independently
+    influence: np.ndarray  # float64[N], by how much the error of each drawn document moves ``ℓ̃``, at first order
+    size: np.ndarray  # float64[m], the sum of the absolute terms of ``step``, those of all systems
+    terms: np.ndarray | None = None  # float64[N], what the label of each drawn document adds to ``ℓ̃``
 
 
 def query_residuals(
@@ -90,8 +77,8 @@ def _multilinear(
     """``ℓ(κ̃) − M`` for queries with independent draws, its linear part for others.
 
     The rest is estimated from the queries with independent draws, weighted by the inverse of their share, and from
-    those in which nothing is left to chance. The variance is that of Efron and Stein,
-    ``Σ D(κ̃)² (I/π²)(1 − π)(κ − μ)²``, which is never too small on average.
+    those in which nothing is left to chance. The variance is that of Efron and Stein, ``Σ D(κ̃)² (I/π²)(1 − π)(κ −
+    μ)²``, which is never too small on average.
     """
     linear = _linear(pool, sample, mean, observed, contrast, 0.0)
     divisor, inclusion = _divisor(sample), sample.design.inclusion
@@ -114,8 +101,8 @@ def _by_depth(
 ) -> QueryResiduals:
     """``Σ_j (I_j/π_j) δ_j``, δ being the steps of the expectation as labels become known from the top.
 
-    Of two documents of a query the lower is judged only if the upper is, so the mean of
-    ``Σ_j (I_j/π_j) δ_j [δ_j (1/π_j − 1) + 2 Σ_{i<j} δ_i (1/π_i − 1)]`` is the variance.
+    Of two documents of a query the lower is judged only if the upper is, so the mean of ``Σ_j (I_j/π_j) δ_j [δ_j (1/π_j
+    − 1) + 2 Σ_{i<j} δ_i (1/π_i − 1)]`` is the variance.
     """
     order = sample.design.order[sample.drawn[sample.design.order]]
     query, m = np.searchsorted(pool.indptr, order, side="right") - 1, len(pool.weight)

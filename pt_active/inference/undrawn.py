@@ -12,24 +12,13 @@ from pt_active.inference.documents import Line
 
 @dataclass(frozen=True)
 class Undrawn:
-    """Sums over documents that are not kept, for one contrast of an additive measure.
+    """Sums over documents that are not kept, for one contrast of an additive measure."""
 
-    The means of documents that can be drawn are corrected by the line of their part of the queries, which is linear in
-    the mean and in the gradient D. So these sums over each part are all that an estimate needs.
-
-    Attributes:
-        weight: float64[parts], ``Σ p D`` over the documents of each part that could be drawn.
-        mean: float64[parts], ``Σ p D μ``.
-        square: float64[parts], ``Σ p D²``.
-        settled: ``Σ p D μ`` over the documents that could never be drawn.
-        cautious: The variance that the grade model expects of the whole population (`documents.cautious_variance`).
-    """
-
-    weight: np.ndarray
-    mean: np.ndarray
-    square: np.ndarray
-    settled: float
-    cautious: float
+    weight: np.ndarray  # float64[parts], ``Σ p D`` over the documents of each part that could be drawn
+    mean: np.ndarray  # float64[parts], ``Σ p D μ``
+    square: np.ndarray  # float64[parts], ``Σ p D²``
+    settled: float  # ``Σ p D μ`` over the documents that could never be drawn
+    cautious: float  # The variance that the grade model expects of the whole population (`documents.cautious_variance`)
 
     def value(self, estimator: str, lines: Mapping[int, Line]) -> float:
         """What the documents add to an estimate."""

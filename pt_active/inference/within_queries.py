@@ -12,9 +12,7 @@ import numpy as np
 
 from pt_active.sampling.sample import TwoPhase
 
-COMMON_SHARE = 0.3
-"""ρ, the share of the variance of errors that the documents of a query have in common. On labelled pools it is .1 to
-.5, and all values in this range do about equally well."""
+COMMON_SHARE = 0.3  # ρ, the share of the variance of errors that the documents of a query have in common
 
 
 @dataclass(frozen=True)
@@ -25,18 +23,12 @@ class WithinQueries:
     ``D [s + (I/π)(e − s)]`` then has the mean ``Σ D e`` and the variance
 
     ``Σ D² (1/π − 1) E(e − s)² + Σ_{z≠u} D_z c_z e_z (1 − π_z) D_u c_u e_u (1 − π_u)``.
-
-    Attributes:
-        query: int64[N], the query of each document.
-        inclusion: float64[N], π; 0 for documents that are never judged.
-        drawn: bool[N], I.
-        rate: float64[N], c; 0 for documents that are never judged.
     """
 
-    query: np.ndarray
-    inclusion: np.ndarray
-    drawn: np.ndarray
-    rate: np.ndarray
+    query: np.ndarray  # int64[N], the query of each document
+    inclusion: np.ndarray  # float64[N], π; 0 for documents that are never judged
+    drawn: np.ndarray  # bool[N], I
+    rate: np.ndarray  # float64[N], c; 0 for documents that are never judged
 
     @classmethod
     def of(cls, query: np.ndarray, sample: TwoPhase, share: float = COMMON_SHARE) -> WithinQueries:

@@ -18,47 +18,30 @@ from pt_active.relevance.introspection import Introspection, introspection
 from pt_active.risk.pairs import Pairs
 from pt_active.sampling.sample import Sample
 
-REPLAY_SEED = 0
-"""Seed of simulated labels and draws, so that the same labels have the same interval."""
-
-_CELLS = 4e6
-"""Pairs times samples that are in memory at once."""
-
+REPLAY_SEED = 0  # Seed of simulated labels and draws, so that the same labels have the same interval
+_CELLS = 4e6  # Pairs times samples that are in memory at once
 _ESTIMATED = tuple(each.name for each in fields(MeanEstimate))
 
+# From the losses of one or two predictors in a sample, or in many, to an estimate
 Estimated = Callable[[Sequence[Scores], Sample], MeanEstimate]
-"""From the losses of one or two predictors in a sample, or in many, to an estimate."""
 
 
 class Drawn(NamedTuple):
-    """R samples with simulated labels.
+    """R samples with simulated labels."""
 
-    Attributes:
-        sample: The samples; repeated draws of a pair come next to each other.
-        label: int64[R, n].
-        first: bool[R, n], whether a pair is listed for the first time.
-        normal: float64[R], standard normal variables, for the labels of all pairs that were not drawn.
-    """
-
-    sample: Sample
-    label: np.ndarray
-    first: np.ndarray
-    normal: np.ndarray
+    sample: Sample  # The samples; repeated draws of a pair come next to each other
+    label: np.ndarray  # int64[R, n]
+    first: np.ndarray  # bool[R, n], whether a pair is listed for the first time
+    normal: np.ndarray  # float64[R], standard normal variables, for the labels of all pairs that were not drawn
 
 
 @dataclass(frozen=True)
 class PairReplays:
-    """Replays of a sample of pairs.
+    """Replays of a sample of pairs."""
 
-    Attributes:
-        pairs: All pairs of the audit.
-        sample: The pairs that were drawn.
-        label: float64[n], their labels; NaN where there is none.
-    """
-
-    pairs: Pairs
-    sample: Sample
-    label: np.ndarray
+    pairs: Pairs  # All pairs of the audit
+    sample: Sample  # The pairs that were drawn
+    label: np.ndarray  # float64[n], their labels; NaN where there is none
 
     @property
     def possible(self) -> bool:
@@ -182,10 +165,7 @@ class PairReplays:
     def _truth(
         self, drawn: Drawn, predictors: Sequence[int], terms: Sequence[tuple[np.ndarray, np.ndarray]]
     ) -> np.ndarray:
-        """The risk, or the difference, over all pairs of each replay, float64[R].
-
-        The labels of pairs that were not drawn make a normal sum, since there are many of them.
-        """
+        """The risk, or the difference, over all pairs of each replay, float64[R]."""
         expected, p = self._expected, self.pairs.weight
         rows, risks = drawn.sample.rows, []
         for s, (u, w) in zip(predictors, terms, strict=True):

@@ -25,14 +25,9 @@ from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.designs import design_named
 from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, natural_drawing
 
-DESIGN_NAMES = ("passive", "optimal", "assisted", "hedged")
-"""Designs replayed by default."""
-
-ESTIMATOR_NAMES = ("snis", "regression")
-"""Estimators replayed by default."""
-
-LEVEL = 0.95
-"""Confidence level of the intervals; tests have the level ``1 − LEVEL``."""
+DESIGN_NAMES = ("passive", "optimal", "assisted", "hedged")  # Designs replayed by default
+ESTIMATOR_NAMES = ("snis", "regression")  # Estimators replayed by default
+LEVEL = 0.95  # Confidence level of the intervals; tests have the level ``1 − LEVEL``
 
 
 def labelled_population(
@@ -357,8 +352,7 @@ def _ending(replayed: Replays, alpha: float, null: bool) -> dict[str, Any]:
     return share_columns("resolved", resolved.mean(), len(at)) | share_columns("wrong", wrong.mean(), len(at)) | means
 
 
-_EXACT = 1e9
-"""Above this many label-equivalents a method's error is rounding alone."""
+_EXACT = 1e9  # Above this many label-equivalents a method's error is rounding alone
 
 
 def in_short(table: pd.DataFrame) -> str:
