@@ -65,7 +65,7 @@ def _foreseen(frame: pd.DataFrame, measure: str, pilots: int) -> Iterator[dict[s
                 much = {"budget": size * population.cost.mean()} if unit == "document" else {"draws": size}
                 plan = Plan.create(frame, None, measure, level=unit, seed=seed, **much)
                 pilot = Pilot.of(plan, plan.assessments[["qid", "docno"]].merge(labels))
-                outlook = Outlook.looked(model.ahead, list(model.curves), pilot)
+                outlook = Outlook.looked(model.forecast, list(model.curves), pilot)
                 for method, error in realised.items():
                     yield {"pilot": unit, "size": size} | _against(outlook, method, budget, error)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.logs.partition import Question, partition_pool
-from pt_active.plans.answers.ahead import Ahead
+from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.level import level_by_part, rows_to_compare
 from pt_active.plans.making.manifest import LevelChoice
 from pt_active.plans.making.rankers import Pairs, pair_weights
@@ -37,5 +37,5 @@ def chosen_from(
     pool = partition_pool(graded, question)
     own = weight[rows_to_compare(len(weight))]
     pool = replace(pool, query_weight=own / own.sum())
-    ahead = Ahead(pool, question.parsed(pool.max_grade), float(question.cost.per_query))
-    return level_by_part(ahead, len(weight), budget, defensive, pair_weights(pairs, pool.names))
+    forecast = Forecast(pool, question.parsed(pool.max_grade), float(question.cost.per_query))
+    return level_by_part(forecast, len(weight), budget, defensive, pair_weights(pairs, pool.names))

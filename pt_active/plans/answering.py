@@ -16,7 +16,6 @@ from pt_active.frames.records import checked_records, is_records
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.agreement import Agreement, agreement_of
-from pt_active.plans.answers.following import Following
 from pt_active.plans.answers.gaps import labels_and_said
 from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, check_gate_looks, gate_at_any_time, gate_at_the_end
 from pt_active.plans.answers.judged import Contrast, How
@@ -31,6 +30,7 @@ from pt_active.plans.answers.report.budgets import budget_table, foreseen
 from pt_active.plans.answers.report.plots import plot_budget
 from pt_active.plans.answers.report.report import Report, check_page
 from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.answers.running_status import RunningStatus
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import missing_policy, plan_status
 from pt_active.plans.answers.without_judges import WithoutJudges, without_judges
@@ -325,7 +325,7 @@ class Answering(KeptArtifact[PlanTables]):
         *,
         first: str | None = None,
         second: str | None = None,
-    ) -> Following:
+    ) -> RunningStatus:
         """Follow the plan while labels or records come in: ``add(labels)`` takes new ones alone and returns `status`.
 
         The arguments are those of `status`, whose looks are ``"always"``. Labels may change; the state says how many.
@@ -335,7 +335,7 @@ class Answering(KeptArtifact[PlanTables]):
                 not named.
         """
         pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
-        return Following(self.tables, Question(pair, self.measure, ALWAYS, margin, confidence))
+        return RunningStatus(self.tables, Question(pair, self.measure, ALWAYS, margin, confidence))
 
     def report(
         self,

@@ -18,7 +18,7 @@ SPEAKING = (
         for name in ("headline", "further", "differences", "campaign", "verdict", "words")
     ),
     *(f"plans/answers/{name}" for name in ("results", "ranking", "judged", "judged_documents", "labelled_plan")),
-    *(f"plans/answers/{name}" for name in ("status", "pairwise", "gaps", "gate", "model_check", "forewarned")),
+    *(f"plans/answers/{name}" for name in ("status", "pairwise", "gaps", "gate", "model_check", "interval_caution")),
     *(f"risk/{name}" for name in ("page", "report", "judged", "agreement", "further")),
     "inference/calibration",
     "relevance/grades/auto",

@@ -135,8 +135,8 @@ class Report(Findings):
         """The report of a result, with everything else that the plan and its labels say."""
         tables, names = labelled.tables, labelled.tables.pool.names
         check_whole(tables, "fill a report", "estimate and compare say what the labels show")
-        pilot, ahead = Pilot.of_labelled(labelled, how.missing), foreseen(tables)
-        budget, budget_note, curve = budget_table(tables.manifest, ahead, how, pilot)
+        pilot, forecast = Pilot.of_labelled(labelled, how.missing), foreseen(tables)
+        budget, budget_note, curve = budget_table(tables.manifest, forecast, how, pilot)
         pair = _pair(names, result)
         sliced = pair if isinstance(result, Comparison) else None
         groups = [each for column in slices for each in slices_of(labelled, column, sliced, how)]
@@ -150,7 +150,7 @@ class Report(Findings):
             design=_design(labelled, contrast if len(names) <= 2 else _weights(names, None)),
             contributions=Contributions.of_labelled(labelled, contrast, how),
             contrast=Contrast(*(pair or (0,))).named(names),
-            check=ModelCheck.of_pilot(pilot, ahead),
+            check=ModelCheck.of_pilot(pilot, forecast),
             slices=pd.DataFrame([row for each in groups for row in each.rows()], columns=_SLICE_COLUMNS),
             made=tables.manifest,
             status=status,

@@ -20,7 +20,7 @@ MAX_CONTRASTS = 5
 """At most so many rankers are compared with the first one."""
 
 
-def forewarning(tables: PlanTables) -> str:
+def interval_caution(tables: PlanTables) -> str:
     """The caution that an interval of the plan is to expect; empty if there is none, or the sample is large."""
     manifest, names = tables.manifest, tables.pool.names
     if manifest.census or len(tables.rounds) > 1 or manifest.counts.draws >= MAX_DRAWS:

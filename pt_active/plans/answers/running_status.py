@@ -21,7 +21,7 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import strays_of
 
 
-class Following:
+class RunningStatus:
     """A plan that is followed while labels come in: `add` takes new ones alone and returns the `Status`.
 
     It keeps what does not depend on the new labels, and so is several times faster than asking again with all labels.

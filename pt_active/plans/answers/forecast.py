@@ -26,7 +26,7 @@ from pt_active.sampling.sample import DocumentSizes
 
 
 @dataclass(frozen=True)
-class Ahead:
+class Forecast:
     """The pool and its costs from which errors are foreseen, and how the plan samples if there is one.
 
     Attributes:
@@ -44,7 +44,7 @@ class Ahead:
     seed: int = 0
 
     @classmethod
-    def of(cls, tables: PlanTables) -> Ahead:
+    def of(cls, tables: PlanTables) -> Forecast:
         """The pool, measure, costs and settings of a plan."""
         arguments, pool = tables.manifest.arguments, tables.pool
         if later := tables.manifest.later_rankers:
