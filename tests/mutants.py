@@ -117,7 +117,7 @@ designs: cost without its root [test_designs]
 difference: covariance taken off once [test_designs]
     - 2 * covariance[:, first, second] => - covariance[:, first, second]
 null replays: all repetitions swapped alike [test_replay]
-    np.where(traded, -differences, differences) => np.where(traded[:1], -differences, differences)
+    (np.where(traded, -each, each) for => (np.where(traded[:1], -each, each) for
 Monte Carlo error: none for a share of 0 [test_replay]
     repetitions + 2) / (repetitions + 4) => repetitions) / repetitions
 pivotal draws: holder and rival swapped above 1 [test_two_phase]
@@ -321,7 +321,7 @@ extended order: to the new budget alone [test_extension]
 cut order: labels after the gap count [test_extension]
     missing[0], side="right") - 1] => missing[-1], side="right") - 1]
 rounds: weighted by what the refitted model expects [test_document_rounds]
-    (expected_variance(pool.seen, each, first.gain) for => (expected_variance(pool.seen, each, sizes.gain) for
+    drawn_by(sizes, first.gain, pool => drawn_by(sizes, sizes.gain, pool
 documents: caution is added to what labels show [test_document_rounds]
     max(cautious - estimate.variance, 0.0) => cautious
 documents: degrees of freedom without the kurtosis [test_document_estimators]
