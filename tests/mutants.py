@@ -218,9 +218,9 @@ reference: few degrees do not count [test_reference]
 reference: samples without an error count as right [test_reference]
     np.copysign(np.inf, error), 0.0) => 0.0 * error, 0.0)
 reference: labels of what was not drawn are certain [test_reference]
-    rest = shift.sum() + sign * np.sqrt(unknown) => rest = shift.sum() + 0.0 * np.sqrt(unknown)
+    rest = units.shift.sum() + sign * np.sqrt(unknown) => rest = units.shift.sum() + 0.0 * np.sqrt(unknown)
 reference: opening is certain [test_reference]
-    parts = np.maximum(step**2 * (1 - opening) / opening**2 + within, 0.0) => parts = np.maximum(within, 0.0)
+    np.maximum(step**2 * (1 - units.opening) / units.opening**2 + within / units.opening, 0.0) => np.maximum(within / units.opening, 0.0)
 interval: quantile of one side [test_estimators]
     np.where(usable, degrees, 1.0), (1 + confidence_level) / 2) => np.where(usable, degrees, 1.0), confidence_level)
 score interval: variance of a share without 1 − y [test_estimators]

@@ -8,7 +8,7 @@ the steps are weighted by ``1/π`` instead. That is unbiased for any measure [th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -77,12 +77,16 @@ def predicted(
 def corrected_means(
     pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> np.ndarray:
-    """The model's means, corrected by straight lines through the labels and clipped to the range of a cascade.
+    """The model's means, corrected by lines through the labels of other queries and clipped to a cascade's range.
 
     Shapes: mean and observed float64[N], contrast float64[k].
     """
-    line = _lines(pool, sample, mean, observed, contrast)
-    return np.clip(line, 0.0, pool.form.values.max()) if pool.form.family == "cascade" else line
+    sides, fold = _sides(pool, mean, contrast @ pool.gradients(mean)), (pool.places % FOLDS)[pool.query]
+    corrected = mean.copy()
+    for number, line in fitted_lines(pool, sample, mean, observed, contrast).items():
+        here = fold == number
+        corrected[here] += line.shift + (sides[here] - line.centre) @ line.slope
+    return np.clip(corrected, 0.0, pool.form.values.max()) if pool.form.family == "cascade" else corrected
 
 
 DOCUMENT_ESTIMATORS: dict[str, Callable[[DocumentPool, TwoPhase, np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
@@ -100,19 +104,6 @@ class Line(NamedTuple):
     shift: float  # Its value at the centre
     centre: np.ndarray  # float64[1 or 2], what the errors are regressed on, as `_sides` has it, on average
     slope: np.ndarray  # float64[1 or 2]
-
-
-def _lines(
-    pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
-) -> np.ndarray:
-    """The means corrected by lines through the labels of other queries, each weighted by its part in the variance."""
-    query, sides = pool.query, _sides(pool, mean, contrast @ pool.gradients(mean))
-    fold = pool.places % FOLDS
-    corrected = mean.copy()
-    for number, line in fitted_lines(pool, sample, mean, observed, contrast).items():
-        here = fold[query] == number
-        corrected[here] += line.shift + (sides[here] - line.centre) @ line.slope
-    return corrected
 
 
 def fitted_lines(
@@ -256,3 +247,27 @@ def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> Docu
         n_effective=float(sum(e.n_effective for _, e in used)),
         scale=total("scale", 1),
     )
+
+
+@dataclass(frozen=True)
+class Undrawn:
+    """Sums over documents that are not kept, for one contrast of an additive measure."""
+
+    weight: np.ndarray  # float64[parts], ``Σ p D`` over the documents of each part that could be drawn
+    mean: np.ndarray  # float64[parts], ``Σ p D μ``
+    square: np.ndarray  # float64[parts], ``Σ p D²``
+    settled: float  # ``Σ p D μ`` over the documents that could never be drawn
+    cautious: float  # The variance that the grade model expects of the whole population (`documents.cautious_variance`)
+
+    def value(self, estimator: str, lines: Mapping[int, Line]) -> float:
+        """What the documents add to an estimate."""
+        if estimator == "ht":
+            return self.settled
+        total = self.settled + float(self.mean.sum())
+        if estimator == "regression":
+            total += sum(self._corrected(part, line) for part, line in lines.items())
+        return total
+
+    def _corrected(self, part: int, line: Line) -> float:
+        sides = np.array([self.mean[part], self.square[part]]) - line.centre * self.weight[part]
+        return float(line.shift * self.weight[part] + sides @ line.slope)

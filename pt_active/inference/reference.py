@@ -120,11 +120,18 @@ def replayed(values: np.ndarray, samples: Sample, weigh: Estimator, controls: Co
     drawn = values[labelling[:, None], samples.rows]
     mean = weigh(samples, controls).estimate(drawn)
     error = mean.value - (values @ controls.p)[labelling]
-    variance = values.var(axis=0)
-    size = variance + variance.mean() if variance.any() else np.ones_like(variance)
-    share = samples.importance(controls.p) / samples.draws[:, None]
-    usual = (samples.count * samples.left * share**2 * size[samples.rows]).sum(axis=1)
+    usual = expected_variances(samples, controls.p, values.var(axis=0))
     return studentised(error, mean.standard_error, usual, np.abs(drawn).max(axis=1), labelling)
+
+
+def expected_variances(samples: Sample, p: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    """The variance that each sample is expected to show, up to a common factor, float64[R].
+
+    Shapes: p and variance float64[m].
+    """
+    size = variance + variance.mean() if variance.any() else np.ones_like(variance)
+    share = samples.importance(p) / samples.draws[:, None]
+    return np.asarray((samples.count * samples.left * share**2 * size[samples.rows]).sum(axis=1))
 
 
 def studentised(

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pt_active.sampling.sample import Sample
+
 # Prior precision of ``log τ`` around 0, of the shifts of grades, and of the reliances on predictors
 _PRIOR = np.array([1.0, 4.0, 2.0])
 _PRIOR_PAIRS = 50.0  # The prior of ε weighs as much as so many pairs whose labels the model expects
@@ -98,6 +100,27 @@ def excess_surprise(grades: np.ndarray, expected: np.ndarray, label: np.ndarray)
     return float(np.copysign(np.inf, excess)) if abs(excess) > _ROUNDING * len(label) else 0.0
 
 
+def samples_again(sample: Sample, repetitions: int, rng: np.random.Generator) -> Sample:
+    """As many draws as in a sample, of the same design; those with replacement are sorted."""
+    q, n, stratum = sample.q, int(sample.draws), sample.stratum
+    assert q is not None
+    if sample.repeated:
+        rows = np.sort(rng.choice(len(q), size=(repetitions, n), p=q / q.sum()), axis=1)
+        return Sample(rows, np.ones_like(rows), n * q[rows], repeated=True, q=q)
+    if stratum is None:
+        rows, expected = drawn_again(q, n, repetitions, rng)
+        return Sample(rows, np.ones_like(rows), expected, q=q)
+    drawn, size, parts = np.bincount(stratum[sample.rows]), np.bincount(stratum), []
+    members = np.split(np.argsort(stratum, kind="stable"), np.cumsum(size)[:-1])
+    for rows, number in zip(members, drawn.tolist(), strict=True):
+        if number < len(rows):
+            parts.append(rows[drawn_again(np.full(len(rows), 1 / len(rows)), number, repetitions, rng)[0]])
+        else:
+            parts.append(np.tile(rows, (repetitions, 1)))
+    rows = np.concatenate(parts, axis=1)
+    return Sample(rows, np.ones_like(rows), (drawn / size)[stratum[rows]], q=q, stratum=stratum)
+
+
 def drawn_again(q: np.ndarray, draws: int, repetitions: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Samples without replacement in the order of ``U/q``, from which a large pool is not drawn in full.
 
@@ -129,21 +152,6 @@ def _arrived(arrivals: np.ndarray, repetitions: int, rng: np.random.Generator) -
     key = np.sort(replay * len(arrivals) + unit)
     key = key[np.diff(key, prepend=-1) > 0]
     return key // len(arrivals), key % len(arrivals)
-
-
-def strata_again(stratum: np.ndarray, drawn: np.ndarray, repetitions: int, rng: np.random.Generator) -> np.ndarray:
-    """The rows of many samples of the same strata, int64[R, n].
-
-    Shapes: stratum int64[N], drawn int64[K].
-    """
-    members = np.split(np.argsort(stratum, kind="stable"), np.cumsum(np.bincount(stratum))[:-1])
-    parts = []
-    for rows, number in zip(members, drawn.tolist(), strict=True):
-        if number < len(rows):
-            parts.append(rows[drawn_again(np.full(len(rows), 1 / len(rows)), number, repetitions, rng)[0]])
-        else:
-            parts.append(np.tile(rows, (repetitions, 1)))
-    return np.concatenate(parts, axis=1)
 
 
 def _time_of(q: np.ndarray, number: float) -> float:

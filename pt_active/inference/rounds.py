@@ -11,6 +11,7 @@ import numpy as np
 
 from pt_active.inference.documents import (
     DocumentEstimate,
+    Undrawn,
     cautious_variance,
     combined,
     document_estimate,
@@ -19,9 +20,7 @@ from pt_active.inference.documents import (
     predicted,
     widened,
 )
-from pt_active.inference.residuals import expected_squares
-from pt_active.inference.undrawn import Undrawn
-from pt_active.inference.within_queries import COMMON_SHARE
+from pt_active.inference.residuals import COMMON_SHARE, expected_squares
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings

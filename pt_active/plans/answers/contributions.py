@@ -11,10 +11,9 @@ import numpy as np
 import pandas as pd
 
 from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named
-from pt_active.inference.residuals import query_residuals
+from pt_active.inference.residuals import WithinQueries, query_residuals
 from pt_active.inference.rounds import RoundLabels, round_labels, round_weights
 from pt_active.inference.ties import settled
-from pt_active.inference.within_queries import WithinQueries
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
