@@ -220,7 +220,7 @@ reference: samples without an error count as right [test_reference]
 reference: labels of what was not drawn are certain [test_reference]
     rest = units.shift.sum() + sign * np.sqrt(unknown) => rest = units.shift.sum() + 0.0 * np.sqrt(unknown)
 reference: opening is certain [test_reference]
-    np.maximum(step**2 * (1 - units.opening) / units.opening**2 + within / units.opening, 0.0) => np.maximum(within / units.opening, 0.0)
+    step**2 * (1 - units.opening) / units.opening**2 + within => within
 interval: quantile of one side [test_estimators]
     np.where(usable, degrees, 1.0), (1 + confidence_level) / 2) => np.where(usable, degrees, 1.0), confidence_level)
 score interval: variance of a share without 1 − y [test_estimators]

@@ -69,12 +69,12 @@ class PairReplays:
         if number not in self.kept:
             rng = np.random.default_rng(REPLAY_SEED)
             sample = samples_again(self.sample, number, rng)
-            first = np.ones(sample.rows.shape, dtype=bool)
+            first, bounds = np.ones_like(sample.rows, dtype=bool), self._grades.cumsum(axis=1)[:, :-1]
             first[:, 1:] = (sample.rows[:, 1:] != sample.rows[:, :-1]) | (not sample.repeated)
             # A pair that is drawn again keeps its label.
-            place = np.maximum.accumulate(np.where(first, np.arange(first.shape[1]), 0), axis=1)
-            uniform = np.take_along_axis(rng.random(first.shape), place, axis=1)
-            label = (uniform[..., None] > self._grades.cumsum(axis=1)[:, :-1][sample.rows]).sum(axis=-1)
+            place = np.maximum.accumulate(np.where(first, np.arange(sample.rows.shape[1]), 0), axis=1)
+            uniform = np.take_along_axis(rng.random(sample.rows.shape), place, axis=1)
+            label = (uniform[..., None] > bounds[sample.rows]).sum(axis=-1)
             self.kept[number] = Drawn(sample, label, first, rng.normal(size=number))
         return self.kept[number]
 

@@ -182,9 +182,11 @@ def simulate(
     """
     methods = _methods(list(default_designs(population) if designs is None else designs), list(estimators))
     budgets = default_budgets(population) if budgets is None else [float(budget) for budget in budgets]
-    settings = {"budgets": budgets, "seed": seed, "reference": reference, "defensive": defensive, "progress": progress}
-    true = replays(population, methods, repetitions, **settings)
-    swapped = replays(population, methods, repetitions, null=True, **settings) if null and population.compared else {}
+    settings: dict[str, Any] = {"budgets": budgets, "seed": seed, "reference": reference, "defensive": defensive}
+    true = replays(population, methods, repetitions, progress=progress, **settings)
+    swapped: dict[Method, Replays] = {}
+    if null and population.compared:
+        swapped = replays(population, methods, repetitions, progress=progress, null=True, **settings)
     table = pd.concat([_rows(m, true[m], swapped.get(m), budgets, population) for m in methods], ignore_index=True)
     return _with_savings(table, true, methods, budgets)
 
@@ -331,8 +333,8 @@ def draw_until_significant(
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must lie between 0 and 1, got {alpha}")
     methods = _methods(list(designs), list(estimators))
-    settings = {"budgets": list(looks), "seed": seed, "reference": reference, "defensive": defensive, "null": null}
-    replayed = replays(population, methods, repetitions, progress=progress, **settings)
+    settings: dict[str, Any] = {"budgets": list(looks), "seed": seed, "reference": reference, "defensive": defensive}
+    replayed = replays(population, methods, repetitions, progress=progress, null=null, **settings)
     return pd.DataFrame([vars(method) | _ending(replayed[method], alpha, null) for method in methods])
 
 
