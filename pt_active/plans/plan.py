@@ -26,8 +26,8 @@ from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, gate_at_the_end
 from pt_active.plans.answers.interval_caution import interval_caution
 from pt_active.plans.answers.level import level_chosen, level_told
+from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.next_release import known_equal, reach_of, with_unasked
-from pt_active.plans.answers.progress import Question
 from pt_active.plans.answers.status_of_plan import plan_status
 from pt_active.plans.answers.unanswered import unanswered
 from pt_active.plans.making.documents import first_round

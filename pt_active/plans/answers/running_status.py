@@ -10,7 +10,7 @@ from pt_active.frames.records import is_records
 from pt_active.frames.strays import Strays
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.gaps import Said, said_of
-from pt_active.plans.answers.progress import Question
+from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.sequence import UnitSequence, sequence_of
 from pt_active.plans.answers.so_far import points_so_far
 from pt_active.plans.answers.status import Status
