@@ -276,7 +276,7 @@ class _Documents(_Sample):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             label = np.where(judged_before(so_far), self.label, -1)
-            judged = judged_documents(tables.pool, so_far, label, 0, how, rest=tables.manifest.rest)
+            judged = judged_documents(tables, so_far, label, how)
             measured = judged.measured(question.contrast, how)
         fields = inferred(measured, how)
         error = np.nan if fields["degenerate"] else fields["standard_error"]

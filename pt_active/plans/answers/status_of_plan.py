@@ -14,10 +14,10 @@ from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS, cost_to_resolve, needed_degrees, prospect, verdicts
 from pt_active.plans.answers.judged import How
+from pt_active.plans.answers.labelled_plan import Point, interval_at_the_end, points_so_far
 from pt_active.plans.answers.looks import Growth, Question, growth_of
 from pt_active.plans.answers.results import ConfidenceInterval
 from pt_active.plans.answers.sequence import Progress, Proof, UnitSequence, sequence_of
-from pt_active.plans.answers.so_far import Point, interval_at_the_end, points_so_far
 from pt_active.plans.answers.status import RESOLUTIONS, Status
 from pt_active.plans.answers.verdict import (
     Prospect,
