@@ -13,7 +13,8 @@ import pandas as pd
 
 from pt_active.frames.checks import file_path, how_many, shown, some
 from pt_active.frames.sources import naming, opened, source_of
-from pt_active.frames.trec import RUN, is_parquet, read_columns
+from pt_active.frames.tables import is_parquet
+from pt_active.frames.trec import RUN, read_columns
 from pt_active.logs.partition import PARTITION_COLUMNS, RANKER
 
 if TYPE_CHECKING:
@@ -179,9 +180,9 @@ def _rows(path: Path, content: bytes, before: int) -> pd.DataFrame:
     Blank lines stand for those before, so that a message has the line's number in the file.
     """
     try:
-        return read_columns(source_of(path, content), RUN)
+        return read_columns(source_of(path, content), RUN)[0]
     except ValueError:
         if before == 0:
             raise
         first_wrong = source_of(path, b"\n" * before + content)
-        return read_columns(first_wrong, RUN)
+        return read_columns(first_wrong, RUN)[0]
