@@ -76,11 +76,11 @@ cascade pairs, tree: wrong side of the climb [test_moments]
 bounds: a difference of equal rankings is not 0 [test_bounds]
     return low * differ, high * differ => return low, high
 bounds: the last rank that counts is not compared [test_bounds]
-    ranks[involved] > len(form.weights) => ranks[involved] >= len(form.weights)
+    ranks[involved] > depth => ranks[involved] >= depth
 bounds: a positive weight for the smallest value [test_bounds]
     ends = low * contrast, high * contrast => ends = low * np.abs(contrast), high * np.abs(contrast)
 nDCG: ideal ranking beyond the cutoff [test_moments]
-    if place < cutoff and gain[grade] > 0.0: => if gain[grade] > 0.0:
+    if place >= cutoff: => if place > 9999:
 log-length cost: averages one a document [test_pool]
     len(np.unique(query)) / cost.sum() => len(query) / cost.sum()
 F: eta of precision and recall swapped [test_losses]
@@ -94,7 +94,7 @@ introspection: a proportion may be next to 1 [test_losses]
 introspection: ten times the least risk [test_losses]
     MIN_RISK_SHARE = 0.01 => MIN_RISK_SHARE = 0.1
 ordered logit: gradient of the prior without its square [test_models]
-    (by_upper + by_lower) + weights / prior_scale**2 => (by_upper + by_lower) + weights / prior_scale
+    (by_upper + by_lower) + slopes / prior_scale**2 => (by_upper + by_lower) + slopes / prior_scale
 recalibration: prior centred at no trust [test_recalibration]
     prior = len(labels), parameters - np.r_[np.zeros(len(parameters) - 1), 1.0] => prior = len(labels), parameters
 # Sampling
