@@ -24,19 +24,12 @@ _PRECISION = 1e-9
 
 @dataclass(frozen=True)
 class Clipped:
-    """Inclusion probabilities ``ψ = min(1, τ size)`` whose expected cost is a budget: ``Σ λ ψ = Λ`` [theory 4, 9].
+    """Inclusion probabilities ``ψ = min(1, τ size)`` whose expected cost is a budget: ``Σ λ ψ = Λ`` [theory 4, 9]."""
 
-    Attributes:
-        size: float64[n], decreasing.
-        certain: float64[n], the cost of the units before each one.
-        rest: float64[n], ``Σ λ size`` of each unit and those after it.
-        least: The smallest size.
-    """
-
-    size: np.ndarray
-    certain: np.ndarray
-    rest: np.ndarray
-    least: float
+    size: np.ndarray  # float64[n], decreasing
+    certain: np.ndarray  # float64[n], the cost of the units before each one
+    rest: np.ndarray  # float64[n], ``Σ λ size`` of each unit and those after it
+    least: float  # The smallest size
 
     @classmethod
     def of(cls, size: np.ndarray, cost: np.ndarray) -> Clipped:

@@ -13,19 +13,12 @@ _SAME = 1e-12
 
 
 class Parts(NamedTuple):
-    """The range of each query's uniform number, in parts in which the same documents are judged.
+    """The range of each query's uniform number, in parts in which the same documents are judged."""
 
-    Attributes:
-        ptr: int64[m+1], the offsets of the queries.
-        end: float64[P], the upper ends of the parts, increasing within a query; the last one is 1.
-        length: float64[P], positive.
-        cost: float64[P], what the query costs in each part, falling.
-    """
-
-    ptr: np.ndarray
-    end: np.ndarray
-    length: np.ndarray
-    cost: np.ndarray
+    ptr: np.ndarray  # int64[m+1], the offsets of the queries
+    end: np.ndarray  # float64[P], the upper ends of the parts, increasing within a query; the last one is 1
+    length: np.ndarray  # float64[P], positive
+    cost: np.ndarray  # float64[P], what the query costs in each part, falling
 
 
 def depth_numbers(

@@ -10,15 +10,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Law:
-    """The law of the clocks of units: unit x comes at ``E/q(x)``, its priority, E being its clock.
+    """The law of the clocks of units: unit x comes at ``E/q(x)``, its priority, E being its clock."""
 
-    Attributes:
-        clocks: Generator, shape → independent clocks of that shape.
-        inclusion: ``q T`` of units → π, the probability that a unit comes before the threshold T.
-    """
-
-    clocks: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
-    inclusion: Callable[[np.ndarray], np.ndarray]
+    clocks: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]  # Generator
+    inclusion: Callable[[np.ndarray], np.ndarray]  # ``q T`` of units → π
 
 
 EXPONENTIAL = Law(lambda rng, shape: rng.exponential(size=shape), lambda rate: -np.expm1(-rate))

@@ -164,49 +164,25 @@ class Sample:
 
 @dataclass(frozen=True)
 class DocumentSizes:
-    """Inclusion probabilities up to a factor: ``ψ = min(1, τ · size)``.
+    """Inclusion probabilities up to a factor: ``ψ = min(1, τ · size)``."""
 
-    Attributes:
-        order: int64[n], the documents that can change the estimate, query by query, in the order in which they are
-            drawn.
-        size: float64[N]; 0 for documents that cannot change the estimate.
-        gain: float64[N], g; a document adds ``g (1/ψ − 1)`` to the variance.
-        unit: What comes at once in a ``successive`` drawing, as `drawings.succession_unit` returns it. Other drawings
-            do not read it.
-        opening: float64[m], the size of the opening of each query, ``Π = min(1, τ · opening)``; None for that of its
-            most probable document.
-    """
-
-    order: np.ndarray
-    size: np.ndarray
-    gain: np.ndarray
-    unit: str = "document"
-    opening: np.ndarray | None = None
+    order: np.ndarray  # int64[n], the documents that can change the estimate, query by query
+    size: np.ndarray  # float64[N]; 0 for documents that cannot change the estimate
+    gain: np.ndarray  # float64[N], g; a document adds ``g (1/ψ − 1)`` to the variance
+    unit: str = "document"  # What comes at once in a ``successive`` drawing, as `drawings.succession_unit` returns it
+    opening: np.ndarray | None = None  # float64[m], the size of the opening of each query, ``Π = min(1, τ · opening)``
 
 
 @dataclass(frozen=True)
 class DocumentDesign:
-    """Probabilities of documents in two phases: a query is opened, then documents are drawn in it [theory 9].
+    """Probabilities of documents in two phases: a query is opened, then documents are drawn in it [theory 9]."""
 
-    Attributes:
-        drawing: How the documents of a query are drawn, a name in `drawings.DOCUMENT_DRAWINGS`.
-        order: int64[r], the documents that can change the estimate, query by query, in the order in which they are
-            drawn.
-        opening: float64[m], Π, the probability that a query is opened.
-        inclusion: float64[N], π, the probability that a document is drawn if its query is opened; 0 for documents that
-            are never judged.
-        unit: What comes at once in a ``successive`` drawing: a ``document``, all documents of a ``query``, or a
-            ``step``, which is a document with those above it. Other drawings do not read it.
-        rate: float64[N], the rates of a ``successive`` drawing, 0 for documents that are never judged; None for other
-            drawings.
-    """
-
-    drawing: str
-    order: np.ndarray
-    opening: np.ndarray
-    inclusion: np.ndarray
-    unit: str = "document"
-    rate: np.ndarray | None = None
+    drawing: str  # How the documents of a query are drawn, a name in `drawings.DOCUMENT_DRAWINGS`
+    order: np.ndarray  # int64[r], the documents that can change the estimate, query by query
+    opening: np.ndarray  # float64[m], Π, the probability that a query is opened
+    inclusion: np.ndarray  # float64[N], π, the probability that a document is drawn if its query is opened
+    unit: str = "document"  # What comes at once in a ``successive`` drawing: a ``document``
+    rate: np.ndarray | None = None  # float64[N], the rates of a ``successive`` drawing
 
     @property
     def nested(self) -> bool:
@@ -242,24 +218,14 @@ class DocumentDesign:
 
 @dataclass(frozen=True)
 class TwoPhase:
-    """Documents that were drawn in two phases.
+    """Documents that were drawn in two phases."""
 
-    Attributes:
-        design: The design that they were drawn from.
-        queries: The queries that were opened, with their Π given what the documents of the other queries cost.
-        drawn: bool[N], which documents are to be judged.
-        apart: bool[m], queries whose documents were drawn independently of each other.
-        spent: What judging the drawn documents costs.
-        priority: float64[N], the priorities of a ``successive`` drawing: documents come in increasing order of them,
-            also those that were not drawn. Infinite for documents that are never judged; None for other drawings.
-    """
-
-    design: DocumentDesign
-    queries: Sample
-    drawn: np.ndarray
-    apart: np.ndarray
-    spent: float
-    priority: np.ndarray | None = None
+    design: DocumentDesign  # The design that they were drawn from
+    queries: Sample  # The queries that were opened, with their Π given what the documents of the other queries cost
+    drawn: np.ndarray  # bool[N], which documents are to be judged
+    apart: np.ndarray  # bool[m], queries whose documents were drawn independently of each other
+    spent: float  # What judging the drawn documents costs
+    priority: np.ndarray | None = None  # float64[N], the priorities of a ``successive`` drawing
 
     @property
     def opening(self) -> np.ndarray:
@@ -282,21 +248,13 @@ class Steps:
 
     A step is a round, or a single draw if a round is drawn one at a time. Nothing is kept of instances that were not
     drawn, because the estimators do not need it.
-
-    Attributes:
-        score: float64[N], g, the predictor of the kernel regressions.
-        step: int64[N], the step in which each instance was drawn, from 1; 0 if it was not.
-        probability: float64[N], π, the probability of being drawn in that step given all before it; NaN if it was not
-            drawn.
-        size: float64[S], how many instances each step draws, on average for ``poisson``.
-        independent: bool[S], whether the step's instances were drawn independently of each other.
     """
 
-    score: np.ndarray
-    step: np.ndarray
-    probability: np.ndarray
-    size: np.ndarray
-    independent: np.ndarray
+    score: np.ndarray  # float64[N], g, the predictor of the kernel regressions
+    step: np.ndarray  # int64[N], the step in which each instance was drawn, from 1; 0 if it was not
+    probability: np.ndarray  # float64[N], π, the probability of being drawn in that step given all before it
+    size: np.ndarray  # float64[S], how many instances each step draws, on average for ``poisson``
+    independent: np.ndarray  # bool[S], whether the step's instances were drawn independently of each other
 
     @classmethod
     def none_yet(cls, score: np.ndarray) -> Steps:

@@ -13,8 +13,7 @@ from pt_active.inference.documents import expected_variance
 from pt_active.inference.rounds import pool_sizes
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.measures import parse_measure
-from pt_active.sampling.document_designs import document_design
-from pt_active.sampling.documents import SINGLES_LOSS
+from pt_active.sampling.document_designs import SINGLES_LOSS, document_design
 from pt_active.sampling.drawings import RoundSettings
 
 SINGLE, DIFFERENCE = np.array([1.0, 0.0]), np.array([1.0, -1.0])

@@ -30,34 +30,21 @@ _REPLAYS = 200
 
 @dataclass(frozen=True)
 class Effort:
-    """What each of R replayed evaluations takes until its verdict, or until all is judged.
+    """What each of R replayed evaluations takes until its verdict, or until all is judged."""
 
-    Attributes:
-        labels: float64[R], the number of labels.
-        cost: float64[R], what they cost.
-    """
-
-    labels: np.ndarray
-    cost: np.ndarray
+    labels: np.ndarray  # float64[R], the number of labels
+    cost: np.ndarray  # float64[R], what they cost
 
 
 @dataclass(frozen=True)
 class _Replay:
-    """One evaluation, judged to the end.
+    """One evaluation, judged to the end."""
 
-    Attributes:
-        units: The population in the order in which it comes.
-        contribution: float64[N], what the labels of each unit contribute.
-        stakes: How the bets are spread.
-        labels: int64[T], the number of labels that each draw takes.
-        cost: float64[T], what they cost.
-    """
-
-    units: Units
-    contribution: np.ndarray
-    stakes: Stakes
-    labels: np.ndarray
-    cost: np.ndarray
+    units: Units  # The population in the order in which it comes
+    contribution: np.ndarray  # float64[N], what the labels of each unit contribute
+    stakes: Stakes  # How the bets are spread
+    labels: np.ndarray  # int64[T], the number of labels that each draw takes
+    cost: np.ndarray  # float64[T], what they cost
 
 
 def simulated_effort(
