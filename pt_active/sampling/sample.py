@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pt_active.sampling.laws import EXPONENTIAL, Law
+from pt_active.sampling.chances import EXPONENTIAL, Law
 
 _MARGIN = 1.5
 """Standard deviations of the cost of documents judged from the top that are kept in reserve."""
@@ -85,7 +85,7 @@ class Sample:
             count: int64[..., n], 1 for units before the threshold, 0 for others.
             rate: float64[..., n], q of each.
             threshold: T, the priority of the unit that comes next; float64[..., 1] for several samples.
-            law: The law by which they come; with `laws.UNIFORM`, ``π = min(1, q T)``.
+            law: The law by which they come; with `chances.UNIFORM`, ``π = min(1, q T)``.
         """
         return cls(rows, count, law.inclusion(rate * threshold))
 

@@ -7,10 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from pt_active.sampling._depth_kernels import even_parts
-from pt_active.sampling.depths import depth_numbers
+from pt_active.sampling._kernels import even_parts
 from pt_active.sampling.sample import DocumentDesign
-from pt_active.sampling.two_phase import cut_to_budget, draw_documents
+from pt_active.sampling.two_phase import cut_to_budget, depth_numbers, draw_documents
 
 DRAWS = 2000
 

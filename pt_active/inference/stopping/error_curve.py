@@ -12,8 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pt_active.sampling.chances import Clipped, successive_factor
-from pt_active.sampling.laws import EXPONENTIAL, UNIFORM, Law
+from pt_active.sampling.chances import EXPONENTIAL, UNIFORM, Clipped, Law, successive_factor
 
 _NODES = 400
 """Quantiles of the estimated standard error over which power is averaged."""
@@ -35,7 +34,7 @@ class ErrorCurve:
     together: bool = True  # Whether a query is opened as often as its most probable unit
     share: np.ndarray | None = None  # float64[n], p of each unit if units are queries; None if they are documents
     fitted: int = 0  # Number of parameters that the estimator of queries fits to the labels
-    law: Law = UNIFORM  # The law by which units come; `laws.EXPONENTIAL` for queries that come one after the other
+    law: Law = UNIFORM  # The law by which units come; `chances.EXPONENTIAL` for queries that come one after the other
 
     @classmethod
     def of_documents(

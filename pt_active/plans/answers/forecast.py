@@ -18,9 +18,9 @@ from pt_active.plans.making.documents import round_settings
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.moments import Moments
+from pt_active.sampling.chances import EXPONENTIAL
 from pt_active.sampling.designs import DEFENSIVE_SHARE, contrasts, needs_uniform_grades, sampling_distribution
 from pt_active.sampling.drawings import RoundSettings, natural_drawing, opened_at_random, usual_variance
-from pt_active.sampling.laws import EXPONENTIAL
 from pt_active.sampling.pools import GradedPool, Variables
 from pt_active.sampling.sample import DocumentSizes
 

@@ -27,8 +27,8 @@ from pt_active.plans.making.labelled import foreign_labels, judged_values
 from pt_active.plans.making.queries import DrawingOrder
 from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.moments import Moments
+from pt_active.sampling.chances import EXPONENTIAL
 from pt_active.sampling.designs import contrast_moments
-from pt_active.sampling.laws import EXPONENTIAL
 
 
 class QuerySequence:
