@@ -155,7 +155,7 @@ successive sampling: the inclusion of uniform clocks [test_laws]
 successive sampling: uniform clocks [test_laws]
     rng.exponential(size=shape) => rng.random(shape)
 depth draw: documents of a query apart [test_two_phase]
-    rng.random(len(apart))[query] < inclusion => rng.random(len(query)) < inclusion
+    number[query] < design.chance(query), np => rng.random(len(query)) < design.chance(query), np
 successive draws: chance at the planned threshold, not where drawing ended [test_successive]
     -np.expm1(-rate * threshold) => -np.expm1(-rate)
 successive draws: threshold of the last drawn [test_successive]
@@ -252,7 +252,7 @@ bets: a stake knows the draw that it is on [test_bets]
 bets: excluded at half of the capital [test_bets]
     truth, stakes.share, 1 / alpha) => truth, stakes.share, 0.5 / alpha)
 bets: the lower bound of what is known from the upper [test_bets]
-    np.where(known, contribution - self.low, 0.0) => np.where(known, contribution - self.high, 0.0)
+    np.where(known, least - self.low, 0.0) => np.where(known, least - self.high, 0.0)
 bets: rounding excludes [test_bets]
     draws.least > truth + draws.rounding => draws.least > truth
 bets: the upper end at the level of both [test_bets]

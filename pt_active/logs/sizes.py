@@ -20,7 +20,7 @@ from pt_active.sampling.documents import (
 from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.influence import ErrorVariance, Influence, influence_of, influence_of_singles
 from pt_active.sampling.pools import DocumentPool
-from pt_active.sampling.sample import DocumentSizes
+from pt_active.sampling.sample import DocumentSizes, Prices
 
 QUERIES_AT_ONCE = 50_000
 """So many queries are in memory with the gradients of their documents."""
@@ -71,7 +71,8 @@ def sizes_in_blocks(documents: Documents, settings: RoundSettings) -> DocumentSi
         warnings.warn(CERTAIN_MODEL, stacklevel=3)
     added = added_variance(average, settings.defensive)
     errors = ErrorVariance(rows.variance + added, COMMON_SHARE * added)
-    sizing = Sizing(errors, documents.pool, rows.cost, documents.overhead, settings.drawing, [])
+    prices = Prices(rows.indptr, rows.cost, documents.overhead)
+    sizing = Sizing(errors, documents.pool, prices, settings.drawing, [])
     both = several and serves_singles(settings, sizing.pool, documents.overhead)
     pairs, singles = (_nothing(rows) if wanted else None for wanted in (True, both))
     assert pairs is not None

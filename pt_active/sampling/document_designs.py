@@ -13,7 +13,7 @@ from pt_active.sampling.chances import Clipped, at_most_one
 from pt_active.sampling.drawings import SUCCESSIVE, errs_together, opened_at_random, succession_unit
 from pt_active.sampling.influence import MIXED_SHARE, ErrorVariance, Influence
 from pt_active.sampling.pools import DocumentPool
-from pt_active.sampling.sample import DocumentDesign, DocumentSizes
+from pt_active.sampling.sample import DocumentDesign, DocumentSizes, Prices
 from pt_active.sampling.successive import largest_below, succession_design
 
 _STRIDE = 0.25
@@ -54,8 +54,7 @@ class Sizing:
 
     errors: ErrorVariance  # The variance of the errors of the grade model
     pool: DocumentPool  # The pool as the measure sees it
-    cost: np.ndarray  # float64[N], λ
-    overhead: float  # λ₀, the cost of opening a query
+    prices: Prices  # The costs of documents and of opening a query
     drawing: str  # A name in `DOCUMENT_DRAWINGS`
     keys: list[np.ndarray]  # float64[N] each; what the documents of a query are sorted by, the last one first
 
@@ -63,8 +62,8 @@ class Sizing:
         """The sizes that suit a mean influence, in the order of the keys; the most influential first without keys."""
         from pt_active.sampling._kernels import pooled_sizes
 
-        pool, cost, drawing = self.pool, self.cost, self.drawing
-        gain, unit = self.errors.documents * influence.documents, succession_unit(pool.form, self.overhead)
+        pool, cost, overhead, drawing = self.pool, self.prices.cost, self.prices.overhead, self.drawing
+        gain, unit = self.errors.documents * influence.documents, succession_unit(pool.form, overhead)
         documents = np.flatnonzero(gain > 0)
         sorted_by = [key[documents] for key in self.keys] or [-rounded(gain[documents] / cost[documents])]
         order = documents[np.lexsort([*sorted_by, pool.query[documents]])]
@@ -75,10 +74,10 @@ class Sizing:
                 # Labels above are unknown, so a document may matter as much as its rank allows.
                 most = discounts(pool.form, pool.ranks).max(axis=0)
                 reach = np.ptp(pool.form.values) * pool.weight[pool.query] * most
-            size[order] = succession_sizes(unit, order, pool.indptr, gain, reach, cost, self.overhead)
+            size[order] = succession_sizes(unit, order, self.prices, gain, reach)
             return DocumentSizes(order, size, gain, unit)
-        common = self.errors.common * influence.queries if errs_together(drawing, self.overhead) else opening.copy()
-        pooled_sizes(pool.indptr, order, gain, cost, self.overhead, size, common, opening)
+        common = self.errors.common * influence.queries if errs_together(drawing, overhead) else opening.copy()
+        pooled_sizes(pool.indptr, order, gain, cost, overhead, size, common, opening)
         return DocumentSizes(order, size, gain, opening=opening)
 
     def with_singles(self, pairs: Influence, singles: Influence) -> DocumentSizes:
@@ -98,7 +97,7 @@ class Sizing:
         if not (some.errors.documents @ part.documents) > 0:
             return pairs
         matter = some.errors.documents * (part + single).documents > 0
-        spend = float(some.cost[matter].sum() + some.overhead * len(np.unique(some.pool.query[matter])))
+        spend = float(some.prices.spent(matter).sum())
         if not np.isfinite(spend):  # documents of later rankers have no cost, and nothing is drawn for these
             return pairs
         spend *= _USUAL_SHARE
@@ -142,7 +141,7 @@ class Sizing:
             self,
             errors=replace(self.errors, documents=self.errors.documents[documents]),
             pool=DocumentPool(pool.form, indptr, pool.ranks[:, documents], pool.weight[chosen]),
-            cost=self.cost[documents],
+            prices=Prices(indptr, self.prices.cost[documents], self.prices.overhead),
             keys=[key[documents] for key in self.keys],
         )
         return some, [each.among(chosen, documents) for each in influences], float(chosen.mean())
@@ -152,43 +151,32 @@ class Sizing:
     ) -> np.ndarray:
         """``Σ g (1/ψ − 1)`` of what is asked, float64[...], with the probabilities that suit what was planned for."""
         sizes, gain = self.sizes(planned), self.errors.documents * asked.documents
-        drawn = design(sizes, self.drawing, self.pool.indptr, self.cost, self.overhead, budget)
+        drawn = design(sizes, self.drawing, self.prices, budget)
         variance = gain[..., sizes.order] @ (1 / drawn.chance(self.pool.query)[sizes.order] - 1)
-        if errs_together(self.drawing, self.overhead):
+        if errs_together(self.drawing, self.prices.overhead):
             opened = drawn.opening > 0
             variance = variance + self.errors.common * asked.queries[..., opened] @ (1 / drawn.opening[opened] - 1)
         return np.asarray(variance)
 
 
-def succession_sizes(
-    unit: str,
-    order: np.ndarray,
-    indptr: np.ndarray,
-    gain: np.ndarray,
-    reach: np.ndarray,
-    cost: np.ndarray,
-    overhead: float,
-) -> np.ndarray:
-    """How soon each document should come, relative to the others, with a share for its range [theory 14].
+def succession_sizes(unit: str, order: np.ndarray, prices: Prices, gain: np.ndarray, reach: np.ndarray) -> np.ndarray:
+    """How soon each document should come, relative to the others, with a share for its range, float64[n] [theory 14].
 
     ``(1 − ε) a/Σa + ε b/Σb``. For documents ``a = √(g/λ)`` and ``b = p |D| (κ_max − κ_min)/√λ``; for whole queries
     ``a = √(Σ g/(λ₀ + Σ λ))`` and ``b = Σ p |D| (κ_max − κ_min)/√(λ₀ + Σ λ)``. For steps a is the size of a drawing by
     depth and b the largest of those of a document and the deeper ones, so that neither rises along the order.
-
-    Shapes: order int64[n], indptr int64[m+1], gain, reach, cost float64[N] → float64[n].
     """
     from pt_active.sampling._kernels import pooled_sizes
 
-    query = np.searchsorted(indptr, order, side="right") - 1
+    query, cost, overhead = prices.query(order), prices.cost, prices.overhead
     most, price = reach[order], cost[order]
     if unit == "query":
         whole = np.bincount(query, weights=price) + overhead
         size = np.sqrt(np.bincount(query, weights=gain[order])[query] / whole[query])
         most = (np.bincount(query, weights=most) / np.sqrt(whole))[query]
     else:
-        sizes = np.zeros(len(gain))
-        nothing = np.zeros(len(indptr) - 1)
-        pooled_sizes(indptr, order, gain, cost, overhead if unit == "step" else 0.0, sizes, nothing, nothing.copy())
+        sizes, nothing = np.zeros(len(gain)), np.zeros((2, prices.queries))
+        pooled_sizes(prices.indptr, order, gain, cost, overhead if unit == "step" else 0.0, sizes, *nothing)
         size, most = sizes[order], most / np.sqrt(price)
     if unit == "step":
         most = largest_below(most, query)
@@ -209,9 +197,7 @@ def _in_strides(size: np.ndarray, query: np.ndarray) -> np.ndarray:
     return strided / strided.sum()
 
 
-def document_design(
-    sizes: DocumentSizes, drawing: str, indptr: np.ndarray, cost: np.ndarray, overhead: float, budget: float
-) -> DocumentDesign:
+def document_design(sizes: DocumentSizes, drawing: str, prices: Prices, budget: float) -> DocumentDesign:
     """Turn sizes into the probabilities of both phases whose expected cost is the budget [theory 9].
 
     If opening a query costs nothing and documents are not drawn by depth, every query is opened: an error that the
@@ -223,9 +209,7 @@ def document_design(
     Args:
         sizes: As `document_sizes` returns them.
         drawing: A name in `DOCUMENT_DRAWINGS`, the one that the sizes are for.
-        indptr: int64[m+1], the offsets of the queries.
-        cost: float64[N], λ.
-        overhead: λ₀, the cost of opening a query.
+        prices: The costs of documents and of opening a query.
         budget: Λ.
 
     Raises:
@@ -234,20 +218,18 @@ def document_design(
     if len(sizes.order) == 0:
         raise ValueError("no document can change the estimate: all are known, or the rankings agree above the cutoff")
     if drawing == SUCCESSIVE:
-        return succession_design(sizes, indptr, cost, overhead, budget)
-    return design_at(sizes, drawing, indptr, cost, overhead, budget)
+        return succession_design(sizes, prices, budget)
+    return design_at(sizes, drawing, prices, budget)
 
 
-def design_at(
-    sizes: DocumentSizes, drawing: str, indptr: np.ndarray, cost: np.ndarray, overhead: float, budget: float
-) -> DocumentDesign:
+def design_at(sizes: DocumentSizes, drawing: str, prices: Prices, budget: float) -> DocumentDesign:
     """The probabilities whose expected cost is the budget."""
-    size, price = sizes.size[sizes.order], cost[sizes.order]
-    query = np.searchsorted(indptr, sizes.order, side="right") - 1
-    first = np.flatnonzero(np.r_[True, query[1:] != query[:-1]])
+    size, query = sizes.size[sizes.order], prices.query(sizes.order)
+    first = np.flatnonzero(prices.firsts(sizes.order))
     top = np.maximum.reduceat(size, first) if sizes.opening is None else sizes.opening[query[first]]
-    factor = Clipped.of(np.r_[size, top], np.r_[price, np.full(len(top), overhead)]).factor(budget)
-    opening, inclusion = np.zeros(len(indptr) - 1), np.zeros(len(sizes.size))
-    opening[query[first]] = at_most_one(factor * top) if opened_at_random(drawing, overhead) else 1.0
+    price = np.r_[prices.cost[sizes.order], np.full(len(top), prices.overhead)]
+    factor = Clipped.of(np.r_[size, top], price).factor(budget)
+    opening, inclusion = np.zeros(prices.queries), np.zeros(len(sizes.size))
+    opening[query[first]] = at_most_one(factor * top) if opened_at_random(drawing, prices.overhead) else 1.0
     inclusion[sizes.order] = at_most_one(factor * size) / opening[query]
     return DocumentDesign(drawing, sizes.order, opening, inclusion)

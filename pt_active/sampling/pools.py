@@ -9,6 +9,7 @@ import numpy as np
 from pt_active.relevance.digits import product
 from pt_active.relevance.measures import RankForm
 from pt_active.relevance.moments import discounts, variable_values
+from pt_active.sampling.sample import Prices
 
 
 @dataclass(frozen=True)
@@ -115,3 +116,8 @@ class GradedPool:
     grades: np.ndarray  # float64[N, G+1], ``P(y = g)``
     cost: np.ndarray  # float64[N], λ; not read for documents that cannot change the estimate
     per_query: float  # λ₀, the cost of opening a query; each round pays it again
+
+    @property
+    def prices(self) -> Prices:
+        """What judging the documents costs."""
+        return Prices(self.seen.indptr, self.cost, self.per_query)

@@ -163,6 +163,47 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class Prices:
+    """What judging documents costs."""
+
+    indptr: np.ndarray  # int64[m+1], the offsets of the queries
+    cost: np.ndarray  # float64[N], λ
+    overhead: float  # λ₀, the cost of opening a query
+
+    @property
+    def queries(self) -> int:
+        """The number of queries, m."""
+        return len(self.indptr) - 1
+
+    @property
+    def every(self) -> np.ndarray:
+        """int64[N], the query of each document."""
+        return np.repeat(np.arange(self.queries), np.diff(self.indptr))
+
+    def query(self, documents: np.ndarray) -> np.ndarray:
+        """The queries of some documents."""
+        return np.asarray(np.searchsorted(self.indptr, documents, side="right") - 1)
+
+    def firsts(self, order: np.ndarray) -> np.ndarray:
+        """bool[n], whether each document of an order, query by query, is the first of its query."""
+        query = self.query(order)
+        return np.r_[True, query[1:] != query[:-1]]
+
+    def of(self, order: np.ndarray) -> np.ndarray:
+        """float64[n], what each document costs in an order, query by query, whose first ones open their queries."""
+        return np.asarray(self.cost[order] + self.overhead * self.firsts(order))
+
+    def sums(self, documents: np.ndarray, values: np.ndarray | None = None) -> np.ndarray:
+        """float64[m], the sums of values of documents, or the number of these, in each query."""
+        return np.bincount(self.query(documents), weights=values, minlength=self.queries)
+
+    def spent(self, drawn: np.ndarray) -> np.ndarray:
+        """float64[m], what drawn documents of each query cost."""
+        rows = np.flatnonzero(drawn)
+        return np.asarray(self.sums(rows, self.cost[rows]) + self.overhead * (self.sums(rows) > 0))
+
+
+@dataclass(frozen=True)
 class DocumentSizes:
     """Inclusion probabilities up to a factor: ``ψ = min(1, τ · size)``."""
 
@@ -189,30 +230,23 @@ class DocumentDesign:
         """Whether a document is judged only if those above it in its query are judged too."""
         return self.drawing == "depth" or self.unit == "step"
 
-    def reserve(self, indptr: np.ndarray, cost: np.ndarray, overhead: float) -> float:
+    def reserve(self, prices: Prices) -> float:
         """`_MARGIN` standard deviations of the cost of nested documents in queries that are certain to be opened.
 
         Two documents of a query are both drawn as often as the less probable of them, so
         ``E[(Σ I λ)²] = Σ_j ψ_j λ_j (λ_j + 2 Σ_{i<j} λ_i)``.
-
-        Shapes: indptr int64[m+1], cost float64[N].
         """
-        query = np.searchsorted(indptr, self.order, side="right") - 1
-        first = np.r_[True, query[1:] != query[:-1]]
-        price, chance = cost[self.order] + overhead * first, self.inclusion[self.order]
+        price, chance = prices.of(self.order), self.inclusion[self.order]
         before = np.cumsum(price) - price
-        before -= np.maximum.accumulate(np.where(first, before, 0.0))
-        mean = np.bincount(query, weights=price * chance, minlength=len(indptr) - 1)
-        square = np.bincount(query, weights=chance * price * (price + 2 * before), minlength=len(indptr) - 1)
+        before -= np.maximum.accumulate(np.where(prices.firsts(self.order), before, 0.0))
+        mean = prices.sums(self.order, price * chance)
+        square = prices.sums(self.order, chance * price * (price + 2 * before))
         variance = np.where(self.opening == 1, square - mean**2, 0.0)
         # A variance far below the mean square is what rounding left of 0.
         return _MARGIN * float(np.sqrt(variance[variance > 1e-9 * square].sum()))
 
     def chance(self, query: np.ndarray) -> np.ndarray:
-        """``Π π``, the probability that each document is judged, float64[N].
-
-        Shapes: query int64[N].
-        """
+        """``Π π``, the probability that each document is judged, float64[N]."""
         return np.asarray(self.opening[query] * self.inclusion)
 
 
@@ -235,10 +269,7 @@ class TwoPhase:
         return opening
 
     def chance(self, query: np.ndarray) -> np.ndarray:
-        """``Π π`` of the documents in opened queries, 0 for the others, float64[N].
-
-        Shapes: query int64[N].
-        """
+        """``Π π`` of the documents in opened queries, 0 for the others, float64[N]."""
         return replace(self.design, opening=self.opening).chance(query)
 
 

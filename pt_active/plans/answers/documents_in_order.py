@@ -29,6 +29,7 @@ from pt_active.plans.making.pool import seen_by
 from pt_active.plans.making.rest import Rest
 from pt_active.relevance.measures import has_rank_form
 from pt_active.sampling.chances import within_budget
+from pt_active.sampling.sample import Prices
 from pt_active.sampling.successive import Succession, succession_of
 
 
@@ -64,7 +65,8 @@ class DocumentSequence:
         self.tables, self.label, self.bridged = tables, label, bridged
         self._units: dict[tuple[Contrast, int, int], tuple[Units, Contributions]] = {}
         pool, overhead = tables.pool, tables.manifest.arguments.per_query
-        found = [succession_of(each.sample, pool.indptr, pool.document_cost, overhead) for each in tables.rounds]
+        prices = Prices(pool.indptr, pool.document_cost, overhead)
+        found = [succession_of(each.sample, prices) for each in tables.rounds]
         self.successions = [each for each in found if each is not None]
         if len(self.successions) < len(tables.rounds):
             other = ", or make a plan with ", Argument("design", "successive")

@@ -16,7 +16,6 @@ from pt_active.inference.stopping.draws import Units
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.units import QueryOrder, document_stakes, document_units, planned_stakes, query_units
-from pt_active.plans.making.pool import seen_by
 from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import document_moments
@@ -128,15 +127,15 @@ def _simulated_labels(grades: np.ndarray, rng: np.random.Generator) -> np.ndarra
 def _of_documents(
     forecast: Forecast, method: Method, pairs: Iterator[Contrast], budget: float, alpha: float, rng: np.random.Generator
 ) -> Iterator[_Replay]:
-    pool, overhead, seen = forecast.pool, forecast.per_query, seen_by(forecast.measure, forecast.pool)
-    sizes = forecast.sizes(method)
-    design = document_design(sizes, method.design, pool.indptr, pool.document_cost, overhead, budget)
+    pool, seen = forecast.pool, forecast.graded.seen
+    sizes, prices = forecast.sizes(method), forecast.graded.prices
+    design = document_design(sizes, method.design, prices, budget)
     nothing, nobody = np.full(len(pool.docno), -1), np.zeros(len(pool.docno), dtype=bool)
     for contrast in pairs:
         by_query = np.repeat(rng.exponential(size=len(pool.queries)), np.diff(pool.indptr))
         clock = by_query if sizes.unit == "query" else rng.exponential(size=len(pool.docno))
-        priority = priorities_of(design, pool.indptr, clock)
-        order = Succession(design, priority, pool.indptr, pool.document_cost, overhead)
+        priority = priorities_of(design, prices, clock)
+        order = Succession(design, priority, prices)
         units, contributions = document_units(
             seen, pool.grades, order, nothing, nobody, contrast.weights(len(pool.names))
         )
