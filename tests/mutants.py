@@ -123,7 +123,7 @@ Monte Carlo error: none for a share of 0 [test_replay]
 pivotal draws: holder and rival swapped above 1 [test_two_phase]
     (2.0 - both) < 1.0 - held: => (2.0 - both) < 1.0 - inclusion[rival]:
 spread draws: documents of a query in their order [test_two_phase]
-    [rng.random(len(documents)), rng.random(m)[query]] => [np.arange(len(documents)), rng.random(m)[query]]
+    [rng.random(len(documents)), rng.random(len(apart)) => [np.arange(len(documents)), rng.random(len(apart))
 spread draws: half of the queries have theirs drawn independently [test_two_phase]
     APART_SHARE = 0.25 => APART_SHARE = 0.5
 spread draws: too few queries have theirs drawn independently [test_two_phase]
@@ -165,7 +165,7 @@ successive draws: rates are the planned chances [test_successive]
 successive draws: the budget is planned as if all could be certain [test_successive]
     clipped.factor(spend / MAX_PLANNED_PROBABILITY) => clipped.factor(spend)
 successive draws: opening paid by every document [test_successive]
-    self.cost[order] + self.overhead * first => self.cost[order] + self.overhead
+    self.prices.overhead * first)) => self.prices.overhead))
 steps: each with the rate of all below it [test_successive]
     own = rate[order] - following => own = rate[order] - 0 * following
 steps: do not bring the documents above [test_successive]
