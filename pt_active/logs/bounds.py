@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.logs.partition import QueryRows, bounded_contrasts
-from pt_active.plans.answers.beyond import beyond
-from pt_active.plans.answers.units import QueryOrder, query_units
+from pt_active.plans.answers.units import QueryOrder, query_units, sums_after
 from pt_active.plans.making.manifest import PlanArguments
 from pt_active.plans.making.rest import Rest
 from pt_active.sampling.chances import expected_size
@@ -33,6 +32,6 @@ def with_bounds(rest: Rest, rows: QueryRows, queries: pd.DataFrame, arguments: P
         moments = contrast_moments(rows.moments, contrast.first, contrast.second)
         bounds = rows.low[:, column], rows.high[:, column]
         units = query_units(QueryOrder(order, q[order]), moments, bounds, weight)
-        contrasts.append(beyond(units, drawn, contrast))
+        contrasts.append(sums_after(units, drawn, contrast))
     expected = expected_size(q[order], cost, float(arguments.budget or arguments.draws or 0))
     return replace(rest, units=len(order), expected_draws=expected, contrasts=tuple(contrasts))

@@ -13,7 +13,7 @@ import pandas as pd
 
 from pt_active.frames.checks import file_path, how_many, shown, some
 from pt_active.frames.sources import naming
-from pt_active.frames.trec import is_parquet
+from pt_active.frames.tables import is_parquet
 from pt_active.logs.partition import PARTITION_COLUMNS, RANKER
 from pt_active.logs.text_runs import run_blocks
 

@@ -41,9 +41,9 @@ def _rows(path: Path, content: bytes, before: int) -> pd.DataFrame:
     Blank lines stand for those before, so that a message has the line's number in the file.
     """
     try:
-        return read_columns(source_of(path, content), RUN)
+        return read_columns(source_of(path, content), RUN)[0]
     except ValueError:
         if before == 0:
             raise
         first_wrong = source_of(path, b"\n" * before + content)
-        return read_columns(first_wrong, RUN)
+        return read_columns(first_wrong, RUN)[0]

@@ -20,9 +20,9 @@ from pt_active.inference import ties
 from pt_active.inference.intervals import interval
 from pt_active.inference.significance import cross_validated_error, two_sided_pvalue
 from pt_active.plans.answers.results import ConfidenceInterval
-from pt_active.plans.making.artifact import Printed
 from pt_active.relevance.measure_values import measure_values
 from pt_active.relevance.measures import parse_measure
+from pt_active.showing.printed import Printed
 from pt_active.studies.learners import Learner, Part, Trainee, trainees
 
 

@@ -17,11 +17,11 @@ from pt_active.inference.methods import YARDSTICK, Method
 from pt_active.inference.replay import Population, Repetitions, random_swaps, replay
 from pt_active.inference.replays import CHUNK, Replays, joined, ratio_of_means, savings, share_error
 from pt_active.inference.significance import two_sided_pvalue
-from pt_active.plans.making.artifact import plain_rows
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import DESIGNS, sampling_distribution
 from pt_active.sampling.draws import draw_to_budget, priorities, races
 from pt_active.sampling.sample import Sample
+from pt_active.showing.printed import plain_rows
 from pt_active.studies.simulate import (
     default_budgets,
     draw_until_significant,

@@ -20,10 +20,11 @@ from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.outlook import Outlook, method_of
 from pt_active.plans.answers.pilot import Pilot
-from pt_active.plans.making.artifact import Facts, KeptArtifact, Printed, printed
+from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import bounded_chance, document_variable
 from pt_active.plans.making.manifest import PlanArguments
+from pt_active.showing.printed import Facts, Printed, printed
 
 
 @dataclass(frozen=True)

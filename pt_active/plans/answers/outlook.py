@@ -25,7 +25,7 @@ from pt_active.plans.answers.forecast_notes import MIN_DOCUMENTS, SUFFICIENT_PIL
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.simulated_judging import simulated_effort
 from pt_active.plans.making import artifact
-from pt_active.plans.making.artifact import KeptArtifact, Printed
+from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import PlanArguments
 from pt_active.plans.making.pool import Pool, graded_frame, seen_by
@@ -33,6 +33,7 @@ from pt_active.plans.making.queries import DESIGN
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.drawings import SUCCESSIVE, natural_drawing
+from pt_active.showing.printed import Printed
 
 BUDGET_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)
 """Default budgets of the table, as shares of the cost of the whole pool."""

@@ -19,9 +19,9 @@ from pt_active.plans.answers.so_far import points_so_far
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import labels_so_far, nothing_foreseen, status_of, with_strays
 from pt_active.plans.answers.verdict import pair_verdicts
-from pt_active.plans.making.artifact import Facts, Printed, printed
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import strays_of
+from pt_active.showing.printed import Facts, Printed, printed
 
 _MAX_PRINTED = 15
 """If there are more pairs, only those that are not settled are printed, up to this number."""

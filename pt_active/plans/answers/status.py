@@ -19,7 +19,7 @@ from pt_active.inference.stopping.looks import (
     needed_degrees,
 )
 from pt_active.plans.answers.gaps import Gap, Said, in_words
-from pt_active.plans.making.artifact import Facts, Printed, printed
+from pt_active.showing.printed import Facts, Printed, printed
 
 _ROUNDING = 1e-9
 """Values that differ by less than this share of them are equal."""

@@ -13,12 +13,10 @@ from pt_active.frames.qrels import check_policy, checked_qrels, known_labels
 from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS, cost_to_resolve, needed_degrees, prospect, verdicts
-from pt_active.plans.answers.documents_in_order import DocumentSequence
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.progress import Growth, Question, grown_documents, grown_queries
-from pt_active.plans.answers.proof import Progress, Proof
 from pt_active.plans.answers.results import ConfidenceInterval
-from pt_active.plans.answers.sequence import QuerySequence, sequence_of
+from pt_active.plans.answers.sequence import Progress, Proof, UnitSequence, sequence_of
 from pt_active.plans.answers.so_far import Point, interval_at_the_end, points_so_far
 from pt_active.plans.answers.status import RESOLUTIONS, Status
 from pt_active.plans.answers.verdict import (
@@ -87,9 +85,7 @@ def labels_so_far(tables: PlanTables, qrels: pd.DataFrame) -> np.ndarray:
     return known_labels(tables.pool.keys, qrels) if len(qrels) else np.full(len(tables.pool.docno), -1, dtype=np.int64)
 
 
-def proved_status(
-    tables: PlanTables, sequence: QuerySequence | DocumentSequence, question: Question, point: Point
-) -> Status:
+def proved_status(tables: PlanTables, sequence: UnitSequence, question: Question, point: Point) -> Status:
     """The state of a plan at any time by bets."""
     proof, progress = sequence.proof(question.contrast, 1 - question.confidence), sequence.progress
     verdict = verdict_of(proof, question.margin or 0.0, question.compared, 1 - question.confidence)

@@ -20,10 +20,10 @@ from pt_active.plans.answers.results import Estimate
 from pt_active.plans.answers.sequence import sequence_of
 from pt_active.plans.answers.status import VALID
 from pt_active.plans.answers.verdict import verdict_of
-from pt_active.plans.making.artifact import Facts, Printed, plain_rows, printed
 from pt_active.plans.making.judgments import qrels_of, settled_labels
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import wanted_documents
+from pt_active.showing.printed import Facts, Printed, plain_rows, printed
 
 _MIN_JUDGES = 2
 """One judge cannot be left out."""

@@ -27,7 +27,7 @@ from pt_active.inference.rounds import Round, judged_before
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import has_rank_form, rank_form
-from pt_active.relevance.moments import document_moments
+from pt_active.relevance.moments import Moments, document_moments
 from pt_active.relevance.montecarlo import evaluator, sampled_moments
 from pt_active.sampling.sample import Sample
 
@@ -54,6 +54,18 @@ def model_means(tables: PlanTables, measure: irm.Measure) -> np.ndarray:
         return tables.queries[[f"q_mean_{name}" for name in tables.pool.names]].to_numpy()
     check_whole(tables, f"estimate {measure}", f"plan for {measure} from the same logs")
     return tables.pool.moments(measure).mean
+
+
+def model_moments(tables: PlanTables, measure: irm.Measure) -> Moments:
+    """The moments of a measure, from the plan's tables if they hold the covariance of all rankers."""
+    pool, queries = tables.pool, tables.queries
+    if len(pool.names) > 2 or measure != tables.measure or tables.manifest.later_rankers:
+        return pool.moments(measure)
+    mean, variance = (queries[[f"q_{what}_{name}" for name in pool.names]].to_numpy() for what in ("mean", "var"))
+    covariance = variance[:, :, None] * np.eye(len(pool.names))
+    if len(pool.names) == 2:
+        covariance[:, 0, 1] = covariance[:, 1, 0] = queries["q_cov"].to_numpy()
+    return Moments(mean, covariance)
 
 
 def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing: str) -> Labels:

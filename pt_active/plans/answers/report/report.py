@@ -28,12 +28,10 @@ from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.report.budgets import budget_table, foreseen
 from pt_active.plans.answers.report.campaign import Campaign
-from pt_active.plans.answers.report.charts import framed
 from pt_active.plans.answers.report.differences import differences
 from pt_active.plans.answers.report.findings import Findings, compared
+from pt_active.plans.answers.report.forms import markdown, page
 from pt_active.plans.answers.report.further import further
-from pt_active.plans.answers.report.markdown import markdown
-from pt_active.plans.answers.report.page import page
 from pt_active.plans.answers.report.side_by_side import side_by_side, texts_of
 from pt_active.plans.answers.report.verdict import verdict_of
 from pt_active.plans.answers.report.words import answer_in_words, status_in_words
@@ -44,6 +42,7 @@ from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.judgments import records_of_plan
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.rankers import named_pair
+from pt_active.showing.charts import framed
 
 MAX_DECIDED_PAIRS = 15
 """Pairs of a ranking that are taken apart."""
