@@ -10,9 +10,9 @@ from pt_active.frames.records import is_records
 from pt_active.frames.strays import Strays
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.gaps import Said, said_of
-from pt_active.plans.answers.progress import Question
+from pt_active.plans.answers.labelled_plan import points_so_far
+from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.sequence import UnitSequence, sequence_of
-from pt_active.plans.answers.so_far import points_so_far
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import proved_status, with_strays
 from pt_active.plans.making.judgments import qrels_of, records_of_plan

@@ -9,8 +9,8 @@ from itertools import combinations, cycle
 import numpy as np
 from tqdm.auto import tqdm
 
-from pt_active.inference.methods import Method
 from pt_active.inference.optimism import Optimism
+from pt_active.inference.replay import Method
 from pt_active.inference.stopping.bets import Stakes, excluded
 from pt_active.inference.stopping.draws import Units
 from pt_active.plans.answers.forecast import Forecast

@@ -14,10 +14,10 @@ from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS, cost_to_resolve, needed_degrees, prospect, verdicts
 from pt_active.plans.answers.judged import How
-from pt_active.plans.answers.progress import Growth, Question, grown_documents, grown_queries
+from pt_active.plans.answers.labelled_plan import Point, interval_at_the_end, points_so_far
+from pt_active.plans.answers.looks import Growth, Question, growth_of
 from pt_active.plans.answers.results import ConfidenceInterval
 from pt_active.plans.answers.sequence import Progress, Proof, UnitSequence, sequence_of
-from pt_active.plans.answers.so_far import Point, interval_at_the_end, points_so_far
 from pt_active.plans.answers.status import RESOLUTIONS, Status
 from pt_active.plans.answers.verdict import (
     Prospect,
@@ -69,7 +69,7 @@ def _plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question, re
     if question.looks == ALWAYS:
         sequence = sequence_of(tables, label, question.measure, question.bridged)
         return proved_status(tables, sequence, question, point)
-    grown = (grown_documents if tables.rounds else grown_queries)(tables, qrels, question)
+    grown = growth_of(tables, qrels, question)
     nothing = dict.fromkeys(("e_value", "more", "more_high"), np.nan)
     looked = _reached(grown, question)
     if question.looks is None and len(grown.past.cost):

@@ -93,6 +93,16 @@ def labels_of_queries(pool: Pool, qrels: pd.DataFrame) -> tuple[np.ndarray, int]
     return label, ignored
 
 
+def labels_of_plan(tables: PlanTables, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
+    """The label of each document that was to be judged, int64[N], -1 for all others; how many labels are of others."""
+    wanted = wanted_documents(tables)
+    if tables.rounds:
+        return labels_of_drawn(tables.pool, wanted, qrels)
+    label, drawn = np.full(len(wanted), -1), np.flatnonzero(tables.queries["q_draws"].to_numpy() > 0)
+    label[wanted], ignored = labels_of_queries(tables.pool.select(drawn), qrels)
+    return label, ignored
+
+
 def wanted_documents(tables: PlanTables) -> np.ndarray:
     """bool[N], the drawn documents, or the documents of the drawn queries."""
     if tables.rounds:
