@@ -18,8 +18,8 @@ ORDER = (
     ("sampling",),
     ("inference",),
     ("plans",),
-    ("risk", "rounds", "judging"),
-    ("transformers", "experiment"),
+    ("risk", "judging"),
+    ("rounds", "transformers", "experiment"),
     ("studies", "demo", "logs"),
     ("cli",),
 )

@@ -82,7 +82,7 @@ def plan_of_drawn(
         arguments, Source(pool, measure, graded, None), kept, assessments, census=sample.census, spent=spent
     )
     counts = replace(made.counts, queries=len(queries), documents=int(rows.documents.sum()))
-    inputs = replace(made.inputs, pool=digest_of(rows), topics=None if topics is None else digest(topics))
+    inputs = {"pool": digest_of(rows), "topics": None if topics is None else digest(topics)}
     rest = Rest(len(others), counts.documents - len(pool.docno), len(points)) if len(others) else None
     if rest is not None and len(points) and not arguments.replace:
         rest = with_bounds(rest, rows, queries, arguments, len(names))

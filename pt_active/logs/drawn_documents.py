@@ -127,7 +127,7 @@ def plan_of_drawn_documents(
     spent, census = drawn.sample.spent, drawn.certain
     made = plan_manifest(arguments, source, table, assessments, census=census, spent=spent)
     counts = replace(made.counts, queries=len(rows.qid), documents=int(rows.documents.sum()))
-    inputs = replace(made.inputs, pool=rows.digest(), topics=None if topics is None else digest(topics))
+    inputs = {"pool": rows.digest(), "topics": None if topics is None else digest(topics)}
     made = replace(made, counts=counts, inputs=inputs, pool_cost=float(rows.query_cost.sum()), rest=rest)
     manifest = replace(made, rounds=(first_entry(arguments, drawn),))
     return PlanTables(pool, table, assessments, manifest, (kept_round,))
