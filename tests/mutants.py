@@ -76,11 +76,11 @@ cascade pairs, tree: wrong side of the climb [test_moments]
 bounds: a difference of equal rankings is not 0 [test_bounds]
     return low * differ, high * differ => return low, high
 bounds: the last rank that counts is not compared [test_bounds]
-    ranks[involved] > len(form.weights) => ranks[involved] >= len(form.weights)
+    ranks[involved] > depth => ranks[involved] >= depth
 bounds: a positive weight for the smallest value [test_bounds]
     ends = low * contrast, high * contrast => ends = low * np.abs(contrast), high * np.abs(contrast)
 nDCG: ideal ranking beyond the cutoff [test_moments]
-    if place < cutoff and gain[grade] > 0.0: => if gain[grade] > 0.0:
+    if place >= cutoff: => if place > 9999:
 log-length cost: averages one a document [test_pool]
     len(np.unique(query)) / cost.sum() => len(query) / cost.sum()
 F: eta of precision and recall swapped [test_losses]
@@ -94,7 +94,7 @@ introspection: a proportion may be next to 1 [test_losses]
 introspection: ten times the least risk [test_losses]
     MIN_RISK_SHARE = 0.01 => MIN_RISK_SHARE = 0.1
 ordered logit: gradient of the prior without its square [test_models]
-    (by_upper + by_lower) + weights / prior_scale**2 => (by_upper + by_lower) + weights / prior_scale
+    (by_upper + by_lower) + slopes / prior_scale**2 => (by_upper + by_lower) + slopes / prior_scale
 recalibration: prior centred at no trust [test_recalibration]
     prior = len(labels), parameters - np.r_[np.zeros(len(parameters) - 1), 1.0] => prior = len(labels), parameters
 # Sampling
@@ -117,7 +117,7 @@ designs: cost without its root [test_designs]
 difference: covariance taken off once [test_designs]
     - 2 * covariance[:, first, second] => - covariance[:, first, second]
 null replays: all repetitions swapped alike [test_replay]
-    np.where(traded, -differences, differences) => np.where(traded[:1], -differences, differences)
+    (np.where(traded, -each, each) for => (np.where(traded[:1], -each, each) for
 Monte Carlo error: none for a share of 0 [test_replay]
     repetitions + 2) / (repetitions + 4) => repetitions) / repetitions
 pivotal draws: holder and rival swapped above 1 [test_two_phase]
@@ -218,9 +218,9 @@ reference: few degrees do not count [test_reference]
 reference: samples without an error count as right [test_reference]
     np.copysign(np.inf, error), 0.0) => 0.0 * error, 0.0)
 reference: labels of what was not drawn are certain [test_reference]
-    rest = shift.sum() + sign * np.sqrt(unknown) => rest = shift.sum() + 0.0 * np.sqrt(unknown)
+    rest = units.shift.sum() + sign * np.sqrt(unknown) => rest = units.shift.sum() + 0.0 * np.sqrt(unknown)
 reference: opening is certain [test_reference]
-    parts = np.maximum(step**2 * (1 - opening) / opening**2 + within, 0.0) => parts = np.maximum(within, 0.0)
+    step**2 * (1 - units.opening) / units.opening**2 + within => within
 interval: quantile of one side [test_estimators]
     np.where(usable, degrees, 1.0), (1 + confidence_level) / 2) => np.where(usable, degrees, 1.0), confidence_level)
 score interval: variance of a share without 1 − y [test_estimators]
@@ -321,7 +321,7 @@ extended order: to the new budget alone [test_extension]
 cut order: labels after the gap count [test_extension]
     missing[0], side="right") - 1] => missing[-1], side="right") - 1]
 rounds: weighted by what the refitted model expects [test_document_rounds]
-    (expected_variance(pool.seen, each, first.gain) for => (expected_variance(pool.seen, each, sizes.gain) for
+    drawn_by(sizes, first.gain, pool => drawn_by(sizes, sizes.gain, pool
 documents: caution is added to what labels show [test_document_rounds]
     max(cautious - estimate.variance, 0.0) => cautious
 documents: degrees of freedom without the kurtosis [test_document_estimators]

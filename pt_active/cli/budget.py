@@ -21,11 +21,11 @@ from pt_active.cli.command_line import (
 )
 from pt_active.cli.options import one_of
 from pt_active.plans.answers.outlook import POWER, Outlook, own_method
-from pt_active.plans.making.artifact import plain_rows
 from pt_active.plans.making.manifest import dropped_lines
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import Cost, unit_of
+from pt_active.showing.printed import plain_rows
 
 
 def budget(

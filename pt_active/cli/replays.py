@@ -15,10 +15,10 @@ from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import MAX_SEED
 from pt_active.frames.visible import guarded
 from pt_active.inference.estimators import ESTIMATORS
-from pt_active.plans.making.artifact import plain_rows
 from pt_active.relevance.costs import COSTS
 from pt_active.relevance.grades.auto import GRADES
 from pt_active.relevance.grades.validation import FOLDS
+from pt_active.showing.printed import plain_rows
 from pt_active.studies import simulate as replayed
 from pt_active.studies.simulate import DESIGN_NAMES, ESTIMATOR_NAMES, in_short
 

@@ -16,8 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pt_active.frames.json_lines import json_value
 from pt_active.frames.sources import ZIP, Source, beyond, naming, read_delivered, size_limit, source_of
+from pt_active.frames.tables import json_value
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 

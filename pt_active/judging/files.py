@@ -13,12 +13,11 @@ import pandas as pd
 from pt_active.frames import records as frame_records
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import Argument, ArgumentError, how_many, shown, some
-from pt_active.frames.parquet import read_parquet
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import SAID_COLUMNS, is_records
 from pt_active.frames.sources import naming
 from pt_active.frames.strays import restored_zeros
-from pt_active.frames.trec import is_parquet
+from pt_active.frames.tables import is_parquet, read_parquet
 from pt_active.frames.worklists import judgments_in
 from pt_active.judging.delivery import Delivery
 from pt_active.judging.given import records_given

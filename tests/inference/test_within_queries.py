@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pt_active.inference.documents import document_estimate
-from pt_active.inference.within_queries import COMMON_SHARE, WithinQueries
+from pt_active.inference.residuals import COMMON_SHARE, WithinQueries
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes

@@ -20,9 +20,9 @@ from pt_active.judging.server.campaign import Campaign, in_hours, shown_document
 from pt_active.judging.server.order import JudgingOrder, OrderOf, texts_together
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.status import Status
-from pt_active.plans.making.artifact import Facts
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
+from pt_active.showing.printed import Facts
 
 FAR_APART = 2
 """Grades by which two judges differ until the organiser is asked."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pt_active.frames.checks import shown
-from pt_active.frames.json_lines import json_value
 from pt_active.frames.sources import naming
+from pt_active.frames.tables import json_value
 from pt_active.frames.visible import json_text
 from pt_active.judging.delivery import Delivery
 from pt_active.judging.given import Given, check_each_once, ids_in, list_of, object_of, text_of

@@ -20,9 +20,10 @@ from pt_active.inference.optimism import (
     observed_kurtosis,
 )
 from pt_active.inference.rounds import estimate_rounds, optimism, ranker_contrasts
+from pt_active.plans.answers.judged import LabelledPlan
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
-from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
+from pt_active.plans.answers.labelled_plan import asked, labelled_plan
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import document_variable

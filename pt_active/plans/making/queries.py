@@ -271,12 +271,6 @@ class DrawingOrder:
         once, threshold = np.ones(n, dtype=np.int64), self.threshold[n - 1]
         return Sample.by_priority(self.rows[:n], once, self.q[:n], threshold, self.law)
 
-    def asked(self, size: int) -> np.ndarray:
-        """bool[m], the queries that the plan asks for; ``size`` is m, the number of queries in the pool."""
-        wanted = np.zeros(size, dtype=bool)
-        wanted[self.rows[: self.drawn]] = True
-        return wanted
-
     @property
     def curve(self) -> ErrorCurve:
         """The errors that the design expects. The labels do not enter: the design implies ``a ∝ λ (q/p)²``."""

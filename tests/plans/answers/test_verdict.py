@@ -18,8 +18,7 @@ from pt_active.inference.stopping.bets import Stakes, excluded, interval
 from pt_active.inference.stopping.draws import Units
 from pt_active.inference.stopping.looks import FIRST, SECOND, WITHIN
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.proof import Proof
-from pt_active.plans.answers.sequence import sequence_of
+from pt_active.plans.answers.sequence import Proof, sequence_of
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.verdict import Verdict, pair_verdicts, verdict_of
 from pt_active.plans.making.kept import PlanTables

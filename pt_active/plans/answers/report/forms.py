@@ -1,21 +1,35 @@
-"""How does a report become Markdown, for a pull request or a chat?"""
+"""How does the report of a plan become one HTML page, or Markdown for a pull request?"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-
-from pt_active.frames.visible import visible_field
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.report.differences import how_sure
 from pt_active.plans.answers.report.findings import Findings
-from pt_active.plans.answers.report.headline import Headline, in_percent
-from pt_active.plans.answers.report.rounding import minus, with_interval
-
-_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~$&]|(?<!\w)@)")
+from pt_active.plans.answers.report.headline import in_percent
+from pt_active.plans.answers.report.sections import sections_of
+from pt_active.plans.answers.report.verdict import verdict_of
+from pt_active.plans.answers.report.words import reassures
+from pt_active.showing.markdown import escaped, first_screen, table
+from pt_active.showing.page import rendered
+from pt_active.showing.rounding import minus, with_interval
 
 _MAX_PAIRS = 28
 """Pairs in the table."""
+
+
+def page(report: Findings) -> str:
+    """The page of a plan as text."""
+    return rendered(
+        title=f"{report.result.basis.measure} of {', '.join(report.made.rankers)}",
+        head=report.headline,
+        verdict=verdict_of(report),
+        status=None if report.status is None else report.status.facts(),
+        note=report.note,
+        reassures=reassures(report.result),
+        sections=sections_of(report),
+        made="plan",
+        data=report.to_dict(),
+    )
 
 
 def markdown(report: Findings) -> str:
@@ -43,24 +57,3 @@ def markdown(report: Findings) -> str:
     facts = [f"{name}: {minus(text)}" for name, text in report.result.basis.facts()]
     lines += [*(f"- {escaped(fact)}" for fact in facts), f"- plan {escaped(report.made.id)}"]
     return "\n".join(lines) + "\n"
-
-
-def first_screen(head: Headline) -> list[str]:
-    """Question, answer, number and facts, as lines."""
-    number = ", ".join(
-        filter(None, (f"{head.number} {head.measure} {head.of}".rstrip() if head.number else "", head.relative))
-    )
-    lines = [f"### {escaped(head.question)}", "", f"**{escaped(head.answer)}**", ""]
-    lines += [escaped(line) for line in (number, head.meaning) if line for line in (line, "")]
-    return [*lines, *(f"- **{escaped(name)}**: {escaped(text)}" for name, text in head.facts), ""]
-
-
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table as lines, with an empty line after it."""
-    lines = [columns, ["---"] * len(columns), *[[escaped(cell) for cell in row] for row in rows]]
-    return [*("| " + " | ".join(line) + " |" for line in lines), ""]
-
-
-def escaped(text: str) -> str:
-    """A text on one line that Markdown and HTML take for nothing but text."""
-    return _SPECIAL.sub(r"\\\1", visible_field(text))

@@ -1,4 +1,4 @@
-"""How does a report become one HTML page, with the template `report.html.jinja`?"""
+"""How does a report become one HTML page, with the template `page.html.jinja`?"""
 
 from __future__ import annotations
 
@@ -7,30 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from pt_active.frames.visible import json_text, visible
-from pt_active.plans.answers.report.findings import Findings
-from pt_active.plans.answers.report.glossary import meaning, used_in
-from pt_active.plans.answers.report.headline import Headline
-from pt_active.plans.answers.report.rounding import minus
-from pt_active.plans.answers.report.sections import sections_of
-from pt_active.plans.answers.report.shown import Section, manifest_rows
-from pt_active.plans.answers.report.verdict import verdict_of
-from pt_active.plans.answers.report.words import reassures
-from pt_active.plans.making.artifact import Facts
-
-
-def page(report: Findings) -> str:
-    """The page of a plan as text."""
-    return rendered(
-        title=f"{report.result.basis.measure} of {', '.join(report.made.rankers)}",
-        head=report.headline,
-        verdict=verdict_of(report),
-        status=None if report.status is None else report.status.facts(),
-        note=report.note,
-        reassures=reassures(report.result),
-        sections=sections_of(report),
-        made="plan",
-        data=report.to_dict(),
-    )
+from pt_active.showing.glossary import meaning, used_in
+from pt_active.showing.printed import Facts
+from pt_active.showing.rounding import minus
+from pt_active.showing.shown import Headline, Section, manifest_rows
 
 
 def rendered(
@@ -48,7 +28,7 @@ def rendered(
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("pt_active.plans.answers.report", ""),
+        loader=PackageLoader("pt_active.showing", ""),
         autoescape=True,
         finalize=_visible,
         undefined=StrictUndefined,
@@ -68,7 +48,7 @@ def rendered(
         "manifest": manifest_rows(data["manifest"]),
         "data": _in_script(data),
     }
-    template = environment.get_template("report.html.jinja")
+    template = environment.get_template("page.html.jinja")
     own = _QUOTED.sub(" ", template.render(known, glossary=[], without_data=True).partition("<body>")[2])
     words = _TAG.sub(" ", own)
     return template.render(known, glossary=used_in(words), without_data=False)

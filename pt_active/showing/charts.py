@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pt_active.frames.visible import visible, visible_field
-from pt_active.plans.answers.report.rounding import MINUS
+from pt_active.showing.rounding import MINUS
 
 FIRST, SECOND, INK, FAINT, LINE = "var(--first)", "var(--second)", "var(--ink)", "var(--faint)", "var(--line)"
 

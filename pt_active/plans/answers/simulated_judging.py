@@ -9,11 +9,11 @@ from itertools import combinations, cycle
 import numpy as np
 from tqdm.auto import tqdm
 
-from pt_active.inference.methods import Method
 from pt_active.inference.optimism import Optimism
+from pt_active.inference.replay import Method
 from pt_active.inference.stopping.bets import Stakes, excluded
 from pt_active.inference.stopping.draws import Units
-from pt_active.plans.answers.ahead import Ahead
+from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.units import QueryOrder, document_stakes, document_units, planned_stakes, query_units
 from pt_active.plans.making.pool import seen_by
@@ -60,8 +60,8 @@ class _Replay:
     cost: np.ndarray
 
 
-def replayed(
-    ahead: Ahead,
+def simulated_effort(
+    forecast: Forecast,
     method: Method,
     difference: float,
     budget: float,
@@ -70,13 +70,13 @@ def replayed(
     progress: bool,
 ) -> Effort:
     """Replay evaluations with labels from the grade model until each has its verdict."""
-    rng, k = np.random.default_rng(ahead.seed), len(ahead.pool.names)
+    rng, k = np.random.default_rng(forecast.seed), len(forecast.pool.names)
     contrasts = [Contrast(0)] if k == 1 else [Contrast(*pair) for pair in combinations(range(k), 2)]
     of_units, level = _of_documents if method.of_documents else _of_queries, alpha / len(contrasts)
-    replays = of_units(ahead, method, cycle(contrasts), budget, level, rng)
+    replays = of_units(forecast, method, cycle(contrasts), budget, level, rng)
     labels, cost = [], []
     for scale in tqdm(
-        _scales(optimism, ahead.seed), desc="until known", unit="replay", disable=not progress, leave=False
+        _scales(optimism, forecast.seed), desc="until known", unit="replay", disable=not progress, leave=False
     ):
         each = next(replays)
         error = np.sqrt(scale) * (each.contribution - each.units.mean)
@@ -98,39 +98,39 @@ def _scales(optimism: Optimism | None, seed: int) -> np.ndarray:
 
 
 def _of_queries(
-    ahead: Ahead, method: Method, pairs: Iterator[Contrast], budget: float, alpha: float, rng: np.random.Generator
+    forecast: Forecast, method: Method, pairs: Iterator[Contrast], budget: float, alpha: float, rng: np.random.Generator
 ) -> Iterator[_Replay]:
-    pool, q, weight = ahead.pool, ahead.distribution(method), ahead.pool.query_weight
-    counts = np.bincount(pool.query_of_document[pool.seen(ahead.measure)], minlength=len(weight))
-    values = _simulated_values(ahead, rng)
+    pool, q, weight = forecast.pool, forecast.distribution(method), forecast.pool.query_weight
+    counts = np.bincount(pool.query_of_document[pool.seen(forecast.measure)], minlength=len(weight))
+    values = _simulated_values(forecast, rng)
     reachable = np.flatnonzero(q > 0)
     for contrast in pairs:
         rows = reachable[np.argsort(rng.exponential(size=len(reachable)) / q[reachable])]
         bounds = contrast_bounds(
-            ahead.measure, pool.indptr, pool.ranks, pool.max_grade, contrast.weights(len(pool.names))
+            forecast.measure, pool.indptr, pool.ranks, pool.max_grade, contrast.weights(len(pool.names))
         )
-        moments = contrast_moments(ahead.moments, contrast.first, contrast.second)
+        moments = contrast_moments(forecast.moments, contrast.first, contrast.second)
         units = query_units(QueryOrder(rows, q[rows]), moments, bounds, weight)
         stakes = planned_stakes(units, pool.query_cost[rows], budget, alpha)
         yield _Replay(units, weight[rows] * values(contrast)[rows], stakes, counts[rows], pool.query_cost[rows])
 
 
-def _simulated_values(ahead: Ahead, rng: np.random.Generator) -> Callable[[Contrast], np.ndarray]:
+def _simulated_values(forecast: Forecast, rng: np.random.Generator) -> Callable[[Contrast], np.ndarray]:
     """Function from a contrast to its values under labels from the model, float64[m], new ones at each call.
 
     Measures that are neither additive nor cascades have normal values with the model's moments.
     """
-    pool = ahead.pool
+    pool = forecast.pool
 
     def by_labels(contrast: Contrast) -> np.ndarray:
         known = np.eye(pool.max_grade + 1)[_simulated_labels(pool.grades, rng)]
-        return contrast.of(document_moments(ahead.measure, pool.indptr, pool.ranks, known, pool.max_grade))
+        return contrast.of(document_moments(forecast.measure, pool.indptr, pool.ranks, known, pool.max_grade))
 
     def normal(contrast: Contrast) -> np.ndarray:
-        mean, variance = contrast_moments(ahead.moments, contrast.first, contrast.second)
+        mean, variance = contrast_moments(forecast.moments, contrast.first, contrast.second)
         return np.asarray(mean + np.sqrt(variance) * rng.standard_normal(len(mean)))
 
-    return by_labels if has_rank_form(ahead.measure) else normal
+    return by_labels if has_rank_form(forecast.measure) else normal
 
 
 def _simulated_labels(grades: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -139,10 +139,10 @@ def _simulated_labels(grades: np.ndarray, rng: np.random.Generator) -> np.ndarra
 
 
 def _of_documents(
-    ahead: Ahead, method: Method, pairs: Iterator[Contrast], budget: float, alpha: float, rng: np.random.Generator
+    forecast: Forecast, method: Method, pairs: Iterator[Contrast], budget: float, alpha: float, rng: np.random.Generator
 ) -> Iterator[_Replay]:
-    pool, overhead, seen = ahead.pool, ahead.per_query, seen_by(ahead.measure, ahead.pool)
-    sizes = ahead.sizes(method)
+    pool, overhead, seen = forecast.pool, forecast.per_query, seen_by(forecast.measure, forecast.pool)
+    sizes = forecast.sizes(method)
     design = document_design(sizes, method.design, pool.indptr, pool.document_cost, overhead, budget)
     nothing, nobody = np.full(len(pool.docno), -1), np.zeros(len(pool.docno), dtype=bool)
     for contrast in pairs:

@@ -12,9 +12,9 @@ from pt_active import DCG, Plan
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.strays import OTHER, SPELLING
 from pt_active.frames.worklists import read_judgments
-from pt_active.plans.answers.following import Following
 from pt_active.plans.answers.gaps import Said
-from pt_active.plans.answers.progress import Question
+from pt_active.plans.answers.looks import Question
+from pt_active.plans.answers.running_status import RunningStatus
 
 
 def in_order(plan: Plan, demo: DemoCollection, folder: Path) -> pd.DataFrame:
@@ -121,7 +121,7 @@ def test_labels_that_change_after_a_verdict_are_said_and_undo_it(demo, graded, t
 def test_only_looks_at_any_time_can_be_followed(graded) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=300, seed=3, level="query")
     with pytest.raises(ValueError, match="only looks 'always' can be followed"):
-        Following(plan.tables, Question((0, 1), plan.measure, "pocock", None, 0.95))
+        RunningStatus(plan.tables, Question((0, 1), plan.measure, "pocock", None, 0.95))
 
 
 def test_judgments_read_from_files_can_be_added(demo, graded, tmp_path) -> None:

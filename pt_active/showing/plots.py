@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from pt_active.plans.answers.report.charts import cut_labels, short
+from pt_active.showing.charts import cut_labels, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

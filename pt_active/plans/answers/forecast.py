@@ -10,10 +10,10 @@ import numpy as np
 
 from pt_active.frames.checks import some
 from pt_active.inference.estimators import estimator_named
-from pt_active.inference.methods import Method
+from pt_active.inference.replay import Method
+from pt_active.inference.residuals import COMMON_SHARE
 from pt_active.inference.rounds import expected_gain, pool_sizes
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.inference.within_queries import COMMON_SHARE
 from pt_active.plans.making.documents import round_settings
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.pool import Pool, graded_pool
@@ -26,7 +26,7 @@ from pt_active.sampling.sample import DocumentSizes
 
 
 @dataclass(frozen=True)
-class Ahead:
+class Forecast:
     """The pool and its costs from which errors are foreseen, and how the plan samples if there is one.
 
     Attributes:
@@ -44,7 +44,7 @@ class Ahead:
     seed: int = 0
 
     @classmethod
-    def of(cls, tables: PlanTables) -> Ahead:
+    def of(cls, tables: PlanTables) -> Forecast:
         """The pool, measure, costs and settings of a plan."""
         arguments, pool = tables.manifest.arguments, tables.pool
         if later := tables.manifest.later_rankers:

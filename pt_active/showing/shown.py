@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pandas as pd
 
-from pt_active.plans.answers.report.rounding import number
-from pt_active.plans.answers.report.side_by_side import Beside
-from pt_active.plans.making.artifact import Facts
+from pt_active.showing.printed import Facts
+from pt_active.showing.rounding import number
 
 MAX_ROWS = 50
 """Rows of a table that are shown; all are in the page's data."""
@@ -31,6 +30,83 @@ class Shown:
     columns: list[str]
     rows: list[list[tuple[str, bool]]]
     more: int = 0
+
+
+SETTLED, OPEN, MEASURED = "settled", "not settled", "measured"
+"""The state of a question: it has an answer, it has none yet, or a number was asked for."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The first screen of a report.
+
+    Attributes:
+        question: What was asked.
+        state: ``settled``, ``not settled`` or ``measured``.
+        answer: The answer in one sentence.
+        measure: What is measured.
+        number: The number with its interval, rounded to what the interval supports; empty if there is none.
+        of: What the number is, but for its measure; empty if it is the value of one ranker.
+        relative: The difference as a share, with its interval if that is known; empty if there is none.
+        meaning: What the number means, in a sentence.
+        facts: How much was judged of how much, by whom, when, and what to do next.
+    """
+
+    question: str
+    state: str
+    answer: str
+    measure: str
+    number: str
+    of: str
+    relative: str
+    meaning: str
+    facts: Facts
+
+    def to_dict(self) -> dict[str, Any]:
+        """The first screen, ready for JSON."""
+        return asdict(self) | {"facts": dict(self.facts)}
+
+
+@dataclass(frozen=True)
+class Returned:
+    """A document at its rank.
+
+    Attributes:
+        docno: Its name.
+        label: Its grade; None if it was not judged.
+        expected: The grade that the model expects.
+        text: Its text; empty if the plan does not have it.
+    """
+
+    docno: str
+    label: int | None
+    expected: float
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A query with the first documents of two rankers.
+
+    Attributes:
+        qid: The query's id.
+        query: Its text; empty if there is none.
+        values: The measure of both rankers, by the labels and, where there are none, by the grade model.
+        judged: How many of the shown documents are judged.
+        shown: How many different documents are shown.
+        ranks: For each rank from 1, the document of the first ranker and that of the second; None past the end.
+    """
+
+    qid: str
+    query: str
+    values: tuple[float, float]
+    judged: int
+    shown: int
+    ranks: tuple[tuple[Returned | None, Returned | None], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The query and its documents, ready for JSON."""
+        return asdict(self) | {"values": [float(value) for value in self.values]}
 
 
 @dataclass(frozen=True)

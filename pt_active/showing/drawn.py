@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
-from pt_active.plans.answers.report import charts, plots
-from pt_active.plans.answers.report.charts import Row
-from pt_active.plans.answers.report.rounding import with_interval
-from pt_active.plans.making.artifact import Printed
+from pt_active.showing import charts, plots
+from pt_active.showing.charts import Row
+from pt_active.showing.printed import Printed
+from pt_active.showing.rounding import with_interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
