@@ -25,8 +25,7 @@ import pyterrier as pt
 from pt_active import ERR, Outlook, Plan, Runs, SamplingDistribution, parse_measure
 from pt_active.frames.trec import read_run
 from pt_active.inference.estimators import ESTIMATORS, Controls
-from pt_active.inference.methods import Method
-from pt_active.inference.replay import Population
+from pt_active.inference.replay import Method, Population
 from pt_active.inference.rounds import draw_round
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.making.queries import in_drawing_order
