@@ -20,7 +20,7 @@ from pt_active.cli.pools import run_files
 from pt_active.cli.project import FILE, project_text
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import how_many, positive
-from pt_active.frames.datasets import dataset_id
+from pt_active.frames.topics import dataset_id
 from pt_active.frames.trec import read_run
 from pt_active.frames.visible import visible
 

@@ -16,9 +16,9 @@ import pandas as pd
 from pt_active.cli.command_line import check_names
 from pt_active.frames.checks import Argument, ArgumentError, agreeing, how_many, shown, some
 from pt_active.frames.columns import grade_columns
-from pt_active.frames.parquet import read_parquet
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.sources import naming
+from pt_active.frames.tables import read_parquet
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.relevance.costs import Cost
 from pt_active.relevance.grades.auto import GRADES, AutoGrades

@@ -21,10 +21,9 @@ from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, check_gate_lo
 from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
-from pt_active.plans.answers.judges_error import judged_with
-from pt_active.plans.answers.labelled_plan import asked, labelled_plan
+from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_plan
+from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.pairwise import PairStatus, check_pairs_asked, pair_status
-from pt_active.plans.answers.progress import Question
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.report.budgets import budget_table, foreseen
 from pt_active.plans.answers.report.report import Report

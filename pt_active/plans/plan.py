@@ -21,15 +21,15 @@ from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.topics import with_texts
 from pt_active.frames.visible import visible
 from pt_active.plans.answering import Answering
-from pt_active.plans.answers.cut import cut_to_judged
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, gate_at_the_end
 from pt_active.plans.answers.interval_caution import interval_caution
 from pt_active.plans.answers.level import level_chosen, level_told
+from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.next_release import known_equal, reach_of, with_unasked
-from pt_active.plans.answers.progress import Question
 from pt_active.plans.answers.status_of_plan import plan_status
 from pt_active.plans.answers.unanswered import unanswered
+from pt_active.plans.making.cut import cut_to_judged
 from pt_active.plans.making.documents import first_round
 from pt_active.plans.making.extension import Extension, extended
 from pt_active.plans.making.judgments import as_qrels

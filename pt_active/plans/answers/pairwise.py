@@ -13,9 +13,9 @@ from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.strays import Strays
 from pt_active.inference.stopping.looks import ALWAYS, check_looks
 from pt_active.plans.answers.gaps import Said
-from pt_active.plans.answers.progress import Question
+from pt_active.plans.answers.labelled_plan import points_so_far
+from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.sequence import sequence_of
-from pt_active.plans.answers.so_far import points_so_far
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import labels_so_far, nothing_foreseen, status_of, with_strays
 from pt_active.plans.answers.verdict import pair_verdicts

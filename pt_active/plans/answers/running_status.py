@@ -9,11 +9,10 @@ from pt_active.frames.qrels import check_some_known, checked_qrels
 from pt_active.frames.records import is_records
 from pt_active.frames.strays import Strays
 from pt_active.inference.stopping.looks import ALWAYS
-from pt_active.plans.answers.documents_in_order import DocumentSequence
 from pt_active.plans.answers.gaps import Said, said_of
-from pt_active.plans.answers.progress import Question
-from pt_active.plans.answers.sequence import QuerySequence, sequence_of
-from pt_active.plans.answers.so_far import points_so_far
+from pt_active.plans.answers.labelled_plan import points_so_far
+from pt_active.plans.answers.looks import Question
+from pt_active.plans.answers.sequence import UnitSequence, sequence_of
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import proved_status, with_strays
 from pt_active.plans.making.judgments import qrels_of, records_of_plan
@@ -48,7 +47,7 @@ class RunningStatus:
         self._changed, self._since = np.zeros((2, len(keys)), dtype=bool)
         self._sequence = self._begun()
 
-    def _begun(self) -> QuerySequence | DocumentSequence:
+    def _begun(self) -> UnitSequence:
         return sequence_of(self._tables, self._label, self._question.measure)
 
     def add(self, labels: pd.DataFrame) -> Status:

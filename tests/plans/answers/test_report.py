@@ -21,7 +21,8 @@ import pytest
 
 from pt_active import DCG, ERR, Plan
 from pt_active.demo.collection import DemoCollection
-from pt_active.plans.answers.labelled_plan import DocumentPlan, QueryPlan
+from pt_active.plans.answers.judged_documents import DocumentPlan
+from pt_active.plans.answers.judged_queries import QueryPlan
 from pt_active.plans.answers.report.findings import N_DECIDING_QUERIES
 from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.report.sections import MAX_DECIDING_DOCUMENTS

@@ -13,7 +13,7 @@ from pt_active.demo.collection import DemoCollection
 from pt_active.frames.strays import OTHER, SPELLING
 from pt_active.frames.worklists import read_judgments
 from pt_active.plans.answers.gaps import Said
-from pt_active.plans.answers.progress import Question
+from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.running_status import RunningStatus
 
 

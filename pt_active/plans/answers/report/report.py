@@ -17,11 +17,9 @@ from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.ties import settled
 from pt_active.plans.answers.contributions import Contributions
-from pt_active.plans.answers.cut import cut_to_judged
 from pt_active.plans.answers.gaps import filled, said_of
-from pt_active.plans.answers.judged import Contrast, How, Judged
-from pt_active.plans.answers.judges_error import judged_with
-from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
+from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan
+from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_plan
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.ranking import Ranking, rank_judged
@@ -37,6 +35,7 @@ from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.slices import slices_of
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.artifact import KeptArtifact
+from pt_active.plans.making.cut import cut_to_judged
 from pt_active.plans.making.judgments import records_of_plan
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.rankers import named_pair

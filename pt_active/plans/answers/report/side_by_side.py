@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.inference.ties import difference
-from pt_active.plans.answers.labelled_plan import LabelledPlan
+from pt_active.plans.answers.judged import LabelledPlan
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import cutoff_of
 from pt_active.showing.shown import Beside, Returned

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,11 +39,9 @@ def cut_to_labels(tables: PlanTables, label: np.ndarray) -> PlanTables:
 
 
 def _of_queries(tables: PlanTables, label: np.ndarray) -> PlanTables:
-    order, pool = DrawingOrder.of(tables), tables.pool
-    measure = tables.measure
-    foreign_labels(
-        (label >= 0) & pool.seen(measure) & ~order.asked(len(pool.queries))[pool.query_of_document], "queries"
-    )
+    order, pool, measure = DrawingOrder.of(tables), tables.pool, tables.measure
+    asked = np.isin(pool.query_of_document, order.rows[: order.drawn])
+    foreign_labels((label >= 0) & pool.seen(measure) & ~asked, "queries")
     n = queries_judged(pool, label, measure, order)
     if n == order.drawn:
         return tables
@@ -53,19 +50,14 @@ def _of_queries(tables: PlanTables, label: np.ndarray) -> PlanTables:
             f"nothing is judged so far: the query that comes first, {pool.qids[order.rows[0]]}, lacks labels"
         )
     queries = tables.queries.assign(**query_columns(order.first(n), pool.query_weight))
-    assessments = _assessments_of(tables, order.rows[:n])
-    cut, draws = Cut("queries", order.drawn, n), int(queries["q_draws"].sum())
+    if tables.manifest.extensions:  # An extended plan has kept the list of its new queries alone.
+        assessments = documents_to_judge(pool, measure, order.rows[:n], known_texts(pool))
+    else:
+        listed = tables.assessments["qid"].isin(pool.qids[order.rows[:n]])
+        assessments = tables.assessments[listed].reset_index(drop=True)
     cut_off = replace(tables, queries=queries, assessments=assessments)
-    return _with_manifest(cut_off, cut, draws, spent=float(order.cost[:n].sum()), census=False)
-
-
-def _assessments_of(tables: PlanTables, rows: np.ndarray) -> pd.DataFrame:
-    """The assessments of some of the drawn queries."""
-    # An extended plan has kept the list of its new queries alone.
-    if tables.manifest.extensions:
-        return documents_to_judge(tables.pool, tables.measure, rows, known_texts(tables.pool))
-    listed = tables.assessments["qid"].isin(tables.pool.qids[rows])
-    return tables.assessments[listed].reset_index(drop=True)
+    cut, spent = Cut("queries", order.drawn, n), float(order.cost[:n].sum())
+    return _with_manifest(cut_off, cut, int(queries["q_draws"].sum()), spent, census=False)
 
 
 def _of_documents(tables: PlanTables, label: np.ndarray) -> PlanTables:
@@ -90,14 +82,14 @@ def _of_documents(tables: PlanTables, label: np.ndarray) -> PlanTables:
     queries = tables.queries.assign(**round_columns(pool, last), q_prob=last.sample.design.opening)
     assessments = worklist(pool, last.sample, None)
     draws = len(assessments) if len(rounds) > 1 else int(queries["q_draws"].sum())
-    cut_off = replace(tables, queries=queries, assessments=assessments, rounds=rounds)
-    spent = float(sum(each.spent for each in entries))
-    return _with_manifest(cut_off, cut, draws, spent=spent, census=last.certain, rounds=entries)
+    manifest = replace(tables.manifest, rounds=entries)
+    cut_off = replace(tables, queries=queries, assessments=assessments, rounds=rounds, manifest=manifest)
+    return _with_manifest(cut_off, cut, draws, float(sum(each.spent for each in entries)), last.certain)
 
 
-def _with_manifest(tables: PlanTables, cut: Cut, draws: int, **changes: Any) -> PlanTables:
+def _with_manifest(tables: PlanTables, cut: Cut, draws: int, spent: float, census: bool) -> PlanTables:
     """The cut plan with its manifest."""
     manifest, sampled = tables.manifest, int((tables.queries["q_draws"] > 0).sum())
     counts = replace(manifest.counts, sampled_queries=sampled, draws=draws, assessments=len(tables.assessments))
     cut = replace(cut, of=(manifest.cut or cut).of)
-    return replace(tables, manifest=replace(manifest, cut=cut, counts=counts, **changes))
+    return replace(tables, manifest=replace(manifest, cut=cut, counts=counts, spent=spent, census=census))
