@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -58,7 +58,8 @@ class Chart:
         from matplotlib.figure import Figure
 
         inked = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
-        with mpl.rc_context(dict.fromkeys(inked, _OF_FIGURES[INK]) | {"font.size": 10}):
+        look: Any = dict.fromkeys(inked, _OF_FIGURES[INK]) | {"font.size": 10}
+        with mpl.rc_context(look):
             figure = Figure(figsize=(6.4, self._tall), layout="constrained", facecolor="none")
             FigureCanvasAgg(figure)
             axes = figure.subplots()
@@ -217,7 +218,7 @@ class Lines(Chart):
     def _in(self, axes: Axes) -> None:
         lines, marks = {None: "", "": "-", "6 4": "--", "2 4": ":"}, {"dot": "o", "box": "s", "": ""}
         for each in self.series:
-            style = {"color": _OF_FIGURES[each.colour], "ls": lines[each.dash], "marker": marks[each.mark]}
+            style: Any = {"color": _OF_FIGURES[each.colour], "ls": lines[each.dash], "marker": marks[each.mark]}
             axes.plot(each.x, each.y, ms=4, label=_plain(each.name), **style)
             if each.error is not None:
                 axes.errorbar(each.x, each.y, yerr=_arms(each), fmt="none", capsize=3, color=style["color"])

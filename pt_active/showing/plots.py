@@ -105,8 +105,11 @@ def estimates(
     _need(table, "name", "estimate", "low", "high")
     rows = table.head(most)
     sure = rows["sure"] if "sure" in rows.columns else [True] * len(rows)
-    numbers = rows[["estimate", "low", "high"]].astype(float).to_numpy()
-    made = [Row(str(name), *ends, bool(s)) for name, ends, s in zip(rows["name"], numbers.tolist(), sure, strict=True)]
+    columns = (rows[name] for name in ("name", "estimate", "low", "high"))
+    made = [
+        Row(str(name), float(value), float(low), float(high), bool(strong))
+        for name, value, low, high, strong in zip(*columns, sure, strict=True)
+    ]
     return Intervals(made, axis, compared, sides)
 
 

@@ -292,16 +292,10 @@ def _decided(report: Findings) -> list[Decided]:
     """The documents with the largest effects, with the texts of their queries and their own."""
     apart = report.contributions
     queries = apart.queries.set_index("qid")["query"] if "query" in apart.queries.columns else pd.Series(dtype=object)
+    columns = apart.documents.head(MAX_DECIDING_DOCUMENTS)[["qid", "docno", "label", "effect"]]
     return [
-        Decided(
-            each.qid,
-            str(queries.get(each.qid, "")),
-            each.docno,
-            number(each.label),
-            number(each.effect),
-            report.texts.get(each.docno, ""),
-        )
-        for each in apart.documents.head(MAX_DECIDING_DOCUMENTS).itertuples()
+        Decided(qid, str(queries.get(qid, "")), docno, number(label), number(effect), report.texts.get(docno, ""))
+        for qid, docno, label, effect in columns.astype(object).to_numpy().tolist()
     ]
 
 
