@@ -29,17 +29,11 @@ MAX_SHOWN = 80
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument in an error message, printed as written in Python: ``level``, ``level=`` or ``level="document"``.
-
-    Attributes:
-        name: Its name.
-        value: The value that is printed with it; ``...`` for none.
-        asked: Whether the message asks for the argument, so that it is printed as ``level=``.
-    """
+    """An argument in an error message, printed as written in Python: ``level``, ``level=`` or ``level="document"``."""
 
     name: str
-    value: Any = ...
-    asked: bool = False
+    value: Any = ...  # the value that is printed with it; ``...`` for none
+    asked: bool = False  # whether the message asks for the argument, so that it is printed as ``level=``
 
     def __str__(self) -> str:
         if self.value is ...:
@@ -49,15 +43,10 @@ class Argument:
 
 @dataclass(frozen=True)
 class Method:
-    """A method of a plan in an error message, printed as a call.
-
-    Attributes:
-        name: Its name.
-        arguments: Its arguments as they are printed.
-    """
+    """A method of a plan in an error message, printed as a call."""
 
     name: str
-    arguments: str = "qrels"
+    arguments: str = "qrels"  # its arguments as they are printed
 
     def __str__(self) -> str:
         return f"plan.{self.name}({self.arguments})"

@@ -24,15 +24,10 @@ Texts: TypeAlias = "np.ndarray | pd.api.extensions.ExtensionArray"
 
 
 class Strings(NamedTuple):
-    """Ids as Arrow keeps them.
+    """Ids as Arrow keeps them."""
 
-    Attributes:
-        offsets: int64[N+1], where the id of each row begins in ``content``.
-        content: uint8, the bytes of all ids, in UTF-8.
-    """
-
-    offsets: np.ndarray
-    content: np.ndarray
+    offsets: np.ndarray  # int64[N+1], where the id of each row begins in ``content``
+    content: np.ndarray  # uint8, the bytes of all ids, in UTF-8
 
 
 def texts(column: pd.Series) -> Texts:

@@ -28,20 +28,12 @@ def ranked_run(run: pd.DataFrame, name: str = "run") -> pd.DataFrame:
 
 
 class Ranking(NamedTuple):
-    """The order of a run, whose rows stay where they are.
+    """The order of a run, whose rows stay where they are."""
 
-    Attributes:
-        run: Its rows as they came, with string ids.
-        rows: int64[n], the rows query by query (in order of first appearance) and rank by rank.
-        rank: int64[n], their ranks, from 0.
-        query: int64[N], the query of each row of the run.
-        qids: The queries.
-    """
-
-    run: pd.DataFrame
-    rows: np.ndarray
-    rank: np.ndarray
-    query: np.ndarray
+    run: pd.DataFrame  # its rows as they came, with string ids
+    rows: np.ndarray  # int64[n], the rows query by query (in order of first appearance) and rank by rank
+    rank: np.ndarray  # int64[n], their ranks, from 0
+    query: np.ndarray  # int64[N], the query of each row of the run
     qids: pd.Index
 
 

@@ -83,17 +83,11 @@ def beyond(what: str, limit: int, unit: str) -> ArgumentError:
 
 @dataclass(frozen=True)
 class Source:
-    """The content of a text file or stream, which was read once.
+    """The content of a text file or stream, which was read once."""
 
-    Attributes:
-        path: Where it came from.
-        content: Its bytes, decompressed, without a byte order mark and without NUL.
-        limits: How much it may hold.
-    """
-
-    path: str
-    content: bytes
-    limits: Limits = LIMITS
+    path: str  # where it came from
+    content: bytes  # its bytes, decompressed, without a byte order mark and without NUL
+    limits: Limits = LIMITS  # how much it may hold
 
     def __fspath__(self) -> str:
         return self.path

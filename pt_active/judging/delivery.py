@@ -53,15 +53,10 @@ _ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)? ?(Z|[+-]\d\
 
 @dataclass(frozen=True)
 class Delivery:
-    """A file of a judging tool, which was read once.
+    """A file of a judging tool, which was read once."""
 
-    Attributes:
-        path: Where it came from.
-        content: Its bytes, decompressed; text is UTF-8 unless it is damaged.
-    """
-
-    path: str
-    content: bytes
+    path: str  # where it came from
+    content: bytes  # its bytes, decompressed; text is UTF-8 unless it is damaged
 
     @classmethod
     def read(cls, path: str | Path) -> Delivery:
@@ -179,29 +174,17 @@ def _utf8(content: bytes, path: str) -> bytes:
 
 
 class Given(NamedTuple):
-    """What one annotator said of one document, as a tool has it.
+    """What one annotator said of one document, as a tool has it."""
 
-    Attributes:
-        place: Where it stands in the file, for messages: a row's number, or words such as ``task 7``.
-        qid: The query.
-        docno: The document.
-        label: A number or a word; None or empty if there is none.
-        annotator: Who judged; empty if that is unknown.
-        status: ``judged``, ``skipped`` or ``unjudgeable``; empty if the label says it.
-        time: When, with a time zone; empty if that is unknown.
-        note: What the annotator wrote.
-        plan: The plan's id; empty if it is unknown.
-    """
-
-    place: int | str
+    place: int | str  # where it stands in the file, for messages: a row's number, or words such as ``task 7``
     qid: object
     docno: object
-    label: object = None
-    annotator: str = ""
-    status: str = ""
-    time: object = ""
-    note: str = ""
-    plan: str = ""
+    label: object = None  # a number or a word; None or empty if there is none
+    annotator: str = ""  # who judged; empty if that is unknown
+    status: str = ""  # ``judged``, ``skipped`` or ``unjudgeable``; empty if the label says it
+    time: object = ""  # when, with a time zone; empty if that is unknown
+    note: str = ""  # what the annotator wrote
+    plan: str = ""  # the plan's id; empty if it is unknown
 
 
 def records_given(given: Iterable[Given], names: GradeNames) -> pd.DataFrame:
