@@ -22,14 +22,11 @@ import pandas as pd
 from pt_active.frames.checks import ArgumentError, shown, unfit
 from pt_active.frames.columns import place_of
 from pt_active.frames.records import JUDGED, SAID_COLUMNS, SKIPPED, STATUSES, checked_records
-from pt_active.frames.sources import ZIP, Source, beyond, limits_now, naming, read_bytes, source_of
+from pt_active.frames.sources import INSIDE, ZIP, Source, beyond, limits_now, read_bytes, source_of
 from pt_active.frames.tables import json_value
 from pt_active.judging.grade_names import GradeNames
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-_INSIDE = " › "
-"""Between the name of an archive and that of a file in it."""
 
 _DAMAGED = (
     zipfile.BadZipFile,
@@ -65,9 +62,7 @@ class Delivery:
         UTF-16 with a byte order mark becomes UTF-8. A table that is neither is read as Windows-1252, and a warning says
         so.
         """
-        content = read_bytes(path)
-        with naming(path):
-            return cls(os.fspath(path), content if content.startswith(ZIP) else _utf8(content, os.fspath(path)))
+        return cls(os.fspath(path), _utf8(read_bytes(path), os.fspath(path)))
 
     @property
     def is_archive(self) -> bool:
@@ -93,7 +88,7 @@ class Delivery:
     @property
     def stem(self) -> str:
         """The file's name without folder and suffix."""
-        return Path(self.path.rpartition(_INSIDE)[2]).stem
+        return Path(self.path.rpartition(INSIDE)[2]).stem
 
     @cached_property
     def source(self) -> Source:
@@ -108,8 +103,7 @@ class Delivery:
     @cached_property
     def json(self) -> Any:
         """The value of the whole file."""
-        with naming(self.path):
-            return json_value(self.source.text)
+        return json_value(self.source.text)
 
     @cached_property
     def first_object(self) -> dict[str, Any]:
@@ -131,12 +125,11 @@ class Delivery:
     @cached_property
     def members(self) -> list[Delivery]:
         """The files in an archive, without folders."""
-        with naming(self.path):
-            try:
-                with zipfile.ZipFile(io.BytesIO(self.content)) as archive:
-                    return list(self._files(archive))
-            except _DAMAGED as error:
-                raise ValueError(f"the archive is damaged or encrypted: {str(error)[:200]}") from error
+        try:
+            with zipfile.ZipFile(io.BytesIO(self.content)) as archive:
+                return list(self._files(archive))
+        except _DAMAGED as error:
+            raise ValueError(f"the archive is damaged or encrypted: {str(error)[:200]}") from error
 
     def _files(self, archive: zipfile.ZipFile) -> Iterator[Delivery]:
         files = [each for each in archive.infolist() if not each.is_dir()]
@@ -147,12 +140,14 @@ class Delivery:
         for each in files:
             with archive.open(each) as stream:
                 content = stream.read(each.file_size + 1)
-            path = f"{self.path}{_INSIDE}{each.filename}"
-            yield Delivery(path, content if content.startswith(ZIP) else _utf8(content, path))
+            path = f"{self.path}{INSIDE}{each.filename}"
+            yield Delivery(path, _utf8(content, path))
 
 
 def _utf8(content: bytes, path: str) -> bytes:
-    """The content of a text in another encoding as UTF-8."""
+    """The content of a text in another encoding as UTF-8; archives stay as they are."""
+    if content.startswith(ZIP):
+        return content
     if content.startswith(_UTF_16):
         try:
             return content.decode("utf-16").encode("utf-8")
