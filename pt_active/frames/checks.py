@@ -57,14 +57,7 @@ Named = Argument | Method
 
 
 class ArgumentError(ValueError):
-    """An error whose message names arguments, for which the command line puts the names of its options.
-
-    Args:
-        *parts: The parts of the message in their order: texts, arguments and methods.
-
-    Attributes:
-        parts: The parts of the message in their order.
-    """
+    """An error whose message names arguments, for which the command line puts the names of its options."""
 
     def __init__(self, *parts: str | Named) -> None:
         super().__init__("".join(map(str, parts)))
@@ -109,10 +102,9 @@ def number(name: str, value: Any) -> int | float:
 
 def positive(name: str, value: Any) -> int | float:
     """An argument that must be a positive, finite number."""
-    checked = number(name, value)
-    if not (np.isfinite(checked) and checked > 0):
+    if not (np.isfinite(number(name, value)) and value > 0):
         raise ArgumentError(Argument(name), f" must be a positive number, got {shown(value)}")
-    return checked
+    return number(name, value)
 
 
 def within(name: str, value: Any, least: float, most: float = np.inf) -> int | float:

@@ -183,10 +183,7 @@ def missing_pairs(
     otherwise: Sequence[str | Named] = (),
     strays: Strays = Strays(),  # noqa: B008
 ) -> tuple[tuple[str, str], ...]:
-    """The (qid, docno) pairs that should have a label and have none.
-
-    Shapes: unlabelled bool[N].
-    """
+    """The (qid, docno) pairs that should have a label and have none; ``unlabelled`` is bool[N]."""
     pairs = tuple(keys.loc[unlabelled, ["qid", "docno"]].itertuples(index=False, name=None))
     if pairs and missing == "error":
         hint = f"; {strays.counted}: {strays.hint}" if strays.hints else ""

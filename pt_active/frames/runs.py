@@ -18,10 +18,7 @@ _SORTED = 1 << 17
 
 
 def ranked_run(run: pd.DataFrame, name: str = "run") -> pd.DataFrame:
-    """Order a run as trec_eval does, and check that no document occurs twice in a query.
-
-    A ``rank`` column of the run is replaced, with a warning if it contradicts the scores.
-    """
+    """Order a run as `ordered_run` does, and check that no document occurs twice in a query."""
     ranked = ordered_run(run, name)
     check_pairs(ranked, f"run {shown(name)}")
     return ranked

@@ -57,11 +57,7 @@ class Delivery:
 
     @classmethod
     def read(cls, path: str | Path) -> Delivery:
-        """Read a file or a stream.
-
-        UTF-16 with a byte order mark becomes UTF-8. A table that is neither is read as Windows-1252, and a warning says
-        so.
-        """
+        """Read a file or a stream; a text in UTF-16, and with a warning one in Windows-1252, becomes UTF-8."""
         return cls(os.fspath(path), _utf8(read_bytes(path), os.fspath(path)))
 
     @property
@@ -69,16 +65,12 @@ class Delivery:
         """Whether it is a zip archive, as spreadsheets and the exports of some tools are."""
         return self.content.startswith(ZIP)
 
-    @property
-    def is_lines(self) -> bool:
-        """Whether the first line is a whole JSON object and another line follows."""
-        return bool(self.first_object) and b"\n" in self.content.strip()
-
     def is_object_with(self, key: str) -> bool:
         """Whether it is one JSON object that has a key. It is parsed only if it looks like that."""
         if self.is_archive or not self.content.lstrip().startswith(b"{") or f'"{key}"'.encode() not in self.content:
             return False
-        return not self.is_lines and isinstance(self.json, dict) and key in self.json
+        lines = bool(self.first_object) and b"\n" in self.content.strip()
+        return not lines and isinstance(self.json, dict) and key in self.json
 
     @property
     def is_json_list(self) -> bool:
@@ -227,12 +219,7 @@ def utc_time(time: object) -> str:
 
 
 def items(tool: str, found: Iterable[tuple[str, Any, Any]]) -> Iterator[tuple[Given, Any]]:
-    """What an export wrote into each item, which must be there once, with the item's content.
-
-    Args:
-        tool: The name of the tool.
-        found: Of each item its place, the values that `pt-active export` wrote, and its content.
-    """
+    """What an export wrote into each item, once, and its content; of each its place, what was written, and both."""
     first: dict[tuple[str, str], int | str] = {}
     for place, ours, content in found:
         wanted = f"the qid and docno that `pt-active export --format {tool}` wrote"

@@ -123,9 +123,5 @@ class Sharing:
         """Whether a document needs this judge: more judges than those who are at it."""
         if judge in self.outcome[place]:
             return False
-        others = sum(self._at_it(place, other, now) for other in self.holders[place] if other != judge)
-        return self.wanted(place) > others
-
-    def _at_it(self, place: int, judge: str, now: float) -> bool:
-        sign = max(self.holders[place][judge], self._seen.get(judge, 0.0))
-        return now - sign < self.patience
+        signs = [max(at, self._seen.get(name, 0.0)) for name, at in self.holders[place].items() if name != judge]
+        return self.wanted(place) > sum(now - sign < self.patience for sign in signs)
