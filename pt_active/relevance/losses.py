@@ -316,10 +316,7 @@ LOSSES: dict[str, type[Loss]] = {
 
 
 def relevance(grades: np.ndarray, rel: int) -> np.ndarray:
-    """``P(y ≥ rel)``, float64[N].
-
-    Shapes: grades float64[N, G+1].
-    """
+    """``P(y ≥ rel)``, float64[N]."""
     return np.asarray(grades[:, int(rel) :].sum(axis=1))
 
 
@@ -332,10 +329,7 @@ def check_rel(rel: int, max_grade: int | None = None) -> None:
 
 
 def label_table(loss: Loss, prediction: np.ndarray, grades: int, member: np.ndarray) -> Terms:
-    """``u`` and ``w`` of a predictor for every label that a pair may have, float64[N, G+1] each.
-
-    Shapes: prediction float64[N], or float64[N, G+1], member bool[N].
-    """
+    """``u`` and ``w`` of a predictor for every label that a pair may have, float64[N, G+1] each."""
     u, w = loss.terms(prediction[:, None], np.arange(grades, dtype=np.float64)[None, :])
     return (u, w) if member.all() else (u * member[:, None], w * member[:, None])
 
