@@ -97,10 +97,7 @@ class Pilot:
         return Optimism(ratio, self._query_degrees(judged, gain, kind.fitted) if shown else 0.0)
 
     def of_documents(self, drawing: str, estimator: str, gain: np.ndarray) -> Optimism:
-        """The variance of single documents that the labels show over the one that the model expects; NaN if that is 0.
-
-        Shapes: gain float64[N].
-        """
+        """The variance of documents that the labels show over the one that the model expects; NaN if that is 0."""
         judged = self.judged
         if not isinstance(judged, JudgedDocuments):
             query = np.bincount(self.pool.query_of_document, weights=gain, minlength=len(self.pool.queries))
