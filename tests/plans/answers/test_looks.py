@@ -18,7 +18,7 @@ from pt_active.demo.collection import DemoCollection, demo_collection
 from pt_active.inference.stopping.boundaries import half_widths, mixture_boundary
 from pt_active.inference.stopping.looks import ASYMPTOTIC, MIN_DEGREES, MIN_PLANNED, Looks, critical_values
 from pt_active.plans.answers.looks import Question, growth_of
-from pt_active.plans.answers.outlook import own_method
+from pt_active.plans.answers.outlook import method_of
 from pt_active.plans.making.queries import DrawingOrder
 
 
@@ -399,7 +399,8 @@ def test_what_is_needed_agrees_with_the_outlook(graded: pd.DataFrame, labels: pd
     for seed in (1, 2):
         plan = Plan.create(graded, None, DCG @ 10, budget=60, level="document", design="spread", seed=seed)
         status = plan.status(wanted(plan, labels), ASYMPTOTIC)
-        curve = Outlook.of_plan(plan, methods=[own_method(plan)]).curves[own_method(plan)]
+        own = method_of(plan.tables.manifest.arguments)
+        curve = Outlook.of_plan(plan, methods=[own]).curves[own]
         spent = plan.manifest["spent"]
 
         def reached(budget: float, status=status, curve=curve, spent=spent) -> bool:
