@@ -177,7 +177,7 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> s
     if row["half_width"].iloc[0] == 0:
         return f"{lack}: only judging everything does it."
     ordered = has_order(plan.tables)
-    if not (ordered or (qrels and own.of_documents)):
+    if not (ordered or (qrels and arguments.level == "document")):
         again = f"--budget {rounded_up(float(row['budget'].iloc[0]))} --seed {arguments.seed}"
         return f"{lack}: plan again as before, but with {again}."
     out = new_path(folder.with_name(f"{folder.name}-more"))

@@ -61,7 +61,7 @@ class Pilot:
         plan, qrels = given if isinstance(given, (tuple, list)) and len(given) == 2 else (None, pd.DataFrame())
         if not (isinstance(plan, KeptArtifact) and isinstance(plan.tables, PlanTables)):
             raise ValueError(f"pilot must be a plan and its labels, (plan, qrels), got {shown(given)}")
-        if plan.tables.manifest.inputs.pool != digest:
+        if plan.tables.manifest.inputs["pool"] != digest:
             raise ValueError("the pilot is a plan on another pool (its digest differs); give the pilot's own pool")
         if plan.tables.measure != measure:
             raise ValueError(f"the pilot was planned for {plan.tables.measure}, not for {measure}")
