@@ -51,14 +51,7 @@ def in_words(gaps: Iterable[Gap]) -> str:
 
 
 class Said(NamedTuple):
-    """What is known of labels beside their values.
-
-    Attributes:
-        gaps: The documents that were passed over and have no label, in the order in which they come.
-        due: How many documents have a label that does not count yet, since another judge is asked.
-        changed: How many labels were others before.
-        voided: Whether a verdict is known to have fallen before they changed.
-    """
+    """What is known of labels beside their values."""
 
     gaps: tuple[Gap, ...]
     due: int = 0

@@ -42,12 +42,7 @@ NON_INFERIOR, BETTER = RULES = ("non-inferior", "better")
 
 
 class Rule(NamedTuple):
-    """What a candidate has to be in order to pass.
-
-    Attributes:
-        name: One of `RULES`.
-        margin: A difference, in units of the measure; not negative.
-    """
+    """What a candidate has to be in order to pass."""
 
     name: str
     margin: float

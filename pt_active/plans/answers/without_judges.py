@@ -110,14 +110,7 @@ def without_judges(
 
 @dataclass(frozen=True)
 class _Asked:
-    """What is asked of the labels of some judges.
-
-    Attributes:
-        tables: The plan's content.
-        cut: The plan cut to what all judges together have judged.
-        contrast: One ranker, or the difference of two.
-        how: The measure, the estimator and the level.
-    """
+    """What is asked of the labels of some judges."""
 
     tables: PlanTables
     cut: PlanTables

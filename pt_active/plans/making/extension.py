@@ -34,18 +34,7 @@ REFIT = "refit"
 
 @dataclass(frozen=True)
 class Extension:
-    """The budget of another round, and the labels and grades that it learns from.
-
-    Attributes:
-        budget: What the round may spend.
-        qrels: The labels so far; None where a plan goes on in its order.
-        grades: Grade probabilities for every document of the pool, from a model that was fitted again, or a pipeline
-            that makes them; `REFIT` fits one to the labels so far; None keeps the grades.
-        topics: ``qid, query``, for a pipeline.
-        texts: ``docno, text``, for the judges; if None, the texts in ``grades``, if any.
-        seed: Seed of the draws. It is combined with the number of the round, so that each round has its own draws.
-        missing: What to do about a drawn document without a label: one of `qrels.MISSING_POLICIES`.
-    """
+    """The budget of another round, and the labels and grades that it learns from."""
 
     budget: float
     qrels: pd.DataFrame | None

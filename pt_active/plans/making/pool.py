@@ -53,19 +53,8 @@ class Pool:
     Queries are sorted by qid, and the documents of a query by their ranks, so that nothing depends on the row order of
     the frames from which the pool was made.
 
-    Attributes:
-        names: The k rankers.
-        queries: Frame of m rows: ``qid``, then the query columns of the topics (``query``, …).
-        docno: N ids, as `ids.texts` gives them.
-        indptr: int64[m+1].
-        ranks: int32[k, N], from 1; 0 = not retrieved.
-        grades: float64[N, G+1], ``P(y = g)``.
-        document_cost: float64[N]; NaN for documents that the plan's measure does not see.
-        query_cost: float64[m], λ(x).
-        query_weight: float64[m], p(x), sums to 1.
-        place: int64[m], the places of the queries in the population; None if the pool is all of it.
-        log_keys: Whether the random numbers of label vectors follow from the bits of logarithms, which differ between
-            processors, as in plans up to format 5.
+    Shapes: indptr int64[m+1], ranks int32[k, N], grades float64[N, G+1], document_cost float64[N], query_cost,
+    query_weight float64[m], place int64[m].
     """
 
     names: tuple[str, ...]

@@ -226,14 +226,7 @@ def _with_extension(manifest: Manifest, budget: float, spent: float, queries: in
 class DrawingOrder:
     """The queries that can be drawn, in increasing order of their priority.
 
-    Attributes:
-        rows: int64[r], their indices in the pool.
-        q: float64[r], sampling probabilities.
-        weight: float64[r], p.
-        cost: float64[r], λ.
-        threshold: float64[r], the priority of the query that comes next; infinite after the last.
-        drawn: How many of them the plan asks for.
-        law: The law by which they come.
+    Shapes: rows int64[r], q, weight, cost, threshold float64[r].
     """
 
     rows: np.ndarray
