@@ -22,8 +22,7 @@ from tqdm import tqdm
 
 from pt_active import Outlook, Plan, UnitCost
 from pt_active.frames.columns import grade_columns
-from pt_active.inference.methods import Method
-from pt_active.inference.replays import share_error
+from pt_active.inference.replay import Method, share_error
 from pt_active.plans.answers.outlook import ASSURANCE
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.studies.simulate import labelled_population, pool_of_rankers, replays

@@ -6,7 +6,7 @@ import numpy as np
 
 from pt_active.inference.estimators import ESTIMATOR, Controls, degrees_left, estimator_named
 from pt_active.inference.reference import FEW, MAX_DRAWS, REPLAYS
-from pt_active.inference.replayed_documents import DocumentReplays, Drawn, RevealedReplays
+from pt_active.inference.replayed_documents import DocumentReplays, Drawn
 from pt_active.plans.answers.basis import SAMPLED
 from pt_active.plans.answers.judged import SUFFICIENT_DEGREES, Contrast
 from pt_active.plans.answers.replayed import REPLAY_SEED, QueryReplays
@@ -14,7 +14,6 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.pool import seen_by
 from pt_active.plans.making.queries import sample_of
-from pt_active.sampling.revealed import RevealedPool
 
 MAX_CONTRASTS = 5
 """At most so many rankers are compared with the first one."""
@@ -64,6 +63,7 @@ def _of_documents(tables: PlanTables, contrasts: list[Contrast]) -> tuple[float,
     kept: dict[tuple[int, int], list[Drawn]] = {}
     mean = first.grades @ seen.form.values
     weights = [each.weights(len(pool.names)) for each in contrasts]
-    of = RevealedReplays if isinstance(seen, RevealedPool) else DocumentReplays
-    replays = (of(seen, first.sample.design, each, first.grades, pool.by_name, mean, kept) for each in weights)
+    replays = (
+        DocumentReplays(seen, first.sample.design, each, first.grades, pool.by_name, mean, kept) for each in weights
+    )
     return float(first.sample.drawn.sum()) - 1, [each.replayed(REPLAYS, REPLAY_SEED).degrees for each in replays]

@@ -13,14 +13,12 @@ import numpy as np
 
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.frames.strays import Strays
-from pt_active.inference.documents import DocumentEstimate, DocumentPool
+from pt_active.inference.documents import DocumentEstimate, DocumentPool, Undrawn
 from pt_active.inference.reference import rescaled_grades
-from pt_active.inference.replayed_documents import DocumentReplays, Drawn, RevealedReplays
-from pt_active.inference.residuals import query_residuals
+from pt_active.inference.replayed_documents import DocumentReplays, Drawn
+from pt_active.inference.residuals import WithinQueries, query_residuals
 from pt_active.inference.rounds import Round, RoundLabels, estimate_rounds, judged_before, round_labels, round_weights
 from pt_active.inference.ties import is_rounding
-from pt_active.inference.undrawn import Undrawn
-from pt_active.inference.within_queries import WithinQueries
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan, Measured, Parts
 from pt_active.plans.answers.replayed import REPLAY_SEED
@@ -122,8 +120,6 @@ class JudgedDocuments(Judged):
         for each in self.rounds:
             chance = np.where(each.sample.drawn, each.sample.chance(self.pool.query), chance)
         grades = rescaled_grades(main.grades, self.label, 1 / chance)
-        if isinstance(self.pool, RevealedPool):
-            return RevealedReplays(self.pool, main.sample.design, weights, grades, self.by_name, grades, self.kept)
         expected = {"difference": main.grades, "ht": np.zeros_like(grades)}.get(how.estimator, grades)
         stands_for, design = expected @ self.pool.form.values, main.sample.design
         return DocumentReplays(self.pool, design, weights, grades, self.by_name, stands_for, self.kept)

@@ -9,7 +9,7 @@ import numpy as np
 
 from pt_active.frames.checks import shown
 from pt_active.inference.estimators import ESTIMATOR
-from pt_active.inference.methods import Method
+from pt_active.inference.replay import Method
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.making.manifest import LevelChoice
 from pt_active.plans.making.queries import DESIGN

@@ -15,7 +15,7 @@ from pt_active.inference.calibration import (
     calibration,
     calibration_bins,
 )
-from pt_active.inference.methods import YARDSTICK
+from pt_active.inference.replay import YARDSTICK
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.outlook import Outlook, method_of

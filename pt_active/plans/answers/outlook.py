@@ -17,8 +17,8 @@ from pt_active.frames.checks import Argument, ArgumentError, how_many, level, nu
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.visible import visible
 from pt_active.inference.estimators import ESTIMATOR
-from pt_active.inference.methods import YARDSTICK, Method
 from pt_active.inference.optimism import MODEL_ALONE, Optimism
+from pt_active.inference.replay import YARDSTICK, Method
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.forecast_notes import MIN_DOCUMENTS, SUFFICIENT_PILOT, pilot_notes, tiny_budgets

@@ -9,14 +9,13 @@ from itertools import combinations, cycle
 import numpy as np
 from tqdm.auto import tqdm
 
-from pt_active.inference.methods import Method
 from pt_active.inference.optimism import Optimism
+from pt_active.inference.replay import Method
 from pt_active.inference.stopping.bets import Stakes, excluded
 from pt_active.inference.stopping.draws import Units
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.units import QueryOrder, document_stakes, document_units, planned_stakes, query_units
-from pt_active.plans.making.pool import seen_by
 from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import document_moments
@@ -30,34 +29,21 @@ _REPLAYS = 200
 
 @dataclass(frozen=True)
 class Effort:
-    """What each of R replayed evaluations takes until its verdict, or until all is judged.
+    """What each of R replayed evaluations takes until its verdict, or until all is judged."""
 
-    Attributes:
-        labels: float64[R], the number of labels.
-        cost: float64[R], what they cost.
-    """
-
-    labels: np.ndarray
-    cost: np.ndarray
+    labels: np.ndarray  # float64[R], the number of labels
+    cost: np.ndarray  # float64[R], what they cost
 
 
 @dataclass(frozen=True)
 class _Replay:
-    """One evaluation, judged to the end.
+    """One evaluation, judged to the end."""
 
-    Attributes:
-        units: The population in the order in which it comes.
-        contribution: float64[N], what the labels of each unit contribute.
-        stakes: How the bets are spread.
-        labels: int64[T], the number of labels that each draw takes.
-        cost: float64[T], what they cost.
-    """
-
-    units: Units
-    contribution: np.ndarray
-    stakes: Stakes
-    labels: np.ndarray
-    cost: np.ndarray
+    units: Units  # The population in the order in which it comes
+    contribution: np.ndarray  # float64[N], what the labels of each unit contribute
+    stakes: Stakes  # How the bets are spread
+    labels: np.ndarray  # int64[T], the number of labels that each draw takes
+    cost: np.ndarray  # float64[T], what they cost
 
 
 def simulated_effort(
@@ -141,15 +127,15 @@ def _simulated_labels(grades: np.ndarray, rng: np.random.Generator) -> np.ndarra
 def _of_documents(
     forecast: Forecast, method: Method, pairs: Iterator[Contrast], budget: float, alpha: float, rng: np.random.Generator
 ) -> Iterator[_Replay]:
-    pool, overhead, seen = forecast.pool, forecast.per_query, seen_by(forecast.measure, forecast.pool)
-    sizes = forecast.sizes(method)
-    design = document_design(sizes, method.design, pool.indptr, pool.document_cost, overhead, budget)
+    pool, seen = forecast.pool, forecast.graded.seen
+    sizes, prices = forecast.sizes(method), forecast.graded.prices
+    design = document_design(sizes, method.design, prices, budget)
     nothing, nobody = np.full(len(pool.docno), -1), np.zeros(len(pool.docno), dtype=bool)
     for contrast in pairs:
         by_query = np.repeat(rng.exponential(size=len(pool.queries)), np.diff(pool.indptr))
         clock = by_query if sizes.unit == "query" else rng.exponential(size=len(pool.docno))
-        priority = priorities_of(design, pool.indptr, clock)
-        order = Succession(design, priority, pool.indptr, pool.document_cost, overhead)
+        priority = priorities_of(design, prices, clock)
+        order = Succession(design, priority, prices)
         units, contributions = document_units(
             seen, pool.grades, order, nothing, nobody, contrast.weights(len(pool.names))
         )

@@ -18,8 +18,8 @@ from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.manifest import ExtensionEntry, Manifest, PlanArguments, Source, plan_manifest
 from pt_active.plans.making.pool import Pool, design_table
 from pt_active.plans.making.rankers import stored_weights
+from pt_active.sampling.chances import Law
 from pt_active.sampling.draws import check_budget, draw_number, draw_to_budget, first_within
-from pt_active.sampling.laws import Law
 from pt_active.sampling.sample import Sample
 
 DESIGN = "hedged"

@@ -8,7 +8,7 @@ import pytest
 
 from pt_active import DCG, Outlook, Plan, UnitCost
 from pt_active.demo.collection import DemoCollection
-from pt_active.inference.methods import YARDSTICK, Method
+from pt_active.inference.replay import YARDSTICK, Method
 from pt_active.inference.stopping.bets import excluded
 from pt_active.plans.answers.simulated_judging import simulated_effort
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pt_active.inference.methods import YARDSTICK
+from pt_active.inference.replay import YARDSTICK
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.judged import How
