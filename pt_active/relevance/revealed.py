@@ -7,7 +7,7 @@ the expectation is a function of the labels shown and of nothing else, and with 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import ir_measures.measures as irm
 import numpy as np
@@ -100,7 +100,7 @@ def revealed_form(measure: irm.Measure, max_grade: int) -> RevealedForm:
         ValueError: If the measure depends on which documents are judged.
     """
     worth, cutoff = compiled_worth(measure, max_grade), measure.params.get("cutoff")
-    compiled: Literal["nDCG", "AP"] | None = None if worth is None else measure.NAME
+    compiled: Any = None if worth is None else measure.NAME
     return form_of(str(measure), max_grade, evaluator(measure, max_grade), cutoff, compiled, worth)
 
 

@@ -14,8 +14,10 @@ from pt_active.inference.intervals import interval, score_interval
 from pt_active.inference.reference import Tails
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.plans.answers.basis import EVERYTHING, SAMPLED, Basis
-from pt_active.showing.drawn import Drawn, Picture
-from pt_active.showing.printed import Facts, printed
+from pt_active.showing.charts import Intervals
+from pt_active.showing.drawn import Drawn
+from pt_active.showing.printed import Facts, plain, printed
+from pt_active.showing.svg import Row
 
 
 class ConfidenceInterval(NamedTuple):
@@ -171,9 +173,8 @@ class _Inference(Drawn):
 
     def to_dict(self) -> dict[str, object]:
         """The row of `to_frame`, ready for JSON: NaN and infinite numbers become None."""
-        row = {str(k): v for k, v in self.to_frame().astype(object).iloc[0].items()}
-        plain = {key: value.item() if isinstance(value, np.generic) else value for key, value in row.items()}
-        return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in plain.items()}
+        row: dict[str, object] = plain(self.to_frame().astype(object).iloc[0].to_dict())
+        return row
 
 
 @dataclass(frozen=True)
@@ -233,10 +234,8 @@ class Estimate(_Inference):
         """The first printed line: what is estimated, and by which estimator."""
         return f"{self.basis.measure} of {self.name} ({self.basis.estimator})"
 
-    def _drawn(self) -> Picture:
-        low, high = self.confidence_interval()
-        row = {"name": self.name, "estimate": self.value, "low": low, "high": high}
-        return Picture(pd.DataFrame([row]), self.basis.measure)
+    def _chart(self) -> Intervals:
+        return Intervals([Row(self.name, self.value, *self.confidence_interval())], self.basis.measure)
 
     def _numbers(self) -> Facts:
         level = f"{self.confidence_level:.0%} interval"
@@ -341,11 +340,10 @@ class Comparison(_Inference):
         """The first printed line: what is compared, and by which estimator."""
         return f"{self.basis.measure}: {self.first} − {self.second} ({self.basis.estimator})"
 
-    def _drawn(self) -> Picture:
-        low, high = self.confidence_interval()
-        row = {"name": f"{self.first} − {self.second}", "estimate": self.difference, "low": low, "high": high}
-        sides = (self.first, self.second) if self.lower_is_better else (self.second, self.first)
-        return Picture(pd.DataFrame([row]), f"difference in {self.basis.measure}", sides, compared=True)
+    def _chart(self) -> Intervals:
+        row = Row(f"{self.first} − {self.second}", self.difference, *self.confidence_interval())
+        left, right = (self.first, self.second) if self.lower_is_better else (self.second, self.first)
+        return Intervals([row], f"difference in {self.basis.measure}", True, (f"for {left}", f"for {right}"))
 
     def _numbers(self) -> Facts:
         level = f"{self.confidence_level:.0%} interval"

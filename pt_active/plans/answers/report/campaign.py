@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -59,10 +58,6 @@ class Campaign:
     def counted(cls, sizes: tuple[int, int, int, int, str], records: pd.DataFrame | None) -> Campaign:
         """The campaign of today with its first five fields."""
         return cls(*sizes, *_people(records), written=datetime.date.today().isoformat())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
-        return asdict(self) | {"judges": list(self.judges)}
 
     @property
     def extent(self) -> str:

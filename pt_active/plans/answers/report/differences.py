@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -79,11 +79,6 @@ class Difference:
     def has_interval(self) -> bool:
         """Whether the error of the difference is known."""
         return bool(np.isfinite([self.low, self.high]).all())
-
-    def to_dict(self) -> dict[str, Any]:
-        """The difference, ready for JSON; None stands for what is unknown."""
-        plain = {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in asdict(self).items()}
-        return plain | {"relative": None if self.relative is None else self.relative.to_dict()}
 
 
 def differences(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import Argument, ArgumentError
-from pt_active.frames.visible import json_text
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.ties import settled
 from pt_active.plans.answers.contributions import Contributions
@@ -28,10 +27,9 @@ from pt_active.plans.answers.report.budgets import budget_table, foreseen
 from pt_active.plans.answers.report.campaign import Campaign
 from pt_active.plans.answers.report.differences import differences
 from pt_active.plans.answers.report.findings import Findings, compared
-from pt_active.plans.answers.report.forms import markdown, page
 from pt_active.plans.answers.report.further import further
+from pt_active.plans.answers.report.sections import page_of, verdict_of
 from pt_active.plans.answers.report.side_by_side import side_by_side, texts_of
-from pt_active.plans.answers.report.verdict import verdict_of
 from pt_active.plans.answers.report.words import answer_in_words, status_in_words
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.slices import slices_of
@@ -41,7 +39,8 @@ from pt_active.plans.making.cut import cut_to_judged
 from pt_active.plans.making.judgments import records_of_plan
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.rankers import named_pair
-from pt_active.showing.charts import framed
+from pt_active.showing.page import Page
+from pt_active.showing.svg import framed
 
 MAX_DECIDED_PAIRS = 15
 """Pairs of a ranking that are taken apart."""
@@ -177,20 +176,24 @@ class Report(Findings):
             texts=known,
         )
 
+    @cached_property
+    def _page(self) -> Page:
+        return page_of(self)
+
     def _picture(self) -> str:
-        return framed(verdict_of(self)[0].svg)
+        return framed(verdict_of(self).svg)
 
     def to_markdown(self) -> str:
         """The verdict and its numbers as Markdown, for a pull request."""
-        return markdown(self)
+        return self._page.markdown()
 
     def to_json(self) -> str:
         """`to_dict` as text, for a dashboard."""
-        return json_text(self.to_dict(), indent=2) + "\n"
+        return self._page.json()
 
     def to_html(self) -> str:
         """The report as one HTML page that loads no other file."""
-        return page(self)
+        return self._page.html()
 
     def save(self, path: str | Path, format: str | None = None) -> Path:
         """Write the report to a new file.
@@ -207,33 +210,7 @@ class Report(Findings):
             FileNotFoundError: If its folder does not.
             ValueError: If the format is unknown.
         """
-        path = Path(path)
-        check_page(path)
-        kind = format_of(path, format)
-        write_file(path, {"html": self.to_html, "md": self.to_markdown, "json": self.to_json}[kind]())
-        return path
-
-
-FORMATS = ("html", "md", "json")
-"""Forms of a report: a page, Markdown for a pull request, JSON for a dashboard."""
-
-
-def format_of(path: Path, asked: str | None = None) -> str:
-    """The form of a report that is written to a path."""
-    if asked is None:
-        ending = path.suffix.removeprefix(".").lower()
-        return ending if ending in FORMATS else FORMATS[0]
-    if asked not in FORMATS:
-        raise ArgumentError("unknown ", Argument("format", asked), f"; it is one of {', '.join(FORMATS)}")
-    return asked
-
-
-def check_page(path: Path) -> None:
-    """Raise if no page can be written at a path."""
-    if path.exists():
-        raise FileExistsError(f"{path} exists; choose another file for the report")
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(f"the folder {path.parent} does not exist")
+        return self._page.save(path, format)
 
 
 def _check_status(status: Status, result: Estimate | Comparison | Ranking) -> None:
