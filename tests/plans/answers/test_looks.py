@@ -17,7 +17,6 @@ from pt_active.demo.collection import DemoCollection, demo_collection
 from pt_active.inference.stopping.boundaries import half_widths, mixture_boundary
 from pt_active.inference.stopping.looks import ASYMPTOTIC, MIN_DEGREES, MIN_PLANNED, Looks, critical_values
 from pt_active.plans.answers.looks import Question, growth_of
-from pt_active.plans.answers.outlook import method_of
 from pt_active.plans.making.queries import DrawingOrder
 
 # --- the sample -------------------------------------------------------------------------------------------------------
@@ -334,24 +333,3 @@ def test_all_that_can_change_the_result_is_less_than_the_pool(graded: pd.DataFra
 def test_a_drawn_document_is_not_drawn_again(rounds: tuple) -> None:
     plan, first, both = rounds
     assert further(plan, first).cost[-1] == pytest.approx(further(plan, both).cost[-1])
-
-
-def test_what_is_needed_agrees_with_the_outlook(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    """With the plan's own curve over the whole budget instead of its rounds: the curve of the looks at any time."""
-    for seed in (1, 2):
-        plan = Plan.create(graded, None, DCG @ 10, budget=60, level="document", design="spread", seed=seed)
-        status = plan.status(wanted(plan, labels), ASYMPTOTIC)
-        own = method_of(plan.tables.manifest.arguments)
-        curve = Outlook.of_plan(plan, methods=[own]).curves[own]
-        spent = plan.manifest["spent"]
-
-        def reached(budget: float, status=status, curve=curve, spent=spent) -> bool:
-            share = curve.variance(budget) / curve.variance(spent)
-            if share == 0:
-                return True
-            critical, error = mixture_boundary(np.array([1 / share]), 0.05), status.standard_error * share**0.5
-            degrees = np.array([curve.degrees_of_freedom(budget)])
-            return bool(half_widths(critical, np.array([error]), degrees)[0] < abs(status.value))
-
-        assert status.budget < status.needed < 0.5 * status.everything
-        assert status.needed == pytest.approx(curve.budget_for(reached), rel=0.15)
