@@ -378,7 +378,7 @@ def _pilot(pilot: tuple[KeptArtifact[PlanTables], pd.DataFrame], digest: str, me
     if not (isinstance(pilot, (tuple, list)) and len(pilot) == 2 and _is_plan(pilot[0])):
         raise ValueError(f"pilot must be a plan and its labels, (plan, qrels), got {shown(pilot)}")
     plan, qrels = pilot
-    if plan.tables.manifest.inputs.pool != digest:
+    if plan.tables.manifest.inputs["pool"] != digest:
         raise ValueError("the pilot is a plan on another pool (its digest differs); give the pilot's own pool")
     if plan.tables.measure != measure:
         raise ValueError(f"the pilot was planned for {plan.tables.measure}, not for {measure}")
