@@ -17,10 +17,9 @@ from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.rankers import named_pair
 from pt_active.relevance.costs import Cost, UnitCost
 from pt_active.relevance.losses import Loss, described
-from pt_active.risk.judged import JudgedPairs, judged_pairs, usual_estimator
+from pt_active.risk.judged import JudgedPairs, judged_pairs, refuse_binomial, usual_estimator
 from pt_active.risk.kept import FORM, AuditArguments, AuditTables, audit_of, pair_table
 from pt_active.risk.pairs import Pairs
-from pt_active.risk.proportions import refuse_binomial
 from pt_active.sampling.designs import check_design, default_defensive, suits_single_risks
 
 DESIGN = "optimal"
