@@ -6,10 +6,7 @@ import numpy as np
 
 
 def coincidences(item: np.ndarray, grade: np.ndarray, grades: int) -> np.ndarray:
-    """float64[G+1, G+1], Krippendorff's coincidences: how often two judges of one document give each pair of grades.
-
-    Shapes: item and grade int64[n].
-    """
+    """float64[G+1, G+1], Krippendorff's coincidences: how often two judges of one document give each pair of grades."""
     votes = np.zeros((int(item.max(initial=-1)) + 1, grades))
     np.add.at(votes, (item, grade), 1.0)
     judges = votes.sum(axis=1)

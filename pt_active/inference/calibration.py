@@ -62,8 +62,6 @@ def calibration(mean: np.ndarray, observed: np.ndarray, chance: np.ndarray, quer
 
     ``b = Σ w (μ − μ̄) κ / Σ w (μ − μ̄)²`` with ``w = 1/ψ``; its variance is ``m/(m − 1) Σ_x u_x²`` with ``u_x = Σ_{z ∈
     x} w (μ − μ̄) r / Σ w (μ − μ̄)²`` over the m queries; r are the residuals.
-
-    Shapes: mean, observed, chance float64[n], query int64[n].
     """
     if len(mean) == 0:
         raise ValueError("a calibration needs labelled documents; there is none")
@@ -114,10 +112,7 @@ class CalibrationBins:
 def calibration_bins(
     mean: np.ndarray, observed: np.ndarray, chance: np.ndarray, query: np.ndarray, bins: int = 10
 ) -> CalibrationBins:
-    """Cut labelled documents into bins of about equal size; documents with equal expectations stay together.
-
-    Shapes: mean, observed, chance float64[n], query int64[n].
-    """
+    """Cut labelled documents into bins of about equal size; documents with equal expectations stay together."""
     edges = np.unique(np.quantile(mean, np.linspace(0, 1, bins + 1)))
     where = np.unique(np.searchsorted(edges[1:-1], mean, side="right"), return_inverse=True)[1]
     rows = []

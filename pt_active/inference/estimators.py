@@ -182,10 +182,7 @@ class _Spread(NamedTuple):
 
     @classmethod
     def of(cls, total: np.ndarray, share: np.ndarray, model: np.ndarray, values: np.ndarray) -> _Spread:
-        """The spread in a sample.
-
-        Shapes: total, share, model, values float64[..., n].
-        """
+        """The spread in a sample."""
         x, y = (each - _dot(total, each)[..., None] for each in (model, values))
         s, c, v, squares = (_dot(total, each)[..., None] for each in (x**2, x * y, y**2, share))
         least = _ROUNDING * _dot(total, model**2 + values**2)[..., None]
@@ -270,10 +267,7 @@ def estimators_of(unit: str) -> tuple[str, ...]:
 
 
 def effective_size(count: np.ndarray, importance: np.ndarray) -> np.ndarray:
-    """``n_eff = (Σ v)² / Σ v²``: the number of equally weighted draws that would be as informative [theory 5].
-
-    Shapes: count int64[..., n], importance float64[..., n] → float64[...].
-    """
+    """``n_eff = (Σ v)² / Σ v²``: the number of equally weighted draws that would be as informative [theory 5]."""
     return _dot(count, importance) ** 2 / np.maximum(_dot(count, importance**2), _TINY)
 
 
@@ -283,8 +277,6 @@ def degrees_left(sample: Sample, importance: np.ndarray, fitted: int) -> np.ndar
     ``u (1 − f/max(u, n_eff))`` with ``u = (Σ (1−π) v)² / Σ ((1−π) v)²``: Satterthwaite's for terms ``(1−π) v² (ℓ −
     R̂)²`` if the variance of a draw falls with its weight, as designs aim at, times the share that fitting f parameters
     leaves. If all ``π`` are small, this is ``n_eff − f``.
-
-    Shapes: importance float64[..., n] → float64[...].
     """
     total = effective_size(sample.count, importance)
     uncertain = effective_size(sample.count, importance * sample.left)
@@ -292,10 +284,7 @@ def degrees_left(sample: Sample, importance: np.ndarray, fitted: int) -> np.ndar
 
 
 def scale_of(sample: Sample, values: np.ndarray, p: np.ndarray, model: np.ndarray) -> np.ndarray:
-    """No less than the sum of the absolute terms of a mean, float64[...]; see `ties.is_rounding`.
-
-    Shapes: values float64[..., n], p float64[m], model float64[..., m].
-    """
+    """No less than the sum of the absolute terms of a mean, float64[...]; see `ties.is_rounding`."""
     largest = np.max(np.where(sample.count > 0, values, 0.0), axis=-1, initial=0.0)
     return np.asarray(largest + np.nan_to_num(model) @ p)
 

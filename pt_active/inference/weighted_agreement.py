@@ -45,8 +45,6 @@ def agreement_estimate(
     The coefficient T of the weighted shares is linearised: a pair that was labelled changes it by ``z = ∂T/∂share − Σ
     share ∂T/∂share`` times its weight. The mean of z over the pool, which the labels and the model estimate, corrects
     T, and its standard error is that of T (Deville 1999).
-
-    Shapes: label int64[n], expected float64[N, G+1], p float64[N].
     """
     importance = sample.importance(p)
     share = sample.count * importance
