@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.experiment.table import HIGHLIGHTS, Rounding, highlighted, summary
+from pt_active.experiment.table import HIGHLIGHTS, highlighted, places_of, rounded_means, rounded_values, summary
 from pt_active.frames.checks import how_many, shown, some
 from pt_active.frames.columns import query_columns, with_string_ids
 from pt_active.frames.qrels import MISSING_LABELS, check_policy, checked_qrels, whole_labels
@@ -113,16 +113,17 @@ def Experiment(
     unlabelled = {m: _unlabelled(sampled, runs, labels, m, missing) for m in measures}
     values = _values(runs, plan, labels, measures, kwargs)
     names_shown = [str(measure) for measure in measures]
-    rounding = Rounding.of(round, names_shown, plan.tables.pool.max_grade)
+    places = places_of(round, names_shown, plan.tables.pool.max_grade)
     if perquery not in (False, "both"):
-        return rounding.values(values)
+        return rounded_values(values, places)
     controls = _matching_rankers(runs, plan, measures)
     judged = {m: _judged(plan, list(runs), values, m, controls, unlabelled[m], missing) for m in measures}
     if all(controls.values()):
         judged = {m: replace(each, replays=_replays(plan, controls, m, labels)) for m, each in judged.items()}
-    frame = rounding.means(summary(judged, controls, baselines, confidence, correction, correction_alpha))
+    means = summary(judged, controls, baselines, confidence, correction, correction_alpha)
+    frame = rounded_means(means, places)
     frame = frame if highlight is None else highlighted(frame, names_shown, highlight)
-    return (frame, rounding.values(values)) if perquery == "both" else frame
+    return (frame, rounded_values(values, places)) if perquery == "both" else frame
 
 
 def _named(systems: Sequence[System] | Mapping[str, System], names: Sequence[str] | None) -> dict[str, System]:

@@ -79,22 +79,18 @@ def calibration(mean: np.ndarray, observed: np.ndarray, chance: np.ndarray, quer
     residual = weight * (deviation - slope * centred)
     of_slope = np.bincount(code, weights=residual * centred / spread)
     of_intercept = np.bincount(code, weights=residual * (1 - centred * (weight @ mean) / spread))
-    scale = sizes / (sizes - 1)
+    scale, variance = sizes / (sizes - 1), float(weight @ deviation**2)
     square = of_slope @ of_slope
     return Calibration(
         slope=slope,
         slope_error=float(np.sqrt(scale * square)),
         intercept=intercept,
         intercept_error=float(np.sqrt(scale * of_intercept @ of_intercept)),
-        correlation=_correlation(slope, spread, float(weight @ deviation**2)),
+        correlation=slope * float(np.sqrt(spread / variance)) if variance > 0 else np.nan,
         degrees_of_freedom=float(3 * square**2 / (of_slope**4).sum() - 1) if square > 0 else 0.0,
         n_documents=len(mean),
         n_queries=sizes,
     )
-
-
-def _correlation(slope: float, spread: float, variance: float) -> float:
-    return float(slope * np.sqrt(spread / variance)) if variance > 0 else np.nan
 
 
 @dataclass(frozen=True)
