@@ -123,7 +123,7 @@ Monte Carlo error: none for a share of 0 [test_replay]
 pivotal draws: holder and rival swapped above 1 [test_two_phase]
     (2.0 - both) < 1.0 - held: => (2.0 - both) < 1.0 - inclusion[rival]:
 spread draws: documents of a query in their order [test_two_phase]
-    [rng.random(len(documents)), rng.random(m)[query]] => [np.arange(len(documents)), rng.random(m)[query]]
+    [rng.random(len(documents)), rng.random(len(apart)) => [np.arange(len(documents)), rng.random(len(apart))
 spread draws: half of the queries have theirs drawn independently [test_two_phase]
     APART_SHARE = 0.25 => APART_SHARE = 0.5
 spread draws: too few queries have theirs drawn independently [test_two_phase]
@@ -155,7 +155,7 @@ successive sampling: the inclusion of uniform clocks [test_laws]
 successive sampling: uniform clocks [test_laws]
     rng.exponential(size=shape) => rng.random(shape)
 depth draw: documents of a query apart [test_two_phase]
-    rng.random(len(apart))[query] < inclusion => rng.random(len(query)) < inclusion
+    number[query] < design.chance(query), np => rng.random(len(query)) < design.chance(query), np
 successive draws: chance at the planned threshold, not where drawing ended [test_successive]
     -np.expm1(-rate * threshold) => -np.expm1(-rate)
 successive draws: threshold of the last drawn [test_successive]
@@ -165,7 +165,7 @@ successive draws: rates are the planned chances [test_successive]
 successive draws: the budget is planned as if all could be certain [test_successive]
     clipped.factor(spend / MAX_PLANNED_PROBABILITY) => clipped.factor(spend)
 successive draws: opening paid by every document [test_successive]
-    self.cost[order] + self.overhead * first => self.cost[order] + self.overhead
+    self.prices.overhead * first)) => self.prices.overhead))
 steps: each with the rate of all below it [test_successive]
     own = rate[order] - following => own = rate[order] - 0 * following
 steps: do not bring the documents above [test_successive]
@@ -252,7 +252,7 @@ bets: a stake knows the draw that it is on [test_bets]
 bets: excluded at half of the capital [test_bets]
     truth, stakes.share, 1 / alpha) => truth, stakes.share, 0.5 / alpha)
 bets: the lower bound of what is known from the upper [test_bets]
-    np.where(known, contribution - self.low, 0.0) => np.where(known, contribution - self.high, 0.0)
+    np.where(known, least - self.low, 0.0) => np.where(known, least - self.high, 0.0)
 bets: rounding excludes [test_bets]
     draws.least > truth + draws.rounding => draws.least > truth
 bets: the upper end at the level of both [test_bets]
@@ -266,7 +266,7 @@ foresight: caps from the wrong sides [test_foresight]
 foresight: one claim is enough for a verdict [test_foresight]
     proved &= _proved( => proved = _proved(
 units: half of what a label is worth [test_sequence]
-    seen.form.values[label], np.nan => seen.form.values[label] / 2, np.nan
+    weight * seen.form.values[label] => weight * seen.form.values[label] / 2
 verdict: the first ranker at the level of both sides [test_verdict]
     FIRST: excluded(draws, stakes, 0.0, alpha / 2) => FIRST: excluded(draws, stakes, 0.0, alpha)
 verdict: the intervals of all pairs at the level of one [test_pairwise]
@@ -393,11 +393,11 @@ outlook: budgets at the median [test_forecast_notes]
 contributions: base of rounds not weighted [test_contributions]
     float(share * (seen.weight @ (seen.values => float((seen.weight @ (seen.values
 contributions: a label compared with nothing [test_contributions]
-    weight * (values[-1] - expected) => weight * values[-1]
+    weight * (now - (values * grades[rows]).sum(axis=1)) => weight * now
 slices: importance of the whole pool [test_contributions]
     (count.sum() / self.draws) / self.q[inside].sum() => (count.sum() / self.draws)
 ranking: the worst first [test_ranking]
-    sign = 1 if judged.lower_is_better else -1 => sign = -1 if judged.lower_is_better else 1
+    (1 if judged.lower_is_better else -1) => (-1 if judged.lower_is_better else 1)
 savings: of the budget needed [test_replay]
     np.asarray(1 - needed / spend) => np.asarray(1 - spend / needed)
 """

@@ -22,7 +22,6 @@ from pt_active.cli.command_line import (
 from pt_active.cli.options import one_of, whole
 from pt_active.cli.pools import read_judges, top_grade
 from pt_active.cli.texts import with_texts
-from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import how_many, shown
 from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_LABELS, MISSING_POLICIES
 from pt_active.frames.records import is_records
@@ -36,16 +35,16 @@ from pt_active.judging.files import read_labels, write_worklist
 from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.judging.worklist import Worklist
-from pt_active.plans.answers.report.report import format_of
 from pt_active.plans.making.judgments import RULES, qrels_of
 from pt_active.relevance.grades.judge_tables import judge_labels
 from pt_active.relevance.losses import F1, Accuracy, Loss, Precision, Recall, Squared, ZeroOne
 from pt_active.risk.audit import DESIGN, Audit
 from pt_active.risk.judges import judged_pool, with_beliefs
-from pt_active.risk.page import written
+from pt_active.risk.page import page_of
 from pt_active.risk.replacing import replacement
 from pt_active.risk.report import AuditReport
 from pt_active.sampling.designs import audit_designs
+from pt_active.showing.page import format_of
 
 LOSSES: dict[str, Callable[[int], Loss]] = {
     "error": lambda rel: ZeroOne(),
@@ -202,7 +201,7 @@ def report(
     kind = format_of(out, format)
     loaded, labels, records = _labelled(audit, qrels, grade_names, rule, ties)
     made = AuditReport.of(loaded, labels, rel, estimator, confidence, missing, records=records)
-    write_file(out, written(made, kind))
+    page_of(made).save(out, kind)
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
 
 

@@ -108,9 +108,9 @@ class Setting:
     def site(self, plan: Plan, judges: list[str]) -> Site:
         """The pages of the plan, or of the plan that extends it if it was extended from the organiser's page."""
         from pt_active.judging.server.app import Site
-        from pt_active.judging.server.guideline import guideline_html
         from pt_active.judging.server.organiser import Organiser
         from pt_active.judging.server.security import ORGANISER
+        from pt_active.judging.server.templates import guideline_html
 
         if len(plan.rankers) == 1 and self.margin is None:
             raise ValueError("the plan has one ranker: say --margin, how far off its estimate may be")
@@ -130,7 +130,7 @@ class Setting:
         """The share of documents that two people judge: what was said, that of an earlier start, or the default."""
         begun = store.setting(DOUBLE_SHARE)
         if self.double is not None:
-            if begun is not None and float(begun) != self.double and store.rows():
+            if begun is not None and float(begun) != self.double and store.entries():
                 typer.echo(
                     f"warning: judging began with --double {float(begun):g}; with --double {self.double:g} other "
                     "labels count, and looks before do not",

@@ -17,13 +17,13 @@ from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_POLICIES
 from pt_active.inference.estimators import ESTIMATOR, ESTIMATORS
 from pt_active.inference.several_judges import TIES
 from pt_active.inference.stopping.looks import look_names
-from pt_active.plans.answers.report.report import FORMATS as REPORT_FORMATS
 from pt_active.plans.making.judgments import RULES
 from pt_active.relevance.costs import COSTS, Cost, TimeCost
 from pt_active.relevance.grades.auto import GRADES
 from pt_active.relevance.grades.guards import UNJUDGED_POLICIES
 from pt_active.sampling.designs import DESIGNS
 from pt_active.sampling.drawings import DOCUMENT_DRAWINGS
+from pt_active.showing.page import FORMATS as REPORT_FORMATS
 
 COMPARED = "What to compare"
 """The title over the options of runs, in the help of commands that have many options."""

@@ -100,12 +100,11 @@ def drawn_by(
     clock: np.ndarray | None,
 ) -> Round:
     """Draw documents by given sizes, under the grades of the pool."""
-    indptr, cost = pool.seen.indptr, pool.cost
-    design = document_design(sizes, settings.drawing, indptr, cost, pool.per_query, budget)
-    sample = draw_documents(design, indptr, cost, pool.per_query, budget, rng, clock)
-    everything = cost[sizes.order].sum() + pool.per_query * len(np.unique(pool.seen.query[sizes.order]))
+    design = document_design(sizes, settings.drawing, pool.prices, budget)
+    sample = draw_documents(design, pool.prices, budget, rng, clock)
+    everything = pool.cost[sizes.order].sum() + pool.per_query * len(np.unique(pool.seen.query[sizes.order]))
     usual = min(budget if settings.weighed_at is None else settings.weighed_at, everything / 2)
-    likewise = document_design(sizes, settings.drawing, indptr, cost, pool.per_query, usual)
+    likewise = document_design(sizes, settings.drawing, pool.prices, usual)
     expected, comparable = (expected_variance(pool.seen, each, gain) for each in (design, likewise))
     return Round(sample, pool.grades, expected, comparable)
 

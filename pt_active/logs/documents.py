@@ -19,8 +19,8 @@ from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.units import RANGE_VARIANCE
 from pt_active.plans.making.documents import (
     budget_of_documents,
-    first_entry,
     not_empty,
+    round_entry,
     round_settings,
     sample_columns,
     worklist,
@@ -36,7 +36,7 @@ from pt_active.sampling.documents import CERTAIN_MODEL, COMMON_SHARE, Sizing, ad
 from pt_active.sampling.drawings import DEFENSIVE_VARIANCE, RoundSettings
 from pt_active.sampling.influence import ErrorVariance, Influence, influence_of, influence_of_singles
 from pt_active.sampling.pools import DocumentPool, GradedPool
-from pt_active.sampling.sample import DocumentDesign, DocumentSizes, Sample, TwoPhase
+from pt_active.sampling.sample import DocumentDesign, DocumentSizes, Prices, Sample, TwoPhase
 
 QUERIES_AT_ONCE = 50_000
 """So many queries are in memory with the gradients of their documents."""
@@ -102,7 +102,8 @@ def sizes_in_blocks(documents: Documents, settings: RoundSettings) -> DocumentSi
         warnings.warn(CERTAIN_MODEL, stacklevel=3)
     added = added_variance(average, settings.defensive)
     errors = ErrorVariance(variance + added, COMMON_SHARE * added)
-    sizing = Sizing(errors, documents.pool, cost, documents.overhead, settings.drawing, [])
+    prices = Prices(documents.pool.indptr, cost, documents.overhead)
+    sizing = Sizing(errors, documents.pool, prices, settings.drawing, [])
     both = serves_singles(settings, sizing.pool, documents.overhead)
     pairs, *singles = (Influence(np.zeros(len(mean)), np.zeros(len(documents.weight))) for _ in range(1 + both))
     for queries, own, pool in documents.blocks():
@@ -173,7 +174,9 @@ def plan_of_documents(population: Population, arguments: PlanArguments) -> PlanT
     assessments = worklist(pool, kept.sample, None)
     source, about = Source(pool, measure, graded, None), {"census": drawn.round.certain, "spent": drawn.sample.spent}
     made = plan_manifest(arguments, source, table, assessments, **about)
-    manifest = population.manifest(made, rest, rounds=(first_entry(arguments, drawn.round),))
+    manifest = population.manifest(
+        made, rest, rounds=(round_entry(drawn.round, float(arguments.budget or 0), arguments.seed),)
+    )
     return PlanTables(pool, table, assessments, manifest, (kept,))
 
 

@@ -7,7 +7,7 @@ the expectation is a function of the labels shown and of nothing else, and with 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import ir_measures.measures as irm
 import numpy as np
@@ -100,7 +100,7 @@ def revealed_form(measure: irm.Measure, max_grade: int) -> RevealedForm:
         ValueError: If the measure depends on which documents are judged.
     """
     worth, cutoff = compiled_worth(measure, max_grade), measure.params.get("cutoff")
-    compiled: Literal["nDCG", "AP"] | None = None if worth is None else measure.NAME
+    compiled: Any = None if worth is None else measure.NAME
     return form_of(str(measure), max_grade, evaluator(measure, max_grade), cutoff, compiled, worth)
 
 
@@ -112,10 +112,7 @@ def form_of(
     compiled: Literal["nDCG", "AP"] | None = None,
     worth: np.ndarray | None = None,
 ) -> RevealedForm:
-    """The form of any function of the labels of a query.
-
-    Shapes: worth float64[G+1].
-    """
+    """The form of any function of the labels of a query."""
     worth, samples = np.zeros(max_grade + 1) if worth is None else worth, _VECTORS if compiled else _SLOW_VECTORS
     values, weights, classes = np.eye(max_grade + 1), np.zeros(0), LENIENCY * _CLASSES
     return RevealedForm("revealed", values, weights, name, cutoff, evaluate, compiled, worth, classes, samples)
@@ -231,10 +228,7 @@ def _while_revealed(what: Expectation, x: int, rows: slice, documents: np.ndarra
 def learned_prior(
     form: RevealedForm, indptr: np.ndarray, belief: np.ndarray, label: np.ndarray | None = None
 ) -> np.ndarray:
-    """float64[m, C], the logs of the classes' probabilities in each query, given the labels that are known.
-
-    Shapes: indptr int64[m+1], belief float64[N, G+1], label int64[N].
-    """
+    """float64[m, C], the logs of the classes' probabilities in each query, given the labels that are known."""
     from pt_active.relevance import _revealed_kernels
 
     prior = np.tile(form.log_prior, (len(indptr) - 1, 1))

@@ -38,26 +38,14 @@ NESTED_FAMILIES = ("cascade", "revealed")
 
 @dataclass(frozen=True)
 class RoundSettings:
-    """How the documents of each round are chosen.
+    """How the documents of each round are chosen."""
 
-    Attributes:
-        drawing: A name in `DOCUMENT_DRAWINGS`; with ``depth``, no document is more probable than those above it.
-        defensive: ε, the share of the average variance that `hedged` adds to each unknown document.
-        objective: A name in `OBJECTIVES`, for more than two rankers.
-        pairs: float64[k(k−1)/2], the weight of the variance of each pair of rankers in the mean, in the order of
-            ``combinations(range(k), 2)``; None for equal weights.
-        weighed_at: The budget at which rounds are compared to weight their estimates; that of the first round. None for
-            the budget of the round itself.
-        serves_singles: Whether documents that matter to the values of single rankers alone can be drawn too, for which
-            the variances of differences may rise by `SINGLES_LOSS`.
-    """
-
-    drawing: str
-    defensive: float = DEFENSIVE_VARIANCE
-    objective: str = "mean"
-    pairs: np.ndarray | None = None
-    weighed_at: float | None = None
-    serves_singles: bool = False
+    drawing: str  # A name in `DOCUMENT_DRAWINGS`; with ``depth``, no document is more probable than those above it
+    defensive: float = DEFENSIVE_VARIANCE  # ε
+    objective: str = "mean"  # A name in `OBJECTIVES`, for more than two rankers
+    pairs: np.ndarray | None = None  # float64[k(k−1)/2], the weight of the variance of each pair of rankers in the mean
+    weighed_at: float | None = None  # The budget at which rounds are compared to weight their estimates
+    serves_singles: bool = False  # Whether documents that matter to the values of single rankers alone can be drawn too
 
 
 def opened_at_random(drawing: str, overhead: float) -> bool:
@@ -66,32 +54,19 @@ def opened_at_random(drawing: str, overhead: float) -> bool:
 
 
 def errs_together(drawing: str, overhead: float) -> bool:
-    """Whether errors that the documents of a query have in common depend on how often it is opened.
-
-    Those of nested documents depend on how often each of them is judged.
-    """
+    """Whether errors that the documents of a query have in common depend on how often it is opened."""
     return overhead > 0 and drawing in ("spread", "poisson")
 
 
 def succession_unit(form: RankForm, overhead: float) -> str:
-    """What comes at once in a successive drawing: a ``document``, a ``query`` or a ``step``.
-
-    A step is a document of a cascade with those above it. Where opening a query costs something, all of its documents
-    that can change an additive measure come at once.
-    """
+    """What comes at once in a successive drawing: a ``document``, a ``query`` or a ``step``."""
     if form.family == "cascade":
         return "step"
     return "query" if overhead > 0 else "document"
 
 
 def natural_drawing(form: RankForm, rankers: int, overhead: float) -> str:
-    """The drawing that suits what is measured.
-
-    Documents of an additive measure come one after the other where two or more rankers are compared and opening a query
-    costs nothing: that is nearly as precise as spreading them, and judging may stop at any of them. For the value of a
-    single ranker, documents that are spread over the queries are more precise. Cascades are judged from the top, and so
-    is every measure that is neither.
-    """
+    """The drawing that suits what is measured."""
     if form.family in NESTED_FAMILIES:
         return "depth"
     return SUCCESSIVE if rankers > 1 and overhead == 0 else "spread"
@@ -103,11 +78,7 @@ def usual_variance(form: RankForm) -> float:
 
 
 def can_serve_singles(form: RankForm, drawing: str, overhead: float) -> bool:
-    """Whether documents that matter to single rankers alone can be drawn at little cost.
-
-    They cannot if they would have to be judged with all the others: in queries that come as a whole, and for additive
-    measures that are judged from the top.
-    """
+    """Whether documents that matter to single rankers alone can be drawn at little cost."""
     if form.family != "additive":
         return True
     return drawing != "depth" and not (drawing == SUCCESSIVE and succession_unit(form, overhead) == "query")

@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 
 from pt_active.inference.documents import FOLDS, DocumentEstimate, combined, document_estimate, predicted
 from pt_active.relevance.measures import parse_measure, rank_form
-from pt_active.sampling.pools import DocumentPool
-from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
+from pt_active.sampling.document_designs import document_design
+from pt_active.sampling.documents import document_sizes
+from pt_active.sampling.drawings import RoundSettings
+from pt_active.sampling.pools import DocumentPool, Variables
+from pt_active.sampling.sample import DocumentDesign, Prices, Sample, TwoPhase
 from pt_active.sampling.two_phase import APART_SHARE
 
 MEASURES = ["DCG@2", "DCG(gain='linear')", "ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR"]
@@ -241,6 +244,37 @@ def test_the_bend_of_a_spread_cascade_counts_as_variance():
         lost = -(1 - APART_SHARE) / APART_SHARE * 2 * (linear * (1 - pi)).prod()
         assert lost > 0
         assert found.second == pytest.approx(linear**2 @ (1 - pi) + apart * (bend**2 + lost))
+
+
+# --- what the design promises ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("overhead", [0.0, 1.5])
+@pytest.mark.parametrize(
+    ("measure", "systems", "drawing"),
+    [("DCG@2", 1, "poisson"), ("DCG", 2, "poisson"), ("ERR(max_rel=2)", 1, "depth"), ("ERR(max_rel=2)@2", 1, "depth")],
+)
+def test_the_variance_that_a_design_minimises_is_the_one_that_labels_of_its_model_give(
+    measure, systems, drawing, overhead
+):
+    """``Σ g (1/ψ − 1)`` against the variance of both phases, averaged over all labels."""
+    indptr = np.array([0, 3, 4])
+    pool, _ = small_pool(measure, systems, indptr)
+    grades = np.random.default_rng(4).dirichlet(np.ones(3), 4)
+    grades[0] = [0.5, 0, 0.5]
+    variables, cost = Variables.of(pool.form, grades), np.array([1.0, 2.0, 0.5, 1.0])
+    sizes = document_sizes(pool, variables, cost, overhead, RoundSettings(drawing, defensive=0.0))
+    design = document_design(sizes, drawing, Prices(indptr, cost, overhead), 2.2)
+    psi = design.opening[pool.query] * design.inclusion
+    promised = (sizes.gain * (1 / np.where(psi > 0, psi, 1) - 1)).sum()
+    contrast, expected = np.array([1.0, -1.0])[:systems], 0.0
+    for labels in itertools.product(range(3), repeat=4):
+        chance = math.prod(grades[np.arange(4), labels])
+        if chance > 0:
+            truth = pool.form.values[list(labels)]
+            _, _, true = enumerated(pool, design, lambda _: variables.mean, truth, contrast)
+            expected += chance * true[2]
+    assert expected == pytest.approx(promised, rel=1e-9)
 
 
 # --- regression -----------------------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ from scipy import integrate, stats
 from pt_active.inference.intervals import score_interval, score_statistic
 from pt_active.inference.ratios import Scores, condensed, ratio_estimate, risk_estimators, stratified_mean
 from pt_active.inference.replayed_pairs import drawn_again, excess_surprise, fitted, samples_again, surprise
+from pt_active.sampling.chances import UNIFORM
 from pt_active.sampling.draws import priorities
-from pt_active.sampling.laws import UNIFORM
 from pt_active.sampling.sample import Sample
 
 

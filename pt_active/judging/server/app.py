@@ -22,16 +22,17 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from pt_active.frames.records import ADJUDICATOR
 from pt_active.frames.visible import json_text
+from pt_active.judging.records import record_lines
 from pt_active.judging.server.campaign import Campaign, Refused
-from pt_active.judging.server.keeper import Keeper
 from pt_active.judging.server.organiser import Organiser
 from pt_active.judging.server.security import (
     ORGANISER,
     SafeHeaders,
-    Tokens,
     body_of,
     from_another_site,
+    hashed,
 )
 from pt_active.judging.server.templates import FILES, PAGES, environment, judge_values
 
@@ -49,7 +50,7 @@ class Site:
     Attributes:
         campaign: What judges get and give.
         organiser: What the organiser sees and decides.
-        guideline: HTML of the guideline, made by `guideline.guideline_html`; empty if there is none.
+        guideline: HTML of the guideline, made by `guideline_html`; empty if there is none.
     """
 
     campaign: Campaign
@@ -57,44 +58,38 @@ class Site:
     guideline: str = ""
 
     def __post_init__(self) -> None:
-        self._templates, self._tokens = environment(), Tokens(self.campaign.store.people())
-        self._keeper = Keeper(self.campaign.store)
+        self._templates = environment()
+        # Looking up the hash takes a time that says nothing about the tokens.
+        self._names = {hashed(token): name for name, token in self.campaign.store.people().items()}
 
     def application(self) -> Starlette:
         """The application."""
-        judge, organise = "/judge/{token}", "/organise/{token}"
-        routes = [
-            Route("/files/{name}", self._file),
-            Route(f"{judge}/", self._for_judge(self._judge_page)),
-            Route(f"{judge}/work", self._for_judge(self._work)),
-            Route(f"{judge}/records", self._for_judge(self._keep), methods=["POST"]),
-            Route(f"{organise}/", self._for_organiser(self._overview)),
-            Route(f"{organise}/state", self._for_organiser(self._state)),
-            Route(f"{organise}/adjudicate", self._for_organiser(self._queue)),
-            Route(f"{organise}/adjudicate", self._for_organiser(self._adjudicate), methods=["POST"]),
-            Route(f"{organise}/pause", self._for_organiser(self._pause), methods=["POST"]),
-            Route(f"{organise}/next", self._for_organiser(self._next)),
-            Route(f"{organise}/next", self._for_organiser(self._extend), methods=["POST"]),
-            Route(f"{organise}/judgments.qrels", self._for_organiser(self._qrels)),
-            Route(f"{organise}/records.jsonl", self._for_organiser(self._records)),
+        judge, organise = "/judge/{token}/", "/organise/{token}/"
+        pages = [
+            (judge, "", self._judge_page, "GET"),
+            (judge, "work", self._work, "GET"),
+            (judge, "records", self._keep, "POST"),
+            (organise, "", self._overview, "GET"),
+            (organise, "state", self._state, "GET"),
+            (organise, "adjudicate", self._queue, "GET"),
+            (organise, "adjudicate", self._adjudicate, "POST"),
+            (organise, "pause", self._pause, "POST"),
+            (organise, "next", self._next, "GET"),
+            (organise, "next", self._extend, "POST"),
+            (organise, "judgments.qrels", self._qrels, "GET"),
+            (organise, "records.jsonl", self._records, "GET"),
         ]
+        routes = [Route(f"{who}{name}", self._for(page, who == organise), methods=[m]) for who, name, page, m in pages]
         failures = {HTTPException: self._failed, sqlite3.Error: self._disk_failed}
-        return Starlette(routes=routes, middleware=[Middleware(SafeHeaders)], exception_handlers=failures)
+        files = Route("/files/{name}", self._file)
+        return Starlette(routes=[files, *routes], middleware=[Middleware(SafeHeaders)], exception_handlers=failures)
 
-    # --- who asks -----------------------------------------------------------------------------------------------------
-
-    def _for_judge(self, page: Page) -> Page:
-        return self._for(page, lambda name: name != ORGANISER)
-
-    def _for_organiser(self, page: Page) -> Page:
-        return self._for(page, lambda name: name == ORGANISER)
-
-    def _for(self, page: Page, allowed: Callable[[str], bool]) -> Page:
+    def _for(self, page: Page, organiser: bool) -> Page:
         """The page for those who may see it."""
 
         async def guarded(request: Request) -> Response:
-            name = self._tokens.name(request.path_params["token"])
-            if name is None or not allowed(name):
+            name = self._names.get(hashed(request.path_params["token"]))
+            if name is None or (name == ORGANISER) != organiser:
                 raise HTTPException(403, "This link is not valid. Ask the organiser for yours.")
             if request.method == "POST" and from_another_site(request.headers):
                 raise HTTPException(403, "This request came from another site.")
@@ -142,8 +137,8 @@ class Site:
             raise HTTPException(400, "Expected a JSON list of records.") from None
         except Refused as reason:
             raise HTTPException(400, str(reason)) from None
-        await self._keeper.append(sent.entries)
-        return _json(self.campaign.take(sent))
+        await self.campaign.store.keep(sent.entries)
+        return _json(self.campaign.take(request.state.name, sent))
 
     # --- the organiser ------------------------------------------------------------------------------------------------
 
@@ -163,12 +158,12 @@ class Site:
             sent = self.campaign.adjudication(form.get("qid", ""), form.get("docno", ""), int(form.get("label", "")))
         except (ValueError, Refused) as reason:
             raise HTTPException(400, f"This was not kept: {reason}.") from None
-        await self._keeper.append(sent.entries)
-        self.campaign.take(sent)
+        await self.campaign.store.keep(sent.entries)
+        self.campaign.take(ADJUDICATOR, sent)
         return RedirectResponse("adjudicate", 303)
 
     async def _pause(self, request: Request) -> Response:
-        self.campaign.pause((await _form(request)).get("paused") == "yes")
+        self.campaign.store.set("paused", "yes" if (await _form(request)).get("paused") == "yes" else "no")
         return RedirectResponse("./", 303)
 
     async def _next(self, request: Request, said: str = "", code: int = 200) -> Response:
@@ -196,7 +191,7 @@ class Site:
             raise HTTPException(409, str(reason)) from None
 
     async def _records(self, request: Request) -> Response:
-        return _download(self.organiser.record_lines(), "records.jsonl", "application/x-ndjson")
+        return _download(record_lines(self.organiser.records()), "records.jsonl", "application/x-ndjson")
 
 
 def _json(content: Mapping[str, Any], code: int = 200) -> Response:

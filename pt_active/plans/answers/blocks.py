@@ -37,9 +37,9 @@ from pt_active.plans.making.queries import DrawingOrder
 from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import Moments
-from pt_active.sampling.chances import within_budget
+from pt_active.sampling.chances import EXPONENTIAL, within_budget
 from pt_active.sampling.designs import contrast_moments
-from pt_active.sampling.laws import EXPONENTIAL
+from pt_active.sampling.sample import Prices
 from pt_active.sampling.successive import succession_of
 
 
@@ -193,7 +193,8 @@ class _Documents(Source):
         super().__init__(tables)
         pool, manifest = tables.pool, tables.manifest
         overhead = manifest.arguments.per_query
-        found = [succession_of(each.sample, pool.indptr, pool.document_cost, overhead) for each in tables.rounds]
+        prices = Prices(pool.indptr, pool.document_cost, overhead)
+        found = [succession_of(each.sample, prices) for each in tables.rounds]
         self.successions = [each for each in found if each is not None]
         if len(self.successions) < len(tables.rounds):
             other = ", or make a plan with ", Argument("design", "successive")

@@ -18,30 +18,22 @@ from pt_active.plans.making.documents import round_settings
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.moments import Moments
+from pt_active.sampling.chances import EXPONENTIAL
 from pt_active.sampling.designs import DEFENSIVE_SHARE, contrasts, needs_uniform_grades, sampling_distribution
 from pt_active.sampling.drawings import RoundSettings, natural_drawing, opened_at_random, usual_variance
-from pt_active.sampling.laws import EXPONENTIAL
 from pt_active.sampling.pools import GradedPool, Variables
 from pt_active.sampling.sample import DocumentSizes
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """The pool and its costs from which errors are foreseen, and how the plan samples if there is one.
+    """The pool and its costs from which errors are foreseen, and how the plan samples if there is one."""
 
-    Attributes:
-        pool: All queries.
-        measure: What is to be measured.
-        per_query: The cost of opening a query.
-        settings: How the plan samples; None if there is no plan.
-        seed: Seed of Monte Carlo, for measures that need it.
-    """
-
-    pool: Pool
-    measure: irm.Measure
-    per_query: float
-    settings: RoundSettings | None = None
-    seed: int = 0
+    pool: Pool  # All queries
+    measure: irm.Measure  # What is to be measured
+    per_query: float  # The cost of opening a query
+    settings: RoundSettings | None = None  # How the plan samples; None if there is no plan
+    seed: int = 0  # Seed of Monte Carlo, for measures that need it
 
     @classmethod
     def of(cls, tables: PlanTables) -> Forecast:
@@ -80,10 +72,7 @@ class Forecast:
 
     @cached_property
     def common_gain(self) -> np.ndarray:
-        """float64[m], ``p² ρ [(Σ D √v)² − Σ D² v]``, what common errors of documents add for an additive measure.
-
-        A grade model errs in whole queries. In a comparison such errors mostly cancel, so it is for one ranker alone.
-        """
+        """float64[m], ``p² ρ [(Σ D √v)² − Σ D² v]``, what common errors of documents add for an additive measure."""
         seen, m = self.graded.seen, len(self.pool.query_weight)
         if len(self.pool.names) > 1 or seen.form.family != "additive":
             return np.zeros(m)

@@ -16,7 +16,6 @@ from pt_active.inference.stopping.draws import Units
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.units import QueryOrder, document_stakes, document_units, planned_stakes, query_units
-from pt_active.plans.making.pool import seen_by
 from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import document_moments
@@ -30,34 +29,21 @@ _REPLAYS = 200
 
 @dataclass(frozen=True)
 class Effort:
-    """What each of R replayed evaluations takes until its verdict, or until all is judged.
+    """What each of R replayed evaluations takes until its verdict, or until all is judged."""
 
-    Attributes:
-        labels: float64[R], the number of labels.
-        cost: float64[R], what they cost.
-    """
-
-    labels: np.ndarray
-    cost: np.ndarray
+    labels: np.ndarray  # float64[R], the number of labels
+    cost: np.ndarray  # float64[R], what they cost
 
 
 @dataclass(frozen=True)
 class _Replay:
-    """One evaluation, judged to the end.
+    """One evaluation, judged to the end."""
 
-    Attributes:
-        units: The population in the order in which it comes.
-        contribution: float64[N], what the labels of each unit contribute.
-        stakes: How the bets are spread.
-        labels: int64[T], the number of labels that each draw takes.
-        cost: float64[T], what they cost.
-    """
-
-    units: Units
-    contribution: np.ndarray
-    stakes: Stakes
-    labels: np.ndarray
-    cost: np.ndarray
+    units: Units  # The population in the order in which it comes
+    contribution: np.ndarray  # float64[N], what the labels of each unit contribute
+    stakes: Stakes  # How the bets are spread
+    labels: np.ndarray  # int64[T], the number of labels that each draw takes
+    cost: np.ndarray  # float64[T], what they cost
 
 
 def simulated_effort(
@@ -116,10 +102,7 @@ def _of_queries(
 
 
 def _simulated_values(forecast: Forecast, rng: np.random.Generator) -> Callable[[Contrast], np.ndarray]:
-    """Function from a contrast to its values under labels from the model, float64[m], new ones at each call.
-
-    Measures that are neither additive nor cascades have normal values with the model's moments.
-    """
+    """Function from a contrast to its values under labels from the model, float64[m], new ones at each call."""
     pool = forecast.pool
 
     def by_labels(contrast: Contrast) -> np.ndarray:
@@ -141,15 +124,15 @@ def _simulated_labels(grades: np.ndarray, rng: np.random.Generator) -> np.ndarra
 def _of_documents(
     forecast: Forecast, method: Method, pairs: Iterator[Contrast], budget: float, alpha: float, rng: np.random.Generator
 ) -> Iterator[_Replay]:
-    pool, overhead, seen = forecast.pool, forecast.per_query, seen_by(forecast.measure, forecast.pool)
-    sizes = forecast.sizes(method)
-    design = document_design(sizes, method.design, pool.indptr, pool.document_cost, overhead, budget)
+    pool, seen = forecast.pool, forecast.graded.seen
+    sizes, prices = forecast.sizes(method), forecast.graded.prices
+    design = document_design(sizes, method.design, prices, budget)
     nothing, nobody = np.full(len(pool.docno), -1), np.zeros(len(pool.docno), dtype=bool)
     for contrast in pairs:
         by_query = np.repeat(rng.exponential(size=len(pool.queries)), np.diff(pool.indptr))
         clock = by_query if sizes.unit == "query" else rng.exponential(size=len(pool.docno))
-        priority = priorities_of(design, pool.indptr, clock)
-        order = Succession(design, priority, pool.indptr, pool.document_cost, overhead)
+        priority = priorities_of(design, prices, clock)
+        order = Succession(design, priority, prices)
         units, contributions = document_units(
             seen, pool.grades, order, nothing, nobody, contrast.weights(len(pool.names))
         )
