@@ -38,16 +38,6 @@ Contributions = Callable[[np.ndarray], Known]
 """From int64[N], all labels, -1 where there is none, to what each unit contributes."""
 
 
-class QueryOrder(NamedTuple):
-    """Queries in the order in which they come.
-
-    Shapes: rows int64[r], rate float64[r].
-    """
-
-    rows: np.ndarray
-    rate: np.ndarray
-
-
 def check_reached(missed: int, what: str) -> None:
     """Raise if units never come that can change the result."""
     if number := int(missed):
@@ -55,10 +45,7 @@ def check_reached(missed: int, what: str) -> None:
 
 
 def planned_stakes(units: Units, cost: np.ndarray, budget: float, alpha: float) -> Stakes:
-    """Bets for about as many draws as a budget is expected to pay for.
-
-    Shapes: cost float64[N].
-    """
+    """Bets for about as many draws as a budget is expected to pay for; ``cost`` is float64[N]."""
     variance = float(units.expected[0]) if len(units.expected) else 1.0
     return Stakes.planned(variance, len(units.rate), expected_size(units.rate, cost, budget), alpha)
 
@@ -77,10 +64,7 @@ def document_stakes(units: Units, order: Succession, budget: float, alpha: float
 def partly_judged(
     measure: irm.Measure, pool: Pool, label: np.ndarray, weights: np.ndarray, units: Units, rows: np.ndarray
 ) -> Known:
-    """What queries contribute that are not fully judged, float64[number of rows] each.
-
-    Shapes: label int64[N], weights float64[k], rows int64[n].
-    """
+    """What queries contribute that are not fully judged, float64[number of rows] each."""
     if not (has_rank_form(measure) and (form := seen_by(measure, pool).form).family == "additive"):
         return Known(units.mean, units.low, units.high)
     weight = pool.query_weight[pool.query_of_document] * (weights @ discounts(form, pool.ranks))
@@ -93,13 +77,13 @@ def partly_judged(
 
 
 def query_units(
-    order: QueryOrder, moments: tuple[np.ndarray, np.ndarray], bounds: tuple[np.ndarray, np.ndarray], weight: np.ndarray
+    rows: np.ndarray,
+    rate: np.ndarray,
+    moments: tuple[np.ndarray, np.ndarray],
+    bounds: tuple[np.ndarray, np.ndarray],
+    weight: np.ndarray,
 ) -> Units:
-    """The units of a plan of queries, for one contrast.
-
-    Shapes: weight float64[m].
-    """
-    rows, rate = order
+    """The queries at some rows, in the order in which they come, as units of one contrast; ``weight`` is float64[m]."""
     mean, variance = moments
     low, high = (weight * bound for bound in bounds)
     check_reached(((high > low) & ~np.isin(np.arange(len(weight)), rows)).sum(), "queries")
@@ -118,11 +102,9 @@ def document_units(
     weights: np.ndarray,
     added: float | None = None,
 ) -> tuple[Units, Contributions]:
-    """The units of a block of documents for one contrast, and what labels let them contribute.
-
-    Shapes: grades float64[N, G+1], before int64[N], passed bool[N], weights float64[k].
-    """
+    """The units of a block of documents for one contrast, and what labels let them contribute."""
     variables = Variables.of(seen.form, grades, before)
+    assert order.design.rate is not None
     if order.design.unit == "step":
         return _cascade(seen, variables, order, weights)
     return _additive(seen, variables, order, passed, weights, added)
@@ -154,7 +136,7 @@ def _additive(
     parts = weight * variables.mean, low, high
     settled = float(parts[0][variables.known | passed].sum())
     unsettled = float((parts[0] - low)[passed].sum()), float((high - parts[0])[passed].sum())
-    rate = _rates(order)[documents][starts]
+    rate = order.design.rate[documents][starts]
     mean, spread, least, most = map(by_unit, (parts[0], spread, low, high))
     units = Units.one_by_one(rate, mean, spread, least, most, settled, unsettled)
 
@@ -174,7 +156,8 @@ def _cascade(
     expectation by ``(κ − μ) D``, where D of each ranker lies between 0 and the weight of its rank.
     """
     price = seen.weight[seen.query]
-    documents, rate = order.design.order, _rates(order)[order.design.order]
+    documents = order.design.order
+    rate = order.design.rate[documents]
     query = seen.query[documents]
     own = rate - np.r_[np.where(query[1:] == query[:-1], rate[1:], 0.0), 0.0]
     ends = np.flatnonzero(own > 0)
@@ -206,23 +189,13 @@ def _cascade(
 
 
 def judged_from_the_top(documents: np.ndarray, query: np.ndarray, label: np.ndarray) -> np.ndarray:
-    """bool[N], the documents that are judged with all above them: what one adds to a cascade depends on those.
-
-    Shapes: documents and query int64[n], label int64[N].
-    """
+    """bool[N], the documents that are judged with all above them: what one adds to a cascade depends on those."""
     absent = np.cumsum(label[documents] < 0)
     first = np.searchsorted(query, query)
     before = absent[first] - (label[documents[first]] < 0)
     counted = np.zeros(len(label), dtype=bool)
     counted[documents] = absent == before
     return counted
-
-
-def _rates(order: Succession) -> np.ndarray:
-    rate = order.design.rate
-    if rate is None:
-        raise ValueError("the documents have no rates")
-    return rate
 
 
 def sums_after(units: Units, drawn: int, contrast: Contrast) -> Beyond:
