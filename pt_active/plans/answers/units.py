@@ -104,7 +104,6 @@ def document_units(
 ) -> tuple[Units, Contributions]:
     """The units of a block of documents for one contrast, and what labels let them contribute."""
     variables = Variables.of(seen.form, grades, before)
-    assert order.design.rate is not None
     if order.design.unit == "step":
         return _cascade(seen, variables, order, weights)
     return _additive(seen, variables, order, passed, weights, added)
@@ -136,7 +135,7 @@ def _additive(
     parts = weight * variables.mean, low, high
     settled = float(parts[0][variables.known | passed].sum())
     unsettled = float((parts[0] - low)[passed].sum()), float((high - parts[0])[passed].sum())
-    rate = order.design.rate[documents][starts]
+    rate = _rates(order)[documents][starts]
     mean, spread, least, most = map(by_unit, (parts[0], spread, low, high))
     units = Units.one_by_one(rate, mean, spread, least, most, settled, unsettled)
 
@@ -156,8 +155,7 @@ def _cascade(
     expectation by ``(κ − μ) D``, where D of each ranker lies between 0 and the weight of its rank.
     """
     price = seen.weight[seen.query]
-    documents = order.design.order
-    rate = order.design.rate[documents]
+    documents, rate = order.design.order, _rates(order)[order.design.order]
     query = seen.query[documents]
     own = rate - np.r_[np.where(query[1:] == query[:-1], rate[1:], 0.0), 0.0]
     ends = np.flatnonzero(own > 0)
@@ -196,6 +194,11 @@ def judged_from_the_top(documents: np.ndarray, query: np.ndarray, label: np.ndar
     counted = np.zeros(len(label), dtype=bool)
     counted[documents] = absent == before
     return counted
+
+
+def _rates(order: Succession) -> np.ndarray:
+    assert order.design.rate is not None, "documents that come one after the other have rates"
+    return order.design.rate
 
 
 def sums_after(units: Units, drawn: int, contrast: Contrast) -> Beyond:
@@ -239,12 +242,12 @@ def with_stand_ins(units: Units, stand_ins: int, others: Beyond) -> Units:
     small = min(others.least_rate, others.rate / 2) / others.rate
     parts[0], shares = 0.0, np.r_[small, np.full(stand_ins - 1, (1 - small) / (stand_ins - 1))]
     mean, rate = others.mean * shares, others.rate * shares
-    low, high = mean[0] + others.worst * rate[0], mean[0] + others.best * rate[0]
-    lows, highs = (parts * (total - end) for total, end in ((others.low, low), (others.high, high)))
-    lows[0], highs[0] = low, high
+    ends = mean[0] + others.worst * rate[0], mean[0] + others.best * rate[0]
+    lows, highs = (parts * (total - end) for total, end in zip((others.low, others.high), ends, strict=True))
+    lows[0], highs[0] = ends
     variance = others.variance * rate * np.r_[0.5, np.full(stand_ins - 1, 0.5 / (stand_ins - 1))]
     # Rounding must not put a mean outside its bounds.
     tails = rate, mean, variance, np.minimum(lows, mean), np.maximum(highs, mean)
     kept = units.rate, units.mean, units.variance, units.low, units.high
-    columns = (np.r_[own[:-stand_ins], tail] for own, tail in zip(kept, tails, strict=True))
-    return Units.one_by_one(*columns, settled=others.settled)
+    rate, mean, variance, low, high = (np.r_[own[:-stand_ins], tail] for own, tail in zip(kept, tails, strict=True))
+    return Units.one_by_one(rate, mean, variance, low, high, others.settled)
