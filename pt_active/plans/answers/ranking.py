@@ -151,7 +151,7 @@ class Ranking(Drawn):
         """All pairs with intervals that agree with the verdicts."""
         pairs = zip(self.comparisons, self.pair_confidences, self.winners, strict=True)
         rows = [
-            Row(f"{each.first} − {each.second}", each.difference, *each.confidence_interval(level), winner is not None)
+            Row(each.what, each.difference, *each.confidence_interval(level), winner is not None)
             for each, level, winner in pairs
         ]
         return Intervals(rows, f"difference in {self.basis.measure}; filled: told apart", True)
