@@ -15,8 +15,7 @@ from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.pool import seen_by
 from pt_active.plans.making.queries import sample_of
 
-MAX_CONTRASTS = 5
-"""At most so many rankers are compared with the first one."""
+MAX_CONTRASTS = 5  # At most so many rankers are compared with the first one
 
 
 def interval_caution(tables: PlanTables) -> str:
