@@ -20,7 +20,7 @@ from pt_active.cli.command_line import (
     rounded_up,
 )
 from pt_active.cli.options import one_of
-from pt_active.plans.answers.outlook import POWER, Outlook, own_method
+from pt_active.plans.answers.outlook import POWER, Outlook
 from pt_active.plans.making.manifest import dropped_lines
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
@@ -168,8 +168,8 @@ def _draw_until_known(table: pd.DataFrame, options: list[str]) -> str:
 
 def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> str:
     """The hint with what a plan lacks: an extension, or another plan where it cannot be extended."""
-    own, manifest, arguments = own_method(plan), plan.tables.manifest, plan.tables.manifest.arguments
-    row = table[(table["level"] == arguments.level) & (table["design"] == own.design)]
+    manifest, arguments = plan.tables.manifest, plan.tables.manifest.arguments
+    row = table[(table["level"] == arguments.level) & (table["design"] == arguments.design)]
     lacking = float(row["budget"].iloc[0]) - extended_from(Plan.load(folder) if manifest.cut else plan)
     if lacking <= 0:
         return "The plan's own budget is enough."
@@ -177,7 +177,7 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> s
     if row["half_width"].iloc[0] == 0:
         return f"{lack}: only judging everything does it."
     ordered = has_order(plan.tables)
-    if not (ordered or (qrels and own.of_documents)):
+    if not (ordered or (qrels and arguments.level == "document")):
         again = f"--budget {rounded_up(float(row['budget'].iloc[0]))} --seed {arguments.seed}"
         return f"{lack}: plan again as before, but with {again}."
     out = new_path(folder.with_name(f"{folder.name}-more"))

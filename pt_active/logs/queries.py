@@ -9,7 +9,7 @@ import pandas as pd
 
 from pt_active.logs.population import Population, with_rows
 from pt_active.logs.rows import Rows, bounded_contrasts
-from pt_active.plans.answers.units import QueryOrder, query_units, sums_after
+from pt_active.plans.answers.units import query_units, sums_after
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import PlanArguments, Source, plan_manifest
 from pt_active.plans.making.pool import Pool, query_design
@@ -103,7 +103,7 @@ def _with_bounds(rest: Rest, rows: Rows, moments: Moments, table: pd.DataFrame, 
     contrasts = []
     for column, contrast in enumerate(bounded_contrasts(moments.mean.shape[1])):
         of_contrast = contrast_moments(moments, contrast.first, contrast.second)
-        units = query_units(QueryOrder(order, q[order]), of_contrast, (low[:, column], high[:, column]), weight)
+        units = query_units(order, q[order], of_contrast, (low[:, column], high[:, column]), weight)
         contrasts.append(sums_after(units, drawn, contrast))
     cost = rows.cost[order] if arguments.draws is None else np.ones(len(order))
     expected = expected_size(q[order], cost, float(arguments.budget or arguments.draws or 0))

@@ -15,7 +15,7 @@ from pt_active.inference.stopping.bets import Stakes, excluded
 from pt_active.inference.stopping.draws import Units
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.units import QueryOrder, document_stakes, document_units, planned_stakes, query_units
+from pt_active.plans.answers.units import document_stakes, document_units, planned_stakes, query_units
 from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import document_moments
@@ -96,16 +96,13 @@ def _of_queries(
             forecast.measure, pool.indptr, pool.ranks, pool.max_grade, contrast.weights(len(pool.names))
         )
         moments = contrast_moments(forecast.moments, contrast.first, contrast.second)
-        units = query_units(QueryOrder(rows, q[rows]), moments, bounds, weight)
+        units = query_units(rows, q[rows], moments, bounds, weight)
         stakes = planned_stakes(units, pool.query_cost[rows], budget, alpha)
         yield _Replay(units, weight[rows] * values(contrast)[rows], stakes, counts[rows], pool.query_cost[rows])
 
 
 def _simulated_values(forecast: Forecast, rng: np.random.Generator) -> Callable[[Contrast], np.ndarray]:
-    """Function from a contrast to its values under labels from the model, float64[m], new ones at each call.
-
-    Measures that are neither additive nor cascades have normal values with the model's moments.
-    """
+    """Function from a contrast to its values under labels from the model, float64[m], new ones at each call."""
     pool = forecast.pool
 
     def by_labels(contrast: Contrast) -> np.ndarray:
