@@ -272,7 +272,7 @@ def test_successes_are_counted_in_plain_samples_of_shares_only() -> None:
 
 def test_wilson_and_clopper_pearson_are_scipys() -> None:
     from pt_active.plans.answers.basis import Basis
-    from pt_active.risk.proportions import ProportionEstimate
+    from pt_active.risk.judged import ProportionEstimate
 
     basis = Basis("Error", "snis", 40, 4, 40, 40.0, False, (), "error", 0, level="pair")
     for successes, (method, name) in product((0, 7), (("wilson", "wilson"), ("clopper-pearson", "exact"))):

@@ -15,7 +15,7 @@ from pt_active.inference.stopping.bets import Stakes, excluded
 from pt_active.inference.stopping.draws import Units
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.units import QueryOrder, document_stakes, document_units, planned_stakes, query_units
+from pt_active.plans.answers.units import document_stakes, document_units, planned_stakes, query_units
 from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import document_moments
@@ -23,8 +23,7 @@ from pt_active.sampling.designs import contrast_moments
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.successive import Succession, priorities_of
 
-_REPLAYS = 200
-"""Evaluations that are replayed."""
+_REPLAYS = 200  # Evaluations that are replayed
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ def _of_queries(
             forecast.measure, pool.indptr, pool.ranks, pool.max_grade, contrast.weights(len(pool.names))
         )
         moments = contrast_moments(forecast.moments, contrast.first, contrast.second)
-        units = query_units(QueryOrder(rows, q[rows]), moments, bounds, weight)
+        units = query_units(rows, q[rows], moments, bounds, weight)
         stakes = planned_stakes(units, pool.query_cost[rows], budget, alpha)
         yield _Replay(units, weight[rows] * values(contrast)[rows], stakes, counts[rows], pool.query_cost[rows])
 
