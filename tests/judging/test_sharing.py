@@ -218,9 +218,3 @@ def test_everything_is_done_whoever_comes_and_goes(sizes, judges, seed, skips) -
             assert sharing.wanted(place) == 0
         statuses = list(sharing.outcome[place].values())
         assert statuses.count(JUDGED) <= (2 if place in double else 1)
-
-
-def test_what_is_given_does_not_depend_on_grades() -> None:
-    """`Sharing` never sees a grade: the same coming and going gives the same documents."""
-    assert "label" not in Sharing.answer.__code__.co_varnames
-    assert "label" not in Sharing.next_for.__code__.co_varnames
