@@ -31,11 +31,8 @@ _PLANNED = {0.25: 0.06, 0.5: 0.12, 1.0: 0.24, 2.0: 0.12, 4.0: 0.06}
 """Sizes of the sample in units of the planned one → share of the capital that is bet for them. The rest is spread
 evenly over all sizes, so that a verdict far from the plan costs little more."""
 
-_BISECTIONS = 60
-"""Steps of the search for the ends of an interval, at most."""
-
-_PRECISION = 1e-4
-"""Ends of intervals are found to this share of their distance; they err to the outside."""
+_BISECTIONS = 60  # Steps of the search for the ends of an interval, at most
+_PRECISION = 1e-4  # Ends of intervals are found to this share of their distance; they err to the outside
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,7 @@ from pt_active.sampling.designs import contrast_moments
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.successive import Succession, priorities_of
 
-_REPLAYS = 200
-"""Evaluations that are replayed."""
+_REPLAYS = 200  # Evaluations that are replayed
 
 
 @dataclass(frozen=True)
