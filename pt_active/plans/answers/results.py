@@ -118,9 +118,7 @@ class _Inference(Drawn):
         Raises:
             ValueError: If the level lies outside (0, 1).
         """
-        level = (
-            self.confidence_level if confidence_level is None else checks.level("confidence_level", confidence_level)
-        )
+        level = self._level(confidence_level)
         if self.degenerate:
             return ConfidenceInterval(np.nan, np.nan)
         low, high, degrees = self.reference_tails
