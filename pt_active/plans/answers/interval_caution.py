@@ -18,8 +18,7 @@ from pt_active.plans.making.queries import sample_of
 from pt_active.sampling.drawings import can_serve_singles
 from pt_active.sampling.pools import Variables
 
-MAX_CONTRASTS = 5
-"""At most so many rankers are compared with the first one."""
+MAX_CONTRASTS = 5  # At most so many rankers are compared with the first one
 
 
 def interval_caution(tables: PlanTables) -> str:
