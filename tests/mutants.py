@@ -348,7 +348,7 @@ difference of risks: share of the domain forgotten [test_ratios]
 difference of risks: as many labels as the ratio that rests on more [test_ratios]
     np.minimum(first.effective, second.effective), => np.maximum(first.effective, second.effective),
 difference of risks: says the effective size of the risk that rests on more [test_audit]
-    n_effective=min(float(effective_size(draws, => n_effective=max(float(effective_size(draws,
+    n_effective=min(float(effective_size(self => n_effective=max(float(effective_size(self
 risk as a ratio: degrees of freedom of pairs that do not count [test_ratios]
     mean.degrees_of_freedom - idle => mean.degrees_of_freedom
 strata: no finite population correction [test_ratios]
@@ -370,7 +370,7 @@ extended plan: its own end is the unit of information [test_queries]
     order.drawn - sum(each.queries for each in extensions) - 1 => order.drawn - 1
 status: hopeless below three in a hundred [test_status]
     _MIN_CHANCE = 0.05 => _MIN_CHANCE = 0.03
-looks at rounds: an interval where there is none at the end [test_progress]
+looks at rounds: an interval where there is none at the end [test_looks]
     np.nan if fields["degenerate"] else fields["standard_error"] => fields["standard_error"]
 outlook: a pilot's promise by the weights of its rounds [test_outlook]
     promised = float(round_weights(rounds) ** 2 @ expected) => promised = float(round_weights(rounds) @ expected)

@@ -11,7 +11,8 @@ import pytest
 from pt_active import Outlook, Plan, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
 from pt_active.plans.answers.contributions import Contributions
-from pt_active.plans.answers.slices import slices
+from pt_active.plans.answers.labelled_plan import asked, labelled_plan
+from pt_active.plans.answers.slices import slices_of
 
 BUDGET = 400
 
@@ -75,7 +76,8 @@ def test_rounds_learn_from_the_labels_so_far(plan: Plan, qrels: pd.DataFrame, gr
 
 
 def test_the_effects_of_labels_add_up_to_the_estimate(plan: Plan, qrels: pd.DataFrame) -> None:
-    taken = Contributions.of(plan, qrels, np.array([1.0, -1.0]))
+    labelled = labelled_plan(plan.tables, qrels)
+    taken = Contributions.of_labelled(labelled, np.array([1.0, -1.0]), asked(plan.tables))
     difference = plan.compare(qrels, first=plan.rankers[0], second=plan.rankers[1]).difference
     assert taken.base + taken.queries["contribution"].sum() == pytest.approx(difference, abs=1e-12)
     effects = taken.documents.groupby("qid")["effect"].sum()
@@ -121,7 +123,8 @@ def test_other_questions_to_the_same_labels(plan: Plan, qrels: pd.DataFrame, gra
     assert "nDCG@10" in str(plan.report(tmp_path / "report.html", qrels))
     lengths = graded.assign(qlong=graded["query"].str.len() > 12)
     sliced = Plan.create(lengths, None, "nDCG@10", UnitCost(per_query=2), budget=BUDGET, level="document", seed=1)
-    groups = slices(sliced, demo.judge(sliced.assessments), "qlong", (0, 1))
+    labelled = labelled_plan(sliced.tables, demo.judge(sliced.assessments))
+    groups = slices_of(labelled, "qlong", (0, 1), asked(sliced.tables))
     assert sum(group.share for group in groups) == pytest.approx(1)
 
 

@@ -103,9 +103,8 @@ def excluded(draws: Draws, stakes: Stakes, truth: float, alpha: float) -> int:
     return max(bet, known) if min(bet, known) < 0 else min(bet, known)
 
 
-_Bets: TypeAlias = tuple[
-    np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, float, np.ndarray, np.ndarray
-]
+_Array: TypeAlias = np.ndarray
+_Bets: TypeAlias = tuple[_Array, _Array, _Array, _Array, _Array, float, float, _Array, _Array]
 
 
 def _bets(draws: Draws, stakes: Stakes) -> _Bets:
