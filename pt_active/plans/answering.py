@@ -24,7 +24,7 @@ from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_p
 from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.pairwise import PairStatus, check_pairs_asked, pair_status
 from pt_active.plans.answers.ranking import Ranking, rank_judged
-from pt_active.plans.answers.report.budgets import budget_table, foreseen
+from pt_active.plans.answers.report.further import budget_table, foreseen
 from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.running_status import RunningStatus

@@ -158,9 +158,6 @@ def test_moments_of_a_difference():
         np.testing.assert_allclose(variance, expected_variance, atol=1e-14)
 
 
-# --- the defensive mixture ------------------------------------------------------------------------------------------
-
-
 @settings(max_examples=80, deadline=None)
 @given(SEEDS, st.sampled_from(list(DESIGNS)), st.integers(1, 4), st.floats(0.01, 1))
 def test_the_defensive_mixture_bounds_the_importance_weights(seed, name, systems, defensive):
@@ -216,9 +213,6 @@ def test_an_unknown_design():
         sampling_distribution("best", *random_instance(0, 1))
 
 
-# --- degenerate moments ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["assisted", "optimal", "risk_mixture", "active_uniform_cost"])
 @pytest.mark.parametrize("systems", [1, 2])
 def test_without_any_variance_only_weight_and_cost_count(name, systems):
@@ -261,9 +255,6 @@ def test_a_query_that_the_model_is_certain_of_is_reported_without_a_mixture():
         q = sampling_distribution("optimal", Moments(mean, covariance), np.ones(3), np.full(3, 1 / 3), 0)
     assert q.tolist() == pytest.approx([0.5, 0, 0.5], abs=1e-8)
     assert (sampling_distribution("assisted", Moments(mean, covariance), np.ones(3), np.full(3, 1 / 3), 0) > 0).all()
-
-
-# --- optimality -----------------------------------------------------------------------------------------------------
 
 
 def cost_times_variance(q, variance, cost, weight):

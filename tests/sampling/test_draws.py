@@ -72,8 +72,6 @@ def random_pool(seed, queries=40):
     return 0.9 * rng.dirichlet(np.full(queries, 3.0)) + 0.1 * weight, weight, cost, value
 
 
-# --- the budget -----------------------------------------------------------------------------------------------------
-
 COSTS = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=30)
 
 
@@ -103,9 +101,6 @@ def test_the_importance_is_p_over_q_where_a_query_was_drawn():
         np.testing.assert_array_equal(columns["importance"][drawn], sample.importance(p))
         assert np.isnan(columns["importance"][~drawn]).all()
         assert not sample.census
-
-
-# --- the distribution of the draws ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("budget", [4.0, 5.0, 6.5, 7.9])
@@ -141,9 +136,6 @@ def test_a_number_of_draws_is_multinomial():
     np.testing.assert_allclose(np.cov(counts, rowvar=False), 9 * (np.diag(q) - np.outer(q, q)), atol=0.1)
 
 
-# --- bias -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("budget", [4.0, 5.0, 6.0, 7.0])
 def test_the_mean_of_the_draws_that_are_kept_is_unbiased(budget):
     """By enumeration: given their number the draws are exchangeable, and the first of them is never dropped."""
@@ -161,9 +153,6 @@ def test_improbable_queries_are_not_waited_for():
     sample = draw_to_budget(q, np.full(3, 1 / 3), np.ones(3), 2.0, np.random.default_rng(0))
     assert 2 not in sample.rows
     assert 200 < sample.draws < 400
-
-
-# --- without replacement --------------------------------------------------------------------------------------------
 
 
 def drawn_without_replacement(q, cost, budgets, repetitions, seed):
@@ -207,9 +196,6 @@ def test_the_budget_is_kept_and_no_cheaper_sample_would_have_gone_on():
         assert ((inclusion > 0) & (inclusion <= 1)).all()
     assert (samples[0][0] <= samples[1][0]).all()
     assert (samples[1][0] <= samples[2][0]).all()
-
-
-# --- census, seeds, errors ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("budget", [8.0, 9.0, 1e9])
@@ -267,12 +253,6 @@ def test_impossible_budgets(budget, message):
         draw_to_budget(Q, P, COST, budget, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("draws", [0, -3])
-def test_impossible_numbers_of_draws(draws):
-    with pytest.raises(ValueError, match=f"draws must be at least 1, got {draws}"):
-        draw_number(Q, P, draws, np.random.default_rng(0))
-
-
 @pytest.mark.parametrize(
     ("q", "message"),
     [
@@ -283,13 +263,14 @@ def test_impossible_numbers_of_draws(draws):
         ([0.2, 0.2], "q must be probabilities that sum to 1; they sum to 0.4"),
     ],
 )
-def test_what_is_not_a_distribution(q, message):
-    q = np.array(q)
-    rng = np.random.default_rng(0)
+def test_what_is_not_a_distribution_or_no_number_of_draws(q, message):
+    q, rng = np.array(q), np.random.default_rng(0)
     with pytest.raises(ValueError, match=message):
         draw_number(q, q, 3, rng)
     with pytest.raises(ValueError, match=message):
         draw_to_budget(q, q, np.ones(len(q)), 5.0, rng)
+    with pytest.raises(ValueError, match="draws must be at least 1, got 0"):
+        draw_number(Q, P, 0, rng)
 
 
 @pytest.mark.parametrize("drawing", [races, priorities])

@@ -42,9 +42,6 @@ def test_inclusion_is_the_chance_of_a_clock_before_the_threshold() -> None:
         assert stats.kstest(clocks.ravel(), name).pvalue > 0.0027
 
 
-# --- integration over the threshold -----------------------------------------------------------------------------------
-
-
 def outcomes(law: Law, budget: float) -> Iterator[tuple[Sample, np.ndarray]]:
     """All samples that do not judge everything, at nodes of the threshold T, and the probabilities of the nodes.
 
@@ -88,9 +85,6 @@ def test_the_estimate_and_its_variance_are_exactly_unbiased(law: str, budget: fl
     assert moments[0] == pytest.approx(P @ VALUE, rel=1e-8)
     if budget >= np.sort(COST)[-2:].sum():
         assert moments[2] == pytest.approx(moments[1] - moments[0] ** 2, rel=1e-7)
-
-
-# --- given clocks -----------------------------------------------------------------------------------------------------
 
 
 def test_given_clocks_decide_in_place_of_the_generator() -> None:

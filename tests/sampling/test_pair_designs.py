@@ -49,9 +49,6 @@ def binary(rho: np.ndarray) -> np.ndarray:
     return np.column_stack([1 - rho, rho])
 
 
-# --- closed forms of the sources ------------------------------------------------------------------------------------
-
-
 def test_zero_one(rng, p) -> None:
     """[ARE 12], for four grades and with costs."""
     grades, cost = rng.dirichlet(np.ones(4), N), rng.uniform(0.5, 3, N)
@@ -122,17 +119,11 @@ def test_difference_of_squared(rng, p) -> None:
         assert gap_distribution(design, f, cost, p) == pytest.approx(limit, abs=1e-7)
 
 
-# --- degenerate cases -----------------------------------------------------------------------------------------------
-
-
 def test_uninformative_grades_give_disagreement(rng, p) -> None:
     f, cost = rng.integers(0, 2, (N, 2)).astype(float), rng.uniform(1, 2, N)
     found = generic(view_of(ZeroOne(), f, np.full((N, 2), 0.5), p), p, cost)
     assert found == pytest.approx(gap_distribution("disagreement", f, cost, p), abs=1e-12)
     assert (found[f[:, 0] == f[:, 1]] == 0).all()
-
-
-# --- several predictors, and the baselines --------------------------------------------------------------------------
 
 
 def test_three_predictors_share_the_pairwise_designs(rng, p) -> None:

@@ -15,7 +15,7 @@ stakes ``β`` on ``Z_t`` being above r holds ``K(r) = Π (1 + β_t (Z_t − r))`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -103,12 +103,7 @@ def excluded(draws: Draws, stakes: Stakes, truth: float, alpha: float) -> int:
     return max(bet, known) if min(bet, known) < 0 else min(bet, known)
 
 
-_Bets: TypeAlias = tuple[
-    np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, float, np.ndarray, np.ndarray
-]
-
-
-def _bets(draws: Draws, stakes: Stakes) -> _Bets:
+def _bets(draws: Draws, stakes: Stakes) -> tuple[Any, ...]:
     """The first arguments of the compiled loops."""
     before, lost = draws.left_out.of_bets(draws.trust)
     value, worst = draws.value - draws.unjudged.below, draws.worst - draws.unjudged.base_below

@@ -25,8 +25,7 @@ from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.showing.charts import Intervals
-from pt_active.showing.drawn import Drawn
-from pt_active.showing.printed import plain_rows, printed
+from pt_active.showing.printed import Drawn, plain_rows, printed
 from pt_active.showing.svg import Row
 
 _MAX_PRINTED = 20

@@ -24,9 +24,6 @@ BOLD = Stakes(np.array([1e6]), np.ones(1))
 """A bet that is as large as its cap allows."""
 
 
-# --- all orders of a pool ---------------------------------------------------------------------------------------------
-
-
 @lru_cache
 def orders(
     rates: tuple[float, ...], made_known: tuple[frozenset[int], ...]
@@ -260,9 +257,6 @@ def test_capital_is_the_product_of_the_definition() -> None:
         np.testing.assert_allclose(np.exp(log_capitals_of_bets(part, STAKES, 0.3)), capital)
 
 
-# --- rounding and extremes --------------------------------------------------------------------------------------------
-
-
 def test_a_tie_is_not_excluded_by_rounding() -> None:
     """Contributions that sum to 0, of which floating-point sums leave 5e-17."""
     contribution = np.tile([0.1, 0.2, -0.3], 5)
@@ -347,9 +341,6 @@ def test_a_contribution_outside_its_bounds_raises(outside: float) -> None:
     with pytest.raises(ValueError, match="outside the bounds"):
         units.judged(contribution, 1)
     units.judged(contribution[[1, 1, 2, 0]], 1)
-
-
-# --- intervals --------------------------------------------------------------------------------------------------------
 
 
 @st.composite
@@ -449,9 +440,6 @@ def test_the_estimate_weights_draws_by_the_inverse_of_their_variance() -> None:
     assert error == pytest.approx(np.sqrt(draws.trust[-1] / weight.sum()))
 
 
-# --- hostile populations ----------------------------------------------------------------------------------------------
-
-
 def skewed(rng: np.random.Generator, n: int) -> tuple[np.ndarray, ...]:
     """One ranker slightly better in 7/8, the other much better in 1/8 of the units; the truth is 0."""
     c = np.where(np.arange(n) % 8 == 0, -0.7, 0.1)
@@ -524,9 +512,6 @@ def test_a_verdict_takes_fewer_draws_than_by_a_bound_without_a_model() -> None:
         trivial.append(int(beyond.argmax()) + 1 if beyond.any() else n)
     assert np.mean(taken) < 0.5 * np.mean(trivial)
     assert np.mean(taken) < 0.5 * n
-
-
-# --- stakes and many hypotheses ---------------------------------------------------------------------------------------
 
 
 @given(st.lists(st.sampled_from([0.0, 0.3, 1.0, 2.0, 7.5, 40.0, 1e300, np.inf]), min_size=1, max_size=6))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import stats
 
 from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.stopping.boundaries import (
@@ -36,9 +36,6 @@ from pt_active.sampling.sample import Sample
 FIFTHS = np.arange(1, 6) / 5
 
 
-# --- group-sequential looks -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("spending", "alpha", "table"),
     [  # Reboussin, DeMets, Kim and Lan 2000; Jennison and Turnbull 2000.
@@ -48,16 +45,6 @@ FIFTHS = np.arange(1, 6) / 5
 )
 def test_boundaries_are_those_of_the_tables(spending: str, alpha: float, table: list[float]) -> None:
     np.testing.assert_allclose(spending_boundary(FIFTHS, FIFTHS, alpha, spending), table, atol=6e-4)
-
-
-def test_spending_starts_low_and_ends_at_alpha() -> None:
-    for spend in (obrien_fleming, pocock):
-        assert float(spend(np.array(1.0), 0.05)) == pytest.approx(0.05, rel=1e-12)
-        assert (np.diff(spend(np.linspace(0.01, 1, 50), 0.05)) > 0).all()
-    assert float(obrien_fleming(np.array(0.5), 0.05)) == pytest.approx(
-        4 * stats.norm.sf(stats.norm.isf(0.0125) / 0.5**0.5)
-    )
-    assert float(pocock(np.array(0.5), 0.05)) == pytest.approx(0.05 * np.log(1 + (np.e - 1) / 2))
 
 
 @pytest.mark.parametrize(("spending", "spend"), [("obrien-fleming", obrien_fleming), ("pocock", pocock)])
@@ -92,20 +79,6 @@ def test_bad_looks_are_refused(arguments: tuple, message: str) -> None:
         spending_boundary(*arguments)
 
 
-# --- always-valid intervals -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
-def test_the_mixture_is_narrowest_at_the_planned_time(alpha: float) -> None:
-    def width(log_rho: float) -> float:
-        rho = np.exp(log_rho)
-        return float((1 + rho) * np.log((1 + rho) / (rho * alpha**2)))
-
-    best = optimize.minimize_scalar(width, bounds=(-6, 3), method="bounded", options={"xatol": 1e-10})
-    assert mixture_scale(alpha) == pytest.approx(np.exp(best.x), rel=1e-5)
-    assert mixture_boundary(1.0, alpha) == pytest.approx(np.sqrt(best.fun), rel=1e-12)
-
-
 def test_the_boundary_is_where_the_mixture_of_likelihood_ratios_reaches_one_over_alpha() -> None:
     """``∫ exp(λ B − λ² t/2) N(λ; 0, 1/ρ) dλ`` is a martingale from 1, so it stays below 1/α [Ville]."""
     alpha, rho, drift = 0.05, mixture_scale(0.05), np.linspace(-40, 40, 200_001)
@@ -130,9 +103,6 @@ def test_widths_are_t_quantiles_of_the_same_tail() -> None:
     assert half_widths(np.array([3.0]), np.array([2.0]), np.array([np.inf]))[0] == pytest.approx(6.0)
     for error, degrees in ((2.0, 0.0), (np.nan, 5.0), (2.0, -1.0)):
         assert half_widths(np.array([3.0]), np.array([error]), np.array([degrees]))[0] == np.inf
-
-
-# --- prefixes of a drawing order --------------------------------------------------------------------------------------
 
 
 def test_prefixes_of_one_order_have_the_covariance_of_the_larger() -> None:
@@ -186,9 +156,6 @@ def test_looks_are_where_they_were_planned() -> None:
     names = "always, asymptotic, obrien-fleming, pocock, or None for the end alone"
     with pytest.raises(ValueError, match=f"unknown looks 'daily'; it is one of {names}"):
         look_sizes("daily", 3)
-
-
-# --- where a sample is heading ----------------------------------------------------------------------------------------
 
 
 def test_verdicts() -> None:

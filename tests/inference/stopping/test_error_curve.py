@@ -95,16 +95,6 @@ def test_queries_that_come_one_after_the_other_have_the_error_of_their_own_law(s
     assert (squared.mean() - replace(found, law=UNIFORM).variance(budget) > tolerance) == apart
 
 
-@pytest.mark.parametrize("law", [UNIFORM, EXPONENTIAL], ids=["uniform", "exponential"])
-def test_a_budget_for_everything_leaves_no_error(law):
-    for budget in (COST.sum(), 100.0):
-        assert (curve(law=law).chance(budget) == 1).all()
-        assert curve(law=law).standard_error(budget) == 0
-        assert curve(law=law).half_width(budget, 0.95) == 0
-        assert curve(law=law).power(budget, 0.1, 0.95) == 1
-        assert curve(law=law).detectable(budget, 0.8, 0.95) == 0
-
-
 def test_few_draws_follow_the_sources_formula():
     rng = np.random.default_rng(0)
     q, a, cost = rng.dirichlet(np.ones(400)), rng.uniform(0.5, 2, 400), rng.uniform(1, 3, 400)

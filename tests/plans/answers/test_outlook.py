@@ -169,9 +169,6 @@ def test_wrong_types_are_refused(call, message: str, graded: pd.DataFrame) -> No
         call(Outlook.of(graded, None, DCG @ 10), graded)
 
 
-# --- what the curves and pilots are made of ---------------------------------------------------------------------------
-
-
 def test_a_line_costs_two_degrees_of_freedom_and_a_mean_one(demo: DemoCollection, graded: pd.DataFrame) -> None:
     """The foreseen degrees of freedom are those of the estimate, on queries of equal weight and cost."""
     methods = [Method("passive", estimator, with_replacement=False) for estimator in ("snis", "regression")]
