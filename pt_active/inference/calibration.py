@@ -24,7 +24,7 @@ class Calibration:
     slope_error: float  # Standard error of the slope
     intercept: float  # 0 if the model is right
     intercept_error: float  # Standard error of the intercept
-    degrees_of_freedom: float  # ``3 (Σ u²)²/Σ u⁴ − 1``
+    degrees_of_freedom: float  # ``3 (Σ u²)²/Σ u⁴ − 1``, u the part of each query in the error of the slope
     n_documents: int  # Number of labelled documents
     n_queries: int  # Number of their queries
 
@@ -100,7 +100,7 @@ class CalibrationBins:
     documents: np.ndarray  # float64, the number of documents
     expected: np.ndarray  # float64, the weighted mean of the expectations
     observed: np.ndarray  # float64, the weighted mean of the values that the labels give
-    standard_error: np.ndarray  # float64, the error of ``observed − expected``
+    standard_error: np.ndarray  # float64, of ``observed − expected``, queries as clusters; NaN for a single query
 
 
 def calibration_bins(

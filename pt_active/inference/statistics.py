@@ -18,7 +18,7 @@ class Evaluated(NamedTuple):
 
     value: np.ndarray | float  # float64[...], T; NaN if it is undefined
     gradient: np.ndarray  # float64[..., N], ``∂T/∂a``
-    own_share: np.ndarray  # float64[..., N], the share of each label in the statistic
+    own_share: np.ndarray  # float64[..., N], the share of each label in T, ``a w/Σ a w`` for a mean over w
     effective: np.ndarray | float  # float64[...], ``(Σ a w)² / Σ (a w)²``
 
 
