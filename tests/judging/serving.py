@@ -64,10 +64,7 @@ def link(site: Site, name: str) -> str:
 
 def record(document: dict[str, Any], label: int | None, key: str, status: str = "judged", note: str = "") -> dict:
     """What a judge's browser sends about a document."""
-    return {
-        "key": key,
-        "qid": document["qid"],
-        "docno": document["docno"],
+    return {"key": key, "qid": document["qid"], "docno": document["docno"]} | {
         "status": status,
         "label": label,
         "note": note,

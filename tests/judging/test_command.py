@@ -122,13 +122,6 @@ def test_what_does_not_fit_is_one_line(plan: Path, tmp_path: Path) -> None:
     opened.close()
 
 
-def test_the_judgments_of_another_plan_are_refused(plan: Path, graded, tmp_path: Path) -> None:
-    other = Plan.create(graded, None, DCG @ 10, budget=40, level="document", seed=4).save(tmp_path / "other")
-    store = tmp_path / "s.sqlite"
-    Store(store, Plan.load(plan).id).close()
-    assert f"expected judgments of the plan {other.id}" in complaint(other.path, "--store", store)
-
-
 def test_one_ranker_needs_a_margin(graded, tmp_path: Path) -> None:
     one = graded.drop(columns=[name for name in graded.columns if name.endswith("_candidate")])
     made = Plan.create(one, None, DCG @ 10, budget=40, level="document", seed=4).save(tmp_path / "one")
