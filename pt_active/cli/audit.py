@@ -32,9 +32,8 @@ from pt_active.frames.worklists import FORMATS, TABLE_FORMAT, write_assessments
 from pt_active.inference.ratios import risk_estimators
 from pt_active.inference.several_judges import TIES
 from pt_active.judging.files import read_labels, write_worklist
-from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.tools.registry import TOOLS
-from pt_active.judging.worklist import Worklist
+from pt_active.judging.worklist import GradeNames, Worklist
 from pt_active.plans.making.judgments import RULES, qrels_of
 from pt_active.relevance.grades.judge_tables import judge_labels
 from pt_active.relevance.losses import F1, Accuracy, Loss, Precision, Recall, Squared, ZeroOne

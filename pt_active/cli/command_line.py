@@ -21,7 +21,7 @@ from pt_active.frames.visible import json_text, visible
 from pt_active.inference.several_judges import TIES
 from pt_active.inference.stopping.looks import ALWAYS, look_names
 from pt_active.judging.files import read_labels
-from pt_active.judging.grade_names import GradeNames
+from pt_active.judging.worklist import GradeNames
 from pt_active.plans.making.judgments import RULES, qrels_of
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
