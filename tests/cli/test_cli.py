@@ -31,7 +31,7 @@ from typer.testing import CliRunner
 from pt_active import Plan
 from pt_active.cli import app as registry
 from pt_active.cli.app import app
-from pt_active.cli.command_line import typed
+from pt_active.cli.commands import typed
 from pt_active.frames.checks import Argument, ArgumentError, Method
 
 COMMANDS = (

@@ -9,7 +9,8 @@ import pytest
 from small_collection import DOCUMENTS, QUERIES, RUNS, UNIFORM, complaint, invoke, label, qrels_lines, run
 
 from pt_active import DCG, OrderedLogitGrades, measure_values
-from pt_active.cli.pools import cross_graded_pool
+from pt_active.cli.files import RunFiles
+from pt_active.cli.replays import cross_graded_pool
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.studies.simulate import labelled_population
 
@@ -53,12 +54,12 @@ def test_simulate_makes_folds_of_judged_runs(files):
 
 def test_no_query_is_graded_by_a_model_that_has_seen_its_labels(files):
     (files / "all.qrels").write_text(qrels_lines(QUERIES), encoding="utf-8")
-    graded = cross_graded_pool(list(RUNS[1::2]), files / "all.qrels", "ordered-logit", None, None)
+    graded = cross_graded_pool(RunFiles(run=list(RUNS[1::2])), files / "all.qrels", "ordered-logit", None, None)
     columns = ["qid", "docno", "grade_0", "grade_1", "grade_2"]
     for qid in QUERIES[:3]:
         other = "".join(f"{qid} 0 D-{d} {2 - label(qid, d)}\n" for d in range(DOCUMENTS))
         (files / "other.qrels").write_text(qrels_lines([q for q in QUERIES if q != qid]) + other, encoding="utf-8")
-        again = cross_graded_pool(list(RUNS[1::2]), files / "other.qrels", "ordered-logit", None, None)
+        again = cross_graded_pool(RunFiles(run=list(RUNS[1::2])), files / "other.qrels", "ordered-logit", None, None)
         own, rest = graded["qid"] == qid, graded["qid"] != qid
         pd.testing.assert_frame_equal(again.loc[own, columns], graded.loc[own, columns])
         assert not np.allclose(again.loc[rest, "grade_0"], graded.loc[rest, "grade_0"])
