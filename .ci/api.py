@@ -176,12 +176,9 @@ MODULES: dict[str, str] = {
     "pt_active.inference.stopping.boundaries": "mixture_boundary spending_boundary SPENDING",
     "pt_active.inference.stopping.topics": "residual_variance topics_for_power topics_for_width",
     "pt_active.plans.making.artifact": "digest",
-    "pt_active.plans.answers.sequence": "sequence_of",
-    "pt_active.plans.answers.proof": "Progress Proof",
+    "pt_active.plans.answers.sequence": "sequence_of Progress Proof",
     "pt_active.plans.answers.pairwise": "PairStatus PairStatus.table",
-    "pt_active.plans.answers.report.plots": (
-        "plot_budget plot_design plot_contributions plot_calibration plot_estimates"
-    ),
+    "pt_active.showing.plots": "plot_budget plot_design plot_contributions plot_calibration plot_estimates",
     "pt_active.risk": "Audit ZeroOne Accuracy Squared GaussianSquared CostMatrix FMeasure Precision Recall F1",
     "pt_active.risk.judges": "judged_pool with_beliefs",
     "pt_active.risk.report": "AuditReport.of",

@@ -21,7 +21,7 @@ from pt_active.frames.columns import (
 from pt_active.frames.ids import among, numbered, row_type
 from pt_active.frames.progress import working
 from pt_active.frames.runs import Ranking, ranking_of
-from pt_active.plans.answers.ahead import Ahead
+from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.level import level_chosen, level_told
 from pt_active.plans.making.documents import SIZE_COLUMNS, draw_frame, size_frame
 from pt_active.plans.making.pool import Pool, design_table
@@ -176,7 +176,7 @@ class SamplingDistribution(pt.Transformer):
         pool = Pool.from_frame(inp, measure, self.cost)
         pairs = pair_weights(self.pairs, pool.names)
         per_query = check_per_query(self.cost)
-        level = level or level_chosen(Ahead(pool, measure, per_query), None, self.defensive, pairs).level
+        level = level or level_chosen(Forecast(pool, measure, per_query), None, self.defensive, pairs).level
         if level == "query":
             defensive = designs.DEFENSIVE_SHARE if self.defensive is None else self.defensive
             return design_table(pool, measure, self.design or DESIGN, defensive, pairs=pairs)

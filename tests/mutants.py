@@ -76,11 +76,11 @@ cascade pairs, tree: wrong side of the climb [test_moments]
 bounds: a difference of equal rankings is not 0 [test_bounds]
     return low * differ, high * differ => return low, high
 bounds: the last rank that counts is not compared [test_bounds]
-    ranks[involved] > len(form.weights) => ranks[involved] >= len(form.weights)
+    ranks[involved] > depth => ranks[involved] >= depth
 bounds: a positive weight for the smallest value [test_bounds]
     ends = low * contrast, high * contrast => ends = low * np.abs(contrast), high * np.abs(contrast)
 nDCG: ideal ranking beyond the cutoff [test_moments]
-    if place < cutoff and gain[grade] > 0.0: => if gain[grade] > 0.0:
+    if place >= cutoff: => if place > 9999:
 log-length cost: averages one a document [test_pool]
     len(np.unique(query)) / cost.sum() => len(query) / cost.sum()
 F: eta of precision and recall swapped [test_losses]
@@ -94,7 +94,7 @@ introspection: a proportion may be next to 1 [test_losses]
 introspection: ten times the least risk [test_losses]
     MIN_RISK_SHARE = 0.01 => MIN_RISK_SHARE = 0.1
 ordered logit: gradient of the prior without its square [test_models]
-    (by_upper + by_lower) + weights / prior_scale**2 => (by_upper + by_lower) + weights / prior_scale
+    (by_upper + by_lower) + slopes / prior_scale**2 => (by_upper + by_lower) + slopes / prior_scale
 recalibration: prior centred at no trust [test_recalibration]
     prior = len(labels), parameters - np.r_[np.zeros(len(parameters) - 1), 1.0] => prior = len(labels), parameters
 # Sampling
@@ -117,13 +117,13 @@ designs: cost without its root [test_designs]
 difference: covariance taken off once [test_designs]
     - 2 * covariance[:, first, second] => - covariance[:, first, second]
 null replays: all repetitions swapped alike [test_replay]
-    np.where(traded, -differences, differences) => np.where(traded[:1], -differences, differences)
+    (np.where(traded, -each, each) for => (np.where(traded[:1], -each, each) for
 Monte Carlo error: none for a share of 0 [test_replay]
     repetitions + 2) / (repetitions + 4) => repetitions) / repetitions
 pivotal draws: holder and rival swapped above 1 [test_two_phase]
     (2.0 - both) < 1.0 - held: => (2.0 - both) < 1.0 - inclusion[rival]:
 spread draws: documents of a query in their order [test_two_phase]
-    [rng.random(len(documents)), rng.random(m)[query]] => [np.arange(len(documents)), rng.random(m)[query]]
+    [rng.random(len(documents)), rng.random(len(apart)) => [np.arange(len(documents)), rng.random(len(apart))
 spread draws: half of the queries have theirs drawn independently [test_two_phase]
     APART_SHARE = 0.25 => APART_SHARE = 0.5
 spread draws: too few queries have theirs drawn independently [test_two_phase]
@@ -155,7 +155,7 @@ successive sampling: the inclusion of uniform clocks [test_laws]
 successive sampling: uniform clocks [test_laws]
     rng.exponential(size=shape) => rng.random(shape)
 depth draw: documents of a query apart [test_two_phase]
-    rng.random(len(apart))[query] < inclusion => rng.random(len(query)) < inclusion
+    number[query] < design.chance(query), np => rng.random(len(query)) < design.chance(query), np
 successive draws: chance at the planned threshold, not where drawing ended [test_successive]
     -np.expm1(-rate * threshold) => -np.expm1(-rate)
 successive draws: threshold of the last drawn [test_successive]
@@ -165,7 +165,7 @@ successive draws: rates are the planned chances [test_successive]
 successive draws: the budget is planned as if all could be certain [test_successive]
     clipped.factor(spend / MAX_PLANNED_PROBABILITY) => clipped.factor(spend)
 successive draws: opening paid by every document [test_successive]
-    self.cost[order] + self.overhead * first => self.cost[order] + self.overhead
+    self.prices.overhead * first)) => self.prices.overhead))
 steps: each with the rate of all below it [test_successive]
     own = rate[order] - following => own = rate[order] - 0 * following
 steps: do not bring the documents above [test_successive]
@@ -218,9 +218,9 @@ reference: few degrees do not count [test_reference]
 reference: samples without an error count as right [test_reference]
     np.copysign(np.inf, error), 0.0) => 0.0 * error, 0.0)
 reference: labels of what was not drawn are certain [test_reference]
-    rest = shift.sum() + sign * np.sqrt(unknown) => rest = shift.sum() + 0.0 * np.sqrt(unknown)
+    rest = units.shift.sum() + sign * np.sqrt(unknown) => rest = units.shift.sum() + 0.0 * np.sqrt(unknown)
 reference: opening is certain [test_reference]
-    parts = np.maximum(step**2 * (1 - opening) / opening**2 + within, 0.0) => parts = np.maximum(within, 0.0)
+    step**2 * (1 - units.opening) / units.opening**2 + within => within
 interval: quantile of one side [test_estimators]
     np.where(usable, degrees, 1.0), (1 + confidence_level) / 2) => np.where(usable, degrees, 1.0), confidence_level)
 score interval: variance of a share without 1 − y [test_estimators]
@@ -252,7 +252,7 @@ bets: a stake knows the draw that it is on [test_bets]
 bets: excluded at half of the capital [test_bets]
     truth, stakes.share, 1 / alpha) => truth, stakes.share, 0.5 / alpha)
 bets: the lower bound of what is known from the upper [test_bets]
-    np.where(known, contribution - self.low, 0.0) => np.where(known, contribution - self.high, 0.0)
+    np.where(known, least - self.low, 0.0) => np.where(known, least - self.high, 0.0)
 bets: rounding excludes [test_bets]
     draws.least > truth + draws.rounding => draws.least > truth
 bets: the upper end at the level of both [test_bets]
@@ -321,7 +321,7 @@ extended order: to the new budget alone [test_extension]
 cut order: labels after the gap count [test_extension]
     missing[0], side="right") - 1] => missing[-1], side="right") - 1]
 rounds: weighted by what the refitted model expects [test_document_rounds]
-    (expected_variance(pool.seen, each, first.gain) for => (expected_variance(pool.seen, each, sizes.gain) for
+    drawn_by(sizes, first.gain, pool => drawn_by(sizes, sizes.gain, pool
 documents: caution is added to what labels show [test_document_rounds]
     max(cautious - estimate.variance, 0.0) => cautious
 documents: degrees of freedom without the kurtosis [test_document_estimators]

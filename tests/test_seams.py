@@ -22,10 +22,9 @@ from pt_active.cli.app import app
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames import worklists
 from pt_active.inference import estimators, weightings
-from pt_active.inference.methods import Method
+from pt_active.inference.replay import Method
 from pt_active.inference.stopping import boundaries, looks
-from pt_active.judging.delivery import Delivery
-from pt_active.judging.given import Given
+from pt_active.judging.delivery import Delivery, Given
 from pt_active.judging.tools.registry import TOOLS, Tool
 from pt_active.judging.worklist import Worklist
 from pt_active.relevance import costs, losses, measures

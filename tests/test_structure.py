@@ -17,6 +17,7 @@ ORDER = (
     ("relevance",),
     ("sampling",),
     ("inference",),
+    ("showing",),
     ("plans",),
     ("risk", "rounds", "judging"),
     ("transformers", "experiment"),
@@ -28,7 +29,7 @@ ORDER = (
 ALLOWED = {("demo", "studies")}
 """The demo replays its evaluation, which is what ``studies`` is for."""
 
-ROOT_ENTRIES = 16
+ROOT_ENTRIES = 17
 """Beside ``py.typed`` and ``pt_docs``, whose places are fixed by PEP 561 and PyTerrier."""
 
 

@@ -36,8 +36,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from tqdm import tqdm
 
 from pt_active.inference import statistics
-from pt_active.inference.methods import Method
-from pt_active.inference.replay import Population
+from pt_active.inference.replay import Method, Population
 from pt_active.inference.statistics import Statistic
 from pt_active.inference.weightings import CONTROLLED, CROSS_VALIDATED, WEIGHTINGS, estimate_mean, inclusion_regression
 from pt_active.relevance.grades.features import document_features

@@ -30,7 +30,7 @@ from tqdm import tqdm
 from pt_active.frames.atomic import write_file
 from pt_active.inference.estimators import effective_size
 from pt_active.inference.ratios import risk_estimators
-from pt_active.inference.replays import share_error
+from pt_active.inference.replay import share_error
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.results import Comparison, Estimate

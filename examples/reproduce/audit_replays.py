@@ -14,12 +14,12 @@ from matplotlib.axes import Axes
 from pt_active.inference.estimators import MeanEstimate
 from pt_active.inference.intervals import score_interval
 from pt_active.inference.ratios import Scores, domain_estimate, ratio_estimate, risk_domain, stratified_estimate
-from pt_active.inference.replays import share_columns
+from pt_active.inference.replay import share_columns
 from pt_active.relevance.introspection import Introspection, introspection, label_tables
 from pt_active.relevance.losses import Loss
+from pt_active.sampling.chances import UNIFORM
 from pt_active.sampling.designs import GAP_DESIGNS, gap_distribution, sampling_distribution
 from pt_active.sampling.draws import priorities
-from pt_active.sampling.laws import UNIFORM
 from pt_active.sampling.sample import Sample
 from pt_active.sampling.strata import allocation, draw_strata, strata_by
 

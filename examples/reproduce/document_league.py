@@ -38,9 +38,7 @@ from leagues import (
 
 from pt_active import UnitCost
 from pt_active.frames.columns import grade_columns
-from pt_active.inference.methods import YARDSTICK, Method
-from pt_active.inference.replay import Population
-from pt_active.inference.replays import share_columns
+from pt_active.inference.replay import YARDSTICK, Method, Population, share_columns
 from pt_active.studies.simulate import labelled_population, replays
 
 MEASURES = ("DCG@10", "ERR@10", "DCG", "ERR")

@@ -19,8 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from pt_active.frames.atomic import new_file
-from pt_active.inference.methods import YARDSTICK, Method
-from pt_active.inference.replay import Population
+from pt_active.inference.replay import YARDSTICK, Method, Population
 from pt_active.studies.simulate import labelled_population, replays
 
 MEASURES = ("DCG@10", "ERR@10")

@@ -24,9 +24,7 @@ from tqdm import tqdm
 
 from pt_active import UnitCost
 from pt_active.frames.columns import grade_columns
-from pt_active.inference.methods import YARDSTICK, Method
-from pt_active.inference.replay import Population
-from pt_active.inference.replays import Replays
+from pt_active.inference.replay import YARDSTICK, Method, Population, Replays
 from pt_active.sampling.drawings import natural_drawing
 from pt_active.studies.simulate import labelled_population, replays
 

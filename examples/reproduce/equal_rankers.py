@@ -15,7 +15,7 @@ from leagues import markdown
 from tqdm import tqdm
 
 from pt_active import Plan, UnitCost
-from pt_active.inference.replays import share_error
+from pt_active.inference.replay import share_error
 from pt_active.plans.answers.gate import FAIL, PASS
 from pt_active.relevance.losses import Loss
 from pt_active.risk import Accuracy, Audit, Squared, ZeroOne

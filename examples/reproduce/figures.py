@@ -18,9 +18,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from pt_active.frames.atomic import new_file, write_file
-from pt_active.inference.methods import SOURCE_YARDSTICK, YARDSTICK, Method
-from pt_active.inference.replay import Population
-from pt_active.inference.replays import savings
+from pt_active.inference.replay import SOURCE_YARDSTICK, YARDSTICK, Method, Population, savings
 from pt_active.studies.simulate import replays
 
 mpl.use("Agg")

@@ -49,8 +49,7 @@ from tqdm import tqdm
 from pt_active import Plan
 from pt_active.frames.atomic import write_file
 from pt_active.inference.estimators import Controls, effective_size, estimator_named, scale_of
-from pt_active.inference.replay import Population
-from pt_active.inference.replays import share_error
+from pt_active.inference.replay import Population, share_error
 from pt_active.inference.stopping.boundaries import SPENDING, half_widths
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.looks import ASYMPTOTIC, critical_values, information, look_sizes, needed_degrees

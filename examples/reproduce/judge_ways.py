@@ -11,9 +11,7 @@ from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 from scipy import stats
 
 from pt_active.frames.columns import grade_columns
-from pt_active.inference.methods import Method
-from pt_active.inference.replay import LabelledPool, Population, Repetitions, replay
-from pt_active.inference.replays import joined
+from pt_active.inference.replay import LabelledPool, Method, Population, Repetitions, replay
 from pt_active.plans.making.labelled import measured_values
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.measures import parse_measure
@@ -177,7 +175,7 @@ def documents(rounds: int) -> Way:
 
 def _replayed(pool: Population | LabelledPool, method: Method, labels: float, repetitions: int, seed: int) -> Outcome:
     how = Repetitions(repetitions, seed)
-    found = joined([chunk[method.estimator] for chunk in replay(pool, [method], [labels], how)])
+    found = replay(pool, [method], [labels], how)[method.estimator]
     low, high = found.intervals(LEVEL)
     return Outcome(found.error[0], low[0], high[0])
 

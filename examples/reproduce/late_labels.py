@@ -18,8 +18,8 @@ from sequences import reordered
 from pt_active import Plan
 from pt_active.frames.qrels import whole_labels
 from pt_active.inference.stopping.bets import excluded
-from pt_active.plans.answers.documents_in_order import DocumentSequence
 from pt_active.plans.answers.judged import Contrast
+from pt_active.plans.answers.sequence import UnitSequence, sequence_of
 
 LATE = 50
 """Documents that are judged between the first label of a document and its second."""
@@ -44,7 +44,7 @@ class Campaign:
         rng: Source of what a judge does by chance.
     """
 
-    sequence: DocumentSequence
+    sequence: UnitSequence
     place: np.ndarray
     label: np.ndarray
     favours: np.ndarray
@@ -54,7 +54,7 @@ class Campaign:
     @property
     def size(self) -> int:
         """How many documents come."""
-        return len(self.sequence.successions[0].order)
+        return len(self.sequence.source.blocks[0].documents)
 
     def raised(self, some: np.ndarray) -> np.ndarray:
         """int64[N], the labels of a judge who grades some documents too high."""
@@ -85,9 +85,9 @@ def campaigns(plan: Plan, qrels: pd.DataFrame, repetitions: int, seed: int) -> I
     ranks = np.where(pool.ranks > 0, pool.ranks, np.iinfo(np.int32).max)
     for _ in range(repetitions):
         again = reordered(tables, rng)
-        sequence = DocumentSequence(again, np.full(len(label), -1))
+        sequence = sequence_of(again, np.full(len(label), -1), tables.measure)
         place = np.full(len(label), len(label))
-        order = sequence.successions[0].order
+        order = sequence.source.blocks[0].documents
         place[order] = np.arange(len(order))
         yield Campaign(sequence, place, label, ranks[0] < ranks[1], pool.max_grade, rng)
 

@@ -28,9 +28,7 @@ from scipy import stats
 from pt_active import JudgeGrades
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.trec import read_qrels
-from pt_active.inference.methods import YARDSTICK, Method
-from pt_active.inference.replay import Population
-from pt_active.inference.replays import share_columns
+from pt_active.inference.replay import YARDSTICK, Method, Population, share_columns
 from pt_active.sampling.draws import priorities
 from pt_active.studies.simulate import labelled_population, replays
 

@@ -15,8 +15,7 @@ from made_tables import DOCS, renew
 from tqdm import tqdm
 
 from pt_active.frames.atomic import write_file
-from pt_active.inference.replay import Population
-from pt_active.inference.replays import Replays, share_error
+from pt_active.inference.replay import Population, Replays, share_error
 
 AT_ONCE = {"additive": "spread", "cascade": "depth"}
 """Family of a measure → how the documents of a sample are drawn at once."""

@@ -33,7 +33,7 @@ from scipy import stats
 
 from pt_active import ForestGrades, Plan
 from pt_active.frames.columns import grade_columns, ranker_names
-from pt_active.inference.replays import share_error
+from pt_active.inference.replay import share_error
 from pt_active.risk import Accuracy, Audit
 from pt_active.risk.replacing import CONFIRMED, OPEN, REFUTED, replacement
 

@@ -22,8 +22,7 @@ from league_table import METHODS, Case, cases
 from leagues import budget_of, covered, insert, markdown
 from tqdm import tqdm
 
-from pt_active.inference.methods import YARDSTICK
-from pt_active.inference.replays import ratio_of_means
+from pt_active.inference.replay import YARDSTICK, ratio_of_means
 from pt_active.studies.simulate import replays
 
 KEYS = ["data", "measure", "task", "model"]

@@ -22,8 +22,7 @@ from tqdm import tqdm
 
 from pt_active import Outlook, Plan, UnitCost
 from pt_active.frames.columns import grade_columns
-from pt_active.inference.methods import Method
-from pt_active.inference.replays import share_error
+from pt_active.inference.replay import Method, share_error
 from pt_active.plans.answers.outlook import ASSURANCE
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.studies.simulate import labelled_population, pool_of_rankers, replays
@@ -65,7 +64,7 @@ def _foreseen(frame: pd.DataFrame, measure: str, pilots: int) -> Iterator[dict[s
                 much = {"budget": size * population.cost.mean()} if unit == "document" else {"draws": size}
                 plan = Plan.create(frame, None, measure, level=unit, seed=seed, **much)
                 pilot = Pilot.of(plan, plan.assessments[["qid", "docno"]].merge(labels))
-                outlook = Outlook.looked(model.ahead, list(model.curves), pilot)
+                outlook = Outlook.looked(model.forecast, list(model.curves), pilot)
                 for method, error in realised.items():
                     yield {"pilot": unit, "size": size} | _against(outlook, method, budget, error)
 

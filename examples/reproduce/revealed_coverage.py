@@ -19,7 +19,7 @@ import pandas as pd
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
 from leagues import covered, insert, markdown, tasks, with_error
 
-from pt_active.inference.methods import Method
+from pt_active.inference.replay import Method
 from pt_active.studies.simulate import labelled_population, replays
 
 MEASURES = ("nDCG@10", "AP")

@@ -12,11 +12,10 @@ from pt_active import Plan
 from pt_active.frames.qrels import whole_labels
 from pt_active.inference.stopping.bets import excluded
 from pt_active.inference.stopping.draws import Draws, Units
-from pt_active.plans.answers.documents_in_order import DocumentSequence
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.proof import Progress, Proof
-from pt_active.plans.answers.sequence import QuerySequence, sequence_of
+from pt_active.plans.answers.sequence import Progress, Proof, UnitSequence, sequence_of
 from pt_active.plans.making.kept import PlanTables
+from pt_active.sampling.sample import Prices
 from pt_active.sampling.successive import priorities_of
 
 
@@ -57,7 +56,7 @@ def reordered(tables: PlanTables, rng: np.random.Generator) -> PlanTables:
     clock = rng.exponential(size=len(design.inclusion))
     if design.unit == "query":
         clock = np.repeat(rng.exponential(size=len(indptr) - 1), np.diff(indptr))
-    priority = priorities_of(design, indptr, clock)
+    priority = priorities_of(design, Prices(indptr, tables.pool.document_cost, 0.0), clock)
     sample = replace(each.sample, priority=priority, drawn=np.isfinite(priority))
     return replace(tables, rounds=(replace(each, sample=sample),))
 
@@ -85,11 +84,9 @@ def sequences(
         yield Sequence(sequence.proof(Contrast(*pair), alpha), sequence.progress, _queries(sequence))
 
 
-def _queries(sequence: QuerySequence | DocumentSequence) -> np.ndarray:
-    if isinstance(sequence, QuerySequence):
-        return sequence.order.rows
-    order = sequence.successions[0]
-    return sequence.tables.pool.query_of_document[order.order[order.ends - 1]]
+def _queries(sequence: UnitSequence) -> np.ndarray:
+    block = sequence.source.blocks[0]
+    return sequence.source.tables.pool.query_of_document[block.documents[block.ends - 1]]
 
 
 def ever_excluded(draws: Draws, proof: Proof, truth: float, alpha: float) -> bool:

@@ -39,7 +39,7 @@ BEGIN, END = "<!-- single rankers: begin -->", "<!-- single rankers: end -->"
 def design_of(graded: GradedPool, settings: RoundSettings, budget: float) -> DocumentDesign:
     """The design of a plan."""
     sizes = pool_sizes(graded, settings, graded.grades, budget=budget)
-    return document_design(sizes, settings.drawing, graded.seen.indptr, graded.cost, graded.per_query, budget)
+    return document_design(sizes, settings.drawing, graded.prices, budget)
 
 
 def variance(graded: GradedPool, design: DocumentDesign, label: np.ndarray, contrast: np.ndarray) -> float:

@@ -24,7 +24,7 @@ from leagues import insert, markdown, parser_of, tasks
 from tqdm import tqdm
 
 from pt_active import Plan
-from pt_active.inference.replays import share_error
+from pt_active.inference.replay import share_error
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.studies.populations import POPULATIONS, HostilePopulation
 from pt_active.studies.simulate import labelled_population, pool_of_rankers

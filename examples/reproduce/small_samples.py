@@ -27,8 +27,7 @@ from tqdm import tqdm
 from pt_active.frames.columns import grade_columns
 from pt_active.inference.estimators import Controls, MeanEstimate, estimator_named
 from pt_active.inference.intervals import interval
-from pt_active.inference.replay import Population
-from pt_active.inference.replays import ratio_of_means
+from pt_active.inference.replay import Population, ratio_of_means
 from pt_active.sampling.chances import within_budget
 from pt_active.sampling.designs import defensive_share
 from pt_active.sampling.draws import draw_priorities, prefixes, priorities

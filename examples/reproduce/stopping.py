@@ -25,9 +25,16 @@ from sequences import Sequence, contributions, ever_excluded, flipped, sequences
 from tqdm import tqdm
 
 from pt_active import Plan, UnitCost
-from pt_active.inference.methods import Method
-from pt_active.inference.replay import LabelledPool, Population, Repetitions, random_swaps, replay
-from pt_active.inference.replays import Replays, joined
+from pt_active.inference.replay import (
+    LabelledPool,
+    Method,
+    Population,
+    Repetitions,
+    Replays,
+    joined,
+    random_swaps,
+    replay,
+)
 from pt_active.inference.rounds import Round, RoundSettings, draw_round, estimate_rounds
 from pt_active.inference.stopping.boundaries import SPENDING, half_widths
 from pt_active.inference.stopping.error_curve import ErrorCurve
@@ -55,10 +62,10 @@ def peeks(population: Population, repetitions: int, null: bool, seed: int) -> tu
     budget = BUDGET_SHARE * population.cost.sum()
     budgets = np.linspace(max(population.cost.max(), budget / PEEKS), budget, PEEKS)
     method = Method(DESIGN, "regression", with_replacement=False)
-    chunks = replay(population, [method], budgets.tolist(), Repetitions(repetitions, seed, null))
+    found = replay(population, [method], budgets.tolist(), Repetitions(repetitions, seed, null))
     q, unit = population.distribution(DESIGN, DEFENSIVE_SHARE), np.ones(len(population.cost))
     curve = ErrorCurve(q, population.cost * q**2, population.cost, unit, np.arange(len(q)), share=population.weight)
-    return joined([chunk["regression"] for chunk in chunks]), information(curve, budgets, budget)
+    return found["regression"], information(curve, budgets, budget)
 
 
 def half_of(replayed: Replays, time: np.ndarray, looks: str | None) -> np.ndarray:

@@ -17,8 +17,7 @@ import pandas as pd
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
 from leagues import insert, markdown, tasks
 
-from pt_active.inference.methods import Method
-from pt_active.inference.replays import ratio_of_means
+from pt_active.inference.replay import Method, ratio_of_means
 from pt_active.studies.simulate import labelled_population, replays
 
 SHARES = (0.05, 0.15, 0.4)

@@ -45,9 +45,7 @@ from matplotlib.figure import Figure
 from tqdm import tqdm
 
 from pt_active.inference.intervals import REFERENCES, reference_degrees
-from pt_active.inference.methods import Method
-from pt_active.inference.replay import Population
-from pt_active.inference.replays import Replays, share_error
+from pt_active.inference.replay import Method, Population, Replays, share_error
 from pt_active.studies.simulate import labelled_population, replays
 
 ALPHA = 0.05

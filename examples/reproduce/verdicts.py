@@ -98,7 +98,7 @@ class Contest:
     def error(self, budget: float) -> float:
         """The standard error of a fixed sample of documents."""
         graded = self._single.graded
-        design = document_design(self._sizes, SUCCESSIVE, graded.seen.indptr, graded.cost, 0.0, budget)
+        design = document_design(self._sizes, SUCCESSIVE, graded.prices, budget)
         return float(np.sqrt(self._variance @ (1 / design.inclusion[self._sizes.order] - 1)))
 
     def fixed(self, level: str, difference: float) -> float:

@@ -13,11 +13,11 @@ from pt_active.cli.commands import argument, option
 from pt_active.cli.files import PoolFiles
 from pt_active.cli.options import MEASURES, Labels, Prices, confidence_level, label_files
 from pt_active.plans.answers.outlook import POWER, Outlook, own_method
-from pt_active.plans.making.artifact import plain_rows
 from pt_active.plans.making.manifest import dropped_lines
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import unit_of
+from pt_active.showing.printed import plain_rows
 
 
 @dataclass(frozen=True)

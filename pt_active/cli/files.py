@@ -19,9 +19,9 @@ import pandas as pd
 from pt_active.cli.commands import Typed, of_every_command, option
 from pt_active.cli.options import Prices
 from pt_active.frames.checks import MAX_WHOLE, Argument, ArgumentError, how_many, shown, some
-from pt_active.frames.parquet import read_parquet
 from pt_active.frames.qrels import HIGHEST_LABEL
 from pt_active.frames.sources import naming
+from pt_active.frames.tables import read_parquet
 from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.plans.plan import Plan

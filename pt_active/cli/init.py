@@ -19,8 +19,8 @@ from pt_active.cli.options import MEASURES
 from pt_active.cli.project import FILE, project_text
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import ArgumentError, Named, how_many, positive, shown, whole_number
-from pt_active.frames.datasets import dataset_id
 from pt_active.frames.qrels import HIGHEST_LABEL
+from pt_active.frames.topics import dataset_id
 from pt_active.frames.visible import visible
 from pt_active.relevance.measures import parse_measure
 

@@ -89,9 +89,9 @@ class Setting:
     def site(self, plan: Plan, folder: Path, texts: pd.DataFrame | None) -> Site:
         """The pages of the plan, or of the plan that extends it if it was extended from the organiser's page."""
         from pt_active.judging.server.app import Site
-        from pt_active.judging.server.guideline import guideline_html
         from pt_active.judging.server.organiser import Organiser
         from pt_active.judging.server.security import ORGANISER
+        from pt_active.judging.server.templates import guideline_html
 
         double = None if self.double is None else float(within("double", self.double, 0, 1))
         patience, names = 60 * positive("patience", self.patience), GradeNames.parsed(self.grade_names)
@@ -121,7 +121,7 @@ def _share(store: Store, asked: float | None) -> float:
         # Without a second judge, no document could ever be judged twice.
         several = sum(not name.startswith(":") for name in store.people()) > 1
         return float(begun) if begun is not None else DOUBLE if several else 0.0
-    if begun is not None and float(begun) != asked and store.rows():
+    if begun is not None and float(begun) != asked and store.entries():
         said = f"judging began with --double {float(begun):g}; with --double {asked:g} other labels count"
         typer.echo(f"warning: {said}, and looks before do not", err=True)
     return asked

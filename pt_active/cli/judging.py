@@ -20,9 +20,8 @@ from pt_active.frames.worklists import FORMAT, FORMATS, TABLE_FORMAT, write_asse
 from pt_active.judging.files import import_records, read_labels, write_worklist
 from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.records import write_records
-from pt_active.judging.server.guideline import guideline_html
-from pt_active.judging.server.offline import offline_page
 from pt_active.judging.server.order import JudgingOrder
+from pt_active.judging.server.templates import guideline_html, offline_page
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.judging.worklist import Worklist
 from pt_active.plans.making.judgments import as_qrels

@@ -15,7 +15,7 @@ from typing import Any
 from pt_active.cli.answer import new_path
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import shown
-from pt_active.frames.datasets import dataset_id
+from pt_active.frames.topics import dataset_id
 
 FILE = Path("pt-active.toml")
 """The project file that commands take their options from, if it is in the current folder."""

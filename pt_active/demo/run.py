@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.demo.collection import MAX_GRADE, DemoCollection, demo_collection
-from pt_active.inference.methods import Method
-from pt_active.inference.replay import Population
+from pt_active.inference.replay import Method, Population
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.pool import Pool
 from pt_active.plans.plan import Plan

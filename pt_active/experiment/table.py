@@ -26,19 +26,14 @@ HIGHLIGHTS = {
 """Value of ``highlight`` → the CSS that marks the best mean of each measure."""
 
 
-MAX_PLACES = 15
-"""Decimal places that a number may be rounded to, at most; more have no meaning."""
+MAX_PLACES = 15  # Decimal places that a number may be rounded to, at most; more have no meaning
 
 
 @dataclass(frozen=True)
 class Rounding:
-    """To how many decimal places a table is shown.
+    """To how many decimal places a table is shown."""
 
-    Attributes:
-        places: Of all numbers, or of single measures; None for all digits.
-    """
-
-    places: int | dict[str, int] | None
+    places: int | dict[str, int] | None  # Of all numbers, or of single measures; None for all digits
 
     @classmethod
     def of(cls, round: int | Mapping[str, int] | None, known: list[str], max_grade: int) -> Rounding:

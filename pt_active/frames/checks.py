@@ -190,6 +190,11 @@ def agreeing(verb: str, number: int) -> str:
     return verb if number == 1 else _PLURAL_VERBS[verb]
 
 
+def unfit(place: str, expected: str, got: str) -> ValueError:
+    """The error about a line, a row or another part of a file that is not what it must be."""
+    return ValueError(f"{place}: expected {expected}; got {got}")
+
+
 def some(items: Iterable[object], limit: int = 5) -> str:
     """The first few items as text, for an error message."""
     listed = list(items)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import how_many, shown, some
+from pt_active.frames.checks import how_many, shown, some, unfit
 from pt_active.frames.ids import first_rows, holds_nul, id_codes
 
 GRADE_COLUMN = re.compile(r"^grade_(\d+)$")
@@ -49,6 +49,26 @@ def _id_string(value: object) -> str:
     if isinstance(value, (bool, np.bool_, bytes, Mapping)) or not (isinstance(value, str) or np.isscalar(value)):
         raise ValueError(f"an id must be text or a number, got {shown(value)}")
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def refuse_rows(
+    frame: pd.DataFrame, wrong: np.ndarray | pd.Series, column: str, expected: str, place: str = "row"
+) -> None:
+    """Raise if any row is marked, naming the first by its index.
+
+    Shapes: wrong bool[N].
+    """
+    marked = np.asarray(wrong, dtype=bool)
+    if marked.any():
+        row, at = frame.iloc[int(np.argmax(marked))], frame.index[int(np.argmax(marked))]
+        a = "an" if column[0] in "aeiou" else "a"
+        of = f"{a} {column} that is {expected}, for document {shown(row['docno'])} of query {shown(row['qid'])}"
+        raise unfit(place_of(at, place), of, shown(row[column]))
+
+
+def place_of(label: object, unit: str = "row") -> str:
+    """Where a row stands, from its index: ``row 3`` for a number, and texts as they are."""
+    return label if isinstance(label, str) else f"{unit} {label}"
 
 
 def repeated_pairs(frame: pd.DataFrame, query: np.ndarray | None = None) -> np.ndarray:

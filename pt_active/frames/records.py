@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import data_frame, shown
-from pt_active.frames.columns import with_string_ids
+from pt_active.frames.checks import data_frame
+from pt_active.frames.columns import refuse_rows, with_string_ids
 from pt_active.frames.qrels import HIGHEST_LABEL
 
 SAID_COLUMNS = ["qid", "docno", "label", "annotator", "status", "time", "note", "plan"]
@@ -66,26 +66,6 @@ def _numbers(column: pd.Series) -> np.ndarray:
     """float64[N], the numbers of a column; NaN for all that is none."""
     plain = column.map(lambda value: None if isinstance(value, (bool, np.bool_)) else value)
     return pd.to_numeric(plain, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-
-
-def refuse_rows(records: pd.DataFrame, wrong: np.ndarray | pd.Series, column: str, expected: str) -> None:
-    """Raise if any row is marked.
-
-    Shapes: wrong bool[N].
-    """
-    marked = np.asarray(wrong, dtype=bool)
-    if marked.any():
-        at = int(np.argmax(marked))
-        row, place = records.iloc[at], place_of(records.index[at])
-        raise ValueError(
-            f"{place}: expected a {column} that is {expected}, for document {shown(row['docno'])} of query "
-            f"{shown(row['qid'])}; got {shown(row[column])}"
-        )
-
-
-def place_of(label: object) -> str:
-    """Where a record stands, from the index: ``row 3`` for a number, and texts as they are."""
-    return label if isinstance(label, str) else f"row {label}"
 
 
 def latest(records: pd.DataFrame) -> pd.DataFrame:

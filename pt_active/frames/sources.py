@@ -8,6 +8,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import stat
 import sys
 import zlib
@@ -28,6 +29,9 @@ _BLOCK = 1 << 20
 
 _ALWAYS_EXPANDED = 1 << 26
 """Bytes to which a compressed file may expand whatever its size."""
+
+NOT_UTF8 = re.compile("[\udc80-\udcff]")
+"""A lone surrogate, which stands in the lines of a source for a byte that is not UTF-8."""
 
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 """What the decompressors raise for damaged data, beside plain OSError and RuntimeError."""

@@ -1,62 +1,73 @@
-"""What are the rows of a table with a header, whose cells a comma, a semicolon or a tab separates?"""
+"""What are the rows of a table with a header, of lines of JSON, or of a Parquet file?"""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+import sys
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+from typing import IO, Any, Literal, NamedTuple
 
 import pandas as pd
 
-from pt_active.frames.checks import how_many, shown, some
-from pt_active.frames.sources import Source, beyond
+from pt_active.frames.checks import file_path, how_many, shown, some, unfit
+from pt_active.frames.columns import with_string_ids
+from pt_active.frames.sources import NOT_UTF8, Source, beyond, naming, read_bytes, size_limit
 
-_LINE_END = re.compile(r"\r\n|\n|\r")
+_IDS = ("qid", "docno")
+"""The keys of JSON objects whose values are ids."""
 
 
 class Row(NamedTuple):
-    """A row of a table.
-
-    Attributes:
-        row: Its number among all rows, from 1, as a spreadsheet counts.
-        line: The number of the line in which it begins, from 1. Cells in quotation marks may span lines.
-        cells: Its cells.
-    """
+    """A row of a table: its number, as a spreadsheet counts, the number of its first line, and its cells."""
 
     row: int
     line: int
     cells: list[str]
 
-    @property
-    def is_blank(self) -> bool:
-        """Whether no cell holds anything but white space."""
-        return not any(cell.strip() for cell in self.cells)
-
 
 def read_table(source: Source, separator: str, wanted: tuple[str, ...], quoted: bool = True) -> pd.DataFrame:
     """Read a table, whose first row names the columns. Rows that are wholly blank are left out."""
-    rows = (row for row in _rows(source.text, separator, quoted) if not row.is_blank)
-    header = next(rows, None)
-    if header is None:
-        raise ValueError(f"the file is empty; expected a header with {some(wanted)}")
-    names = [name.strip() for name in header.cells]
-    _check_header(names, header, wanted, source.limits.columns)
     numbers, cells = [], []
-    for row in rows:
-        _check_row(row, names, source.limits.cell)
-        numbers.append(row.row)
-        cells.append(row.cells)
+    with closing(_rows(source.text, separator, quoted)) as every:
+        rows = (row for row in every if any(map(str.strip, row.cells)))
+        header = next(rows, None)
+        if header is None:
+            raise ValueError(f"the file is empty; expected a header with {some(wanted)}")
+        names = [name.strip() for name in header.cells]
+        _check_header(names, header, wanted, source.limits.columns)
+        for row in rows:
+            _check_row(row, names, source.limits.cell)
+            numbers.append(row.row)
+            cells.append(row.cells)
     table = pd.DataFrame(cells, index=numbers, columns=range(len(names)), dtype=object)
     named = [i for i, name in enumerate(names) if name]
     return table[named].set_axis([names[i] for i in named], axis="columns")
+
+
+def read_spreadsheet(source: Source, wanted: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Read a table as spreadsheets save it: separated by the first comma, semicolon or tab."""
+    separator = re.search("[,;\t]", source.first_line())
+    return read_table(source, separator.group() if separator else ",", wanted)
+
+
+def check_filled(table: pd.DataFrame, *columns: str) -> None:
+    """Raise if a cell of some columns of a table is blank."""
+    for name in columns:
+        if (blank := table[name].str.strip() == "").any():
+            raise ValueError(f"row {table.index[blank][0]}: expected a {name}; it is empty")
 
 
 def _check_header(names: list[str], header: Row, wanted: tuple[str, ...], most: int) -> None:
     if len(names) > most:
         raise beyond(f"row {header.row}: the header has {len(names):,} columns, more", most, "columns")
     if missing := [name for name in wanted if name not in names]:
-        raise ValueError(
-            f"row {header.row}: expected a header with {some(wanted)}; missing: {some(missing)}; got {_cut(names)}"
+        raise unfit(
+            f"row {header.row}", f"a header with {some(wanted)}; missing: {some(missing)}", some(map(_cut, names))
         )
     if twice := [name for i, name in enumerate(names) if name and name in names[:i]]:
         raise ValueError(f"row {header.row}: the header must name each column once; got {some(twice)} more than once")
@@ -64,10 +75,8 @@ def _check_header(names: list[str], header: Row, wanted: tuple[str, ...], most: 
 
 def _check_row(row: Row, names: list[str], most: int) -> None:
     if len(row.cells) != len(names):
-        wanted, got = how_many("cell", len(names)), how_many("cell", len(row.cells))
-        raise ValueError(
-            f"line {row.line}: expected {_cut(names)} ({wanted}, as in the header); got {_cut(row.cells)} ({got})"
-        )
+        wanted, got = (f"{some(map(_cut, each))} ({how_many('cell', len(each))}" for each in (names, row.cells))
+        raise unfit(f"line {row.line}", f"{wanted}, as in the header)", f"{got})")
     for column, (name, cell) in enumerate(zip(names, row.cells, strict=True)):
         if len(cell) > most:
             raise beyond(f"line {row.line}: a cell of {len(cell):,} characters, more", most, "characters")
@@ -76,56 +85,122 @@ def _check_row(row: Row, names: list[str], most: int) -> None:
             raise ValueError(f"line {row.line}: {shown(cell)} in a column that has no name in the header")
 
 
-def _cut(cells: list[str]) -> str:
-    return some([cell if len(cell) <= 40 else f"{cell[:39]}…" for cell in cells])
+def _cut(cell: str) -> str:
+    return cell if len(cell) <= 40 else f"{cell[:39]}…"
 
 
-def _rows(text: str, separator: str, quoted: bool) -> Iterator[Row]:
+def _rows(text: str, separator: str, quoted: bool) -> Generator[Row, None, None]:
     """All rows of a text, blank ones too."""
-    position, number, line = 0, 0, 1
-    while position < len(text):
-        match = _LINE_END.search(text, position)
-        end, after = match.span() if match else (len(text), len(text))
-        number, lines = number + 1, 1
-        if not quoted or text.find('"', position, end) < 0:
-            cells = text[position:end].split(separator)
-        else:
-            cells, after, lines = _quoted_cells(text, position, separator, line)
-        yield Row(number, line, cells)
-        position, line = after, line + lines
+    before = csv.field_size_limit(sys.maxsize)
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    reader, line = csv.reader(io.StringIO(text, newline=""), delimiter=separator, quoting=quoting, strict=True), 1
+    try:
+        for number, cells in enumerate(reader, start=1):
+            yield Row(number, line, cells)
+            line = reader.line_num + 1
+    except csv.Error as error:
+        if "end of data" in str(error):
+            raise ValueError(f"line {line}: a quotation mark opens a cell and none ends it") from None
+        raise ValueError(
+            f"line {reader.line_num}: characters after the quotation mark that ends a cell; a quotation mark inside a "
+            "cell is written twice"
+        ) from None
+    finally:
+        csv.field_size_limit(before)
 
 
-def _quoted_cells(text: str, position: int, separator: str, line: int) -> tuple[list[str], int, int]:
-    """The cells of a row with quotation marks, the position after the row, and the number of its lines."""
-    cells, first, ends = [], line, re.compile(rf"{separator}|\r\n|\n|\r")
-    while True:
-        if text.startswith('"', position):
-            cell, stop = _quoted_cell(text, position, line)
-            line += len(_LINE_END.findall(cell))
-        else:
-            match = ends.search(text, position)
-            stop = match.start() if match else len(text)
-            cell = text[position:stop]
-        cells.append(cell)
-        match = ends.match(text, stop)
-        if match is None and stop < len(text):
-            rest = shown(text[stop : stop + 20].splitlines()[0])
-            raise ValueError(
-                f"line {line}: {rest} after the quotation mark that ends a cell; a quotation "
-                "mark inside a cell is written twice"
-            )
-        if match is None or match.group() != separator:
-            return cells, len(text) if match is None else match.end(), line - first + 1
-        position = match.end()
+def read_json_lines(source: Source, keys: tuple[str, ...], optional: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Read a file with one JSON object per line."""
+    rows = {number: _values(line, number, keys, optional) for number, line in source.lines() if line.strip()}
+    if not rows:
+        raise ValueError(f"the file is empty; expected objects with {some(keys)}")
+    return pd.DataFrame.from_dict(rows, orient="index", columns=[*keys, *optional], dtype=object)
 
 
-def _quoted_cell(text: str, position: int, line: int) -> tuple[str, int]:
-    """The content of a cell in quotation marks, and the position after it."""
-    start = end = position + 1
-    while True:
-        end = text.find('"', end)
-        if end < 0:
-            raise ValueError(f"line {line}: a quotation mark opens a cell and none ends it")
-        if not text.startswith('""', end):
-            return text[start:end].replace('""', '"'), end + 1
-        end += 2
+def json_value(text: str) -> Any:
+    """The value of a whole JSON text."""
+    try:
+        return json.loads(text, object_pairs_hook=_each_once, parse_constant=_refused)
+    except RecursionError:
+        raise ValueError("expected JSON; got values nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"expected JSON; got {str(error)[:200]}") from error
+
+
+def _values(line: str, number: int, keys: tuple[str, ...], optional: tuple[str, ...]) -> list[object]:
+    """The values of some keys of the JSON object in a line."""
+    place, wanted = f"line {number}", f"a JSON object with the keys {some(keys)}"
+    if NOT_UTF8.search(line):
+        raise unfit(place, wanted, "bytes that are not UTF-8")
+    try:
+        entry = json_value(line)
+    except ValueError as error:
+        raise unfit(place, wanted, str(error).removeprefix("expected JSON; got ")) from error
+    if not isinstance(entry, dict) or not entry.keys() >= set(keys):
+        raise unfit(place, wanted, shown(line.strip()))
+    values = [_id(entry[key], key, place) if key in _IDS else entry[key] for key in keys]
+    return values + [entry.get(key) for key in optional]
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entry = dict(pairs)
+    if len(entry) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {shown(twice)} more than once")
+    return entry
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant}, which is not JSON")
+
+
+def _id(value: object, key: str, place: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise unfit(place, f"a {key} that is text or a whole number", shown(value))
+    if isinstance(value, str) and (not value.strip() or "\0" in value or NOT_UTF8.search(value)):
+        raise unfit(place, f"a {key} of characters, and no NUL", shown(value))
+    return str(value)
+
+
+def is_parquet(path: str | Path) -> bool:
+    """Whether a file is read as Parquet, by its suffix."""
+    return Path(path).suffix == ".parquet"
+
+
+def read_parquet(path: str | Path, wanted: tuple[str, ...] = (), no_limit: bool = False) -> pd.DataFrame:
+    """Read a Parquet table."""
+    with naming(path):
+        table = _parquet_table(path, no_limit)
+        if twice := sorted({str(name) for name in table.columns[table.columns.duplicated()]}):
+            raise ValueError(f"the table has the columns {some(twice)} more than once")
+        frame = with_string_ids(table)
+        if missing := [name for name in wanted if name not in frame.columns]:
+            raise ValueError(f"expected the columns {some(wanted)}; missing: {some(missing)}")
+        if frame.empty and wanted:
+            raise ValueError(f"the table is empty; expected rows with {some(wanted)}")
+        return frame.set_axis(range(1, len(frame) + 1))
+
+
+def _parquet_table(path: str | Path, no_limit: bool) -> pd.DataFrame:
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
+
+    # Parquet needs to seek, so a stream is read whole.
+    given, limit = file_path("path", path), size_limit(no_limit)
+    regular = given.is_file() or given.is_dir()
+    opened: IO[bytes] = given.open("rb") if regular else io.BytesIO(read_bytes(path, no_limit))
+    with opened:
+        try:
+            # The columns may be compressed or say one value many times over, so the size of the file says little.
+            about = ParquetFile(opened)
+            held = sum(about.metadata.row_group(i).total_byte_size for i in range(about.metadata.num_row_groups))
+            cells = about.metadata.num_rows * max(len(about.schema_arrow), 1)
+            if max(held, cells) > limit:
+                raise beyond("the table is larger", limit, "bytes or cells")
+            opened.seek(0)
+            return pd.read_parquet(opened)
+        except OSError as error:
+            raise ValueError(f"the table is damaged: {' '.join(str(error).split())[:200]}") from error
+        except (pyarrow.ArrowException, OverflowError, TypeError, KeyError, IndexError, AttributeError) as error:
+            raise ValueError(f"this is not a Parquet table, or a damaged one: {str(error)[:200]}") from error

@@ -1,27 +1,32 @@
-"""Queries and document texts, read from tables, TREC files and Parquet."""
+"""Queries and document texts, read from tables, TREC files, Parquet and data sets of ir_datasets."""
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pandas as pd
 
-from pt_active.frames.checks import data_frame, shown, some
+from pt_active.frames.checks import data_frame, shown, some, unfit
 from pt_active.frames.columns import with_string_ids
-from pt_active.frames.datasets import dataset_id, dataset_texts, dataset_topics
-from pt_active.frames.json_lines import read_json_lines
-from pt_active.frames.layouts import NOT_UTF8
-from pt_active.frames.parquet import read_parquet
-from pt_active.frames.sources import Source, naming, read_source
-from pt_active.frames.tables import read_table
-from pt_active.frames.trec import is_parquet
+from pt_active.frames.sources import NOT_UTF8, Source, naming, read_source
+from pt_active.frames.tables import check_filled, is_parquet, read_json_lines, read_parquet, read_table
 
 _QUERY_TAGS = ("query", "title")
 """The tags of a topic in XML that hold its query."""
+
+_TOPICS = "expected TREC topics with a number and a title"
+
+PREFIXES = ("irds:", "ir_datasets:")
+"""Before the id of a data set that stands in the place of a file, such as ``irds:msmarco-passage``."""
+
+_ABOUT = ("description", "narrative")
+"""Further columns of queries of data sets that judges are shown."""
 
 
 def read_topics(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
@@ -43,33 +48,7 @@ def read_topics(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
         ValueError: If the file is empty, a line cannot be read as a topic, a qid has two queries, or the data set
             cannot be fetched.
     """
-    if (name := dataset_id(path)) is not None:
-        return _once_each(dataset_topics(name), "qid", "query", path)
-    if is_parquet(path):
-        return _once_each(read_parquet(path, ("qid", "query"), no_limit), "qid", "query", path)
-    source = read_source(path, no_limit)
-    with naming(path):
-        frame = _topics(source)
-    return _once_each(frame, "qid", "query", path)
-
-
-def _topics(source: Source) -> pd.DataFrame:
-    """The topics of a text file in the format that its first line shows."""
-    head = source.first_line().lstrip()
-    if head.startswith("<"):
-        return _tagged_topics(source)
-    for separator in ("\t", ","):
-        names = [name.strip(' "\r') for name in head.split(separator)]
-        if len(names) > 1 and (names[0] == "qid" or {"qid", "query"} <= set(names)):
-            return _topic_table(source, separator)
-    frame = _pairs(source, ("qid", "query"))
-    wide = frame[frame["query"].str.contains("\t", regex=False)]
-    if len(wide):
-        raise ValueError(
-            f"line {wide.index[0]}: expected qid<TAB>query; got more columns. To keep them, add a first line that "
-            "names all columns, such as qid<TAB>query<TAB>qlength"
-        )
-    return frame
+    return _read(path, "qid", "query", no_limit, _data_set_topics, _topics)
 
 
 def read_texts(path: str | Path, no_limit: bool = False, docnos: Iterable[str] | None = None) -> pd.DataFrame:
@@ -91,18 +70,65 @@ def read_texts(path: str | Path, no_limit: bool = False, docnos: Iterable[str] |
         ValueError: If the file is empty, a line cannot be read as a text, a docno has two texts, or the data set cannot
             be fetched.
     """
+    return _read(path, "docno", "text", no_limit, lambda name: _data_set_texts(name, docnos), _texts)
+
+
+def _read(
+    path: str | Path,
+    key: str,
+    value: str,
+    no_limit: bool,
+    of_data_set: Callable[[str], pd.DataFrame],
+    of_text: Callable[[Source], pd.DataFrame],
+) -> pd.DataFrame:
+    """Read what has one value for each key, from wherever it is, and drop repeated rows."""
     if (name := dataset_id(path)) is not None:
-        return _once_each(dataset_texts(name, docnos), "docno", "text", path)
-    if is_parquet(path):
-        return _once_each(read_parquet(path, ("docno", "text"), no_limit), "docno", "text", path)
-    source = read_source(path, no_limit)
-    with naming(path):
-        if ".jsonl" in source.suffixes[-1:]:
-            frame = read_json_lines(source, ("docno", "text"))
-            _check_texts(frame)
-        else:
-            frame = _pairs(source, ("docno", "text"))
-    return _once_each(frame, "docno", "text", path)
+        frame = of_data_set(name)
+    elif is_parquet(path):
+        frame = read_parquet(path, (key, value), no_limit)
+    else:
+        with naming(path):
+            frame = of_text(read_source(path, no_limit))
+    frame = with_string_ids(frame).drop_duplicates([key, value], ignore_index=True)
+    repeated = frame[key][frame[key].duplicated()].unique()
+    if len(repeated):
+        raise ValueError(f"{path}: each {key} must have one {value}; these have several: {some(repeated)}")
+    return frame
+
+
+def _topics(source: Source) -> pd.DataFrame:
+    """The topics of a text file in the format that its first line shows."""
+    head = source.first_line().lstrip()
+    if head.startswith("<"):
+        xml = re.search(r"<topic[ >]", source.text)
+        rows = list(_xml_topics(source.content) if xml else _sgml_topics(source.text))
+        if not rows:
+            raise ValueError(f"{_TOPICS}; got none")
+        return pd.DataFrame(rows, columns=["qid", "query"])
+    for separator in ("\t", ","):
+        names = [name.strip(' "\r') for name in head.split(separator)]
+        if len(names) > 1 and (names[0] == "qid" or {"qid", "query"} <= set(names)):
+            return _topic_table(source, separator)
+    frame = _pairs(source, ("qid", "query"))
+    wide = frame[frame["query"].str.contains("\t", regex=False)]
+    if len(wide):
+        raise ValueError(
+            f"line {wide.index[0]}: expected qid<TAB>query; got more columns. To keep them, add a first line that "
+            "names all columns, such as qid<TAB>query<TAB>qlength"
+        )
+    return frame
+
+
+def _texts(source: Source) -> pd.DataFrame:
+    """The texts of a text file, in JSON lines or lines of two columns."""
+    if ".jsonl" not in source.suffixes[-1:]:
+        return _pairs(source, ("docno", "text"))
+    frame = read_json_lines(source, ("docno", "text"))
+    wrong = ~frame["text"].map(lambda text: text is None or isinstance(text, str))
+    if wrong.any():
+        row = frame[wrong].iloc[0]
+        raise unfit(f"line {row.name}", f"a text of document {shown(row['docno'])}", shown(row["text"]))
+    return frame
 
 
 def with_texts(table: pd.DataFrame, texts: pd.DataFrame) -> pd.DataFrame:
@@ -112,26 +138,15 @@ def with_texts(table: pd.DataFrame, texts: pd.DataFrame) -> pd.DataFrame:
     return table.assign(text=table["docno"].map(by_docno))
 
 
-def _check_texts(frame: pd.DataFrame) -> None:
-    """Raise if a text of JSON lines is something else."""
-    wrong = ~frame["text"].map(lambda text: text is None or isinstance(text, str))
-    if wrong.any():
-        row = frame[wrong].iloc[0]
-        raise ValueError(
-            f"line {row.name}: expected a text of document {shown(row['docno'])}; got {shown(row['text'])}"
-        )
-
-
 def _pairs(source: Source, columns: tuple[str, str]) -> pd.DataFrame:
     """Read lines of two columns, which the first tab of each line separates; the index holds the line numbers."""
     rows = {}
     for number, line in source.lines():
         key, tab, value = line.rstrip("\n").partition("\t")
-        if not key.strip() or not tab or NOT_UTF8.search(line):
-            if line.strip():
-                raise ValueError(f"line {number}: expected {'<TAB>'.join(columns)} in UTF-8; got {shown(line)}")
-        else:
+        if key.strip() and tab and not NOT_UTF8.search(line):
             rows[number] = key, value
+        elif line.strip():
+            raise unfit(f"line {number}", f"{'<TAB>'.join(columns)} in UTF-8", shown(line))
     if not rows:
         raise ValueError(f"the file is empty; expected lines of {'<TAB>'.join(columns)}")
     return pd.DataFrame.from_dict(rows, orient="index", columns=list(columns))
@@ -142,8 +157,7 @@ def _topic_table(source: Source, separator: str) -> pd.DataFrame:
     table = read_table(source, separator, ("qid", "query"), quoted=separator == ",")
     if table.empty:
         raise ValueError("the file has a header but no topics")
-    if (blank := table["qid"].str.strip() == "").any():
-        raise ValueError(f"row {table.index[blank][0]}: expected a qid; it is empty")
+    check_filled(table, "qid")
     further = [name for name in table.columns if name not in ("qid", "query")]
     table[further] = table[further].where(table[further] != "", None)
     table = table.drop_duplicates(ignore_index=True)
@@ -152,26 +166,13 @@ def _topic_table(source: Source, separator: str) -> pd.DataFrame:
     return table
 
 
-def _tagged_topics(source: Source) -> pd.DataFrame:
-    """Read TREC topics in SGML, or in XML if there is a tag ``topic``."""
-    text = source.text
-    if re.search(r"<topic[ >]", text):
-        rows = list(_xml_topics(source.content))
-    else:
-        rows = list(_sgml_topics(text))
-    if not rows:
-        raise ValueError("expected TREC topics with a number and a title; got none")
-    return pd.DataFrame(rows, columns=["qid", "query"])
-
-
 def _xml_topics(content: bytes) -> Iterator[tuple[str, str]]:
-    wanted = "expected TREC topics with a number and a title"
     if b"<!ENTITY" in content:
-        raise ValueError(f"{wanted}; got a document that declares entities")
+        raise ValueError(f"{_TOPICS}; got a document that declares entities")
     try:
         root = ElementTree.fromstring(content)
     except ElementTree.ParseError as error:
-        raise ValueError(f"{wanted}; got {error}") from error
+        raise ValueError(f"{_TOPICS}; got {error}") from error
     for topic in root.iter("topic"):
         number = topic.get("number") or topic.findtext("number") or ""
         query = " ".join("".join(each.itertext()).strip() for each in topic if each.tag in _QUERY_TAGS)
@@ -183,7 +184,7 @@ def _sgml_topics(text: str) -> Iterator[tuple[str, str]]:
     for match in re.finditer(r"<top>(.*?)(</top>|(?=<top>)|\Z)", text, re.DOTALL | re.IGNORECASE):
         line = f"that begins in line {text.count(chr(10), 0, match.start()) + 1}"
         if not match[2]:
-            raise ValueError(f"expected TREC topics with a number and a title; no </top> ends the topic {line}")
+            raise ValueError(f"{_TOPICS}; no </top> ends the topic {line}")
         number = _field(match[1], "num", "Number:")
         # The topics of TREC-1 have the number 051, and its qrels 51.
         yield _topic(number.removeprefix("0"), _field(match[1], "title", "Topic:"), line)
@@ -198,15 +199,58 @@ def _field(topic: str, tag: str, prefix: str) -> str:
 
 def _topic(number: str, query: str, which: str) -> tuple[str, str]:
     if not number or not query:
-        lacks = "title" if number else "number"
-        raise ValueError(f"expected TREC topics with a number and a title; the topic {which} has no {lacks}")
+        raise ValueError(f"{_TOPICS}; the topic {which} has no {'title' if number else 'number'}")
     return number, query
 
 
-def _once_each(frame: pd.DataFrame, key: str, value: str, path: str | Path) -> pd.DataFrame:
-    """Drop repeated rows, and raise if a key has two values."""
-    frame = with_string_ids(frame).drop_duplicates([key, value], ignore_index=True)
-    repeated = frame[key][frame[key].duplicated()].unique()
-    if len(repeated):
-        raise ValueError(f"{path}: each {key} must have one {value}; these have several: {some(repeated)}")
-    return frame
+def dataset_id(path: str | Path) -> str | None:
+    """The id of the data set that stands in the place of a file; None if it is a file."""
+    text = str(path)
+    return next((text.removeprefix(prefix) for prefix in PREFIXES if text.startswith(prefix)), None)
+
+
+def _data_set_texts(name: str, docnos: Iterable[str] | None) -> pd.DataFrame:
+    """``docno, text`` of a data set."""
+    with _fetched(name, "docs") as dataset:
+        if docnos is None:
+            documents = list(dataset.docs_iter())
+        else:
+            wanted = list(dict.fromkeys(docnos))
+            known = dataset.docs_store().get_many(wanted)
+            documents = [known[docno] for docno in wanted if docno in known]
+        return pd.DataFrame(
+            {"docno": [each.doc_id for each in documents], "text": [each.default_text() for each in documents]},
+            dtype=object,
+        )
+
+
+def _data_set_topics(name: str) -> pd.DataFrame:
+    """``qid, query`` (+ ``description``, ``narrative``) of a data set."""
+    with _fetched(name, "queries") as dataset:
+        queries = list(dataset.queries_iter())
+    # What a searcher typed is the title of a TREC topic, or the text of another query.
+    titles = [str(getattr(each, "title", None) or each.default_text()).strip() for each in queries]
+    rows = {"qid": [each.query_id for each in queries], "query": titles}
+    rows |= {about: [getattr(each, about) for each in queries] for about in _ABOUT if hasattr(queries[0], about)}
+    return pd.DataFrame(rows, dtype=object)
+
+
+@contextmanager
+def _fetched(name: str, kind: str) -> Iterator[Any]:
+    """The data set; everything that fails on the way to its content is one message."""
+    import ir_datasets
+
+    try:
+        dataset = ir_datasets.load(name)
+    except KeyError as error:
+        raise ValueError(f"ir_datasets has no data set {shown(name)}; ir-datasets.com lists them") from error
+    if not getattr(dataset, f"has_{kind}")():
+        raise ValueError(f"the data set {shown(name)} has no {kind} of its own; ir-datasets.com says which has")
+    try:
+        yield dataset
+    except (OSError, RuntimeError) as error:
+        raise ValueError(
+            f"the {kind} of the data set {shown(name)} are not on this machine and cannot be fetched "
+            f"({shown(str(error).splitlines()[0] if str(error) else type(error).__name__)}); with a network, "
+            f"`ir_datasets export {name} {kind}` fetches them once, or give a file"
+        ) from error

@@ -1,42 +1,40 @@
 """Runs and judgments read from TREC files and Parquet, with messages that name the wrong line.
 
-Arrow reads a file whose columns one space or one tab separates. If it finds anything else, the columns of every line
-are counted and pandas' C parser reads them. If that fails or its result breaks a rule of the layout, the lines are read
-again one by one to find the first wrong one.
+Arrow reads a file without a mistake. If it finds one, the lines are read again one by one to name those that are wrong.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+from pyarrow import csv
 
-from pt_active.frames.checks import Argument, ArgumentError, how_many, shown
-from pt_active.frames.clean_text import read_clean
+from pt_active.frames.checks import Argument, ArgumentError, how_many, shown, unfit
 from pt_active.frames.columns import repeated_pairs
-from pt_active.frames.layouts import QRELS, RUN, Fault, Layout
-from pt_active.frames.parquet import read_parquet
 from pt_active.frames.progress import working
-from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.qrels import HIGHEST_LABEL, SPAM, checked_qrels
 from pt_active.frames.runs import ordered_run
-from pt_active.frames.sources import Source, naming, read_source
+from pt_active.frames.sources import NOT_UTF8, Source, naming, read_source
+from pt_active.frames.tables import is_parquet, read_parquet
 
 _BLOCK = 1 << 22
-"""Bytes in which columns are counted at a time."""
+"""Bytes that Arrow parses at a time; a file with a line that is longer is read line by line."""
 
-_PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
+_CHECKED = 1 << 18
+"""Bytes that are checked at a time, so that they stay in the processor's cache."""
 
-_EXACT: dict[str, Any] = {"float_precision": "round_trip"} if _PANDAS < (3, 1) else {}
-"""Makes pandas parse numbers to the last bit, which it does by itself from version 3.1 on."""
+_SPACE, _LINE_END = ord(" "), ord("\n")
+
+_NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity)", re.IGNORECASE)
 
 _EXAMPLES = 5
 """Dropped lines that are named."""
@@ -46,9 +44,109 @@ _SKIP = Argument("on_error", "skip"), " drops and counts such lines"
 ON_ERROR = ("raise", "skip")
 """What to do about a line that does not fit a run: refuse the run, or drop the line and count it."""
 
-
 MIN_SWAPPED = 5
 """So many lines do not all have the same label by chance while their codes differ."""
+
+
+class Rule(NamedTuple):
+    """What the numbers of a column must be, in words, and whether each of float64[n] is so."""
+
+    says: str
+    holds: Callable[[np.ndarray], np.ndarray]
+
+
+NUMBER = Rule("a number", lambda values: ~np.isnan(values))
+
+FINITE = Rule("a finite number", np.isfinite)
+
+LABEL = Rule(
+    f"a whole number from {SPAM} to {HIGHEST_LABEL}",
+    lambda values: (np.trunc(values) == values) & (values >= SPAM) & (values <= HIGHEST_LABEL),
+)
+"""A grade, or TREC's -1 (unjudged) and -2 (spam)."""
+
+CODE = Rule(
+    "a whole number from 0, below 2^53", lambda values: (np.trunc(values) == values) & (values >= 0) & (values < 2**53)
+)
+"""An iteration, a method or a stratum."""
+
+INCLUSION = Rule("a number above 0 and up to 1", lambda values: (values > 0) & (values <= 1))
+"""The probability with which a sampled document was included in the sample."""
+
+
+class Fault(NamedTuple):
+    """What a line holds instead of what it should, and the kind of mistake, by which dropped lines are counted."""
+
+    kind: str
+    says: str
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of a text file, which white space separates.
+
+    Attributes:
+        columns: The names of the columns, in order.
+        wanted: The columns that a Parquet file must have; it may leave out the others.
+        rules: The columns that hold numbers, each with its rule.
+    """
+
+    columns: tuple[str, ...]
+    wanted: tuple[str, ...]
+    rules: Mapping[str, Rule]
+
+    @property
+    def shape(self) -> str:
+        """A description of the line for messages, such as ``4 columns, qid iteration docno label``."""
+        return f"{len(self.columns)} columns, {' '.join(self.columns)}"
+
+    @property
+    def read(self) -> list[str]:
+        """The columns that are read."""
+        return [name for name in self.columns if name in self.wanted or name in self.rules]
+
+    def fault(self, line: str) -> Fault | None:
+        """What is wrong with a line; None if it is blank or correct."""
+        fields = _fields(line)
+        if fields and NOT_UTF8.search(line):
+            return Fault("bytes that are not UTF-8", "bytes that are not UTF-8")
+        if fields and len(fields) != len(self.columns):
+            return Fault("wrong number of columns", how_many("column", len(fields)))
+        named = dict(zip(self.columns, fields, strict=False))
+        for name, rule in self.rules.items():
+            if fields and not rule.holds(np.array(as_number(named[name]))):
+                wrong = f"{name} {shown(named[name])}, which is not {rule.says}"
+                return Fault(f"{name} that is not {rule.says}", wrong)
+        return None
+
+
+RUN = Layout(
+    ("qid", "Q0", "docno", "rank", "score", "tag"), ("qid", "docno", "score"), {"rank": NUMBER, "score": FINITE}
+)
+
+QRELS = Layout(("qid", "iteration", "docno", "label"), ("qid", "docno", "label"), {"label": LABEL})
+
+PRELS = Layout(
+    ("qid", "docno", "label", "method", "inclusion"),
+    ("qid", "docno", "label", "inclusion"),
+    {"label": LABEL, "method": CODE, "inclusion": INCLUSION},
+)
+"""Judgments of sampled documents with inclusion probabilities, as in TREC's Million Query Track 2007-2009."""
+
+STRATA = Layout(
+    ("qid", "iteration", "docno", "stratum", "label"),
+    ("qid", "docno", "stratum", "label"),
+    {"iteration": CODE, "stratum": CODE, "label": LABEL},
+)
+"""Judgments of documents sampled from strata, as NIST's ``sample_eval`` reads them for xinfAP."""
+
+_MISTAKEN = (RUN, ": it is a run"), (QRELS, ": these are qrels")
+"""Layouts, and what is said where a line of another layout has theirs."""
+
+
+def as_number(text: str) -> float:
+    """The number that a field holds, NaN if it holds none."""
+    return float(text) if _NUMBER.fullmatch(text) else np.nan
 
 
 def read_run(path: str | Path, on_error: str = "raise", no_limit: bool = False) -> pd.DataFrame:
@@ -72,16 +170,21 @@ def read_run(path: str | Path, on_error: str = "raise", no_limit: bool = False) 
     """
     if on_error not in ON_ERROR:
         raise ArgumentError(Argument("on_error"), f" must be one of {', '.join(ON_ERROR)}, got {on_error!r}")
-    place = "row" if is_parquet(path) else "line"
+    skip, place = on_error == "skip", "row" if is_parquet(path) else "line"
     with working(f"reading {path}"):
-        frame, faults = _run_rows(path, on_error == "skip", no_limit)
         with naming(path):
-            frame, repeated = _once_each(frame, place, on_error == "skip")
+            if is_parquet(path):
+                frame, faults = _finite_scores(read_parquet(path, RUN.wanted, no_limit), skip)
+            else:
+                frame, faults = read_columns(read_source(path, no_limit), RUN, skip)
+            frame, repeated = _once_each(frame, place, skip)
         run = ordered_run(frame, str(path))
     first = ["qid", "docno", "score", "rank"]
     run = run[first + [name for name in run.columns if name not in first]]
     if dropped := dict(sorted((faults | repeated).items())):
-        run.attrs["dropped"] = _summary(dropped, place)
+        kinds = Counter(fault.kind for fault in dropped.values())
+        examples = [f"{place} {number}: {fault.says}" for number, fault in list(dropped.items())[:_EXAMPLES]]
+        run.attrs["dropped"] = {"lines": len(dropped), "kinds": dict(sorted(kinds.items())), "examples": examples}
         warnings.warn(f"{path}: {dropped_in_words(run.attrs['dropped'])}", stacklevel=2)
     return run
 
@@ -93,45 +196,28 @@ def dropped_in_words(dropped: Mapping[str, Any]) -> str:
     return f"{how_many('line', dropped['lines'], 'was')} dropped: {kinds}; {'; '.join(dropped['examples'])}{more}"
 
 
-def _run_rows(path: str | Path, skip: bool, no_limit: bool) -> tuple[pd.DataFrame, dict[int, Fault]]:
-    """The rows of a run, and the mistakes of those that are dropped, by their place in the file."""
-    if not is_parquet(path):
-        source = read_source(path, no_limit)
-        with naming(path):
-            return _read_text(source, RUN, skip)
-    frame = read_parquet(path, RUN.wanted, no_limit)
+def _finite_scores(frame: pd.DataFrame, skip: bool) -> tuple[pd.DataFrame, dict[int, Fault]]:
+    """The rows of a Parquet run, and the mistakes of those that are dropped."""
     score = pd.to_numeric(frame["score"], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     wrong = ~np.isfinite(score)
     if wrong.any() and not skip:
         row = frame[wrong].iloc[0]
-        given = f"expected a finite number as score; got {shown(row['score'])}"
-        raise ArgumentError(f"{path}: row {row.name}: {given}; ", *_SKIP)
+        raise ArgumentError(f"row {row.name}: expected a finite number as score; got {shown(row['score'])}; ", *_SKIP)
     fault = Fault("score that is not a finite number", "a score that is not a finite number")
-    with naming(path):
-        kept = _with_numbers(frame.assign(score=score)[~wrong], RUN)
+    kept = _with_numbers(frame.assign(score=score)[~wrong], RUN)
     return kept, dict.fromkeys(frame.index[wrong].tolist(), fault)
 
 
 def _once_each(frame: pd.DataFrame, place: str, skip: bool) -> tuple[pd.DataFrame, dict[int, Fault]]:
     """Keep the first row of each query and document; raise if there are others and they may not be dropped."""
-    again = repeated_pairs(frame)
-    if not again.any():
-        return frame, {}
-    row = frame[again].iloc[0]
-    twice = f"document {shown(row['docno'])} occurs more than once in query {shown(row['qid'])}"
-    if not skip:
-        raise ArgumentError(f"{place} {row.name}: {twice}; ", *_SKIP)
-    dropped = frame.loc[again, ["qid", "docno"]].itertuples(name=None)
-    kind = "document that occurred before"
-    return frame[~again], {
-        number: Fault(kind, f"document {shown(docno)} of query {shown(qid)}, again") for number, qid, docno in dropped
-    }
-
-
-def _summary(faults: Mapping[int, Fault], place: str) -> dict[str, Any]:
-    kinds = Counter(fault.kind for fault in faults.values())
-    examples = [f"{place} {number}: {fault.says}" for number, fault in list(faults.items())[:_EXAMPLES]]
-    return {"lines": len(faults), "kinds": dict(sorted(kinds.items())), "examples": examples}
+    again, faults = repeated_pairs(frame), {}
+    for number, qid, docno in frame.loc[again, ["qid", "docno"]].itertuples(name=None):
+        if not skip:
+            twice = f"document {shown(docno)} occurs more than once in query {shown(qid)}"
+            raise ArgumentError(f"{place} {number}: {twice}; ", *_SKIP)
+        said = f"document {shown(docno)} of query {shown(qid)}, again"
+        faults[number] = Fault("document that occurred before", said)
+    return frame[~again] if faults else frame, faults
 
 
 def read_qrels(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
@@ -150,27 +236,51 @@ def read_qrels(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
         FileNotFoundError: If there is no such file.
         ValueError: If the file is empty, a line does not fit qrels, or a pair has two labels.
     """
-    with working(f"reading {path}"):
+    with working(f"reading {path}"), naming(path):
         if is_parquet(path):
-            frame = read_parquet(path, QRELS.wanted, no_limit)
-            with naming(path):
-                return checked_qrels(_with_numbers(frame, QRELS))
-        source = read_source(path, no_limit)
-        with naming(path):
-            return checked_qrels(read_columns(source, QRELS))
+            return checked_qrels(_with_numbers(read_parquet(path, QRELS.wanted, no_limit), QRELS))
+        return checked_qrels(read_columns(read_source(path, no_limit), QRELS)[0])
 
 
-def is_parquet(path: str | Path) -> bool:
-    """Whether a file is read as Parquet, by its suffix."""
-    return Path(path).suffix == ".parquet"
+def _with_numbers(frame: pd.DataFrame, layout: Layout) -> pd.DataFrame:
+    return frame.assign(**{name: pd.to_numeric(frame[name]) for name in layout.rules if name in frame})
 
 
-def read_columns(source: Source, layout: Layout) -> pd.DataFrame:
-    """Read a text file that has the columns of a layout."""
-    frame = _read_text(source, layout)[0]
+def read_columns(source: Source, layout: Layout, skip: bool = False) -> tuple[pd.DataFrame, dict[int, Fault]]:
+    """The rows of a text file by line number, and the mistakes of the lines that are dropped, if they may be."""
+    frame, faults = _parsed(source.ended, layout), dict[int, Fault]()
+    if frame is None:
+        rows = {}
+        for number, line in source.lines():
+            if fault := layout.fault(line):
+                if not skip:
+                    raise _refused(number, line, fault, layout)
+                faults[number] = fault
+            elif fields := _fields(line):
+                rows[number] = fields
+        frame = pd.DataFrame(list(rows.values()), index=list(rows), columns=list(layout.columns))[layout.read]
+        frame = frame.assign(**{name: frame[name].map(as_number).astype(float) for name in layout.rules})
+    if frame.empty and faults:
+        number, fault = next(iter(faults.items()))
+        raise ValueError(
+            f"none of its {how_many('line', len(faults))} fits; expected {layout.shape}; line {number} has {fault.says}"
+        )
+    if frame.empty:
+        raise ValueError(f"the file is empty; expected {layout.shape}")
     if layout is QRELS:
         _check_not_swapped(source, frame)
-    return frame
+    return frame, faults
+
+
+def _fields(line: str) -> list[str]:
+    return [field for field in re.split(r"[ \t]+", line.rstrip("\n")) if field]
+
+
+def _refused(number: int, line: str, fault: Fault, layout: Layout) -> ValueError:
+    """The error about the first line that does not fit a layout."""
+    other = [told for each, told in _MISTAKEN if each is not layout and not each.fault(line)]
+    wrong = unfit(f"line {number}", layout.shape, f"{fault.says}{''.join(other)}")
+    return ArgumentError(f"{wrong}; ", *_SKIP) if layout is RUN else wrong
 
 
 def _check_not_swapped(source: Source, frame: pd.DataFrame) -> None:
@@ -179,112 +289,54 @@ def _check_not_swapped(source: Source, frame: pd.DataFrame) -> None:
         return
     iterations = {fields[1] for line in source.ended.split(b"\n") if (fields := line.split())}
     if len(iterations) > 1 and all(re.fullmatch(rb"[+-]?[0-9]+", each) for each in iterations):
-        raise ValueError(
-            f"line {frame.index[0]}: expected {QRELS.shape}; got the label {frame['label'].iloc[0]:g} in every line "
-            "and several iterations, so these two columns seem to be swapped"
-        )
-
-
-def _with_numbers(frame: pd.DataFrame, layout: Layout) -> pd.DataFrame:
-    return frame.assign(**{name: pd.to_numeric(frame[name]) for name in layout.rules if name in frame})
-
-
-def _read_text(source: Source, layout: Layout, skip: bool = False) -> tuple[pd.DataFrame, dict[int, Fault]]:
-    """The rows of a text file by line number, and the mistakes of the lines that are dropped."""
-    content, faults = source.ended, {}
-    if not skip and layout.fault(source.first_line()):
-        raise _refused(content, layout)
-    frame = _parsed(content, layout)
-    if frame is None and skip:
-        faults = dict(_faults(content, layout))
-        lines = enumerate(io.BytesIO(content), start=1)
-        content = b"".join(b"\n" if number in faults else line for number, line in lines)
-        frame = _parsed(content, layout)
-    if frame is None:
-        raise _refused(content, layout)
-    if frame.empty and faults:
-        number, fault = next(iter(faults.items()))
-        raise ValueError(
-            f"none of its {how_many('line', len(faults))} fits; expected {layout.shape}; line {number} has {fault.says}"
-        )
-    if frame.empty:
-        raise ValueError(f"the file is empty; expected {layout.shape}")
-    return frame, faults
-
-
-def _refused(content: bytes, layout: Layout) -> ValueError:
-    """The error about the first line that does not fit a layout."""
-    number, fault = next(_faults(content, layout), (0, Fault("", "a number that cannot be read")))
-    line = _text(next(islice(io.BytesIO(content), max(number - 1, 0), None), b""))
-    other = [told for each, told in _MISTAKEN if each is not layout and line.strip() and not each.fault(line)]
-    wrong = f"line {number}: expected {layout.shape}; got {fault.says}{''.join(other)}"
-    return ArgumentError(f"{wrong}; ", *_SKIP) if layout is RUN else ValueError(wrong)
-
-
-_MISTAKEN = (RUN, ": it is a run"), (QRELS, ": these are qrels")
-"""Layouts, and what is said where a line of another layout has theirs."""
-
-
-def _text(line: bytes) -> str:
-    return line.decode("utf-8", "surrogateescape")
-
-
-def _faults(content: bytes, layout: Layout) -> Iterator[tuple[int, Fault]]:
-    """The lines that do not fit a layout, and what is wrong with each."""
-    for number, line in enumerate(io.BytesIO(content), start=1):
-        if fault := layout.fault(_text(line)):
-            yield number, fault
+        said = f"the label {frame['label'].iloc[0]:g} in every line and several iterations, so these two columns"
+        raise unfit(f"line {frame.index[0]}", QRELS.shape, f"{said} seem to be swapped")
 
 
 def _parsed(content: bytes, layout: Layout) -> pd.DataFrame | None:
-    """The columns of a text by line number; None if a line does not fit the layout."""
-    frame = read_clean(content, layout.columns, layout.read, list(layout.rules))
-    if frame is not None and layout.holds(frame):
-        return frame
-    widths = _widths(content)
-    lines = np.flatnonzero(widths) + 1
-    if (widths[lines - 1] != len(layout.columns)).any():
-        return None
-    if not len(lines):
-        return pd.DataFrame(columns=layout.read)
+    """The columns of a text by line number, as Arrow reads them; None if a line does not fit the layout."""
+    separator = b" " if b" " in content else b"\t"
+    if not _one_between(content, separator):
+        content, separator = content.replace(b"\t", b" "), b" "
+        while b"  " in content:
+            content = content.replace(b"  ", b" ")
+        content = content.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
+    types = {name: pa.float64() if name in layout.rules else pa.large_string() for name in layout.read}
     try:
         content.isascii() or content.decode("utf-8")
-        frame = pd.read_csv(
-            io.BytesIO(content),
-            sep=r"\s+",
-            header=None,
-            names=list(layout.columns),
-            usecols=layout.read,
-            dtype={name: float if name in layout.rules else str for name in layout.read},
-            index_col=False,
-            na_filter=False,
-            quoting=csv.QUOTE_NONE,
-            encoding="utf-8",
-            **_EXACT,
+        table = csv.read_csv(
+            pa.BufferReader(content),
+            csv.ReadOptions(column_names=list(layout.columns), block_size=_BLOCK),
+            csv.ParseOptions(delimiter=separator.decode(), quote_char=False),
+            csv.ConvertOptions(check_utf8=False, column_types=types, include_columns=layout.read, null_values=[]),
         )
-    except ValueError:
+    except (pa.ArrowException, UnicodeDecodeError):
         return None
-    if len(frame) != len(lines) or not layout.holds(frame):
+    frame = table.combine_chunks().to_pandas()
+    if not all(rule.holds(frame[name].to_numpy()).all() for name, rule in layout.rules.items()):
         return None
-    # pandas reads columns of nothing but "true" and "false" as numbers, and numbers that a vertical tab follows.
-    if re.search(rb"true|false|[\x0b\x0c]", content, re.IGNORECASE) and next(_faults(content, layout), None):
-        return None
-    return frame.set_axis(lines)
+    return frame.set_axis(_filled_lines(content, len(frame)))
 
 
-def _widths(content: bytes) -> np.ndarray:
-    """int64[L], the number of columns in each line; spaces and tabs separate columns."""
-    widths, start = [], 0
-    while start < len(content):
-        # A block ends with a line, so that no line is counted in two blocks.
-        end = content.rfind(b"\n", start, start + _BLOCK) + 1 or content.find(b"\n", start) + 1 or len(content)
-        block = np.frombuffer(content, np.uint8, end - start, start)
-        ends = np.flatnonzero(block == 10)
-        if not len(ends) or ends[-1] != len(block) - 1:
-            ends = np.append(ends, len(block))
-        gap = (block == 32) | (block == 9) | (block == 10)
-        begins = ~gap
-        begins[1:] &= gap[:-1]
-        widths.append(np.diff(np.searchsorted(np.flatnonzero(begins), ends), prepend=0))
-        start = end
-    return np.concatenate(widths) if widths else np.empty(0, dtype=np.int64)
+def _filled_lines(content: bytes, rows: int) -> pd.Index:
+    """The numbers of the lines that are not blank, of which there are some number."""
+    ends = np.flatnonzero(np.frombuffer(content, np.uint8) == _LINE_END)
+    ends = ends if content.endswith(b"\n") else np.append(ends, len(content))
+    return (
+        pd.RangeIndex(1, rows + 1) if len(ends) == rows else pd.Index(np.flatnonzero(np.diff(ends, prepend=-1) > 1) + 1)
+    )
+
+
+def _one_between(content: bytes, separator: bytes) -> bool:
+    """Whether one character separates all columns, the same in all lines, and no line is blank."""
+    text = np.frombuffer(content, np.uint8)
+    if not len(text) or text[0] <= _SPACE or text[-1] == separator[0]:
+        return False
+    for start in range(0, len(text), _CHECKED):
+        # A block begins with the last byte of the one before, so that no two neighbours are missed.
+        block = text[max(start - 1, 0) : start + _CHECKED]
+        gap = block <= _SPACE
+        columns = np.count_nonzero(block == separator[0]) + np.count_nonzero(block == _LINE_END)
+        if (gap[1:] & gap[:-1]).any() or np.count_nonzero(gap) > columns:
+            return False
+    return True

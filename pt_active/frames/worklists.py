@@ -10,6 +10,7 @@ import errno
 import os
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,14 +18,23 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.atomic import write_file
-from pt_active.frames.checks import Argument, ArgumentError, file_path, shown, some
-from pt_active.frames.columns import check_pairs, with_string_ids
-from pt_active.frames.json_lines import read_json_lines
-from pt_active.frames.layouts import CODE, INCLUSION, LABEL, PRELS, QRELS, STRATA, Layout, Rule, as_number
+from pt_active.frames.checks import Argument, ArgumentError, file_path, shown, some, unfit
+from pt_active.frames.columns import check_pairs, refuse_rows, with_string_ids
 from pt_active.frames.qrels import UNJUDGED, checked_qrels
 from pt_active.frames.sources import Source, naming, read_source
-from pt_active.frames.tables import read_table
-from pt_active.frames.trec import MIN_SWAPPED, read_columns
+from pt_active.frames.tables import check_filled, read_json_lines, read_spreadsheet
+from pt_active.frames.trec import (
+    CODE,
+    INCLUSION,
+    LABEL,
+    MIN_SWAPPED,
+    PRELS,
+    QRELS,
+    STRATA,
+    Layout,
+    as_number,
+    read_columns,
+)
 from pt_active.frames.visible import guarded, json_text, unguarded, visible
 
 _SHOWN = ("qid", "docno", "query", "text")
@@ -38,6 +48,12 @@ _MAX_OPENING = 10_000
 
 _METHOD = 1
 """The value of the column method in ``prels`` files: the document was sampled with an inclusion probability."""
+
+FORMAT = "trec"
+"""The default format of worklists; also that in which files are read whose first line fits no other format."""
+
+TABLE_FORMAT = "csv"
+"""The format for people who fill in labels in a spreadsheet."""
 
 
 class Format(NamedTuple):
@@ -124,10 +140,19 @@ def read_judgments(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
 
 def judgments_in(source: Source) -> pd.DataFrame:
     """The labels in a file that was read already, as `read_judgments` returns them."""
-    format = _format_of(source)
-    given = _given_in(source, format)
+    opening = source.first_line()[:_MAX_OPENING]
+    others = (format for name, format in FORMATS.items() if name != FORMAT)
+    format = next((each for each in others if each.first_line.match(opening)), FORMATS[FORMAT])
+    try:
+        with naming(source):
+            given = format.read(source)
+    except ValueError as error:
+        if source.suffixes[-1:] != [".csv"] or format is FORMATS[TABLE_FORMAT]:
+            raise
+        raise _without_header(source, error) from error
     with naming(source):
-        labels = _grades(given, format.place)
+        labels = given["label"] if given["label"].dtype == np.float64 else given["label"].map(_grade).astype(float)
+        refuse_rows(given, ~LABEL.holds(labels.to_numpy()), "label", f"{LABEL.says}, or none", format.place)
         qrels = checked_qrels(given.assign(label=labels))
     for name in format.design:
         qrels[name] = given[name].to_numpy()[labels != UNJUDGED]
@@ -135,69 +160,35 @@ def judgments_in(source: Source) -> pd.DataFrame:
     return qrels
 
 
-def _format_of(source: Source) -> Format:
-    """The format that the first line of a file shows."""
-    opening = source.first_line()
-    if len(opening) > _MAX_OPENING:
-        opening = opening[:_MAX_OPENING]
-    others = (format for name, format in FORMATS.items() if name != FORMAT)
-    return next((each for each in others if each.first_line.match(opening)), FORMATS[FORMAT])
-
-
-def _given_in(source: Source, format: Format) -> pd.DataFrame:
-    """The rows of a filled-in file."""
-    try:
-        with naming(source):
-            return format.read(source)
-    except ValueError as error:
-        if source.suffixes[-1:] != [".csv"] or format is FORMATS[TABLE_FORMAT]:
-            raise
-        named = [name.strip(' "') for name in source.first_line().split(",")]
-        lacking = [name for name in _NEEDED if name not in named]
-        if 0 < len(lacking) < len(_NEEDED):
-            said = f"line 1: no column {' or '.join(lacking)} among {', '.join(map(visible, named))}"
-            with naming(source):
-                raise ValueError(said) from error
-        raise ValueError(f"{error}; a CSV table needs a first line that names its columns: qid,docno,label") from error
+def _without_header(source: Source, error: ValueError) -> ValueError:
+    """The error about a CSV file that is no table with the columns that it needs."""
+    named = [name.strip(' "') for name in source.first_line().split(",")]
+    lacking = [name for name in _JUDGED if name not in named]
+    if 0 < len(lacking) < len(_JUDGED):
+        said = f"line 1: no column {' or '.join(lacking)} among {', '.join(map(visible, named))}"
+        return ValueError(f"{source.path}: {said}")
+    return ValueError(f"{error}; a CSV table needs a first line that names its columns: qid,docno,label")
 
 
 def _worklist(assessments: pd.DataFrame, format: str) -> pd.DataFrame:
     """The columns of the assessments that the format contains, after checks of the frame."""
-    missing = [name for name in ("qid", "docno") if name not in assessments.columns]
-    if missing:
+    if missing := [name for name in ("qid", "docno") if name not in assessments.columns]:
         raise ValueError(f"assessments need the columns qid and docno; missing: {some(missing)}")
     if assessments.empty:
         raise ValueError("assessments: there is nothing to judge, the frame is empty")
     design = FORMATS[format].design
-    missing = [name for name in design if name not in assessments.columns]
-    if missing:
+    if missing := [name for name in design if name not in assessments.columns]:
         raise ValueError(f"format {format!r} needs assessments with {some(design)}; missing: {some(missing)}")
     worklist = with_string_ids(assessments)
     check_pairs(worklist, "assessments")
     return worklist[[name for name in (*_SHOWN, *design, "label") if name in worklist.columns]]
 
 
-def _given(worklist: pd.DataFrame, unfilled: object) -> list[object]:
-    """The labels that are already known, and ``unfilled`` where there is none."""
-    if "label" not in worklist.columns:
-        return [unfilled] * len(worklist)
-    return [unfilled if pd.isna(label) else int(label) for label in worklist["label"]]
-
-
-def _grades(given: pd.DataFrame, place: str) -> np.ndarray:
-    """float64[N], the labels as numbers; -1 where there is none."""
-    if given["label"].dtype == np.float64:
-        grades = given["label"].to_numpy()
-    else:
-        grades = given["label"].map(_grade).to_numpy(dtype=np.float64)
-    wrong = ~LABEL.holds(grades)
-    if wrong.any():
-        row = given[wrong].iloc[0]
-        raise ValueError(
-            f"{place} {row.name}: expected a label that is {LABEL.says}, or none, for document {shown(row.docno)} "
-            f"of query {shown(row.qid)}; got {shown(str(row.label))}"
-        )
-    return grades
+def _with_labels(worklist: pd.DataFrame, unfilled: object) -> pd.DataFrame:
+    """The worklist with the labels that are already known, and ``unfilled`` where there is none."""
+    known = worklist["label"] if "label" in worklist else [None] * len(worklist)
+    labels = [unfilled if pd.isna(label) else int(label) for label in known]
+    return worklist.assign(label=pd.Series(labels, index=worklist.index, dtype=object))
 
 
 def _grade(label: object) -> float:
@@ -210,76 +201,38 @@ def _grade(label: object) -> float:
     return as_number(text) if text else UNJUDGED
 
 
-def _refuse_white_space(worklist: pd.DataFrame, format: str) -> None:
+def _write_lines(format: str, line: str, worklist: pd.DataFrame) -> str:
+    """Lines of columns that white space separates, after a pattern with the names of the columns."""
     for name in ("qid", "docno"):
-        unfit = worklist[name][worklist[name].str.contains(r"\s|^$", regex=True)]
-        if len(unfit):
-            raise ValueError(f"format {format!r} takes no {name} with white space: {some(unfit)}; use another format")
+        unfit_ids = worklist[name][worklist[name].str.contains(r"\s|^$", regex=True)]
+        if len(unfit_ids):
+            raise ValueError(
+                f"format {format!r} takes no {name} with white space: {some(unfit_ids)}; use another format"
+            )
+    for name, rule, kind in (("inclusion", INCLUSION, np.float64), ("stratum", CODE, np.int64)):
+        if name in FORMATS[format].design:
+            numbers = pd.to_numeric(worklist[name], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+            refuse_rows(worklist, ~rule.holds(numbers), name, rule.says, f"format {format!r}: row")
+            worklist = worklist.assign(**{name: numbers.astype(kind)})
+    return "".join(line.format_map(row) + "\n" for row in _with_labels(worklist, UNJUDGED).to_dict("records"))
 
 
-def _numbers(worklist: pd.DataFrame, name: str, rule: Rule, format: str) -> np.ndarray:
-    """float64[N], the values of a column, all of which must follow the rule."""
-    numbers = pd.to_numeric(worklist[name], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    wrong = ~rule.holds(numbers)
-    if wrong.any():
-        row = worklist[wrong].iloc[0]
-        raise ValueError(
-            f"format {format!r}: expected {name} to be {rule.says} for document {row.docno!r} of query {row.qid!r}; "
-            f"got {str(row[name])!r}"
-        )
-    return numbers
-
-
-def _write_trec(worklist: pd.DataFrame) -> str:
-    _refuse_white_space(worklist, "trec")
-    pairs = worklist["qid"] + " 0 " + worklist["docno"]
-    return "".join(f"{pair} {label}\n" for pair, label in zip(pairs, _given(worklist, UNJUDGED), strict=True))
-
-
-def _read_trec(source: Source) -> pd.DataFrame:
-    return read_columns(source, QRELS)
-
-
-def _write_prels(worklist: pd.DataFrame) -> str:
-    _refuse_white_space(worklist, "prels")
-    inclusion = _numbers(worklist, "inclusion", INCLUSION, "prels").tolist()
-    pairs, labels = worklist["qid"] + " " + worklist["docno"], _given(worklist, UNJUDGED)
-    rows = zip(pairs, labels, inclusion, strict=True)
-    return "".join(f"{pair} {label} {_METHOD} {chance!r}\n" for pair, label, chance in rows)
-
-
-def _read_prels(source: Source) -> pd.DataFrame:
-    given = _read_each_once(source, PRELS)
-    swapped = (given["label"] == _METHOD).all() and given["method"].nunique() > 1
-    if swapped and len(given) >= MIN_SWAPPED:
-        raise ValueError(
-            f"line {given.index[0]}: expected {PRELS.shape}; got the label {_METHOD} in every line and several "
-            "methods, so these two columns seem to be swapped"
-        )
-    return given
-
-
-def _write_strata(worklist: pd.DataFrame) -> str:
-    _refuse_white_space(worklist, "strata")
-    strata = _numbers(worklist, "stratum", CODE, "strata").astype(np.int64)
-    pairs = worklist["qid"] + " 0 " + worklist["docno"]
-    rows = zip(pairs, strata, _given(worklist, UNJUDGED), strict=True)
-    return "".join(f"{pair} {stratum} {label}\n" for pair, stratum, label in rows)
-
-
-def _read_strata(source: Source) -> pd.DataFrame:
-    return _read_each_once(source, STRATA).astype({"stratum": np.int64})
-
-
-def _read_each_once(source: Source, layout: Layout) -> pd.DataFrame:
-    """Read lines of sampled documents, in which a pair may not be repeated, even with the same label."""
-    given = read_columns(source, layout)
+def _read_lines(layout: Layout, source: Source) -> pd.DataFrame:
+    """Read lines of columns that white space separates; a sampled document may not be repeated."""
+    given = read_columns(source, layout)[0]
+    if layout is QRELS:
+        return given
     again = given[given.duplicated(["qid", "docno"])]
     if len(again):
         row = again.iloc[0]
         raise ValueError(
             f"line {row.name}: document {shown(row.docno)} occurs more than once in query {shown(row.qid)}"
         )
+    if layout is STRATA:
+        return given.astype({"stratum": np.int64})
+    if len(given) >= MIN_SWAPPED and (given["label"] == _METHOD).all() and given["method"].nunique() > 1:
+        said = f"the label {_METHOD} in every line and several methods, so these two columns seem to be swapped"
+        raise unfit(f"line {given.index[0]}", PRELS.shape, said)
     return given
 
 
@@ -289,36 +242,22 @@ def _line_pattern(*columns: str) -> str:
 
 
 def _write_csv(worklist: pd.DataFrame) -> str:
-    labels = pd.Series(_given(worklist, ""), index=worklist.index, dtype=object)
-    shown = {name: worklist[name].map(_shown_to_judges) for name in ("query", "text") if name in worklist.columns}
-    cells = worklist.assign(**shown).apply(guarded)
-    return cells.assign(label=labels).to_csv(index=False, lineterminator="\n")
+    def shown(text: object) -> object:
+        return visible(text) if isinstance(text, str) else text
 
-
-def _shown_to_judges(text: object) -> object:
-    """A text without characters that turn its direction or control the screen."""
-    return visible(text) if isinstance(text, str) else text
-
-
-def _read_guarded_csv(source: Source) -> pd.DataFrame:
-    """Read a table, with the ids as they were before `_write_csv` kept spreadsheets from running them."""
-    table = _read_csv(source)
-    return table.assign(qid=unguarded(table["qid"]), docno=unguarded(table["docno"]))
+    texts = {name: worklist[name].map(shown) for name in ("query", "text") if name in worklist}
+    return _with_labels(worklist.assign(**texts).apply(guarded), "").to_csv(index=False, lineterminator="\n")
 
 
 def _read_csv(source: Source) -> pd.DataFrame:
-    """Read a table with a header, as spreadsheets save it: separated by comma, semicolon or tab."""
-    separator = re.search("[,;\t]", source.first_line())
-    table = read_table(source, separator.group() if separator else ",", _JUDGED)
-    for name in ("qid", "docno"):
-        if (blank := table[name].str.strip() == "").any():
-            raise ValueError(f"row {table.index[blank][0]}: expected a {name}; it is empty")
-    return table[list(_JUDGED)]
+    """Read a table, with the ids as they were before `_write_csv` kept spreadsheets from running them."""
+    table = read_spreadsheet(source, _JUDGED)
+    check_filled(table, "qid", "docno")
+    return table[list(_JUDGED)].assign(qid=unguarded(table["qid"]), docno=unguarded(table["docno"]))
 
 
 def _write_jsonl(worklist: pd.DataFrame) -> str:
-    labels = pd.Series(_given(worklist, None), index=worklist.index, dtype=object)
-    shown = worklist.assign(label=labels).astype(object)
+    shown = _with_labels(worklist, None).astype(object)
     rows = shown.where(shown.notna(), None).to_dict(orient="records")
     return "".join(json_text(row) + "\n" for row in rows)
 
@@ -344,21 +283,24 @@ _PRELS_LINE = re.compile(
 )
 """The pattern also matches some malformed lines, so that the message names the wrong number in a first line."""
 
+_STRATA_COLUMNS, _PRELS_COLUMNS = "{qid} 0 {docno} {stratum} {label}", "{qid} {docno} {label} 1 {inclusion!r}"
+
 FORMATS: dict[str, Format] = {
-    "csv": Format(_write_csv, _read_guarded_csv, "row", re.compile(r"(?!\s*\{)(?=.*\bqid\b)(?=.*\bdocno\b)")),
+    "csv": Format(_write_csv, _read_csv, "row", re.compile(r"(?!\s*\{)(?=.*\bqid\b)(?=.*\bdocno\b)")),
     "jsonl": Format(_write_jsonl, _read_jsonl, "line", re.compile(r"\s*\{")),
-    "strata": Format(_write_strata, _read_strata, "line", _STRATA_LINE, ("stratum",)),
-    "prels": Format(_write_prels, _read_prels, "line", _PRELS_LINE, ("inclusion",)),
-    "trec": Format(_write_trec, _read_trec, "line", re.compile("")),
+    "strata": Format(
+        partial(_write_lines, "strata", _STRATA_COLUMNS),
+        partial(_read_lines, STRATA),
+        "line",
+        _STRATA_LINE,
+        ("stratum",),
+    ),
+    "prels": Format(
+        partial(_write_lines, "prels", _PRELS_COLUMNS), partial(_read_lines, PRELS), "line", _PRELS_LINE, ("inclusion",)
+    ),
+    "trec": Format(
+        partial(_write_lines, "trec", "{qid} 0 {docno} {label}"), partial(_read_lines, QRELS), "line", re.compile("")
+    ),
 }
 """The formats by name, in the order in which they are tried on a file. A new format needs a function that writes, one
 that reads, and an entry here."""
-
-FORMAT = "trec"
-"""The default format of worklists; also that in which files are read whose first line fits no other format."""
-
-TABLE_FORMAT = "csv"
-
-_NEEDED = ("qid", "docno", "label")
-"""Columns without which a CSV table has no labels."""
-"""The format for people who fill in labels in a spreadsheet."""

@@ -8,9 +8,6 @@ import numpy as np
 def coincidences(item: np.ndarray, grade: np.ndarray, grades: int) -> np.ndarray:
     """float64[G+1, G+1], Krippendorff's coincidences: how often two judges of one document give each pair of grades.
 
-    Every ordered pair of different judges of a document counts 1/(r − 1), r the number of its judges, so that the
-    entries sum to the number of labels of documents that have two or more.
-
     Shapes: item and grade int64[n].
     """
     votes = np.zeros((int(item.max(initial=-1)) + 1, grades))
@@ -55,9 +52,6 @@ def quadratic_kappa(confusion: np.ndarray) -> float:
 
 def second_opinions(coincidence: np.ndarray) -> np.ndarray:
     """float64[G+1, G+1], the probability of each grade of another judge (columns), given the grade of the first.
-
-    Each row is drawn towards the probabilities that a second grade is so many grades away, of all labels together, with
-    the weight of one label: a grade that few documents with two labels have says little alone.
 
     Shapes: coincidence float64[G+1, G+1].
     """

@@ -7,49 +7,27 @@ from functools import cached_property
 
 import numpy as np
 
-CONFIDENCE = 0.95
-"""Confidence level of the interval of the slope."""
-
-MISLEADING_SLOPE = 2.0
-"""The model misleads if the whole interval of the slope lies above this or below its inverse."""
-
-MIN_CALIBRATION_DF = 5
-"""With fewer degrees of freedom, a model is never said to mislead."""
-
+CONFIDENCE = 0.95  # Confidence level of the interval of the slope
+MISLEADING_SLOPE = 2.0  # The model misleads if the whole interval of the slope lies above this or below its inverse
+MIN_CALIBRATION_DF = 5  # With fewer degrees of freedom, a model is never said to mislead
+# The model misleads if the variance is more than this many times what it promised: errors more than twice as large
 MISLEADING_FACTOR = 4.0
-"""The model misleads if the variance is more than this many times what it promised: errors more than twice as large."""
-
+# If the variance of the expected values is below this share of their mean square, they count as equal
 _MIN_RELATIVE_SPREAD = 1e-12
-"""If the variance of the expected values is below this share of their mean square, they count as equal."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """The line ``κ = intercept + slope μ`` through labelled documents.
+    """The line ``κ = intercept + slope μ`` through labelled documents."""
 
-    The weights ``1/ψ`` make the line an estimate of the one through all documents that could be judged, whatever the
-    design. The errors are those of a linearised weighted mean, with the documents of a query as a cluster, and without
-    a correction for the finite pool: they are about the model, not about this pool.
-
-    Attributes:
-        slope: 1 if the model is right on average at every level; NaN if it expects the same of every document.
-        slope_error: Standard error of the slope.
-        intercept: 0 if the model is right.
-        intercept_error: Standard error of the intercept.
-        correlation: Pearson's correlation of expectation and label, with the same weights.
-        degrees_of_freedom: ``3 (Σ u²)²/Σ u⁴ − 1``, u being the contribution of each query to the error of the slope.
-        n_documents: Number of labelled documents.
-        n_queries: Number of their queries.
-    """
-
-    slope: float
-    slope_error: float
-    intercept: float
-    intercept_error: float
-    correlation: float
-    degrees_of_freedom: float
-    n_documents: int
-    n_queries: int
+    slope: float  # 1 if the model is right on average at every level; NaN if it expects the same of every document
+    slope_error: float  # Standard error of the slope
+    intercept: float  # 0 if the model is right
+    intercept_error: float  # Standard error of the intercept
+    correlation: float  # Pearson's correlation of expectation and label, with the same weights
+    degrees_of_freedom: float  # ``3 (Σ u²)²/Σ u⁴ − 1``
+    n_documents: int  # Number of labelled documents
+    n_queries: int  # Number of their queries
 
     @cached_property
     def interval(self) -> tuple[float, float]:
@@ -82,8 +60,8 @@ class Calibration:
 def calibration(mean: np.ndarray, observed: np.ndarray, chance: np.ndarray, query: np.ndarray) -> Calibration:
     """Fit the line through labelled documents.
 
-    ``b = Σ w (μ − μ̄) κ / Σ w (μ − μ̄)²`` with ``w = 1/ψ``; its variance is ``m/(m − 1) Σ_x u_x²`` with
-    ``u_x = Σ_{z ∈ x} w (μ − μ̄) r / Σ w (μ − μ̄)²`` over the m queries; r are the residuals.
+    ``b = Σ w (μ − μ̄) κ / Σ w (μ − μ̄)²`` with ``w = 1/ψ``; its variance is ``m/(m − 1) Σ_x u_x²`` with ``u_x = Σ_{z ∈
+    x} w (μ − μ̄) r / Σ w (μ − μ̄)²`` over the m queries; r are the residuals.
 
     Shapes: mean, observed, chance float64[n], query int64[n].
     """
@@ -123,24 +101,14 @@ def _correlation(slope: float, spread: float, variance: float) -> float:
 
 @dataclass(frozen=True)
 class CalibrationBins:
-    """Labelled documents in bins by what the model expected of them; all arrays have one entry per bin.
+    """Labelled documents in bins by what the model expected of them; all arrays have one entry per bin."""
 
-    Attributes:
-        low: float64, the smallest expectation.
-        high: float64, the largest expectation.
-        documents: float64, the number of documents.
-        expected: float64, the weighted mean of the expectations.
-        observed: float64, the weighted mean of the values that the labels give.
-        standard_error: float64, the error of ``observed − expected``, with the documents of a query as a cluster; NaN
-            for a single query.
-    """
-
-    low: np.ndarray
-    high: np.ndarray
-    documents: np.ndarray
-    expected: np.ndarray
-    observed: np.ndarray
-    standard_error: np.ndarray
+    low: np.ndarray  # float64, the smallest expectation
+    high: np.ndarray  # float64, the largest expectation
+    documents: np.ndarray  # float64, the number of documents
+    expected: np.ndarray  # float64, the weighted mean of the expectations
+    observed: np.ndarray  # float64, the weighted mean of the values that the labels give
+    standard_error: np.ndarray  # float64, the error of ``observed − expected``
 
 
 def calibration_bins(

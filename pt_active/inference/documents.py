@@ -8,7 +8,7 @@ the steps are weighted by ``1/π`` instead. That is unbiased for any measure [th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -25,32 +25,20 @@ from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentDesign, TwoPhase
 from pt_active.sampling.two_phase import APART_SHARE
 
-FOLDS = 5
-"""Parts of the queries. The line that corrects the means of one part is fitted to the labels of the others, which keeps
-the estimate unbiased if queries are drawn independently, and unbiased to order 1/n if documents are spread."""
+FOLDS = 5  # Parts of the queries; the line of a part is fitted to the labels of the others, so that it brings no bias
 
 
 @dataclass(frozen=True)
 class DocumentEstimate:
-    """An estimated mean over queries, and the parts of its variance.
+    """An estimated mean over queries, and the parts of its variance."""
 
-    Attributes:
-        value: The estimate.
-        first: Variance due to the choice of queries.
-        second: Variance due to the choice of documents.
-        degrees_of_freedom: Those of the t distribution that the interval uses.
-        n_effective: The number of documents of equal influence that would be as informative.
-        cautious: Variance that is added because few documents carry the estimate of the variance.
-        scale: The sum of the absolute terms of the value; see `ties.is_rounding`.
-    """
-
-    value: float
-    first: float
-    second: float
-    degrees_of_freedom: float
-    n_effective: float
-    cautious: float = 0.0
-    scale: float = 0.0
+    value: float  # The estimate
+    first: float  # Variance due to the choice of queries
+    second: float  # Variance due to the choice of documents
+    degrees_of_freedom: float  # Those of the t distribution that the interval uses
+    n_effective: float  # The number of documents of equal influence that would be as informative
+    cautious: float = 0.0  # Variance that is added because few documents carry the estimate of the variance
+    scale: float = 0.0  # The sum of the absolute terms of the value; see `ties.is_rounding`
 
     @property
     def variance(self) -> float:
@@ -73,9 +61,6 @@ def predicted(
 ) -> np.ndarray:
     """The values that stand in for unknown document variables, float64[N].
 
-    For measures that are neither additive nor cascades they are grade probabilities, float64[N, G+1]: those of the
-    model, or for ``ht`` grade 0.
-
     Shapes: mean and observed float64[N], contrast float64[k].
     """
     if estimator not in tuple(DOCUMENT_ESTIMATORS):
@@ -92,12 +77,16 @@ def predicted(
 def corrected_means(
     pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> np.ndarray:
-    """The model's means, corrected by straight lines through the labels and clipped to the range of a cascade.
+    """The model's means, corrected by lines through the labels of other queries and clipped to a cascade's range.
 
     Shapes: mean and observed float64[N], contrast float64[k].
     """
-    line = _lines(pool, sample, mean, observed, contrast)
-    return np.clip(line, 0.0, pool.form.values.max()) if pool.form.family == "cascade" else line
+    sides, fold = _sides(pool, mean, contrast @ pool.gradients(mean)), (pool.places % FOLDS)[pool.query]
+    corrected = mean.copy()
+    for number, line in fitted_lines(pool, sample, mean, observed, contrast).items():
+        here = fold == number
+        corrected[here] += line.shift + (sides[here] - line.centre) @ line.slope
+    return np.clip(corrected, 0.0, pool.form.values.max()) if pool.form.family == "cascade" else corrected
 
 
 DOCUMENT_ESTIMATORS: dict[str, Callable[[DocumentPool, TwoPhase, np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
@@ -110,30 +99,11 @@ model's means corrected by lines through the labels, the model's means as they a
 
 
 class Line(NamedTuple):
-    """A straight line through the errors of the labels of other queries.
+    """A straight line through the errors of the labels of other queries."""
 
-    Attributes:
-        shift: Its value at the centre.
-        centre: float64[1 or 2], what the errors are regressed on, as `_sides` has it, on average.
-        slope: float64[1 or 2].
-    """
-
-    shift: float
-    centre: np.ndarray
-    slope: np.ndarray
-
-
-def _lines(
-    pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
-) -> np.ndarray:
-    """The means corrected by lines through the labels of other queries, each weighted by its part in the variance."""
-    query, sides = pool.query, _sides(pool, mean, contrast @ pool.gradients(mean))
-    fold = pool.places % FOLDS
-    corrected = mean.copy()
-    for number, line in fitted_lines(pool, sample, mean, observed, contrast).items():
-        here = fold[query] == number
-        corrected[here] += line.shift + (sides[here] - line.centre) @ line.slope
-    return corrected
+    shift: float  # Its value at the centre
+    centre: np.ndarray  # float64[1 or 2], what the errors are regressed on, as `_sides` has it, on average
+    slope: np.ndarray  # float64[1 or 2]
 
 
 def fitted_lines(
@@ -163,10 +133,7 @@ def fitted_lines(
 
 
 def _sides(pool: DocumentPool, mean: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """What errors are regressed on, float64[N, 1 or 2]: the mean, and for additive measures the gradient.
-
-    The gradient takes out errors that favour one ranker in most queries.
-    """
+    """What errors are regressed on, float64[N, 1 or 2]: the mean, and for additive measures the gradient."""
     return np.column_stack([mean, slope] if pool.form.family == "additive" else [mean])
 
 
@@ -216,11 +183,7 @@ def document_estimate(
 
 
 def _gained(together: np.ndarray, second: float) -> float:
-    """What spreading the documents takes off the variance, estimated from queries with independent draws.
-
-    A gain counts after one standard error is subtracted, and up to half of the variance. A loss, which occurs if the
-    errors of a query tend to cancel, counts in full.
-    """
+    """What spreading the documents takes off the variance, estimated from queries with independent draws."""
     scale = (1 - APART_SHARE) / APART_SHARE
     total, spread = float(together.sum()), float(np.sqrt((together**2).sum()))
     return scale * min(total, 0.0) if total < spread else min(scale * (total - spread), second / 2)
@@ -255,11 +218,7 @@ def expected_variance(pool: DocumentPool, design: DocumentDesign, gain: np.ndarr
 
 
 def widened(estimate: DocumentEstimate, cautious: float) -> DocumentEstimate:
-    """Where labels show less than the cautious model expects, ``V̂ = (ν V̂ + 2 V)/(ν + 2)``, as if V had two degrees.
-
-    With few degrees ν, the estimate of the variance rests on a handful of documents. It is right on average, but mostly
-    too small. The cautious model expects two to five times the variance, so it counts for no more than `PRIOR_DEGREES`.
-    """
+    """Where labels show less than the cautious model expects, ``V̂ = (ν V̂ + 2 V)/(ν + 2)``, as if V had two degrees."""
     if is_rounding(estimate.standard_error, estimate.scale):
         return estimate
     share = PRIOR_DEGREES / (max(estimate.degrees_of_freedom, 0.0) + PRIOR_DEGREES)
@@ -268,8 +227,6 @@ def widened(estimate: DocumentEstimate, cautious: float) -> DocumentEstimate:
 
 def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> DocumentEstimate:
     """Combine the estimates of several rounds: ``Σ w R̂_r`` with variance ``Σ w² V̂_r`` [theory 9].
-
-    Each is unbiased given all that was known before its round, so their errors are uncorrelated.
 
     Shapes: weights float64[r].
     """
@@ -290,3 +247,27 @@ def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> Docu
         n_effective=float(sum(e.n_effective for _, e in used)),
         scale=total("scale", 1),
     )
+
+
+@dataclass(frozen=True)
+class Undrawn:
+    """Sums over documents that are not kept, for one contrast of an additive measure."""
+
+    weight: np.ndarray  # float64[parts], ``Σ p D`` over the documents of each part that could be drawn
+    mean: np.ndarray  # float64[parts], ``Σ p D μ``
+    square: np.ndarray  # float64[parts], ``Σ p D²``
+    settled: float  # ``Σ p D μ`` over the documents that could never be drawn
+    cautious: float  # The variance that the grade model expects of the whole population (`documents.cautious_variance`)
+
+    def value(self, estimator: str, lines: Mapping[int, Line]) -> float:
+        """What the documents add to an estimate."""
+        if estimator == "ht":
+            return self.settled
+        total = self.settled + float(self.mean.sum())
+        if estimator == "regression":
+            total += sum(self._corrected(part, line) for part, line in lines.items())
+        return total
+
+    def _corrected(self, part: int, line: Line) -> float:
+        sides = np.array([self.mean[part], self.square[part]]) - line.centre * self.weight[part]
+        return float(line.shift * self.weight[part] + sides @ line.slope)

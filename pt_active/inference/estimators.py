@@ -21,17 +21,11 @@ from pt_active.sampling.sample import Sample
 
 @dataclass(frozen=True)
 class MeanEstimate:
-    """A mean with its standard error and degrees of freedom; arrays for several samples.
+    """A mean with its standard error and degrees of freedom; arrays for several samples."""
 
-    Attributes:
-        value: The estimate.
-        standard_error: The standard error; NaN with fewer than two draws.
-        degrees_of_freedom: Those of the t distribution that the interval uses.
-    """
-
-    value: np.ndarray
-    standard_error: np.ndarray
-    degrees_of_freedom: np.ndarray
+    value: np.ndarray  # The estimate
+    standard_error: np.ndarray  # The standard error; NaN with fewer than two draws
+    degrees_of_freedom: np.ndarray  # Those of the t distribution that the interval uses
 
 
 @dataclass(frozen=True)
@@ -94,32 +88,21 @@ class Weighting(NamedTuple):
 
 
 class AdaptiveWeighting(NamedTuple):
-    """An estimate whose weights depend on the values.
+    """An estimate whose weights depend on the values."""
 
-    Attributes:
-        at: Function from values, float64[..., n], to the weighting that they lead to.
-    """
-
-    at: Callable[[np.ndarray], Weighting]
+    at: Callable[[np.ndarray], Weighting]  # Function from values, float64[..., n], to the weighting that they lead to
 
     def estimate(self, values: np.ndarray) -> MeanEstimate:
-        """The mean and its standard error.
-
-        Args:
-            values: float64[..., n], ℓ, the measured values of the drawn units.
-        """
+        """The mean and its standard error."""
         return self.at(values).estimate(values)
 
 
+# From a sample and what is known of the population to the weights of the drawn units
 Estimator = Callable[[Sample, Controls], Weighting | AdaptiveWeighting]
-"""From a sample and what is known of the population to the weights of the drawn units."""
 
 
 def snis(sample: Sample, controls: Controls) -> Weighting:
-    """``Σ v ℓ / Σ v``, variance ``(Σ v)^{-2} Σ (1 − π) v² (ℓ − R̂)²`` [T 3.11, 3.14]; t on `degrees_left`.
-
-    With replacement π = 0, as in the source; without, ``1 − π`` is the correction for a finite pool (Hájek 1964).
-    """
+    """``Σ v ℓ / Σ v``, variance ``(Σ v)^{-2} Σ (1 − π) v² (ℓ − R̂)²`` [T 3.11, 3.14]; t on `degrees_left`."""
     importance, share = _importance(sample, controls.p)
     weights = sample.count * share
 
@@ -133,8 +116,8 @@ def snis(sample: Sample, controls: Controls) -> Weighting:
 def horvitz_thompson(sample: Sample, controls: Controls) -> Weighting:
     """``(1/n) Σ v ℓ``, sample variance of ``v ℓ`` over n [T 3.1.1]; t on ``n − 1``.
 
-    Without replacement this is ``Σ p ℓ / π``, with the variance ``Σ (1 − π) (p ℓ / π)²`` that `draws.priorities`
-    makes unbiased.
+    Without replacement this is ``Σ p ℓ / π``, with the variance ``Σ (1 − π) (p ℓ / π)²`` that `draws.priorities` makes
+    unbiased.
     """
     n, once = sample.draws, sample.of(controls.p) / sample.expected
     weights = sample.count * once
@@ -149,10 +132,7 @@ def horvitz_thompson(sample: Sample, controls: Controls) -> Weighting:
 
 
 def difference(sample: Sample, controls: Controls) -> Weighting:
-    """``Σ_D p M + (1/n) Σ v (ℓ − M)`` [theory 5, model-assisted]; t on ``n − 1``.
-
-    This is the model's mean over the population plus `horvitz_thompson` of the residuals.
-    """
+    """``Σ_D p M + (1/n) Σ v (ℓ − M)`` [theory 5, model-assisted]; t on ``n − 1``."""
     plain, model = horvitz_thompson(sample, controls), sample.of(controls.model)
     base = controls.mean - _dot(plain.weights, model)
     return plain._replace(base=base, variance=lambda values: plain.variance(values - model))
@@ -192,21 +172,13 @@ def regression(sample: Sample, controls: Controls) -> AdaptiveWeighting:
 
 
 class _Spread(NamedTuple):
-    """How model and values vary and go together in a sample; float64[..., 1], or float64[..., n] with a draw left out.
+    """How model and values vary together in a sample; float64[..., 1], or float64[..., n] with a draw left out."""
 
-    Attributes:
-        model: ``s² = Σ W (M − m̄)²``; 0 if it is rounding.
-        both: ``c = Σ W (M − m̄)(ℓ − ȳ)``.
-        values: ``Σ W (ℓ − ȳ)²``.
-        degrees: ``n_eff − 2``.
-        without: The same of all draws but one, for each of them; None if a draw is left out already.
-    """
-
-    model: np.ndarray
-    both: np.ndarray
-    values: np.ndarray
-    degrees: np.ndarray
-    without: _Spread | None = None
+    model: np.ndarray  # ``s² = Σ W (M − m̄)²``; 0 if it is rounding
+    both: np.ndarray  # ``c = Σ W (M − m̄)(ℓ − ȳ)``
+    values: np.ndarray  # ``Σ W (ℓ − ȳ)²``
+    degrees: np.ndarray  # ``n_eff − 2``
+    without: _Spread | None = None  # The same of all draws but one, for each of them
 
     @classmethod
     def of(cls, total: np.ndarray, share: np.ndarray, model: np.ndarray, values: np.ndarray) -> _Spread:
@@ -237,8 +209,8 @@ def _slope(spread: _Spread, pool_variance: np.ndarray) -> tuple[np.ndarray, np.n
     """A clipped and shrunk slope, and how sure it is, ``w = (1 − 6/F)₊``, float64[..., 1 or n] each [theory 15].
 
     ``b = min(1, c/(s² + (1 − w)(Var M − s²)₊)) (1 − 1/F)₊``, and 0 if ``c ≤ 0``: a line that noise could make is
-    dropped, and a doubtful line through values that lie close together says little about values far away. F is
-    the line's explained variance over the unexplained one, times ``n_eff − 2``.
+    dropped, and a doubtful line through values that lie close together says little about values far away. F is the
+    line's explained variance over the unexplained one, times ``n_eff − 2``.
     """
     explained = ratio_or_zero(spread.both**2, spread.model)
     line = (spread.both > 0) & (explained > 0) & (spread.degrees > 0)
@@ -278,17 +250,10 @@ ESTIMATORS: dict[str, EstimatorKind] = {
 }
 """The estimators by name [theory 5]."""
 
-ESTIMATOR = "regression"
-"""The default estimator of queries, documents and pairs."""
-
-SURE = 6.0
-"""F of a line that begins to be sure: at ten draws, noise exceeds it once in 25 samples."""
-
-_ROUNDING = 1e-12
-"""A variance of what the model expects below this share of the squares is rounding."""
-
-_TINY = np.finfo(np.float64).tiny
-"""Keeps the effective size of no draw from being 0/0."""
+ESTIMATOR = "regression"  # The default estimator of queries, documents and pairs
+SURE = 6.0  # F of a line that begins to be sure: at ten draws, noise exceeds it once in 25 samples
+_ROUNDING = 1e-12  # A variance of what the model expects below this share of the squares is rounding
+_TINY = np.finfo(np.float64).tiny  # Keeps the effective size of no draw from being 0/0
 
 
 def estimator_named(name: str, unit: str = "query") -> EstimatorKind:
@@ -315,9 +280,9 @@ def effective_size(count: np.ndarray, importance: np.ndarray) -> np.ndarray:
 def degrees_left(sample: Sample, importance: np.ndarray, fitted: int) -> np.ndarray:
     """Degrees of freedom of an error to which certain draws contribute nothing [theory 14].
 
-    ``u (1 − f/max(u, n_eff))`` with ``u = (Σ (1−π) v)² / Σ ((1−π) v)²``: Satterthwaite's for terms
-    ``(1−π) v² (ℓ − R̂)²`` if the variance of a draw falls with its weight, as designs aim at, times the share that
-    fitting f parameters leaves. If all ``π`` are small, this is ``n_eff − f``.
+    ``u (1 − f/max(u, n_eff))`` with ``u = (Σ (1−π) v)² / Σ ((1−π) v)²``: Satterthwaite's for terms ``(1−π) v² (ℓ −
+    R̂)²`` if the variance of a draw falls with its weight, as designs aim at, times the share that fitting f parameters
+    leaves. If all ``π`` are small, this is ``n_eff − f``.
 
     Shapes: importance float64[..., n] → float64[...].
     """

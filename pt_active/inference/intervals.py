@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+# Reference distributions of an interval: t on the estimator's own degrees of freedom [theory 5], t on ``n − 1`` [ARE],
+# or the normal distribution [T 3.24]
 REFERENCES = ("effective", "t", "normal")
-"""Reference distributions of an interval: t on the estimator's own degrees of freedom [theory 5], t on ``n − 1``
-[ARE], or the normal distribution [T 3.24]."""
 
+# The hull of t and a simulated reference [theory 14]: where it is needed and possible, or always
 AUTO, SIMULATED = "auto", "simulated"
-"""The hull of t and a simulated reference [theory 14]: where it is needed and possible, or always."""
 
 
 def reference_degrees(reference: str, own: np.ndarray, draws: np.ndarray | int) -> np.ndarray:
@@ -47,9 +47,9 @@ def score_interval(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Wilson's score interval of a mean of values between bounds, for samples of any design [W, KG, FLLS].
 
-    The ends are the θ with ``(R̂ − θ)² = t² SE² V(θ)/V(R̂)``, ``V(θ) = (θ − low)(high − θ)``, as if the values were those
-    of ``n* = V(R̂)/SE²`` independent draws at the bounds. So the interval extends further away from the nearer bound,
-    and never crosses it. If ``high`` is infinite, ``V(θ) = θ − low``.
+    The ends are the θ with ``(R̂ − θ)² = t² SE² V(θ)/V(R̂)``, ``V(θ) = (θ − low)(high − θ)``, as if the values were
+    those of ``n* = V(R̂)/SE²`` independent draws at the bounds. So the interval extends further away from the nearer
+    bound, and never crosses it. If ``high`` is infinite, ``V(θ) = θ − low``.
     """
     low, high = bounds
     width, y = high - low, np.clip(value, low, high) - low

@@ -10,20 +10,12 @@ import numpy as np
 
 from pt_active.relevance.digits import rounded
 
-CANDIDATES = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""Multiples of the rule of thumb from which `cross_validated_bandwidth` chooses."""
-
-_MIN_NEIGHBOUR_WEIGHT = 1e-9
-"""A sum of kernel weights below this is rounding: there is no neighbour."""
+CANDIDATES = (0.25, 0.5, 1.0, 2.0, 4.0)  # Multiples of the rule of thumb from which `cross_validated_bandwidth` chooses
+_MIN_NEIGHBOUR_WEIGHT = 1e-9  # A sum of kernel weights below this is rounding: there is no neighbour
 
 
 def rule_of_thumb(score: np.ndarray, labels: int) -> float:
     """``σ n^{-1/3}``, σ the smaller of the standard deviation and the interquartile range over 1.349.
-
-    Silverman's constant for this kernel is 0.9 times 2.21; half of it is taken, because probabilities that peak where a
-    model is unsure are more curved than a density. The rate is ``n^{-1/3}`` instead of the ``n^{-1/5}`` for densities,
-    because the bias of an estimate that is weighted by the regression is of order h² and must vanish faster than its
-    standard error.
 
     Shapes: score float64[N].
     """
@@ -69,9 +61,6 @@ def left_out(score: np.ndarray, outcome: np.ndarray, bandwidth: float) -> np.nda
 
 def kernel_sums(score: np.ndarray, values: np.ndarray, bandwidth: float) -> np.ndarray:
     """``Σ_k K((g_i − g_k)/h) v_k`` for every i.
-
-    The range of scores is cut into cells of width h, so that a window overlaps three of them. Positions are measured
-    from the middle of the cell, which keeps the cumulative sums small, and thus precise, however wide the range is.
 
     Shapes: score float64[N], values float64[r, N] → float64[r, N].
     """

@@ -11,35 +11,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-PRIOR_DEGREES = 2.0
-"""ν₀. Before any label, φ then lies between 0.43 and 9.5 with a probability of 80 %. It was between 0.5 and 4 for the
-fitted grade models of ``examples/reproduce/predicted_error.py``; models that are too sure of themselves are worse."""
-
-MIN_KURTOSIS = 5.0
-"""Errors are taken to have at least this kurtosis. Normal ones have 3, but a few of them do not show their tail."""
-
+PRIOR_DEGREES = 2.0  # ν₀. Before any label, φ then lies between 0.43 and 9.5 with a probability of 80 %
+MIN_KURTOSIS = 5.0  # Errors are taken to have at least this kurtosis
+# A forecast for single documents counts the labels of a pilot for fewer degrees of freedom, because another budget
+# reaches documents with other errors
 MAX_DOCUMENT_DEGREES = 15.0
-"""A forecast for single documents counts the labels of a pilot for fewer degrees of freedom, because another budget
-reaches documents with other errors."""
-
+# Labels of single documents count for fewer degrees where they speak of whole queries, or of another way to draw them:
+# they do not show how the errors in the documents of a query hang together
 MAX_OTHER_UNIT_DEGREES = 6.0
-"""Labels of single documents count for fewer degrees where they speak of whole queries, or of another way to draw them:
-they do not show how the errors in the documents of a query hang together."""
-
 _NORMAL_KURTOSIS = 3.0
 
 
 @dataclass(frozen=True)
 class Optimism:
-    """The variance over the one that the model expects.
+    """The variance over the one that the model expects."""
 
-    Attributes:
-        ratio: What the labels show; NaN if they show nothing, or the model expects no variance.
-        degrees: Degrees of freedom that the ratio rests on; 0 if the labels show nothing.
-    """
-
-    ratio: float
-    degrees: float
+    ratio: float  # What the labels show; NaN if they show nothing, or the model expects no variance
+    degrees: float  # Degrees of freedom that the ratio rests on; 0 if the labels show nothing
 
     def quantile(self, share: np.ndarray | float) -> np.ndarray:
         """The value below which φ lies with a given probability."""
@@ -54,8 +42,7 @@ class Optimism:
         return float(self.quantile(0.5))
 
 
-MODEL_ALONE = Optimism(np.nan, 0.0)
-"""What is known of φ without labels."""
+MODEL_ALONE = Optimism(np.nan, 0.0)  # What is known of φ without labels
 
 
 def degrees_of_squares(number: float, *kurtosis: float) -> float:

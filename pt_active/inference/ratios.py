@@ -18,8 +18,7 @@ from pt_active.inference.estimators import (
 from pt_active.inference.statistics import Evaluated, minus, ratio_of
 from pt_active.sampling.sample import Sample
 
-_TINY = np.finfo(np.float64).tiny
-"""Keeps the mean of no pairs from being 0/0."""
+_TINY = np.finfo(np.float64).tiny  # Keeps the mean of no pairs from being 0/0
 
 
 def risk_estimators() -> tuple[str, ...]:
@@ -29,19 +28,12 @@ def risk_estimators() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Scores:
-    """Losses and weights of one predictor: those of the drawn pairs, and those that the label model expects of all.
+    """Losses and weights of one predictor: those of the drawn pairs, and those that the label model expects of all."""
 
-    Attributes:
-        numerator: float64[..., n], u, weight times loss of the drawn pairs.
-        weight: float64[..., n], w of the drawn pairs.
-        expected_numerator: float64[N], ``E[u]`` of all pairs.
-        expected_weight: float64[N], ``E[w]`` of all pairs.
-    """
-
-    numerator: np.ndarray
-    weight: np.ndarray
-    expected_numerator: np.ndarray
-    expected_weight: np.ndarray
+    numerator: np.ndarray  # float64[..., n], u, weight times loss of the drawn pairs
+    weight: np.ndarray  # float64[..., n], w of the drawn pairs
+    expected_numerator: np.ndarray  # float64[N], ``E[u]`` of all pairs
+    expected_weight: np.ndarray  # float64[N], ``E[w]`` of all pairs
 
     def scale(self, pair_weight: np.ndarray) -> float:
         """No less than the sum of the absolute terms of a risk; see `ties.is_rounding`.
@@ -59,19 +51,12 @@ class Scores:
 
 @dataclass(frozen=True)
 class Domain:
-    """A mean over part of the pool, ``Σ p ω δ / Σ p w``, with weights ω that are known for every pair.
+    """A mean over part of the pool, ``Σ p ω δ / Σ p w``, with weights ω that are known for every pair."""
 
-    Attributes:
-        values: float64[..., n], δ of the drawn pairs; 0 for pairs with ``ω = 0``.
-        model: float64[N], ``E[δ]`` of all pairs.
-        mass: float64[N], ``p ω``, not all 0.
-        whole: ``Σ_D p w``, at least ``Σ_D p ω``.
-    """
-
-    values: np.ndarray
-    model: np.ndarray
-    mass: np.ndarray
-    whole: float
+    values: np.ndarray  # float64[..., n], δ of the drawn pairs; 0 for pairs with ``ω = 0``
+    model: np.ndarray  # float64[N], ``E[δ]`` of all pairs
+    mass: np.ndarray  # float64[N], ``p ω``, not all 0
+    whole: float  # ``Σ_D p w``, at least ``Σ_D p ω``
 
 
 def risk_domain(scores: Scores, pair_weight: np.ndarray) -> Domain:
@@ -97,9 +82,9 @@ def difference_domain(first: Scores, second: Scores, differ: np.ndarray, pair_we
 def domain_estimate(domain: Domain, sample: Sample, estimator: str) -> MeanEstimate:
     """Estimate a mean over part of the pool [T 3.31].
 
-    With ``p ω`` in place of p, `estimators.snis` is ``Σ v ω δ / Σ v ω`` with the variance
-    ``(Σ v ω)^{-2} Σ (1 − π) v² ω² (δ − Δ̂)²``. `estimators.regression` uses the same weights. ``difference`` divides by
-    the known ``Σ_D p ω`` instead, which keeps it unbiased.
+    With ``p ω`` in place of p, `estimators.snis` is ``Σ v ω δ / Σ v ω`` with the variance ``(Σ v ω)^{-2} Σ (1 − π) v²
+    ω² (δ − Δ̂)²``. `estimators.regression` uses the same weights. ``difference`` divides by the known ``Σ_D p ω``
+    instead, which keeps it unbiased.
     """
     total = domain.mass.sum()
     weighting = estimator_named(estimator, "pair").weigh(sample, Controls(domain.mass / total, domain.model))
@@ -147,9 +132,6 @@ def condensed(
 ) -> tuple[list[Scores], Sample, np.ndarray]:
     """A pool in which a few points stand for all pairs that were never drawn.
 
-    The points have the total weight of these pairs, and the same means, variances and covariances of expected losses
-    and weights. So estimates are the same, and many samples of a large pool are cheap.
-
     Shapes: pair_weight float64[N].
     """
     drawn = np.unique(sample.rows)
@@ -169,10 +151,7 @@ def condensed(
 
 
 def stratified_estimate(scores: Sequence[Scores], sample: Sample) -> MeanEstimate:
-    """Estimate a risk, or the difference of two, from a stratified sample.
-
-    Pairs are weighted by ``N_h/n_h``, and the variance is that within the strata.
-    """
+    """Estimate a risk, or the difference of two, from a stratified sample."""
     assert sample.stratum is not None
     ratio, _ = linearised(scores, 1 / sample.expected, sample.count)
     values = ratio.gradient * (1 / sample.expected).sum(axis=-1)[..., None]

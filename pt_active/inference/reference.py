@@ -16,74 +16,39 @@ from pt_active.inference.estimators import Controls, Estimator
 from pt_active.sampling.draws import priorities
 from pt_active.sampling.sample import Sample
 
-REPLAYS = 400
-"""Samples that a reference is simulated from, at least."""
-
-_MOST_REPLAYS = 20_000
-"""Samples that a reference is simulated from, at most."""
-
-MAX_DRAWS = 1000
-"""From so many effective draws on, ``auto`` takes t without a replay."""
-
+REPLAYS = 400  # Samples that a reference is simulated from, at least
+_MOST_REPLAYS = 20_000  # Samples that a reference is simulated from, at most
+MAX_DRAWS = 1000  # From so many effective draws on, ``auto`` takes t without a replay
+# So many documents of each grade are added to those that were seen and to those that were expected
 _PRIOR_DOCUMENTS = 4.0
-"""So many documents of each grade are added to those that were seen and to those that were expected. A rare grade that
-no label has then keeps most of its share."""
-
-_SURPRISING = 0.05
-"""A label that has a smaller probability speaks against the model."""
-
-_LABELLED_DOCUMENTS = 4e6
-"""Documents that get a simulated label, about, in all labellings together."""
-
-_LABELLINGS = (40, 100)
-"""The fewest and the most labellings; each is sampled several times."""
-
-_DRAWN = ("rows", "count", "expected")
-"""What makes up a sample without replacement."""
-
-_UNITS = 1e7
-"""Units whose priorities are kept in memory at once."""
-
+_SURPRISING = 0.05  # A label that has a smaller probability speaks against the model
+_LABELLED_DOCUMENTS = 4e6  # Documents that get a simulated label, about, in all labellings together
+_LABELLINGS = (40, 100)  # The fewest and the most labellings; each is sampled several times
+_DRAWN = ("rows", "count", "expected")  # What makes up a sample without replacement
+_UNITS = 1e7  # Units whose priorities are kept in memory at once
+# With fewer degrees of freedom there is no interval: it would be 13 standard errors wide on each side at 95 %
 _LEAST_DEGREES = 1.0
-"""With fewer degrees of freedom there is no interval: it would be 13 standard errors wide on each side at 95 %."""
-
-_FARTHEST = 20.0
-"""An end that is so many times as far away as by t has no bound."""
-
-_NO_ERROR = 1e-9
-"""A standard error below this share of the largest value is rounding."""
+_FARTHEST = 20.0  # An end that is so many times as far away as by t has no bound
+_NO_ERROR = 1e-9  # A standard error below this share of the largest value is rounding
 
 
+# A share of the degrees of freedom; normal errors have all of them, those of a difference with many ties about .4
 FEW = 0.2
-"""A share of the degrees of freedom; normal errors have all of them, those of a difference with many ties about .4."""
 
 
 class Replayed(NamedTuple):
-    """What replays of a sample show.
+    """What replays of a sample show."""
 
-    Attributes:
-        errors: float64[R], ``(R̂ − R)/SE`` in increasing order; infinite where a sample shows no error.
-        degrees: ``2 E(S)²/Var S``, the degrees of freedom of ``S = V̂/c``, with the variance c that each sample is
-            expected to show; few if the errors of units have a large kurtosis. Moments are those of samples that
-            see the same labels, averaged over the labellings.
-    """
-
-    errors: np.ndarray
-    degrees: float
+    errors: np.ndarray  # float64[R], ``(R̂ − R)/SE`` in increasing order; infinite where a sample shows no error
+    degrees: float  # ``2 E(S)²/Var S``, the degrees of freedom of ``S = V̂/c``
 
 
 class Tails(NamedTuple):
-    """How far the ends of an interval are from its estimate.
+    """How far the ends of an interval are from its estimate."""
 
-    Attributes:
-        low: The distance of the lower end, in those of t, at least 1; infinite without a bound.
-        high: That of the upper end.
-        degrees: Degrees of freedom of t; 0 if there are too few for an interval.
-    """
-
-    low: float
-    high: float
-    degrees: float
+    low: float  # The distance of the lower end, in those of t, at least 1; infinite without a bound
+    high: float  # That of the upper end
+    degrees: float  # Degrees of freedom of t; 0 if there are too few for an interval
 
     @property
     def bounded(self) -> bool:
@@ -98,11 +63,8 @@ class Tails(NamedTuple):
 def rescaled_grades(grades: np.ndarray, label: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Scale the grade shares of a model to those of the labels: ``(1 − ε) P' + ε s``, ``P'(g) ∝ w_g P(g)`` [theory 14].
 
-    ``w_g = (Σ a 1[y = g] + 4) / (Σ a P_g + 4)``. The weights a of the labels are scaled to their effective number,
-    ``n = (Σ a)²/Σ a²``. A share ε of the documents has the grades of the sample,
-    ``s_g = (Σ a 1[y = g] + 4 P̄_g)/(n + 4)``, whatever the model says: ``ε = (e₊ + 1)/(n + 2)``, where e is by how much
-    more labels have a `_SURPRISING` probability than the model expects. So a model that is certain and wrong is not
-    believed.
+    ``w_g = (Σ a 1[y = g] + 4)/(Σ a P_g + 4)``, with weights a scaled to their effective number n;
+    ``s_g = (Σ a 1[y = g] + 4 P̄_g)/(n + 4)``; ``ε = (e₊ + 1)/(n + 2)``, e the excess of labels that surprise the model.
 
     Shapes: grades float64[N, G+1], label int64[N], weight float64[N] → float64[N, G+1].
     """
@@ -158,11 +120,18 @@ def replayed(values: np.ndarray, samples: Sample, weigh: Estimator, controls: Co
     drawn = values[labelling[:, None], samples.rows]
     mean = weigh(samples, controls).estimate(drawn)
     error = mean.value - (values @ controls.p)[labelling]
-    variance = values.var(axis=0)
-    size = variance + variance.mean() if variance.any() else np.ones_like(variance)
-    share = samples.importance(controls.p) / samples.draws[:, None]
-    usual = (samples.count * samples.left * share**2 * size[samples.rows]).sum(axis=1)
+    usual = expected_variances(samples, controls.p, values.var(axis=0))
     return studentised(error, mean.standard_error, usual, np.abs(drawn).max(axis=1), labelling)
+
+
+def expected_variances(samples: Sample, p: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    """The variance that each sample is expected to show, up to a common factor, float64[R].
+
+    Shapes: p and variance float64[m].
+    """
+    size = variance + variance.mean() if variance.any() else np.ones_like(variance)
+    share = samples.importance(p) / samples.draws[:, None]
+    return np.asarray((samples.count * samples.left * share**2 * size[samples.rows]).sum(axis=1))
 
 
 def studentised(
@@ -194,12 +163,7 @@ def degrees_shown(square: np.ndarray, labelling: np.ndarray) -> float:
 
 
 def tails(replays: Replayed, degrees: float, confidence: float) -> Tails:
-    """The hull of t and replays [theory 14].
-
-    The lower end of an interval depends on the upper quantile of ``(R̂ − R)/SE``, and the upper end on the lower one.
-    If the replays show less than `FEW` of the estimator's degrees of freedom, t has those: a few units then carry the
-    mean, and the model may not know in whose favour.
-    """
+    """The hull of t and replays [theory 14]."""
     from scipy import special
 
     errors = replays.errors

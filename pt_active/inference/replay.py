@@ -6,53 +6,103 @@ the same random numbers for all designs, so that designs are compared on equal t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from pt_active.inference.estimators import Controls, effective_size, estimator_named, scale_of
-from pt_active.inference.intervals import reference_degrees
-from pt_active.inference.methods import Method
-from pt_active.inference.replays import CHUNK, Replays
+from pt_active.inference.intervals import interval, reference_degrees
 from pt_active.inference.rounds import Round, draw_round, estimate_rounds
+from pt_active.inference.significance import two_sided_pvalue
 from pt_active.inference.ties import settled
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import defensive_share, design_named, difference_moments, sampling_distribution
-from pt_active.sampling.drawings import RoundSettings, usual_variance
+from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, RoundSettings, usual_variance
 from pt_active.sampling.draws import pays_for_all, priorities, races
 from pt_active.sampling.pools import GradedPool
 from pt_active.sampling.sample import Sample
 
-_ROUNDING = 1e-12
-"""A standard error below this share of the estimate is rounding."""
+CHUNK = 100  # Repetitions that are computed together
 
 Rows = dict[str, dict[str, np.ndarray]]
 """The estimates from R samples at one budget: from the name of the estimator to fields of `Replays`, [R] each."""
 
 
 @dataclass(frozen=True)
+class Method:
+    """How to sample and how to estimate."""
+
+    design: str  # A name in `designs.DESIGNS`, or for single documents in `drawings.DOCUMENT_DRAWINGS`
+    estimator: str  # A name in `estimators.ESTIMATORS` or `documents.DOCUMENT_ESTIMATORS`
+    with_replacement: bool = True  # Whether a query can be drawn more than once
+    rounds: int = 1  # The number of rounds of judging, for single documents
+
+    @property
+    def of_documents(self) -> bool:
+        """Whether single documents are drawn."""
+        return self.design in DOCUMENT_DRAWINGS
+
+
+YARDSTICK = Method("passive", "snis", with_replacement=False)  # Uniform sampling without replacement and its plain mean
+SOURCE_YARDSTICK = Method("passive", "snis")  # Uniform sampling with replacement and its plain mean, as in the sources
+
+
+@dataclass(frozen=True)
+class Repetitions:
+    """How often an evaluation is replayed, and how; what a repetition draws does not depend on their number."""
+
+    number: int
+    seed: int
+    null: bool = False  # Whether each repetition swaps the two systems in a random half of the queries [AC 4.2]
+    defensive: float | None = None  # ε of the design; None for that of a plan with the largest budget
+    reference: str = "effective"  # The reference distribution of intervals and tests, a name in `intervals.REFERENCES`
+
+
+@dataclass(frozen=True)
+class Replays:
+    """The results of one design and one estimator in B budgets times R repetitions."""
+
+    estimate: np.ndarray  # float64[B, R]
+    standard_error: np.ndarray  # float64[B, R]; 0 if all values in the sample are equal, so that there is no interval
+    degrees: np.ndarray  # float64[B, R], degrees of freedom
+    truth: np.ndarray  # float64[R], the value to be estimated
+    n_draws: np.ndarray  # int64[B, R]
+    n_queries: np.ndarray  # int64[B, R], number of distinct queries
+    n_judged: np.ndarray  # int64[B, R], number of judged documents
+    n_effective: np.ndarray  # float64[B, R], effective number of draws
+    spent: np.ndarray  # float64[B, R], cost of the sample
+
+    @property
+    def error(self) -> np.ndarray:
+        """float64[B, R], estimate minus truth."""
+        return self.estimate - self.truth
+
+    def intervals(self, confidence_level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper ends, float64[B, R]; NaN if all values in the sample are equal."""
+        ends = interval(self.estimate, self.standard_error, self.degrees, confidence_level)
+        low, high = (np.where(self.standard_error == 0, np.nan, end) for end in ends)
+        return low, high
+
+    def pvalues(self, null: np.ndarray | float = 0.0) -> np.ndarray:
+        """p-values of the hypothesis that the truth is ``null``, float64[B, R]; 1 if all sampled values are equal."""
+        pvalues = two_sided_pvalue(self.estimate - null, self.standard_error, self.degrees)
+        return np.where(self.standard_error == 0, 1.0, pvalues)
+
+
+@dataclass(frozen=True)
 class Population:
-    """A pool of m queries whose labels are known, and k = 1 or 2 systems; two are compared, first minus second.
+    """Queries whose labels are known, and k = 1 or 2 systems; two are compared, first minus second."""
 
-    Attributes:
-        values: float64[m, k], the measured values.
-        moments: The moments of the values under the grade model.
-        uniform: The moments of the values under ``P(y) = 1/|Y|``.
-        cost: float64[m], λ.
-        weight: float64[m], p, sums to 1.
-        documents: int64[m], how many documents are judged for each query.
-        single: The pool for judging single documents; None if the measure does not allow that.
-    """
-
-    values: np.ndarray
-    moments: Moments
-    uniform: Moments
-    cost: np.ndarray
-    weight: np.ndarray
-    documents: np.ndarray
-    single: LabelledPool | None = None
+    values: np.ndarray  # float64[m, k], the measured values
+    moments: Moments  # Of the values under the grade model
+    uniform: Moments  # Of the values under ``P(y) = 1/|Y|``
+    cost: np.ndarray  # float64[m], λ
+    weight: np.ndarray  # float64[m], p, sums to 1
+    documents: np.ndarray  # int64[m], how many documents are judged for each query
+    single: LabelledPool | None = None  # For judging single documents; None if the measure does not allow that
 
     @property
     def compared(self) -> bool:
@@ -61,8 +111,13 @@ class Population:
 
     @cached_property
     def target(self) -> np.ndarray:
-        """float64[m], the values to be averaged: ℓ, or δ for two systems."""
+        """float64[m], ℓ, or δ for two systems."""
         return self.values[:, 0] - self.values[:, 1] if self.compared else self.values[:, 0]
+
+    @property
+    def truth(self) -> float:
+        """The mean of the contrast over queries."""
+        return float(self.weight @ self.target)
 
     @cached_property
     def model(self) -> np.ndarray:
@@ -70,45 +125,86 @@ class Population:
         mean, covariance = self.moments.mean, self.moments.covariance
         return difference_moments(mean, covariance, 0, 1)[0] if self.compared else mean[:, 0]
 
-    @property
-    def truth(self) -> float:
-        """``Σ p ℓ``, or ``Σ p δ`` for two systems."""
-        return float(self.weight @ self.target)
-
     def distribution(self, design: str, defensive: float) -> np.ndarray:
         """The q of a design, float64[m] [theory 4]."""
         return sampling_distribution(design, self.moments, self.cost, self.weight, defensive, self.uniform)
 
     def swapped(self, traded: np.ndarray) -> Population:
-        """The population with its two systems swapped in some of the queries [AC 4.2].
+        """The population with its two systems swapped in some of the queries, bool[m] [AC 4.2]."""
+        order, row = np.where(traded[:, None], [[1, 0]], [[0, 1]]), np.arange(len(traded))[:, None]
 
-        Shapes: traded bool[m].
-        """
-        order = np.where(traded[:, None], [[1, 0]], [[0, 1]])
-        row = np.arange(len(order))[:, None]
-        return replace(
-            self,
-            values=self.values[row, order],
-            moments=_reordered(self.moments, row, order),
-            uniform=_reordered(self.uniform, row, order),
-        )
+        def reordered(moments: Moments) -> Moments:
+            both = row[:, :, None], order[:, :, None], order[:, None, :]
+            return Moments(moments.mean[row, order], moments.covariance[both])
 
+        moments, uniform = reordered(self.moments), reordered(self.uniform)
+        return replace(self, values=self.values[row, order], moments=moments, uniform=uniform)
 
-def _reordered(moments: Moments, row: np.ndarray, order: np.ndarray) -> Moments:
-    return Moments(moments.mean[row, order], moments.covariance[row[:, :, None], order[:, :, None], order[:, None, :]])
+    def check(self, methods: Sequence[Method], budgets: Sequence[float]) -> None:
+        """Raise if methods cannot be replayed at these budgets."""
+        low, high = self.cost.max(), self.cost.sum()
+        if len(budgets) == 0 or (np.diff(budgets) <= 0).any():
+            raise ValueError(f"budgets must be increasing numbers, got {list(budgets)}")
+        outside = [f"{b:g}" for b in budgets if not b >= low or pays_for_all(b, self.cost)]
+        if outside:
+            raise ValueError(
+                f"budgets outside the pool: {', '.join(outside)}; the dearest query costs {low:g}, so each must be at "
+                f"least that, and all queries together cost {high:g}, so each must be less"
+            )
+        for method in methods:
+            design_named(method.design), estimator_named(method.estimator)
+
+    def replayed(
+        self,
+        methods: Sequence[Method],
+        budgets: Sequence[float],
+        how: Repetitions,
+        traded: np.ndarray | None,
+        size: int,
+        rng: np.random.Generator,
+    ) -> list[Rows]:
+        """The estimates of all methods from samples of queries; those of a budget go on from the one before it."""
+        usual = defensive_share(budgets[-1] / float(self.weight @ self.cost))
+        kind, defensive = methods[0], usual if how.defensive is None else how.defensive
+        if traded is None:
+            target, model, q = self.target, self.model, self.distribution(kind.design, defensive)
+        else:
+            target, model = (np.where(traded, -each, each) for each in (self.target, self.model))
+            # A design may depend on the swap: `optimal` measures distances from the mean difference of the model.
+            q = np.stack([self.swapped(row).distribution(kind.design, defensive) for row in traded])
+        draw = races if kind.with_replacement else priorities
+        samples = draw(q, self.cost, budgets, size, rng)
+        return [self._rows(methods, sample, target, model, how.reference) for sample in samples]
+
+    def _rows(
+        self, methods: Sequence[Method], sample: Sample, target: np.ndarray, model: np.ndarray, reference: str
+    ) -> Rows:
+        """The estimates of all methods from the samples of one budget."""
+        drawn, values, controls = sample.count > 0, sample.of(target), Controls(self.weight, model)
+        about = {
+            "n_draws": sample.draws,
+            "n_queries": drawn.sum(axis=1),
+            "n_judged": (sample.of(self.documents) * drawn).sum(axis=1),
+            "n_effective": effective_size(sample.count, sample.importance(self.weight)),
+            "spent": (sample.of(self.cost) * drawn).sum(axis=1),
+        }
+        scale, rows = scale_of(sample, np.abs(values), self.weight, np.abs(model)), {}
+        for method in methods:
+            mean = estimator_named(method.estimator).weigh(sample, controls).estimate(values)
+            rows[method.estimator] = about | {
+                "estimate": mean.value,
+                "standard_error": settled(mean.standard_error, scale),
+                "degrees": reference_degrees(reference, mean.degrees_of_freedom, sample.draws),
+            }
+        return rows
 
 
 @dataclass(frozen=True)
 class LabelledPool:
-    """A pool of documents whose labels are known, and k = 1 or 2 systems; two are compared, first minus second.
+    """Documents whose labels are known, and k = 1 or 2 systems; two are compared, first minus second."""
 
-    Attributes:
-        graded: The pool that documents are drawn from.
-        label: int64[N], the grade of each document.
-    """
-
-    graded: GradedPool
-    label: np.ndarray
+    graded: GradedPool  # The pool that documents are drawn from
+    label: np.ndarray  # int64[N], the grade of each document
 
     @property
     def compared(self) -> bool:
@@ -137,13 +233,67 @@ class LabelledPool:
         return float(self.weight @ self.target)
 
     def swapped(self, traded: np.ndarray) -> LabelledPool:
-        """The pool with its two systems swapped in some of the queries [AC 4.2].
-
-        Shapes: traded bool[m].
-        """
+        """The pool with its two systems swapped in some of the queries, bool[m] [AC 4.2]."""
         seen = self.graded.seen
         ranks = np.ascontiguousarray(np.where(traded[seen.query], seen.ranks[::-1], seen.ranks))
         return replace(self, graded=replace(self.graded, seen=seen.ranked(ranks)))
+
+    def check(self, methods: Sequence[Method], budgets: Sequence[float]) -> None:
+        """Raise if methods cannot be replayed."""
+        if methods[0].rounds < 1:
+            raise ValueError(f"rounds must be at least 1, got {methods[0].rounds}")
+
+    def replayed(
+        self,
+        methods: Sequence[Method],
+        budgets: Sequence[float],
+        how: Repetitions,
+        traded: np.ndarray | None,
+        size: int,
+        rng: np.random.Generator,
+    ) -> list[Rows]:
+        """The estimates of all methods from samples of documents."""
+        usual = usual_variance(self.graded.seen.form) if how.defensive is None else how.defensive
+        settings, rows = RoundSettings(methods[0].design, usual), []
+        for budget in budgets:
+            found: dict[str, list[dict[str, float]]] = {method.estimator: [] for method in methods}
+            for repetition in range(size):
+                pool = self if traded is None else self.swapped(traded[repetition])
+                drawn, label = pool._drawn(settings, budget / methods[0].rounds, methods[0].rounds, rng)
+                for method in methods:
+                    found[method.estimator].append(pool._row(drawn, label, method, how.reference))
+            rows.append(
+                {name: {key: np.array([r[key] for r in each]) for key in each[0]} for name, each in found.items()}
+            )
+        return rows
+
+    def _drawn(
+        self, settings: RoundSettings, budget: float, rounds: int, rng: np.random.Generator
+    ) -> tuple[list[Round], np.ndarray]:
+        """One sample in several rounds with one budget each, and its labels, int64[N], -1 for documents not drawn."""
+        drawn: list[Round] = []
+        label = np.full(len(self.label), -1)
+        for _ in range(rounds):
+            drawn.append(draw_round(self.graded, settings, budget, rng, labels=label if drawn else None))
+            label = np.where(drawn[-1].sample.drawn, self.label, label)
+            if drawn[-1].expected <= 0:
+                break
+        return drawn, label
+
+    def _row(self, rounds: Sequence[Round], label: np.ndarray, method: Method, reference: str) -> dict[str, float]:
+        """The estimate of one method from one sample."""
+        seen, n = self.graded.seen, int((label >= 0).sum())
+        estimate = estimate_rounds(seen, rounds, label, self.contrast, method.estimator)
+        return {
+            "n_draws": n,
+            "n_queries": len(np.unique(seen.query[label >= 0])),
+            "n_judged": n,
+            "spent": sum(each.sample.spent for each in rounds),
+            "estimate": estimate.value,
+            "standard_error": float(settled(estimate.standard_error, estimate.scale)),
+            "degrees": float(reference_degrees(reference, np.array(estimate.degrees_of_freedom), n)),
+            "n_effective": estimate.n_effective,
+        }
 
 
 def random_swaps(queries: int, rng: np.random.Generator, repetitions: int = 1) -> np.ndarray:
@@ -151,201 +301,81 @@ def random_swaps(queries: int, rng: np.random.Generator, repetitions: int = 1) -
     return rng.integers(0, 2, (repetitions, queries), dtype=np.int8) > 0
 
 
-@dataclass(frozen=True)
-class Chunk:
-    """What is drawn and estimated in R repetitions that are computed together; arrays are of one or of R rows.
-
-    Attributes:
-        target: float64[..., m], the values to be averaged.
-        model: float64[..., m], the values that the grade model expects.
-        q: float64[..., m], the distribution that queries are drawn from.
-    """
-
-    target: np.ndarray
-    model: np.ndarray
-    q: np.ndarray
-
-    @classmethod
-    def of(cls, pool: Population, design: str, defensive: float, traded: np.ndarray | None) -> Chunk:
-        """All repetitions see the population as it is, or each with its systems swapped in queries of its own.
-
-        Shapes: traded bool[R, m].
-        """
-        if traded is None:
-            return cls(pool.target, pool.model, pool.distribution(design, defensive))
-        # A design can depend on the swap: `optimal` measures distances from the mean difference that the model expects.
-        q = np.stack([pool.swapped(row).distribution(design, defensive) for row in traded])
-        return cls(_signed(pool.target, traded), _signed(pool.model, traded), q)
-
-
-def _signed(differences: np.ndarray, traded: np.ndarray) -> np.ndarray:
-    """Differences of two systems after swaps, float64[R, m]."""
-    return np.where(traded, -differences, differences)
-
-
-@dataclass(frozen=True)
-class Repetitions:
-    """How often an evaluation is replayed, and how.
-
-    Attributes:
-        number: Number of samples.
-        seed: Seed of all random numbers; what a repetition draws does not depend on the number of repetitions.
-        null: Whether each repetition swaps the two systems in a random half of the queries of its own, so that they
-            differ only by chance [AC 4.2].
-        defensive: ε of the design; None for the default of queries or of documents. That of queries is the default of
-            a plan with the largest budget, of which the samples for the other budgets are the beginnings.
-        reference: The reference distribution of intervals and tests, a name in `intervals.REFERENCES`.
-    """
-
-    number: int
-    seed: int
-    null: bool = False
-    defensive: float | None = None
-    reference: str = "effective"
-
-
 def replay(
-    pool: Population | LabelledPool, methods: Sequence[Method], budgets: Sequence[float], how: Repetitions
-) -> Iterator[dict[str, Replays]]:
-    """Replay methods on the same samples, one chunk of repetitions at a time; `joined` puts the chunks together."""
-    _check(pool, methods, budgets, how)
-    seeds = np.random.SeedSequence(how.seed).spawn(-(-how.number // CHUNK))
-    sizes = [min(CHUNK, how.number - chunk * CHUNK) for chunk in range(len(seeds))]
-    return (_chunk(pool, methods, budgets, how, size, seed) for size, seed in zip(sizes, seeds, strict=True))
-
-
-def _check(
-    pool: Population | LabelledPool, methods: Sequence[Method], budgets: Sequence[float], how: Repetitions
-) -> None:
+    pool: Population | LabelledPool,
+    methods: Sequence[Method],
+    budgets: Sequence[float],
+    how: Repetitions,
+    told: Callable[[int], Any] = lambda done: None,
+) -> dict[str, Replays]:
+    """Replay methods on the same samples, by the name of their estimator; ``told`` hears how many more are done."""
     if how.number < 1:
         raise ValueError(f"repetitions must be at least 1, got {how.number}")
     if how.null and not pool.compared:
         raise ValueError("label swapping needs two systems; the population has one")
     reference_degrees(how.reference, np.ones(1), 2)
-    if isinstance(pool, LabelledPool):
-        if methods[0].rounds < 1:
-            raise ValueError(f"rounds must be at least 1, got {methods[0].rounds}")
-        return
-    check_budgets(pool, budgets)
-    design_named(methods[0].design)
-    for method in methods:
-        estimator_named(method.estimator)
-
-
-def _chunk(
-    pool: Population | LabelledPool,
-    methods: Sequence[Method],
-    budgets: Sequence[float],
-    how: Repetitions,
-    size: int,
-    seed: np.random.SeedSequence,
-) -> dict[str, Replays]:
-    draw_seed, swap_seed = seed.spawn(2)
-    rng, queries = np.random.default_rng(draw_seed), len(pool.weight)
-    traded = random_swaps(queries, np.random.default_rng(swap_seed), size) if how.null else None
-    target = pool.target if traded is None else _signed(pool.target, traded)
-    truth = np.broadcast_to(target @ pool.weight, size)
-    if isinstance(pool, LabelledPool):
-        rows = [_of_documents(pool, traded, methods, budget, how, size, rng) for budget in budgets]
-    else:
-        usual = defensive_share(budgets[-1] / float(pool.weight @ pool.cost))
-        chunk = Chunk.of(pool, methods[0].design, usual if how.defensive is None else how.defensive, traded)
-        draw = races if methods[0].with_replacement else priorities
-        samples = draw(chunk.q, pool.cost, budgets, size, rng)
-        rows = [_of_queries(pool, chunk, methods, sample, how.reference) for sample in samples]
-    return {method.estimator: _stacked([row[method.estimator] for row in rows], truth) for method in methods}
-
-
-def _stacked(rows: list[dict[str, np.ndarray]], truth: np.ndarray) -> Replays:
-    """Replays with one row per budget."""
-    return Replays(truth=truth, **{name: np.stack([row[name] for row in rows]) for name in rows[0]})
-
-
-def _of_queries(pool: Population, chunk: Chunk, methods: Sequence[Method], sample: Sample, reference: str) -> Rows:
-    """The estimates of all methods from samples of queries."""
-    drawn, target, controls = sample.count > 0, sample.of(chunk.target), Controls(pool.weight, chunk.model)
-    about = {
-        "n_draws": sample.draws,
-        "n_queries": drawn.sum(axis=1),
-        "n_judged": (sample.of(pool.documents) * drawn).sum(axis=1),
-        "n_effective": effective_size(sample.count, sample.importance(pool.weight)),
-        "spent": (sample.of(pool.cost) * drawn).sum(axis=1),
-    }
-    rows = {}
-    for method in methods:
-        mean = estimator_named(method.estimator).weigh(sample, controls).estimate(target)
-        scale = scale_of(sample, np.abs(target), pool.weight, np.abs(chunk.model))
-        rows[method.estimator] = about | {
-            "estimate": mean.value,
-            "standard_error": settled(mean.standard_error, scale),
-            "degrees": reference_degrees(reference, mean.degrees_of_freedom, sample.draws),
-        }
-    return rows
-
-
-def _of_documents(
-    pool: LabelledPool,
-    traded: np.ndarray | None,
-    methods: Sequence[Method],
-    budget: float,
-    how: Repetitions,
-    size: int,
-    rng: np.random.Generator,
-) -> Rows:
-    """The estimates of all methods from ``size`` samples of documents, each with its own swaps if there are any."""
-    kind, usual = methods[0], usual_variance(pool.graded.seen.form)
-    defensive = usual if how.defensive is None else how.defensive
-    settings, share = RoundSettings(kind.design, defensive), budget / kind.rounds
-    rows = []
-    for repetition in range(size):
-        now = pool if traded is None else pool.swapped(traded[repetition])
-        drawn, label = _drawn_rounds(now, settings, share, kind.rounds, rng)
-        rows.append({method.estimator: _fields(now, drawn, label, method, how.reference) for method in methods})
-    names = [method.estimator for method in methods]
-    return {name: {field: np.array([row[name][field] for row in rows]) for field in rows[0][name]} for name in names}
-
-
-def _drawn_rounds(
-    pool: LabelledPool, settings: RoundSettings, budget: float, rounds: int, rng: np.random.Generator
-) -> tuple[list[Round], np.ndarray]:
-    """One sample in several rounds with one budget each, and its labels, int64[N], -1 for documents not drawn."""
-    drawn: list[Round] = []
-    label = np.full(len(pool.label), -1)
-    for _ in range(rounds):
-        drawn.append(draw_round(pool.graded, settings, budget, rng, labels=label if drawn else None))
-        label = np.where(drawn[-1].sample.drawn, pool.label, label)
-        if drawn[-1].expected <= 0:
-            break
-    return drawn, label
-
-
-def _fields(
-    pool: LabelledPool, rounds: Sequence[Round], label: np.ndarray, method: Method, reference: str
-) -> dict[str, float]:
-    """The estimate of one method from one sample of documents, as fields of `Replays`."""
-    judged = label >= 0
-    n = int(judged.sum())
-    estimate = estimate_rounds(pool.graded.seen, rounds, label, pool.contrast, method.estimator)
-    return {
-        "n_draws": n,
-        "n_queries": len(np.unique(pool.graded.seen.query[judged])),
-        "n_judged": n,
-        "spent": sum(each.sample.spent for each in rounds),
-        "estimate": estimate.value,
-        "standard_error": float(settled(estimate.standard_error, estimate.scale)),
-        "degrees": float(reference_degrees(reference, np.array(estimate.degrees_of_freedom), n)),
-        "n_effective": estimate.n_effective,
-    }
-
-
-def check_budgets(population: Population, budgets: Sequence[float]) -> None:
-    """Raise if budgets cannot be replayed."""
-    low, high = population.cost.max(), population.cost.sum()
-    if len(budgets) == 0 or (np.diff(budgets) <= 0).any():
-        raise ValueError(f"budgets must be increasing numbers, got {list(budgets)}")
-    outside = [f"{b:g}" for b in budgets if not b >= low or pays_for_all(b, population.cost)]
-    if outside:
-        raise ValueError(
-            f"budgets outside the pool: {', '.join(outside)}; the dearest query costs {low:g}, so each must be at "
-            f"least that, and all queries together cost {high:g}, so each must be less"
+    pool.check(methods, budgets)
+    chunks: dict[str, list[Replays]] = {method.estimator: [] for method in methods}
+    for number, seed in enumerate(np.random.SeedSequence(how.seed).spawn(-(-how.number // CHUNK))):
+        size, seeds = min(CHUNK, how.number - number * CHUNK), seed.spawn(2)
+        rng, swaps = (np.random.default_rng(each) for each in seeds)
+        traded = random_swaps(len(pool.weight), swaps, size) if how.null else None
+        target = pool.target if traded is None else np.where(traded, -pool.target, pool.target)
+        truth, rows = (
+            np.broadcast_to(target @ pool.weight, size),
+            pool.replayed(methods, budgets, how, traded, size, rng),
         )
+        for name, found in chunks.items():
+            found.append(
+                Replays(truth=truth, **{key: np.stack([row[name][key] for row in rows]) for key in rows[0][name]})
+            )
+        told(size)
+    return {name: joined(found) for name, found in chunks.items()}
+
+
+def joined(chunks: Sequence[Replays]) -> Replays:
+    """Join the replays of several chunks along the repetitions."""
+    names = [each.name for each in fields(Replays)]
+    return Replays(**{name: np.concatenate([getattr(chunk, name) for chunk in chunks], axis=-1) for name in names})
+
+
+def share_error(share: np.ndarray | float, repetitions: np.ndarray | int) -> np.ndarray:
+    """The Monte Carlo error of a share of R repetitions, such as a coverage or a type I error [Agresti and Coull 1998].
+
+    ``√(p̃ (1 − p̃)/(R + 4))`` with ``p̃ = (p R + 2)/(R + 4)``, two successes and two failures added. It is close to
+    ``√(p (1 − p)/R)``, but not 0 for a share of 0 or 1: twice the error is then close to ``3/R``, the rule of three.
+
+    Shapes: share float64[...], repetitions int64[...] → float64[...].
+    """
+    padded = (np.asarray(share) * repetitions + 2) / (repetitions + 4)
+    return np.sqrt(padded * (1 - padded) / (repetitions + 4))[()]
+
+
+def share_columns(name: str, share: np.ndarray | float, repetitions: int) -> dict[str, Any]:
+    """A share and its Monte Carlo error as columns of a table: ``name`` and ``name_se``."""
+    return {name: share, f"{name}_se": share_error(share, repetitions)}
+
+
+def ratio_of_means(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean of ``first`` over mean of ``second`` along the last axis, and its standard error by linearisation.
+
+    Shapes: first and second float64[B, R].
+    """
+    mean, other = first.mean(axis=1), second.mean(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = mean / other
+        spread = (first - ratio[:, None] * second).std(axis=1) / other
+    return ratio, spread / np.sqrt(first.shape[1])
+
+
+def savings(budgets: Sequence[float], squared: np.ndarray, passive: np.ndarray) -> np.ndarray:
+    """1 − b'/b, where b' is the budget at which a method has the error that passive sampling has at b.
+
+    Shapes: squared and passive float64[B] → float64[B].
+    """
+    spend = np.asarray(budgets)
+    better = np.r_[True, squared[1:] < np.minimum.accumulate(squared)[:-1]]
+    with np.errstate(divide="ignore"):
+        curve, wanted = -np.log(squared[better]), -np.log(passive)
+        needed = np.exp(np.interp(wanted, curve, np.log(spend[better]), left=np.nan, right=np.nan))
+    return np.asarray(1 - needed / spend)

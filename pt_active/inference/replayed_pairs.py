@@ -10,38 +10,24 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pt_active.sampling.sample import Sample
+
+# Prior precision of ``log τ`` around 0, of the shifts of grades, and of the reliances on predictors
 _PRIOR = np.array([1.0, 4.0, 2.0])
-"""Prior precision of ``log τ`` around 0, of the shifts of grades, and of the reliances on predictors."""
-
-_PRIOR_PAIRS = 50.0
-"""The prior of ε weighs as much as so many pairs whose labels the model expects."""
-
-_LEAST = 1e-30
-"""The least probability of a grade; a smaller one has no logarithm."""
-
-_ROUNDING = 1e-9
-"""Logarithms that differ by less, as those of a uniform model do, say nothing."""
-
-_SPARE = 8.0
-"""Standard deviations of the number of candidates that are drawn beyond a sample."""
+_PRIOR_PAIRS = 50.0  # The prior of ε weighs as much as so many pairs whose labels the model expects
+_LEAST = 1e-30  # The least probability of a grade; a smaller one has no logarithm
+_ROUNDING = 1e-9  # Logarithms that differ by less, as those of a uniform model do, say nothing
+_SPARE = 8.0  # Standard deviations of the number of candidates that are drawn beyond a sample
 
 
 class LabelModel(NamedTuple):
-    """What labels say of a label model: ``P'(y) = (1 − ε) S(y) + ε s(y)``, ``S(y) ∝ P(y)^τ exp(β_y + Σ κ 1[f = y])``.
+    """A label model after the labels: ``P'(y) = (1 − ε) S(y) + ε s(y)``, ``S(y) ∝ P(y)^τ exp(β_y + Σ κ 1[f = y])``."""
 
-    Attributes:
-        power: τ; below 1 if the model is too sure of itself.
-        shift: float64[G+1], β; 0 for grade 0.
-        reliance: float64[k], κ, by how much labels agree more with each predictor than the model says.
-        stray: ε, the share of labels that have nothing to do with the model.
-        share: float64[G+1], s, the shares of the grades among the labels.
-    """
-
-    power: float
-    shift: np.ndarray
-    reliance: np.ndarray
-    stray: float
-    share: np.ndarray
+    power: float  # τ; below 1 if the model is too sure of itself
+    shift: np.ndarray  # float64[G+1], β; 0 for grade 0
+    reliance: np.ndarray  # float64[k], κ, by how much labels agree more with each predictor than the model says
+    stray: float  # ε, the share of labels that have nothing to do with the model
+    share: np.ndarray  # float64[G+1], s, the shares of the grades among the labels
 
     def grades(self, grades: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         """``P'`` of pairs, float64[N, G+1].
@@ -57,8 +43,6 @@ class LabelModel(NamedTuple):
 
 def fitted(grades: np.ndarray, predicted: np.ndarray, label: np.ndarray, as_sure: bool = False) -> LabelModel:
     """The label model of greatest posterior density.
-
-    Every drawn pair counts alike, since the draws depend on the model and not on the labels.
 
     Shapes: grades float64[n, G+1], predicted int64[n, k], label int64[n].
     """
@@ -97,9 +81,6 @@ def fitted(grades: np.ndarray, predicted: np.ndarray, label: np.ndarray, as_sure
 def surprise(grades: np.ndarray, predicted: np.ndarray, label: np.ndarray) -> float:
     """By how many standard deviations labels surprise a model more than it expects: the score test of ``τ = 1``.
 
-    Predictors may know more than the model, and pairs are drawn by their predictions. So labels may agree with them
-    more than the model says, and the shares of grades may differ.
-
     Shapes: grades float64[n, G+1], predicted int64[n, k], label int64[n].
     """
     return excess_surprise(grades, fitted(grades, predicted, label, as_sure=True).grades(grades, predicted), label)
@@ -119,11 +100,29 @@ def excess_surprise(grades: np.ndarray, expected: np.ndarray, label: np.ndarray)
     return float(np.copysign(np.inf, excess)) if abs(excess) > _ROUNDING * len(label) else 0.0
 
 
+def samples_again(sample: Sample, repetitions: int, rng: np.random.Generator) -> Sample:
+    """As many draws as in a sample, of the same design; those with replacement are sorted."""
+    q, n, stratum = sample.q, int(sample.draws), sample.stratum
+    assert q is not None
+    if sample.repeated:
+        rows = np.sort(rng.choice(len(q), size=(repetitions, n), p=q / q.sum()), axis=1)
+        return Sample(rows, np.ones_like(rows), n * q[rows], repeated=True, q=q)
+    if stratum is None:
+        rows, expected = drawn_again(q, n, repetitions, rng)
+        return Sample(rows, np.ones_like(rows), expected, q=q)
+    drawn, size, parts = np.bincount(stratum[sample.rows]), np.bincount(stratum), []
+    members = np.split(np.argsort(stratum, kind="stable"), np.cumsum(size)[:-1])
+    for rows, number in zip(members, drawn.tolist(), strict=True):
+        if number < len(rows):
+            parts.append(rows[drawn_again(np.full(len(rows), 1 / len(rows)), number, repetitions, rng)[0]])
+        else:
+            parts.append(np.tile(rows, (repetitions, 1)))
+    rows = np.concatenate(parts, axis=1)
+    return Sample(rows, np.ones_like(rows), (drawn / size)[stratum[rows]], q=q, stratum=stratum)
+
+
 def drawn_again(q: np.ndarray, draws: int, repetitions: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Samples without replacement in the order of ``U/q``, from which a large pool is not drawn in full.
-
-    Only units that come before a time that is late enough matter, so arrivals until then are drawn instead of a
-    priority for every unit.
 
     Shapes: q float64[N].
     """
@@ -153,21 +152,6 @@ def _arrived(arrivals: np.ndarray, repetitions: int, rng: np.random.Generator) -
     key = np.sort(replay * len(arrivals) + unit)
     key = key[np.diff(key, prepend=-1) > 0]
     return key // len(arrivals), key % len(arrivals)
-
-
-def strata_again(stratum: np.ndarray, drawn: np.ndarray, repetitions: int, rng: np.random.Generator) -> np.ndarray:
-    """The rows of many samples of the same strata, int64[R, n].
-
-    Shapes: stratum int64[N], drawn int64[K].
-    """
-    members = np.split(np.argsort(stratum, kind="stable"), np.cumsum(np.bincount(stratum))[:-1])
-    parts = []
-    for rows, number in zip(members, drawn.tolist(), strict=True):
-        if number < len(rows):
-            parts.append(rows[drawn_again(np.full(len(rows), 1 / len(rows)), number, repetitions, rng)[0]])
-        else:
-            parts.append(np.tile(rows, (repetitions, 1)))
-    return np.concatenate(parts, axis=1)
 
 
 def _time_of(q: np.ndarray, number: float) -> float:

@@ -7,38 +7,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pt_active.inference.within_queries import WithinQueries
 from pt_active.sampling.pools import DocumentPool
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import TwoPhase
 from pt_active.sampling.two_phase import APART_SHARE
 
-_LABELLINGS = 5000
-"""Queries whose labels are simulated to compute what the grade model expects of a cascade."""
+_LABELLINGS = 5000  # Queries whose labels are simulated to compute what the grade model expects of a cascade
+
+
+COMMON_SHARE = 0.3  # ρ, the share of the variance of errors that the documents of a query have in common
 
 
 @dataclass(frozen=True)
 class QueryResiduals:
-    """What the labels add to the model in each query, for one contrast of systems.
+    """What the labels add to the model in each query, for one contrast of systems."""
 
-    Attributes:
-        step: float64[m], ``ℓ̃ − M``.
-        variance: float64[m], an estimate of the variance of ``ℓ̃`` given the labels.
-        together: float64[m], for queries whose documents were drawn independently, what fixing the number of documents
-            would take off the variance: ``Σ_{z≠z'} (1−π) t (1−π') t' / max(1, Σ π (1−π))`` with ``t = D e/π``; 0 for
-            other queries.
-        influence: float64[N], by how much the error of each drawn document moves ``ℓ̃``, at first order; not negative.
-            For measures that are neither additive nor cascades, the root of the expected square of what its label adds.
-        size: float64[m], the sum of the absolute terms of ``step``, those of all systems.
-        terms: float64[N], what the label of each drawn document adds to ``ℓ̃``; None if the labels act together.
-    """
-
-    step: np.ndarray
-    variance: np.ndarray
-    together: np.ndarray
-    influence: np.ndarray
-    size: np.ndarray
-    terms: np.ndarray | None = None
+    step: np.ndarray  # float64[m], ``ℓ̃ − M``
+    variance: np.ndarray  # float64[m], an estimate of the variance of ``ℓ̃`` given the labels
+    together: np.ndarray  # float64[m], for queries whose documents were drawn independently
+    influence: np.ndarray  # float64[N], by how much the error of each drawn document moves ``ℓ̃``, at first order
+    size: np.ndarray  # float64[m], the sum of the absolute terms of ``step``, those of all systems
+    terms: np.ndarray | None = None  # float64[N], what the label of each drawn document adds to ``ℓ̃``
 
 
 def query_residuals(
@@ -90,8 +79,8 @@ def _multilinear(
     """``ℓ(κ̃) − M`` for queries with independent draws, its linear part for others.
 
     The rest is estimated from the queries with independent draws, weighted by the inverse of their share, and from
-    those in which nothing is left to chance. The variance is that of Efron and Stein,
-    ``Σ D(κ̃)² (I/π²)(1 − π)(κ − μ)²``, which is never too small on average.
+    those in which nothing is left to chance. The variance is that of Efron and Stein, ``Σ D(κ̃)² (I/π²)(1 − π)(κ −
+    μ)²``, which is never too small on average.
     """
     linear = _linear(pool, sample, mean, observed, contrast, 0.0)
     divisor, inclusion = _divisor(sample), sample.design.inclusion
@@ -114,8 +103,8 @@ def _by_depth(
 ) -> QueryResiduals:
     """``Σ_j (I_j/π_j) δ_j``, δ being the steps of the expectation as labels become known from the top.
 
-    Of two documents of a query the lower is judged only if the upper is, so the mean of
-    ``Σ_j (I_j/π_j) δ_j [δ_j (1/π_j − 1) + 2 Σ_{i<j} δ_i (1/π_i − 1)]`` is the variance.
+    Of two documents of a query the lower is judged only if the upper is, so the mean of ``Σ_j (I_j/π_j) δ_j [δ_j (1/π_j
+    − 1) + 2 Σ_{i<j} δ_i (1/π_i − 1)]`` is the variance.
     """
     order = sample.design.order[sample.drawn[sample.design.order]]
     query, m = np.searchsorted(pool.indptr, order, side="right") - 1, len(pool.weight)
@@ -186,3 +175,61 @@ def expected_squares(
 def _divisor(sample: TwoPhase) -> np.ndarray:
     """π of each document, float64[N]; 1 for documents that are never drawn."""
     return np.where(sample.design.inclusion > 0, sample.design.inclusion, 1.0)
+
+
+@dataclass(frozen=True)
+class WithinQueries:
+    """The correction of the means within queries, for documents that were drawn independently of each other.
+
+    The mean of z is corrected by ``s_z = c_z Σ_{u≠z} I_u e_u`` with ``c_z = 1/(1/ρ − 1 + Σ_{u≠z} π_u)``. The sum of the
+    ``D [s + (I/π)(e − s)]`` then has the mean ``Σ D e`` and the variance
+
+    ``Σ D² (1/π − 1) E(e − s)² + Σ_{z≠u} D_z c_z e_z (1 − π_z) D_u c_u e_u (1 − π_u)``.
+    """
+
+    query: np.ndarray  # int64[N], the query of each document
+    inclusion: np.ndarray  # float64[N], π; 0 for documents that are never judged
+    drawn: np.ndarray  # bool[N], I
+    rate: np.ndarray  # float64[N], c; 0 for documents that are never judged
+
+    @classmethod
+    def of(cls, query: np.ndarray, sample: TwoPhase, share: float = COMMON_SHARE) -> WithinQueries:
+        """The correction for a sample.
+
+        Shapes: query int64[N].
+        """
+        inclusion = sample.design.inclusion
+        others = np.bincount(query, weights=inclusion)[query] - inclusion
+        rate = np.where(inclusion > 0, share / (1 - share + share * others), 0.0)
+        return cls(query, inclusion, sample.drawn, rate)
+
+    def _others(self, parts: np.ndarray) -> np.ndarray:
+        """The sum over the other documents of the same query, float64[N]."""
+        return np.asarray(np.bincount(self.query, weights=parts)[self.query] - parts)
+
+    def shift(self, error: np.ndarray) -> np.ndarray:
+        """s, float64[N].
+
+        Shapes: error float64[N].
+        """
+        return self.rate * self._others(np.where(self.drawn, error, 0.0))
+
+    def coefficient(self, slope: np.ndarray) -> np.ndarray:
+        """How much the error of each judged document counts in the sum, float64[N]; 0 for the others.
+
+        ``I [D/π + Σ_{u≠z} c_u D_u (1 − I_u/π_u)]``, so that the sum is ``Σ coefficient · e``.
+
+        Shapes: slope float64[N].
+        """
+        inverse = np.divide(self.drawn, self.inclusion, out=np.zeros_like(self.rate), where=self.inclusion > 0)
+        return np.asarray(inverse * slope + self.drawn * self._others(self.rate * slope * (1 - inverse)))
+
+    def shared_variance(self, slope: np.ndarray, error: np.ndarray, queries: int) -> np.ndarray:
+        """An unbiased estimate of the second part of the variance of each query, float64[m].
+
+        Shapes: slope and error float64[N].
+        """
+        inverse = np.divide(self.drawn, self.inclusion, out=np.zeros_like(self.rate), where=self.inclusion > 0)
+        part = np.where(self.drawn, slope * self.rate * error * (1 - self.inclusion) * inverse, 0.0)
+        total, square = (np.bincount(self.query, weights=a, minlength=queries) for a in (part, part**2))
+        return np.asarray(total**2 - square)

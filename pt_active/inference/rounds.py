@@ -11,6 +11,7 @@ import numpy as np
 
 from pt_active.inference.documents import (
     DocumentEstimate,
+    Undrawn,
     cautious_variance,
     combined,
     document_estimate,
@@ -19,9 +20,7 @@ from pt_active.inference.documents import (
     predicted,
     widened,
 )
-from pt_active.inference.residuals import expected_squares
-from pt_active.inference.undrawn import Undrawn
-from pt_active.inference.within_queries import COMMON_SHARE
+from pt_active.inference.residuals import COMMON_SHARE, expected_squares
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
@@ -33,21 +32,12 @@ from pt_active.sampling.two_phase import draw_documents
 
 @dataclass(frozen=True)
 class Round:
-    """One round of judging.
+    """One round of judging."""
 
-    Attributes:
-        sample: Which documents were drawn, and how.
-        grades: float64[N, G+1], ``P(y = g)`` under the grade model of the round.
-        expected: The variance that the grade model of the first round expects of the estimate of this round.
-        comparable: The variance that it would expect if the round had the budget of the first one, or half of what
-            judging all that is left costs if that is less. Rounds are weighted by its inverse. None in rounds that
-            were drawn before it was kept.
-    """
-
-    sample: TwoPhase
-    grades: np.ndarray
-    expected: float
-    comparable: float | None = None
+    sample: TwoPhase  # Which documents were drawn, and how
+    grades: np.ndarray  # float64[N, G+1], ``P(y = g)`` under the grade model of the round
+    expected: float  # The variance that the grade model of the first round expects of the estimate of this round
+    comparable: float | None = None  # The variance that it would expect if the round had the budget of the first one
 
     @property
     def certain(self) -> bool:
@@ -116,23 +106,17 @@ def drawn_by(
 
     Shapes: gain and clock float64[N].
     """
-    indptr, cost = pool.seen.indptr, pool.cost
-    design = document_design(sizes, settings.drawing, indptr, cost, pool.per_query, budget)
-    sample = draw_documents(design, indptr, cost, pool.per_query, budget, rng, clock)
-    everything = cost[sizes.order].sum() + pool.per_query * len(np.unique(pool.seen.query[sizes.order]))
+    design = document_design(sizes, settings.drawing, pool.prices, budget)
+    sample = draw_documents(design, pool.prices, budget, rng, clock)
+    everything = pool.cost[sizes.order].sum() + pool.per_query * len(np.unique(pool.seen.query[sizes.order]))
     usual = min(budget if settings.weighed_at is None else settings.weighed_at, everything / 2)
-    likewise = document_design(sizes, settings.drawing, indptr, cost, pool.per_query, usual)
+    likewise = document_design(sizes, settings.drawing, pool.prices, usual)
     expected, comparable = (expected_variance(pool.seen, each, gain) for each in (design, likewise))
     return Round(sample, pool.grades, expected, comparable)
 
 
 def round_weights(rounds: Sequence[Round]) -> np.ndarray:
-    """Weights of the estimates of r rounds, ∝ 1/variance at comparable budgets, float64[r]; a census has the weight 1.
-
-    The budget of a round may be chosen after the estimates of earlier rounds were seen. Weights that depended on it
-    would pull the combination towards what was seen. If the comparable variance of a round was not kept, all rounds
-    are weighted by what is expected of them at their own budgets.
-    """
+    """Weights of rounds, ∝ 1/variance at a budget that no estimate led to, float64[r]; a census has the weight 1."""
     expected = np.array([each.expected for each in rounds])
     if (expected <= 0).any():
         # Only the first census counts.
@@ -196,10 +180,7 @@ def ranker_contrasts(k: int) -> list[np.ndarray]:
 
 
 def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
-    """``p² E δ²`` of each document under the grade model without caution, averaged over `ranker_contrasts` [theory 10].
-
-    Returns float64[N].
-    """
+    """``p² E δ²`` of each document under the grade model, averaged over `ranker_contrasts`, float64[N] [theory 10]."""
     if isinstance(pool.seen, RevealedPool):
         order = pool.seen.judging_order(pool.grades)
         return np.asarray(pool.seen.weight[pool.seen.query] ** 2 * pool.seen.mean_squares(order, pool.grades))
@@ -212,8 +193,6 @@ def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
 def optimism(seen: DocumentPool, rounds: Sequence[Round], label: np.ndarray, estimator: str, gain: np.ndarray) -> float:
     """The variance that the labels show, divided by the variance that the grade model promised [theory 10].
 
-    A round promises nothing for documents that were known before it, because it cannot draw them.
-
     Shapes: label int64[N], gain float64[N].
     """
     estimates = [estimate_rounds(seen, rounds, label, c, estimator) for c in ranker_contrasts(len(seen.ranks))]
@@ -223,24 +202,14 @@ def optimism(seen: DocumentPool, rounds: Sequence[Round], label: np.ndarray, est
 
 
 class RoundLabels(NamedTuple):
-    """The labels of a round and what was expected of them.
+    """The labels of a round and what was expected of them."""
 
-    Attributes:
-        seen: The pool with what the labels known before the round say of its queries.
-        sample: The sample of the round without the documents whose label is missing.
-        variables: The document variables under the grade model of the round, with the labels known before it.
-        expected: float64[N], what stands in for unknown documents.
-        observed: float64[N], the values that the labels give; ``expected`` for documents without a label.
-        share: The share of the variance of errors that documents of a query are taken to have in common; 0 unless the
-            estimator corrects means by labels.
-    """
-
-    seen: DocumentPool
-    sample: TwoPhase
-    variables: Variables
-    expected: np.ndarray
-    observed: np.ndarray
-    share: float
+    seen: DocumentPool  # The pool with what the labels known before the round say of its queries
+    sample: TwoPhase  # The sample of the round without the documents whose label is missing
+    variables: Variables  # The document variables under the grade model of the round, with the labels known before it
+    expected: np.ndarray  # float64[N], what stands in for unknown documents
+    observed: np.ndarray  # float64[N], the values that the labels give; ``expected`` for documents without a label
+    share: float  # The share of the variance of errors that documents of a query are taken to have in common
 
 
 def round_labels(

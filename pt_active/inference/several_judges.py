@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-TIES = ("down", "up")
-"""Which grade a tie goes to: the lowest or the highest of those that are tied."""
-
-_MAX_STEPS = 500
-"""Steps of Dawid and Skene's algorithm, at most."""
-
-_SMALL_CHANGE = 1e-8
-"""The algorithm ends when no probability changes by more."""
-
-_PRIOR = 0.01
-"""Judgments that are added to each cell of a judge's confusions, so that no probability is 0."""
+TIES = ("down", "up")  # Which grade a tie goes to: the lowest or the highest of those that are tied
+_MAX_STEPS = 500  # Steps of Dawid and Skene's algorithm, at most
+_SMALL_CHANGE = 1e-8  # The algorithm ends when no probability changes by more
+_PRIOR = 0.01  # Judgments that are added to each cell of a judge's confusions, so that no probability is 0
 
 
 def votes_of(item: np.ndarray, grade: np.ndarray) -> np.ndarray:
@@ -60,9 +53,6 @@ def rounded_mean(votes: np.ndarray, ties: str = TIES[0]) -> np.ndarray:
 
 def dawid_skene(item: np.ndarray, judge: np.ndarray, grade: np.ndarray) -> np.ndarray:
     """float64[N, G+1], the probability of each document's true grade [Dawid and Skene 1979, eqs. 2.3-2.5].
-
-    The algorithm alternates between the judges' confusions, given the probabilities, and the probabilities, given the
-    confusions. It starts from the shares of the votes, and takes no account of the order of the grades.
 
     Shapes: item, judge, grade int64[n].
     """

@@ -10,14 +10,11 @@ import numpy as np
 if TYPE_CHECKING:
     from scipy.interpolate import CubicSpline
 
+# The name of the correction for tests of all pairs; corrections for arbitrary tests come from statsmodels
 TUKEY = "tukey"
-"""The name of the correction for tests of all pairs; corrections for arbitrary tests come from statsmodels."""
-
-_OMITTED_TAIL = 1e-18
-"""Probability that the integral over the estimated standard deviation omits at either end."""
-
+_OMITTED_TAIL = 1e-18  # Probability that the integral over the estimated standard deviation omits at either end
+# Where the table ends; the range of k standard normals exceeds this with a probability of practically 0
 _MAX_RANGE = 40.0
-"""Where the table ends; the range of k standard normals exceeds this with a probability of practically 0."""
 
 
 def check_correction(correction: str) -> None:
@@ -159,11 +156,6 @@ def two_sided_pvalue(
 
 def cross_validated_error(differences: np.ndarray, corrected: bool = True) -> np.ndarray:
     """Standard error of the mean difference ``δ̄`` of two learning algorithms over ``J = R K`` folds [CV].
-
-    ``SE² = (1/J + 1/(K − 1)) s²`` with ``s² = Σ (δ − δ̄)²/(J − 1)``. The first term alone is the plain K-fold paired
-    t-test [CV], which assumes that the folds are independent. The second corrects for the overlap of their training
-    sets: a test fold has ``1/(K − 1)`` the size of its training set [NB; BF for R > 1]. The t distribution has
-    ``J − 1`` degrees of freedom.
 
     Shapes: differences float64[..., R, K] → float64[...].
     """

@@ -14,36 +14,23 @@ from pt_active.relevance.losses import PairMeasure, check_rel
 
 
 class Evaluated(NamedTuple):
-    """The value of a statistic of weighted labels; axes before the last hold independent samples.
+    """The value of a statistic of weighted labels; axes before the last hold independent samples."""
 
-    Attributes:
-        value: float64[...], T; NaN if it is undefined.
-        gradient: float64[..., N], ``∂T/∂a``.
-        own_share: float64[..., N], the share of each label in the statistic, ``a w / Σ a w`` for a mean over w; 0 for
-            labels that do not count. A label is ``1/(1 − own_share)`` times as far from the statistic of the others.
-        effective: float64[...], ``(Σ a w)² / Σ (a w)²``, the number of equally weighted labels that would be as
-            informative.
-    """
-
-    value: np.ndarray | float
-    gradient: np.ndarray
-    own_share: np.ndarray
-    effective: np.ndarray | float
+    value: np.ndarray | float  # float64[...], T; NaN if it is undefined
+    gradient: np.ndarray  # float64[..., N], ``∂T/∂a``
+    own_share: np.ndarray  # float64[..., N], the share of each label in the statistic
+    effective: np.ndarray | float  # float64[...], ``(Σ a w)² / Σ (a w)²``
 
 
 @dataclass(frozen=True)
 class RoundEstimate(MeanEstimate):
-    """An estimate and its effective number of labels.
+    """An estimate and its effective number of labels."""
 
-    Attributes:
-        effective: Effective number of the labels that count; the degrees of freedom are one less.
-    """
-
-    effective: float
+    effective: float  # Effective number of the labels that count; the degrees of freedom are one less
 
 
+# From weights a, float64[N], 0 without a label, to the statistic that they give
 Statistic = Callable[[np.ndarray], Evaluated]
-"""From weights a, float64[N], 0 without a label, to the statistic that they give."""
 
 
 def mean(values: np.ndarray) -> Statistic:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-ROUNDING = 1e-10
-"""A number up to this share of the terms that it was made of is rounding."""
+ROUNDING = 1e-10  # A number up to this share of the terms that it was made of is rounding
 
 
 def is_rounding(number: np.ndarray | float, scale: np.ndarray | float) -> np.ndarray:

@@ -10,9 +10,9 @@ from pt_active.inference.agreement import ordinal_alpha, quadratic_kappa
 from pt_active.inference.estimators import Controls, MeanEstimate, estimator_named
 from pt_active.sampling.sample import Sample
 
+# From the shares of all (grade of the judge, grade of people), float64[G+1, G+1], and the number of pairs in the pool
+# to a coefficient of agreement
 Coefficient = Callable[[np.ndarray, int], float]
-"""From the shares of all (grade of the judge, grade of people), float64[G+1, G+1], and the number of pairs in the pool
-to a coefficient of agreement."""
 
 
 def kappa(shares: np.ndarray, pairs: int) -> float:
@@ -25,11 +25,10 @@ def alpha(shares: np.ndarray, pairs: int) -> float:
     return ordinal_alpha(pairs * (shares + shares.T))
 
 
+# The coefficients of agreement by the name that is printed
 COEFFICIENTS: dict[str, Coefficient] = {"Kappa": kappa, "Alpha": alpha}
-"""The coefficients of agreement by the name that is printed."""
 
-_STEP = 1e-6
-"""Half the change of a share from which the slope of a coefficient is computed."""
+_STEP = 1e-6  # Half the change of a share from which the slope of a coefficient is computed
 
 
 def agreement_estimate(
@@ -43,9 +42,9 @@ def agreement_estimate(
 ) -> MeanEstimate:
     """Estimate a coefficient of one judge, or the first minus the second of two.
 
-    The coefficient T of the weighted shares is linearised: a pair that was labelled changes it by
-    ``z = ∂T/∂share − Σ share ∂T/∂share`` times its weight. The mean of z over the pool, which the labels and the model
-    estimate, corrects T, and its standard error is that of T (Deville 1999).
+    The coefficient T of the weighted shares is linearised: a pair that was labelled changes it by ``z = ∂T/∂share − Σ
+    share ∂T/∂share`` times its weight. The mean of z over the pool, which the labels and the model estimate, corrects
+    T, and its standard error is that of T (Deville 1999).
 
     Shapes: label int64[n], expected float64[N, G+1], p float64[N].
     """

@@ -16,14 +16,11 @@ from pt_active.inference.estimators import Weighting, effective_size
 from pt_active.inference.statistics import Evaluated, RoundEstimate, Statistic, mean
 from pt_active.sampling.sample import Steps
 
+# Labels before a step that `lur_regression` needs for its line; with fewer it takes the model's own values
 MIN_LABELS_FOR_LINE = 10
-"""Labels before a step that `lur_regression` needs for its line; with fewer it takes the model's own values."""
-
+# The name of the bandwidth near the rule of thumb that predicts left-out outcomes best
 CROSS_VALIDATED = "cross_validated"
-"""The name of the bandwidth near the rule of thumb that predicts left-out outcomes best."""
-
-_CERTAIN = 1e-12
-"""A probability within this of 1 counts as 1."""
+_CERTAIN = 1e-12  # A probability within this of 1 counts as 1
 
 
 def level_weights(size: np.ndarray, pool: int) -> np.ndarray:
@@ -48,9 +45,9 @@ def lur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
     π is 1 for instances known already, so the estimate of each step is unbiased given all before it, and so is their
     weighted mean. An instance drawn in step j has the weight ``a = (W_j/π + Σ_{k>j} W_k)/N``, ``W = w/s``.
 
-    The variance is ``Σ W_j² V_j``, with ``V_j = Σ (1 − π)(e/π)²/N²`` for independent draws, Deville's
-    ``n/(n−1) Σ (1 − π)(e/π − A)²/N²`` with ``A = Σ (1 − π) e/π / Σ (1 − π)`` for a fixed number of draws, and
-    ``(R̂_j − R̂)²/(1 − W_j)`` for a single draw.
+    The variance is ``Σ W_j² V_j``, with ``V_j = Σ (1 − π)(e/π)²/N²`` for independent draws, Deville's ``n/(n−1) Σ (1 −
+    π)(e/π − A)²/N²`` with ``A = Σ (1 − π) e/π / Σ (1 − π)`` for a fixed number of draws, and ``(R̂_j − R̂)²/(1 − W_j)``
+    for a single draw.
     """
     plain = np.zeros(len(steps.size))
     return _weighting(
@@ -62,9 +59,9 @@ def lur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
 def ailur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
     """LUR with π replaced by its regression on g among the instances without a label [AI].
 
-    It is consistent if what is drawn depends on the values only through g. The variance is
-    ``Σ_j W_j² Σ (1 − π̂)(r/π̂)²/N²`` over the draws of each step. r is the distance of an instance from the regression
-    of e on g over all other labels, because dividing by an estimated π removes what g explains.
+    It is consistent if what is drawn depends on the values only through g. The variance is ``Σ_j W_j² Σ (1 −
+    π̂)(r/π̂)²/N²`` over the draws of each step. r is the distance of an instance from the regression of e on g over all
+    other labels, because dividing by an estimated π removes what g explains.
     """
     if (steps.size <= 1).any():
         raise ValueError(
@@ -86,8 +83,8 @@ def ailur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
 def aiipw(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
     """``(1/N) Σ δ^s_i ℓ_i / Ê{δ^s | g_i}``, which needs no history of probabilities [AI].
 
-    It is consistent if what is drawn depends on the values only through g. The variance is
-    ``Σ (1 − π̂)(r/π̂)²/N²`` with ``π̂ = Ê{δ^s | g}`` and r as in `ailur`.
+    It is consistent if what is drawn depends on the values only through g. The variance is ``Σ (1 − π̂)(r/π̂)²/N²``
+    with ``π̂ = Ê{δ^s | g}`` and r as in `ailur`.
     """
     chance = inclusion_regression(steps, bandwidth)
     drawn = steps.drawn
@@ -119,8 +116,8 @@ WEIGHTINGS: dict[str, Callable[[Steps, float | str | None], Weighting]] = {
 }
 """The weightings by name, for every statistic."""
 
+# Those that are consistent only where what was drawn depends on the values through g alone
 BY_SCORE = frozenset({"ailur", "aiipw", "ailur_ratio", "aiipw_ratio"})
-"""Those that are consistent only where what was drawn depends on the values through g alone."""
 
 
 def inclusion_regression(steps: Steps, bandwidth: float | str | None = None) -> np.ndarray:
@@ -156,8 +153,8 @@ def no_lines(steps: Steps, values: np.ndarray, model: np.ndarray) -> tuple[np.nd
     return np.zeros(len(steps.size)), np.ones(len(steps.size))
 
 
+# LUR of means with the model as a control variate: its own values, or a line through the labels of earlier steps
 CONTROLLED = {"lur_difference": no_lines, "lur_regression": lines_before}
-"""LUR of means with the model as a control variate: its own values, or a line through the labels of earlier steps."""
 
 
 def round_estimators() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What did a judging tool deliver: a table, JSON, lines of JSON, or an archive of files?"""
+"""What did a judging tool deliver, and which records are in it?"""
 
 from __future__ import annotations
 
@@ -10,14 +10,21 @@ import struct
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from pt_active.frames.json_lines import json_value
+import pandas as pd
+
+from pt_active.frames.checks import ArgumentError, shown, unfit
+from pt_active.frames.columns import place_of
+from pt_active.frames.records import JUDGED, SAID_COLUMNS, SKIPPED, STATUSES, checked_records
 from pt_active.frames.sources import ZIP, Source, beyond, naming, read_delivered, size_limit, source_of
+from pt_active.frames.tables import json_value
+from pt_active.judging.grade_names import GradeNames
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -38,6 +45,10 @@ _DAMAGED = (
 
 _MAX_MEMBERS = 10_000
 """Files of an archive, at most."""
+
+
+_ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)? ?(Z|[+-]\d\d:?\d\d|UTC)")
+"""A moment with its time zone."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +127,12 @@ class Delivery:
             return {}
         return value if isinstance(value, dict) else {}
 
+    @property
+    def first_of_list(self) -> dict[str, Any]:
+        """The first JSON object of a list; empty if the file is anything else."""
+        first = self.json[0] if self.is_json_list and isinstance(self.json, list) and self.json else {}
+        return first if isinstance(first, dict) else {}
+
     @cached_property
     def members(self) -> list[Delivery]:
         """The files in an archive, without folders."""
@@ -159,3 +176,126 @@ def _utf8(content: bytes, path: str) -> bytes:
             raise ValueError(f"line {line}: bytes that are neither UTF-8 nor Windows-1252") from None
         warnings.warn(f"{path}: line {line} is not UTF-8, so the file was read as Windows-1252", stacklevel=3)
     return content
+
+
+class Given(NamedTuple):
+    """What one annotator said of one document, as a tool has it.
+
+    Attributes:
+        place: Where it stands in the file, for messages: a row's number, or words such as ``task 7``.
+        qid: The query.
+        docno: The document.
+        label: A number or a word; None or empty if there is none.
+        annotator: Who judged; empty if that is unknown.
+        status: ``judged``, ``skipped`` or ``unjudgeable``; empty if the label says it.
+        time: When, with a time zone; empty if that is unknown.
+        note: What the annotator wrote.
+        plan: The plan's id; empty if it is unknown.
+    """
+
+    place: int | str
+    qid: object
+    docno: object
+    label: object = None
+    annotator: str = ""
+    status: str = ""
+    time: object = ""
+    note: str = ""
+    plan: str = ""
+
+
+def records_given(given: Iterable[Given], names: GradeNames) -> pd.DataFrame:
+    """Records of what annotators said. Items of which nothing was said are left out."""
+    said = [(each.place, row) for each in given if (row := _row(each, names)) is not None]
+    places = pd.Index([place for place, _ in said], dtype=object)
+    return checked_records(pd.DataFrame([row for _, row in said], columns=SAID_COLUMNS, index=places))
+
+
+def _row(given: Given, names: GradeNames) -> list[object] | None:
+    """The values of `SAID_COLUMNS`; None if nothing was said of the document."""
+    place = place_of(given.place)
+    of = f"document {shown(given.docno)} of query {shown(given.qid)}"
+    try:
+        grade, said = names.judgment(given.label)
+        time = utc_time(given.time)
+    except ArgumentError as error:
+        raise ArgumentError(f"{place}: {of}: ", *error.parts) from error
+    except ValueError as error:
+        raise ValueError(f"{place}: {of}: {error}") from error
+    status = given.status.strip().casefold() or said
+    if status not in ("", *STATUSES):
+        raise ValueError(f"{place}: {of}: expected a status of {', '.join(STATUSES)}; got {shown(given.status)}")
+    if (status == JUDGED) != (grade is not None) or said not in ("", status):
+        raise ValueError(f"{place}: {of}: the status is {shown(status)} and the label {shown(given.label)}")
+    if not status and not given.note.strip():
+        return None
+    # Who writes a note and gives no grade has looked at the document and left it.
+    status = status or SKIPPED
+    return [given.qid, given.docno, grade, given.annotator, status, time, given.note, given.plan]
+
+
+def utc_time(time: object) -> str:
+    """A moment as ISO 8601 in UTC, such as ``2026-03-01T09:30:00Z``; empty if there is none."""
+    text = "" if time is None else time.isoformat() if isinstance(time, datetime) else str(time).strip()
+    if not text or re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z", text):
+        return text
+    if not _ISO.fullmatch(text):
+        raise ValueError(f"expected a time with its zone, such as 2026-03-01T09:30:00Z; got {shown(text)}")
+    try:
+        moment = pd.Timestamp(text).tz_convert("UTC")
+    except ValueError:
+        raise ValueError(f"expected a time such as 2026-03-01T09:30:00Z; got {shown(text)}") from None
+    return moment.isoformat().removesuffix("+00:00") + "Z"
+
+
+def items(tool: str, found: Iterable[tuple[str, Any, Any]]) -> Iterator[tuple[Given, Any]]:
+    """What an export wrote into each item, which must be there once, with the item's content.
+
+    Args:
+        tool: The name of the tool.
+        found: Of each item its place, the values that `pt-active export` wrote, and its content.
+    """
+    first: dict[tuple[str, str], int | str] = {}
+    for place, ours, content in found:
+        wanted = f"the qid and docno that `pt-active export --format {tool}` wrote"
+        if not isinstance(ours, dict):
+            raise unfit(place, wanted, shown(ours))
+        for name in ("qid", "docno"):
+            value = ours.get(name)
+            if isinstance(value, bool) or not isinstance(value, (str, int)) or not str(value).strip():
+                raise unfit(place, wanted, f"{name} {shown(value)}")
+        check_new(first, ours["qid"], ours["docno"], place)
+        yield Given(place, ours["qid"], ours["docno"], plan=text_of(ours.get("pt_active", ours.get("plan")))), content
+
+
+def check_new(first: dict[tuple[str, str], int | str], qid: object, docno: object, place: int | str) -> None:
+    """Raise if a document of a query had an item before, of which the place is kept."""
+    if (before := first.setdefault((str(qid), str(docno)), place)) != place:
+        both = " and ".join(map(place_of, (before, place)))
+        raise ValueError(f"{both} are both document {shown(str(docno))} of query {shown(str(qid))}")
+
+
+def object_of(value: Any, place: str, *keys: str) -> dict[str, Any]:
+    """A JSON object that has some keys."""
+    if not isinstance(value, dict) or not value.keys() >= set(keys):
+        raise unfit(place, f"an object with {', '.join(keys) or 'keys'}", shown(value))
+    return value
+
+
+def list_of(value: Any, place: str, what: str) -> list[Any]:
+    """A JSON list; null is an empty one."""
+    if value is not None and not isinstance(value, list):
+        raise unfit(place, f"a list of {what}", shown(value))
+    return value or []
+
+
+def only(labels: list[Any], place: str) -> Any:
+    """The only label of an item; None if there is none."""
+    if len(labels) > 1:
+        raise unfit(place, "one grade", shown(labels))
+    return labels[0] if labels else None
+
+
+def text_of(value: object) -> str:
+    """A value as text; empty for null."""
+    return "" if value is None else str(value)

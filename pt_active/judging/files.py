@@ -13,15 +13,13 @@ import pandas as pd
 from pt_active.frames import records as frame_records
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import Argument, ArgumentError, how_many, shown, some
-from pt_active.frames.parquet import read_parquet
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import SAID_COLUMNS, is_records
 from pt_active.frames.sources import naming
 from pt_active.frames.strays import restored_zeros
-from pt_active.frames.trec import is_parquet
+from pt_active.frames.tables import is_parquet, read_parquet
 from pt_active.frames.worklists import judgments_in
-from pt_active.judging.delivery import Delivery
-from pt_active.judging.given import records_given
+from pt_active.judging.delivery import Delivery, Given, records_given
 from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.records import checked_records, qrels_of, records_in
 from pt_active.judging.server.store import is_store, stored_records
@@ -128,7 +126,7 @@ def read_file(path: str | Path, plan: Plan | None = None, names: GradeNames = _N
 def tool_of(delivery: Delivery) -> str | None:
     """The name of the tool whose file it is; None for qrels and filled-in worklists."""
     with naming(delivery.path):
-        fit = [name for name, tool in TOOLS.items() if tool.recognises(delivery)]
+        fit = [name for name, tool in TOOLS.items() if any(map(tool.recognises, tool.parts(delivery)))]
         if len(fit) > 1:
             raise ValueError(f"the file fits {' and '.join(fit)}; say which it is with `pt-active import`")
     return fit[0] if fit else None
@@ -160,10 +158,14 @@ def write_worklist(worklist: Worklist, path: str | Path, tool: str) -> list[Path
 
 
 def _records_of(delivery: Delivery, tool: str, names: GradeNames) -> pd.DataFrame:
+    known, given = TOOLS[tool], list[Given]()
     with naming(delivery.path):
-        if not TOOLS[tool].recognises(delivery):
-            raise ValueError(f"this is not what {TOOLS[tool].title} exports for `pt-active import {tool}`")
-    given = TOOLS[tool].read(delivery)
+        parts = known.parts(delivery)
+        if not any(map(known.recognises, parts)):
+            raise ValueError(f"this is not what {known.title} exports for `pt-active import {tool}`")
+    for part in parts:
+        with naming(part.path):
+            given += known.read(part)
     with naming(delivery.path):
         return records_given(given, names)
 

@@ -10,10 +10,9 @@ import pandas as pd
 
 from pt_active.frames import records as frame_records
 from pt_active.frames.atomic import new_file, write_file
-from pt_active.frames.json_lines import read_json_lines
-from pt_active.frames.parquet import read_parquet
 from pt_active.frames.records import RECORD_COLUMNS, SAID_COLUMNS, STATUSES, latest
 from pt_active.frames.sources import Source, naming, read_source
+from pt_active.frames.tables import read_json_lines, read_parquet
 from pt_active.frames.visible import json_text
 from pt_active.plans.making.judgments import RULES, qrels_of, records_of_plan
 from pt_active.plans.plan import Plan

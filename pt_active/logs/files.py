@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from pt_active.frames.checks import file_path, how_many, shown, some
-from pt_active.frames.sources import naming
-from pt_active.frames.trec import is_parquet
+from pt_active.frames.sources import naming, opened, source_of
+from pt_active.frames.tables import is_parquet
+from pt_active.frames.trec import RUN, read_columns
 from pt_active.logs.partition import PARTITION_COLUMNS, RANKER
-from pt_active.logs.text_runs import run_blocks
 
 if TYPE_CHECKING:
     import polars
 
 ROWS_OF_PARTITION = 1 << 20
 """Rows of all runs that a partition has, about; a process needs some 500 bytes for each."""
+
+BLOCK = 1 << 26
+"""Bytes of a TREC run that are parsed at a time."""
 
 _COLUMNS = PARTITION_COLUMNS[1:]
 
@@ -148,3 +151,38 @@ def _as_parquet(paths: Sequence[Path], folder: Path) -> list[Path]:
                 writer.write_table(pa.Table.from_pandas(block[_COLUMNS], schema, preserve_index=False))
         tables.append(table)
     return tables
+
+
+def run_blocks(path: Path) -> Iterator[pd.DataFrame]:
+    """The rows of a TREC run, compressed or not, block by block."""
+    line, rest, empty = 0, b"", True
+    with naming(path), opened(path) as (stream, _):
+        while True:
+            read = stream.read(BLOCK)
+            content = rest + read
+            end = content.rfind(b"\n") + 1 if read else len(content)
+            whole, rest = content[:end], content[end:]
+            if read and not end:
+                source_of(path, content)  # A line as long as this is longer than the limits allow.
+            if whole.strip():
+                empty = False
+                yield _rows(path, whole, line)
+            line += whole.count(b"\n")
+            if not read:
+                break
+        if empty:
+            raise ValueError(f"the file is empty; expected {RUN.shape}")
+
+
+def _rows(path: Path, content: bytes, before: int) -> pd.DataFrame:
+    """The rows of some lines; ``before`` is the number of lines before them, for messages.
+
+    Blank lines stand for those before, so that a message has the line's number in the file.
+    """
+    try:
+        return read_columns(source_of(path, content), RUN)[0]
+    except ValueError:
+        if before == 0:
+            raise
+        first_wrong = source_of(path, b"\n" * before + content)
+        return read_columns(first_wrong, RUN)[0]

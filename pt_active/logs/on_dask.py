@@ -49,8 +49,7 @@ def plan(
     if absent := [column for column in PARTITION_COLUMNS if column not in runs.columns]:
         raise ValueError(f"the frame needs the columns {', '.join(PARTITION_COLUMNS)}; it lacks {some(absent)}")
     question = settings.question(tuple(names), grades, depth, allow_missing_queries)
-    known = None if topics is None else with_string_ids(topics)
-    return plan_by(_Partitions(runs[PARTITION_COLUMNS]), question, settings, known)
+    return plan_by(_Partitions(runs[PARTITION_COLUMNS]), question, settings, topics)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames.checks import some
-from pt_active.frames.columns import with_string_ids
 from pt_active.logs.partition import PARTITION_COLUMNS, RANKER, Question
 from pt_active.logs.planning import Settings, plan_by
 from pt_active.plans.plan import Plan
@@ -51,8 +50,7 @@ def plan(
     texts = [functions.col(column).cast("string").alias(column) for column in (RANKER, "qid", "docno")]
     runs = runs.select(*texts, functions.col("score").cast("double").alias("score"))
 
-    known = None if topics is None else with_string_ids(topics)
-    return plan_by(_Partitions(runs), question, settings, known)
+    return plan_by(_Partitions(runs), question, settings, topics)
 
 
 @dataclass(frozen=True)

@@ -21,20 +21,29 @@ from pt_active.frames.checks import (
     whole_number,
     within,
 )
-from pt_active.logs.document_rows import check_additive, document_rows, is_additive, merged_documents
-from pt_active.logs.drawn import plan_of_drawn
-from pt_active.logs.drawn_documents import all_documents, drawn_documents, kept_queries, plan_of_drawn_documents
-from pt_active.logs.level import chosen_from, queries_to_compare
-from pt_active.logs.merging import check_not_split, design_of, merged, pool_without_documents, with_topics
-from pt_active.logs.partition import Question, checked_measure, graded_partition, queries_of, query_rows
-from pt_active.plans.answers.level import level_told
+from pt_active.frames.columns import with_string_ids
+from pt_active.logs.documents import plan_of_documents
+from pt_active.logs.partition import Question, graded_partition, partition_pool, queries_of
+from pt_active.logs.population import Population
+from pt_active.logs.queries import plan_of_queries
+from pt_active.logs.rows import (
+    check_additive,
+    check_not_split,
+    document_rows,
+    is_additive,
+    merged,
+    query_rows,
+    with_topics,
+)
+from pt_active.plans.answers.forecast import Forecast
+from pt_active.plans.answers.level import level_by_part, level_told, rows_to_compare
 from pt_active.plans.making.manifest import LevelChoice, PlanArguments
 from pt_active.plans.making.pool_columns import query_weights
-from pt_active.plans.making.queries import DESIGN, draw, priority_column, sample_columns
+from pt_active.plans.making.queries import DESIGN
 from pt_active.plans.making.rankers import Pairs, listed_weights, pair_weights
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query, unit_of
-from pt_active.relevance.measures import RankForm
+from pt_active.relevance.measures import rank_form
 from pt_active.sampling.designs import defensive_share, needs_uniform_grades
 from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, natural_drawing, usual_variance
 
@@ -85,24 +94,26 @@ class Settings:
         if self.defensive is not None:
             within("defensive", number("defensive", self.defensive), 0)
         check_per_query(self.price)
-        told = level_told(self.level, self.design, only_queries=self.draws is not None or bool(self.replace))
-        if told == "document":
-            self._check_documents()
-        elif told == "query":
+        told = self._told()
+        if told == "query":
             self._check_queries()
+        elif told == "document":
+            check_additive(self.measure)
+            if self.design not in (None, *DOCUMENT_DRAWINGS):
+                known = ", ".join(DOCUMENT_DRAWINGS)
+                raise ValueError(f"unknown document design {self.design!r}; it is one of {known}")
+            if self.design == "depth":
+                raise ValueError(
+                    'documents are drawn from the top in memory only; out of core leave out design="depth"'
+                )
 
     def _check_queries(self) -> None:
         if self.defensive is not None:
             within("defensive", self.defensive, 0, 1)
         needs_uniform_grades(self.design or DESIGN)
 
-    def _check_documents(self) -> None:
-        check_additive(self.measure)
-        if self.design not in (None, *DOCUMENT_DRAWINGS):
-            known = ", ".join(DOCUMENT_DRAWINGS)
-            raise ValueError(f"unknown document design {self.design!r}; it is one of {known}")
-        if self.design == "depth":
-            raise ValueError('documents are drawn from the top in memory only; out of core leave out design="depth"')
+    def _told(self) -> str | None:
+        return level_told(self.level, self.design, only_queries=self.draws is not None or bool(self.replace))
 
     @property
     def price(self) -> Cost:
@@ -112,8 +123,7 @@ class Settings:
     @property
     def told(self) -> str | None:
         """The level that leaves no choice; None if documents or queries can be drawn."""
-        told = level_told(self.level, self.design, only_queries=self.draws is not None or bool(self.replace))
-        return told or (None if is_additive(self.measure) else "query")
+        return self._told() or (None if is_additive(self.measure) else "query")
 
     def question(
         self, names: tuple[str, ...], grades: pt.Transformer, depth: int | None, allow_missing_queries: bool
@@ -131,52 +141,35 @@ class Settings:
         asked = Question(names, grades, self.measure, self.price, uniform, depth, allow_missing_queries)
         return replace(asked, drawing=drawing, seed=int(self.seed))
 
-    def of_queries(self, measure: irm.Measure, names: tuple[str, ...], mean_cost: float) -> PlanArguments:
-        """The arguments of ``Plan.create`` for queries, with the defaults filled in.
-
-        Args:
-            measure: With its parameters.
-            names: The rankers.
-            mean_cost: ``Σ p λ``.
-        """
-        self._check_queries()
-        expected = self.draws or float(self.budget or 0) / mean_cost
-        usual = self.design or DESIGN, defensive_share(expected)
-        return self._arguments("query", usual, measure, names)
-
-    def of_documents(self, measure: irm.Measure, names: tuple[str, ...], form: RankForm) -> PlanArguments:
-        """The arguments of ``Plan.create`` for documents, with the defaults filled in.
-
-        Args:
-            measure: With its parameters.
-            names: The rankers.
-            form: The form of the measure.
-        """
-        drawing = self.design or natural_drawing(form, len(names), float(self.price.per_query))
-        return self._arguments("document", (drawing, usual_variance(form)), measure, names)
-
-    def _arguments(
-        self, level: str, usual: tuple[str, float], measure: irm.Measure, names: tuple[str, ...]
-    ) -> PlanArguments:
+    def arguments(self, level: str, population: Population) -> PlanArguments:
+        """The arguments of ``Plan.create``, with the defaults filled in."""
+        rows, names, per_query = population.rows, population.question.names, float(self.price.per_query)
+        if level == "query":
+            self._check_queries()
+            expected = self.draws or float(self.budget or 0) / float(population.weight @ rows.cost)
+            design, defensive = DESIGN, defensive_share(expected)
+        else:
+            form = rank_form(population.measure, rows.max_grade, rows.deepest)
+            design, defensive = natural_drawing(form, len(names), per_query), usual_variance(form)
         return PlanArguments(
-            measure=str(measure),
+            measure=str(population.measure),
             cost=repr(self.price),
-            per_query=float(self.price.per_query),
-            design=usual[0],
+            per_query=per_query,
+            design=self.design or design,
             cost_unit=unit_of(self.price) or None,
             level=level,
             seed=int(self.seed),
             budget=self.budget,
             draws=self.draws,
             replace=bool(self.replace),
-            defensive=usual[1] if self.defensive is None else self.defensive,
+            defensive=defensive if self.defensive is None else self.defensive,
             objective="mean",
             pairs=listed_weights(pair_weights(self.pairs, names), names),
         )
 
 
 def plan_by(engine: Engine, question: Question, settings: Settings, topics: pd.DataFrame | None) -> Plan:
-    """A plan from the partitions of an engine.
+    """A plan from the partitions of an engine: numbers of all, and then the queries of what is drawn.
 
     Args:
         engine: What brings functions to the partitions.
@@ -187,68 +180,35 @@ def plan_by(engine: Engine, question: Question, settings: Settings, topics: pd.D
     Raises:
         ValueError: If a query is split over partitions, an argument is out of range, or rows are malformed.
     """
-    level, choice = settings.told, None
-    if level is None:
-        choice = _choice(engine, question, settings, topics)
-        level = choice.level
-    if level == "query":
-        return _of_queries(engine, question, settings, topics, choice)
-    return _of_documents(engine, question, settings, topics, choice)
+    topics = None if topics is None else with_string_ids(topics)
+    choice = _choice(engine, question, settings, topics) if settings.told is None else None
+    level = settings.told or choice.level  # type: ignore[union-attr]
+    numbers, planned = {
+        "query": (query_rows, plan_of_queries),
+        "document": (document_rows, plan_of_documents),
+    }[level]
+    what = "queries" if level == "query" else "documents"
+    rows, queries = with_topics(merged(engine.each(numbers, question, what)), topics)
+
+    def read(places: np.ndarray) -> pd.DataFrame:
+        return graded_partition(engine.documents(rows.qid[places].tolist()), question)
+
+    population = Population(rows, queries, question, topics, choice, read)
+    return Plan._of(planned(population, settings.arguments(level, population)))
 
 
 def _choice(engine: Engine, question: Question, settings: Settings, topics: pd.DataFrame | None) -> LevelChoice:
-    """The level, by a part of the queries."""
+    """The level that `level_chosen` chooses in memory, by a part of the queries [theory 10]."""
     qids = np.sort(np.concatenate([*engine.each(queries_of, question, "queries"), np.empty(0, dtype=object)]))
     check_not_split(qids)
-    known = None if topics is None else set(topics["qid"])
-    qids = qids if known is None else np.array([each for each in qids if each in known], dtype=object)
-    wanted = queries_to_compare(qids)
-    weight = query_weights(_query_columns(qids, topics))
-    graded = graded_partition(engine.documents(qids[wanted].tolist()), question)
-    return chosen_from(graded, weight, question, settings.budget, settings.defensive, settings.pairs)
-
-
-def _query_columns(qids: np.ndarray, topics: pd.DataFrame | None) -> pd.DataFrame:
-    frame = pd.DataFrame({"qid": qids})
-    return frame if topics is None else frame.merge(topics.drop_duplicates("qid"), how="left", on="qid")
-
-
-def _of_queries(
-    engine: Engine,
-    question: Question,
-    settings: Settings,
-    topics: pd.DataFrame | None,
-    choice: LevelChoice | None,
-) -> Plan:
-    """A plan of queries from a row a query, and a second pass over the documents of what was drawn."""
-    rows, queries = with_topics(merged(engine.each(query_rows, question, "queries")), topics)
-    names, measure = question.names, checked_measure(question.measure, rows.max_grade)
-    weight = pool_without_documents(rows, queries, names).query_weight
-    arguments = settings.of_queries(measure, names, float(weight @ rows.cost))
-    pairs = pair_weights(settings.pairs, names)
-    table = design_of(rows, queries, names, arguments.design, arguments.defensive, pairs)
-    sample = draw(table, settings.budget, settings.draws, arguments.seed, arguments.replace)
-    table = table.assign(**sample_columns(sample, weight), q_priority=priority_column(sample, len(table)))
-    found = engine.documents(table["qid"].to_numpy(dtype=object)[sample.rows].tolist())
-    graded = graded_partition(found, question)
-    made = plan_of_drawn(table, sample, rows, graded, question, arguments, measure, topics)
-    return Plan._of(replace(made, manifest=replace(made.manifest, choice=choice)))
-
-
-def _of_documents(
-    engine: Engine,
-    question: Question,
-    settings: Settings,
-    topics: pd.DataFrame | None,
-    choice: LevelChoice | None,
-) -> Plan:
-    """A plan of documents from some numbers of each, and a second pass over the queries of what was drawn."""
-    rows, queries = with_topics(merged_documents(engine.each(document_rows, question, "documents")), topics)
-    names, measure, weight = question.names, question.parsed(rows.max_grade), query_weights(queries)
-    documents = all_documents(rows, measure, weight, float(settings.price.per_query))
-    arguments = settings.of_documents(measure, names, documents.form)
-    drawn, matters = drawn_documents(documents, arguments, names)
-    kept = kept_queries(documents, drawn.sample, matters)
-    graded = graded_partition(engine.documents(rows.qid[kept.kept].tolist()), question)
-    made = plan_of_drawn_documents(documents, drawn, kept, queries, graded, question, arguments, topics, choice)
-    return Plan._of(made)
+    columns = pd.DataFrame({"qid": qids})
+    if topics is not None:
+        columns = columns.merge(topics.drop_duplicates("qid"), on="qid")
+    qids = columns["qid"].to_numpy(dtype=object)
+    places = rows_to_compare(len(qids)) if len(qids) else np.empty(0, dtype=np.int64)
+    graded = graded_partition(engine.documents(qids[places].tolist()), question)
+    pool, measure = partition_pool(graded, question)
+    weight = query_weights(columns)[places]
+    part = Forecast(replace(pool, query_weight=weight / weight.sum()), measure, float(question.cost.per_query))
+    pairs = pair_weights(settings.pairs, pool.names)
+    return level_by_part(part, len(qids), settings.budget, settings.defensive, pairs)

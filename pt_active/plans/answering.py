@@ -16,21 +16,19 @@ from pt_active.frames.records import checked_records, is_records
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.agreement import Agreement, agreement_of
-from pt_active.plans.answers.following import Following
 from pt_active.plans.answers.gaps import labels_and_said
 from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, check_gate_looks, gate_at_any_time, gate_at_the_end
 from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
-from pt_active.plans.answers.judges_error import judged_with
-from pt_active.plans.answers.labelled_plan import asked, labelled_plan
+from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_plan
+from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.pairwise import PairStatus, check_pairs_asked, pair_status
-from pt_active.plans.answers.progress import Question
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.report.budgets import budget_table, foreseen
-from pt_active.plans.answers.report.plots import plot_budget
 from pt_active.plans.answers.report.report import Report, check_page
 from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.answers.running_status import RunningStatus
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import missing_policy, plan_status
 from pt_active.plans.answers.without_judges import WithoutJudges, without_judges
@@ -40,6 +38,7 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import model_means, wanted_documents
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.making.rankers import named_pair
+from pt_active.showing.plots import plot_budget
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -325,7 +324,7 @@ class Answering(KeptArtifact[PlanTables]):
         *,
         first: str | None = None,
         second: str | None = None,
-    ) -> Following:
+    ) -> RunningStatus:
         """Follow the plan while labels or records come in: ``add(labels)`` takes new ones alone and returns `status`.
 
         The arguments are those of `status`, whose looks are ``"always"``. Labels may change; the state says how many.
@@ -335,7 +334,7 @@ class Answering(KeptArtifact[PlanTables]):
                 not named.
         """
         pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
-        return Following(self.tables, Question(pair, self.measure, ALWAYS, margin, confidence))
+        return RunningStatus(self.tables, Question(pair, self.measure, ALWAYS, margin, confidence))
 
     def report(
         self,

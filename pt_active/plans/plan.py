@@ -21,15 +21,15 @@ from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.topics import with_texts
 from pt_active.frames.visible import visible
 from pt_active.plans.answering import Answering
-from pt_active.plans.answers.ahead import Ahead
-from pt_active.plans.answers.cut import cut_to_judged
-from pt_active.plans.answers.forewarned import forewarning
+from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, gate_at_the_end
+from pt_active.plans.answers.interval_caution import interval_caution
 from pt_active.plans.answers.level import level_chosen, level_told
+from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.next_release import known_equal, reach_of, with_unasked
-from pt_active.plans.answers.progress import Question
 from pt_active.plans.answers.status_of_plan import plan_status
 from pt_active.plans.answers.unanswered import unanswered
+from pt_active.plans.making.cut import cut_to_judged
 from pt_active.plans.making.documents import first_round
 from pt_active.plans.making.extension import Extension, extended
 from pt_active.plans.making.judgments import as_qrels
@@ -139,10 +139,10 @@ class Plan(Answering):
         with working("checking the pool"):
             arrays = Pool.from_frame(frame, measure, cost)
         weights = pair_weights(pairs, arrays.names)
-        ahead, choice = Ahead(arrays, measure, float(cost.per_query)), None
+        forecast, choice = Forecast(arrays, measure, float(cost.per_query)), None
         if level is None:
             with working("comparing documents with whole queries"):
-                choice = level_chosen(ahead, budget, defensive, weights)
+                choice = level_chosen(forecast, budget, defensive, weights)
             level = choice.level
         affordable = np.inf if budget is None else budget / float(arrays.query_weight @ arrays.query_cost)
         usual_design, usual_defensive = _usual(level, arrays, measure, cost.per_query, draws or affordable)
@@ -161,7 +161,7 @@ class Plan(Answering):
             objective=objective,
             pairs=listed_weights(weights, arrays.names),
         )
-        source = Source(arrays, measure, frame, topics, choice, ahead.graded if level == "document" else None)
+        source = Source(arrays, measure, frame, topics, choice, forecast.graded if level == "document" else None)
         with working("drawing"):
             tables = (first_round if level == "document" else plan_of_queries)(source, arguments)
         if texts is not None:
@@ -356,7 +356,7 @@ class Plan(Answering):
     @cached_property
     def caution(self) -> str:
         """What the plan will not answer, and what the grade model says against its intervals [theory 14]."""
-        return "; ".join(filter(None, (unanswered(self.tables), forewarning(self.tables))))
+        return "; ".join(filter(None, (unanswered(self.tables), interval_caution(self.tables))))
 
     def __str__(self) -> str:
         return visible(in_words(self.tables) + (f"\n  caution   {self.caution}" if self.caution else ""))

@@ -42,7 +42,7 @@ def additive_moments(indptr, ranks, variable, weights, mean, covariance):  # typ
 
 
 @_compiled
-def cascade_moments(indptr, ranks, variable, weights, quasi_linear, mean, covariance):  # type: ignore[no-untyped-def]
+def cascade_moments(indptr, ranks, variable, weights, mean, covariance):  # type: ignore[no-untyped-def]
     """Moments of ``Σ_i u(i) κ_i Π_{l<i} (1 − κ_l)`` [theory 3, T A.9, A.18], written into ``mean`` and ``covariance``.
 
     Shapes: indptr int64[m+1], ranks int32[k, N], variable float64[N, 2], weights float64[L], mean float64[m, k],
@@ -66,14 +66,7 @@ def cascade_moments(indptr, ranks, variable, weights, quasi_linear, mean, covari
                 if _same(order[a, : length[a]], order[b, : length[b]]):
                     covariance[x, a, b] = covariance[x, b, a] = covariance[x, a, a]
                     continue
-                if quasi_linear:
-                    cross = _cascade_pair_tree(
-                        length[a], order[a], moment[a], ranks[b], length[b], moment[b], weights, tree
-                    )
-                else:
-                    cross = _cascade_pair_plain(
-                        length[a], order[a], moment[a], ranks[b], length[b], moment[b], weights, tree
-                    )
+                cross = _cascade_pair(length[a], order[a], moment[a], ranks[b], length[b], moment[b], weights, tree)
                 covariance[x, a, b] = cross - mean[x, a] * mean[x, b]
                 covariance[x, b, a] = covariance[x, a, b]
 
@@ -87,13 +80,11 @@ def cascade_values(indptr, ranks, variable, weights, values):  # type: ignore[no
     depth = len(weights)
     order = np.empty(depth, dtype=np.int64)
     moment = np.empty((2, depth))
+    tails = np.empty(depth)
     for x in range(len(indptr) - 1):
         for s in range(ranks.shape[0]):
             n = _by_rank(indptr[x], indptr[x + 1], ranks[s], variable, order, moment)
-            value = 0.0
-            for i in range(n - 1, -1, -1):
-                value = weights[i] * moment[0, i] + (1.0 - moment[0, i]) * value
-            values[x, s] = value
+            values[x, s] = _tails(n, moment[0], weights, tails)
 
 
 @_compiled
@@ -128,26 +119,30 @@ def _by_rank(start, stop, rank, variable, order, moment):  # type: ignore[no-unt
 
 
 @_compiled
-def _cascade_one(n, mu, second, weights, tails):  # type: ignore[no-untyped-def]
-    """``E[ℓ]`` and ``E[ℓ²]`` of a cascade measure, by a backward and a forward pass over the ranks.
-
-    Nothing is divided by ``1 − κ``, so that κ = 1 is allowed. ``tails`` is overwritten.
-    """
+def _tails(n, mu, weights, tails):  # type: ignore[no-untyped-def]
+    """``E[ℓ]`` of a cascade; ``tails`` gets that of the ranks below each, given that the reader reaches them."""
     tail = 0.0
     for i in range(n - 1, -1, -1):
         tails[i] = tail
         tail = weights[i] * mu[i] + (1.0 - mu[i]) * tail
+    return tail
+
+
+@_compiled
+def _cascade_one(n, mu, second, weights, tails):  # type: ignore[no-untyped-def]
+    """``E[ℓ]`` and ``E[ℓ²]`` of a cascade measure; nothing is divided by ``1 − κ``, so that κ = 1 is allowed."""
+    first = _tails(n, mu, weights, tails)
     raw = 0.0
     reach_squared = 1.0
     for i in range(n):
         cross = mu[i] - second[i]
         raw += reach_squared * (weights[i] * (weights[i] * second[i] + 2.0 * cross * tails[i]))
         reach_squared *= (1.0 - mu[i]) - cross
-    return tail, raw
+    return first, raw
 
 
 @_compiled
-def _cascade_pair_tree(n_1, order_1, moment_1, rank_2, n_2, moment_2, weights, tree):  # type: ignore[no-untyped-def]
+def _cascade_pair(n_1, order_1, moment_1, rank_2, n_2, moment_2, weights, tree):  # type: ignore[no-untyped-def]
     """``E[ℓ_1 ℓ_2]`` of two rankings, in O(|r_1| + |r_2| + shared · log |r_2|).
 
     Each node of a segment tree over r_2 holds ``(P, S)`` of the monoid ``(P, S)·(P', S') = (P P', S + P S')``: the
@@ -207,109 +202,6 @@ def _climb(leaf, weight, first, second, tree):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def _cascade_pair_plain(n_1, order_1, moment_1, rank_2, n_2, moment_2, weights, leaves):  # type: ignore[no-untyped-def]
-    """``E[ℓ_1 ℓ_2]`` of two rankings, by a walk through r_2 for each document of r_1: O(|r_1| · |r_2|) [T A.18]."""
-    for j in range(n_2):
-        leaves[j, 0] = 1.0 - moment_2[0, j]
-        leaves[j, 1] = weights[j] * moment_2[0, j]
-    expected = 0.0
-    base = 1.0
-    for i in range(n_1):
-        first = moment_1[0, i]
-        miss = 1.0 - first
-        cross = first - moment_1[1, i]
-        j = rank_2[order_1[i]] - 1 if order_1[i] >= 0 else -1
-        shared = 0 <= j < n_2
-        if first > 0.0:
-            if shared:
-                leaves[j, 0], leaves[j, 1] = cross / first, weights[j] * moment_1[1, i] / first
-            value = 0.0
-            reach = 1.0
-            for position in range(n_2):
-                value += reach * leaves[position, 1]
-                reach *= leaves[position, 0]
-            expected += base * weights[i] * first * value
-        if shared and miss > 0.0:
-            leaves[j, 0], leaves[j, 1] = (miss - cross) / miss, weights[j] * cross / miss
-        base *= miss
-        if base < _MIN_REACH:
-            break
-    return expected
-
-
-@_compiled
-def ndcg(labels, ranks, gain, cutoff):  # type: ignore[no-untyped-def]
-    """NDCG of one query for B label vectors, with ``log2(i + 1)`` discounts; its ideal ranking may use all n documents.
-
-    Shapes: labels int64[B, n], ranks int32[k, n], gain float64[G+1] → float64[B, k].
-    """
-    samples, n = labels.shape
-    k = ranks.shape[0]
-    values = np.zeros((samples, k))
-    by_gain = np.argsort(-gain)
-    count = np.empty(len(gain), dtype=np.int64)
-    deepest = n
-    for a in range(k):
-        for z in range(n):
-            deepest = max(deepest, ranks[a, z])
-    discount = 1.0 / np.log2(np.arange(deepest) + 2.0)
-    for b in range(samples):
-        count[:] = 0
-        for z in range(n):
-            count[labels[b, z]] += 1
-            value = gain[labels[b, z]]
-            for a in range(k):
-                if 0 < ranks[a, z] <= cutoff:
-                    values[b, a] += value * discount[ranks[a, z] - 1]
-        ideal = 0.0
-        place = 0
-        for grade in by_gain:
-            for _ in range(count[grade]):
-                if place < cutoff and gain[grade] > 0.0:
-                    ideal += gain[grade] * discount[place]
-                place += 1
-        for a in range(k):
-            values[b, a] = values[b, a] / ideal if ideal > 0.0 else 0.0
-    return values
-
-
-@_compiled
-def average_precision(relevant, ranks, cutoff):  # type: ignore[no-untyped-def]
-    """Average precision of one query for B label vectors: the precisions at relevant ranks over all relevant documents.
-
-    Shapes: relevant bool[B, n], ranks int32[k, n] → float64[B, k].
-    """
-    samples, n = relevant.shape
-    k = ranks.shape[0]
-    values = np.zeros((samples, k))
-    deepest = 0
-    for a in range(k):
-        for z in range(n):
-            if ranks[a, z] <= cutoff:
-                deepest = max(deepest, ranks[a, z])
-    order = np.full((k, deepest), -1)
-    for a in range(k):
-        for z in range(n):
-            if 0 < ranks[a, z] <= deepest:
-                order[a, ranks[a, z] - 1] = z
-    for b in range(samples):
-        total = 0
-        for z in range(n):
-            total += relevant[b, z]
-        if total == 0:
-            continue
-        for a in range(k):
-            hits = 0
-            for i in range(deepest):
-                z = order[a, i]
-                if z >= 0 and relevant[b, z]:
-                    hits += 1
-                    values[b, a] += hits / (i + 1.0)
-            values[b, a] /= total
-    return values
-
-
-@_compiled
 def cascade_gradients(indptr, ranks, variable, weights, spread, gradient):  # type: ignore[no-untyped-def]
     """``∂ℓ_s/∂κ_z = (u(i) − S_i) Π_{l<i} (1 − κ_l)`` [theory 9], written into ``gradient``.
 
@@ -324,10 +216,7 @@ def cascade_gradients(indptr, ranks, variable, weights, spread, gradient):  # ty
     for x in range(len(indptr) - 1):
         for s in range(ranks.shape[0]):
             n = _by_rank(indptr[x], indptr[x + 1], ranks[s], variable, order, moment)
-            tail = 0.0
-            for i in range(n - 1, -1, -1):
-                tails[i] = tail
-                tail = weights[i] * moment[0, i] + (1.0 - moment[0, i]) * tail
+            _tails(n, moment[0], weights, tails)
             reach = 1.0
             for i in range(n):
                 if order[i] >= 0:

@@ -113,9 +113,8 @@ def revealed(indptr, ranks, belief, label, order, key, factors, vectors, prior, 
     N].
     """
     k, samples = ranks.shape[0], len(vectors)
-    weights = np.empty(samples)
-    logs = np.empty(len(factors))
-    by_worth = np.argsort(-worth)
+    weights, logs = np.empty(samples), np.empty(len(factors))
+    form = (worth, np.argsort(-worth), is_ap, cutoff)
     place = 0
     for x in range(len(indptr) - 1):
         a, b = indptr[x], indptr[x + 1]
@@ -126,24 +125,8 @@ def revealed(indptr, ranks, belief, label, order, key, factors, vectors, prior, 
             continue
         labels = np.empty((samples, b - a), dtype=np.int64)
         draw_vectors(belief[a:b], key[a:b], factors, vectors, 0, labels)
-        deepest = max(b - a, ranks[:, a:b].max())
-        discount = 1.0 / np.log2(np.arange(deepest) + 2.0)
-        by_rank, length = _by_rank(ranks[:, a:b], cutoff)
-        state = np.zeros((samples, k))
-        totals = np.zeros((samples, len(worth)), dtype=np.int64)
-        for s in range(samples):
-            for z in range(b - a):
-                totals[s, labels[s, z]] += 1
-            if is_ap:
-                _precisions(labels[s], by_rank, length, ranks[:, a:b], worth, state[s])
-            else:
-                for r in range(k):
-                    for i in range(length[r]):
-                        z = by_rank[r, i]
-                        state[s, r] += worth[labels[s, z]] * discount[ranks[r, a + z] - 1]
-        norm = np.empty(samples)
-        for s in range(samples):
-            norm[s] = _norm(totals[s], worth, by_worth, discount, cutoff, is_ap)
+        query = _by_rank(ranks[:, a:b], cutoff)
+        state, totals, norm = _first_state(labels, query, form)
         logs[:] = prior[x]
         class_weights(logs, vectors, weights)
         before, after = np.zeros(k), np.zeros(k)
@@ -152,39 +135,79 @@ def revealed(indptr, ranks, belief, label, order, key, factors, vectors, prior, 
             start[x] = before
         for at in range(place, end):
             z = order[at]
-            y = label[z]
             for s in range(samples):
-                old = labels[s, z - a]
-                if old == y:
-                    continue
-                totals[s, old] -= 1
-                totals[s, y] += 1
-                labels[s, z - a] = y
-                change = worth[y] - worth[old]
-                if change == 0.0:
-                    continue
-                for r in range(k):
-                    rank = ranks[r, z]
-                    if 0 < rank <= cutoff:
-                        if is_ap:
-                            state[s, r] += change * _precision_change(
-                                labels[s], by_rank[r], length[r], ranks[r, a:b], worth, rank
-                            )
-                        else:
-                            state[s, r] += change * discount[rank - 1]
-                norm[s] = _norm(totals[s], worth, by_worth, discount, cutoff, is_ap)
-            log_chances(belief[z], factors, y, logs)
+                norm[s] = _reveal(labels[s], totals[s], state[s], norm[s], z - a, label[z], query, form)
+            log_chances(belief[z], factors, label[z], logs)
             class_weights(logs, vectors, weights)
             _average(state, norm, weights, after)
-            for r in range(k):
-                step[r, z] = after[r] - before[r]
-                before[r] = after[r]
+            step[:, z] = after - before
+            before[:] = after
         place = end
 
 
 @_compiled
+def measured(labels, ranks, worth, is_ap, cutoff):  # type: ignore[no-untyped-def]
+    """NDCG or AP of one query for B label vectors; its ideal ranking may use all n documents.
+
+    Shapes: labels int64[B, n], ranks int32[k, n], worth float64[G+1] → float64[B, k].
+    """
+    state, _, norm = _first_state(labels, _by_rank(ranks, cutoff), (worth, np.argsort(-worth), is_ap, cutoff))
+    for s in range(len(labels)):
+        for r in range(len(ranks)):
+            state[s, r] = state[s, r] / norm[s] if norm[s] > 0.0 else 0.0
+    return state
+
+
+@_compiled
+def _first_state(labels, query, form):  # type: ignore[no-untyped-def]
+    """DCG or sums of precisions, float64[S, k], how often each grade occurs, int64[S, G+1], and norms, float64[S]."""
+    (ranks, by_rank, length, discount), (worth, _, is_ap, _) = query, form
+    samples, k = len(labels), len(length)
+    state, norm = np.zeros((samples, k)), np.empty(samples)
+    totals = np.zeros((samples, len(worth)), dtype=np.int64)
+    for s in range(samples):
+        for grade in labels[s]:
+            totals[s, grade] += 1
+        for r in range(k):
+            hits = 0.0
+            for i in range(length[r]):
+                z = by_rank[r, i]
+                gain = worth[labels[s, z]]
+                if not is_ap:
+                    state[s, r] += gain * discount[ranks[r, z] - 1]
+                elif gain > 0.0:
+                    hits += 1.0
+                    state[s, r] += hits / ranks[r, z]
+        norm[s] = _norm(totals[s], discount, form)
+    return state, totals, norm
+
+
+@_compiled
+def _reveal(labels, totals, state, norm, z, y, query, form):  # type: ignore[no-untyped-def]
+    """Give document z the label y in one label vector: the state is changed, and the norm returned."""
+    (ranks, by_rank, length, discount), (worth, _, is_ap, cutoff) = query, form
+    old = labels[z]
+    if old == y:
+        return norm
+    totals[old] -= 1
+    totals[y] += 1
+    labels[z] = y
+    change = worth[y] - worth[old]
+    if change == 0.0:
+        return norm
+    for r in range(len(length)):
+        rank = ranks[r, z]
+        if 0 < rank <= cutoff:
+            by_one = discount[rank - 1]
+            if is_ap:
+                by_one = _precision_change(labels, by_rank[r], length[r], ranks[r], worth, rank)
+            state[r] += change * by_one
+    return _norm(totals, discount, form)
+
+
+@_compiled
 def _by_rank(ranks, cutoff):  # type: ignore[no-untyped-def]
-    """The documents of one query by rank in each ranking, int64[k, n], and how many count, int64[k]."""
+    """The documents of one query by rank in each ranking, int64[k, n], how many count, int64[k], and the discounts."""
     k, n = ranks.shape
     by_rank = np.zeros((k, n), dtype=np.int64)
     length = np.zeros(k, dtype=np.int64)
@@ -193,19 +216,7 @@ def _by_rank(ranks, cutoff):  # type: ignore[no-untyped-def]
             if 0 < ranks[r, z] <= cutoff:
                 by_rank[r, length[r]] = z
                 length[r] += 1
-    return by_rank, length
-
-
-@_compiled
-def _precisions(labels, by_rank, length, ranks, worth, state):  # type: ignore[no-untyped-def]
-    """The sum of the precisions at relevant ranks, written into ``state``, float64[k]."""
-    for r in range(len(length)):
-        hits = 0.0
-        for i in range(length[r]):
-            z = by_rank[r, i]
-            if worth[labels[z]] > 0.0:
-                hits += 1.0
-                state[r] += hits / ranks[r, z]
+    return ranks, by_rank, length, 1.0 / np.log2(np.arange(max(n, ranks.max())) + 2.0)
 
 
 @_compiled
@@ -223,8 +234,9 @@ def _precision_change(labels, by_rank, length, ranks, worth, rank):  # type: ign
 
 
 @_compiled
-def _norm(totals, worth, by_worth, discount, cutoff, is_ap):  # type: ignore[no-untyped-def]
+def _norm(totals, discount, form):  # type: ignore[no-untyped-def]
     """The DCG of the best ranking of all documents of a query, or for AP the number of relevant ones."""
+    worth, by_worth, is_ap, cutoff = form
     total = 0.0
     place = 0
     for grade in by_worth:

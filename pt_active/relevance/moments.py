@@ -45,7 +45,6 @@ def label_moments(
     *,
     samples: int = 1000,
     seed: int = 0,
-    quasi_linear: bool = True,
     progress: bool = False,
 ) -> Moments:
     """The moments of a measure if the labels of documents are independent [theory 3].
@@ -61,8 +60,6 @@ def label_moments(
         grades: float64[N, G+1], ``P(y = g)``.
         samples: The number of label vectors per query for Monte Carlo.
         seed: The seed of the Monte Carlo draws.
-        quasi_linear: Whether covariances of two systems under a cascade measure are computed with the segment tree or
-            the plain double loop.
         progress: Whether Monte Carlo shows a progress bar.
 
     Returns:
@@ -73,9 +70,14 @@ def label_moments(
     """
     if not has_rank_form(measure):
         return Moments(*montecarlo.sampled_moments(measure, indptr, ranks, grades, samples, seed, progress))
-    form = rank_form(measure, grades.shape[1] - 1, int(ranks.max(initial=0)))
+    from pt_active.relevance import _kernels
+
+    form, m, k = rank_form(measure, grades.shape[1] - 1, int(ranks.max(initial=0))), len(indptr) - 1, len(ranks)
     variable = product(grades, np.column_stack([form.values, form.values**2]))
-    return _exact(form, indptr, ranks, variable, quasi_linear)
+    mean, covariance = np.zeros((m, k)), np.zeros((m, k, k))
+    compute = _kernels.additive_moments if form.family == "additive" else _kernels.cascade_moments
+    compute(indptr, ranks, variable, form.weights, mean, covariance)
+    return Moments(mean, covariance)
 
 
 def document_moments(
@@ -123,16 +125,3 @@ def discounts(form: RankForm, ranks: np.ndarray) -> np.ndarray:
     Shapes: ranks int32[k, N] → float64[k, N].
     """
     return np.r_[0.0, form.weights, 0.0][np.minimum(ranks, len(form.weights) + 1)]
-
-
-def _exact(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, variable: np.ndarray, quasi_linear: bool) -> Moments:
-    """The moments of a measure, from the mean and raw second moment of each document's variable, float64[N, 2]."""
-    from pt_active.relevance import _kernels
-
-    m, k = len(indptr) - 1, len(ranks)
-    mean, covariance = np.zeros((m, k)), np.zeros((m, k, k))
-    if form.family == "additive":
-        _kernels.additive_moments(indptr, ranks, variable, form.weights, mean, covariance)
-    else:
-        _kernels.cascade_moments(indptr, ranks, variable, form.weights, quasi_linear, mean, covariance)
-    return Moments(mean, covariance)

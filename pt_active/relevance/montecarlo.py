@@ -63,42 +63,32 @@ def evaluator(measure: irm.Measure, max_grade: int) -> Evaluator:
         raise ValueError(
             f"{measure} depends on which documents are judged, so a sample of judgments cannot estimate it"
         )
-    compiled = _COMPILED.get(str(measure.NAME))
-    return compiled(measure, max_grade) if compiled else _with_ir_measures(measure)
+    worth = compiled_worth(measure, max_grade)
+    if worth is None:
+        return _with_ir_measures(measure)
+    from pt_active.relevance import _revealed_kernels
+
+    about = worth, measure.NAME == "AP", measure.params.get("cutoff") or np.iinfo(np.int64).max
+    return lambda labels, ranks: _revealed_kernels.measured(labels, ranks, *about)
 
 
 def is_compiled(measure: irm.Measure) -> bool:
     """Whether a measure has a compiled evaluator, which takes microseconds for a label vector."""
-    return str(measure.NAME) in _COMPILED
+    return measure.NAME in ("nDCG", "AP")
 
 
-def _ndcg(measure: irm.Measure, max_grade: int) -> Evaluator:
-    from pt_active.relevance import _kernels
-
-    gain = graded_gains(measure, max_grade)
-    cutoff = measure.params.get("cutoff") or np.iinfo(np.int64).max
-    return lambda labels, ranks: _kernels.ndcg(labels, ranks, gain, cutoff)
-
-
-def graded_gains(measure: irm.Measure, max_grade: int) -> np.ndarray:
-    """float64[G+1], the gain of each grade under a form of nDCG."""
+def compiled_worth(measure: irm.Measure, max_grade: int) -> np.ndarray | None:
+    """float64[G+1], the gain of each grade for nDCG, and 1 for relevant grades for AP; None if nothing is compiled."""
+    if not is_compiled(measure):
+        return None
     grade = np.arange(max_grade + 1)
+    if measure.NAME == "AP":
+        return (grade >= measure["rel"]).astype(float)
     gain = (2.0**grade - 1 if measure["dcg"] == "exp-log2" else grade).astype(float)
     for label, value in (measure.params.get("gains") or {}).items():
         if 0 <= label <= max_grade:
             gain[label] = value
     return gain
-
-
-def _average_precision(measure: irm.Measure, max_grade: int) -> Evaluator:
-    from pt_active.relevance import _kernels
-
-    cutoff = measure.params.get("cutoff") or np.iinfo(np.int64).max
-    return lambda labels, ranks: _kernels.average_precision(labels >= measure["rel"], ranks, cutoff)
-
-
-_COMPILED: dict[str, Callable[[irm.Measure, int], Evaluator]] = {"nDCG": _ndcg, "AP": _average_precision}
-"""The compiled evaluators by the name of the measure."""
 
 
 def _with_ir_measures(measure: irm.Measure) -> Evaluator:

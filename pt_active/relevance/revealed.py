@@ -7,14 +7,14 @@ the expectation is a function of the labels shown and of nothing else, and with 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import ir_measures.measures as irm
 import numpy as np
 from tqdm.auto import tqdm
 
 from pt_active.relevance.measures import RankForm
-from pt_active.relevance.montecarlo import Evaluator, evaluator, graded_gains
+from pt_active.relevance.montecarlo import Evaluator, compiled_worth, evaluator
 
 LENIENCY = 1.0
 """τ, the standard deviation of the shift that the labels of a query have in common, on the scale of cumulative logits.
@@ -99,14 +99,8 @@ def revealed_form(measure: irm.Measure, max_grade: int) -> RevealedForm:
     Raises:
         ValueError: If the measure depends on which documents are judged.
     """
-    grade = np.arange(max_grade + 1)
-    compiled: Literal["nDCG", "AP"] | None = None
-    worth = np.zeros(max_grade + 1)
-    if measure.NAME == "nDCG":
-        compiled, worth = "nDCG", graded_gains(measure, max_grade)
-    elif measure.NAME == "AP":
-        compiled, worth = "AP", (grade >= measure["rel"]).astype(float)
-    cutoff = measure.params.get("cutoff")
+    worth, cutoff = compiled_worth(measure, max_grade), measure.params.get("cutoff")
+    compiled: Any = None if worth is None else measure.NAME
     return form_of(str(measure), max_grade, evaluator(measure, max_grade), cutoff, compiled, worth)
 
 

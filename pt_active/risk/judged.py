@@ -38,12 +38,12 @@ from pt_active.inference.replayed_pairs import surprise
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How, Judged, Measured, inferred
 from pt_active.plans.answers.results import Comparison, ConfidenceInterval, Estimate
-from pt_active.plans.making.artifact import Facts
 from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import BINOMIAL_REFERENCES, ProportionEstimate, refuse_binomial
 from pt_active.risk.replayed import Estimated, PairReplays
 from pt_active.sampling.designs import STRATIFIED
 from pt_active.sampling.sample import Sample
+from pt_active.showing.printed import Facts
 
 SURPRISING = 2.5
 """Labels that surprise a model by more standard deviations than this make a caution."""

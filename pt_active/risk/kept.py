@@ -20,9 +20,9 @@ from pt_active.plans.making.stored import Stored, StoredTable, write_tables
 from pt_active.relevance.losses import GaussianSquared, Loss, described, from_description
 from pt_active.risk.pairs import Pairs
 from pt_active.sampling import designs
+from pt_active.sampling.chances import UNIFORM
 from pt_active.sampling.designs import GAP_DESIGNS, STRATIFIED, gap_distribution
 from pt_active.sampling.draws import draw_number, draw_to_budget
-from pt_active.sampling.laws import UNIFORM
 from pt_active.sampling.sample import Sample
 from pt_active.sampling.strata import DEFAULT_STRATA, allocation, draw_strata, strata_by
 

@@ -10,17 +10,16 @@ import pandas as pd
 
 from pt_active.frames.visible import json_text
 from pt_active.plans.answers.ranking import Ranking
-from pt_active.plans.answers.report import charts
-from pt_active.plans.answers.report.charts import Row
-from pt_active.plans.answers.report.headline import MEASURED, OPEN, SETTLED, Headline
-from pt_active.plans.answers.report.markdown import escaped, first_screen, table
-from pt_active.plans.answers.report.page import rendered
-from pt_active.plans.answers.report.rounding import from_to, minus, number, with_interval
-from pt_active.plans.answers.report.shown import Section, shown_table
 from pt_active.plans.answers.results import Comparison
 from pt_active.risk.judged import KnownZero
 from pt_active.risk.report import KNOWN, AuditReport
 from pt_active.sampling.designs import STRATIFIED
+from pt_active.showing import charts
+from pt_active.showing.charts import Row
+from pt_active.showing.markdown import escaped, first_screen, table
+from pt_active.showing.page import rendered
+from pt_active.showing.rounding import from_to, minus, number, with_interval
+from pt_active.showing.shown import MEASURED, OPEN, SETTLED, Headline, Section, shown_table
 
 _GROUPS = {
     "How often is a judge wrong?": ("error", "precision", "recall", "f1"),

@@ -20,9 +20,9 @@ from pt_active.frames.qrels import checked_qrels
 from pt_active.inference.ties import difference
 from pt_active.plans.answers.labelled_plan import asked
 from pt_active.plans.answers.results import Comparison, Estimate
-from pt_active.plans.making.artifact import Printed, plain_rows, printed
 from pt_active.plans.making.labelled import measured_values
 from pt_active.plans.plan import Plan
+from pt_active.showing.printed import Printed, plain_rows, printed
 
 CONFIRMED, REFUTED, OPEN = "confirmed", "refuted", "open"
 """What the labels of people say of the order in which a judge puts two rankers."""

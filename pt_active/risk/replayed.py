@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -12,53 +12,36 @@ import numpy as np
 from pt_active.inference.estimators import MeanEstimate, effective_size
 from pt_active.inference.intervals import score_statistic
 from pt_active.inference.ratios import Scores
-from pt_active.inference.reference import Replayed, degrees_shown, studentised
-from pt_active.inference.replayed_pairs import drawn_again, fitted, strata_again
+from pt_active.inference.reference import Replayed, degrees_shown, expected_variances, studentised
+from pt_active.inference.replayed_pairs import fitted, samples_again
 from pt_active.relevance.introspection import Introspection, introspection
 from pt_active.risk.pairs import Pairs
 from pt_active.sampling.sample import Sample
 
-REPLAY_SEED = 0
-"""Seed of simulated labels and draws, so that the same labels have the same interval."""
-
-_CELLS = 4e6
-"""Pairs times samples that are in memory at once."""
-
-_ESTIMATED = tuple(each.name for each in fields(MeanEstimate))
+REPLAY_SEED = 0  # Of simulated labels and draws, so that the same labels have the same interval
+_CELLS = 4e6  # Pairs times samples that are in memory at once
 
 Estimated = Callable[[Sequence[Scores], Sample], MeanEstimate]
 """From the losses of one or two predictors in a sample, or in many, to an estimate."""
 
 
 class Drawn(NamedTuple):
-    """R samples with simulated labels.
+    """R samples with simulated labels."""
 
-    Attributes:
-        sample: The samples; repeated draws of a pair come next to each other.
-        label: int64[R, n].
-        first: bool[R, n], whether a pair is listed for the first time.
-        normal: float64[R], standard normal variables, for the labels of all pairs that were not drawn.
-    """
-
-    sample: Sample
-    label: np.ndarray
-    first: np.ndarray
-    normal: np.ndarray
+    sample: Sample  # Repeated draws of a pair come next to each other
+    label: np.ndarray  # int64[R, n]
+    first: np.ndarray  # bool[R, n], whether a pair is listed for the first time
+    normal: np.ndarray  # float64[R], standard normal variables, for the labels of all pairs that were not drawn
 
 
 @dataclass(frozen=True)
 class PairReplays:
-    """Replays of a sample of pairs.
+    """Replays of a sample of pairs."""
 
-    Attributes:
-        pairs: All pairs of the audit.
-        sample: The pairs that were drawn.
-        label: float64[n], their labels; NaN where there is none.
-    """
-
-    pairs: Pairs
-    sample: Sample
-    label: np.ndarray
+    pairs: Pairs  # All pairs of the audit
+    sample: Sample  # The pairs that were drawn
+    label: np.ndarray  # float64[n], their labels; NaN where there is none
+    kept: dict[int, Drawn] = field(default_factory=dict, repr=False, compare=False)  # By their number
 
     @property
     def possible(self) -> bool:
@@ -77,56 +60,26 @@ class PairReplays:
         return fitted(pairs.grades[rows], closest[rows], label).grades(pairs.grades, closest)
 
     @cached_property
-    def _bounds(self) -> np.ndarray:
-        """float64[N, G], the cumulative probabilities of the fitted model."""
-        return np.asarray(self._grades.cumsum(axis=1)[:, :-1])
-
-    @cached_property
     def _expected(self) -> Introspection:
         """What the fitted model expects of all pairs."""
-        pairs = self.pairs
-        return introspection(pairs.tables, self._grades, pairs.weight, pairs.loss.proportion)
-
-    @cached_property
-    def _drawn(self) -> dict[int, Drawn]:
-        return {}
+        return introspection(self.pairs.tables, self._grades, self.pairs.weight, self.pairs.loss.proportion)
 
     def drawn(self, number: int) -> Drawn:
         """Samples like the one that was drawn, with labels of the fitted model."""
-        if number not in self._drawn:
-            self._drawn[number] = self._draw(number)
-        return self._drawn[number]
-
-    def _draw(self, number: int) -> Drawn:
-        rng = np.random.default_rng(REPLAY_SEED)
-        sample, first = self._redrawn(number, rng), np.ones((number, int(self.sample.draws)), dtype=bool)
-        first[:, 1:] = (sample.rows[:, 1:] != sample.rows[:, :-1]) | (not sample.repeated)
-        # A pair that is drawn again keeps its label.
-        place = np.maximum.accumulate(np.where(first, np.arange(first.shape[1]), 0), axis=1)
-        uniform = np.take_along_axis(rng.random(first.shape), place, axis=1)
-        label = (uniform[..., None] > self._bounds[sample.rows]).sum(axis=-1)
-        return Drawn(sample, label, first, rng.normal(size=number))
-
-    def _redrawn(self, number: int, rng: np.random.Generator) -> Sample:
-        """As many draws as in the sample, of the same design; those with replacement are sorted."""
-        q, n, stratum = self.sample.q, int(self.sample.draws), self.sample.stratum
-        assert q is not None
-        if self.sample.repeated:
-            rows = np.sort(rng.choice(len(q), size=(number, n), p=q / q.sum()), axis=1)
-            return Sample(rows, np.ones_like(rows), n * q[rows], repeated=True, q=q)
-        if stratum is None:
-            rows, expected = drawn_again(q, n, number, rng)
-            return Sample(rows, np.ones_like(rows), expected, q=q)
-        drawn, size = np.bincount(stratum[self.sample.rows]), np.bincount(stratum)
-        rows = strata_again(stratum, drawn, number, rng)
-        return Sample(rows, np.ones_like(rows), (drawn / size)[stratum[rows]], q=q, stratum=stratum)
+        if number not in self.kept:
+            rng = np.random.default_rng(REPLAY_SEED)
+            sample = samples_again(self.sample, number, rng)
+            first, bounds = np.ones_like(sample.rows, dtype=bool), self._grades.cumsum(axis=1)[:, :-1]
+            first[:, 1:] = (sample.rows[:, 1:] != sample.rows[:, :-1]) | (not sample.repeated)
+            # A pair that is drawn again keeps its label.
+            place = np.maximum.accumulate(np.where(first, np.arange(sample.rows.shape[1]), 0), axis=1)
+            uniform = np.take_along_axis(rng.random(sample.rows.shape), place, axis=1)
+            label = (uniform[..., None] > bounds[sample.rows]).sum(axis=-1)
+            self.kept[number] = Drawn(sample, label, first, rng.normal(size=number))
+        return self.kept[number]
 
     def errors(
-        self,
-        number: int,
-        predictors: Sequence[int],
-        estimate: Estimated,
-        bounds: tuple[float, float] | None,
+        self, number: int, predictors: Sequence[int], estimate: Estimated, bounds: tuple[float, float] | None
     ) -> Replayed:
         """The errors of an estimate in samples like the one that was drawn."""
         drawn, view = self.drawn(number), self.pairs.introspection
@@ -137,7 +90,8 @@ class PairReplays:
         mean, truth = self._estimated(estimate, scores, drawn.sample), self._truth(drawn, predictors, terms)
         kept = np.isfinite(mean.value) & np.isfinite(mean.standard_error)
         value, error, truth = mean.value[kept], mean.standard_error[kept], truth[kept]
-        usual, alike = self._usual(drawn, predictors)[kept], np.zeros(len(value), dtype=np.int64)
+        usual = expected_variances(drawn.sample, self.pairs.weight, self._variance(predictors))[kept]
+        alike = np.zeros(len(value), dtype=np.int64)
         if bounds is None:
             size = np.max([np.abs(u).max(axis=1) for u, _ in terms], axis=0)
             return studentised(value - truth, error, usual, size[kept], alike)
@@ -147,15 +101,7 @@ class PairReplays:
         square = np.divide(variance, usual, out=np.zeros_like(variance), where=usual > 0)
         # A sample whose losses all lie at a bound has an infinite variance, of which no degrees are left to show.
         with np.errstate(invalid="ignore"):
-            degrees = degrees_shown(square, alike)
-        return Replayed(np.sort(statistic), degrees)
-
-    def _usual(self, drawn: Drawn, predictors: Sequence[int]) -> np.ndarray:
-        """The variance that each sample is expected to show, up to a common factor, float64[R]."""
-        variance, sample = self._variance(predictors), drawn.sample
-        size = variance + variance.mean() if variance.any() else np.ones_like(variance)
-        share = sample.importance(self.pairs.weight) / sample.draws[:, None]
-        return np.asarray((sample.count * sample.left * share**2 * size[sample.rows]).sum(axis=1))
+            return Replayed(np.sort(statistic), degrees_shown(square, alike))
 
     def _variance(self, predictors: Sequence[int]) -> np.ndarray:
         """float64[N], the variance of each pair's part in the risk, or in the difference, under the fitted model."""
@@ -168,11 +114,11 @@ class PairReplays:
         number, n = samples.rows.shape
         chunk = int(max(1, _CELLS / self.pairs.weight.size, np.sqrt(_CELLS / n)))
         parts = []
-        for start in range(0, number, chunk):
-            few = slice(start, start + chunk)
+        for few in (slice(start, start + chunk) for start in range(0, number, chunk)):
             some = replace(samples, rows=samples.rows[few], count=samples.count[few], expected=samples.expected[few])
             parts.append(estimate([each.of(few) for each in scores], some))
-        return MeanEstimate(*(np.concatenate([getattr(part, name) for part in parts]) for name in _ESTIMATED))
+        names = [each.name for each in fields(MeanEstimate)]
+        return MeanEstimate(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
     def _terms(self, predictor: int, drawn: Drawn) -> tuple[np.ndarray, np.ndarray]:
         """Numerator and weight of a predictor's loss at simulated labels, float64[R, n] each."""
@@ -182,18 +128,13 @@ class PairReplays:
     def _truth(
         self, drawn: Drawn, predictors: Sequence[int], terms: Sequence[tuple[np.ndarray, np.ndarray]]
     ) -> np.ndarray:
-        """The risk, or the difference, over all pairs of each replay, float64[R].
-
-        The labels of pairs that were not drawn make a normal sum, since there are many of them.
-        """
+        """The risk, or the difference, over all pairs; labels of pairs that were not drawn make a normal sum."""
         expected, p = self._expected, self.pairs.weight
         rows, risks = drawn.sample.rows, []
-        for s, (u, w) in zip(predictors, terms, strict=True):
-            sums = [
-                p @ mean + (p[rows] * drawn.first * (observed - mean[rows])).sum(axis=1)
-                for mean, observed in ((expected.numerator[:, s], u), (expected.weight[:, s], w))
-            ]
-            risks.append(sums[0] / sums[1])
+        for s, both in zip(predictors, terms, strict=True):
+            means = expected.numerator[:, s], expected.weight[:, s]
+            seen = [(p[rows] * drawn.first * (u - mean[rows])).sum(axis=1) for u, mean in zip(both, means, strict=True)]
+            risks.append((p @ means[0] + seen[0]) / (p @ means[1] + seen[1]))
         variance = p**2 * self._variance(predictors)
         unknown = np.maximum(variance.sum() - (variance[rows] * drawn.first).sum(axis=1), 0.0)
         risk = risks[0] if len(risks) == 1 else risks[0] - risks[1]

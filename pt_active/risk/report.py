@@ -16,12 +16,12 @@ from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.report.campaign import Campaign
 from pt_active.plans.answers.report.further import Further
 from pt_active.plans.answers.results import Comparison, Estimate
-from pt_active.plans.making.artifact import Printed, plain_rows
 from pt_active.relevance.losses import F1, Accuracy, CostMatrix, Loss, Precision, Recall, ZeroOne, check_rel
 from pt_active.risk.agreement import JudgedAgreement
 from pt_active.risk.audit import Audit
 from pt_active.risk.further import labels_to_halve, labels_to_settle
 from pt_active.risk.judged import JudgedPairs, KnownZero, usual_estimator
+from pt_active.showing.printed import Printed, plain_rows
 
 QUANTITIES: dict[str, Callable[[int], Loss] | str] = {
     "error": lambda rel: ZeroOne(),

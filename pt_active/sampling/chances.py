@@ -1,7 +1,8 @@
-"""The inclusion probabilities that a budget pays for."""
+"""By which law do units come without replacement, and which probabilities does a budget buy [theory 4, 9]?"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,27 +24,32 @@ _PRECISION = 1e-9
 
 
 @dataclass(frozen=True)
+class Law:
+    """The law of the clocks of units: unit x comes at ``E/q(x)``, its priority, E being its clock."""
+
+    clocks: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]  # Generator
+    inclusion: Callable[[np.ndarray], np.ndarray]  # ``q T`` of units → π
+
+
+EXPONENTIAL = Law(lambda rng, shape: rng.exponential(size=shape), lambda rate: -np.expm1(-rate))
+"""Successive sampling: the next unit is x with probability ``q(x)``, divided by the sum of q over all that are left."""
+
+UNIFORM = Law(lambda rng, shape: rng.random(shape), lambda rate: np.minimum(1.0, rate))
+"""Priority sampling, which draws a unit with certainty if ``q T ≥ 1``."""
+
+
+@dataclass(frozen=True)
 class Clipped:
-    """Inclusion probabilities ``ψ = min(1, τ size)`` whose expected cost is a budget: ``Σ λ ψ = Λ`` [theory 4, 9].
+    """Inclusion probabilities ``ψ = min(1, τ size)`` whose expected cost is a budget: ``Σ λ ψ = Λ`` [theory 4, 9]."""
 
-    Attributes:
-        size: float64[n], decreasing.
-        certain: float64[n], the cost of the units before each one.
-        rest: float64[n], ``Σ λ size`` of each unit and those after it.
-        least: The smallest size.
-    """
-
-    size: np.ndarray
-    certain: np.ndarray
-    rest: np.ndarray
-    least: float
+    size: np.ndarray  # float64[n], decreasing
+    certain: np.ndarray  # float64[n], the cost of the units before each one
+    rest: np.ndarray  # float64[n], ``Σ λ size`` of each unit and those after it
+    least: float  # The smallest size
 
     @classmethod
     def of(cls, size: np.ndarray, cost: np.ndarray) -> Clipped:
-        """Sort units by their size; units that cost nothing are left out.
-
-        Shapes: size and cost float64[n].
-        """
+        """Sort units by their size; units that cost nothing are left out."""
         size, cost = size[cost > 0], cost[cost > 0]
         order = np.argsort(-size, kind="stable")
         size, cost = size[order], cost[order]
@@ -71,10 +77,7 @@ def within_budget(spent: np.ndarray, budget: float) -> np.ndarray:
 
 
 def inclusion_probabilities(size: np.ndarray, number: float) -> np.ndarray:
-    """``π = min(1, τ size)``, with τ such that ``Σ π`` is a given number [theory 7].
-
-    Shapes: size float64[n].
-    """
+    """``π = min(1, τ size)``, with τ such that ``Σ π`` is a given number [theory 7]."""
     if not (size > 0).all() or not np.isfinite(size).all():
         raise ValueError("sizes must be positive numbers, or some instances could never be drawn")
     if not number > 0:
@@ -88,10 +91,7 @@ def at_most_one(chance: np.ndarray) -> np.ndarray:
 
 
 def defended(expected: np.ndarray, defensive: float = DEFENSIVE_SHARE) -> np.ndarray:
-    """``(1 − ε) a/ā + ε``: a mixture in which every instance can be drawn [theory 4].
-
-    Shapes: expected float64[n].
-    """
+    """``(1 − ε) a/ā + ε``: a mixture in which every instance can be drawn [theory 4]."""
     if not 0 < defensive <= 1:
         raise ValueError(f"defensive must lie above 0 and not above 1, got {defensive}")
     if not (np.isfinite(expected).all() and (expected >= 0).all()):
@@ -105,8 +105,6 @@ def expected_size(rate: np.ndarray, cost: np.ndarray, budget: float) -> float:
 
     Units come by the time T with probability ``1 − exp(−q T)``. The variance of a draw falls with the square of what is
     left of ``Σ q``, so n draws count as n over that share.
-
-    Shapes: rate and cost float64[n].
     """
     if not cost.sum() > budget:
         return float(len(rate))
@@ -120,8 +118,6 @@ def successive_factor(rate: np.ndarray, cost: np.ndarray, budget: float) -> floa
 
     ``−log`` of the share of the cost that is left by τ is concave in τ, so Newton's steps from ``τ = 0`` never pass the
     root.
-
-    Shapes: rate and cost float64[n].
     """
     if not budget > 0 or not np.isfinite(budget):
         raise ValueError(f"budget must be a positive number, got {budget}")

@@ -21,21 +21,13 @@ Score = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Part:
-    """How moments become a distribution; a design is one part or the equal mixture of several.
+    """How moments become a distribution; a design is one part or the equal mixture of several."""
 
-    Attributes:
-        score: ``a(x)`` in ``q ∝ p √(a/λ)``.
-        uniform_grades: Whether the moments are taken under ``P(y) = 1/|Y|`` instead of the grade model.
-        uniform_cost: Whether λ counts as 1 in q; it is still paid.
-        separate: Whether systems are treated one by one even if they are to be compared.
-        fixed: Whether q ignores the moments, so that no mixture over pairs is needed.
-    """
-
-    score: Score
-    uniform_grades: bool = False
-    uniform_cost: bool = False
-    separate: bool = False
-    fixed: bool = False
+    score: Score  # ``a(x)`` in ``q ∝ p √(a/λ)``
+    uniform_grades: bool = False  # Whether the moments are taken under ``P(y) = 1/|Y|`` instead of the grade model
+    uniform_cost: bool = False  # Whether λ counts as 1 in q; it is still paid
+    separate: bool = False  # Whether systems are treated one by one even if they are to be compared
+    fixed: bool = False  # Whether q ignores the moments, so that no mixture over pairs is needed
 
 
 def optimal_score(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> np.ndarray:

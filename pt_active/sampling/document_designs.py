@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from pt_active.relevance.digits import rounded
 from pt_active.relevance.moments import discounts
 from pt_active.sampling.chances import Clipped, at_most_one
-from pt_active.sampling.drawings import (
-    SUCCESSIVE,
-    errs_together,
-    opened_at_random,
-    succession_unit,
-)
-from pt_active.sampling.influence import ErrorVariance, Influence
+from pt_active.sampling.drawings import SUCCESSIVE, errs_together, opened_at_random, succession_unit
+from pt_active.sampling.influence import MIXED_SHARE, ErrorVariance, Influence
 from pt_active.sampling.pools import DocumentPool
-from pt_active.sampling.sample import DocumentDesign, DocumentSizes
+from pt_active.sampling.sample import DocumentDesign, DocumentSizes, Prices
 from pt_active.sampling.successive import largest_below, succession_design
 
 _STRIDE = 0.25
@@ -29,70 +27,156 @@ RANGE_SHARE = 0.1
 """Share of the rates of a successive drawing that follows the range of values instead of the model's variance. It
 bounds how far a single label can move a running estimate, also where the model is certain [theory 14]."""
 
+_REWEIGHTINGS = 10
+"""How often the pairs of rankers are reweighted to minimise the largest variance."""
 
-def sizes_of(
-    errors: ErrorVariance,
-    influence: Influence,
-    pool: DocumentPool,
-    cost: np.ndarray,
-    overhead: float,
-    drawing: str,
-    keys: list[np.ndarray],
-) -> DocumentSizes:
-    """The sizes from the variance of errors and the mean of their influence on what is compared.
-
-    Documents are drawn in the order of the keys, float64[N] each with the last one first, or the most influential first
-    if there are no keys.
-    """
-    from pt_active.sampling._kernels import pooled_sizes
-
-    gain, unit = errors.documents * influence.documents, succession_unit(pool.form, overhead)
-    documents = np.flatnonzero(gain > 0)
-    sorted_by = [key[documents] for key in keys] or [-rounded(gain[documents] / cost[documents])]
-    order = documents[np.lexsort([*sorted_by, pool.query[documents]])]
-    size = np.zeros(len(gain))
-    if drawing == SUCCESSIVE and len(order):
-        reach = np.ptp(pool.form.values) * np.sqrt(influence.documents)
-        if unit == "step":
-            # Labels above are unknown, so a document may matter as much as its rank allows.
-            reach = np.ptp(pool.form.values) * pool.weight[pool.query] * discounts(pool.form, pool.ranks).max(axis=0)
-        size[order] = succession_sizes(unit, order, pool.indptr, gain, reach, cost, overhead)
-        return DocumentSizes(order, size, gain, unit)
-    opening = np.zeros(len(pool.weight))
-    common = errors.common * influence.queries if errs_together(drawing, overhead) else opening.copy()
-    pooled_sizes(pool.indptr, order, gain, cost, overhead, size, common, opening)
-    return DocumentSizes(order, size, gain, opening=opening)
+_SUBSAMPLE = 2000
+"""Queries used to find the pair weights that minimise the largest variance."""
 
 
-def succession_sizes(
-    unit: str,
-    order: np.ndarray,
-    indptr: np.ndarray,
-    gain: np.ndarray,
-    reach: np.ndarray,
-    cost: np.ndarray,
-    overhead: float,
-) -> np.ndarray:
-    """How soon each document should come, relative to the others, with a share for its range [theory 14].
+SINGLES_LOSS = {"additive": 0.02, "cascade": 0.007, "revealed": 0.01}
+"""Family of the measure → by how much the variances of differences may rise, as a share, so that documents that matter
+to the values of single rankers alone can be drawn too. The grade model expects this rise; on labelled pools that of
+nested documents is up to three times as large (``examples/reproduce/single_rankers.py``)."""
+
+_DECADES, _WEIGHTS = 8, 161
+"""The weight of single rankers beside differences is sought among so many, from equal weights in all downwards over so
+many powers of ten."""
+
+_USUAL_SHARE = 0.25
+"""The share of the pool's cost at which this weight is found. It does not depend on the budget, so that a design has
+one size for each document."""
+
+
+@dataclass(frozen=True)
+class Sizing:
+    """What turns the influence of documents into sizes."""
+
+    errors: ErrorVariance  # The variance of the errors of the grade model
+    pool: DocumentPool  # The pool as the measure sees it
+    prices: Prices  # The costs of documents and of opening a query
+    drawing: str  # A name in `DOCUMENT_DRAWINGS`
+    keys: list[np.ndarray]  # float64[N] each; what the documents of a query are sorted by, the last one first
+
+    def sizes(self, influence: Influence) -> DocumentSizes:
+        """The sizes that suit a mean influence, in the order of the keys; the most influential first without keys."""
+        from pt_active.sampling._kernels import pooled_sizes
+
+        pool, cost, overhead, drawing = self.pool, self.prices.cost, self.prices.overhead, self.drawing
+        gain, unit = self.errors.documents * influence.documents, succession_unit(pool.form, overhead)
+        documents = np.flatnonzero(gain > 0)
+        sorted_by = [key[documents] for key in self.keys] or [-rounded(gain[documents] / cost[documents])]
+        order = documents[np.lexsort([*sorted_by, pool.query[documents]])]
+        size, opening = np.zeros(len(gain)), np.zeros(len(pool.weight))
+        if drawing == SUCCESSIVE and len(order):
+            reach = np.ptp(pool.form.values) * np.sqrt(influence.documents)
+            if unit == "step":
+                # Labels above are unknown, so a document may matter as much as its rank allows.
+                most = discounts(pool.form, pool.ranks).max(axis=0)
+                reach = np.ptp(pool.form.values) * pool.weight[pool.query] * most
+            size[order] = succession_sizes(unit, order, self.prices, gain, reach)
+            return DocumentSizes(order, size, gain, unit)
+        common = self.errors.common * influence.queries if errs_together(drawing, overhead) else opening.copy()
+        pooled_sizes(pool.indptr, order, gain, cost, overhead, size, common, opening)
+        return DocumentSizes(order, size, gain, opening=opening)
+
+    def with_singles(self, pairs: Influence, singles: Influence) -> DocumentSizes:
+        """The sizes that suit an influence on differences, at little cost to them also that on single rankers."""
+        return replace(self.sizes(self._both(pairs, singles)), gain=self.errors.documents * pairs.documents)
+
+    def _both(self, pairs: Influence, singles: Influence) -> Influence:
+        """The influence on differences, and that on single rankers with the largest weight that is not too dear.
+
+        ``ψ ∝ √((g + η h)/λ)`` minimises the variance of differences plus η times that of single rankers. So among all
+        designs whose variance of differences is at most as large, none is better for single rankers.
+        """
+        g, h = (self.errors.documents @ each.documents for each in (pairs, singles))
+        if not (g > 0 and h > 0):
+            return pairs if g > 0 else singles
+        some, (part, single), _ = self._subsample(pairs, singles)
+        if not (some.errors.documents @ part.documents) > 0:
+            return pairs
+        matter = some.errors.documents * (part + single).documents > 0
+        spend = float(some.prices.spent(matter).sum())
+        if not np.isfinite(spend):  # documents of later rankers have no cost, and nothing is drawn for these
+            return pairs
+        spend *= _USUAL_SHARE
+        most = (1 + SINGLES_LOSS[self.pool.form.family]) * some.variance(part, part, spend, design_at)
+        weights = g / h * 10.0 ** np.linspace(0, -_DECADES, _WEIGHTS)
+        low, high = 0, len(weights)
+        while low < high:
+            middle = (low + high) // 2
+            dear = some.variance(part + weights[middle] * single, part, spend, design_at) > most
+            low, high = (middle + 1, high) if dear else (low, middle)
+        return pairs + weights[low] * singles if low < len(weights) else pairs
+
+    def shares(self, influence: Influence, budget: float | None) -> np.ndarray:
+        """Weights of the contrasts for which minimising the weighted mean of the variances minimises the largest one.
+
+        Contrasts with larger variances gain weight, iteration by iteration.
+        """
+        if budget is None:
+            raise ValueError("a budget is needed to minimise the largest variance")
+        some, (influence,), part = self._subsample(influence)
+        share = best = np.full(len(influence.documents), 1 / len(influence.documents))
+        least = np.inf
+        for _ in range(_REWEIGHTINGS):
+            planned = influence.mean(share)
+            if not (some.errors.documents * planned.documents > 0).any():
+                break
+            variances = some.variance(planned, influence, budget * part, document_design)
+            if variances.max() < least:
+                best, least = share, float(variances.max())
+            share = share * np.sqrt(variances) + MIXED_SHARE * share.mean() * np.sqrt(variances.max())
+            share = share / share.sum() if share.any() else np.full_like(share, 1 / len(share))
+        return best
+
+    def _subsample(self, *influences: Influence) -> tuple[Sizing, list[Influence], float]:
+        """The same for every n-th of many queries, with influences on these, and the share of the queries."""
+        number, pool = len(self.pool.weight), self.pool
+        chosen = np.arange(number) % -(-number // _SUBSAMPLE) == 0
+        documents = chosen[pool.query]
+        indptr = np.r_[0, np.cumsum(np.diff(pool.indptr)[chosen])]
+        some = replace(
+            self,
+            errors=replace(self.errors, documents=self.errors.documents[documents]),
+            pool=DocumentPool(pool.form, indptr, pool.ranks[:, documents], pool.weight[chosen]),
+            prices=Prices(indptr, self.prices.cost[documents], self.prices.overhead),
+            keys=[key[documents] for key in self.keys],
+        )
+        return some, [each.among(chosen, documents) for each in influences], float(chosen.mean())
+
+    def variance(
+        self, planned: Influence, asked: Influence, budget: float, design: Callable[..., DocumentDesign]
+    ) -> np.ndarray:
+        """``Σ g (1/ψ − 1)`` of what is asked, float64[...], with the probabilities that suit what was planned for."""
+        sizes, gain = self.sizes(planned), self.errors.documents * asked.documents
+        drawn = design(sizes, self.drawing, self.prices, budget)
+        variance = gain[..., sizes.order] @ (1 / drawn.chance(self.pool.query)[sizes.order] - 1)
+        if errs_together(self.drawing, self.prices.overhead):
+            opened = drawn.opening > 0
+            variance = variance + self.errors.common * asked.queries[..., opened] @ (1 / drawn.opening[opened] - 1)
+        return np.asarray(variance)
+
+
+def succession_sizes(unit: str, order: np.ndarray, prices: Prices, gain: np.ndarray, reach: np.ndarray) -> np.ndarray:
+    """How soon each document should come, relative to the others, with a share for its range, float64[n] [theory 14].
 
     ``(1 − ε) a/Σa + ε b/Σb``. For documents ``a = √(g/λ)`` and ``b = p |D| (κ_max − κ_min)/√λ``; for whole queries
     ``a = √(Σ g/(λ₀ + Σ λ))`` and ``b = Σ p |D| (κ_max − κ_min)/√(λ₀ + Σ λ)``. For steps a is the size of a drawing by
     depth and b the largest of those of a document and the deeper ones, so that neither rises along the order.
-
-    Shapes: order int64[n], indptr int64[m+1], gain, reach, cost float64[N] → float64[n].
     """
     from pt_active.sampling._kernels import pooled_sizes
 
-    query = np.searchsorted(indptr, order, side="right") - 1
+    query, cost, overhead = prices.query(order), prices.cost, prices.overhead
     most, price = reach[order], cost[order]
     if unit == "query":
         whole = np.bincount(query, weights=price) + overhead
         size = np.sqrt(np.bincount(query, weights=gain[order])[query] / whole[query])
         most = (np.bincount(query, weights=most) / np.sqrt(whole))[query]
     else:
-        sizes = np.zeros(len(gain))
-        nothing = np.zeros(len(indptr) - 1)
-        pooled_sizes(indptr, order, gain, cost, overhead if unit == "step" else 0.0, sizes, nothing, nothing.copy())
+        sizes, nothing = np.zeros(len(gain)), np.zeros((2, prices.queries))
+        pooled_sizes(prices.indptr, order, gain, cost, overhead if unit == "step" else 0.0, sizes, *nothing)
         size, most = sizes[order], most / np.sqrt(price)
     if unit == "step":
         most = largest_below(most, query)
@@ -113,9 +197,7 @@ def _in_strides(size: np.ndarray, query: np.ndarray) -> np.ndarray:
     return strided / strided.sum()
 
 
-def document_design(
-    sizes: DocumentSizes, drawing: str, indptr: np.ndarray, cost: np.ndarray, overhead: float, budget: float
-) -> DocumentDesign:
+def document_design(sizes: DocumentSizes, drawing: str, prices: Prices, budget: float) -> DocumentDesign:
     """Turn sizes into the probabilities of both phases whose expected cost is the budget [theory 9].
 
     If opening a query costs nothing and documents are not drawn by depth, every query is opened: an error that the
@@ -127,9 +209,7 @@ def document_design(
     Args:
         sizes: As `document_sizes` returns them.
         drawing: A name in `DOCUMENT_DRAWINGS`, the one that the sizes are for.
-        indptr: int64[m+1], the offsets of the queries.
-        cost: float64[N], λ.
-        overhead: λ₀, the cost of opening a query.
+        prices: The costs of documents and of opening a query.
         budget: Λ.
 
     Raises:
@@ -138,20 +218,18 @@ def document_design(
     if len(sizes.order) == 0:
         raise ValueError("no document can change the estimate: all are known, or the rankings agree above the cutoff")
     if drawing == SUCCESSIVE:
-        return succession_design(sizes, indptr, cost, overhead, budget)
-    return design_at(sizes, drawing, indptr, cost, overhead, budget)
+        return succession_design(sizes, prices, budget)
+    return design_at(sizes, drawing, prices, budget)
 
 
-def design_at(
-    sizes: DocumentSizes, drawing: str, indptr: np.ndarray, cost: np.ndarray, overhead: float, budget: float
-) -> DocumentDesign:
+def design_at(sizes: DocumentSizes, drawing: str, prices: Prices, budget: float) -> DocumentDesign:
     """The probabilities whose expected cost is the budget."""
-    size, price = sizes.size[sizes.order], cost[sizes.order]
-    query = np.searchsorted(indptr, sizes.order, side="right") - 1
-    first = np.flatnonzero(np.r_[True, query[1:] != query[:-1]])
+    size, query = sizes.size[sizes.order], prices.query(sizes.order)
+    first = np.flatnonzero(prices.firsts(sizes.order))
     top = np.maximum.reduceat(size, first) if sizes.opening is None else sizes.opening[query[first]]
-    factor = Clipped.of(np.r_[size, top], np.r_[price, np.full(len(top), overhead)]).factor(budget)
-    opening, inclusion = np.zeros(len(indptr) - 1), np.zeros(len(sizes.size))
-    opening[query[first]] = at_most_one(factor * top) if opened_at_random(drawing, overhead) else 1.0
+    price = np.r_[prices.cost[sizes.order], np.full(len(top), prices.overhead)]
+    factor = Clipped.of(np.r_[size, top], price).factor(budget)
+    opening, inclusion = np.zeros(prices.queries), np.zeros(len(sizes.size))
+    opening[query[first]] = at_most_one(factor * top) if opened_at_random(drawing, prices.overhead) else 1.0
     inclusion[sizes.order] = at_most_one(factor * size) / opening[query]
     return DocumentDesign(drawing, sizes.order, opening, inclusion)

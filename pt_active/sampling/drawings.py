@@ -38,26 +38,14 @@ NESTED_FAMILIES = ("cascade", "revealed")
 
 @dataclass(frozen=True)
 class RoundSettings:
-    """How the documents of each round are chosen.
+    """How the documents of each round are chosen."""
 
-    Attributes:
-        drawing: A name in `DOCUMENT_DRAWINGS`; with ``depth``, no document is more probable than those above it.
-        defensive: ε, the share of the average variance that `hedged` adds to each unknown document.
-        objective: A name in `OBJECTIVES`, for more than two rankers.
-        pairs: float64[k(k−1)/2], the weight of the variance of each pair of rankers in the mean, in the order of
-            ``combinations(range(k), 2)``; None for equal weights.
-        weighed_at: The budget at which rounds are compared to weight their estimates; that of the first round. None for
-            the budget of the round itself.
-        serves_singles: Whether documents that matter to the values of single rankers alone can be drawn too, for which
-            the variances of differences may rise by `SINGLES_LOSS`.
-    """
-
-    drawing: str
-    defensive: float = DEFENSIVE_VARIANCE
-    objective: str = "mean"
-    pairs: np.ndarray | None = None
-    weighed_at: float | None = None
-    serves_singles: bool = False
+    drawing: str  # A name in `DOCUMENT_DRAWINGS`; with ``depth``, no document is more probable than those above it
+    defensive: float = DEFENSIVE_VARIANCE  # ε
+    objective: str = "mean"  # A name in `OBJECTIVES`, for more than two rankers
+    pairs: np.ndarray | None = None  # float64[k(k−1)/2], the weight of the variance of each pair of rankers in the mean
+    weighed_at: float | None = None  # The budget at which rounds are compared to weight their estimates
+    serves_singles: bool = False  # Whether documents that matter to the values of single rankers alone can be drawn too
 
 
 def opened_at_random(drawing: str, overhead: float) -> bool:

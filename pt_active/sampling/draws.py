@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pt_active.sampling.chances import inclusion_probabilities, within_budget
-from pt_active.sampling.laws import EXPONENTIAL, Law
+from pt_active.sampling.chances import EXPONENTIAL, Law, inclusion_probabilities, within_budget
 from pt_active.sampling.sample import Sample, Steps
 
 MAX_DRAWS_PER_QUERY = 100
@@ -167,10 +166,7 @@ def priorities(
 
 
 def draw_priorities(q: np.ndarray, repetitions: int, rng: np.random.Generator, law: Law = EXPONENTIAL) -> np.ndarray:
-    """Random priorities ``E/q`` of queries, float64[R, m]; infinite where q is 0.
-
-    Shapes: q float64[m], or float64[R, m].
-    """
+    """Random priorities ``E/q`` of queries, float64[R, m]; infinite where q, float64[m] or float64[R, m], is 0."""
     priority = np.full((repetitions, q.shape[-1]), np.inf)
     reachable = _reachable(q)
     priority[:, reachable] = _over(law.clocks(rng, (repetitions, len(reachable))), q[..., reachable])
@@ -180,10 +176,7 @@ def draw_priorities(q: np.ndarray, repetitions: int, rng: np.random.Generator, l
 def prefixes(
     priority: np.ndarray, q: np.ndarray, cost: np.ndarray, budgets: Sequence[float], law: Law = EXPONENTIAL
 ) -> Iterator[Sample]:
-    """The samples that given priorities lead to; each is the beginning of the one for the next budget.
-
-    Shapes: priority float64[R, m], q and cost float64[m].
-    """
+    """The samples that priorities, float64[R, m], lead to; each is the beginning of the one for the next budget."""
     order = np.argsort(priority, axis=1, kind="stable")[:, : len(_reachable(q))]
     priority = _ended(np.take_along_axis(priority, order, axis=1))
     spent, rate = _spent(cost[order], priority), _of(q, order)
@@ -198,22 +191,16 @@ def prefixes(
 def first_within(
     priority: np.ndarray, q: np.ndarray, weight: np.ndarray, cost: np.ndarray, budget: float, law: Law = EXPONENTIAL
 ) -> Sample:
-    """The queries that come first, as many as a budget pays for.
-
-    Shapes: priority, q, weight, cost float64[m].
-    """
+    """The queries that come first, as many as a budget pays for."""
     if pays_for_all(budget, cost[weight > 0]):
         return replace(_census(weight, q), priority=priority)
     return replace(next(prefixes(priority[None], q, cost, [budget], law)).first, q=q, priority=priority)
 
 
 def _priority(q: np.ndarray, clock: np.ndarray | None, rng: np.random.Generator, law: Law) -> np.ndarray:
-    """float64[m], the priorities by given clocks or by random ones of a law."""
-    return draw_priorities(q, 1, rng, law)[0] if clock is None else _by_clock(clock, q)
-
-
-def _by_clock(clock: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """``E/q``, float64[..., m]; infinite where q is 0."""
+    """float64[m], the priorities ``E/q`` by given clocks or by random ones of a law; infinite where q is 0."""
+    if clock is None:
+        return draw_priorities(q, 1, rng, law)[0]
     return np.divide(clock, q, out=np.full_like(clock, np.inf), where=q > 0)
 
 
@@ -253,10 +240,7 @@ def _census(weight: np.ndarray, q: np.ndarray) -> Sample:
 
 
 def check_budget(budget: float, cost: np.ndarray) -> None:
-    """Raise if a budget does not pay for any single query.
-
-    Shapes: cost float64[r].
-    """
+    """Raise if a budget does not pay for any single query."""
     if not budget > 0 or not np.isfinite(budget):
         raise ValueError(f"budget must be a positive number, got {budget}")
     if budget < cost.min():
@@ -281,10 +265,7 @@ ROUND_DRAWINGS = ("fixed", "poisson", "single")
 
 
 def draw_round(steps: Steps, size: np.ndarray, number: int, drawing: str, rng: np.random.Generator) -> Steps:
-    """Draw more of the instances that were not drawn yet.
-
-    Shapes: size float64[N].
-    """
+    """Draw more of the instances that were not drawn yet, by their sizes, float64[N]."""
     if drawing not in ROUND_DRAWINGS:
         raise ValueError(f"unknown drawing {drawing!r}; it is one of {', '.join(ROUND_DRAWINGS)}")
     if number < 1:
@@ -292,15 +273,18 @@ def draw_round(steps: Steps, size: np.ndarray, number: int, drawing: str, rng: n
     left = np.flatnonzero(~steps.drawn)
     if len(left) == 0:
         raise ValueError("everything was drawn already; there is nothing left to draw")
-    number = min(number, len(left))
+    number, size = min(number, len(left)), size[left]
     if drawing == "single":
-        return _one_at_a_time(steps, left, size[left], number, rng)
-    inclusion = inclusion_probabilities(size[left], number)
-    if drawing == "poisson":
-        chosen = rng.random(len(left)) < inclusion
+        chosen, probability = _one_at_a_time(size, number, rng)
+        sizes, place = np.ones(number), np.arange(1, number + 1)
     else:
-        chosen = _pivotal(inclusion, rng)
-    return _with_steps(steps, left[chosen], inclusion[chosen], 1, size=[number], independent=drawing == "poisson")
+        inclusion = inclusion_probabilities(size, number)
+        chosen = rng.random(len(left)) < inclusion if drawing == "poisson" else _pivotal(inclusion, rng)
+        probability, sizes, place = inclusion[chosen], np.array([float(number)]), np.ones(1, dtype=np.int64)
+    step, probabilities = steps.step.copy(), steps.probability.copy()
+    step[left[chosen]], probabilities[left[chosen]] = len(steps.size) + place, probability
+    independent = np.r_[steps.independent, np.full(len(sizes), drawing == "poisson")]
+    return replace(steps, step=step, probability=probabilities, size=np.r_[steps.size, sizes], independent=independent)
 
 
 def _pivotal(inclusion: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -312,31 +296,11 @@ def _pivotal(inclusion: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return chosen
 
 
-def _one_at_a_time(steps: Steps, left: np.ndarray, size: np.ndarray, number: int, rng: np.random.Generator) -> Steps:
-    """Each draw ∝ size among those left, as the first arrivals of Poisson processes come [theory 4]."""
+def _one_at_a_time(size: np.ndarray, number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Each draw ∝ size among those left, as the first arrivals of Poisson processes come, and its probability."""
     if not (size > 0).all() or not np.isfinite(size).all():
         raise ValueError("sizes must be positive numbers, or some instances could never be drawn")
-    order = np.argsort(rng.exponential(size=len(left)) / size, kind="stable")
+    order = np.argsort(rng.exponential(size=len(size)) / size, kind="stable")
     remaining = np.cumsum(size[order][::-1])[::-1]
     first = order[:number]
-    probability = np.minimum(1.0, size[first] / remaining[:number])
-    order = np.arange(1, number + 1)
-    return _with_steps(steps, left[first], probability, order, size=np.ones(number), independent=False)
-
-
-def _with_steps(
-    steps: Steps,
-    chosen: np.ndarray,
-    probability: np.ndarray,
-    place: np.ndarray | int,
-    *,
-    size: Sequence[int] | np.ndarray,
-    independent: bool,
-) -> Steps:
-    """The steps so far and those of one more round, in which the chosen instances have the places 1, 2, and so on."""
-    step, probabilities = steps.step.copy(), steps.probability.copy()
-    step[chosen] = len(steps.size) + place
-    probabilities[chosen] = probability
-    sizes = np.concatenate([steps.size, np.asarray(size, dtype=np.float64)])
-    of_each = np.concatenate([steps.independent, np.full(len(size), independent)])
-    return replace(steps, step=step, probability=probabilities, size=sizes, independent=of_each)
+    return first, np.minimum(1.0, size[first] / remaining[:number])

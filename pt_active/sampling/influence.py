@@ -23,14 +23,10 @@ class Influence:
 
     A query counts with the error that all of its documents share, ``(Σ D)²``. In a comparison such errors mostly
     cancel, and what is left is an error in favour of one ranker, ``Σ D²``.
-
-    Attributes:
-        documents: float64[..., N], ``p² D²``.
-        queries: float64[..., m], ``p² [(Σ D)² + Σ D²]`` over the documents that are not known.
     """
 
-    documents: np.ndarray
-    queries: np.ndarray
+    documents: np.ndarray  # float64[..., N], ``p² D²``
+    queries: np.ndarray  # float64[..., m], ``p² [(Σ D)² + Σ D²]`` over the documents that are not known
 
     def __add__(self, other: Influence) -> Influence:
         """The sum of two influences."""
@@ -57,15 +53,10 @@ class Influence:
 
 @dataclass(frozen=True)
 class ErrorVariance:
-    """The variance of the errors that a grade model may make.
+    """The variance of the errors that a grade model may make."""
 
-    Attributes:
-        documents: float64[N], v, the variance of each document.
-        common: s², the variance of an error that all documents of a query share.
-    """
-
-    documents: np.ndarray
-    common: float
+    documents: np.ndarray  # float64[N], v, the variance of each document
+    common: float  # s², the variance of an error that all documents of a query share
 
 
 def influence_of(pool: DocumentPool, gradient: np.ndarray, known: np.ndarray) -> Influence:

@@ -9,6 +9,7 @@ import numpy as np
 from pt_active.relevance.digits import product
 from pt_active.relevance.measures import RankForm
 from pt_active.relevance.moments import discounts, variable_values
+from pt_active.sampling.sample import Prices
 
 
 @dataclass(frozen=True)
@@ -16,16 +17,11 @@ class Variables:
     """What is known of the document variables (gain or κ) before documents are judged.
 
     For measures that are neither additive nor cascades they are indicators of the grades, float64[N, G+1].
-
-    Attributes:
-        mean: float64[N], μ.
-        variance: float64[N], v.
-        known: bool[N], whether the label is known already.
     """
 
-    mean: np.ndarray
-    variance: np.ndarray
-    known: np.ndarray
+    mean: np.ndarray  # float64[N], μ
+    variance: np.ndarray  # float64[N], v
+    known: np.ndarray  # bool[N], whether the label is known already
 
     @classmethod
     def of(cls, form: RankForm, grades: np.ndarray, labels: np.ndarray | None = None) -> Variables:
@@ -67,21 +63,13 @@ def gradients(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, variables: 
 
 @dataclass(frozen=True)
 class DocumentPool:
-    """A pool of documents as a measure sees it.
+    """A pool of documents as a measure sees it."""
 
-    Attributes:
-        form: The form of the measure.
-        indptr: int64[m+1], the offsets of the queries.
-        ranks: int32[k, N], from 1; 0 = not retrieved.
-        weight: float64[m], p, the weights of the queries, which sum to 1.
-        place: int64[m], the places of the queries in the population; None if the pool is all of it.
-    """
-
-    form: RankForm
-    indptr: np.ndarray
-    ranks: np.ndarray
-    weight: np.ndarray
-    place: np.ndarray | None = field(default=None, kw_only=True)
+    form: RankForm  # The form of the measure
+    indptr: np.ndarray  # int64[m+1], the offsets of the queries
+    ranks: np.ndarray  # int32[k, N], from 1; 0 = not retrieved
+    weight: np.ndarray  # float64[m], p, the weights of the queries, which sum to 1
+    place: np.ndarray | None = field(default=None, kw_only=True)  # int64[m]
 
     @property
     def query(self) -> np.ndarray:
@@ -122,16 +110,14 @@ class DocumentPool:
 
 @dataclass(frozen=True)
 class GradedPool:
-    """A pool whose documents can be drawn.
+    """A pool whose documents can be drawn."""
 
-    Attributes:
-        seen: The pool as the measure sees it.
-        grades: float64[N, G+1], ``P(y = g)``.
-        cost: float64[N], λ; not read for documents that cannot change the estimate.
-        per_query: λ₀, the cost of opening a query; each round pays it again.
-    """
+    seen: DocumentPool  # The pool as the measure sees it
+    grades: np.ndarray  # float64[N, G+1], ``P(y = g)``
+    cost: np.ndarray  # float64[N], λ; not read for documents that cannot change the estimate
+    per_query: float  # λ₀, the cost of opening a query; each round pays it again
 
-    seen: DocumentPool
-    grades: np.ndarray
-    cost: np.ndarray
-    per_query: float
+    @property
+    def prices(self) -> Prices:
+        """What judging the documents costs."""
+        return Prices(self.seen.indptr, self.cost, self.per_query)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pt_active.sampling.laws import EXPONENTIAL, Law
+from pt_active.sampling.chances import EXPONENTIAL, Law
 
 _MARGIN = 1.5
 """Standard deviations of the cost of documents judged from the top that are kept in reserve."""
@@ -85,7 +85,7 @@ class Sample:
             count: int64[..., n], 1 for units before the threshold, 0 for others.
             rate: float64[..., n], q of each.
             threshold: T, the priority of the unit that comes next; float64[..., 1] for several samples.
-            law: The law by which they come; with `laws.UNIFORM`, ``π = min(1, q T)``.
+            law: The law by which they come; with `chances.UNIFORM`, ``π = min(1, q T)``.
         """
         return cls(rows, count, law.inclusion(rate * threshold))
 
@@ -163,103 +163,103 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class Prices:
+    """What judging documents costs."""
+
+    indptr: np.ndarray  # int64[m+1], the offsets of the queries
+    cost: np.ndarray  # float64[N], λ
+    overhead: float  # λ₀, the cost of opening a query
+
+    @property
+    def queries(self) -> int:
+        """The number of queries, m."""
+        return len(self.indptr) - 1
+
+    @property
+    def every(self) -> np.ndarray:
+        """int64[N], the query of each document."""
+        return np.repeat(np.arange(self.queries), np.diff(self.indptr))
+
+    def query(self, documents: np.ndarray) -> np.ndarray:
+        """The queries of some documents."""
+        return np.asarray(np.searchsorted(self.indptr, documents, side="right") - 1)
+
+    def firsts(self, order: np.ndarray) -> np.ndarray:
+        """bool[n], whether each document of an order, query by query, is the first of its query."""
+        query = self.query(order)
+        return np.r_[True, query[1:] != query[:-1]]
+
+    def of(self, order: np.ndarray) -> np.ndarray:
+        """float64[n], what each document costs in an order, query by query, whose first ones open their queries."""
+        return np.asarray(self.cost[order] + self.overhead * self.firsts(order))
+
+    def sums(self, documents: np.ndarray, values: np.ndarray | None = None) -> np.ndarray:
+        """float64[m], the sums of values of documents, or the number of these, in each query."""
+        return np.bincount(self.query(documents), weights=values, minlength=self.queries)
+
+    def spent(self, drawn: np.ndarray) -> np.ndarray:
+        """float64[m], what drawn documents of each query cost."""
+        rows = np.flatnonzero(drawn)
+        return np.asarray(self.sums(rows, self.cost[rows]) + self.overhead * (self.sums(rows) > 0))
+
+
+@dataclass(frozen=True)
 class DocumentSizes:
-    """Inclusion probabilities up to a factor: ``ψ = min(1, τ · size)``.
+    """Inclusion probabilities up to a factor: ``ψ = min(1, τ · size)``."""
 
-    Attributes:
-        order: int64[n], the documents that can change the estimate, query by query, in the order in which they are
-            drawn.
-        size: float64[N]; 0 for documents that cannot change the estimate.
-        gain: float64[N], g; a document adds ``g (1/ψ − 1)`` to the variance.
-        unit: What comes at once in a ``successive`` drawing, as `drawings.succession_unit` returns it. Other drawings
-            do not read it.
-        opening: float64[m], the size of the opening of each query, ``Π = min(1, τ · opening)``; None for that of its
-            most probable document.
-    """
-
-    order: np.ndarray
-    size: np.ndarray
-    gain: np.ndarray
-    unit: str = "document"
-    opening: np.ndarray | None = None
+    order: np.ndarray  # int64[n], the documents that can change the estimate, query by query
+    size: np.ndarray  # float64[N]; 0 for documents that cannot change the estimate
+    gain: np.ndarray  # float64[N], g; a document adds ``g (1/ψ − 1)`` to the variance
+    unit: str = "document"  # What comes at once in a ``successive`` drawing, as `drawings.succession_unit` returns it
+    opening: np.ndarray | None = None  # float64[m], the size of the opening of each query, ``Π = min(1, τ · opening)``
 
 
 @dataclass(frozen=True)
 class DocumentDesign:
-    """Probabilities of documents in two phases: a query is opened, then documents are drawn in it [theory 9].
+    """Probabilities of documents in two phases: a query is opened, then documents are drawn in it [theory 9]."""
 
-    Attributes:
-        drawing: How the documents of a query are drawn, a name in `drawings.DOCUMENT_DRAWINGS`.
-        order: int64[r], the documents that can change the estimate, query by query, in the order in which they are
-            drawn.
-        opening: float64[m], Π, the probability that a query is opened.
-        inclusion: float64[N], π, the probability that a document is drawn if its query is opened; 0 for documents that
-            are never judged.
-        unit: What comes at once in a ``successive`` drawing: a ``document``, all documents of a ``query``, or a
-            ``step``, which is a document with those above it. Other drawings do not read it.
-        rate: float64[N], the rates of a ``successive`` drawing, 0 for documents that are never judged; None for other
-            drawings.
-    """
-
-    drawing: str
-    order: np.ndarray
-    opening: np.ndarray
-    inclusion: np.ndarray
-    unit: str = "document"
-    rate: np.ndarray | None = None
+    drawing: str  # How the documents of a query are drawn, a name in `drawings.DOCUMENT_DRAWINGS`
+    order: np.ndarray  # int64[r], the documents that can change the estimate, query by query
+    opening: np.ndarray  # float64[m], Π, the probability that a query is opened
+    inclusion: np.ndarray  # float64[N], π, the probability that a document is drawn if its query is opened
+    unit: str = "document"  # What comes at once in a ``successive`` drawing: a ``document``
+    rate: np.ndarray | None = None  # float64[N], the rates of a ``successive`` drawing
 
     @property
     def nested(self) -> bool:
         """Whether a document is judged only if those above it in its query are judged too."""
         return self.drawing == "depth" or self.unit == "step"
 
-    def reserve(self, indptr: np.ndarray, cost: np.ndarray, overhead: float) -> float:
+    def reserve(self, prices: Prices) -> float:
         """`_MARGIN` standard deviations of the cost of nested documents in queries that are certain to be opened.
 
         Two documents of a query are both drawn as often as the less probable of them, so
         ``E[(Σ I λ)²] = Σ_j ψ_j λ_j (λ_j + 2 Σ_{i<j} λ_i)``.
-
-        Shapes: indptr int64[m+1], cost float64[N].
         """
-        query = np.searchsorted(indptr, self.order, side="right") - 1
-        first = np.r_[True, query[1:] != query[:-1]]
-        price, chance = cost[self.order] + overhead * first, self.inclusion[self.order]
+        price, chance = prices.of(self.order), self.inclusion[self.order]
         before = np.cumsum(price) - price
-        before -= np.maximum.accumulate(np.where(first, before, 0.0))
-        mean = np.bincount(query, weights=price * chance, minlength=len(indptr) - 1)
-        square = np.bincount(query, weights=chance * price * (price + 2 * before), minlength=len(indptr) - 1)
+        before -= np.maximum.accumulate(np.where(prices.firsts(self.order), before, 0.0))
+        mean = prices.sums(self.order, price * chance)
+        square = prices.sums(self.order, chance * price * (price + 2 * before))
         variance = np.where(self.opening == 1, square - mean**2, 0.0)
         # A variance far below the mean square is what rounding left of 0.
         return _MARGIN * float(np.sqrt(variance[variance > 1e-9 * square].sum()))
 
     def chance(self, query: np.ndarray) -> np.ndarray:
-        """``Π π``, the probability that each document is judged, float64[N].
-
-        Shapes: query int64[N].
-        """
+        """``Π π``, the probability that each document is judged, float64[N]."""
         return np.asarray(self.opening[query] * self.inclusion)
 
 
 @dataclass(frozen=True)
 class TwoPhase:
-    """Documents that were drawn in two phases.
+    """Documents that were drawn in two phases."""
 
-    Attributes:
-        design: The design that they were drawn from.
-        queries: The queries that were opened, with their Π given what the documents of the other queries cost.
-        drawn: bool[N], which documents are to be judged.
-        apart: bool[m], queries whose documents were drawn independently of each other.
-        spent: What judging the drawn documents costs.
-        priority: float64[N], the priorities of a ``successive`` drawing: documents come in increasing order of them,
-            also those that were not drawn. Infinite for documents that are never judged; None for other drawings.
-    """
-
-    design: DocumentDesign
-    queries: Sample
-    drawn: np.ndarray
-    apart: np.ndarray
-    spent: float
-    priority: np.ndarray | None = None
+    design: DocumentDesign  # The design that they were drawn from
+    queries: Sample  # The queries that were opened, with their Π given what the documents of the other queries cost
+    drawn: np.ndarray  # bool[N], which documents are to be judged
+    apart: np.ndarray  # bool[m], queries whose documents were drawn independently of each other
+    spent: float  # What judging the drawn documents costs
+    priority: np.ndarray | None = None  # float64[N], the priorities of a ``successive`` drawing
 
     @property
     def opening(self) -> np.ndarray:
@@ -269,10 +269,7 @@ class TwoPhase:
         return opening
 
     def chance(self, query: np.ndarray) -> np.ndarray:
-        """``Π π`` of the documents in opened queries, 0 for the others, float64[N].
-
-        Shapes: query int64[N].
-        """
+        """``Π π`` of the documents in opened queries, 0 for the others, float64[N]."""
         return replace(self.design, opening=self.opening).chance(query)
 
 
@@ -282,21 +279,13 @@ class Steps:
 
     A step is a round, or a single draw if a round is drawn one at a time. Nothing is kept of instances that were not
     drawn, because the estimators do not need it.
-
-    Attributes:
-        score: float64[N], g, the predictor of the kernel regressions.
-        step: int64[N], the step in which each instance was drawn, from 1; 0 if it was not.
-        probability: float64[N], π, the probability of being drawn in that step given all before it; NaN if it was not
-            drawn.
-        size: float64[S], how many instances each step draws, on average for ``poisson``.
-        independent: bool[S], whether the step's instances were drawn independently of each other.
     """
 
-    score: np.ndarray
-    step: np.ndarray
-    probability: np.ndarray
-    size: np.ndarray
-    independent: np.ndarray
+    score: np.ndarray  # float64[N], g, the predictor of the kernel regressions
+    step: np.ndarray  # int64[N], the step in which each instance was drawn, from 1; 0 if it was not
+    probability: np.ndarray  # float64[N], π, the probability of being drawn in that step given all before it
+    size: np.ndarray  # float64[S], how many instances each step draws, on average for ``poisson``
+    independent: np.ndarray  # bool[S], whether the step's instances were drawn independently of each other
 
     @classmethod
     def none_yet(cls, score: np.ndarray) -> Steps:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pt_active.sampling.chances import Clipped, at_most_one, within_budget
 from pt_active.sampling.draws import pays_for_all
-from pt_active.sampling.sample import DocumentDesign, DocumentSizes, Sample, TwoPhase
+from pt_active.sampling.sample import DocumentDesign, DocumentSizes, Prices, Sample, TwoPhase
 
 MAX_PLANNED_PROBABILITY = 0.95
 """No document is more probable than this at the planned budget, because a certain one would need an infinite rate."""
@@ -21,9 +21,7 @@ _TOLERANCE = 1e-13
 """A threshold is known to this, and to this share of it."""
 
 
-def succession_design(
-    sizes: DocumentSizes, indptr: np.ndarray, cost: np.ndarray, overhead: float, budget: float
-) -> DocumentDesign:
+def succession_design(sizes: DocumentSizes, prices: Prices, budget: float) -> DocumentDesign:
     """Rates, and the probabilities that they are expected to lead to within a budget.
 
     Units come in the order of ``E/r``, E exponential, so by the time T with probability ``1 − exp(−r T)``. The rates
@@ -33,50 +31,46 @@ def succession_design(
 
     Args:
         sizes: As `documents.document_sizes` returns them for the drawing ``successive``.
-        indptr: int64[m+1], the offsets of the queries.
-        cost: float64[N], λ.
-        overhead: λ₀, the cost of opening a query.
+        prices: The costs of documents and of opening a query.
         budget: Λ.
 
     Raises:
         ValueError: If the budget is not a positive number.
     """
-    size, price = sizes.size[sizes.order], cost[sizes.order]
-    query = np.searchsorted(indptr, sizes.order, side="right") - 1
-    top = np.maximum.reduceat(size, np.flatnonzero(np.r_[True, query[1:] != query[:-1]]))
-    prices = np.r_[price, np.full(len(top), overhead)]
-    clipped = Clipped.of(np.r_[size, top], prices)
+    size = sizes.size[sizes.order]
+    top = np.maximum.reduceat(size, np.flatnonzero(prices.firsts(sizes.order)))
+    each = np.r_[prices.cost[sizes.order], np.full(len(top), prices.overhead)]
+    clipped = Clipped.of(np.r_[size, top], each)
 
     def planned(spend: float) -> DocumentDesign:
         share = at_most_one(clipped.factor(spend / MAX_PLANNED_PROBABILITY) * size)
-        return _with_rate(sizes, indptr, -np.log1p(-MAX_PLANNED_PROBABILITY * share))
+        return _with_rate(sizes, prices, -np.log1p(-MAX_PLANNED_PROBABILITY * share))
 
-    if pays_for_all(budget, prices):
-        return at(_with_rate(sizes, indptr, size), indptr, np.inf)
+    if pays_for_all(budget, each):
+        return at(_with_rate(sizes, prices, size), prices, np.inf)
     design = planned(budget)
     if not design.nested:
         return design
-    design = planned(max(budget - design.reserve(indptr, cost, overhead), 0.5 * budget))
-    return at(design, indptr, planned_threshold(design, indptr, cost, overhead, budget))
+    design = planned(max(budget - design.reserve(prices), 0.5 * budget))
+    return at(design, prices, planned_threshold(design, prices, budget))
 
 
-def _with_rate(sizes: DocumentSizes, indptr: np.ndarray, rates: np.ndarray) -> DocumentDesign:
+def _with_rate(sizes: DocumentSizes, prices: Prices, rates: np.ndarray) -> DocumentDesign:
     """The design at ``T = 1`` with the rates of the documents in `DocumentSizes.order`, float64[n]."""
     rate = np.zeros(len(sizes.size))
     rate[sizes.order] = rates
-    nothing = np.zeros(len(indptr) - 1), np.zeros(len(rate))
-    return at(DocumentDesign("successive", sizes.order, *nothing, unit=sizes.unit, rate=rate), indptr, 1.0)
+    nothing = np.zeros(prices.queries), np.zeros(len(rate))
+    return at(DocumentDesign("successive", sizes.order, *nothing, unit=sizes.unit, rate=rate), prices, 1.0)
 
 
-def at(design: DocumentDesign, indptr: np.ndarray, threshold: float) -> DocumentDesign:
-    """The design with the probabilities of the units to come before a threshold.
-
-    Shapes: indptr int64[m+1].
-    """
-    chance = inclusion(design, threshold)
-    if design.unit != "query":
-        return replace(design, opening=_opened(design, indptr, np.ones(len(chance))), inclusion=chance)
-    return replace(design, opening=_opened(design, indptr, chance), inclusion=(_rate(design) > 0).astype(np.float64))
+def at(design: DocumentDesign, prices: Prices, threshold: float) -> DocumentDesign:
+    """The design with the probabilities of the units to come before a threshold."""
+    chance, opening, query = inclusion(design, threshold), np.zeros(prices.queries), prices.query(design.order)
+    if design.unit == "query":
+        opening[query] = chance[design.order]
+        return replace(design, opening=opening, inclusion=(_rate(design) > 0).astype(np.float64))
+    opening[query] = 1.0
+    return replace(design, opening=opening, inclusion=chance)
 
 
 def inclusion(design: DocumentDesign, threshold: float) -> np.ndarray:
@@ -86,36 +80,20 @@ def inclusion(design: DocumentDesign, threshold: float) -> np.ndarray:
         return np.where(rate > 0, -np.expm1(-rate * threshold), 0.0)
 
 
-def _opened(design: DocumentDesign, indptr: np.ndarray, chance: np.ndarray) -> np.ndarray:
-    """float64[m], the chance of the documents of each query, which is the same for all; 0 if none can be drawn."""
-    opening = np.zeros(len(indptr) - 1)
-    opening[np.searchsorted(indptr, design.order, side="right") - 1] = chance[design.order]
-    return opening
-
-
 def _rate(design: DocumentDesign) -> np.ndarray:
     if design.rate is None:
         raise ValueError("the documents were not drawn one after the other, so they have no rates")
     return design.rate
 
 
-def planned_threshold(
-    design: DocumentDesign, indptr: np.ndarray, cost: np.ndarray, overhead: float, budget: float
-) -> float:
-    """The threshold up to which units are expected to cost a budget.
-
-    For steps it is the threshold of the draw itself, and the reserve of `DocumentDesign.reserve` is part of the cost.
-
-    Shapes: indptr int64[m+1], cost float64[N].
-    """
+def planned_threshold(design: DocumentDesign, prices: Prices, budget: float) -> float:
+    """The threshold up to which units are expected to cost a budget, with the reserve of steps (`DocumentDesign`)."""
     from scipy import optimize
 
-    query = np.searchsorted(indptr, design.order, side="right") - 1
-    first = np.r_[True, query[1:] != query[:-1]]
-    price = cost[design.order] + overhead * first
+    price = prices.of(design.order)
 
     def excess(threshold: float) -> float:
-        reserve = at(design, indptr, threshold).reserve(indptr, cost, overhead) if design.nested else 0.0
+        reserve = at(design, prices, threshold).reserve(prices) if design.nested else 0.0
         return float(price @ inclusion(design, threshold)[design.order]) + reserve - budget
 
     if pays_for_all(budget, price):
@@ -128,20 +106,18 @@ def planned_threshold(
     return float(optimize.brentq(excess, low, high, xtol=_TOLERANCE * low, rtol=_TOLERANCE))
 
 
-def priorities_of(design: DocumentDesign, indptr: np.ndarray, clock: np.ndarray) -> np.ndarray:
+def priorities_of(design: DocumentDesign, prices: Prices, clock: np.ndarray) -> np.ndarray:
     """The priorities ``E/r``, by which documents come, smallest first.
 
     The step down to a document has the rate ``r − r'``, r' being that of the next document, and brings all documents
     above. So the priority of a document is the smallest of the steps down to it and to the deeper ones.
-
-    Shapes: indptr int64[m+1], clock float64[N] → float64[N].
     """
     order, rate = design.order, _rate(design)
     priority = np.full(len(rate), np.inf)
     if design.unit != "step":
         priority[order] = clock[order] / rate[order]
         return priority
-    query = np.searchsorted(indptr, order, side="right") - 1
+    query = prices.query(order)
     following = np.r_[np.where(query[1:] == query[:-1], rate[order][1:], 0.0), 0.0]
     own = rate[order] - following
     with np.errstate(divide="ignore"):
@@ -151,10 +127,7 @@ def priorities_of(design: DocumentDesign, indptr: np.ndarray, clock: np.ndarray)
 
 
 def largest_below(values: np.ndarray, query: np.ndarray) -> np.ndarray:
-    """The largest of the values of each document and those after it in its query, float64[n].
-
-    Shapes: values float64[n], query int64[n].
-    """
+    """The largest of the values of each document and those after it in its query, float64[n]."""
     distinct, rank = np.unique(values, return_inverse=True)
     # Offsets that fall from query to query keep the largest of one query apart from those of the next.
     offset = (query[-1] - query) * len(distinct)
@@ -168,16 +141,12 @@ class Succession:
     Attributes:
         design: A design with rates.
         priority: float64[N], as `priorities_of` returns it.
-        indptr: int64[m+1], the offsets of the queries.
-        cost: float64[N], λ.
-        overhead: λ₀, the cost of opening a query.
+        prices: The costs of documents and of opening a query.
     """
 
     design: DocumentDesign
     priority: np.ndarray
-    indptr: np.ndarray
-    cost: np.ndarray
-    overhead: float
+    prices: Prices
 
     @cached_property
     def order(self) -> np.ndarray:
@@ -194,11 +163,9 @@ class Succession:
     @cached_property
     def spent(self) -> np.ndarray:
         """float64[n], the cost of the documents up to each one in `order`."""
-        order = self.order
-        query = np.searchsorted(self.indptr, order, side="right") - 1
-        first = np.zeros(len(order), dtype=bool)
-        first[np.unique(query, return_index=True)[1]] = True
-        return np.asarray(np.cumsum(self.cost[order] + self.overhead * first))
+        order, first = self.order, np.zeros(len(self.order), dtype=bool)
+        first[np.unique(self.prices.query(order), return_index=True)[1]] = True
+        return np.asarray(np.cumsum(self.prices.cost[order] + self.prices.overhead * first))
 
     def threshold(self, documents: int) -> float:
         """T, the priority of the unit that comes after the first documents; infinite after the last.
@@ -226,9 +193,8 @@ class Succession:
 
     def sample(self, threshold: float) -> TwoPhase:
         """The documents that come before a threshold."""
-        design, drawn = at(self.design, self.indptr, threshold), self.priority < threshold
-        query = np.searchsorted(self.indptr, np.flatnonzero(drawn), side="right") - 1
-        opened = np.bincount(query, minlength=len(design.opening)) > 0
+        design, drawn = at(self.design, self.prices, threshold), self.priority < threshold
+        opened = self.prices.sums(np.flatnonzero(drawn)) > 0
         queries = Sample.once(np.where(opened, design.opening, 0.0) if design.unit == "query" else design.opening)
         count = int(drawn.sum())
         spent = float(self.spent[count - 1]) if count else 0.0
@@ -258,7 +224,7 @@ class Succession:
         """
         self._check(budget)
         if self.design.nested:
-            fixed = planned_threshold(self.design, self.indptr, self.cost, self.overhead, budget)
+            fixed = planned_threshold(self.design, self.prices, budget)
             sample = self.sample(max(fixed, self._second_query))
             if within_budget(np.array(sample.spent), budget):
                 return sample
@@ -268,16 +234,14 @@ class Succession:
     def _second_query(self) -> float:
         """When the second query is opened; infinite if there is only one."""
         order = self.design.order
-        query = np.searchsorted(self.indptr, order, side="right") - 1
-        opened = np.minimum.reduceat(self.priority[order], np.flatnonzero(np.r_[True, query[1:] != query[:-1]]))
+        opened = np.minimum.reduceat(self.priority[order], np.flatnonzero(self.prices.firsts(order)))
         return float(np.sort(opened)[1]) if len(opened) > 1 else np.inf
 
     def _check(self, budget: float) -> None:
         """Raise if a unit costs more than the budget, because it could never be judged."""
-        price, what = self.cost[self.design.order], "document"
+        price, what = self.prices.cost[self.design.order], "document"
         if self.design.unit != "document":
-            query = np.searchsorted(self.indptr, self.design.order, side="right") - 1
-            price, what = self.overhead + np.bincount(query, weights=price), "query"
+            price, what = self.prices.overhead + self.prices.sums(self.design.order, price), "query"
         if not within_budget(price.max(), budget):
             raise ValueError(
                 f"budget {budget:g} does not pay for the dearest {what}, which costs {price.max():g}, so it could "
@@ -285,11 +249,6 @@ class Succession:
             )
 
 
-def succession_of(sample: TwoPhase, indptr: np.ndarray, cost: np.ndarray, overhead: float) -> Succession | None:
-    """The order that a sample was drawn in; None if its documents did not come one after the other.
-
-    Shapes: indptr int64[m+1], cost float64[N].
-    """
-    if sample.priority is None:
-        return None
-    return Succession(sample.design, sample.priority, indptr, cost, overhead)
+def succession_of(sample: TwoPhase, prices: Prices) -> Succession | None:
+    """The order that a sample was drawn in; None if its documents did not come one after the other."""
+    return None if sample.priority is None else Succession(sample.design, sample.priority, prices)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from pt_active.sampling.depths import depth_numbers
+from pt_active.sampling.chances import UNIFORM
 from pt_active.sampling.draws import pays_for_all, priorities
-from pt_active.sampling.laws import UNIFORM
-from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
+from pt_active.sampling.sample import DocumentDesign, Prices, Sample, TwoPhase
 from pt_active.sampling.successive import Succession, priorities_of
 
 APART_SHARE = 0.25
@@ -19,91 +19,106 @@ the residuals of a query can be estimated from these queries alone: what spreadi
 _ROUNDING = 1e-9
 """Share of an excess below which a difference of costs is rounding."""
 
+_SAME = 1e-12
+"""Probabilities that differ by less than this share are equal but for rounding."""
+
 _MAX_DEVIATIONS = 6
 """Standard deviations by which the cost of the documents drawn in a query may exceed its mean."""
 
 
 def draw_documents(
-    design: DocumentDesign,
-    indptr: np.ndarray,
-    cost: np.ndarray,
-    overhead: float,
-    budget: float,
-    rng: np.random.Generator,
-    clock: np.ndarray | None = None,
+    design: DocumentDesign, prices: Prices, budget: float, rng: np.random.Generator, clock: np.ndarray | None = None
 ) -> TwoPhase:
     """Draw documents as if every query were opened, then open as many queries as the budget pays for.
 
     The queries come by priorities ``U/Π``, and each costs what its drawn documents cost. So given the documents, each
     query is opened with a known probability (`draws.priorities`), and the estimate is unbiased whatever the second
     phase drew. A successive drawing has one phase instead, see `Succession.drawn_to`.
-
-    Shapes: indptr int64[m+1], cost and clock float64[N].
     """
     if design.rate is not None:
-        clock = _clock(design, indptr, rng) if clock is None else clock
-        return Succession(design, priorities_of(design, indptr, clock), indptr, cost, overhead).drawn_to(budget)
-    _check_prices(design, indptr, cost, overhead, budget)
+        if clock is None:
+            whole = design.unit == "query"
+            clock = rng.exponential(size=prices.queries if whole else len(design.inclusion))
+            clock = clock[prices.every] if whole else clock
+        return Succession(design, priorities_of(design, prices, clock), prices).drawn_to(budget)
+    _check_prices(design, prices, budget)
     if design.drawing == "depth":
-        return _from_the_top(design, indptr, cost, overhead, budget, rng)
-    m = len(indptr) - 1
+        return _from_the_top(design, prices, budget, rng)
+    m = prices.queries
     apart = rng.random(m) < APART_SHARE if design.drawing == "spread" else np.full(m, design.drawing == "poisson")
-    drawn = _second_phase(design, indptr, apart, rng)
-    price = _prices(design, indptr, cost, overhead, drawn)
+    drawn = _second_phase(design, prices, apart, rng)
+    price = prices.spent(drawn)
     queries = _first_phase(design.opening, price, budget, rng)
     opened = np.isin(np.arange(m), queries.rows)
-    drawn &= np.repeat(opened, np.diff(indptr))
-    return TwoPhase(design, queries, drawn, apart, float(price[opened].sum()))
+    return TwoPhase(design, queries, drawn & opened[prices.every], apart, float(price[opened].sum()))
 
 
-def _prices(
-    design: DocumentDesign, indptr: np.ndarray, cost: np.ndarray, overhead: float, drawn: np.ndarray
-) -> np.ndarray:
-    """float64[m], what the drawn documents of each query cost."""
-    query, m = np.searchsorted(indptr, design.order, side="right") - 1, len(indptr) - 1
-    chosen = drawn[design.order]
-    price = np.bincount(query[chosen], weights=cost[design.order][chosen], minlength=m)
-    return np.asarray(price + overhead * (np.bincount(query[chosen], minlength=m) > 0))
-
-
-def _from_the_top(
-    design: DocumentDesign,
-    indptr: np.ndarray,
-    cost: np.ndarray,
-    overhead: float,
-    budget: float,
-    rng: np.random.Generator,
-) -> TwoPhase:
+def _from_the_top(design: DocumentDesign, prices: Prices, budget: float, rng: np.random.Generator) -> TwoPhase:
     """Draw a depth for each query; what exceeds the budget is cut off from one of them, or queries are left out.
 
     Given the depths, each document stays with a known probability, by which its own is multiplied.
     """
-    m = len(indptr) - 1
-    query, number = np.repeat(np.arange(m), np.diff(indptr)), depth_numbers(design, indptr, cost, overhead, rng)
+    query, number = prices.every, depth_numbers(design, prices, rng)
     drawn, opening = number[query] < design.chance(query), np.where(number < design.opening, design.opening, 0.0)
-    price = _prices(design, indptr, cost, overhead, drawn)
+    price = prices.spent(drawn)
     if not pays_for_all(budget, price):
-        cut = cut_to_budget(design, indptr, cost, overhead, drawn, float(price.sum()) - budget, rng)
+        cut = cut_to_budget(design, prices, drawn, float(price.sum()) - budget, rng)
         if cut is None:
             queries = _first_phase((opening > 0).astype(np.float64), price, budget, rng)
             opening[queries.rows] *= queries.expected
-            opening[~np.isin(np.arange(m), queries.rows)] = 0.0
+            opening[~np.isin(np.arange(prices.queries), queries.rows)] = 0.0
             drawn &= opening[query] > 0
         else:
             kept, drawn = cut
             design = replace(design, inclusion=design.inclusion * kept)
-        price = _prices(design, indptr, cost, overhead, drawn)
-    return TwoPhase(design, Sample.once(opening), drawn, np.zeros(m, dtype=bool), float(price.sum()))
+        price = prices.spent(drawn)
+    return TwoPhase(design, Sample.once(opening), drawn, np.zeros(prices.queries, dtype=bool), float(price.sum()))
+
+
+class Parts(NamedTuple):
+    """The range of each query's uniform number, in parts in which the same documents are judged."""
+
+    ptr: np.ndarray  # int64[m+1], the offsets of the queries
+    end: np.ndarray  # float64[P], the upper ends of the parts, increasing within a query; the last one is 1
+    length: np.ndarray  # float64[P], positive
+    cost: np.ndarray  # float64[P], what the query costs in each part, falling
+
+
+def depth_numbers(design: DocumentDesign, prices: Prices, rng: np.random.Generator) -> np.ndarray:
+    """Uniform numbers of the queries, float64[m]: a document is judged if its ``Π π`` is larger than that of its query.
+
+    Each is uniform by itself. Together they are drawn so that the whole costs nearly what is expected: what one query
+    costs above its mean, others cost below theirs [`even_parts`].
+    """
+    from pt_active.sampling._kernels import even_parts
+
+    parts = _parts(design, prices)
+    key = rng.integers(0, np.iinfo(np.uint64).max, prices.queries, dtype=np.uint64, endpoint=True)
+    chosen = even_parts(parts.ptr, parts.length, parts.cost, key)
+    return np.asarray(parts.end[chosen] - (1 - rng.random(len(chosen))) * parts.length[chosen])
+
+
+def _parts(design: DocumentDesign, prices: Prices) -> Parts:
+    query, m = prices.query(design.order), prices.queries
+    chance = design.opening[query] * design.inclusion[design.order]
+    first, price = prices.firsts(design.order), prices.of(design.order)
+    # From the deepest document of each query to the top, and last the part in which nothing is judged.
+    deep = np.cumsum(price)
+    deep -= (deep - price)[np.maximum.accumulate(np.where(first, np.arange(len(query)), 0))]
+    owner = np.r_[query[::-1], np.arange(m)]
+    end, total = np.r_[chance[::-1], np.ones(m)], np.r_[deep[::-1], np.zeros(m)]
+    place = np.lexsort([np.r_[np.arange(len(query)), np.full(m, len(query))], owner])
+    owner, end, total = owner[place], end[place], total[place]
+    new = np.r_[True, owner[1:] != owner[:-1]]
+    # Documents that are equally probable but for rounding share a part.
+    kept = end - np.where(new, 0.0, np.r_[0.0, end[:-1]]) > _SAME * end
+    owner, end, total, new = owner[kept], end[kept], total[kept], np.r_[True, owner[kept][1:] != owner[kept][:-1]]
+    length = end - np.where(new, 0.0, np.r_[0.0, end[:-1]])
+    return Parts(np.searchsorted(owner, np.arange(m + 1)), end, length, total)
 
 
 def cut_to_budget(
-    design: DocumentDesign,
-    indptr: np.ndarray,
-    cost: np.ndarray,
-    overhead: float,
-    drawn: np.ndarray,
-    excess: float,
-    rng: np.random.Generator,
+    design: DocumentDesign, prices: Prices, drawn: np.ndarray, excess: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Cut one query that was judged from the top, drawn at random from those that cost at least what is too much.
 
@@ -111,15 +126,13 @@ def cut_to_budget(
     unless there are fewer than two. Which ones can be drawn depends on the depths alone, so that the stated
     probabilities are exact.
 
-    Shapes: indptr int64[m+1], cost float64[N], drawn bool[N] → float64[N].
+    Shapes: drawn bool[N] → float64[N], bool[N].
     """
     order = design.order[drawn[design.order]]
-    query = np.searchsorted(indptr, order, side="right") - 1
-    begins = np.searchsorted(query, query)
-    price = cost[order] + overhead * (begins == np.arange(len(order)))
+    query, price = prices.query(order), prices.of(order)
     before = np.cumsum(price) - price
-    before -= before[begins]
-    total = np.bincount(query, weights=price, minlength=len(indptr) - 1)
+    before -= before[np.searchsorted(query, query)]
+    total = prices.sums(order, price)
     dear = total >= excess * (1 - _ROUNDING)
     beyond = dear[query] & (before + price > (total[query] - excess) + _ROUNDING * excess)
     certain = design.opening[query] * design.inclusion[order] >= 1
@@ -134,26 +147,18 @@ def cut_to_budget(
     return chance, stays
 
 
-def _clock(design: DocumentDesign, indptr: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """float64[N], exponential variables, one for each unit of a successive drawing."""
-    if design.unit == "query":
-        return np.repeat(rng.exponential(size=len(indptr) - 1), np.diff(indptr))
-    return rng.exponential(size=len(design.inclusion))
-
-
-def _check_prices(design: DocumentDesign, indptr: np.ndarray, cost: np.ndarray, overhead: float, budget: float) -> None:
+def _check_prices(design: DocumentDesign, prices: Prices, budget: float) -> None:
     """Raise if the budget might not pay for the documents drawn in a single query, before anything is drawn.
 
     A query counts with the cost of all its documents. If documents are drawn independently or spread, it counts with
     the mean and `_MAX_DEVIATIONS` standard deviations of the cost, if that is less.
     """
-    query = np.searchsorted(indptr, design.order, side="right") - 1
-    price, chance = cost[design.order], design.inclusion[design.order]
+    price, chance = prices.cost[design.order], design.inclusion[design.order]
     parts = price, price * chance, price**2 * chance * (1 - chance)
-    most, mean, variance = (np.bincount(query, weights=part, minlength=len(indptr) - 1) for part in parts)
+    most, mean, variance = (prices.sums(design.order, part) for part in parts)
     if design.drawing != "depth":
         most = np.minimum(most, mean + _MAX_DEVIATIONS * np.sqrt(variance))
-    dearest = overhead + most.max()
+    dearest = prices.overhead + most.max()
     if dearest > budget * (1 + 1e-9):
         raise ValueError(
             f"budget {budget:g} may not pay for the documents drawn in one query, which can cost {dearest:.4g}; "
@@ -170,25 +175,20 @@ def _first_phase(opening: np.ndarray, price: np.ndarray, budget: float, rng: np.
     return next(priorities(opening, price, [budget], 1, rng, UNIFORM)).first
 
 
-def _second_phase(
-    design: DocumentDesign, indptr: np.ndarray, apart: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
-    """bool[N], which documents are judged if their query is opened."""
+def _second_phase(design: DocumentDesign, prices: Prices, apart: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """bool[N], which documents are judged if their query is opened.
+
+    Those of queries that are not apart are drawn by the pivotal method along the queries, and along the documents of
+    each, both in random order.
+    """
+    from pt_active.sampling import _kernels
+
     drawn = np.zeros(len(design.inclusion), dtype=bool)
-    query = np.searchsorted(indptr, design.order, side="right") - 1
-    inclusion = design.inclusion[design.order]
+    query, inclusion = prices.query(design.order), design.inclusion[design.order]
     alone = apart[query]
     drawn[design.order] = alone & (rng.random(len(query)) < inclusion)
     if not alone.all():
-        _spread(design.inclusion, design.order[~alone], query[~alone], len(apart), drawn, rng)
+        documents = design.order[~alone]
+        order = documents[np.lexsort([rng.random(len(documents)), rng.random(len(apart))[query[~alone]]])]
+        _kernels.pivotal(design.inclusion, order, rng.random(len(order)), drawn)
     return drawn
-
-
-def _spread(
-    inclusion: np.ndarray, documents: np.ndarray, query: np.ndarray, m: int, drawn: np.ndarray, rng: np.random.Generator
-) -> None:
-    """Draw by the pivotal method along the queries, and along the documents of each, both in random order."""
-    from pt_active.sampling import _kernels
-
-    order = documents[np.lexsort([rng.random(len(documents)), rng.random(m)[query]])]
-    _kernels.pivotal(inclusion, order, rng.random(len(order)), drawn)

@@ -20,9 +20,9 @@ from pt_active.inference import ties
 from pt_active.inference.intervals import interval
 from pt_active.inference.significance import cross_validated_error, two_sided_pvalue
 from pt_active.plans.answers.results import ConfidenceInterval
-from pt_active.plans.making.artifact import Printed
 from pt_active.relevance.measure_values import measure_values
 from pt_active.relevance.measures import parse_measure
+from pt_active.showing.printed import Printed
 from pt_active.studies.learners import Learner, Part, Trainee, trainees
 
 
@@ -264,10 +264,7 @@ def compare_learners(
 
 
 def fold_numbers(queries: int, folds: int, repeats: int, seed: int) -> np.ndarray:
-    """Split queries into folds at random.
-
-    Returns int64[R, queries].
-    """
+    """Split queries into folds at random."""
     folds, repeats, seed = (
         whole_number(name, value, least)
         for name, value, least in (("folds", folds, 2), ("repeats", repeats, 1), ("seed", seed, 0))
@@ -287,17 +284,11 @@ def validation_size(share: float, queries: int) -> int:
 
 @dataclass(frozen=True)
 class _Data:
-    """Topics or results and qrels, sorted by id so that the order of the rows does not matter.
+    """Topics or results and qrels, sorted by id so that the order of the rows does not matter."""
 
-    Attributes:
-        qids: object[n], the queries that have qrels, sorted.
-        topics: The rows of these queries.
-        qrels: Their labels, ``qid, docno, label``.
-    """
-
-    qids: np.ndarray
-    topics: pd.DataFrame
-    qrels: pd.DataFrame
+    qids: np.ndarray  # object[n], the queries that have qrels, sorted
+    topics: pd.DataFrame  # The rows of these queries
+    qrels: pd.DataFrame  # Their labels, ``qid, docno, label``
 
     @classmethod
     def checked(cls, topics: pd.DataFrame, qrels: pd.DataFrame) -> _Data:

@@ -19,20 +19,15 @@ from pt_active.frames.columns import with_string_ids
 from pt_active.frames.runs import ranked_run
 from pt_active.relevance.measure_values import measure_values
 
+# A pipeline, which is copied for each fold, or a function that returns a new one for each fold
 Learner = pt.Transformer | Callable[[], pt.Transformer]
-"""A pipeline, which is copied for each fold, or a function that returns a new one for each fold."""
 
 
 class Part(NamedTuple):
-    """Some queries with their labels.
+    """Some queries with their labels."""
 
-    Attributes:
-        topics: All rows of these queries, in the form that the learners take.
-        qrels: ``qid, docno, label`` of these queries.
-    """
-
-    topics: pd.DataFrame
-    qrels: pd.DataFrame
+    topics: pd.DataFrame  # All rows of these queries, in the form that the learners take
+    qrels: pd.DataFrame  # ``qid, docno, label`` of these queries
 
     def copy(self) -> Part:
         """A copy, for a learner that may write into the frames."""
@@ -41,18 +36,12 @@ class Part(NamedTuple):
 
 @dataclass
 class Trainee:
-    """A learner in a cross-validation, and what is known of it so far.
+    """A learner in a cross-validation, and what is known of it so far."""
 
-    Attributes:
-        name: Name of the learner.
-        learner: The pipeline or function given by the caller.
-        unanswered: Queries for which the learner returned nothing.
-        made: The learning parts of the pipeline that its function returned last.
-    """
-
-    name: str
-    learner: Learner
-    unanswered: set[str] = field(default_factory=set)
+    name: str  # Name of the learner
+    learner: Learner  # The pipeline or function given by the caller
+    unanswered: set[str] = field(default_factory=set)  # Queries for which the learner returned nothing
+    # The learning parts of the pipeline that its function returned last
     made: list[object] = field(default_factory=list)
 
     def pipeline(self) -> pt.Transformer:
@@ -90,10 +79,7 @@ class Trainee:
         return run if run.empty else ranked_run(run, self.name)
 
     def values(self, runs: list[pd.DataFrame], qrels: pd.DataFrame, measure: irm.Measure) -> np.ndarray:
-        """The measure of each query; the measure's default (0) for queries without documents.
-
-        Returns float64[number of queries].
-        """
+        """The measure of each query; the measure's default (0) for queries without documents."""
         run, qids = pd.concat(runs), qrels["qid"].unique()
         self.unanswered.update(np.setdiff1d(qids.astype(object), run["qid"].to_numpy(dtype=object)))
         if run.empty:

@@ -15,35 +15,22 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-DOCUMENTS = 12
-"""Documents in each query; both rankers retrieve all of them."""
+DOCUMENTS = 12  # Documents in each query; both rankers retrieve all of them
+CUTOFF = 10  # The cutoff of the measures whose true difference is 0
+_CUTS = np.array([0.8, 1.6, 2.4])  # Latent quality from which a document has grade 1, 2 and 3
 
-CUTOFF = 10
-"""The cutoff of the measures whose true difference is 0."""
-
-_CUTS = np.array([0.8, 1.6, 2.4])
-"""Latent quality from which a document has grade 1, 2 and 3."""
-
+# Variances of latent quality between queries and between the documents of a query
 _OF_QUERIES, _OF_DOCUMENTS = 0.5, 1.0
-"""Variances of latent quality between queries and between the documents of a query."""
 
 _VARIANCE = _OF_QUERIES + _OF_DOCUMENTS
-
-_RELIABILITY = 0.65
-"""The share of the variance of latent quality that a fair grade model knows."""
+_RELIABILITY = 0.65  # The share of the variance of latent quality that a fair grade model knows
 
 
 class HostilePopulation(NamedTuple):
-    """A graded pool of the rankers ``a`` and ``b``, and its judgments.
+    """A graded pool of the rankers ``a`` and ``b``, and its judgments."""
 
-    Attributes:
-        pool: ``qid, docno, rank_a, score_a, rank_b, score_b, grade_0 … grade_G``, and ``traffic`` if queries differ in
-            weight; what `Plan.create` takes without topics.
-        qrels: ``qid, docno, label`` of every document.
-    """
-
-    pool: pd.DataFrame
-    qrels: pd.DataFrame
+    pool: pd.DataFrame  # ``qid, docno, rank_a, score_a, rank_b, score_b, grade_0 … grade_G``
+    qrels: pd.DataFrame  # ``qid, docno, label`` of every document
 
 
 def plain(seed: int, queries: int = 200) -> HostilePopulation:
@@ -54,15 +41,7 @@ def plain(seed: int, queries: int = 200) -> HostilePopulation:
 
 
 def skewed(seed: int, queries: int = 200, *, one_in: int = 8, mirrored: bool = False) -> HostilePopulation:
-    """Ranker b is slightly better in most queries, and a much better in one of ``one_in``.
-
-    This attacks intervals that are symmetric around the estimate. Before the first of the decisive queries is judged,
-    all labels agree that b is better, and the standard error knows of no large difference. The model foresees which
-    documents are relevant, but not the top grade.
-
-    In the many queries b ranks a document of grade 1 (gain 1) above the place that a gives it; in the few, a does so
-    with a document of gain ``one_in − 1`` and the same two ranks.
-    """
+    """Ranker b is slightly better in most queries, and a much better in one of ``one_in``."""
     top = int(one_in).bit_length() - 1
     if one_in < 4 or 2**top != one_in:
         raise ValueError(f"one_in must be a power of 2 of at least 4, got {one_in}")
@@ -77,11 +56,7 @@ def skewed(seed: int, queries: int = 200, *, one_in: int = 8, mirrored: bool = F
 
 
 def heavy(seed: int, queries: int = 200) -> HostilePopulation:
-    """The top grade is very rare and decides: 31 times the gain of grade 1, in one of 32 queries.
-
-    This attacks standard errors: a sample without a top grade sees a small fraction of the variance. The differences
-    are symmetric, and the model does not foresee the top grade.
-    """
+    """The top grade is very rare and decides: 31 times the gain of grade 1, in one of 32 queries."""
     rng = np.random.default_rng(seed)
     latent, ranks = _paired(rng, queries)
     labels = np.minimum(_graded(latent), 1)
@@ -91,10 +66,7 @@ def heavy(seed: int, queries: int = 200) -> HostilePopulation:
 
 
 def rare(seed: int, queries: int = 200) -> HostilePopulation:
-    """Two queries of a hundred have any relevant document.
-
-    This attacks estimates from few labels: most samples see no difference, or one that a single query makes.
-    """
+    """Two queries of a hundred have any relevant document."""
     rng = np.random.default_rng(seed)
     latent, ranks = _paired(rng, queries)
     relevant = np.zeros((queries, 1), dtype=bool)
@@ -104,10 +76,7 @@ def rare(seed: int, queries: int = 200) -> HostilePopulation:
 
 
 def dominant(seed: int, queries: int = 200) -> HostilePopulation:
-    """One query has about half of the traffic, and ranker a is better in it alone.
-
-    This attacks the number of queries as a measure of information: all others agree that b is better.
-    """
+    """One query has about half of the traffic, and ranker a is better in it alone."""
     if queries < 2:
         raise ValueError(f"a population with a dominant query needs others; got {queries} in all")
     rng = np.random.default_rng(seed)
@@ -125,11 +94,7 @@ def dominant(seed: int, queries: int = 200) -> HostilePopulation:
 
 
 def ties(seed: int, queries: int = 200) -> HostilePopulation:
-    """The rankers are equal in nine of ten queries.
-
-    This attacks samples that are large in queries and small in those that count, and designs that draw where rankers
-    differ.
-    """
+    """The rankers are equal in nine of ten queries."""
     rng = np.random.default_rng(seed)
     latent, ranks = _paired(rng, queries)
     apart = _both(rng.permutation(queries // 2)[: max(1, round(queries / 20))])
@@ -138,10 +103,7 @@ def ties(seed: int, queries: int = 200) -> HostilePopulation:
 
 
 def constant(seed: int, queries: int = 200) -> HostilePopulation:
-    """The grade model says the same of every document: the share of each grade.
-
-    This attacks designs and estimators that lean on the model: nothing is to be learnt from it.
-    """
+    """The grade model says the same of every document: the share of each grade."""
     rng = np.random.default_rng(seed)
     latent, ranks = _paired(rng, queries)
     labels = _graded(latent)
@@ -150,10 +112,7 @@ def constant(seed: int, queries: int = 200) -> HostilePopulation:
 
 
 def overconfident(seed: int, queries: int = 200) -> HostilePopulation:
-    """The grade model is nearly certain of every grade, and wrong about two documents of five.
-
-    This attacks designs that draw where the model is unsure: it promises a small part of the true variance.
-    """
+    """The grade model is nearly certain of every grade, and wrong about two documents of five."""
     rng = np.random.default_rng(seed)
     latent, ranks = _paired(rng, queries)
     labels = _graded(latent)
@@ -163,10 +122,7 @@ def overconfident(seed: int, queries: int = 200) -> HostilePopulation:
 
 
 def wrong(seed: int, queries: int = 200) -> HostilePopulation:
-    """The grade model has the wrong sign: the better a document, the worse it is said to be.
-
-    This attacks estimators that trust the model, and bets on what it expects.
-    """
+    """The grade model has the wrong sign: the better a document, the worse it is said to be."""
     rng = np.random.default_rng(seed)
     latent, ranks = _paired(rng, queries)
     return _framed(rng, _graded(latent), ranks, _logit(-_expected(rng, latent)))
@@ -198,11 +154,7 @@ def _discount(rank: np.ndarray) -> np.ndarray:
 
 
 def _paired(rng: np.random.Generator, queries: int) -> tuple[np.ndarray, np.ndarray]:
-    """Latent qualities, float64[m, 12], and ranks from 0, int64[2, m, 12], in pairs of queries.
-
-    The queries 2j and 2j + 1 have the same documents, and the rankers trade places, so differences cancel exactly
-    under any measure. If the number is odd, the last query is a tie.
-    """
+    """Latent qualities, float64[m, 12], and ranks from 0, int64[2, m, 12], in pairs of queries."""
     half = -(-queries // 2)
     latent = np.sqrt(_OF_DOCUMENTS) * rng.normal(size=(half, DOCUMENTS))
     latent += np.sqrt(_OF_QUERIES) * rng.normal(size=(half, 1))
@@ -279,10 +231,7 @@ def _logit(expected: np.ndarray) -> np.ndarray:
 
 
 def _blind(rng: np.random.Generator, labels: np.ndarray) -> np.ndarray:
-    """Probabilities of a model that tells relevant documents from others, but not one relevant grade from another.
-
-    Each relevant grade has its share among the relevant documents, with a tenth of a document added.
-    """
+    """Probabilities of a model that tells relevant documents from others, but not one relevant grade from another."""
     relevant = labels > 0
     count = np.bincount(labels[relevant], minlength=max(int(labels.max()), 3) + 1)[1:] + 0.1
     odds = np.log((relevant.sum() + 1) / ((~relevant).sum() + 1))

@@ -15,9 +15,19 @@ from pt_active.frames.checks import agreeing, how_many, shown, some
 from pt_active.frames.columns import grade_columns, ranker_names, with_string_ids
 from pt_active.inference.documents import DOCUMENT_ESTIMATORS
 from pt_active.inference.estimators import estimator_named
-from pt_active.inference.methods import SOURCE_YARDSTICK, YARDSTICK, Method
-from pt_active.inference.replay import LabelledPool, Population, Repetitions, check_budgets, replay
-from pt_active.inference.replays import Replays, joined, ratio_of_means, savings, share_columns
+from pt_active.inference.replay import (
+    SOURCE_YARDSTICK,
+    YARDSTICK,
+    LabelledPool,
+    Method,
+    Population,
+    Repetitions,
+    Replays,
+    ratio_of_means,
+    replay,
+    savings,
+    share_columns,
+)
 from pt_active.plans.making.labelled import match_labels, measured_values
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
@@ -25,14 +35,9 @@ from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.designs import design_named
 from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, natural_drawing
 
-DESIGN_NAMES = ("passive", "optimal", "assisted", "hedged")
-"""Designs replayed by default."""
-
-ESTIMATOR_NAMES = ("snis", "regression")
-"""Estimators replayed by default."""
-
-LEVEL = 0.95
-"""Confidence level of the intervals; tests have the level ``1 − LEVEL``."""
+DESIGN_NAMES = ("passive", "optimal", "assisted", "hedged")  # Designs replayed by default
+ESTIMATOR_NAMES = ("snis", "regression")  # Estimators replayed by default
+LEVEL = 0.95  # Confidence level of the intervals; tests have the level ``1 − LEVEL``
 
 
 def labelled_population(
@@ -166,7 +171,7 @@ def simulate(
         ``bias``; ``rmse``; ``mae, mae_se`` (mean absolute error and its Monte Carlo standard error); ``coverage,
         coverage_se, width`` (of 95 % intervals; the mean width of finite ones). For two systems: ``selection_error``
         (share of samples that favour the worse one; a tie counts half), ``type_1_error`` (NaN without ``null``),
-        ``type_2_error``, each with its Monte Carlo error (`replays.share_error`) in a column ending in ``_se``, and
+        ``type_2_error``, each with its Monte Carlo error (`replay.share_error`) in a column ending in ``_se``, and
         ``mean_pvalue`` (tests at .05). Means over the samples: ``n_draws, n_queries, n_judged,
         n_effective, spent``. ``label_equivalents, label_equivalents_se``: mean squared error of passive sampling
         without replacement ÷ that of the method; ``label_equivalents_source``: of passive sampling with replacement.
@@ -175,11 +180,9 @@ def simulate(
     Raises:
         ValueError: If a name is unknown, or a budget or the number of repetitions is out of range.
     """
-    budgets = default_budgets(population) if budgets is None else [float(budget) for budget in budgets]
-    check_budgets(population, budgets)
     methods = _methods(list(default_designs(population) if designs is None else designs), list(estimators))
-    settings: dict[str, Any] = {"budgets": budgets, "seed": seed, "reference": reference}
-    settings |= {} if defensive is None else {"defensive": defensive}
+    budgets = default_budgets(population) if budgets is None else [float(budget) for budget in budgets]
+    settings: dict[str, Any] = {"budgets": budgets, "seed": seed, "reference": reference, "defensive": defensive}
     true = replays(population, methods, repetitions, progress=progress, **settings)
     swapped: dict[Method, Replays] = {}
     if null and population.compared:
@@ -198,27 +201,17 @@ def replays(
     together: dict[Method, list[Method]] = {}
     for method in methods:
         together.setdefault(replace(method, estimator=""), []).append(method)
-    drawings = {kind: replay(_pool(population, kind), group, budgets, how) for kind, group in together.items()}
-    replayed: dict[Method, Replays] = {}
-    what = "label swapping" if how.null else "replay"
-    with tqdm(total=len(drawings) * repetitions, desc=what, unit="sample", disable=not progress, leave=False) as bar:
-        for kind, drawing in drawings.items():
-            chunks = []
-            for chunk in drawing:
-                chunks.append(chunk)
-                bar.update(len(next(iter(chunk.values())).truth))
-            for method in together[kind]:
-                replayed[method] = joined([chunk[method.estimator] for chunk in chunks])
-    return replayed
-
-
-def _pool(population: Population, kind: Method) -> Population | LabelledPool:
-    """What a method draws from."""
-    if not kind.of_documents:
-        return population
-    if population.single is None:
-        raise ValueError(f"{shown(kind.design)} draws single documents, which the measure does not allow")
-    return population.single
+    pools = {kind: population.single if kind.of_documents else population for kind in together}
+    if refused := [kind.design for kind, pool in pools.items() if pool is None]:
+        raise ValueError(f"{shown(refused[0])} draws single documents, which the measure does not allow")
+    what, every = "label swapping" if how.null else "replay", len(together) * repetitions
+    with tqdm(total=every, desc=what, unit="sample", disable=not progress, leave=False) as bar:
+        found = {
+            kind: replay(pool, together[kind], budgets, how, bar.update)
+            for kind, pool in pools.items()
+            if pool is not None
+        }
+    return {method: found[kind][method.estimator] for kind, group in together.items() for method in group}
 
 
 def _methods(designs: list[str], estimators: list[str]) -> list[Method]:
@@ -340,8 +333,7 @@ def draw_until_significant(
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must lie between 0 and 1, got {alpha}")
     methods = _methods(list(designs), list(estimators))
-    settings: dict[str, Any] = {"budgets": list(looks), "seed": seed, "reference": reference}
-    settings |= {} if defensive is None else {"defensive": defensive}
+    settings: dict[str, Any] = {"budgets": list(looks), "seed": seed, "reference": reference, "defensive": defensive}
     replayed = replays(population, methods, repetitions, progress=progress, null=null, **settings)
     return pd.DataFrame([vars(method) | _ending(replayed[method], alpha, null) for method in methods])
 
@@ -357,8 +349,7 @@ def _ending(replayed: Replays, alpha: float, null: bool) -> dict[str, Any]:
     return share_columns("resolved", resolved.mean(), len(at)) | share_columns("wrong", wrong.mean(), len(at)) | means
 
 
-_EXACT = 1e9
-"""Above this many label-equivalents a method's error is rounding alone."""
+_EXACT = 1e9  # Above this many label-equivalents a method's error is rounding alone
 
 
 def in_short(table: pd.DataFrame) -> str:

@@ -6,7 +6,7 @@ import pt_active as pta
 from pt_active import risk, rounds
 from pt_active.cli.app import app
 from pt_active.demo import DemoCollection, demo_collection
-from pt_active.inference.methods import Method
+from pt_active.inference.replay import Method
 from pt_active.studies.simulate import draw_until_significant, labelled_population, simulate
 
 __all__ = [

@@ -23,9 +23,9 @@ from pt_active.inference.ratios import (
 from pt_active.relevance.introspection import introspection, label_tables
 from pt_active.relevance.losses import Loss
 from pt_active.risk import F1, CostMatrix, Precision, Recall, Squared, ZeroOne
+from pt_active.sampling.chances import UNIFORM
 from pt_active.sampling.designs import gap_distribution, sampling_distribution
 from pt_active.sampling.draws import priorities
-from pt_active.sampling.laws import UNIFORM
 from pt_active.sampling.sample import Sample
 from pt_active.sampling.strata import allocation, draw_strata, strata_by
 

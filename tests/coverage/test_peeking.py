@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pt_active.inference.methods import Method
-from pt_active.inference.replay import Population, Repetitions, replay
-from pt_active.inference.replays import joined, share_error
+from pt_active.inference.replay import Method, Population, Repetitions, replay, share_error
 from pt_active.inference.stopping.boundaries import half_widths
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.looks import critical_values, information
@@ -49,8 +47,7 @@ def null_replays() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     budget = 0.3 * population.cost.sum()
     budgets = np.linspace(0.04 * budget + 15, budget, 60)
     method = Method("hedged", "regression", with_replacement=False)
-    chunks = replay(population, [method], budgets, Repetitions(2000, 1, null=True))
-    found = joined([chunk["regression"] for chunk in chunks])
+    found = replay(population, [method], budgets, Repetitions(2000, 1, null=True))["regression"]
     q = population.distribution("hedged", 0.1)
     return found.error, found.standard_error, found.degrees, information(curve_of(q, population.cost), budgets, budget)
 

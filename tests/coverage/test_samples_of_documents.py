@@ -10,12 +10,12 @@ import pytest
 from scipy import stats
 
 from pt_active.inference.documents import document_estimate, predicted
-from pt_active.inference.methods import Method
-from pt_active.inference.replay import LabelledPool, Repetitions, replay
+from pt_active.inference.replay import LabelledPool, Method, Repetitions, replay
 from pt_active.inference.rounds import Round, draw_round, estimate_rounds
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
+from pt_active.sampling.sample import Prices
 from pt_active.sampling.two_phase import draw_documents
 
 CONTRAST = np.array([1.0, -1.0])
@@ -93,22 +93,19 @@ def test_replays_are_unbiased_and_swap_systems(labelled_documents, measure: str,
     pool, _ = labelled_documents(measure)
     methods = [Method(drawing, name) for name in ("difference", "regression")]
     budgets, how = [60.0], Repetitions(300, 1)
-    (chunk, *rest) = replay(pool, methods, budgets, how)
-    assert len(rest) == 2
-    for name in ("difference", "regression"):
-        errors = np.concatenate([each[name].error for each in (chunk, *rest)], axis=1)[0]
-        assert abs(errors.mean()) <= 3 * errors.std() / np.sqrt(errors.size)
-    assert (chunk["difference"].spent <= 60).all()
-    np.testing.assert_array_equal(chunk["difference"].spent, chunk["difference"].n_judged)
-    again = next(replay(pool, methods[:1], budgets, how))
-    np.testing.assert_array_equal(again["difference"].estimate, chunk["difference"].estimate)
-    null = list(replay(pool, methods[:1], budgets, replace(how, null=True)))
-    truths = np.concatenate([each["difference"].truth for each in null])
-    assert len(np.unique(truths)) > 290
-    assert abs(truths.mean()) <= 3 * truths.std() / np.sqrt(300)
-    for each in null:
-        errors = each["difference"].error[0]
-        assert abs(errors.mean()) <= 4 * errors.std() / np.sqrt(errors.size)
+    found = replay(pool, methods, budgets, how)
+    for each in found.values():
+        errors = each.error[0]
+        assert abs(errors.mean()) <= 3 * errors.std() / np.sqrt(300)
+    plain = found["difference"]
+    assert (plain.spent <= 60).all()
+    np.testing.assert_array_equal(plain.spent, plain.n_judged)
+    again = replay(pool, methods[:1], budgets, replace(how, number=100))["difference"]
+    np.testing.assert_array_equal(again.estimate, plain.estimate[:, :100])
+    null = replay(pool, methods[:1], budgets, replace(how, null=True))["difference"]
+    assert len(np.unique(null.truth)) > 290
+    for errors in (null.truth, null.error[0]):
+        assert abs(errors.mean()) <= 3 * errors.std() / np.sqrt(300)
 
 
 def spoilt(model: str, score: np.ndarray) -> np.ndarray:
@@ -128,9 +125,7 @@ def test_a_thousand_replays_centre_on_the_truth(labelled_documents, measure: str
     pool, score = labelled_documents(measure)
     pool = replace(pool, graded=replace(pool.graded, grades=spoilt(model, score), per_query=1.0))
     drawing = AT_ONCE[pool.graded.seen.form.family]
-    chunks = replay(pool, [Method(drawing, "difference")], [60.0], Repetitions(1000, 2))
-    error = np.concatenate([each["difference"].error[0] for each in chunks])
-    assert error.size == 1000
+    error = replay(pool, [Method(drawing, "difference")], [60.0], Repetitions(1000, 2))["difference"].error[0]
     assert abs(error.mean()) <= 3 * error.std() / np.sqrt(error.size)
 
 
@@ -150,10 +145,10 @@ def test_estimates_are_unbiased_when_the_budget_drops_queries(
     pool, variables, truth, cost = random_documents(5, measure, 12, len(contrast))
     contrast, budget = np.array(contrast), 13.0 + 2 * overhead
     sizes = document_sizes(pool, variables, cost, overhead, RoundSettings(drawing, 0.5))
-    design = document_design(sizes, drawing, pool.indptr, cost, overhead, budget)
+    design = document_design(sizes, drawing, Prices(pool.indptr, cost, overhead), budget)
     rng, found, dropped = np.random.default_rng(7), [], 0
     for _ in range(2000):
-        sample = draw_documents(design, pool.indptr, cost, overhead, budget, rng)
+        sample = draw_documents(design, Prices(pool.indptr, cost, overhead), budget, rng)
         dropped += (sample.opening[design.opening > 0] == 0).any()
         mean = predicted(pool, sample, variables.mean, truth, contrast, estimator)
         observed = np.where(sample.drawn, truth, mean)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from pt_active.plans.answers.report.glossary import WORDS
+from pt_active.showing.glossary import WORDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "pt_active/pt_docs/glossary.md").read_text(encoding="utf-8")
@@ -18,7 +18,7 @@ SPEAKING = (
         for name in ("headline", "further", "differences", "campaign", "verdict", "words")
     ),
     *(f"plans/answers/{name}" for name in ("results", "ranking", "judged", "judged_documents", "labelled_plan")),
-    *(f"plans/answers/{name}" for name in ("status", "pairwise", "gaps", "gate", "model_check", "forewarned")),
+    *(f"plans/answers/{name}" for name in ("status", "pairwise", "gaps", "gate", "model_check", "interval_caution")),
     *(f"risk/{name}" for name in ("page", "report", "judged", "agreement", "further")),
     "inference/calibration",
     "relevance/grades/auto",

@@ -119,7 +119,7 @@ def test_pairs_go_by_the_standing(script) -> None:
 
 
 def test_another_reference_changes_the_degrees_only(script) -> None:
-    module, replay = script("type_errors"), importlib.import_module("pt_active.inference.replays")
+    module, replay = script("type_errors"), importlib.import_module("pt_active.inference.replay")
     fields = {name: np.ones((2, 3)) for name in replay.Replays.__dataclass_fields__}
     found = replay.Replays(**(fields | {"degrees": np.full((2, 3), 4.5), "n_draws": np.full((2, 3), 10)}))
     assert (module.with_reference(found, "effective").degrees == 4.5).all()

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active.inference.methods import Method
-from pt_active.inference.replay import Population
+from pt_active.inference.replay import Method, Population
 from pt_active.relevance.moments import Moments
 from pt_active.studies.simulate import replays
 

@@ -39,7 +39,7 @@ def test_tabs_need_no_quotation_marks():
         ("a,b\n1,2\n4\n", "line 3: expected 'a', 'b' (2 cells, as in the header); got '4' (1 cell)"),
         ('a,b\n"1\n1",2\n4\n', "line 4: expected"),
         ('a,b\n1,"2\n3,4\n', "line 2: a quotation mark opens a cell and none ends it"),
-        ('a,b\n1,"2"x\n', "line 2: 'x' after the quotation mark that ends a cell"),
+        ('a,b\n1,"2"x\n', "line 2: characters after the quotation mark that ends a cell"),
         ("a,b,a\n1,2,3\n", "row 1: the header must name each column once; got 'a' more than once"),
         ("a,b,\n1,2,\n1,2,x\n", "line 3: 'x' in a column that has no name in the header"),
         ("a,c\n1,2\n", "row 1: expected a header with 'a', 'b'; missing: 'b'; got 'a', 'c'"),

@@ -6,9 +6,13 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from pt_active.frames import trec
+from pt_active.frames.sources import source_of
 from pt_active.frames.topics import read_texts, read_topics
-from pt_active.frames.trec import read_qrels, read_run
+from pt_active.frames.trec import QRELS, RUN, Layout, read_columns, read_qrels, read_run
 from pt_active.plans.making.artifact import digest
 
 
@@ -23,12 +27,12 @@ def write(tmp_path):
     return write
 
 
-RUN = "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\n2 Q0 d1 1 -3e-2 tag\n"
+TEXT = "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\n2 Q0 d1 1 -3e-2 tag\n"
 
 
 @pytest.mark.parametrize("name", ["a.run", "a.run.gz", "a.txt"])
 def test_run_has_the_columns_of_pyterrier(write, name):
-    run = read_run(write(name, RUN))
+    run = read_run(write(name, TEXT))
     assert run.to_dict("list") == {
         "qid": ["q1", "q1", "2"],
         "docno": ["d1", "d2", "d1"],
@@ -40,17 +44,17 @@ def test_run_has_the_columns_of_pyterrier(write, name):
 @pytest.mark.parametrize(
     "content",
     [
-        RUN.replace("\n", "\r\n"),
-        RUN.replace(" ", "\t"),
-        RUN.replace(" ", "   ").replace("q1", "  q1"),
-        RUN.replace("tag\n", "tag  \n\n"),
-        "\ufeff" + RUN,
-        RUN.rstrip("\n"),
+        TEXT.replace("\n", "\r\n"),
+        TEXT.replace(" ", "\t"),
+        TEXT.replace(" ", "   ").replace("q1", "  q1"),
+        TEXT.replace("tag\n", "tag  \n\n"),
+        "\ufeff" + TEXT,
+        TEXT.rstrip("\n"),
     ],
     ids=["crlf", "tabs", "wide", "blank lines", "bom", "no last newline"],
 )
 def test_run_reads_the_same_however_it_is_spaced(write, content):
-    pd.testing.assert_frame_equal(read_run(write("b.run", content)), read_run(write("a.run", RUN)))
+    pd.testing.assert_frame_equal(read_run(write("b.run", content)), read_run(write("a.run", TEXT)))
 
 
 def test_ids_stay_strings_and_may_be_any_unicode(write):
@@ -65,6 +69,57 @@ def test_scores_decide_the_order_and_a_disagreeing_rank_is_told(write):
         assert read_run(path)["docno"].tolist() == ["b", "a"]
 
 
+FIELDS = ["q1", "q2", "Q0", "d1", "é", "1", "0", "-2", "+1", ".5", "1.", "1e3", "1e400", "1e-400", "inf", "nan", "NA"]
+FIELDS += ["true", "0x10", "1_0", "", '"a', '"', "'", "#", "NULL", "\x0b1", "1\x0c", "\x7f", "\u2003", "\x1f", "d\\1"]
+GAPS = [" ", " ", " ", "\t", "  ", " \t", "\u00a0"]
+ENDS = ["\n", "\n", "\n", "\r\n", "\n\n", " \n", "\n ", "\r"]
+
+
+@st.composite
+def texts(draw: st.DrawFn, layout: Layout) -> bytes:
+    """Lines that mostly fit a layout."""
+    gap, end = draw(st.sampled_from(GAPS)), draw(st.sampled_from(ENDS))
+    good = ["1" if name in layout.rules else name for name in layout.columns]
+    lines = []
+    for _ in range(draw(st.integers(0, 5))):
+        fields = [draw(st.sampled_from([each, each, each, *FIELDS])) for each in good]
+        lines.append(gap.join(fields[: draw(st.sampled_from([None, None, None, -1]))]))
+    text = draw(st.sampled_from(["", "", " ", "\n"])) + end.join(lines) + draw(st.sampled_from(["", end, "\n"]))
+    content = text.encode()
+    return content + draw(st.sampled_from([b"", b"", b"", b"\xff", b"\n\x80 Q0 d 1 1 t\n"]))
+
+
+def outcome(content: bytes, layout: Layout) -> object:
+    try:
+        frame = read_columns(source_of("a", content), layout)[0]
+    except ValueError as error:
+        return str(error)
+    return frame.index.tolist(), [str(dtype) for dtype in frame.dtypes], frame.to_numpy(dtype=object).tolist()
+
+
+@pytest.mark.parametrize("layout", [RUN, QRELS], ids=["run", "qrels"])
+@settings(max_examples=300)
+@given(st.data())
+def test_arrow_and_the_lines_one_by_one_agree(layout, data):
+    content = data.draw(texts(layout))
+    fast = outcome(content, layout)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trec, "_parsed", lambda *_: None)
+        assert fast == outcome(content, layout)
+
+
+@pytest.mark.parametrize("content", [b"q Q0 d 1 1 t\np Q0 e 2 2.5 t\n", b"q\tQ0\td\t1\t1\tt\np\tQ0\te\t2\t2.5\tt"])
+def test_what_lies_on_both_sides_of_a_block_is_seen(content, monkeypatch):
+    monkeypatch.setattr(trec, "_CHECKED", 4)
+    separator = b" " if b" " in content else b"\t"
+    assert trec._one_between(content, separator)
+    for at in range(1, len(content)):
+        for other in (b"\t", b" ", b"\n") if content[at : at + 1] in b" \t\n" else (b"\v",):
+            assert not trec._one_between(content[:at] + other + content[at:], separator)
+    found = outcome(content, RUN)
+    assert outcome(content.replace(b"p", b" \t\n\n \tp").replace(b"d", b" \t  d"), RUN)[1:] == found[1:]
+
+
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
@@ -77,11 +132,11 @@ def test_scores_decide_the_order_and_a_disagreeing_rank_is_told(write):
         (b"q1 Q0 d\xe9 3 1.0 tag", "bytes that are not UTF-8"),
     ],
 )
-@pytest.mark.parametrize("before", ["", RUN, RUN + "\r\n\r\n"], ids=["first", "fourth", "after blanks"])
+@pytest.mark.parametrize("before", ["", TEXT, TEXT + "\r\n\r\n"], ids=["first", "fourth", "after blanks"])
 @pytest.mark.parametrize("suffix", ["run", "gz"])
 def test_malformed_run_line_is_named(write, line, complaint, before, suffix):
     line = line if isinstance(line, bytes) else line.encode()
-    path = write(f"bad.{suffix}", before.encode() + line + b"\n" + RUN.encode())
+    path = write(f"bad.{suffix}", before.encode() + line + b"\n" + TEXT.encode())
     expected = rf"bad\.{suffix}: line {before.count(chr(10)) + 1}: expected 6 columns, qid Q0 docno .*; got {complaint}"
     with pytest.raises(ValueError, match=expected):
         read_run(path)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from pt_active.inference.documents import DocumentEstimate, cautious_variance, widened
-from pt_active.inference.methods import Method
-from pt_active.inference.replay import Repetitions, replay
+from pt_active.inference.replay import Method, Repetitions, replay
 from pt_active.inference.rounds import draw_round, estimate_rounds, judged_before, round_weights
 from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import Variables
@@ -92,9 +91,9 @@ def test_a_round_that_judges_the_rest_decides_alone(labelled_documents) -> None:
 def test_replays_in_rounds(labelled_documents) -> None:
     pool, _ = labelled_documents("DCG@5")
     in_one, budgets, how = Method("spread", "difference"), [60.0], Repetitions(100, 1)
-    (one,) = replay(pool, [in_one], budgets, how)
-    (five,) = replay(pool, [replace(in_one, rounds=5)], budgets, how)
-    assert (five["difference"].n_judged > 45).all()
-    assert five["difference"].error.std() < 1.3 * one["difference"].error.std()
+    one = replay(pool, [in_one], budgets, how)["difference"]
+    five = replay(pool, [replace(in_one, rounds=5)], budgets, how)["difference"]
+    assert (five.n_judged > 45).all()
+    assert five.error.std() < 1.3 * one.error.std()
     with pytest.raises(ValueError, match="rounds must be at least 1"):
-        next(replay(pool, [replace(in_one, rounds=0)], budgets, how))
+        replay(pool, [replace(in_one, rounds=0)], budgets, how)

@@ -13,15 +13,25 @@ from hypothesis import strategies as st
 from pt_active import DCG, ColumnCost, measure_values
 from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.intervals import interval
-from pt_active.inference.methods import YARDSTICK, Method
-from pt_active.inference.replay import Population, Repetitions, random_swaps, replay
-from pt_active.inference.replays import CHUNK, Replays, joined, ratio_of_means, savings, share_error
+from pt_active.inference.replay import (
+    CHUNK,
+    YARDSTICK,
+    Method,
+    Population,
+    Repetitions,
+    Replays,
+    random_swaps,
+    ratio_of_means,
+    replay,
+    savings,
+    share_error,
+)
 from pt_active.inference.significance import two_sided_pvalue
-from pt_active.plans.making.artifact import plain_rows
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import DESIGNS, sampling_distribution
 from pt_active.sampling.draws import draw_to_budget, priorities, races
 from pt_active.sampling.sample import Sample
+from pt_active.showing.printed import plain_rows
 from pt_active.studies.simulate import (
     default_budgets,
     draw_until_significant,
@@ -127,7 +137,7 @@ def test_one_system_alone():
     table = simulate(pool, budgets=BUDGETS, repetitions=100, progress=False)
     assert "selection_error" not in table.columns
     with pytest.raises(ValueError, match="label swapping needs two systems"):
-        next(replay(pool, [Method("passive", "snis")], BUDGETS, Repetitions(10, 0, null=True)))
+        replay(pool, [Method("passive", "snis")], BUDGETS, Repetitions(10, 0, null=True))
     with pytest.raises(ValueError, match="a test of difference needs two systems"):
         draw_until_significant(pool, looks=BUDGETS)
 
@@ -404,11 +414,3 @@ def test_unknown_names_list_the_known_ones():
         simulate(POOL, budgets=BUDGETS, repetitions=0, progress=False)
     with pytest.raises(ValueError, match="alpha must lie between 0 and 1, got 5"):
         draw_until_significant(POOL, looks=BUDGETS, alpha=5)
-
-
-def test_chunks_join_in_order():
-    chunks = [chunk["snis"] for chunk in replay(POOL, [Method("passive", "snis")], BUDGETS, Repetitions(CHUNK + 1, 0))]
-    assert [chunk.estimate.shape for chunk in chunks] == [(3, CHUNK), (3, 1)]
-    whole = joined(chunks)
-    np.testing.assert_array_equal(whole.estimate[:, CHUNK:], chunks[1].estimate)
-    assert whole.truth.shape == (CHUNK + 1,)

@@ -8,9 +8,9 @@ from scipy import integrate, stats
 
 from pt_active.inference.intervals import score_interval, score_statistic
 from pt_active.inference.ratios import Scores, condensed, ratio_estimate, risk_estimators, stratified_mean
-from pt_active.inference.replayed_pairs import drawn_again, excess_surprise, fitted, strata_again, surprise
+from pt_active.inference.replayed_pairs import drawn_again, excess_surprise, fitted, samples_again, surprise
+from pt_active.sampling.chances import UNIFORM
 from pt_active.sampling.draws import priorities
-from pt_active.sampling.laws import UNIFORM
 from pt_active.sampling.sample import Sample
 
 
@@ -53,7 +53,8 @@ def test_a_large_pool_is_drawn_as_if_every_pair_had_a_priority() -> None:
 
 def test_strata_are_drawn_again_without_replacement() -> None:
     stratum = np.array([1, 0, 0, 1, 1, 0, 0])
-    rows = strata_again(stratum, np.array([2, 1]), 3000, np.random.default_rng(0))
+    sample = Sample(np.array([1, 2, 0]), np.ones(3, dtype=int), np.ones(3), q=np.full(7, 1 / 7), stratum=stratum)
+    rows = samples_again(sample, 3000, np.random.default_rng(0)).rows
     assert (np.sort(stratum[rows], axis=1) == [0, 0, 1]).all()
     assert (rows[:, 0] != rows[:, 1]).all()
     for x in range(7):

@@ -15,9 +15,9 @@ import pytest
 from pt_active import DCG, Plan
 from pt_active.frames.records import latest
 from pt_active.judging.files import read_labels
-from pt_active.judging.server.offline import offline_page
 from pt_active.judging.server.order import JudgingOrder
 from pt_active.judging.server.store import stored_records
+from pt_active.judging.server.templates import offline_page
 
 selenium = pytest.importorskip("selenium")
 

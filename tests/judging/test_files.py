@@ -17,9 +17,8 @@ from small_plan import DOCUMENTS, said
 
 from pt_active import Plan
 from pt_active.frames.records import RECORD_COLUMNS, STATUSES, is_records
-from pt_active.judging.delivery import Delivery
+from pt_active.judging.delivery import Delivery, Given, records_given, utc_time
 from pt_active.judging.files import import_records, read_file, read_labels, write_worklist
-from pt_active.judging.given import Given, records_given, utc_time
 from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.records import write_records
 from pt_active.judging.tools import table
@@ -192,7 +191,7 @@ WRONG: list[tuple[str, str | object, str]] = [
     (
         "labels.jsonl",
         '{"text": "x", "qid": "007", "docno": "0012", "label": ["1", "2"]}\n',
-        "line 1: expected one label; got ['1', '2']",
+        "line 1: expected one grade; got ['1', '2']",
     ),
     (
         "half.jsonl",

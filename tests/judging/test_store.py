@@ -12,10 +12,9 @@ import sys
 import time
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from pt_active.frames.records import RECORD_COLUMNS, SAID_COLUMNS
+from pt_active.frames.records import RECORD_COLUMNS
 from pt_active.judging.server.store import Entry, Store, stored_records
 
 WRITER = """
@@ -44,9 +43,10 @@ def test_records_come_back_in_their_order(tmp_path: Path) -> None:
     assert records["docno"].tolist() == ["d2", "d1", "d2"]
     assert records["label"].isna().tolist() == [False, True, False]
     assert records["note"].tolist() == ["", "<b>\u202eé\n", ""]
-    assert store.rows() == [
-        tuple(None if pd.isna(value) else value for value in row)
-        for row in records[SAID_COLUMNS].astype(object).itertuples(index=False, name=None)
+    assert store.entries() == [
+        entry(2),
+        entry(1, label=None, status="skipped", note="<b>\u202eé\n"),
+        entry(3, docno="d2", label=0),
     ]
 
 

@@ -233,7 +233,7 @@ def test_trec_runs_are_read_block_by_block(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pt_active.logs.text_runs.BLOCK", 1000)
+    monkeypatch.setattr("pt_active.logs.files.BLOCK", 1000)
     for name, run in demo.runs.items():
         rows = run.assign(rank=0).itertuples()
         lines = [f"{r.qid} Q0 {r.docno}\t{r.rank}  {r.score!r} {name}" for r in rows]
@@ -246,7 +246,7 @@ def test_trec_runs_are_read_block_by_block(
 
 
 def test_a_wrong_line_has_its_number(demo: DemoCollection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pt_active.logs.text_runs.BLOCK", 100)
+    monkeypatch.setattr("pt_active.logs.files.BLOCK", 100)
     lines = [f"q{i} Q0 d{i} 0 1.5 new" for i in range(50)]
     lines[37] = "q37 Q0 d37 0 high new"
     (tmp_path / "new.run").write_text("\n".join(lines))
@@ -256,7 +256,7 @@ def test_a_wrong_line_has_its_number(demo: DemoCollection, tmp_path: Path, monke
 
 @pytest.mark.parametrize("block", [100, 1 << 20])
 def test_a_nul_character_has_the_line_of_the_file(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pt_active.logs.text_runs.BLOCK", block)
+    monkeypatch.setattr("pt_active.logs.files.BLOCK", block)
     lines = [f"q{i} Q0 d{i} 0 1.5 new" for i in range(50)]
     lines[37] = "q37 Q0 d\0 0 1.5 new"
     (tmp_path / "new.run").write_text("\n".join(lines))

@@ -203,7 +203,7 @@ def test_several_processes_and_blocks_change_nothing(
 ) -> None:
     some = dict(list(files.items())[:2])
     whole = scan(DEPTH, partitions=5, workers=2, **some).plan(grades, topics, "DCG@10", budget=BUDGET)
-    monkeypatch.setattr("pt_active.logs.sizes.QUERIES_AT_ONCE", 7)
+    monkeypatch.setattr("pt_active.logs.documents.QUERIES_AT_ONCE", 7)
     blocks = scan(DEPTH, partitions=5, workers=1, **some).plan(grades, topics, "DCG@10", budget=BUDGET)
     check_same(blocks, whole)
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active import Plan
-from pt_active.inference.replays import share_error
+from pt_active.inference.replay import share_error
 from pt_active.inference.significance import studentized_range_tail
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.relevance.losses import Loss

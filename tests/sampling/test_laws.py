@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from pt_active.inference.estimators import ESTIMATORS, Controls
+from pt_active.sampling.chances import EXPONENTIAL, UNIFORM, Law
 from pt_active.sampling.draws import draw_number, draw_priorities, draw_to_budget, first_within, prefixes
-from pt_active.sampling.laws import EXPONENTIAL, UNIFORM, Law
 from pt_active.sampling.sample import Sample
 
 Q = np.array([0.4, 0.3, 0.2, 0.1])

@@ -12,8 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pt_active.sampling.chances import Clipped, successive_factor
-from pt_active.sampling.laws import EXPONENTIAL, UNIFORM, Law
+from pt_active.sampling.chances import EXPONENTIAL, UNIFORM, Clipped, Law, successive_factor
 
 _NODES = 400
 """Quantiles of the estimated standard error over which power is averaged."""
@@ -25,29 +24,17 @@ fewer than 0.19 degrees of freedom."""
 
 @dataclass(frozen=True)
 class ErrorCurve:
-    """The expected error of a sample as a function of its budget.
+    """The expected error of a sample as a function of its budget."""
 
-    Attributes:
-        size: float64[n], positive: ψ up to a factor.
-        gain: float64[n], g; the variance of the estimate is ``Σ g (1/ψ − 1)``.
-        cost: float64[n], λ.
-        documents: float64[n], number of documents in each unit; 0 for units that are the opening of a query.
-        query: int64[n], the query that each unit belongs to.
-        together: Whether a query is opened as often as its most probable unit, rather than by each unit independently.
-        share: float64[n], p of each unit if units are queries; None if they are documents.
-        fitted: Number of parameters that the estimator of queries fits to the labels.
-        law: The law by which units come; `laws.EXPONENTIAL` for queries that come one after the other.
-    """
-
-    size: np.ndarray
-    gain: np.ndarray
-    cost: np.ndarray
-    documents: np.ndarray
-    query: np.ndarray
-    together: bool = True
-    share: np.ndarray | None = None
-    fitted: int = 0
-    law: Law = UNIFORM
+    size: np.ndarray  # float64[n], positive: ψ up to a factor
+    gain: np.ndarray  # float64[n], g; the variance of the estimate is ``Σ g (1/ψ − 1)``
+    cost: np.ndarray  # float64[n], λ
+    documents: np.ndarray  # float64[n], number of documents in each unit; 0 for units that are the opening of a query
+    query: np.ndarray  # int64[n], the query that each unit belongs to
+    together: bool = True  # Whether a query is opened as often as its most probable unit
+    share: np.ndarray | None = None  # float64[n], p of each unit if units are queries; None if they are documents
+    fitted: int = 0  # Number of parameters that the estimator of queries fits to the labels
+    law: Law = UNIFORM  # The law by which units come; `chances.EXPONENTIAL` for queries that come one after the other
 
     @classmethod
     def of_documents(

@@ -13,22 +13,14 @@ class LeftOut:
 
     A bet on the draw had been made, and which units are left out may depend on what they contribute. So the bet counts
     with the worst that the unit could have shown. All arrays are float64[c] if nothing else is said.
-
-    Attributes:
-        before: int64[c], how many draws came before, increasing.
-        low: The smallest Z that the unit could have shown.
-        high: The largest.
-        worst: The smallest Z that any unit could have shown.
-        best: The largest.
-        expected: The variance that the model expected of Z.
     """
 
-    before: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    worst: np.ndarray
-    best: np.ndarray
-    expected: np.ndarray
+    before: np.ndarray  # int64[c], how many draws came before, increasing
+    low: np.ndarray  # The smallest Z that the unit could have shown
+    high: np.ndarray  # The largest
+    worst: np.ndarray  # The smallest Z that any unit could have shown
+    best: np.ndarray  # The largest
+    expected: np.ndarray  # The variance that the model expected of Z
 
     @classmethod
     def none(cls) -> LeftOut:

@@ -51,23 +51,14 @@ def look_names() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Looks:
-    """A growing sample at each of L looks; all arrays are float64[L].
+    """A growing sample at each of L looks; all arrays are float64[L]."""
 
-    Attributes:
-        cost: The cost of the sample so far.
-        time: The expected information of the sample, in any unit; infinite if all is judged.
-        value: The estimate.
-        standard_error: The standard error; 0 if all is judged, NaN if it cannot be estimated.
-        degrees: Degrees of freedom.
-        critical: The critical value of ``|θ̂ − θ|/SE``.
-    """
-
-    cost: np.ndarray
-    time: np.ndarray
-    value: np.ndarray
-    standard_error: np.ndarray
-    degrees: np.ndarray
-    critical: np.ndarray
+    cost: np.ndarray  # The cost of the sample so far
+    time: np.ndarray  # The expected information of the sample, in any unit; infinite if all is judged
+    value: np.ndarray  # The estimate
+    standard_error: np.ndarray  # The standard error; 0 if all is judged, NaN if it cannot be estimated
+    degrees: np.ndarray  # Degrees of freedom
+    critical: np.ndarray  # The critical value of ``|θ̂ − θ|/SE``
 
     @property
     def half_width(self) -> np.ndarray:

@@ -14,20 +14,13 @@ class Unjudged:
     The units that are not judged count as the model expects. A bet with all labels would have grown at least as it does
     with the worst that these units can show, so what is proved with the worst would be proved with the labels, whatever
     they are and whyever they are not there. All arrays are float64[n].
-
-    Attributes:
-        below: How far each Z could lie below its value.
-        above: How far it could lie above.
-        base_below: How far the estimate before each draw could lie below its value.
-        base_above: How far it could lie above.
-        later: The variance that the model expects of all later Z because of what the draw makes known.
     """
 
-    below: np.ndarray
-    above: np.ndarray
-    base_below: np.ndarray
-    base_above: np.ndarray
-    later: np.ndarray
+    below: np.ndarray  # How far each Z could lie below its value
+    above: np.ndarray  # How far it could lie above
+    base_below: np.ndarray  # How far the estimate before each draw could lie below its value
+    base_above: np.ndarray  # How far it could lie above
+    later: np.ndarray  # The variance that the model expects of all later Z because of what the draw makes known
 
     @classmethod
     def none(cls, draws: int) -> Unjudged:

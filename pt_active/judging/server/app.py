@@ -22,9 +22,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from pt_active.frames.records import ADJUDICATOR
 from pt_active.frames.visible import json_text
 from pt_active.judging.server.campaign import Campaign, Refused
-from pt_active.judging.server.keeper import Keeper
 from pt_active.judging.server.organiser import Organiser
 from pt_active.judging.server.security import (
     ORGANISER,
@@ -49,7 +49,7 @@ class Site:
     Attributes:
         campaign: What judges get and give.
         organiser: What the organiser sees and decides.
-        guideline: HTML of the guideline, made by `guideline.guideline_html`; empty if there is none.
+        guideline: HTML of the guideline, made by `guideline_html`; empty if there is none.
     """
 
     campaign: Campaign
@@ -58,7 +58,6 @@ class Site:
 
     def __post_init__(self) -> None:
         self._templates, self._tokens = environment(), Tokens(self.campaign.store.people())
-        self._keeper = Keeper(self.campaign.store)
 
     def application(self) -> Starlette:
         """The application."""
@@ -142,8 +141,8 @@ class Site:
             raise HTTPException(400, "Expected a JSON list of records.") from None
         except Refused as reason:
             raise HTTPException(400, str(reason)) from None
-        await self._keeper.append(sent.entries)
-        return _json(self.campaign.take(sent))
+        await self.campaign.store.keep(sent.entries)
+        return _json(self.campaign.take(request.state.name, sent))
 
     # --- the organiser ------------------------------------------------------------------------------------------------
 
@@ -163,12 +162,12 @@ class Site:
             sent = self.campaign.adjudication(form.get("qid", ""), form.get("docno", ""), int(form.get("label", "")))
         except (ValueError, Refused) as reason:
             raise HTTPException(400, f"This was not kept: {reason}.") from None
-        await self._keeper.append(sent.entries)
-        self.campaign.take(sent)
+        await self.campaign.store.keep(sent.entries)
+        self.campaign.take(ADJUDICATOR, sent)
         return RedirectResponse("adjudicate", 303)
 
     async def _pause(self, request: Request) -> Response:
-        self.campaign.pause((await _form(request)).get("paused") == "yes")
+        self.campaign.store.set("paused", "yes" if (await _form(request)).get("paused") == "yes" else "no")
         return RedirectResponse("./", 303)
 
     async def _next(self, request: Request, said: str = "", code: int = 200) -> Response:

@@ -16,13 +16,14 @@ from pt_active.frames.records import ADJUDICATOR, JUDGED, SKIPPED, UNJUDGEABLE
 from pt_active.frames.visible import visible_field
 from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
 from pt_active.judging.records import qrels_of, record_line
-from pt_active.judging.server.campaign import Campaign, in_hours, shown_document
+from pt_active.judging.server.campaign import Campaign
 from pt_active.judging.server.order import JudgingOrder, OrderOf, texts_together
+from pt_active.judging.server.templates import shown_document
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.status import Status
-from pt_active.plans.making.artifact import Facts
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
+from pt_active.showing.printed import Facts
 
 FAR_APART = 2
 """Grades by which two judges differ until the organiser is asked."""
@@ -122,7 +123,7 @@ class Organiser:
             "unjudgeable": done[UNJUDGEABLE],
             "pace": campaign.pace(name),
             "there": ago is not None and ago < campaign.patience,
-            "seen": "never" if ago is None else "now" if ago < _NOW_SECONDS else f"{in_hours(ago)} ago",
+            "seen": "never" if ago is None else "now" if ago < _NOW_SECONDS else f"{_in_hours(ago)} ago",
         }
 
     async def estimate(self) -> dict[str, Any]:
@@ -170,8 +171,8 @@ class Organiser:
         """The documents to adjudicate, with what each judge said."""
         listed = []
         for place in self.disagreements()[:_MAX_LISTED]:
-            said = self.campaign.opinions(place).items()
-            opinions = [(judge, label, note) for judge, (status, label, note) in said if status == JUDGED]
+            said = self.campaign.said[place].values()
+            opinions = [(each.annotator, each.label, each.note) for each in said if each.status == JUDGED]
             listed.append(shown_document(self.campaign.work.documents[place]) | {"opinions": opinions})
         return listed
 
@@ -210,19 +211,22 @@ def _facts(status: Status | PairStatus) -> Facts:
     return [*told, *status.pairs[0].gap_facts, ("next", status.advice)]
 
 
+def _in_hours(seconds: float) -> str:
+    """A time in words: ``12 minutes``, ``3.5 hours``."""
+    return how_many("minute", round(seconds / 60)) if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+
+
 def _time_left(judges: list[dict[str, Any]], wanted: int) -> str:
     """How long the judges who are there need for what is left, in words; empty if that cannot be told."""
     pace = sum(1 / each["pace"] for each in judges if each["there"] and each["pace"])
-    return in_hours(wanted / pace) if pace else ""
+    return _in_hours(wanted / pace) if pace else ""
 
 
 def _apart(campaign: Campaign, place: int) -> int:
     """The largest difference of two judges' grades; 0 if the adjudicator has settled it."""
-    said = campaign.opinions(place)
-    if ADJUDICATOR in said:
-        return 0
-    grades = [label for _, label, _ in said.values() if label is not None]
-    return max(grades) - min(grades) if grades else 0
+    said = campaign.said[place]
+    grades = [entry.label for entry in said.values() if entry.label is not None]
+    return max(grades) - min(grades) if grades and ADJUDICATOR not in said else 0
 
 
 def _free(folder: Path) -> Path:

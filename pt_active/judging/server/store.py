@@ -6,6 +6,7 @@ killed process and a lost machine. Triggers refuse to change or delete a record.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import sqlite3
@@ -37,7 +38,7 @@ CREATE TRIGGER IF NOT EXISTS no_removal BEFORE DELETE ON records BEGIN SELECT RA
 DOUBLE_SHARE = "double"
 """The setting that holds the share of documents that two people judge."""
 
-_ALL = f"SELECT {', '.join(SAID_COLUMNS)} FROM records ORDER BY number"
+_COLUMNS = ", ".join(SAID_COLUMNS)
 
 _SQLITE = b"SQLite format 3\0"
 """How a database begins."""
@@ -77,6 +78,8 @@ class Store:
 
     def __init__(self, path: str | Path, plan: str) -> None:
         self.path, self.plan = Path(path), plan
+        self._waiting: list[tuple[Sequence[Entry], asyncio.Future[None]]] = []
+        self._writing: asyncio.Task[None] | None = None
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         try:
             self._open()
@@ -150,6 +153,27 @@ class Store:
                 map(astuple, entries),
             )
 
+    async def keep(self, entries: Sequence[Entry]) -> None:
+        """Append records in another thread; one flush of the disk serves all who ask while it is busy."""
+        if not entries:
+            return
+        written = asyncio.get_running_loop().create_future()
+        self._waiting.append((entries, written))
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.create_task(self._write())
+        await written
+
+    async def _write(self) -> None:
+        while self._waiting:
+            (batch, self._waiting), failed = (self._waiting, []), None
+            try:
+                await asyncio.to_thread(self.append, [entry for entries, _ in batch for entry in entries])
+            except Exception as error:  # whoever waits is told, whatever it is
+                failed = error
+            for _, written in batch:
+                if not written.done():
+                    written.set_exception(failed) if failed else written.set_result(None)
+
     def has(self, key: str) -> bool:
         """Whether a record with this key is kept."""
         return self._connection.execute("SELECT 1 FROM records WHERE key = ?", (key,)).fetchone() is not None
@@ -163,9 +187,10 @@ class Store:
         """All that `give` noted."""
         return list(self._connection.execute("SELECT qid, docno, annotator, time FROM given ORDER BY rowid"))
 
-    def rows(self) -> list[tuple[str, str, int | None, str, str, str, str, str]]:
-        """The values of `SAID_COLUMNS` of all records, in the order in which they came."""
-        return list(self._connection.execute(_ALL))
+    def entries(self) -> list[Entry]:
+        """All records with their keys, in the order in which they came."""
+        rows = self._connection.execute(f"SELECT key, {_COLUMNS} FROM records ORDER BY number")
+        return [Entry(*row) for row in rows]
 
     def records(self) -> pd.DataFrame:
         """All records, in the order in which they came. It may be called from any thread."""
@@ -194,7 +219,7 @@ def stored_records(path: str | Path) -> pd.DataFrame:
     try:
         connection = sqlite3.connect(path, timeout=_WAIT_SECONDS)
         try:
-            rows = connection.execute(_ALL).fetchall()
+            rows = connection.execute(f"SELECT {_COLUMNS} FROM records ORDER BY number").fetchall()
             about = dict(connection.execute("SELECT name, value FROM about"))
         finally:
             connection.close()

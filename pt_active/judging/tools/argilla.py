@@ -7,13 +7,9 @@ from typing import Any
 from urllib.parse import quote
 
 from pt_active.frames.records import SKIPPED
-from pt_active.frames.sources import naming
 from pt_active.frames.visible import json_text
-from pt_active.judging.delivery import Delivery
-from pt_active.judging.given import Given, check_each_once, ids_in, list_of, object_of, text_of
+from pt_active.judging.delivery import Delivery, Given, items, list_of, object_of, text_of
 from pt_active.judging.worklist import Worklist
-
-_TOOL = "argilla"
 
 _LABEL, _NOTE = "label", "note"
 """The questions of the dataset."""
@@ -24,37 +20,23 @@ _DISCARDED, _DRAFT = "discarded", "draft"
 
 def recognises(delivery: Delivery) -> bool:
     """Whether it is a list of records, nested or flat."""
-    if not delivery.is_json_list:
-        return False
-    first = delivery.json[0] if isinstance(delivery.json, list) and delivery.json else {}
-    return isinstance(first, dict) and ({"fields", "metadata", "responses"} <= first.keys() or "_server_id" in first)
+    first = delivery.first_of_list
+    return {"fields", "metadata", "responses"} <= first.keys() or "_server_id" in first
 
 
-def read(delivery: Delivery) -> list[Given]:
+def read(delivery: Delivery) -> Iterator[Given]:
     """What annotators said: from ``records.to_json``, or from ``records.to_list(flatten=True)``, which has statuses."""
-    with naming(delivery.path):
-        records = [object_of(each, f"record {i}") for i, each in enumerate(delivery.json, start=1)]
-        places = [f"record {i}" for i in range(1, len(records) + 1)]
-        ours = [each.get("metadata") if "fields" in each else each for each in records]
-        check_each_once((ids_in(each, place, _TOOL) for each, place in zip(ours, places, strict=True)), places)
-        return [
-            each
-            for record, about, place in zip(records, ours, places, strict=True)
-            for each in _responses(record, about or {}, place)
-        ]
-
-
-def _responses(record: dict[str, Any], ours: dict[str, Any], place: str) -> Iterator[Given]:
-    qid, docno = ids_in(ours, place, _TOOL)
-    notes = {user: text_of(value) for user, value, _ in _answers(record, _NOTE, place)}
-    labels = {user: (value, status) for user, value, status in _answers(record, _LABEL, place)}
-    for user in {**labels, **notes}:
-        value, said = labels.get(user, (None, ""))
-        if said == _DRAFT:
-            continue
-        skipped = said == _DISCARDED or value is None
-        label, status = (None, SKIPPED) if skipped else (value, "")
-        yield Given(place, qid, docno, label, user, status, "", notes.get(user, ""), text_of(ours.get("pt_active")))
+    records = ((f"record {i}", object_of(each, f"record {i}")) for i, each in enumerate(delivery.json, start=1))
+    found = ((place, each.get("metadata") if "fields" in each else each, each) for place, each in records)
+    for item, record in items("argilla", found):
+        notes = {user: text_of(value) for user, value, _ in _answers(record, _NOTE, str(item.place))}
+        labels = {user: (value, status) for user, value, status in _answers(record, _LABEL, str(item.place))}
+        for user in {**labels, **notes}:
+            value, said = labels.get(user, (None, ""))
+            if said != _DRAFT:
+                skipped = said == _DISCARDED or value is None
+                label, status = (None, SKIPPED) if skipped else (value, "")
+                yield item._replace(label=label, annotator=user, status=status, note=notes.get(user, ""))
 
 
 def _answers(record: dict[str, Any], question: str, place: str) -> Iterator[tuple[str, Any, str]]:

@@ -6,16 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from pt_active.frames.checks import shown
 from pt_active.frames.records import SKIPPED
-from pt_active.frames.sources import naming
 from pt_active.frames.visible import json_text
-from pt_active.judging.delivery import Delivery
-from pt_active.judging.given import Given, check_each_once, ids_in, list_of, object_of, text_of
+from pt_active.judging.delivery import Delivery, Given, items, list_of, object_of, only, text_of
 from pt_active.judging.grade_names import UNJUDGEABLE_LABEL
 from pt_active.judging.worklist import Worklist
-
-_TOOL = "label-studio"
 
 _KEYS = 10
 """Grades below this have their own key."""
@@ -23,60 +18,30 @@ _KEYS = 10
 
 def recognises(delivery: Delivery) -> bool:
     """Whether it is a list of tasks, or the short export without skips."""
-    if not delivery.is_json_list:
-        return False
-    first = _first(delivery)
+    first = delivery.first_of_list
     return isinstance(first.get("data"), dict) or "annotation_id" in first
 
 
-def _first(delivery: Delivery) -> dict[str, Any]:
-    tasks = delivery.json
-    return tasks[0] if isinstance(tasks, list) and tasks and isinstance(tasks[0], dict) else {}
-
-
-def read(delivery: Delivery) -> list[Given]:
+def read(delivery: Delivery) -> Iterator[Given]:
     """What annotators said in the full JSON export, skips too."""
-    with naming(delivery.path):
-        if "annotation_id" in _first(delivery):
-            raise ValueError("this is Label Studio's JSON-MIN, which leaves skips out; export the project as JSON")
-        tasks = [object_of(task, f"task {i}", "data") for i, task in enumerate(delivery.json, start=1)]
-        places = [f"task {i}" for i in range(1, len(tasks) + 1)]
-        check_each_once(map(_ids, tasks, places), places)
-        return [each for task, place in zip(tasks, places, strict=True) for each in _annotations(task, place)]
+    if "annotation_id" in delivery.first_of_list:
+        raise ValueError("this is Label Studio's JSON-MIN, which leaves skips out; export the project as JSON")
+    tasks = ((f"task {i}", object_of(task, f"task {i}", "data")) for i, task in enumerate(delivery.json, start=1))
+    for item, task in items("label-studio", ((place, task["data"], task) for place, task in tasks)):
+        place = str(item.place)
+        for annotation in list_of(task.get("annotations"), place, "annotations"):
+            about = object_of(annotation, place, "result")
+            label, note = _result(list_of(about["result"], place, "results"), place)
+            # Without a grade, a submitted annotation says as little as a skip.
+            skipped = about.get("was_cancelled") or label is None
+            who = about.get("completed_by")
+            who = who.get("email") or who.get("id") if isinstance(who, dict) else who
+            label, status = (None, SKIPPED) if skipped else (label, "")
+            when = about.get("updated_at") or about.get("created_at")
+            yield item._replace(label=label, annotator=text_of(who), status=status, time=when, note=note)
 
 
-def _ids(task: dict[str, Any], place: str) -> tuple[object, object]:
-    return ids_in(task["data"], place, _TOOL)
-
-
-def _annotations(task: dict[str, Any], place: str) -> Iterator[Given]:
-    qid, docno = _ids(task, place)
-    for annotation in list_of(task.get("annotations"), place, "annotations"):
-        about = object_of(annotation, place, "result")
-        label, note = _result(list_of(about["result"], place, "results"), place)
-        # Without a grade, a submitted annotation says as little as a skip.
-        status = SKIPPED if about.get("was_cancelled") or label is None else ""
-        yield Given(
-            place,
-            qid,
-            docno,
-            None if status else label,
-            _person(about.get("completed_by")),
-            status,
-            about.get("updated_at") or about.get("created_at"),
-            note,
-            text_of(task["data"].get("pt_active")),
-        )
-
-
-def _person(completed_by: Any) -> str:
-    """The e-mail address of who judged; the number of the user if the export has no more."""
-    if isinstance(completed_by, dict):
-        return text_of(completed_by.get("email") or completed_by.get("id"))
-    return text_of(completed_by)
-
-
-def _result(results: list[Any], place: str) -> tuple[object, str]:
+def _result(results: list[Any], place: str) -> tuple[Any, str]:
     """The label and the note of an annotation; None if there is no label."""
     labels: list[object] = []
     notes: list[str] = []
@@ -85,9 +50,7 @@ def _result(results: list[Any], place: str) -> tuple[object, str]:
         labels += list_of(value.get("choices"), place, "choices") + ([value["rating"]] if "rating" in value else [])
         text = value.get("text", [])
         notes += [text] if isinstance(text, str) else map(text_of, list_of(text, place, "texts"))
-    if len(labels) > 1:
-        raise ValueError(f"{place}: expected one grade; got {shown(labels)}")
-    return (labels[0] if labels else None), "\n".join(notes)
+    return only(labels, place), "\n".join(notes)
 
 
 def write(worklist: Worklist) -> dict[str, str | bytes]:

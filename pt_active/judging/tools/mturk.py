@@ -8,12 +8,11 @@ from html import escape
 
 import pandas as pd
 
-from pt_active.frames.checks import shown, some
-from pt_active.frames.sources import naming
+from pt_active.frames.checks import shown, some, unfit
+from pt_active.frames.records import SKIPPED
 from pt_active.frames.tables import read_table
 from pt_active.frames.visible import guarded, unguarded, visible
-from pt_active.judging.delivery import Delivery
-from pt_active.judging.given import Given
+from pt_active.judging.delivery import Delivery, Given, only
 from pt_active.judging.worklist import Worklist
 
 _IDS = ("Input.qid", "Input.docno", "WorkerId", "AssignmentStatus")
@@ -38,39 +37,33 @@ def recognises(delivery: Delivery) -> bool:
     return all(name in delivery.first_line[:10_000] for name in ("Input.qid", "Input.docno", "WorkerId"))
 
 
-def read(delivery: Delivery) -> list[Given]:
+def read(delivery: Delivery) -> Iterator[Given]:
     """What workers said. Assignments that were rejected are left out."""
-    with naming(delivery.path):
-        table = read_table(delivery.source, ",", _IDS)
-        radio = [name for name in table.columns if re.fullmatch(r"Answer\.label\..+", name) and name not in _LABELS]
-        if not radio and not any(name in table.columns for name in _LABELS):
-            raise ValueError(f"expected a column {_LABELS[0]} or {_LABELS[1]}; got {some(table.columns, 60)}")
-        counted = table[table["AssignmentStatus"].str.strip().str.casefold() != _REJECTED]
-        return [_given(int(str(number)), row, radio) for number, row in counted.iterrows()]
+    table = read_table(delivery.source, ",", _IDS)
+    radio = [name for name in table.columns if re.fullmatch(r"Answer\.label\..+", name) and name not in _LABELS]
+    if not radio and not any(name in table.columns for name in _LABELS):
+        raise ValueError(f"expected a column {_LABELS[0]} or {_LABELS[1]}; got {some(table.columns, 60)}")
+    counted = table[table["AssignmentStatus"].str.strip().str.casefold() != _REJECTED]
+    for number, row in counted.iterrows():
+        place = f"row {number}"
+        said = [row[name] for name in _LABELS if row.get(name, "").strip()]
+        said += [name.rpartition(".")[2] for name in radio if row[name].strip().casefold() == "true"]
+        label, (qid, docno) = only(said, place), unguarded(row[["Input.qid", "Input.docno"]])
+        # The worker was paid for an answer, so an empty one is a skip.
+        status, when = "" if said else SKIPPED, _utc(row.get("SubmitTime", ""), place)
+        note, plan = row.get(_NOTE, ""), row.get(_PLAN, "")
+        yield Given(place, qid, docno, label, row["WorkerId"], status, when, note, plan)
 
 
-def _given(number: int, row: pd.Series, radio: list[str]) -> Given:
-    said = [row[name] for name in _LABELS if row.get(name, "").strip()]
-    said += [name.rpartition(".")[2] for name in radio if row[name].strip().casefold() == "true"]
-    if len(said) > 1:
-        raise ValueError(f"row {number}: expected one grade; got {shown(said)}")
-    ours = unguarded(row[["Input.qid", "Input.docno"]])
-    when, note = _utc(row.get("SubmitTime", ""), number), row.get(_NOTE, "")
-    # The worker was paid for an answer, so an empty one is a skip.
-    label, status = (said[0], "") if said else (None, "skipped")
-    plan = row.get(_PLAN, "")
-    return Given(number, ours["Input.qid"], ours["Input.docno"], label, row["WorkerId"], status, when, note, plan)
-
-
-def _utc(text: str, number: int) -> str:
+def _utc(text: str, place: str) -> str:
     if not text.strip():
         return ""
     match = _TIME.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"row {number}: expected a SubmitTime such as Tue Mar 03 14:05:14 PST 2026; got {shown(text)}")
+        raise unfit(place, "a SubmitTime such as Tue Mar 03 14:05:14 PST 2026", shown(text))
     month, day, clock, zone, year = match.groups()
     if month not in _MONTHS:
-        raise ValueError(f"row {number}: expected a SubmitTime with a month in English; got {shown(text)}")
+        raise unfit(place, "a SubmitTime with a month in English", shown(text))
     return f"{year}-{_MONTHS.index(month) + 1:02}-{day}T{clock}{_ZONES[zone]}"
 
 

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, unquote
 
-from pt_active.frames.checks import shown
-from pt_active.frames.sources import naming
+from pt_active.frames.checks import shown, unfit
 from pt_active.frames.visible import json_text
-from pt_active.judging.delivery import Delivery
-from pt_active.judging.given import Given, list_of, object_of, text_of
+from pt_active.judging.delivery import Delivery, Given, list_of, object_of, only, text_of
 from pt_active.judging.worklist import Worklist
 
 _USER, _VALUES = "user_id", "instance_id_to_label_to_value"
@@ -26,29 +24,19 @@ def recognises(delivery: Delivery) -> bool:
     return delivery.is_object_with(_VALUES)
 
 
-def read(delivery: Delivery) -> list[Given]:
+def read(delivery: Delivery) -> Iterator[Given]:
     """What a user said."""
-    with naming(delivery.path):
-        state = object_of(delivery.json, "the state", _USER, _VALUES)
-        user, items = text_of(state[_USER]), object_of(state[_VALUES], "the state")
-        return [_given(item, labels, user) for item, labels in items.items()]
-
-
-def _given(item: str, labels: Any, user: str) -> Given:
-    place = f"item {shown(item)}"
-    parts = [unquote(part, errors="strict") for part in item.split(":")]
-    if len(parts) != 3:
-        raise ValueError(f"{place}: expected an id qid:docno:plan that `pt-active export --format potato` wrote")
-    grades: list[str] = []
-    notes: list[str] = []
-    for scheme, name, value in _values(labels, place):
-        if scheme == _NOTE:
-            notes.append(text_of(value))
-        elif scheme == _GRADE and text_of(value).strip().casefold() not in _UNSET:
-            grades.append(name)
-    if len(grades) > 1:
-        raise ValueError(f"{place}: expected one grade; got {shown(grades)}")
-    return Given(place, parts[0], parts[1], grades[0] if grades else None, user, "", "", "\n".join(notes), parts[2])
+    state = object_of(delivery.json, "the state", _USER, _VALUES)
+    for item, answers in object_of(state[_VALUES], "the state").items():
+        place = f"item {shown(item)}"
+        parts = [unquote(part, errors="strict") for part in item.split(":")]
+        if len(parts) != 3:
+            raise ValueError(f"{place}: expected an id qid:docno:plan that `pt-active export --format potato` wrote")
+        said = list(_values(answers, place))
+        note = "\n".join(text_of(value) for scheme, _, value in said if scheme == _NOTE)
+        chosen = [each for each in said if each[0] == _GRADE and text_of(each[2]).strip().casefold() not in _UNSET]
+        grade = only([name for _, name, _ in chosen], place)
+        yield Given(place, parts[0], parts[1], grade, text_of(state[_USER]), note=note, plan=parts[2])
 
 
 def _values(labels: Any, place: str) -> Iterator[tuple[str, str, object]]:
@@ -62,7 +50,7 @@ def _values(labels: Any, place: str) -> Iterator[tuple[str, str, object]]:
         return
     for pair in list_of(labels, place, "answers"):
         if not isinstance(pair, list) or len(pair) != 2:
-            raise ValueError(f"{place}: expected pairs of a label and its value; got {shown(pair)}")
+            raise unfit(place, "pairs of a label and its value", shown(pair))
         about = object_of(pair[0], place, "schema", "name")
         yield text_of(about["schema"]), text_of(about["name"]), pair[1]
 

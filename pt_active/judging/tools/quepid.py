@@ -7,74 +7,46 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from pt_active.frames.checks import shown, some
+from pt_active.frames.checks import shown, some, unfit
 from pt_active.frames.records import SKIPPED, UNJUDGEABLE
-from pt_active.frames.sources import naming
 from pt_active.frames.visible import json_text
-from pt_active.judging.delivery import Delivery
-from pt_active.judging.given import Given, check_each_once, ids_in, list_of, object_of, text_of
+from pt_active.judging.delivery import Delivery, Given, items, list_of, object_of, text_of
 from pt_active.judging.worklist import Worklist
-
-_TOOL = "quepid"
 
 _OURS = "pt_active"
 """The key in the options of a pair under which the ids stand."""
 
 
 def recognises(delivery: Delivery) -> bool:
-    """Whether it is a book, or an archive that holds one."""
-    if delivery.is_archive:
-        return any(recognises(each) for each in _books(delivery))
+    """Whether it is a book."""
     return delivery.is_object_with("query_doc_pairs")
 
 
-def _books(delivery: Delivery) -> list[Delivery]:
-    return [each for each in delivery.members if each.path.endswith(".json")]
-
-
-def read(delivery: Delivery) -> list[Given]:
+def read(delivery: Delivery) -> Iterator[Given]:
     """What judges said in a book."""
-    if delivery.is_archive:
-        return [each for book in _books(delivery) for each in read(book)]
-    with naming(delivery.path):
-        pairs = list_of(object_of(delivery.json, "the book", "query_doc_pairs")["query_doc_pairs"], "the book", "pairs")
-        places = [f"pair {i}" for i in range(1, len(pairs) + 1)]
-        ours = [_options(object_of(pair, place), place) for pair, place in zip(pairs, places, strict=True)]
-        check_each_once((ids_in(each, place, _TOOL) for each, place in zip(ours, places, strict=True)), places)
-        return [
-            each
-            for pair, about, place in zip(pairs, ours, places, strict=True)
-            for each in _judgements(pair, about, place)
-        ]
+    pairs = list_of(object_of(delivery.json, "the book", "query_doc_pairs")["query_doc_pairs"], "the book", "pairs")
+    checked = ((f"pair {i}", object_of(pair, f"pair {i}")) for i, pair in enumerate(pairs, start=1))
+    for item, pair in items("quepid", ((place, _ours(pair, place), pair) for place, pair in checked)):
+        for judgement in list_of(pair.get("judgements"), str(item.place), "judgements"):
+            about = object_of(judgement, str(item.place))
+            status = UNJUDGEABLE if about.get("unrateable") else SKIPPED if about.get("judge_later") else ""
+            yield item._replace(
+                label=None if status else about.get("rating"),
+                annotator=text_of(about.get("user_email") or about.get("judge_name")),
+                status=status,
+                note=text_of(about.get("explanation")),
+            )
 
 
-def _options(pair: dict[str, Any], place: str) -> dict[str, Any]:
+def _ours(pair: dict[str, Any], place: str) -> Any:
     """The ids and the plan of a pair, from its options, which may be JSON in a text."""
     options = pair.get("options")
     if isinstance(options, str) and options.strip():
         try:
             options = json.loads(options)
         except ValueError:
-            raise ValueError(f"{place}: expected options that are JSON; got {shown(options)}") from None
+            raise unfit(place, "options that are JSON", shown(options)) from None
     return options.get(_OURS, {}) if isinstance(options, dict) else {}
-
-
-def _judgements(pair: dict[str, Any], ours: dict[str, Any], place: str) -> Iterator[Given]:
-    qid, docno = ids_in(ours, place, _TOOL)
-    for judgement in list_of(pair.get("judgements"), place, "judgements"):
-        about = object_of(judgement, place)
-        status = UNJUDGEABLE if about.get("unrateable") else SKIPPED if about.get("judge_later") else ""
-        yield Given(
-            place,
-            qid,
-            docno,
-            None if status else about.get("rating"),
-            text_of(about.get("user_email") or about.get("judge_name")),
-            status,
-            "",
-            text_of(about.get("explanation")),
-            text_of(ours.get("plan")),
-        )
 
 
 def write(worklist: Worklist) -> dict[str, str | bytes]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from pt_active.judging.delivery import Delivery
-from pt_active.judging.given import Given
+from pt_active.judging.delivery import Delivery, Given
 from pt_active.judging.tools import argilla, doccano, label_studio, mturk, potato, quepid, table
 from pt_active.judging.worklist import Worklist
 
@@ -20,18 +19,26 @@ class Tool(NamedTuple):
         read: From what it delivers to what annotators said.
         write: From a worklist to the files that it takes: what replaces the suffix of the name → content. The key of
             the worklist itself is empty.
+        packed: The suffix of its files in an archive; empty if it does not pack them into one.
     """
 
     title: str
     recognises: Callable[[Delivery], bool]
-    read: Callable[[Delivery], list[Given]]
+    read: Callable[[Delivery], Iterable[Given]]
     write: Callable[[Worklist], dict[str, str | bytes]]
+    packed: str = ""
+
+    def parts(self, delivery: Delivery) -> list[Delivery]:
+        """The files of a delivery that may be the tool's: those of an archive, or the delivery itself."""
+        if delivery.is_archive and self.packed:
+            return [each for each in delivery.members if each.path.endswith(self.packed)]
+        return [delivery]
 
 
 TOOLS: dict[str, Tool] = {
     "label-studio": Tool("Label Studio", label_studio.recognises, label_studio.read, label_studio.write),
-    "quepid": Tool("Quepid", quepid.recognises, quepid.read, quepid.write),
-    "doccano": Tool("doccano", doccano.recognises, doccano.read, doccano.write),
+    "quepid": Tool("Quepid", quepid.recognises, quepid.read, quepid.write, ".json"),
+    "doccano": Tool("doccano", doccano.recognises, doccano.read, doccano.write, ".jsonl"),
     "potato": Tool("Potato", potato.recognises, potato.read, potato.write),
     "argilla": Tool("Argilla", argilla.recognises, argilla.read, argilla.write),
     "mturk": Tool("Mechanical Turk", mturk.recognises, mturk.read, mturk.write),

@@ -11,11 +11,9 @@ from typing import Any
 import pandas as pd
 
 from pt_active.frames.checks import shown, some
-from pt_active.frames.sources import naming
-from pt_active.frames.tables import read_table
+from pt_active.frames.tables import check_filled, read_spreadsheet
 from pt_active.frames.visible import guarded, unguarded, visible
-from pt_active.judging.delivery import Delivery
-from pt_active.judging.given import Given, check_each_once
+from pt_active.judging.delivery import Delivery, Given, check_new
 from pt_active.judging.worklist import Worklist
 
 COLUMNS = ("qid", "docno", "query", "text", "label", "status", "annotator", "note", "plan")
@@ -45,29 +43,19 @@ def recognises_workbook(delivery: Delivery) -> bool:
     return delivery.is_archive and any(each.path.endswith("[Content_Types].xml") for each in delivery.members)
 
 
-def read(delivery: Delivery) -> list[Given]:
+def read(delivery: Delivery) -> Iterator[Given]:
     """What the rows of a table say."""
-    with naming(delivery.path):
-        table = _workbook(delivery) if delivery.is_archive else _text(delivery)
-        columns = {name: unguarded(table[name]) for name in table.columns}
-        empty = pd.Series("", index=table.index)
-        fields = [columns.get(name, empty).tolist() for name in _READ]
-        for name in ("qid", "docno"):
-            if (blank := columns[name].str.strip() == "").any():
-                raise ValueError(f"row {table.index[blank][0]}: expected a {name}; it is empty")
-        if "annotator" not in columns:
-            said = pd.DataFrame({name: columns[name] for name in ("qid", "docno", "label")}).drop_duplicates()
-            check_each_once(zip(said["qid"], said["docno"], strict=True), said.index.tolist())
-        rows = zip(table.index.tolist(), *fields, strict=True)
-        return [
-            Given(place, qid, docno, label, annotator.strip(), status, when, note, plan.strip())
-            for place, qid, docno, label, annotator, status, when, note, plan in rows
-        ]
-
-
-def _text(delivery: Delivery) -> pd.DataFrame:
-    separator = re.search("[,;\t]", delivery.first_line)
-    return _known(read_table(delivery.source, separator.group() if separator else ",", ()))
+    table = _known(_workbook(delivery) if delivery.is_archive else read_spreadsheet(delivery.source))
+    check_filled(table, "qid", "docno")
+    table = pd.DataFrame({name: unguarded(table[name]) for name in table}, index=table.index)
+    if "annotator" not in table:
+        first: dict[tuple[str, str], int | str] = {}
+        said = table.drop_duplicates(["qid", "docno", "label"])[["qid", "docno"]]
+        for place, qid, docno in said.itertuples(name=None):
+            check_new(first, qid, docno, place)
+    rows = table.reindex(columns=list(_READ), fill_value="").itertuples(name=None)
+    for place, qid, docno, label, annotator, status, when, note, plan in rows:
+        yield Given(place, qid, docno, label, annotator.strip(), status, when, note, plan.strip())
 
 
 def _known(table: pd.DataFrame) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import pandas as pd
 from pt_active.frames.checks import how_many
 from pt_active.frames.records import ADJUDICATOR, latest
 from pt_active.inference.agreement import coincidences, ordinal_alpha, quadratic_kappa
-from pt_active.plans.making.artifact import Facts, Printed, plain_rows, printed
+from pt_active.showing.printed import Facts, Printed, plain_rows, printed
 
 FAR_ERRORS = 3.0
 """A judge is far from the others if his grades differ from theirs by so many standard errors, …"""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pt_active.frames.checks import how_many
 from pt_active.frames.strays import Strays
-from pt_active.plans.making.artifact import Facts
+from pt_active.showing.printed import Facts
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,22 +9,11 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named
-from pt_active.inference.residuals import query_residuals
-from pt_active.inference.rounds import RoundLabels, round_labels, round_weights
-from pt_active.inference.ties import settled
-from pt_active.inference.within_queries import WithinQueries
-from pt_active.plans.answers.judged import How
-from pt_active.plans.answers.judged_documents import JudgedDocuments
-from pt_active.plans.answers.judged_queries import JudgedQueries
-from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
+from pt_active.inference.estimators import ESTIMATOR
+from pt_active.plans.answers.judged import How, LabelledPlan
+from pt_active.plans.answers.labelled_plan import asked, labelled_plan
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.pool import Pool
-from pt_active.relevance.measures import has_rank_form, rank_form
-from pt_active.relevance.moments import variable_values
-from pt_active.relevance.montecarlo import Evaluator, evaluator
-from pt_active.sampling.revealed import RevealedPool
 
 DOCUMENTS_PER_QUERY = 3
 """Deciding documents listed per query, at most."""
@@ -86,10 +74,13 @@ class Contributions:
         contrast, k = np.asarray(contrast, dtype=float), len(labelled.tables.pool.names)
         if contrast.shape != (k,):
             raise ValueError(f"the contrast needs one number for each of {k} rankers, got {contrast}")
-        judged = labelled.judged(how)
-        if isinstance(judged, JudgedDocuments):
-            return _of_documents(labelled.tables.pool, judged, contrast, how.estimator)
-        return _of_queries(labelled, judged, contrast, how)
+        pool, parts = labelled.tables.pool, labelled.parts(contrast, how)
+        names = [name for name in ("qid", "query") if name in pool.queries.columns]
+        queries = pool.queries.iloc[parts.rows][names].reset_index(drop=True).assign(**parts.columns)
+        documents = pool.keys_of(np.flatnonzero(parts.use)).assign(
+            label=parts.label[parts.use], weight=parts.weight[parts.use], effect=parts.effect[parts.use]
+        )
+        return cls(parts.base, _largest_first(queries, "contribution"), _largest_first(documents, "effect"))
 
     def deciding(self, queries: int) -> pd.DataFrame:
         """The documents with the largest effects, at most `DOCUMENTS_PER_QUERY` of each of the first queries."""
@@ -97,139 +88,6 @@ class Contributions:
         rows = self.documents[self.documents["qid"].isin(first)].groupby("qid", sort=False).head(DOCUMENTS_PER_QUERY)
         order = rows["qid"].map(dict(zip(first, range(len(first)), strict=True)))
         return rows.iloc[np.argsort(order.to_numpy(), kind="stable")].reset_index(drop=True)
-
-
-def influence(judged: JudgedQueries, contrast: np.ndarray, estimator: str) -> tuple[float, np.ndarray]:
-    """Write an estimator of queries as ``base + Σ a (ℓ − M)``; the weights a are its influence.
-
-    With ``regression`` they are those of the trust in its line that the labels lead to.
-
-    Shapes: contrast float64[k].
-    """
-    controls = Controls(judged.pool_weight, judged.pool_model @ contrast)
-    weighting = estimator_named(estimator).weigh(judged.sample, controls).at(judged.values @ contrast)
-    expected = np.nan_to_num(judged.sample.of(controls.model))
-    return float(weighting.estimate(expected).value), weighting.weights
-
-
-def _of_queries(
-    labelled: LabelledPlan[JudgedQueries], judged: JudgedQueries, contrast: np.ndarray, how: How[irm.Measure]
-) -> Contributions:
-    base, pull = influence(judged, contrast, how.estimator)
-    sample = judged.sample
-    value = settled(judged.values @ contrast, np.abs(judged.values) @ np.abs(contrast))
-    model = sample.of(judged.pool_model @ contrast)
-    share = sample.count * sample.importance(judged.pool_weight)
-    columns = {"weight": share / share.sum(), "value": value, "expected": model}
-    table = _named(labelled.tables.pool, labelled.drawn)
-    table = table.assign(**columns, contribution=pull * (value - np.nan_to_num(model)))
-    effects = _label_effects(labelled, pull, contrast, how)
-    return Contributions(base, _largest_first(table, "contribution"), _largest_first(effects, "effect"))
-
-
-def _label_effects(
-    labelled: LabelledPlan[JudgedQueries], pull: np.ndarray, contrast: np.ndarray, how: How[irm.Measure]
-) -> pd.DataFrame:
-    """The effect of each labelled document, ``a (ℓ − Σ_y P(y) ℓ(y instead of its label))``."""
-    pool, label = labelled.tables.pool, labelled.label
-    effect, use = np.zeros(len(label)), np.zeros(len(label), dtype=bool)
-    for weight, (rows, values, value) in zip(pull, values_by_label(labelled, contrast, how), strict=True):
-        effect[rows] = weight * (value - (values * pool.grades[rows]).sum(axis=1))
-        use[rows] = True
-    return _documents(pool, use, label, np.full(len(label), np.nan), effect)
-
-
-def values_by_label(
-    labelled: LabelledPlan[JudgedQueries], contrast: np.ndarray, how: How[irm.Measure]
-) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
-    """What each drawn query would be worth if one of its documents had another label.
-
-    Shapes: contrast float64[k].
-    """
-    pool, label, measure = labelled.tables.pool, labelled.label, how.measure
-    evaluate, seen, grades = _valuation(pool, measure), pool.seen(measure), pool.max_grade + 1
-    for query in labelled.drawn:
-        rows = np.arange(pool.indptr[query], pool.indptr[query + 1])
-        known = np.flatnonzero((label[rows] >= 0) & seen[rows])
-        labels = np.tile(np.maximum(label[rows], 0), (len(known) * grades + 1, 1))
-        labels[np.arange(len(known) * grades), np.repeat(known, grades)] = np.tile(np.arange(grades), len(known))
-        values = evaluate(labels, pool.ranks[:, rows]) @ contrast
-        yield rows[known], values[:-1].reshape(-1, grades), float(values[-1])
-
-
-def _valuation(pool: Pool, measure: irm.Measure) -> Evaluator:
-    """A function of one query, (labels int64[b, n], ranks int32[k, n]) → float64[b, k].
-
-    It is compiled for additive and cascade measures.
-    """
-    if not has_rank_form(measure):
-        return evaluator(measure, pool.max_grade)
-    form = rank_form(measure, pool.max_grade, int(pool.ranks.max(initial=0)))
-
-    def evaluate(labels: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-        copies, n = labels.shape
-        many = np.ascontiguousarray(np.tile(ranks, (1, copies)))
-        return variable_values(form, np.arange(copies + 1) * n, many, form.values[labels].ravel())
-
-    return evaluate
-
-
-def _of_documents(pool: Pool, judged: JudgedDocuments, contrast: np.ndarray, estimator: str) -> Contributions:
-    seen, size = judged.pool, len(judged.label)
-    base, step, effect, weight = 0.0, np.zeros(len(seen.weight)), np.zeros(size), np.zeros(size)
-    labelled = round_labels(seen, judged.rounds, judged.label, contrast, estimator)
-    for share, each in zip(round_weights(judged.rounds), labelled, strict=True):
-        seen = each.seen
-        base += float(share * (seen.weight @ (seen.values(each.expected) @ contrast)))
-        opening = each.sample.opening
-        residuals = query_residuals(seen, each.sample, each.expected, each.observed, contrast, each.share)
-        step += share * seen.weight * np.divide(residuals.step, opening, out=np.zeros_like(opening), where=opening > 0)
-        if isinstance(seen, RevealedPool):
-            counts_for = share * seen.weight[seen.query]
-            counts_for = np.divide(counts_for, opening[seen.query], out=np.zeros(size), where=opening[seen.query] > 0)
-            effect += counts_for * residuals.terms
-            weight += counts_for * residuals.influence
-            continue
-        pull = share * _pull(judged, each, contrast)
-        effect += pull * (each.observed - each.expected)
-        weight += np.abs(pull)
-    use = (judged.label >= 0) & (weight > 0)
-    total = weight.sum()
-    share_of = weight / total if total > 0 else weight
-    drawn = np.flatnonzero(np.bincount(seen.query[judged.label >= 0], minlength=len(step)) > 0)
-    counts = np.bincount(seen.query, weights=judged.label >= 0, minlength=len(step))[drawn].astype(int)
-    queries = np.bincount(seen.query, weights=share_of, minlength=len(step))[drawn]
-    table = _named(pool, drawn).assign(documents=counts, weight=queries, contribution=step[drawn])
-    documents = _documents(pool, use, judged.label, share_of, effect)
-    return Contributions(base, _largest_first(table, "contribution"), _largest_first(documents, "effect"))
-
-
-def document_pull(judged: JudgedDocuments, contrast: np.ndarray, estimator: str) -> np.ndarray:
-    """float64[N], how far an estimate moves with the value of each document's label; 0 for those without one.
-
-    Shapes: contrast float64[k].
-    """
-    rounds = round_labels(judged.pool, judged.rounds, judged.label, contrast, estimator)
-    shares = round_weights(judged.rounds)
-    return np.sum([share * _pull(judged, each, contrast) for share, each in zip(shares, rounds, strict=True)], axis=0)
-
-
-def _pull(judged: JudgedDocuments, each: RoundLabels, contrast: np.ndarray) -> np.ndarray:
-    """float64[N], how much the error of each document that the round drew counts, and 0 for all others."""
-    seen, opening = judged.pool, each.sample.opening[judged.pool.query]
-    slope = (contrast @ seen.gradients(each.expected)) * seen.weight[seen.query]
-    counted = WithinQueries.of(seen.query, each.sample, each.share).coefficient(slope)
-    return np.divide(counted, opening, out=np.zeros_like(slope), where=opening > 0)
-
-
-def _named(pool: Pool, rows: np.ndarray) -> pd.DataFrame:
-    columns = [name for name in ("qid", "query") if name in pool.queries.columns]
-    return pool.queries.iloc[rows][columns].reset_index(drop=True)
-
-
-def _documents(pool: Pool, use: np.ndarray, label: np.ndarray, weight: np.ndarray, effect: np.ndarray) -> pd.DataFrame:
-    names = {"qid": pool.qids[pool.query_of_document[use]], "docno": pool.docno[use], "label": label[use]}
-    return pd.DataFrame(names | {"weight": weight[use], "effect": effect[use]})
 
 
 def _largest_first(table: pd.DataFrame, column: str) -> pd.DataFrame:

@@ -15,12 +15,11 @@ from pt_active.inference.stopping.foresight import Claim
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.inference.ties import difference
 from pt_active.plans.answers.gaps import Said
+from pt_active.plans.answers.labelled_plan import points_so_far
+from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.next_release import Reach
-from pt_active.plans.answers.progress import Question
-from pt_active.plans.answers.proof import Proof
 from pt_active.plans.answers.results import Comparison
-from pt_active.plans.answers.sequence import sequence_of
-from pt_active.plans.answers.so_far import points_so_far
+from pt_active.plans.answers.sequence import Proof, sequence_of
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import (
     foreseeable,
@@ -31,9 +30,9 @@ from pt_active.plans.answers.status_of_plan import (
     with_strays,
 )
 from pt_active.plans.answers.verdict import prospect_of, verdict_of
-from pt_active.plans.making.artifact import Facts, Printed, printed
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import strays_of
+from pt_active.showing.printed import Facts, Printed, printed
 
 OUTCOMES = PASS, FAIL, UNRESOLVED = "pass", "fail", "unresolved"
 """Whether the candidate is proved to be what it has to be, or proved not to be, or neither yet."""

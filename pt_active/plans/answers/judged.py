@@ -1,23 +1,25 @@
-"""What can be asked of labels, and how does every sample with labels answer it?"""
+"""What can be asked of labels, and how does every sample with labels, and every plan with them, answer it?"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import ir_measures.measures as irm
 import numpy as np
 
 from pt_active.frames.checks import level
 from pt_active.frames.qrels import check_policy
+from pt_active.frames.strays import Strays
 from pt_active.inference import ties
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.intervals import AUTO, SIMULATED, reference_degrees
 from pt_active.inference.reference import FEW, MAX_DRAWS, Replayed, Tails, replays_for, tails
 from pt_active.plans.answers.basis import SAMPLED, Basis
 from pt_active.plans.answers.results import Comparison, Estimate, kept_to
+from pt_active.plans.making.kept import PlanTables
 from pt_active.relevance.losses import PairMeasure
 
 Measure = TypeVar("Measure", bound=irm.Measure | PairMeasure)
@@ -31,20 +33,7 @@ SUFFICIENT_DEGREES = 10
 
 @dataclass(frozen=True)
 class How(Generic[Measure]):
-    """What is asked of labels: the measure, the estimator and the interval. It is made once per question.
-
-    Attributes:
-        measure: What is measured, of rankings or of a predictor.
-        estimator: A name in the registry of the estimators for what was sampled.
-        confidence: Level of the intervals; tests are at 1 minus it.
-        missing: One of `qrels.MISSING_POLICIES`.
-        reference: `intervals.AUTO`, `intervals.SIMULATED` or a name in `intervals.REFERENCES`; for shares also one in
-            `proportions.BINOMIAL_REFERENCES`.
-
-    Raises:
-        ValueError: If the level lies outside (0, 1), or the policy is unknown. The names of the estimator and of the
-            reference are checked where they are looked up.
-    """
+    """What is asked of labels: the measure, the estimator, the level, the policy for gaps, and the interval."""
 
     measure: Measure
     estimator: str = ESTIMATOR
@@ -59,12 +48,7 @@ class How(Generic[Measure]):
 
 @dataclass(frozen=True)
 class Contrast:
-    """What is estimated: one system, or the first system minus the second.
-
-    Attributes:
-        first: Index of the first system.
-        second: Index of the second system; None if only one is estimated.
-    """
+    """What is estimated: one system by its index, or the first system minus the second."""
 
     first: int
     second: int | None = None
@@ -94,14 +78,11 @@ class Measured:
     """The estimate of a contrast and its error, before an interval is computed; both are 0 where they are rounding.
 
     Attributes:
-        value: The estimate.
-        standard_error: Its standard error.
         degrees: The estimator's own degrees of freedom.
-        basis: What the estimate rests on.
         certain: Whether nothing was left to chance, so that there is no sampling error.
         scale: The sum of the absolute terms of the estimate, or somewhat more.
         unusable: Whether there is no interval whatever the error, for example because the estimate is undefined.
-        bounds: Bounds of the values, and so of their mean, if the interval respects them; None if it does not.
+        bounds: Bounds of the values, and so of their mean, if the interval respects them.
         replayed: Function from a number of replays to what they show; None if the sample cannot be replayed.
         unlike: Of sampled queries, how many have another value than the most common one; None for other units.
     """
@@ -201,10 +182,7 @@ def _caution(measured: Measured, replays: Replayed | None) -> str:
 class Judged(ABC):
     """A sample with its labels. Subclasses estimate a contrast from their kind of sample.
 
-    Attributes:
-        names: The k rankers or predictors.
-        basis: What every estimate rests on, without the name of the estimator.
-        judges: Adds the error of the judges to the fields of a result; None if it is not known.
+    ``basis`` lacks the name of the estimator; ``judges`` adds the error of the judges to the fields of a result.
     """
 
     names: tuple[str, ...]
@@ -247,8 +225,100 @@ class Judged(ABC):
         fields |= {"lower_is_better": self.lower_is_better}
         return Comparison.tested(self.names[first], self.names[second], measured.value, fields)
 
+    def suited(self, how: How[Any]) -> How[Any]:
+        """The question with an estimator that a sample as small as this one allows."""
+        return how
+
     def result(self, contrast: Contrast, how: How[Any]) -> Estimate | Comparison:
         """`estimate` of one system, `compare` of two."""
         if contrast.second is None:
             return self.estimate(contrast.first, how)
         return self.compare(contrast.first, contrast.second, how)
+
+
+class Parts(NamedTuple):
+    """An estimate taken apart: its value if all labels were as expected, and what queries and documents add to it.
+
+    Shapes: rows int64[s] the queries, columns of s values; label int64[N], effect and weight float64[N], use bool[N].
+    """
+
+    base: float
+    rows: np.ndarray
+    columns: dict[str, np.ndarray]
+    label: np.ndarray
+    effect: np.ndarray
+    weight: np.ndarray
+    use: np.ndarray
+
+
+Sampled = TypeVar("Sampled", bound=Judged)
+
+CUT_CAUTION = (
+    "the plan was cut to what is judged: the interval here takes this number of labels as fixed beforehand, and that "
+    "of the status holds however often one has looked"
+)
+"""The caution of estimates from a plan that was cut."""
+
+
+@dataclass(frozen=True)
+class LabelledPlan(ABC, Generic[Sampled]):
+    """A plan with its labels, int64[N], -1 where there is none; many answers share the measured values.
+
+    ``ignored`` labels are of what was not drawn, and ``strays`` of no document of the plan.
+    """
+
+    tables: PlanTables
+    label: np.ndarray
+    ignored: int
+    strays: Strays = field(default_factory=Strays)
+    _kept: dict[tuple[irm.Measure, str], Sampled] = field(default_factory=dict, repr=False, compare=False)
+
+    def judged(self, how: How[irm.Measure]) -> Sampled:
+        """The sample with its labels, made once for each measure and policy."""
+        key = how.measure, how.missing
+        if key not in self._kept:
+            judged = self._made(how)
+            about = {"ignored": self.ignored, "unknown": self.strays.kinds, "label_caution": self.strays.caution}
+            caution = CUT_CAUTION if self.tables.manifest.cut else ""
+            basis = replace(judged.basis, stopping_caution=caution, **about)  # type: ignore[arg-type]
+            self._kept[key] = replace(judged, basis=basis)
+        return self._kept[key]
+
+    @abstractmethod
+    def _made(self, how: How[irm.Measure]) -> Sampled:
+        """The sample with its labels for one measure and policy, not yet cached."""
+
+    @abstractmethod
+    def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> Sampled | None:
+        """The sample within a group of queries that was known before drawing, or None if it has no label there.
+
+        Shapes: rows int64[r].
+        """
+
+    @abstractmethod
+    def parts(self, contrast: np.ndarray, how: How[irm.Measure]) -> Parts:
+        """An estimate of a contrast, float64[k], taken apart."""
+
+    @abstractmethod
+    def changes(self, contrast: np.ndarray, how: How[irm.Measure]) -> np.ndarray:
+        """float64[N, G+1], how far an estimate of a contrast would move if each label were another grade."""
+
+    @property
+    @abstractmethod
+    def chance(self) -> np.ndarray:
+        """float64[N], the probability that each drawn document was to be judged; 0 for all others."""
+
+    @property
+    @abstractmethod
+    def unseen_grades(self) -> np.ndarray:
+        """float64[N, G+1], for each document the grades of the model that chose it, made before its label was known."""
+
+    @property
+    @abstractmethod
+    def planned(self) -> tuple[np.ndarray, str]:
+        """How much of each query was to be judged, float64[m], and a name for that amount, for axes."""
+
+    @property
+    def drawn(self) -> np.ndarray:
+        """int64[s], the queries that were drawn, or from which documents were drawn."""
+        return np.flatnonzero(self.tables.queries["q_draws"].to_numpy() > 0)

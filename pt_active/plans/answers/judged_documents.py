@@ -1,11 +1,11 @@
-"""How are rankers estimated from the labels of drawn documents, of one round or several [theory 9]?"""
+"""What do labels say of drawn documents, of one round or several [theory 9]?"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import ir_measures.measures as irm
@@ -13,18 +13,19 @@ import numpy as np
 
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.frames.strays import Strays
-from pt_active.inference.documents import DocumentEstimate, DocumentPool
+from pt_active.inference.documents import DocumentEstimate, DocumentPool, Undrawn
 from pt_active.inference.reference import rescaled_grades
-from pt_active.inference.replayed_documents import DocumentReplays, Drawn, RevealedReplays
-from pt_active.inference.rounds import Round, estimate_rounds, judged_before, round_weights
+from pt_active.inference.replayed_documents import DocumentReplays, Drawn
+from pt_active.inference.residuals import WithinQueries, query_residuals
+from pt_active.inference.rounds import Round, RoundLabels, estimate_rounds, judged_before, round_labels, round_weights
 from pt_active.inference.ties import is_rounding
-from pt_active.inference.undrawn import Undrawn
 from pt_active.plans.answers.basis import Basis
-from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
+from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan, Measured, Parts
 from pt_active.plans.answers.replayed import REPLAY_SEED
+from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.labelled import label_calibration, last_unseen_grades, round_chance
-from pt_active.plans.making.pool import Pool, seen_by
-from pt_active.plans.making.rest import Rest, RestOfDocuments
+from pt_active.plans.making.pool import seen_by
+from pt_active.plans.making.rest import Rest
 from pt_active.sampling.documents import Variables
 from pt_active.sampling.influence import influence_of
 from pt_active.sampling.revealed import RevealedPool
@@ -68,7 +69,10 @@ class JudgedDocuments(Judged):
         """
         weights = contrast.weights(len(self.names))
         about = None if self.rest is None else self.rest.of(contrast.first, contrast.second)
-        undrawn = None if about is None else undrawn_of(about)
+        undrawn = None
+        if about is not None:
+            sums = (np.array(each) for each in (about.weight, about.mean, about.square))
+            undrawn = Undrawn(*sums, about.settled, about.cautious)
         mean = estimate_rounds(self.pool, self.rounds, self.label, weights, how.estimator, undrawn)
         unreached, variance = self._unreached(weights) if about is None else _share(about.unreached, about.variance)
         replays = self._replays(weights, how)
@@ -99,26 +103,17 @@ class JudgedDocuments(Judged):
             replayed=None if replays is None else partial(replays.replayed, seed=REPLAY_SEED),
         )
 
-    def within(self, rows: np.ndarray, share: float, qids: set[str]) -> JudgedDocuments | None:
-        """The sample within a group of queries, or None if it has no label there.
+    def shares_of_rounds(self, contrast: np.ndarray, estimator: str) -> Iterator[tuple[float, RoundLabels]]:
+        """The weight of each round, and its labels as an estimator reads them."""
+        labels = round_labels(self.pool, self.rounds, self.label, contrast, estimator)
+        return zip(round_weights(self.rounds), labels, strict=True)
 
-        Shapes: rows int64[r].
-        """
-        inside = np.isin(np.arange(len(self.pool.weight)), rows)
-        drawn = judged_before(self.rounds) & inside[self.pool.query]
-        if not (drawn & (self.label >= 0)).any():
-            return None
-        weight = np.where(inside, self.pool.weight / share, 0.0)
-        missing = tuple(each for each in self.basis.missing if each[0] in qids)
-        basis = replace(
-            self.basis,
-            n_draws=int(drawn.sum()),
-            n_queries=len(np.unique(self.pool.query[drawn])),
-            n_judged=int(drawn.sum()) - len(missing),
-            missing=missing,
-            model_caution="",
-        )
-        return replace(self, pool=replace(self.pool, weight=weight), basis=basis)
+    def pull_of_round(self, each: RoundLabels, contrast: np.ndarray) -> np.ndarray:
+        """float64[N], how much the error of each document that a round drew counts, and 0 for all others."""
+        seen, opening = self.pool, each.sample.opening[self.pool.query]
+        slope = (contrast @ seen.gradients(each.expected)) * seen.weight[seen.query]
+        counted = WithinQueries.of(seen.query, each.sample, each.share).coefficient(slope)
+        return np.divide(counted, opening, out=np.zeros_like(slope), where=opening > 0)
 
     def _replays(self, weights: np.ndarray, how: How[Any]) -> DocumentReplays | None:
         """Samples like this one; of several rounds, like the one with the largest weight.
@@ -132,8 +127,6 @@ class JudgedDocuments(Judged):
         for each in self.rounds:
             chance = np.where(each.sample.drawn, each.sample.chance(self.pool.query), chance)
         grades = rescaled_grades(main.grades, self.label, 1 / chance)
-        if isinstance(self.pool, RevealedPool):
-            return RevealedReplays(self.pool, main.sample.design, weights, grades, self.by_name, grades, self.kept)
         expected = {"difference": main.grades, "ht": np.zeros_like(grades)}.get(how.estimator, grades)
         stands_for, design = expected @ self.pool.form.values, main.sample.design
         return DocumentReplays(self.pool, design, weights, grades, self.by_name, stands_for, self.kept)
@@ -199,25 +192,100 @@ def _share(part: float, total: float) -> tuple[float, float]:
     return (part / total, part) if part > 1e-9 * total else (0.0, 0.0)
 
 
-def undrawn_of(about: RestOfDocuments) -> Undrawn:
-    """What the documents mean for a contrast that a plan does not keep."""
-    weight, mean, square = (np.array(each) for each in (about.weight, about.mean, about.square))
-    return Undrawn(weight, mean, square, about.settled, about.cautious)
+@dataclass(frozen=True)
+class DocumentPlan(LabelledPlan[JudgedDocuments]):
+    """A plan that drew documents in rounds, with its labels."""
+
+    def _made(self, how: How[irm.Measure]) -> JudgedDocuments:
+        tables = self.tables
+        if how.measure != tables.measure:
+            check_whole(tables, f"estimate {how.measure}", f"plan for {how.measure} from the same logs")
+        return judged_documents(tables, tables.rounds, self.label, how, self.strays)
+
+    def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> JudgedDocuments | None:
+        """The sample within a group of queries: ``p`` becomes ``p/P`` with the group's share P, and 0 outside it."""
+        whole = self.judged(how)
+        pool, qids = whole.pool, set(self.tables.pool.qids[rows])
+        inside = np.isin(np.arange(len(pool.weight)), rows)
+        drawn = judged_before(whole.rounds) & inside[pool.query]
+        if not (drawn & (whole.label >= 0)).any():
+            return None
+        missing = tuple(each for each in whole.basis.missing if each[0] in qids)
+        basis = replace(
+            whole.basis,
+            n_draws=int(drawn.sum()),
+            n_queries=len(np.unique(pool.query[drawn])),
+            n_judged=int(drawn.sum()) - len(missing),
+            missing=missing,
+            model_caution="",
+        )
+        return replace(whole, pool=replace(pool, weight=np.where(inside, pool.weight / share, 0.0)), basis=basis)
+
+    def parts(self, contrast: np.ndarray, how: How[irm.Measure]) -> Parts:
+        """An estimate taken apart, with the expectations after its correction of the model."""
+        judged = self.judged(how)
+        seen, size = judged.pool, len(judged.label)
+        base, step, effect, weight = 0.0, np.zeros(len(seen.weight)), np.zeros(size), np.zeros(size)
+        for share, each in judged.shares_of_rounds(contrast, how.estimator):
+            seen, opening = each.seen, each.sample.opening
+            base += float(share * (seen.weight @ (seen.values(each.expected) @ contrast)))
+            counts = share * np.divide(seen.weight, opening, out=np.zeros_like(opening), where=opening > 0)
+            residuals = query_residuals(seen, each.sample, each.expected, each.observed, contrast, each.share)
+            step += counts * residuals.step
+            if isinstance(seen, RevealedPool):
+                effect += counts[seen.query] * residuals.terms
+                weight += counts[seen.query] * residuals.influence
+            else:
+                pull = share * judged.pull_of_round(each, contrast)
+                effect += pull * (each.observed - each.expected)
+                weight += np.abs(pull)
+        total, labelled = weight.sum(), judged.label >= 0
+        weight, use = weight / total if total > 0 else weight, labelled & (weight > 0)
+        drawn = np.flatnonzero(np.bincount(seen.query[labelled], minlength=len(step)) > 0)
+        of_query = {"documents": np.bincount(seen.query[labelled], minlength=len(step))}
+        of_query["weight"] = np.bincount(seen.query, weights=weight, minlength=len(step))
+        columns = {name: column[drawn] for name, column in (of_query | {"contribution": step}).items()}
+        return Parts(base, drawn, columns, judged.label, effect, weight, use)
+
+    def changes(self, contrast: np.ndarray, how: How[irm.Measure]) -> np.ndarray:
+        """float64[N, G+1], how far an estimate would move with each label; 0 for documents without one."""
+        judged = self.judged(how)
+        shares = judged.shares_of_rounds(contrast, how.estimator)
+        pull = np.sum([share * judged.pull_of_round(each, contrast) for share, each in shares], axis=0)
+        values = judged.pool.form.values[: self.tables.pool.max_grade + 1]
+        return np.asarray(pull[:, None] * (values - values[np.maximum(self.label, 0)][:, None]))
+
+    @cached_property
+    def chance(self) -> np.ndarray:
+        """float64[N], the inclusion probability of each drawn document in the round that drew it."""
+        return round_chance(self.tables.pool, self.tables.rounds)
+
+    @property
+    def unseen_grades(self) -> np.ndarray:
+        """float64[N, G+1], for each document the grades of the round that drew it."""
+        return last_unseen_grades(self.tables.rounds)
+
+    @property
+    def planned(self) -> tuple[np.ndarray, str]:
+        """float64[m], the expected number of documents of each query that some round draws, and its name."""
+        query = self.tables.pool.query_of_document
+        chances = [each.sample.design.chance(query) for each in self.tables.rounds]
+        left = np.prod([1 - chance for chance in chances], axis=0)
+        return np.bincount(query, weights=1 - left, minlength=len(self.tables.queries)), "documents to be judged"
 
 
 def judged_documents(
-    pool: Pool,
+    tables: PlanTables,
     rounds: Sequence[Round],
     label: np.ndarray,
-    ignored: int,
     how: How[irm.Measure],
     strays: Strays = Strays(),  # noqa: B008
-    rest: Rest | None = None,
 ) -> JudgedDocuments:
     """Join labels to the rounds that drew their documents.
 
     Shapes: label int64[N].
     """
+    pool = tables.pool
     seen, drawn = seen_by(how.measure, pool), judged_before(rounds)
     if isinstance(seen, RevealedPool) and not all(each.sample.design.nested for each in rounds):
         raise ValueError(
@@ -241,11 +309,9 @@ def judged_documents(
         census=any(each.certain for each in rounds),
         missing=unlabelled,
         missing_policy=how.missing,
-        ignored=ignored,
-        unknown=strays.kinds,
-        label_caution=strays.caution,
+        ignored=0,
         level="document",
         n_rounds=len(rounds),
         model_caution="" if line is None else line.caution,
     )
-    return JudgedDocuments(pool.names, basis, seen, rounds, pool.grades, label, pool.by_name, rest)
+    return JudgedDocuments(pool.names, basis, seen, rounds, pool.grades, label, pool.by_name, tables.manifest.rest)

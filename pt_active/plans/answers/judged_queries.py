@@ -1,10 +1,11 @@
-"""How are rankers estimated from the labels of drawn queries [theory 5]?"""
+"""What do labels say of drawn queries [theory 5]?"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, NamedTuple
+from functools import cached_property, partial
+from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -12,12 +13,21 @@ import numpy as np
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import Controls, effective_size, estimator_named, scale_of
+from pt_active.inference.ties import settled
 from pt_active.plans.answers.basis import Basis
-from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
+from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan, Measured, Parts
 from pt_active.plans.answers.replayed import QueryReplays
-from pt_active.plans.making.labelled import label_calibration, measured_values, query_chance
+from pt_active.plans.making.labelled import label_calibration, measured_values, model_means, query_chance
 from pt_active.plans.making.pool import Pool
+from pt_active.plans.making.queries import sample_of
+from pt_active.relevance.measures import has_rank_form, rank_form
+from pt_active.relevance.moments import variable_values
+from pt_active.relevance.montecarlo import Evaluator, evaluator
+from pt_active.sampling.chances import Clipped
 from pt_active.sampling.sample import Sample
+
+MIN_REGRESSION_DRAWS = 10
+"""With fewer effective draws in a group, ``regression`` cannot fit a useful line, and ``snis`` is used instead."""
 
 
 @dataclass(frozen=True)
@@ -57,56 +67,169 @@ class JudgedQueries(Judged):
             unlike=len(values) - int(np.unique(values, return_counts=True)[1].max()),
         )
 
+    def suited(self, how: How[Any]) -> How[Any]:
+        """With few draws a line has no use."""
+        few = self.basis.n_effective < MIN_REGRESSION_DRAWS
+        return replace(how, estimator="snis") if few and estimator_named(how.estimator).fitted > 1 else how
 
-class LabelledQueries(NamedTuple):
-    """All queries of a plan, or a group of them, with the sample and the labels.
+    def pull(self, contrast: np.ndarray, estimator: str) -> tuple[float, np.ndarray]:
+        """An estimator as ``base + Σ a (ℓ − M)``: the base and the weights a, float64[s].
 
-    Attributes:
-        pool: The queries.
-        sample: The queries that were drawn.
-        model: float64[m, k], the measure that the grade model expects.
-        label: int64[N], -1 where there is none.
-        ignored: The number of labels of queries that were not drawn.
-        strays: The labels that belong to no document of the plan.
-    """
-
-    pool: Pool
-    sample: Sample
-    model: np.ndarray
-    label: np.ndarray
-    ignored: int
-    strays: Strays = Strays()
+        With ``regression`` they are those of the trust in its line that the labels lead to.
+        """
+        controls = Controls(self.pool_weight, self.pool_model @ contrast)
+        weighting = estimator_named(estimator).weigh(self.sample, controls).at(self.values @ contrast)
+        return float(weighting.estimate(np.nan_to_num(self.sample.of(controls.model))).value), weighting.weights
 
 
-def judged_queries(labelled: LabelledQueries, how: How[irm.Measure]) -> JudgedQueries:
-    """Measure the drawn queries."""
-    pool, sample, measure = labelled.pool, labelled.sample, how.measure
-    sampled, label = pool.select(sample.rows), labelled.label[np.isin(pool.query_of_document, sample.rows)]
-    seen, otherwise = sampled.seen(measure), () if sample.repeated else LOOK_SO_FAR
+@dataclass(frozen=True)
+class QueryPlan(LabelledPlan[JudgedQueries]):
+    """A plan that drew queries, with its labels."""
+
+    @cached_property
+    def sample(self) -> Sample:
+        """The queries that were drawn."""
+        return sample_of(self.tables)
+
+    def _made(self, how: How[irm.Measure]) -> JudgedQueries:
+        model = model_means(self.tables, how.measure)
+        return _judged(self.tables.pool, self.sample, model, self.label, how, self.strays)
+
+    def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> JudgedQueries | None:
+        """The sample within a group of queries.
+
+        ``p`` becomes ``p/P`` with the share P of the group, and the inclusion probabilities of its queries do not
+        change. With replacement q becomes ``q/Q``, given how many draws fell into the group.
+        """
+        label = self.label[np.isin(self.tables.pool.query_of_document, rows)]
+        if not (label >= 0).any():
+            return None
+        pool = self.tables.pool.select(rows)
+        sample = self.sample.within(np.isin(np.arange(len(self.tables.queries)), rows))
+        certain = int((sample.expected == 1).sum()) if not sample.repeated else 0
+        sample = replace(sample, census=certain == int((pool.query_weight > 0).sum()))
+        pool, model = replace(pool, query_weight=pool.query_weight / share), self.judged(how).pool_model[rows]
+        judged = _judged(pool, sample, model, label, how)
+        return replace(judged, basis=replace(judged.basis, model_caution=""))
+
+    def parts(self, contrast: np.ndarray, how: How[irm.Measure]) -> Parts:
+        """An estimate taken apart; the effect of a label is ``a (ℓ − Σ_y P(y) ℓ(y instead of its label))``."""
+        judged, grades, size = self.judged(how), self.tables.pool.grades, len(self.label)
+        base, pull = judged.pull(contrast, how.estimator)
+        value = settled(judged.values @ contrast, np.abs(judged.values) @ np.abs(contrast))
+        model = judged.sample.of(judged.pool_model @ contrast)
+        share = judged.sample.count * judged.sample.importance(judged.pool_weight)
+        columns = {"weight": share / share.sum(), "value": value, "expected": model}
+        columns["contribution"] = pull * (value - np.nan_to_num(model))
+        effect, use = np.zeros(size), np.zeros(size, dtype=bool)
+        for weight, (rows, values, now) in zip(pull, self._values_by_label(contrast, how), strict=True):
+            effect[rows], use[rows] = weight * (now - (values * grades[rows]).sum(axis=1)), True
+        return Parts(base, self.drawn, columns, self.label, effect, np.full(size, np.nan), use)
+
+    def changes(self, contrast: np.ndarray, how: How[irm.Measure]) -> np.ndarray:
+        """float64[N, G+1], how far an estimate would move with each label."""
+        change = np.zeros((len(self.label), self.tables.pool.max_grade + 1))
+        pull = self.judged(how).pull(contrast, how.estimator)[1]
+        for weight, (rows, values, now) in zip(pull, self._values_by_label(contrast, how), strict=True):
+            change[rows] = weight * (values - now)
+        return change
+
+    def _values_by_label(
+        self, contrast: np.ndarray, how: How[irm.Measure]
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
+        """The rows of each query with labels, its value with each grade for each of them, and its value."""
+        pool, label, measure = self.tables.pool, self.label, how.measure
+        evaluate, seen, grades = _valuation(pool, measure), pool.seen(measure), pool.max_grade + 1
+        for query in self.drawn:
+            rows = np.arange(pool.indptr[query], pool.indptr[query + 1])
+            known = np.flatnonzero((label[rows] >= 0) & seen[rows])
+            labels = np.tile(np.maximum(label[rows], 0), (len(known) * grades + 1, 1))
+            labels[np.arange(len(known) * grades), np.repeat(known, grades)] = np.tile(np.arange(grades), len(known))
+            values = evaluate(labels, pool.ranks[:, rows]) @ contrast
+            yield rows[known], values[:-1].reshape(-1, grades), float(values[-1])
+
+    @cached_property
+    def chance(self) -> np.ndarray:
+        """float64[N], the probability that each document's query was drawn (with replacement: n q over its draws)."""
+        pool, chance = self.tables.pool, np.zeros(len(self.label))
+        inside = np.isin(pool.query_of_document, self.drawn)
+        chance[inside] = query_chance(pool.select(self.drawn), self.sample)
+        return chance
+
+    @property
+    def unseen_grades(self) -> np.ndarray:
+        """float64[N, G+1], the grades of the pool."""
+        return self.tables.pool.grades
+
+    @property
+    def planned(self) -> tuple[np.ndarray, str]:
+        """float64[m], the probability that each query is drawn (with replacement: its expected draws), and its name."""
+        queries, manifest = self.tables.queries, self.tables.manifest
+        q, cost, arguments = queries["q_prob"].to_numpy(), queries["q_cost"].to_numpy(float), manifest.arguments
+        if manifest.census:
+            return np.ones(len(q)), "chance of being drawn"
+        if arguments.replace:
+            return q * int(queries["q_draws"].sum()), "expected draws"
+        if manifest.cut:
+            amount = manifest.spent
+        elif arguments.budget is not None or manifest.extensions:
+            amount = manifest.limit
+        else:
+            amount, cost = float(arguments.draws or 0), np.ones(len(q))
+        return np.minimum(1.0, Clipped.of(q, cost).factor(amount) * q), "chance of being drawn"
+
+
+def _judged(
+    pool: Pool,
+    sample: Sample,
+    model: np.ndarray,
+    label: np.ndarray,
+    how: How[irm.Measure],
+    strays: Strays = Strays(),  # noqa: B008
+) -> JudgedQueries:
+    """Measure the drawn queries of a pool; ``model`` is float64[m, k], and ``label`` int64[N]."""
+    measure, sampled = how.measure, pool.select(sample.rows)
+    known, seen = label[np.isin(pool.query_of_document, sample.rows)], sampled.seen(measure)
+    otherwise = () if sample.repeated else LOOK_SO_FAR
+    missing = missing_pairs(sampled.keys, seen & (known < 0), how.missing, otherwise=otherwise, strays=strays)
+    line = None if sample.census else label_calibration(sampled, measure, known, query_chance(sampled, sample))
+    replays = QueryReplays(pool, sample, measure, label)
     basis = Basis(
         measure=str(measure),
         estimator="",
         n_draws=int(sample.draws),
         n_queries=len(sample.rows),
-        n_judged=int((seen & (label >= 0)).sum()),
+        n_judged=int((seen & (known >= 0)).sum()),
         n_effective=float(effective_size(sample.count, sample.importance(pool.query_weight))),
         census=sample.census,
-        missing=missing_pairs(
-            sampled.keys, seen & (label < 0), how.missing, otherwise=otherwise, strays=labelled.strays
-        ),
+        missing=missing,
         missing_policy=how.missing,
-        ignored=labelled.ignored,
-        unknown=labelled.strays.kinds,
-        label_caution=labelled.strays.caution,
+        ignored=0,
+        model_caution="" if line is None else line.caution,
     )
-    line = None if sample.census else label_calibration(sampled, measure, label, query_chance(sampled, sample))
-    replays = QueryReplays(pool, sample, measure, labelled.label)
     return JudgedQueries(
         names=pool.names,
-        basis=replace(basis, model_caution="" if line is None else line.caution),
+        basis=basis,
         sample=sample,
-        values=measured_values(sampled, measure, label, expected=how.missing == "expected"),
+        values=measured_values(sampled, measure, known, expected=how.missing == "expected"),
         pool_weight=pool.query_weight,
-        pool_model=labelled.model,
+        pool_model=model,
         replays=replays if replays.possible else None,
     )
+
+
+def _valuation(pool: Pool, measure: irm.Measure) -> Evaluator:
+    """A function of one query, (labels int64[b, n], ranks int32[k, n]) → float64[b, k].
+
+    It is compiled for additive and cascade measures.
+    """
+    if not has_rank_form(measure):
+        return evaluator(measure, pool.max_grade)
+    form = rank_form(measure, pool.max_grade, int(pool.ranks.max(initial=0)))
+
+    def evaluate(labels: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+        copies, n = labels.shape
+        many = np.ascontiguousarray(np.tile(ranks, (1, copies)))
+        return variable_values(form, np.arange(copies + 1) * n, many, form.values[labels].ravel())
+
+    return evaluate

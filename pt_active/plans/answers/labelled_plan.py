@@ -1,44 +1,34 @@
-"""How are a plan and its labels joined, so that they are checked once and can be asked many times?"""
+"""How are a plan and its labels joined, all of them or what is judged so far, and the error of judges with them?
+
+One set of labels has one estimate of each ranker and of each difference: the regression on what is judged without a
+gap. What is judged in part does not enter it. The interval beside it is that of the question, and its name says which:
+of a fixed sample, or at any time [theory 5, 9, 14].
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, NamedTuple
 
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
 from pt_active.frames.qrels import checked_qrels
-from pt_active.frames.strays import Strays
+from pt_active.frames.records import ADJUDICATOR, latest
+from pt_active.inference.agreement import coincidences, judges_variance
 from pt_active.inference.estimators import ESTIMATOR
-from pt_active.plans.answers.cut import cut_to_labels
-from pt_active.plans.answers.judged import How, Judged
-from pt_active.plans.answers.judged_documents import JudgedDocuments, judged_documents
-from pt_active.plans.answers.judged_queries import JudgedQueries, LabelledQueries, judged_queries
-from pt_active.plans.making.kept import PlanTables, check_whole
-from pt_active.plans.making.labelled import (
-    labels_of_drawn,
-    labels_of_queries,
-    last_unseen_grades,
-    model_means,
-    query_chance,
-    round_chance,
-    strays_of,
-    wanted_documents,
-)
-from pt_active.plans.making.queries import sample_of
+from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan, inferred
+from pt_active.plans.answers.judged_documents import DocumentPlan
+from pt_active.plans.answers.judged_queries import QueryPlan
+from pt_active.plans.answers.results import ConfidenceInterval
+from pt_active.plans.making.cut import NothingJudged, cut_to_labels
+from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.labelled import labels_of_plan, strays_of, wanted_documents
 from pt_active.relevance.measures import parse_measure
-from pt_active.sampling.chances import Clipped
-from pt_active.sampling.sample import Sample
-
-CUT_CAUTION = (
-    "the plan was cut to what is judged: the interval here takes this number of labels as fixed beforehand, and that "
-    "of the status holds however often one has looked"
-)
-"""The caution of estimates from a plan that was cut."""
 
 
 def asked(
@@ -63,181 +53,117 @@ def labelled_plan(tables: PlanTables, qrels: pd.DataFrame) -> LabelledPlan[Any]:
     strays = strays_of(tables, qrels)
     if tables.manifest.cut:
         qrels = qrels.merge(tables.pool.keys.loc[wanted_documents(tables), ["qid", "docno"]], on=["qid", "docno"])
-    if tables.rounds:
-        label, ignored = labels_of_drawn(tables.pool, wanted_documents(tables), qrels)
-    else:
-        label, ignored = _labels_of_drawn_queries(tables, qrels)
-    return (DocumentPlan if tables.rounds else QueryPlan)(tables, label, ignored, strays)
+    return (DocumentPlan if tables.rounds else QueryPlan)(tables, *labels_of_plan(tables, qrels), strays)
 
 
 def plan_so_far(tables: PlanTables, label: np.ndarray) -> LabelledPlan[Any]:
-    """A plan cut to what is judged, with its labels: what every estimate is from while labels come in.
-
-    Shapes: label int64[N].
-    """
+    """A plan cut to what is judged, with its labels, int64[N]: what every estimate is from while labels come in."""
     cut = cut_to_labels(tables, label)
     return (DocumentPlan if cut.rounds else QueryPlan)(cut, np.where(wanted_documents(cut), label, -1), 0)
 
 
-def _labels_of_drawn_queries(tables: PlanTables, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
-    drawn, label = tables.queries["q_draws"].to_numpy() > 0, np.full(len(tables.pool.docno), -1)
-    label[wanted_documents(tables)], ignored = labels_of_queries(tables.pool.select(np.flatnonzero(drawn)), qrels)
-    return label, ignored
+class Point(NamedTuple):
+    """An estimate, NaN if nothing is judged without a gap, and its standard error, NaN if the labels do not tell it."""
+
+    value: float
+    standard_error: float
 
 
-Answering = TypeVar("Answering", bound=Judged)
+def points_so_far(
+    tables: PlanTables,
+    label: np.ndarray,
+    measure: irm.Measure,
+    contrasts: Sequence[Contrast],
+    records: pd.DataFrame | None = None,
+) -> list[Point]:
+    """The estimates of contrasts, those of `Plan.compare` and `Plan.estimate` for `Plan.so_far`.
 
+    They come without warnings: the state of the judging says what is lacking.
 
-@dataclass(frozen=True)
-class LabelledPlan(ABC, Generic[Answering]):
-    """A plan with its labels. The measured values are cached, so that many answers share them.
-
-    Attributes:
-        tables: The plan's content.
-        label: int64[N], the label of each document that was to be judged; -1 for all others and if it is missing.
-        ignored: The number of labels of what was not drawn.
-        strays: The labels that belong to no document of the plan.
+    Shapes: label int64[N].
     """
+    how = How(measure, reference="effective")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            labelled = plan_so_far(tables, label)
+        except NothingJudged:
+            return [Point(np.nan, np.nan) for _ in contrasts]
+        judged, cut = judged_with(labelled, records, how), labelled.tables.manifest.cut
+        # What a plan keeps of documents beyond it is the error that the model expects of all of its sample.
+        partial = tables.manifest.rest is not None and bool(tables.rounds) and cut is not None
+        return [_point(judged, each, how, partial) for each in contrasts]
 
-    tables: PlanTables
-    label: np.ndarray
-    ignored: int
-    strays: Strays = field(default_factory=Strays)
-    _kept: dict[tuple[irm.Measure, str], Answering] = field(default_factory=dict, repr=False, compare=False)
 
-    def judged(self, how: How[irm.Measure]) -> Answering:
-        """The sample with its labels, made once for each measure and policy."""
-        key = how.measure, how.missing
-        if key not in self._kept:
-            judged = self._made(how)
-            caution = CUT_CAUTION if self.tables.manifest.cut else ""
-            self._kept[key] = replace(judged, basis=replace(judged.basis, stopping_caution=caution))
-        return self._kept[key]
+def interval_at_the_end(
+    tables: PlanTables,
+    label: np.ndarray,
+    contrast: Contrast,
+    how: How[irm.Measure],
+    records: pd.DataFrame | None = None,
+) -> ConfidenceInterval:
+    """The interval of a fixed sample, that of `Plan.compare` and `Plan.estimate`, once all of it is judged.
 
-    @abstractmethod
-    def _made(self, how: How[irm.Measure]) -> Answering:
-        """The sample with its labels for one measure and policy, not yet cached."""
+    Shapes: label int64[N].
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return judged_with(plan_so_far(tables, label), records, how).result(contrast, how).confidence_interval()
 
-    @abstractmethod
-    def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> Answering | None:
-        """The sample within a group of queries that was known before drawing, or None if it has no label there.
 
-        Shapes: rows int64[r].
-        """
+def _point(judged: Judged, contrast: Contrast, how: How[irm.Measure], partial: bool) -> Point:
+    """The estimate of one contrast; ``partial`` says that what the model expects of the error is not known."""
+    measured = judged.measured(contrast, how)
+    error = float(judged.with_judges(contrast, inferred(measured, how))["standard_error"])
+    told = np.isfinite(error) and (measured.certain or error > 0) and not (partial and measured.basis.error_of_model)
+    return Point(measured.value, error if told else np.nan)
 
-    @property
-    @abstractmethod
-    def chance(self) -> np.ndarray:
-        """float64[N], the probability that each drawn document was to be judged; 0 for all others."""
 
-    @property
-    @abstractmethod
-    def unseen_grades(self) -> np.ndarray:
-        """float64[N, G+1], for each document the grades of the model that chose it, made before its label was known."""
-
-    @property
-    @abstractmethod
-    def planned(self) -> tuple[np.ndarray, str]:
-        """How much of each query was to be judged, float64[m], and a name for that amount, for axes."""
-
-    @property
-    def drawn(self) -> np.ndarray:
-        """int64[s], the queries that were drawn, or from which documents were drawn."""
-        return np.flatnonzero(self.tables.queries["q_draws"].to_numpy() > 0)
+def judged_with(labelled: LabelledPlan[Any], records: pd.DataFrame | None, how: How[irm.Measure]) -> Any:
+    """The sample with its labels, whose results contain the error of the judges if there are records [theory 12]."""
+    judged = labelled.judged(how)
+    return judged if records is None else replace(judged, judges=_JudgesError(labelled, records, how).added)
 
 
 @dataclass(frozen=True)
-class QueryPlan(LabelledPlan[JudgedQueries]):
-    """A plan that drew queries, with its labels."""
+class _JudgesError:
+    """The error of judges in what is estimated from a plan."""
+
+    labelled: LabelledPlan[Any]
+    records: pd.DataFrame
+    how: How[irm.Measure]
 
     @cached_property
-    def sample(self) -> Sample:
-        """The queries that were drawn."""
-        return sample_of(self.tables)
+    def _judged(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The number of judges of each document, int64[N]; their coincidences; bool[N], what an adjudicator settled."""
+        keys, last = self.labelled.tables.pool.keys[["qid", "docno"]], latest(self.records)
+        labels = last[last["label"].notna()]
+        item = pd.MultiIndex.from_frame(keys).get_indexer(pd.MultiIndex.from_frame(labels[["qid", "docno"]]))
+        grade, by_one = labels["label"].to_numpy(dtype=np.int64), (labels["annotator"] == ADJUDICATOR).to_numpy()
+        settled = np.isin(np.arange(len(keys)), item[by_one & (item >= 0)])
+        item, grade = (each[~by_one & (item >= 0)] for each in (item, grade))
+        number = np.bincount(item, minlength=len(keys))
+        return number, coincidences(item, grade, self.labelled.tables.pool.max_grade + 1), settled
 
-    def _made(self, how: How[irm.Measure]) -> JudgedQueries:
-        model = model_means(self.tables, how.measure)
-        return judged_queries(
-            LabelledQueries(self.tables.pool, self.sample, model, self.label, self.ignored, self.strays), how
-        )
+    def added(self, judged: Judged, contrast: Contrast, fields: dict[str, Any]) -> dict[str, Any]:
+        """The fields of a result with the error of judges in them."""
+        twice = int(((self.labelled.label >= 0) & (self._judged[0] > 1)).sum())
+        share = float(twice) / max(int((self.labelled.label >= 0).sum()), 1)
+        basis = replace(fields["basis"], judged_twice=share)
+        if not twice:
+            return fields | {"basis": basis}
+        variance = self._variance(contrast.weights(len(judged.names)))
+        before, degrees = fields["standard_error"], fields["degrees_of_freedom"]
+        both = before**2 + variance
+        if variance > 0 and degrees > 0:
+            # Satterthwaite: the error of judges is known from the documents with two labels alone.
+            degrees = both**2 / (before**4 / degrees + variance**2 / twice)
+        basis = replace(basis, error_of_judges=float(np.sqrt(variance)))
+        return fields | {"basis": basis, "standard_error": float(np.sqrt(both)), "degrees_of_freedom": degrees}
 
-    def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> JudgedQueries | None:
-        """The sample within a group of queries.
-
-        ``p`` becomes ``p/P`` with the share P of the group, and the inclusion probabilities of its queries do not
-        change. With replacement q becomes ``q/Q``, given how many draws fell into the group.
-        """
-        label = self.label[np.isin(self.tables.pool.query_of_document, rows)]
-        if not (label >= 0).any():
-            return None
-        pool = self.tables.pool.select(rows)
-        sample = self.sample.within(np.isin(np.arange(len(self.tables.queries)), rows))
-        certain = int((sample.expected == 1).sum()) if not sample.repeated else 0
-        sample = replace(sample, census=certain == int((pool.query_weight > 0).sum()))
-        pool, model = replace(pool, query_weight=pool.query_weight / share), self.judged(how).pool_model[rows]
-        judged = judged_queries(LabelledQueries(pool, sample, model, label, 0), how)
-        return replace(judged, basis=replace(judged.basis, model_caution=""))
-
-    @cached_property
-    def chance(self) -> np.ndarray:
-        """float64[N], the probability that each document's query was drawn (with replacement: n q over its draws)."""
-        pool, chance = self.tables.pool, np.zeros(len(self.label))
-        inside = np.isin(pool.query_of_document, self.drawn)
-        chance[inside] = query_chance(pool.select(self.drawn), self.sample)
-        return chance
-
-    @property
-    def unseen_grades(self) -> np.ndarray:
-        """float64[N, G+1], the grades of the pool."""
-        return self.tables.pool.grades
-
-    @property
-    def planned(self) -> tuple[np.ndarray, str]:
-        """float64[m], the probability that each query is drawn (with replacement: its expected draws), and its name."""
-        queries, manifest = self.tables.queries, self.tables.manifest
-        q, cost, arguments = queries["q_prob"].to_numpy(), queries["q_cost"].to_numpy(float), manifest.arguments
-        if manifest.census:
-            return np.ones(len(q)), "chance of being drawn"
-        if arguments.replace:
-            return q * int(queries["q_draws"].sum()), "expected draws"
-        if manifest.cut:
-            amount = manifest.spent
-        elif arguments.budget is not None or manifest.extensions:
-            amount = manifest.limit
-        else:
-            amount, cost = float(arguments.draws or 0), np.ones(len(q))
-        return np.minimum(1.0, Clipped.of(q, cost).factor(amount) * q), "chance of being drawn"
-
-
-@dataclass(frozen=True)
-class DocumentPlan(LabelledPlan[JudgedDocuments]):
-    """A plan that drew documents in rounds, with its labels."""
-
-    def _made(self, how: How[irm.Measure]) -> JudgedDocuments:
-        tables = self.tables
-        if how.measure != tables.measure:
-            check_whole(tables, f"estimate {how.measure}", f"plan for {how.measure} from the same logs")
-        rest = tables.manifest.rest
-        return judged_documents(tables.pool, tables.rounds, self.label, self.ignored, how, self.strays, rest)
-
-    def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> JudgedDocuments | None:
-        """The sample within a group of queries: ``p`` becomes ``p/P`` with the group's share P, and 0 outside it."""
-        return self.judged(how).within(rows, share, set(self.tables.pool.qids[rows]))
-
-    @cached_property
-    def chance(self) -> np.ndarray:
-        """float64[N], the inclusion probability of each drawn document in the round that drew it."""
-        return round_chance(self.tables.pool, self.tables.rounds)
-
-    @property
-    def unseen_grades(self) -> np.ndarray:
-        """float64[N, G+1], for each document the grades of the round that drew it."""
-        return last_unseen_grades(self.tables.rounds)
-
-    @property
-    def planned(self) -> tuple[np.ndarray, str]:
-        """float64[m], the expected number of documents of each query that some round draws, and its name."""
-        query = self.tables.pool.query_of_document
-        chances = [each.sample.design.chance(query) for each in self.tables.rounds]
-        left = np.prod([1 - chance for chance in chances], axis=0)
-        return np.bincount(query, weights=1 - left, minlength=len(self.tables.queries)), "documents to be judged"
+    def _variance(self, weights: np.ndarray) -> float:
+        """The variance that comes from who judged."""
+        label, (judges, coincidence, settled) = self.labelled.label, self._judged
+        rows, change = np.flatnonzero(label >= 0), self.labelled.changes(weights, self.how)
+        known = np.where(settled[rows], 1, np.maximum(judges[rows], 1))
+        return judges_variance(change[rows], self.labelled.chance[rows], label[rows], known, coincidence)

@@ -9,8 +9,8 @@ import numpy as np
 
 from pt_active.frames.checks import shown
 from pt_active.inference.estimators import ESTIMATOR
-from pt_active.inference.methods import Method
-from pt_active.plans.answers.ahead import Ahead
+from pt_active.inference.replay import Method
+from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.making.manifest import LevelChoice
 from pt_active.plans.making.queries import DESIGN
 from pt_active.sampling.designs import DESIGNS, defensive_share
@@ -48,7 +48,7 @@ def level_told(level: str | None, design: str | None, *, only_queries: bool, obj
 
 
 def level_chosen(
-    ahead: Ahead, budget: float | None, defensive: float | None = None, pairs: np.ndarray | None = None
+    forecast: Forecast, budget: float | None, defensive: float | None = None, pairs: np.ndarray | None = None
 ) -> LevelChoice:
     """Choose documents, unless whole queries are expected to be more precise.
 
@@ -57,28 +57,32 @@ def level_chosen(
 
     Shapes: pairs float64[k(k−1)/2].
     """
-    queries = len(ahead.pool.query_weight)
-    return level_by_part(_thinned(ahead), queries, budget, defensive, pairs)
+    queries = len(forecast.pool.query_weight)
+    return level_by_part(_thinned(forecast), queries, budget, defensive, pairs)
 
 
 def level_by_part(
-    ahead: Ahead, queries: int, budget: float | None, defensive: float | None = None, pairs: np.ndarray | None = None
+    forecast: Forecast,
+    queries: int,
+    budget: float | None,
+    defensive: float | None = None,
+    pairs: np.ndarray | None = None,
 ) -> LevelChoice:
     """The choice of `level_chosen` from a part of the queries.
 
     Shapes: pairs float64[k(k−1)/2].
     """
-    pool, form = ahead.pool, ahead.graded.seen.form
+    pool, form = forecast.pool, forecast.graded.seen.form
     share = len(pool.query_weight) / queries
     spend = _USUAL_SHARE * float(pool.query_cost.sum()) if budget is None else budget * share
     draws = spend / share / float(pool.query_weight @ pool.query_cost)
-    drawing = natural_drawing(form, len(pool.names), ahead.per_query)
+    drawing = natural_drawing(form, len(pool.names), forecast.per_query)
     usual = {DESIGN: defensive_share(draws), drawing: usual_variance(form)}
     width = {}
     for design, caution in usual.items():
         caution = caution if defensive is None or (design == DESIGN and defensive > 1) else defensive
         settings = RoundSettings(design, caution, pairs=pairs, weighed_at=spend, serves_singles=True)
-        width[design] = _half_width(ahead, settings, spend) * float(np.sqrt(share))
+        width[design] = _half_width(forecast, settings, spend) * float(np.sqrt(share))
     by_query = width[DESIGN] < width[drawing]
     chosen, other = (DESIGN, drawing) if by_query else (drawing, DESIGN)
     return LevelChoice(LEVELS[not by_query], chosen, _finite(width[chosen]), other, _finite(width[other]))
@@ -89,20 +93,20 @@ def rows_to_compare(queries: int) -> np.ndarray:
     return np.arange(0, queries, -(-queries // _MAX_QUERIES))
 
 
-def _thinned(ahead: Ahead) -> Ahead:
+def _thinned(forecast: Forecast) -> Forecast:
     """The same with the queries of `rows_to_compare`."""
-    number = len(ahead.pool.query_weight)
+    number = len(forecast.pool.query_weight)
     if number <= _MAX_QUERIES:
-        return ahead
-    pool = ahead.pool.select(rows_to_compare(number))
-    return replace(ahead, pool=replace(pool, query_weight=pool.query_weight / pool.query_weight.sum()))
+        return forecast
+    pool = forecast.pool.select(rows_to_compare(number))
+    return replace(forecast, pool=replace(pool, query_weight=pool.query_weight / pool.query_weight.sum()))
 
 
-def _half_width(ahead: Ahead, settings: RoundSettings, budget: float) -> float:
+def _half_width(forecast: Forecast, settings: RoundSettings, budget: float) -> float:
     """The half-width to expect; what the design would warn of, the plan itself will say."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        curve, _ = ahead.curve(Method(settings.drawing, ESTIMATOR, with_replacement=False), settings)
+        curve, _ = forecast.curve(Method(settings.drawing, ESTIMATOR, with_replacement=False), settings)
         return curve.half_width(budget, _CONFIDENCE)
 
 

@@ -15,15 +15,16 @@ from pt_active.inference.calibration import (
     calibration,
     calibration_bins,
 )
-from pt_active.inference.methods import YARDSTICK
+from pt_active.inference.replay import YARDSTICK
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.plans.answers.ahead import Ahead
+from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.outlook import Outlook, method_of
 from pt_active.plans.answers.pilot import Pilot
-from pt_active.plans.making.artifact import Facts, KeptArtifact, Printed, printed
+from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import bounded_chance, document_variable
 from pt_active.plans.making.manifest import PlanArguments
+from pt_active.showing.printed import Facts, Printed, printed
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,10 @@ class ModelCheck(Printed):
         return cls.of_pilot(Pilot.of(plan, qrels, missing))
 
     @classmethod
-    def of_pilot(cls, pilot: Pilot, ahead: Ahead | None = None) -> ModelCheck:
+    def of_pilot(cls, pilot: Pilot, forecast: Forecast | None = None) -> ModelCheck:
         """Check the grade model, given a pilot that is already joined to its labels."""
         variable, line, bins = _lines(pilot)
-        optimism, promised, realised = _gains(pilot, ahead)
+        optimism, promised, realised = _gains(pilot, forecast)
         return cls(
             measure=str(pilot.measure),
             variable=variable,
@@ -135,14 +136,14 @@ def _lines(pilot: Pilot) -> tuple[str, Calibration, CalibrationBins]:
     return variable, line, calibration_bins(expected, observed, chance, query)
 
 
-def _gains(pilot: Pilot, ahead: Ahead | None) -> tuple[float, float, float]:
+def _gains(pilot: Pilot, forecast: Forecast | None) -> tuple[float, float, float]:
     """Optimism, and the label-equivalents promised and realised; NaN if they cannot be computed."""
     tables, manifest = pilot.plan.tables, pilot.plan.tables.manifest
     if manifest.later_rankers or manifest.census:
         return np.nan, np.nan, np.nan
-    ahead, own = ahead or Ahead.of(tables), method_of(manifest.arguments)
-    expected = Outlook.looked(ahead, [YARDSTICK, own]).curves
-    shown = Outlook.looked(ahead, [YARDSTICK, own], pilot).optimism
+    forecast, own = forecast or Forecast.of(tables), method_of(manifest.arguments)
+    expected = Outlook.looked(forecast, [YARDSTICK, own]).curves
+    shown = Outlook.looked(forecast, [YARDSTICK, own], pilot).optimism
     seen = {method: curve.scaled(shown[method]) for method, curve in expected.items()}
     promised, realised = (_label_equivalents(each[YARDSTICK], each[own], manifest.spent) for each in (expected, seen))
     return shown[own], promised, realised

@@ -17,15 +17,15 @@ from pt_active.frames.checks import Argument, ArgumentError, how_many, level, nu
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.visible import visible
 from pt_active.inference.estimators import ESTIMATOR
-from pt_active.inference.methods import YARDSTICK, Method
 from pt_active.inference.optimism import MODEL_ALONE, Optimism
+from pt_active.inference.replay import YARDSTICK, Method
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.plans.answers.ahead import Ahead
+from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.forecast_notes import MIN_DOCUMENTS, SUFFICIENT_PILOT, pilot_notes, tiny_budgets
 from pt_active.plans.answers.pilot import Pilot
-from pt_active.plans.answers.until_known import replayed
+from pt_active.plans.answers.simulated_judging import simulated_effort
 from pt_active.plans.making import artifact
-from pt_active.plans.making.artifact import KeptArtifact, Printed
+from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import PlanArguments
 from pt_active.plans.making.pool import Pool, graded_frame, seen_by
@@ -33,6 +33,7 @@ from pt_active.plans.making.queries import DESIGN
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.drawings import SUCCESSIVE, natural_drawing
+from pt_active.showing.printed import Printed
 
 BUDGET_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)
 """Default budgets of the table, as shares of the cost of the whole pool."""
@@ -55,7 +56,7 @@ class Outlook(Printed):
         curves: Method → its errors over the budget: those that the grade model expects, or with a pilot those that are
             exceeded as often as not.
         evidence: Method → what the pilot shows of the grade model's errors; empty without a pilot.
-        ahead: The pool and its costs.
+        forecast: The pool and its costs.
         pilot: The pilot; None if there is none.
     """
 
@@ -63,7 +64,7 @@ class Outlook(Printed):
     names: tuple[str, ...]
     curves: dict[Method, ErrorCurve]
     evidence: dict[Method, Optimism]
-    ahead: Ahead = field(repr=False)
+    forecast: Forecast = field(repr=False)
     pilot: Pilot | None = field(default=None, repr=False)
 
     @classmethod
@@ -101,7 +102,7 @@ class Outlook(Printed):
         arrays = Pool.from_frame(frame, parsed, cost)
         learned = None if pilot is None else _pilot(pilot, artifact.digest(frame), parsed)
         methods = _default_methods(arrays, parsed, check_per_query(cost)) if methods is None else methods
-        return cls.looked(Ahead(arrays, parsed, check_per_query(cost), seed=seed), methods, learned)
+        return cls.looked(Forecast(arrays, parsed, check_per_query(cost), seed=seed), methods, learned)
 
     @classmethod
     def of_plan(
@@ -125,16 +126,16 @@ class Outlook(Printed):
             ValueError: If rankers were added to the plan later (the costs of their documents are unknown), a method
                 cannot be foreseen, or the labels do not fit the plan.
         """
-        ahead = Ahead.of(plan.tables)
+        forecast = Forecast.of(plan.tables)
         if len(plan.tables.assessments) < MIN_DOCUMENTS:
             warnings.warn(_few_documents(len(plan.tables.assessments)), stacklevel=2)
         if methods is None:
-            usual = _default_methods(ahead.pool, ahead.measure, ahead.per_query)
+            usual = _default_methods(forecast.pool, forecast.measure, forecast.per_query)
             methods = list(dict.fromkeys([YARDSTICK, own_method(plan), *usual]))
-        return cls.looked(ahead, methods, None if qrels is None else Pilot.of(plan, qrels, missing))
+        return cls.looked(forecast, methods, None if qrels is None else Pilot.of(plan, qrels, missing))
 
     @classmethod
-    def looked(cls, ahead: Ahead, methods: Sequence[Method], pilot: Pilot | None = None) -> Outlook:
+    def looked(cls, forecast: Forecast, methods: Sequence[Method], pilot: Pilot | None = None) -> Outlook:
         """Foresee the errors of some methods."""
         curves: dict[Method, ErrorCurve] = {}
         evidence: dict[Method, Optimism] = {}
@@ -143,12 +144,12 @@ class Outlook(Printed):
                 raise ValueError(f"methods must be a list of Method, got {shown(method)} in it")
             if method.with_replacement or method.rounds > 1:
                 raise ValueError(f"{method} cannot be foreseen: only one round without replacement can")
-            curve, gain = ahead.curve(method)
+            curve, gain = forecast.curve(method)
             if pilot is not None:
-                evidence[method] = _evidence(ahead, method, gain, pilot)
+                evidence[method] = _evidence(forecast, method, gain, pilot)
                 curve = curve.scaled(evidence[method].median)
             curves[method] = curve
-        return cls(ahead.measure, ahead.pool.names, curves, evidence, ahead, pilot)
+        return cls(forecast.measure, forecast.pool.names, curves, evidence, forecast, pilot)
 
     @property
     def optimism(self) -> dict[Method, float]:
@@ -276,7 +277,7 @@ class Outlook(Printed):
         curve = self._cautious(method)
         budget = curve.budget_for(lambda spent: curve.power(spent, difference, confidence) >= power)
         optimism = self.evidence.get(method)
-        effort = replayed(self.ahead, method, abs(difference), budget, 1 - confidence, optimism, progress)
+        effort = simulated_effort(self.forecast, method, abs(difference), budget, 1 - confidence, optimism, progress)
         return {
             "level": "document" if method.of_documents else "query",
             "design": method.design,
@@ -388,11 +389,11 @@ def _is_plan(value: object) -> bool:
     return isinstance(value, KeptArtifact) and isinstance(value.tables, PlanTables)
 
 
-def _evidence(ahead: Ahead, method: Method, gain: np.ndarray, pilot: Pilot) -> Optimism:
+def _evidence(forecast: Forecast, method: Method, gain: np.ndarray, pilot: Pilot) -> Optimism:
     """What the pilot shows of the variance that the model expects of a method's units."""
     if method.of_documents:
         return pilot.of_documents(method.design, method.estimator, gain)
-    return pilot.of_queries(method.estimator, gain, ahead.document_gain())
+    return pilot.of_queries(method.estimator, gain, forecast.document_gain())
 
 
 def _few_documents(number: int) -> str:

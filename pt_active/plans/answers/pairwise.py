@@ -13,15 +13,15 @@ from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.strays import Strays
 from pt_active.inference.stopping.looks import ALWAYS, check_looks
 from pt_active.plans.answers.gaps import Said
-from pt_active.plans.answers.progress import Question
+from pt_active.plans.answers.labelled_plan import points_so_far
+from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.sequence import sequence_of
-from pt_active.plans.answers.so_far import points_so_far
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import labels_so_far, nothing_foreseen, status_of, with_strays
 from pt_active.plans.answers.verdict import pair_verdicts
-from pt_active.plans.making.artifact import Facts, Printed, printed
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import strays_of
+from pt_active.showing.printed import Facts, Printed, printed
 
 _MAX_PRINTED = 15
 """If there are more pairs, only those that are not settled are printed, up to this number."""

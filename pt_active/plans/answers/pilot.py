@@ -20,9 +20,10 @@ from pt_active.inference.optimism import (
     observed_kurtosis,
 )
 from pt_active.inference.rounds import estimate_rounds, optimism, ranker_contrasts
+from pt_active.plans.answers.judged import LabelledPlan
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
-from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
+from pt_active.plans.answers.labelled_plan import asked, labelled_plan
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import document_variable
@@ -31,21 +32,13 @@ from pt_active.plans.making.pool import Pool
 
 @dataclass(frozen=True)
 class Pilot:
-    """A plan with its labels so far, used to correct what the grade model expects.
+    """A plan with its labels so far, used to correct what the grade model expects."""
 
-    Attributes:
-        plan: The plan with its labels.
-        measure: The plan's measure.
-        judged: The plan's sample with its labels.
-        label: int64[N], -1 if there is none, or the document is below the measure's cutoff.
-        chance: float64[N], the probability that each labelled document was to be judged; 0 for all others.
-    """
-
-    plan: LabelledPlan[Any]
-    measure: irm.Measure
-    judged: JudgedQueries | JudgedDocuments
-    label: np.ndarray
-    chance: np.ndarray
+    plan: LabelledPlan[Any]  # The plan with its labels
+    measure: irm.Measure  # The plan's measure
+    judged: JudgedQueries | JudgedDocuments  # The plan's sample with its labels
+    label: np.ndarray  # int64[N], -1 if there is none, or the document is below the measure's cutoff
+    chance: np.ndarray  # float64[N], the probability that each labelled document was to be judged; 0 for all others
 
     @classmethod
     def of(cls, plan: KeptArtifact[PlanTables], qrels: pd.DataFrame, missing: str = "error") -> Pilot:

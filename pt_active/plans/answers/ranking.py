@@ -23,10 +23,10 @@ from pt_active.inference.significance import (
 )
 from pt_active.inference.ties import places
 from pt_active.plans.answers.basis import Basis
-from pt_active.plans.answers.drawn import Drawn, Picture
 from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.results import Comparison, Estimate
-from pt_active.plans.making.artifact import plain_rows, printed
+from pt_active.showing.drawn import Drawn, Picture
+from pt_active.showing.printed import plain_rows, printed
 
 _MAX_PRINTED = 20
 """Rankers or predictors that are printed, at most."""

@@ -17,25 +17,17 @@ from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.montecarlo import is_compiled
 from pt_active.sampling.sample import Sample
 
-REPLAY_SEED = 0
-"""Seed of simulated labels and draws, so that the same labels have the same interval."""
+REPLAY_SEED = 0  # Seed of simulated labels and draws, so that the same labels have the same interval
 
 
 @dataclass(frozen=True)
 class QueryReplays:
-    """Replays of a sample of queries.
+    """Replays of a sample of queries."""
 
-    Attributes:
-        pool: All queries, or a group of them.
-        sample: The queries that were drawn, with their q.
-        measure: What is measured.
-        label: int64[N], -1 where there is none.
-    """
-
-    pool: Pool
-    sample: Sample
-    measure: irm.Measure
-    label: np.ndarray
+    pool: Pool  # All queries, or a group of them
+    sample: Sample  # The queries that were drawn, with their q
+    measure: irm.Measure  # What is measured
+    label: np.ndarray  # int64[N], -1 where there is none
 
     @property
     def possible(self) -> bool:

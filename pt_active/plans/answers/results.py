@@ -14,8 +14,8 @@ from pt_active.inference.intervals import interval, score_interval
 from pt_active.inference.reference import Tails
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.plans.answers.basis import EVERYTHING, SAMPLED, Basis
-from pt_active.plans.answers.drawn import Drawn, Picture
-from pt_active.plans.making.artifact import Facts, printed
+from pt_active.showing.drawn import Drawn, Picture
+from pt_active.showing.printed import Facts, printed
 
 
 class ConfidenceInterval(NamedTuple):

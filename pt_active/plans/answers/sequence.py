@@ -1,148 +1,170 @@
-"""What do the labels so far prove, in the order in which units come [theory 14]?"""
+"""How far are the units of a plan judged, in the order in which they come, and what do they say [theory 14]?"""
 
 from __future__ import annotations
 
-from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import ir_measures.measures as irm
 import numpy as np
 
-from pt_active.frames.checks import Argument, ArgumentError
-from pt_active.inference.stopping.draws import Units
-from pt_active.inference.stopping.looks import ASYMPTOTIC
-from pt_active.plans.answers.beyond import stakes_of_population, whole_population
-from pt_active.plans.answers.documents_in_order import DocumentSequence
+from pt_active.inference.stopping.bets import Stakes
+from pt_active.inference.stopping.draws import Draws, Units
+from pt_active.plans.answers.blocks import Block, Source, blocks_of, last_of
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.proof import Progress, Proof, counted
-from pt_active.plans.answers.units import (
-    Known,
-    QueryOrder,
-    partly_judged,
-    planned_stakes,
-    query_units,
-)
-from pt_active.plans.making.kept import PlanTables, check_whole
-from pt_active.plans.making.labelled import foreign_labels, judged_values
-from pt_active.plans.making.queries import DrawingOrder
-from pt_active.relevance.bounds import contrast_bounds
-from pt_active.relevance.moments import Moments
-from pt_active.sampling.designs import contrast_moments
-from pt_active.sampling.laws import EXPONENTIAL
+from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.labelled import foreign_labels
 
 
-class QuerySequence:
-    """A plan of queries, which come in successive order.
+@dataclass(frozen=True)
+class Progress:
+    """The units of a plan in the order in which they come, and how far they are judged.
 
-    Args:
-        tables: The plan's content.
-        label: int64[N], -1 where there is none.
-        measure: What is measured.
-        bridged: Whether queries count that come after one that is not fully judged.
-
-    Raises:
-        ArgumentError: If the plan has no successive order.
+    Attributes:
+        unit: What a unit is: ``query``, ``document``, or ``step``.
+        cost: float64[n], the cost of each draw, of those that the plan asks for and those that could follow.
+        drawn: How many draws the plan asks for.
+        complete: bool[n], which draws are judged and count.
+        documents: int64[n], how many labels each draw takes.
+        waiting: The first unit that is not judged, in words; None if the plan asks for no more.
+        left_out: The number of labels of the plan that belong to units that are not fully judged, or do not count.
     """
 
-    def __init__(self, tables: PlanTables, label: np.ndarray, measure: irm.Measure, bridged: bool = True) -> None:
-        self.tables, self.label, self.measure, self.bridged = tables, label, measure, bridged
-        self._units: dict[Contrast, Units] = {}
-        if not tables.manifest.any_time or measure != tables.measure:
-            check_whole(tables, "prove anything before all is judged", "ask at the end: ", Argument("looks", None))
-        self.order = DrawingOrder.of(tables)
-        self._measured = np.full((len(self.order.rows), len(tables.pool.names)), np.nan)
-        if self.order.law is not EXPONENTIAL:
-            raise ArgumentError(
-                "the plan was saved in an earlier format, whose queries come in another order; use ",
-                Argument("looks", ASYMPTOTIC),
-            )
+    unit: str
+    cost: np.ndarray
+    drawn: int
+    complete: np.ndarray
+    documents: np.ndarray
+    waiting: str | None
+    left_out: int
+
+    @cached_property
+    def reach(self) -> int:
+        """The number of draws up to the last that is judged."""
+        return last_of(self.complete)
+
+    @property
+    def judged(self) -> int:
+        """The number of draws that are judged."""
+        return int(self.complete.sum())
+
+    @property
+    def open(self) -> int:
+        """The number of draws that are not judged although later ones are."""
+        return self.reach - self.judged
+
+    @cached_property
+    def spent(self) -> np.ndarray:
+        """float64[n+1], what the draws cost before the first and up to each if all are judged."""
+        return np.r_[0.0, np.cumsum(self.cost)]
+
+    @cached_property
+    def paid(self) -> np.ndarray:
+        """float64[n+1], what those that are judged cost before the first and up to each."""
+        return np.r_[0.0, np.cumsum(np.where(self.complete, self.cost, 0.0))]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What the judged units say of a contrast.
+
+    Attributes:
+        draws: All draws so far, also of blocks before the model was fitted again.
+        units: The units of the last block, judged or not.
+        begun: How many draws of the last block count.
+        stakes: How the bets are spread.
+    """
+
+    draws: Draws
+    units: Units
+    begun: int
+    stakes: Stakes
+
+
+@dataclass(frozen=True)
+class UnitSequence:
+    """The units of a plan in the order in which they come, with the labels so far, int64[N].
+
+    Attributes:
+        source: The units.
+        label: -1 where there is none.
+        bridged: Whether units count that come after one that is not fully judged.
+    """
+
+    source: Source
+    label: np.ndarray
+    bridged: bool
+
+    def labelled(self, label: np.ndarray) -> UnitSequence:
+        """The same order with more labels; what the labels so far said is not computed again."""
+        return replace(self, label=label)
+
+    @cached_property
+    def _states(self) -> list[tuple[Block, np.ndarray, np.ndarray]]:
+        """The blocks, and which draws of each are judged and count, bool[T].
+
+        A block that is not fully judged is the last that counts, unless its units can be bounded without their labels:
+        what a document adds to a cascade depends on those above it.
+        """
+        states, before = [], True
+        for number, block in enumerate(self.source.blocks):
+            judged = block.judged(self.source.has(number, self.label))
+            counts = judged if self.bridged else np.logical_and.accumulate(judged)
+            states.append((block, judged, counts & before))
+            goes_on = self.bridged and not block.nested and not block.chosen_by_cost
+            before = before and (bool(judged[: block.asked].all()) or goes_on)
+        return states
 
     @cached_property
     def progress(self) -> Progress:
-        """How far the queries are judged."""
-        pool, order = self.tables.pool, self.order
-        cut = self.tables.manifest.cut
-        # A census asks for queries too that the design never draws.
-        drawn = min(cut.of if cut else order.drawn, len(order.rows))
-        seen, whole = pool.seen(self.measure), np.arange(len(order.rows)) < drawn
-        labelled = np.bincount(pool.query_of_document[seen & (self.label >= 0)], minlength=len(pool.queries))
-        counts = np.bincount(pool.query_of_document[seen], minlength=len(pool.queries))
-        judged = whole & (labelled == counts)[order.rows]
-        place = np.full(len(pool.queries), len(order.rows))
-        place[order.rows] = np.arange(len(order.rows))
-        foreign_labels((self.label >= 0) & seen & (place[pool.query_of_document] >= drawn), "queries")
-        complete = counted(judged, self.bridged)
-        waiting = np.flatnonzero(whole & ~judged)
+        """How far the units are judged."""
+        label, wanted, used = self.label, self.source.wanted, np.zeros(len(self.label), dtype=bool)
+        foreign_labels((label >= 0) & self.source.counted & ~wanted, self.source.plural)
+        waiting = None
+        for block, judged, counts in self._states:
+            used[block.documents[np.repeat(counts, block.counts)]] = True
+            if waiting is None and not judged[: block.asked].all():
+                at = int(judged.argmin())
+                first = block.documents[block.ends[at] - block.counts[at] :]
+                waiting = self.source.named(first[label[first] < 0][0])
+        # Of all blocks but the last, nothing is left to come.
+        ends = [block.asked for block, *_ in self._states[:-1]] + [None]
+        parts = [
+            [each[:end] for each in (block.cost, counts, block.counts)]
+            for (block, _, counts), end in zip(self._states, ends, strict=True)
+        ]
+        cost, complete, documents = (np.concatenate(each) for each in zip(*parts, strict=True))
         return Progress(
-            unit="query",
-            cost=order.cost,
-            drawn=drawn,
+            unit=self.source.unit,
+            cost=cost,
+            drawn=sum(block.asked for block, *_ in self._states),
             complete=complete,
-            documents=counts[order.rows],
-            waiting=f"query {pool.qids[order.rows[waiting[0]]]}" if len(waiting) else None,
-            left_out=int(labelled[order.rows[whole & ~complete]].sum()),
+            documents=documents,
+            waiting=waiting,
+            left_out=int((wanted & self.source.counted & ~used & (label >= 0)).sum()),
         )
 
-    @cached_property
-    def _moments(self) -> Moments:
-        """The moments of the plan's measure, from its tables if they hold the covariance of all rankers."""
-        pool, queries = self.tables.pool, self.tables.queries
-        if len(pool.names) > 2 or self.measure != self.tables.measure or self.tables.manifest.later_rankers:
-            return pool.moments(self.measure)
-        mean, variance = (queries[[f"q_{what}_{name}" for name in pool.names]].to_numpy() for what in ("mean", "var"))
-        covariance = np.zeros((len(mean), len(pool.names), len(pool.names)))
-        for s in range(len(pool.names)):
-            covariance[:, s, s] = variance[:, s]
-        if len(pool.names) == 2:
-            covariance[:, 0, 1] = covariance[:, 1, 0] = queries["q_cov"].to_numpy()
-        return Moments(mean, covariance)
-
-    def labelled(self, label: np.ndarray) -> QuerySequence:
-        """The same order with more labels; what the labels so far said is not computed again.
-
-        Shapes: label int64[N].
-        """
-        other = copy(self)
-        vars(other).pop("progress", None)
-        other.label = label
-        return other
-
-    def _values(self) -> np.ndarray:
-        """float64[n, k], the values of the queries in the order in which they come; NaN where they are not judged."""
-        new = np.flatnonzero(self.progress.complete & np.isnan(self._measured).all(axis=1))
-        if len(new):
-            values = judged_values(self.tables.pool, self.label, self.measure, self.order.rows[new])
-            self._measured = self._measured.copy()
-            self._measured[new] = values
-        return self._measured
-
-    def _population(self, contrast: Contrast) -> Units:
-        if contrast not in self._units:
-            pool, order, weights = self.tables.pool, self.order, contrast.weights(len(self.tables.pool.names))
-            bounds = contrast_bounds(self.measure, pool.indptr, pool.ranks, pool.max_grade, weights)
-            moments = contrast_moments(self._moments, contrast.first, contrast.second)
-            units = query_units(QueryOrder(order.rows, order.q), moments, bounds, pool.query_weight)
-            self._units[contrast] = whole_population(units, self.tables.manifest.rest, contrast)
-        return self._units[contrast]
-
     def proof(self, contrast: Contrast, alpha: float) -> Proof:
-        """What the judged queries say of a contrast."""
-        pool, order, progress = self.tables.pool, self.order, self.progress
-        rows, units = order.rows, self._population(contrast)
-        known = Known(*[pool.query_weight[rows] * contrast.of(self._values())] * 3)
-        if progress.open:
-            partly = partly_judged(self.measure, pool, self.label, contrast.weights(len(pool.names)), units, rows)
-            known = Known(*(np.where(progress.complete, each, part) for each, part in zip(known, partly, strict=True)))
-        arguments = self.tables.manifest.arguments
-        cost = order.cost if arguments.draws is None else np.ones(len(rows))
-        budget, rest = float(arguments.budget or arguments.draws or 0), self.tables.manifest.rest
-        stakes = stakes_of_population(units, rest, alpha) if rest else planned_stakes(units, cost, budget, alpha)
-        return Proof(units.judged(known.value, progress.reach, *known[1:]), units, progress.reach, stakes)
+        """What the judged units say of a contrast."""
+        last = max((number for number, each in enumerate(self._states) if each[2].any()), default=0)
+        so_far: Draws | None = None
+        for number, (block, judged, counts) in enumerate(self._states):
+            units, contributions = self.source.units(contrast, number, self.label)
+            reach = block.asked if number < last else last_of(counts)
+            value, least, most = contributions(self.label)
+            draws, whole = units.judged(value, reach, least, most), number < last or judged[: block.asked].all()
+            if number + 1 < len(self._states) and whole and block.chosen_by_cost:
+                draws = draws.without_next(units)
+            if so_far is None:
+                stakes = self.source.stakes(units, alpha)
+            so_far = draws if so_far is None else so_far.then(draws)
+            if not whole:
+                break
+        assert so_far is not None
+        return Proof(so_far, units, reach, stakes)
 
 
-def sequence_of(
-    tables: PlanTables, label: np.ndarray, measure: irm.Measure, bridged: bool = True
-) -> QuerySequence | DocumentSequence:
+def sequence_of(tables: PlanTables, label: np.ndarray, measure: irm.Measure, bridged: bool = True) -> UnitSequence:
     """The order in which the units of a plan come, with the labels so far.
 
     Args:
@@ -154,4 +176,4 @@ def sequence_of(
     Raises:
         ValueError: If the plan has no successive order.
     """
-    return DocumentSequence(tables, label, bridged) if tables.rounds else QuerySequence(tables, label, measure, bridged)
+    return UnitSequence(blocks_of(tables, measure), label, bridged)

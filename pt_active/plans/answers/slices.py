@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import ir_measures.measures as irm
@@ -12,19 +12,15 @@ import pandas as pd
 
 from pt_active.frames.checks import shown, some
 from pt_active.frames.columns import query_columns
-from pt_active.inference.estimators import ESTIMATOR, estimator_named
-from pt_active.plans.answers.judged import How, Judged
-from pt_active.plans.answers.judged_queries import JudgedQueries
-from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
+from pt_active.inference.estimators import ESTIMATOR
+from pt_active.plans.answers.judged import How, Judged, LabelledPlan
+from pt_active.plans.answers.labelled_plan import asked, labelled_plan
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables, check_whole
 
 MAX_GROUPS = 20
 """Groups that a column may make, at most."""
-
-MIN_REGRESSION_DRAWS = 10
-"""With fewer effective draws in a group, ``regression`` cannot fit a useful line, and ``snis`` is used instead."""
 
 NO_VALUE = "(none)"
 """The group of queries without a value in the column."""
@@ -101,7 +97,7 @@ def slices_of(
     The groups are known before drawing. Within a group, ``p`` becomes ``p/P`` with its share P, and the inclusion
     probabilities of its queries do not change; with replacement q becomes ``q/Q``, given how many draws fell into the
     group. The intervals are not corrected for the number of groups: of many, some miss. In a group with fewer than
-    `MIN_REGRESSION_DRAWS` effective draws of queries, ``regression`` is replaced by ``snis``.
+    `judged_queries.MIN_REGRESSION_DRAWS` effective draws of queries, ``regression`` is replaced by ``snis``.
     """
     check_whole(labelled.tables, "tell groups of queries apart")
     pool, groups = labelled.tables.pool, []
@@ -113,9 +109,7 @@ def slices_of(
 
 
 def _results(judged: Judged, pair: tuple[int, int] | None, how: How[irm.Measure]) -> tuple[Comparison | Estimate, ...]:
-    too_few = isinstance(judged, JudgedQueries) and judged.basis.n_effective < MIN_REGRESSION_DRAWS
-    if too_few and estimator_named(how.estimator).fitted > 1:
-        how = replace(how, estimator="snis")
+    how = judged.suited(how)
     if pair is not None:
         first, second = pair
         return (judged.compare(first, second, how),)

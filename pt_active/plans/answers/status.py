@@ -19,7 +19,7 @@ from pt_active.inference.stopping.looks import (
     needed_degrees,
 )
 from pt_active.plans.answers.gaps import Gap, Said, in_words
-from pt_active.plans.making.artifact import Facts, Printed, printed
+from pt_active.showing.printed import Facts, Printed, printed
 
 _ROUNDING = 1e-9
 """Values that differ by less than this share of them are equal."""
@@ -88,8 +88,8 @@ class Status(Printed):
         open: How many units are not fully judged although later ones are and count. Evidence, interval and verdict have
             them at their worst, and so hold whatever their labels are; the estimate ends before the first of them.
         due: How many documents have a label that does not count yet, since another judge is asked.
-        changed: How many labels were others before, as the times of records or the steps of `Following` tell. All is
-            computed as if they had always been what they are now, so that looks before do not count.
+        changed: How many labels were others before, as the times of records or the steps of `RunningStatus` tell. All
+            is computed as if they had always been what they are now, so that looks before do not count.
         voided: Whether a verdict had fallen before they changed, as far as the plan was followed.
     """
 

@@ -13,13 +13,11 @@ from pt_active.frames.qrels import check_policy, checked_qrels, known_labels
 from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS, cost_to_resolve, needed_degrees, prospect, verdicts
-from pt_active.plans.answers.documents_in_order import DocumentSequence
 from pt_active.plans.answers.judged import How
-from pt_active.plans.answers.progress import Growth, Question, grown_documents, grown_queries
-from pt_active.plans.answers.proof import Progress, Proof
+from pt_active.plans.answers.labelled_plan import Point, interval_at_the_end, points_so_far
+from pt_active.plans.answers.looks import Growth, Question, growth_of
 from pt_active.plans.answers.results import ConfidenceInterval
-from pt_active.plans.answers.sequence import QuerySequence, sequence_of
-from pt_active.plans.answers.so_far import Point, interval_at_the_end, points_so_far
+from pt_active.plans.answers.sequence import Progress, Proof, UnitSequence, sequence_of
 from pt_active.plans.answers.status import RESOLUTIONS, Status
 from pt_active.plans.answers.verdict import (
     Prospect,
@@ -71,7 +69,7 @@ def _plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question, re
     if question.looks == ALWAYS:
         sequence = sequence_of(tables, label, question.measure, question.bridged)
         return proved_status(tables, sequence, question, point)
-    grown = (grown_documents if tables.rounds else grown_queries)(tables, qrels, question)
+    grown = growth_of(tables, qrels, question)
     nothing = dict.fromkeys(("e_value", "more", "more_high"), np.nan)
     looked = _reached(grown, question)
     if question.looks is None and len(grown.past.cost):
@@ -87,9 +85,7 @@ def labels_so_far(tables: PlanTables, qrels: pd.DataFrame) -> np.ndarray:
     return known_labels(tables.pool.keys, qrels) if len(qrels) else np.full(len(tables.pool.docno), -1, dtype=np.int64)
 
 
-def proved_status(
-    tables: PlanTables, sequence: QuerySequence | DocumentSequence, question: Question, point: Point
-) -> Status:
+def proved_status(tables: PlanTables, sequence: UnitSequence, question: Question, point: Point) -> Status:
     """The state of a plan at any time by bets."""
     proof, progress = sequence.proof(question.contrast, 1 - question.confidence), sequence.progress
     verdict = verdict_of(proof, question.margin or 0.0, question.compared, 1 - question.confidence)

@@ -11,7 +11,9 @@ import numpy as np
 from pt_active.inference.residuals import steps
 from pt_active.inference.stopping.bets import Stakes
 from pt_active.inference.stopping.draws import Units
+from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.making.pool import Pool, seen_by
+from pt_active.plans.making.rest import Beyond, Rest, mirrored
 from pt_active.relevance.bounds import document_bounds
 from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import discounts
@@ -229,3 +231,55 @@ def _rates(order: Succession) -> np.ndarray:
     if rate is None:
         raise ValueError("the documents have no rates")
     return rate
+
+
+def sums_after(units: Units, drawn: int, contrast: Contrast) -> Beyond:
+    """All that bets on the first draws need to know of the units after them."""
+    rate, mean, low, high, variance = (
+        each[drawn:] for each in (units.rate, units.mean, units.low, units.high, units.variance)
+    )
+    return Beyond(
+        first=contrast.first,
+        second=contrast.second,
+        rate=float(rate.sum()),
+        least_rate=float(rate.min()),
+        mean=float(mean.sum()),
+        low=float(low.sum()),
+        high=float(high.sum()),
+        worst=float(((low - mean) / rate).min()),
+        best=float(((high - mean) / rate).max()),
+        variance=float((variance / rate).sum()),
+        settled=units.settled,
+    )
+
+
+def kept_sums(rest: Rest, contrast: Contrast) -> Beyond | None:
+    """What a plan keeps of the queries that it does not keep, for a contrast; None if it keeps nothing of it."""
+    for each in rest.contrasts:
+        if (each.first, each.second) == (contrast.first, contrast.second):
+            return each
+        if each.second is not None and (each.second, each.first) == (contrast.first, contrast.second):
+            return mirrored(each)
+    return None
+
+
+def with_stand_ins(units: Units, stand_ins: int, others: Beyond) -> Units:
+    """The units of a plan's population, whose last ones stand for all that the plan does not keep.
+
+    The first of them has the extreme errors per rate of those that it stands for, and so small a rate that the rest of
+    their sums is within these extremes. So the sums of rates, means, bounds and variances over rates, and both
+    extremes, are those of the population before each draw.
+    """
+    parts = np.full(stand_ins, 1 / (stand_ins - 1))
+    small = min(others.least_rate, others.rate / 2) / others.rate
+    parts[0], shares = 0.0, np.r_[small, np.full(stand_ins - 1, (1 - small) / (stand_ins - 1))]
+    mean, rate = others.mean * shares, others.rate * shares
+    low, high = mean[0] + others.worst * rate[0], mean[0] + others.best * rate[0]
+    lows, highs = (parts * (total - end) for total, end in ((others.low, low), (others.high, high)))
+    lows[0], highs[0] = low, high
+    variance = others.variance * rate * np.r_[0.5, np.full(stand_ins - 1, 0.5 / (stand_ins - 1))]
+    # Rounding must not put a mean outside its bounds.
+    tails = rate, mean, variance, np.minimum(lows, mean), np.maximum(highs, mean)
+    kept = units.rate, units.mean, units.variance, units.low, units.high
+    columns = (np.r_[own[:-stand_ins], tail] for own, tail in zip(kept, tails, strict=True))
+    return Units.one_by_one(*columns, settled=others.settled)

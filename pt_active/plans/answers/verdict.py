@@ -10,8 +10,8 @@ from pt_active.inference.stopping.bets import Stakes, excluded, holm, interval, 
 from pt_active.inference.stopping.draws import Draws
 from pt_active.inference.stopping.foresight import Ahead, Claim, decided_after, decided_without_noise
 from pt_active.inference.stopping.looks import FIRST, SECOND, WITHIN
-from pt_active.plans.answers.proof import Proof
-from pt_active.plans.answers.so_far import Point
+from pt_active.plans.answers.labelled_plan import Point
+from pt_active.plans.answers.sequence import Proof
 
 _PATHS = 200
 """Continuations of the judging that are simulated."""

@@ -13,17 +13,17 @@ from pt_active.frames.checks import ArgumentError, how_many
 from pt_active.frames.qrels import known_labels
 from pt_active.frames.records import ADJUDICATOR
 from pt_active.inference.stopping.looks import ALWAYS, FIRST, SECOND
-from pt_active.plans.answers.cut import cut_to_labels
 from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.labelled_plan import labelled_plan
 from pt_active.plans.answers.results import Estimate
 from pt_active.plans.answers.sequence import sequence_of
 from pt_active.plans.answers.status import VALID
 from pt_active.plans.answers.verdict import verdict_of
-from pt_active.plans.making.artifact import Facts, Printed, plain_rows, printed
+from pt_active.plans.making.cut import cut_to_labels
 from pt_active.plans.making.judgments import qrels_of, settled_labels
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import wanted_documents
+from pt_active.showing.printed import Facts, Printed, plain_rows, printed
 
 _MIN_JUDGES = 2
 """One judge cannot be left out."""

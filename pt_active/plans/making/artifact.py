@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import json
 from abc import abstractmethod
 from copy import deepcopy
@@ -21,31 +20,11 @@ from pt_active.frames.atomic import new_folder
 from pt_active.frames.checks import file_path, shown
 from pt_active.frames.ids import id_hashes
 from pt_active.frames.progress import working
-from pt_active.frames.visible import visible
 from pt_active.relevance.digits import GRADE_BITS, rounded
+from pt_active.showing.printed import Printed
 
 if TYPE_CHECKING:
     from typing import Self
-
-
-Facts = list[tuple[str, str]]
-"""Pairs of a name and a text, in the order in which they are printed."""
-
-
-class Printed:
-    """Base of results that a notebook shows as printed text, some of them below a chart."""
-
-    def _repr_html_(self) -> str:
-        return f"{self._picture()}<pre>{html.escape(str(self))}</pre>"
-
-    def _picture(self) -> str:
-        """A chart as HTML; empty if there is none."""
-        return ""
-
-
-def printed(head: str, facts: Facts) -> str:
-    """A heading, and below it one line per fact."""
-    return visible("\n  ".join([head, *(f"{name:<12}{text}" for name, text in facts)]))
 
 
 @dataclass(frozen=True)
@@ -258,9 +237,3 @@ def _hashable(column: pd.Series) -> pd.Series:
         return column
     # The sum turns -0.0 into 0.0.
     return pd.Series(rounded(column.to_numpy(dtype=np.float64, na_value=np.nan), GRADE_BITS) + 0.0)
-
-
-def plain_rows(table: pd.DataFrame) -> list[dict[str, object]]:
-    """The rows of a table, ready for JSON: NaN and infinite numbers become None."""
-    finite = table.replace([np.inf, -np.inf], np.nan).astype(object)
-    return [{str(k): v for k, v in row.items()} for row in finite.where(finite.notna(), None).to_dict("records")]

@@ -25,7 +25,7 @@ from pt_active.plans.making.rankers import stored_weights
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.drawings import SUCCESSIVE, RoundSettings, natural_drawing, succession_unit, usual_variance
 from pt_active.sampling.pools import GradedPool
-from pt_active.sampling.sample import DocumentSizes, TwoPhase
+from pt_active.sampling.sample import DocumentSizes, Prices, TwoPhase
 from pt_active.sampling.two_phase import draw_documents
 
 SIZE_COLUMNS = ["doc_size", "doc_cost", "doc_place", "q_opening_size", "q_opening_cost", "q_drawing"]
@@ -73,14 +73,14 @@ def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: int) -> pd.DataF
     indptr = np.searchsorted(query, np.arange(len(qids) + 1))
     size, cost = sizes["doc_size"].to_numpy(float), sizes["doc_cost"].to_numpy(float)
     overhead, drawing = float(sizes["q_opening_cost"].iloc[0]), str(sizes["q_drawing"].iloc[0])
-    unit = "query" if overhead > 0 else "document"
+    unit, prices = "query" if overhead > 0 else "document", Prices(indptr, cost, overhead)
     opening = sizes["q_opening_size"].to_numpy(float)[indptr[:-1]]
     positive = DocumentSizes(
         np.flatnonzero(size > 0), size, np.zeros_like(size), unit, opening if opening.any() else None
     )
-    design = document_design(positive, drawing, indptr, cost, overhead, float(budget))
+    design = document_design(positive, drawing, prices, float(budget))
     clock = clocks(seed, sizes["qid"], sizes["docno"] if unit == "document" else None)
-    sample = draw_documents(design, indptr, cost, overhead, float(budget), np.random.default_rng(seed), clock)
+    sample = draw_documents(design, prices, float(budget), np.random.default_rng(seed), clock)
     sizes["inclusion"] = sample.chance(query)
     return sizes[sample.drawn].reset_index(drop=True)
 

@@ -121,7 +121,7 @@ def judged_part(tables: PlanTables, label: np.ndarray, judged: int) -> tuple[Rou
 
 def _order(tables: PlanTables, drawn: Round) -> Succession | None:
     graded = graded_pool(tables.pool, tables.measure, tables.manifest.arguments.per_query)
-    return succession_of(drawn.sample, graded.seen.indptr, graded.cost, graded.per_query)
+    return succession_of(drawn.sample, graded.prices)
 
 
 def _expected(tables: PlanTables, design: DocumentDesign) -> float:
@@ -140,8 +140,8 @@ def _continued(tables: PlanTables, asked: Extension, texts: pd.DataFrame | None)
     order, budget = _order(tables, last), entry.budget + float(asked.budget)
     if order is None or tables.manifest.census:
         raise ValueError("no document is left that can change the estimate: all are known or drawn")
-    threshold = planned_threshold(order.design, order.indptr, order.cost, order.overhead, budget)
-    expected = _expected(tables, at(order.design, order.indptr, threshold))
+    threshold = planned_threshold(order.design, order.prices, budget)
+    expected = _expected(tables, at(order.design, order.prices, threshold))
     new = replace(last, sample=order.drawn_to(budget), expected=expected)
     more = replace(new.sample, drawn=new.sample.drawn & ~last.sample.drawn)
     if not more.drawn.any():

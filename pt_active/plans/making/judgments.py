@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError, agreeing, how_many, shown, some
+from pt_active.frames.columns import place_of, refuse_rows
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import (
     ADJUDICATOR,
@@ -14,8 +15,6 @@ from pt_active.frames.records import (
     checked_records,
     is_records,
     latest,
-    place_of,
-    refuse_rows,
     still_wanted,
 )
 from pt_active.frames.strays import not_found

@@ -27,7 +27,7 @@ from pt_active.inference.rounds import Round, judged_before
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import has_rank_form, rank_form
-from pt_active.relevance.moments import document_moments
+from pt_active.relevance.moments import Moments, document_moments
 from pt_active.relevance.montecarlo import evaluator, sampled_moments
 from pt_active.sampling.sample import Sample
 
@@ -56,6 +56,18 @@ def model_means(tables: PlanTables, measure: irm.Measure) -> np.ndarray:
     return tables.pool.moments(measure).mean
 
 
+def model_moments(tables: PlanTables, measure: irm.Measure) -> Moments:
+    """The moments of a measure, from the plan's tables if they hold the covariance of all rankers."""
+    pool, queries = tables.pool, tables.queries
+    if len(pool.names) > 2 or measure != tables.measure or tables.manifest.later_rankers:
+        return pool.moments(measure)
+    mean, variance = (queries[[f"q_{what}_{name}" for name in pool.names]].to_numpy() for what in ("mean", "var"))
+    covariance = variance[:, :, None] * np.eye(len(pool.names))
+    if len(pool.names) == 2:
+        covariance[:, 0, 1] = covariance[:, 1, 0] = queries["q_cov"].to_numpy()
+    return Moments(mean, covariance)
+
+
 def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing: str) -> Labels:
     """Find the label of each document of the sampled queries, and those that lack one."""
     check_policy(missing)
@@ -78,6 +90,16 @@ def labels_of_queries(pool: Pool, qrels: pd.DataFrame) -> tuple[np.ndarray, int]
     if (label < 0).all():
         complaint = "no label belongs to a sampled document; do the qids and docnos of the qrels match the plan's?"
         raise not_found(complaint, pool.keys, qrels)
+    return label, ignored
+
+
+def labels_of_plan(tables: PlanTables, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
+    """The label of each document that was to be judged, int64[N], -1 for all others; how many labels are of others."""
+    wanted = wanted_documents(tables)
+    if tables.rounds:
+        return labels_of_drawn(tables.pool, wanted, qrels)
+    label, drawn = np.full(len(wanted), -1), np.flatnonzero(tables.queries["q_draws"].to_numpy() > 0)
+    label[wanted], ignored = labels_of_queries(tables.pool.select(drawn), qrels)
     return label, ignored
 
 

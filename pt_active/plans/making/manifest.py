@@ -21,7 +21,7 @@ from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.rest import Rest
 from pt_active.relevance.costs import kept_unit
 from pt_active.relevance.digits import rounded
-from pt_active.sampling.laws import EXPONENTIAL, UNIFORM, Law
+from pt_active.sampling.chances import EXPONENTIAL, UNIFORM, Law
 from pt_active.sampling.pools import GradedPool
 
 FORMAT_VERSION = 6
@@ -29,7 +29,7 @@ FORMAT_VERSION = 6
 
 READABLE_FORMATS = (3, 4, 5, FORMAT_VERSION)
 """Formats that can be read. The queries of format 3 lack ``q_priority``, so such a plan has no `Plan.status`; those of
-format 4 come by ``U/q`` (`laws.UNIFORM`); up to format 5, ids leave out what was drawn. A plan keeps the format that it
+format 4 come by ``U/q`` (`UNIFORM`); up to format 5, ids leave out what was drawn. A plan keeps the format that it
 was made in, also if it is saved again."""
 
 _ID_DIGITS = 16

@@ -18,8 +18,8 @@ from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.manifest import ExtensionEntry, Manifest, PlanArguments, Source, plan_manifest
 from pt_active.plans.making.pool import Pool, design_table
 from pt_active.plans.making.rankers import stored_weights
+from pt_active.sampling.chances import Law
 from pt_active.sampling.draws import check_budget, draw_number, draw_to_budget, first_within
-from pt_active.sampling.laws import Law
 from pt_active.sampling.sample import Sample
 
 DESIGN = "hedged"
@@ -270,12 +270,6 @@ class DrawingOrder:
         """The first n queries, as they would have been drawn with a budget that ended there."""
         once, threshold = np.ones(n, dtype=np.int64), self.threshold[n - 1]
         return Sample.by_priority(self.rows[:n], once, self.q[:n], threshold, self.law)
-
-    def asked(self, size: int) -> np.ndarray:
-        """bool[m], the queries that the plan asks for; ``size`` is m, the number of queries in the pool."""
-        wanted = np.zeros(size, dtype=bool)
-        wanted[self.rows[: self.drawn]] = True
-        return wanted
 
     @property
     def curve(self) -> ErrorCurve:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import sqlite3
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,6 @@ from tqdm import tqdm
 from pt_active.frames.checks import HELP, how_many, shown
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.qrels import HIGHEST_LABEL
-from pt_active.relevance.grades.cache import AnswerCache, Answers, answer_key, digest
 from pt_active.relevance.grades.judge_tables import SCORE, judge_table
 
 MAX_FAILURES = 10
@@ -27,6 +29,67 @@ TEXT_COLUMNS = ("query", "text", "title", "body")
 
 Parser = Callable[[str], "int | Sequence[float] | None"]
 """Turns a text answer into a label or the probabilities of the labels; None if it has none, as in a refusal."""
+
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS answers (
+  key TEXT PRIMARY KEY, qid TEXT NOT NULL, docno TEXT NOT NULL, model TEXT NOT NULL, prompt TEXT NOT NULL,
+  answer TEXT NOT NULL);
+"""
+
+_WAIT_SECONDS = 30
+"""How long to wait for another process that writes."""
+
+
+def _digest(text: str) -> str:
+    """16 hexadecimal digits that name a text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class Answers:
+    """Answers of a judge by their keys, as JSON texts, in memory or in a SQLite file.
+
+    Each answer is on disk before the next call, so a process that is killed loses none, and no call is paid for twice.
+    """
+
+    def __init__(self, path: str | Path | None) -> None:
+        self.path = None if path is None else Path(path)
+        self._kept: dict[str, str] = {}
+        self._connection: sqlite3.Connection | None = None
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """The answers so far, ready for more."""
+        if self.path is None:
+            yield
+            return
+        connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS)
+        try:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.executescript(_TABLE)
+                self._kept = dict(connection.execute("SELECT key, answer FROM answers"))
+            except sqlite3.DatabaseError as error:
+                raise ValueError(f"{self.path}: expected the answers of a judge; {error}") from error
+            self._connection = connection
+            yield
+        finally:
+            self._connection, self._kept = None, {}
+            connection.close()
+
+    def get(self, key: str) -> str | None:
+        """The answer of a key, or None."""
+        return self._kept.get(key)
+
+    def keep(self, key: str, pair: tuple[str, str], model: str, prompt: str, answer: str) -> None:
+        """Keep an answer; it is on disk when this returns."""
+        self._kept[key] = answer
+        if self._connection is not None:
+            with self._connection as change:
+                change.execute(
+                    "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?)", (key, *pair, model, prompt, answer)
+                )
 
 
 class AskedJudge(pt.Transformer):
@@ -66,9 +129,9 @@ class AskedJudge(pt.Transformer):
     ) -> None:
         self.judge = judge
         self.parse = parse
-        self.cache = AnswerCache(cache)
+        self.cache = Answers(cache)
         self.model = model
-        self.prompt = digest(prompt)
+        self.prompt = _digest(prompt)
         self.answer = answer
         self.progress = progress
 
@@ -92,10 +155,9 @@ class AskedJudge(pt.Transformer):
         keys = self._keys(frame)
         first = ~pd.Series(keys).duplicated().to_numpy()
         self.n_asked_ = self.n_refused_ = self.n_failed_ = 0
-        with self.cache.opened() as answers:
-            new = [row for row in np.flatnonzero(first) if answers.get(keys[row]) is None]
-            self._ask(frame, keys, new, answers)
-            given = [json.loads(answers.get(key) or "{}") for key in keys]
+        with self.cache.opened():
+            self._ask(frame, keys, [row for row in np.flatnonzero(first) if self.cache.get(keys[row]) is None])
+            given = [json.loads(self.cache.get(key) or "{}") for key in keys]
         self.n_refused_ = sum(1 for row, each in enumerate(given) if first[row] and "refused" in each)
         self._warn()
         return _with_answers(frame, given)
@@ -103,9 +165,9 @@ class AskedJudge(pt.Transformer):
     def _keys(self, frame: pd.DataFrame) -> list[str]:
         columns = ["qid", "docno", *(c for c in TEXT_COLUMNS if c in frame.columns)]
         rows = frame[columns].astype(str).itertuples(index=False, name=None)
-        return [answer_key(self.model, self.prompt, row) for row in rows]
+        return [_digest(json.dumps([self.model, self.prompt, *row])) for row in rows]
 
-    def _ask(self, frame: pd.DataFrame, keys: Sequence[str], rows: Sequence[np.intp], answers: Answers) -> None:
+    def _ask(self, frame: pd.DataFrame, keys: Sequence[str], rows: Sequence[np.intp]) -> None:
         in_a_row = 0
         for row in tqdm(rows, unit="call", disable=not (self.progress and len(rows))):
             one = frame.iloc[[row]]
@@ -123,7 +185,7 @@ class AskedJudge(pt.Transformer):
                 continue
             in_a_row = 0
             pair = (str(one["qid"].iloc[0]), str(one["docno"].iloc[0]))
-            answers.keep(keys[row], pair, self.model, self.prompt, json.dumps(answer))
+            self.cache.keep(keys[row], pair, self.model, self.prompt, json.dumps(answer))
 
     def _answer(self, one: pd.DataFrame) -> dict[str, Any]:
         """``votes`` or ``score`` of a frame of one row; ``refused`` if the judge gives none."""

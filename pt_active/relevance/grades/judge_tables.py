@@ -11,11 +11,9 @@ import pandas as pd
 
 from pt_active.frames.checks import how_many, shown
 from pt_active.frames.columns import check_pairs, with_string_ids
-from pt_active.frames.json_lines import json_value
-from pt_active.frames.parquet import read_parquet
 from pt_active.frames.sources import naming, read_source
-from pt_active.frames.tables import read_table
-from pt_active.frames.trec import is_parquet, read_qrels
+from pt_active.frames.tables import is_parquet, json_value, read_parquet, read_table
+from pt_active.frames.trec import read_qrels
 from pt_active.relevance.grades.features import vote_shares
 
 ID_COLUMNS = {"topic_id": "qid", "query_id": "qid", "doc_id": "docno", "docid": "docno", "passage_id": "docno"}

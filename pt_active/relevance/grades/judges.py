@@ -22,7 +22,7 @@ from pt_active.relevance.grades.features import (
 )
 from pt_active.relevance.grades.judge_tables import is_scored, judge_table, votes_in
 from pt_active.relevance.grades.models import FittedGrades, check_positive
-from pt_active.relevance.grades.stacking import JudgeOpinion, fitted_stack
+from pt_active.relevance.grades.stacking import fitted_stack, opinion
 from pt_active.relevance.grades.validation import some_queries
 
 AnyJudge = pd.DataFrame | str | Path | pt.Transformer
@@ -112,7 +112,7 @@ class JudgeGrades(FittedGrades):
         order = np.lexsort([frame["docno"].to_numpy(dtype=str), frame["qid"].to_numpy(dtype=str)])
         frame, labels = frame.iloc[order].reset_index(drop=True), labels[order]
         ranks = {name: features[order] for name, features in ranks.items()}
-        opinions = {name: JudgeOpinion.of(frame, table).features for name, table in tables.items()}
+        opinions = {name: opinion(frame, table) for name, table in tables.items()}
         self.widths_ = {name: features.shape[1] for name, features in opinions.items()}
         use = some_queries(frame, labels)
         groups = {name: features[use] for name, features in (ranks | opinions).items()}
@@ -153,10 +153,9 @@ class JudgeGrades(FittedGrades):
             if name == RANKS:
                 groups[name] = document_features(frame)
                 continue
-            opinion = JudgeOpinion.of(frame, _table(self._asked[name], frame), self.widths_[name])
-            _warn_unseen(opinion.seen, f"the judge {name}", "the others stand in for it", 4)
-            groups[name] = opinion.features
-        return self.stack_.probabilities(groups, len(frame))
+            groups[name] = opinion(frame, _table(self._asked[name], frame), self.widths_[name])
+            _warn_unseen(groups[name][:, -1] > 0, f"the judge {name}", "the others stand in for it", 4)
+        return self.stack_.probabilities(groups, len(frame), self.max_grade)
 
     def _by_confusion(self, frame: pd.DataFrame) -> np.ndarray:
         (judge,) = self._asked.values()

@@ -85,8 +85,7 @@ class OrderedLogitGrades(FeatureGrades):
         self.model_ = fit_ordered_logit(features, labels, self.prior_scale)
 
     def _predict_features(self, features: np.ndarray) -> np.ndarray:
-        model = self.model_
-        return fitting.widened(model.probabilities(features), model.grades, self.max_grade, model.n)
+        return self.model_.all_grades(features, self.max_grade)
 
 
 class ForestGrades(FeatureGrades):

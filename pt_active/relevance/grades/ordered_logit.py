@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit
 
-from pt_active.relevance.grades.optima import optimum
+from pt_active.relevance.grades import fitting
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class OrderedLogit:
         weights: float64[d], w.
         centre: float64[d], the mean of each feature in training.
         scale: float64[d], the standard deviation of each feature in training; 1 if the feature was constant.
-        n: The number of training documents.
+        n: The number of training documents, or the sum of their weights.
     """
 
     grades: np.ndarray
@@ -28,7 +28,7 @@ class OrderedLogit:
     weights: np.ndarray
     centre: np.ndarray
     scale: np.ndarray
-    n: int
+    n: float
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
         """The probability of each grade that occurred in training.
@@ -39,6 +39,10 @@ class OrderedLogit:
         lower, upper = (ends[None, :] - score[:, None] for ends in _cell_ends(self.thresholds))
         # The product equals expit(upper) − expit(lower), which would cancel in the tails.
         return expit(upper) * expit(-lower) * -np.expm1(lower - upper)
+
+    def all_grades(self, features: np.ndarray, max_grade: int) -> np.ndarray:
+        """float64[N, G+1], the grades 0 … G, also those that did not occur in training."""
+        return fitting.widened(self.probabilities(features), self.grades, max_grade, self.n)
 
 
 def fit_ordered_logit(
@@ -56,9 +60,11 @@ def fit_ordered_logit(
     scale = np.where(spread > 1e-12 * np.abs(centre), spread, 1.0)
     start = np.concatenate([_marginal_parameters(codes), np.zeros(features.shape[1])])
     standardised = np.where(scale == spread, (features - centre) / scale, 0.0)
-    fitted = optimum(ordered_logit_objective, start, (standardised, codes, prior_scale, weights), "ordered logit")
-    cuts = len(grades) - 1
-    return OrderedLogit(grades, _thresholds(fitted[:cuts]), fitted[cuts:], centre, scale, len(labels))
+    fitted = fitting.optimum(
+        ordered_logit_objective, start, (standardised, codes, prior_scale, weights), "ordered logit"
+    )
+    cuts, n = len(grades) - 1, len(labels) if weights is None else max(float(weights.sum()), 1.0)
+    return OrderedLogit(grades, _thresholds(fitted[:cuts]), fitted[cuts:], centre, scale, n)
 
 
 def ordered_logit_objective(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pt_active.relevance.grades.optima import optimum
+from pt_active.relevance.grades import fitting
 
 PRIOR_SCALE = 1.0
 """Standard deviation of the Gaussian prior on the parameters, whose mean leaves the model unchanged. The prior keeps
@@ -56,7 +56,7 @@ def recalibration(
     features = np.log(np.maximum(grades, MIN_PROBABILITY))
     start = np.r_[np.zeros(grades.shape[1] - 1), 1.0]
     arguments = features, labels, weights / weights.mean(), prior_scale
-    return optimum(recalibration_objective, start, arguments, "recalibration")
+    return fitting.optimum(recalibration_objective, start, arguments, "recalibration")
 
 
 def regraded(parameters: np.ndarray, grades: np.ndarray) -> np.ndarray:

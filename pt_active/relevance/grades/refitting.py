@@ -6,14 +6,13 @@ labels were drawn with known probabilities, and count by their inverse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
 from pt_active.relevance.digits import rounded, rounded_grades
-from pt_active.relevance.grades import fitting
-from pt_active.relevance.grades.ordered_logit import fit_ordered_logit
-from pt_active.relevance.grades.validation import folds_of, log_likelihood
+from pt_active.relevance.grades.ordered_logit import OrderedLogit, fit_ordered_logit
+from pt_active.relevance.grades.validation import Model, cross_fitted, log_likelihood
 
 MIN_LABELS = 10
 """With fewer labels, the former grades stay."""
@@ -24,14 +23,8 @@ FOLDS = 3
 MAX_RANKERS = 60
 """With more rankers, their ranks are not learned from one by one."""
 
-_AS_BEFORE = "as before"
-"""The name of the candidate that keeps the former grades."""
-
 _PRIOR_SCALE = 0.5
 """Standard deviation of the Gaussian prior on the weights of standardised features: labels are few."""
-
-Model = Callable[[np.ndarray], np.ndarray]
-"""Turns rows of the pool, int64[n], into grades, float64[n, G+1]."""
 
 
 def refitted_grades(
@@ -51,31 +44,30 @@ def refitted_grades(
         query: int64[N], the query of each document.
 
     Returns:
-        float64[N, G+1]; the former grades if there are fewer than ten labels, or labels of one query only.
+        float64[N, G+1]; ``grades`` itself if there are fewer than ten labels, or labels of one query only.
     """
     rows = np.flatnonzero((labels >= 0) & (chance > 0))
     if len(rows) < MIN_LABELS or len(np.unique(query[rows])) < 2:
         return grades
-    weight = _weights(chance[rows])
+    inverse = 1 / chance[rows]
+    weight = inverse * inverse.sum() / (inverse @ inverse)  # their sum is the effective number of labels
+    known, top = labels[rows], grades.shape[1] - 1
     features = _features(ranks, grades)
 
-    def models(part: np.ndarray) -> Mapping[str, Model]:
-        return _models(grades, features, rows[part], labels[rows[part]], weight[part])
+    def fitted(name: str, among: np.ndarray) -> OrderedLogit:
+        return fit_ordered_logit(features[name][rows[among]], known[among], _PRIOR_SCALE, weight[among])
 
-    likelihood: dict[str, float] = {}
-    for train, test in folds_of(query[rows], FOLDS):
-        for name, model in models(train).items():
-            logs = log_likelihood(model(rows[test]), labels[rows[test]])
-            likelihood[name] = likelihood.get(name, 0.0) + float(weight[test] @ logs)
-    best = max(likelihood, key=lambda name: float(rounded(likelihood[name])))
-    everything = models(np.ones(len(rows), dtype=bool))[best](np.arange(len(labels)))
-    return everything if best == _AS_BEFORE else rounded_grades(everything)
+    def fit(name: str, train: np.ndarray) -> Model:
+        model = fitted(name, train)
+        return lambda test: model.all_grades(features[name][rows[test]], top)
 
-
-def _weights(chance: np.ndarray) -> np.ndarray:
-    """float64[n], proportional to ``1/chance``; their sum is the effective number of labels."""
-    weight = 1 / chance
-    return np.asarray(weight * weight.sum() / (weight @ weight))
+    said = {"": grades[rows]} | {name: cross_fitted(partial(fit, name), query[rows], FOLDS) for name in features}
+    likelihood = {name: float(rounded(weight @ log_likelihood(each, known))) for name, each in said.items()}
+    best = max(likelihood, key=lambda name: likelihood[name])
+    if not best:
+        return grades.copy()
+    model = fitted(best, np.ones(len(rows), dtype=bool))
+    return rounded_grades(model.all_grades(features[best], top))
 
 
 def _features(ranks: np.ndarray, grades: np.ndarray) -> dict[str, np.ndarray]:
@@ -92,29 +84,3 @@ def _features(ranks: np.ndarray, grades: np.ndarray) -> dict[str, np.ndarray]:
     if 1 < len(ranks) <= MAX_RANKERS:
         chosen["rankers"] = np.column_stack([former, rank, reach])
     return {name: features for name, features in chosen.items() if features.shape[1]}
-
-
-def _models(
-    grades: np.ndarray,
-    features: Mapping[str, np.ndarray],
-    rows: np.ndarray,
-    labels: np.ndarray,
-    weight: np.ndarray,
-) -> Mapping[str, Model]:
-    top = grades.shape[1]
-    shares = np.bincount(labels, weight, minlength=top) + fitting.PSEUDO_COUNT
-    shares = shares / shares.sum()
-
-    def logit(columns: np.ndarray) -> Model:
-        fit = fit_ordered_logit(columns[rows], labels, _PRIOR_SCALE, weight)
-        effective = max(float(weight.sum()), 1.0)
-
-        def predict(wanted: np.ndarray) -> np.ndarray:
-            return fitting.widened(fit.probabilities(columns[wanted]), fit.grades, top - 1, effective)
-
-        return predict
-
-    simple: dict[str, Model] = {_AS_BEFORE: lambda wanted: grades[wanted]}
-    if len(np.unique(labels)) < 2:
-        return simple | {"shares": lambda wanted: np.tile(shares, (len(wanted), 1))}
-    return simple | {name: logit(columns) for name, columns in features.items()}

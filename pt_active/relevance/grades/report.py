@@ -128,7 +128,7 @@ class GradeReport:
             n_judged=int(judged.sum()),
             n_unjudged=int((~judged).sum()),
             max_grade=grades.shape[1] - 1,
-            likelihood=fitting.likelihood_per_document(probabilities, known),
+            likelihood=float(np.exp(log_likelihood(probabilities, known).mean())),
             calibration_error=fitting.calibration_error(table),
             leniency=fitted_leniency(probabilities, known, pd.factorize(qid[judged])[0]),
             slope=Slope.of(probabilities, known, qid[judged]),

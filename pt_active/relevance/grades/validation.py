@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,12 @@ ACCEPTED_SLOPES = (0.5, 2.0)
 """A slope misleads if its whole interval lies outside this range."""
 
 _CONFIDENCE = 0.95
+
+Model = Callable[[np.ndarray], np.ndarray]
+"""Some of the documents, bool[N], or their places → their grades, float64[n, G+1]."""
+
+Fit = Callable[[np.ndarray], Model | None]
+"""Documents to learn from, bool[N] → a model of their labels; None if there are none."""
 
 
 def some_queries(frame: pd.DataFrame, labels: np.ndarray, most: int = MAX_VALIDATED) -> np.ndarray:
@@ -57,26 +63,43 @@ def folds_of(qid: np.ndarray, folds: int = FOLDS) -> Iterator[tuple[np.ndarray, 
         yield ~test, test
 
 
+def cross_fitted(fit: Fit, qid: np.ndarray, folds: int = FOLDS) -> np.ndarray:
+    """float64[N, G+1], the grades of each document from a model of the other folds; NaN where none could be fitted.
+
+    Shapes: qid object[N].
+    """
+    grades: np.ndarray | None = None
+    for train, test in folds_of(qid, folds):
+        if (model := fit(train)) is not None:
+            given = model(test)
+            grades = np.full((len(qid), given.shape[1]), np.nan) if grades is None else grades
+            grades[test] = given
+    if grades is None:
+        raise ValueError("cross-validation needs judged documents of at least 2 queries")
+    return grades
+
+
 def out_of_fold(model: Any, frame: pd.DataFrame, labels: np.ndarray, folds: int = FOLDS) -> np.ndarray:
     """float64[N, G+1], the grades that copies of a model give to the queries that they have not learned from.
 
     Shapes: labels int64[N].
     """
     qrels = frame[["qid", "docno"]].assign(label=labels)[labels >= 0]
-    grades: np.ndarray | None = None
+
+    def fit(train: np.ndarray) -> Model | None:
+        if not (labels[train] >= 0).any():
+            return None
+        part = copy.copy(model).fit(frame[train], qrels[qrels["qid"].isin(frame.loc[train, "qid"])])
+
+        def grades(test: np.ndarray) -> np.ndarray:
+            graded = part.transform(frame[test])
+            return graded[grade_columns(graded.columns)].to_numpy(dtype=np.float64)
+
+        return grades
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for train, test in folds_of(frame["qid"].to_numpy(dtype=object), folds):
-            if not (labels[train] >= 0).any():
-                continue
-            part = copy.copy(model).fit(frame[train], qrels[qrels["qid"].isin(frame.loc[train, "qid"])])
-            graded = part.transform(frame[test])
-            given = graded[grade_columns(graded.columns)].to_numpy(dtype=np.float64)
-            grades = np.full((len(frame), given.shape[1]), np.nan) if grades is None else grades
-            grades[test] = given
-    if grades is None:
-        raise ValueError("cross-validation needs judged documents of at least 2 queries")
-    return grades
+        return cross_fitted(fit, frame["qid"].to_numpy(dtype=object), folds)
 
 
 @dataclass(frozen=True)
@@ -110,8 +133,7 @@ class Slope:
             return cls(np.nan, -np.inf, np.inf)
         value = float(centred @ labels) / spread
         residual = labels - labels.mean() - value * centred
-        parts = np.bincount(query, residual * centred / spread)
-        error = float(np.sqrt(len(queries) / (len(queries) - 1) * parts @ parts))
+        error = _clustered_error(residual * centred / spread, query)
         reach = float(t.ppf((1 + _CONFIDENCE) / 2, len(queries) - 1)) * error
         return cls(value, value - reach, value + reach)
 
@@ -143,11 +165,15 @@ def mean_by_query(values: np.ndarray, qid: np.ndarray) -> tuple[float, float]:
 
     Shapes: values float64[n], qid object[n].
     """
-    queries, query = np.unique(qid, return_inverse=True)
     mean = float(values.mean())
-    parts = np.bincount(query, values - mean) / len(values)
-    few = len(queries) < 2
-    return mean, np.inf if few else float(np.sqrt(len(queries) / (len(queries) - 1) * parts @ parts))
+    return mean, _clustered_error((values - mean) / len(values), np.unique(qid, return_inverse=True)[1])
+
+
+def _clustered_error(parts: np.ndarray, query: np.ndarray) -> float:
+    """The standard error of a sum of parts, float64[n], that are independent between queries, int64[n]."""
+    by_query = np.bincount(query, parts)
+    few = len(by_query) < 2
+    return np.inf if few else float(np.sqrt(len(by_query) / (len(by_query) - 1) * by_query @ by_query))
 
 
 def safe_recalibration(grades: np.ndarray, labels: np.ndarray, qid: np.ndarray) -> np.ndarray | None:
@@ -157,9 +183,11 @@ def safe_recalibration(grades: np.ndarray, labels: np.ndarray, qid: np.ndarray) 
 
     Shapes: grades float64[n, G+1], labels int64[n], qid object[n].
     """
-    corrected = np.empty_like(grades)
-    for train, test in folds_of(qid):
+
+    def fit(train: np.ndarray) -> Model:
         parameters = recalibration(grades[train], labels[train], np.ones(int(train.sum())))
-        corrected[test] = regraded(parameters, grades[test])
+        return lambda test: regraded(parameters, grades[test])
+
+    corrected = cross_fitted(fit, qid)
     gain, error = mean_by_query(log_likelihood(corrected, labels) - log_likelihood(grades, labels), qid)
     return recalibration(grades, labels, np.ones(len(labels))) if gain > 2 * error else None

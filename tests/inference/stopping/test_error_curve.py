@@ -11,9 +11,8 @@ from scipy import stats
 
 from pt_active.inference.estimators import Controls, horvitz_thompson
 from pt_active.inference.stopping.error_curve import ErrorCurve, t_power
-from pt_active.sampling.chances import Clipped, successive_factor
+from pt_active.sampling.chances import EXPONENTIAL, UNIFORM, Clipped, successive_factor
 from pt_active.sampling.draws import priorities
-from pt_active.sampling.laws import EXPONENTIAL, UNIFORM
 
 SIZE = np.array([4.0, 1.0, 2.5, 0.5, 1.0])
 GAIN = np.array([1.0, 0.3, 0.0, 2.0, 0.7])

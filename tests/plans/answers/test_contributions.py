@@ -18,7 +18,8 @@ from pt_active.demo.collection import DemoCollection
 from pt_active.frames.topics import read_topics
 from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.plans.answers.contributions import Contributions
-from pt_active.plans.answers.slices import MAX_GROUPS, MIN_REGRESSION_DRAWS, NO_VALUE, slices
+from pt_active.plans.answers.judged_queries import MIN_REGRESSION_DRAWS
+from pt_active.plans.answers.slices import MAX_GROUPS, NO_VALUE, slices
 
 PAIR = np.array([1.0, -1.0])
 CASES = [

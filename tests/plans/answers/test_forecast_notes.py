@@ -10,10 +10,10 @@ import pytest
 
 from pt_active import DCG, Outlook, Plan, Report, UniformGrades
 from pt_active.demo.collection import DemoCollection
-from pt_active.inference.methods import YARDSTICK, Method
 from pt_active.inference.optimism import MAX_DOCUMENT_DEGREES, MAX_OTHER_UNIT_DEGREES, MODEL_ALONE
+from pt_active.inference.replay import YARDSTICK, Method
 from pt_active.plans.answers.outlook import ASSURANCE
-from pt_active.plans.answers.until_known import replayed
+from pt_active.plans.answers.simulated_judging import simulated_effort
 
 QUERIES = Method("hedged", "regression", with_replacement=False)
 
@@ -146,11 +146,11 @@ def test_reports_on_small_pools_do_not_warn_of_budgets_that_nobody_asked_for(
 
 def test_replays_until_known_know_that_a_pilot_is_uncertain(graded: pd.DataFrame, demo: DemoCollection) -> None:
     """A pilot that is certain of the model's errors changes nothing; uncertainty spreads what the replays take."""
-    ahead = Outlook.of(graded, None, DCG @ 10).ahead
+    forecast = Outlook.of(graded, None, DCG @ 10).forecast
     small = piloted(graded, demo, draws=3).evidence[YARDSTICK]
     sure = type(small)(1.0, 1e12)
     taken = {
-        name: replayed(ahead, YARDSTICK, 1.5, 500, 0.05, optimism, False).labels
+        name: simulated_effort(forecast, YARDSTICK, 1.5, 500, 0.05, optimism, False).labels
         for name, optimism in (("model", None), ("sure", sure), ("small", small))
     }
     np.testing.assert_array_equal(taken["model"], taken["sure"])

@@ -20,14 +20,14 @@ import pytest
 from pt_active import DCG, Plan
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.columns import grade_columns
-from pt_active.plans.answers.report.charts import Row, Scale, intervals
 from pt_active.plans.answers.report.further import further
 from pt_active.plans.answers.report.headline import in_percent
 from pt_active.plans.answers.report.report import FORMATS, Report
-from pt_active.plans.answers.report.rounding import decimals, fixed, from_to, minus, roughly, share, with_interval
 from pt_active.plans.answers.report.sections import sections_of
 from pt_active.plans.answers.report.verdict import verdict_of
 from pt_active.plans.making.queries import in_drawing_order
+from pt_active.showing.charts import Row, Scale, intervals
+from pt_active.showing.rounding import decimals, fixed, from_to, minus, roughly, share, with_interval
 
 
 @pytest.fixture(scope="module")

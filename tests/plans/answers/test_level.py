@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 from pt_active import DCG, Outlook, Plan, SamplingDistribution, TimeCost, UnitCost, parse_measure
-from pt_active.inference.methods import Method
-from pt_active.inference.within_queries import COMMON_SHARE
+from pt_active.inference.replay import Method
+from pt_active.inference.residuals import COMMON_SHARE
 from pt_active.plans.answers import level as levels
-from pt_active.plans.answers.ahead import Ahead
+from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.making.pool import Pool
 
 BUDGET = 250
@@ -72,42 +72,42 @@ def test_what_is_said_is_what_an_outlook_foresees(per_query: float, graded: pd.D
     assert choice.other_half_width == pytest.approx(rows[choice.other_design], rel=1e-6)
 
 
-def ahead_of(frame: pd.DataFrame, measure: str, cost: UnitCost) -> Ahead:
+def ahead_of(frame: pd.DataFrame, measure: str, cost: UnitCost) -> Forecast:
     parsed = parse_measure(measure, max_grade=3)
-    return Ahead(Pool.from_frame(frame, parsed, cost), parsed, cost.per_query)
+    return Forecast(Pool.from_frame(frame, parsed, cost), parsed, cost.per_query)
 
 
 def test_both_levels_expect_what_documents_of_a_query_have_in_common(graded: pd.DataFrame) -> None:
     """For one ranker, the variance of a query is ``p² D'ΣD`` with ρ of the variance shared; for two it is as it was."""
     queries = Method("hedged", "regression", with_replacement=False)
     alone = graded.drop(columns=["rank_candidate", "score_candidate"])
-    ahead = ahead_of(alone, "DCG@10", UnitCost(per_query=5))
-    seen = ahead.graded.seen
-    values, grades = seen.form.values, ahead.pool.grades
+    forecast = ahead_of(alone, "DCG@10", UnitCost(per_query=5))
+    seen = forecast.graded.seen
+    values, grades = seen.form.values, forecast.pool.grades
     slope, error = seen.gradients(grades @ values)[0], np.sqrt(grades @ values**2 - (grades @ values) ** 2)
     expected = []
     for first, last in pairwise(seen.indptr):
         part, own = slope[first:last] * error[first:last], np.eye(last - first)
-        expected.append(part @ (COMMON_SHARE + (1 - COMMON_SHARE) * own) @ part / len(ahead.pool.query_weight) ** 2)
-    np.testing.assert_allclose(ahead.curve(queries)[1], expected, rtol=1e-9)
-    documents, gain = ahead.curve(Method("spread", "regression", with_replacement=False))
+        expected.append(part @ (COMMON_SHARE + (1 - COMMON_SHARE) * own) @ part / len(forecast.pool.query_weight) ** 2)
+    np.testing.assert_allclose(forecast.curve(queries)[1], expected, rtol=1e-9)
+    documents, gain = forecast.curve(Method("spread", "regression", with_replacement=False))
     np.testing.assert_allclose(np.bincount(seen.query, gain), expected, rtol=1e-9)
     assert documents.gain.sum() == pytest.approx(np.sum(expected))
     assert not ahead_of(graded, "DCG@10", UnitCost(per_query=5)).common_gain.any()
 
 
 def test_a_query_errs_by_as_much_as_its_documents_together(graded: pd.DataFrame) -> None:
-    ahead = ahead_of(graded, "nDCG@10", UnitCost())
+    forecast = ahead_of(graded, "nDCG@10", UnitCost())
     queries, documents = (
-        ahead.curve(Method(design, "regression", with_replacement=False))[1] for design in ("hedged", "depth")
+        forecast.curve(Method(design, "regression", with_replacement=False))[1] for design in ("hedged", "depth")
     )
-    np.testing.assert_allclose(np.bincount(ahead.pool.query_of_document, documents), queries, rtol=1e-9)
+    np.testing.assert_allclose(np.bincount(forecast.pool.query_of_document, documents), queries, rtol=1e-9)
 
 
 def test_queries_are_judged_whole_if_that_is_more_precise(
     graded: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def half_width(ahead: object, settings: object, budget: float) -> float:
+    def half_width(forecast: object, settings: object, budget: float) -> float:
         return {"hedged": 1.0}.get(settings.drawing, 2.0)
 
     monkeypatch.setattr(levels, "_half_width", half_width)

@@ -12,7 +12,7 @@ import pytest
 from pt_active import DCG, ERR, Outlook, Plan, UniformGrades
 from pt_active.demo.collection import DemoCollection
 from pt_active.inference.calibration import MISLEADING_FACTOR, calibration
-from pt_active.inference.methods import YARDSTICK
+from pt_active.inference.replay import YARDSTICK
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.relevance.digits import rounded_grades
 

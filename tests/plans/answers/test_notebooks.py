@@ -12,8 +12,8 @@ import pytest
 
 from pt_active import ActiveTest, ModelCheck, Outlook, Plan, Report, Runs, compare_learners
 from pt_active.demo.collection import DemoCollection
-from pt_active.plans.making.artifact import Printed
 from pt_active.risk import Audit, ZeroOne
+from pt_active.showing.printed import Printed
 
 EVIL = "<b>&"
 

@@ -8,7 +8,7 @@ import pytest
 
 from pt_active import DCG, ERR, Plan, TimeCost, UnitCost
 from pt_active.demo.collection import DemoCollection
-from pt_active.inference.methods import YARDSTICK, Method
+from pt_active.inference.replay import YARDSTICK, Method
 from pt_active.inference.rounds import estimate_rounds
 from pt_active.plans.answers.outlook import Outlook
 from pt_active.plans.answers.pilot import Pilot

@@ -21,14 +21,15 @@ import pytest
 
 from pt_active import DCG, ERR, Plan
 from pt_active.demo.collection import DemoCollection
-from pt_active.plans.answers.labelled_plan import DocumentPlan, QueryPlan
-from pt_active.plans.answers.report import charts, plots
+from pt_active.plans.answers.judged_documents import DocumentPlan
+from pt_active.plans.answers.judged_queries import QueryPlan
 from pt_active.plans.answers.report.findings import N_DECIDING_QUERIES
 from pt_active.plans.answers.report.report import Report
-from pt_active.plans.answers.report.rounding import number
 from pt_active.plans.answers.report.sections import MAX_DECIDING_DOCUMENTS
-from pt_active.plans.answers.report.shown import MAX_ROWS
 from pt_active.plans.making.queries import draw
+from pt_active.showing import charts, plots
+from pt_active.showing.rounding import number
+from pt_active.showing.shown import MAX_ROWS
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 VOID = {"meta", "br", "link", "img", "hr", "input"}

@@ -8,9 +8,9 @@ import pytest
 
 from pt_active import DCG, Outlook, Plan, UnitCost
 from pt_active.demo.collection import DemoCollection
-from pt_active.inference.methods import YARDSTICK, Method
+from pt_active.inference.replay import YARDSTICK, Method
 from pt_active.inference.stopping.bets import excluded
-from pt_active.plans.answers.until_known import replayed
+from pt_active.plans.answers.simulated_judging import simulated_effort
 
 DIFFERENCE = 1.0
 QUERIES, DOCUMENTS = Method("hedged", "regression", False), Method("successive", "regression", False)
@@ -88,7 +88,9 @@ def test_each_of_three_pairs_has_a_third_of_the_level(graded: pd.DataFrame) -> N
     """The replays of the two pairs that differ are those of two rankers at a third of the level."""
     three = graded.assign(rank_third=graded.rank_candidate, score_third=graded.score_candidate)
     all_pairs, one_pair = (
-        replayed(Outlook.of(pool, None, DCG @ 10, methods=[YARDSTICK]).ahead, YARDSTICK, 1.0, 300, alpha, None, False)
+        simulated_effort(
+            Outlook.of(pool, None, DCG @ 10, methods=[YARDSTICK]).forecast, YARDSTICK, 1.0, 300, alpha, None, False
+        )
         for pool, alpha in ((three, 0.05), (graded, 0.05 / 3))
     )
     differ = np.arange(len(one_pair.labels)) % 3 < 2

@@ -13,6 +13,7 @@ from pt_active import DCG, ERR, ColumnCost, Draw, Plan, SamplingDistribution, Un
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.clocks import clocks
 from pt_active.relevance.costs import Cost
+from pt_active.sampling.sample import Prices
 from pt_active.sampling.successive import Succession, at
 
 BUDGET = 250
@@ -28,7 +29,7 @@ def made(graded: pd.DataFrame, kind: tuple[object, Cost], budget: float = BUDGET
 def succession(plan: Plan) -> Succession:
     pool, sample = plan.tables.pool, plan.tables.rounds[-1].sample
     per_query = plan.tables.manifest.arguments.per_query
-    return Succession(sample.design, sample.priority, pool.indptr, pool.document_cost, per_query)
+    return Succession(sample.design, sample.priority, Prices(pool.indptr, pool.document_cost, per_query))
 
 
 def judged(plan: Plan, demo: DemoCollection) -> pd.DataFrame:
@@ -208,7 +209,7 @@ def test_a_plan_is_cut_to_the_first_gap(kind, graded: pd.DataFrame, demo: DemoCo
     threshold = all_of.priority[all_of.order[first]]
     sample = part.tables.rounds[0].sample
     np.testing.assert_array_equal(np.sort(all_of.order[:first]), np.flatnonzero(sample.drawn))
-    design = at(all_of.design, all_of.indptr, threshold)
+    design = at(all_of.design, all_of.prices, threshold)
     np.testing.assert_array_equal(
         sample.design.chance(plan.tables.pool.query_of_document), design.chance(plan.tables.pool.query_of_document)
     )

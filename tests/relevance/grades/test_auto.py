@@ -122,6 +122,13 @@ class TestRefit:
         rest = labels < 0
         assert np.corrcoef(grades[rest] @ np.arange(3), truth[rest])[0, 1] > 0.25
 
+    def test_all_models_are_compared_on_all_labels(self):
+        """Where the labels of a part of the queries are all of one grade, models learn its share."""
+        query, ranks = np.repeat(np.arange(6), 4), (np.arange(24) % 4 + 1)[None, :]
+        labels, flat = np.where(query == 0, 2, 0), np.tile([0.5, 0.2, 0.3], (24, 1))
+        grades = refitted_grades(ranks, flat, labels, np.full(24, 0.5), query)
+        assert_array_equal(grades, flat)
+
     def test_few_labels_change_nothing(self):
         query, ranks, _, chance, labels = drawn(np.random.default_rng(0))
         labels[np.flatnonzero(labels >= 0)[9:]] = -1

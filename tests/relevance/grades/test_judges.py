@@ -18,7 +18,7 @@ from pt_active import AskedJudge, GradeReport, JudgeGrades
 from pt_active.demo.collection import demo_collection
 from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades.judge_tables import judge_table, read_judge, umbrela_labels
-from pt_active.relevance.grades.stacking import JudgeOpinion
+from pt_active.relevance.grades.stacking import opinion
 
 COLLECTION = demo_collection(queries=180)
 RUN = COLLECTION.past_run.merge(COLLECTION.past_topics, on="qid").merge(COLLECTION.documents, on="docno")
@@ -279,9 +279,8 @@ class TestSeveral:
     def test_opinions_by_hand(self):
         frame = pd.DataFrame({"qid": ["1", "1"], "docno": ["a", "b"]})
         votes = frame.head(1).assign(votes_0=1, votes_1=1, votes_2=2)
-        opinion = JudgeOpinion.of(frame, judge_table(votes))
-        assert_allclose(opinion.features, [[0.75, 0.5, 1], [0, 0, 0]])
-        assert_allclose(JudgeOpinion.of(frame, judge_table(votes), 2).features, [[0.75, 1], [0, 0]])
+        assert_allclose(opinion(frame, judge_table(votes)), [[0.75, 0.5, 1], [0, 0, 0]])
+        assert_allclose(opinion(frame, judge_table(votes), 2), [[0.75, 1], [0, 0]])
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

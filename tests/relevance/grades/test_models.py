@@ -26,6 +26,7 @@ from pt_active import (
 from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades import fitting, ordered_logit
 from pt_active.relevance.grades.features import FEATURES, best_rank, document_features, run_features
+from pt_active.relevance.grades.validation import log_likelihood
 
 G = 3
 COLUMNS = [f"grade_{g}" for g in range(G + 1)]
@@ -219,10 +220,10 @@ class TestReportNumbers:
 
     def test_likelihood(self):
         want = (0.75 * 0.28 * 0.95 * 1.0) ** (1 / 4)
-        assert fitting.likelihood_per_document(self.PROBABILITIES, self.LABELS) == pytest.approx(want)
+        assert np.exp(log_likelihood(self.PROBABILITIES, self.LABELS).mean()) == pytest.approx(want)
 
     def test_an_impossible_label_has_likelihood_zero(self):
-        assert fitting.likelihood_per_document(np.array([[1.0, 0.0]]), np.array([1])) == 0
+        assert np.exp(log_likelihood(np.array([[1.0, 0.0]]), np.array([1]))) == 0
 
     def test_reliability(self):
         table = fitting.reliability(self.PROBABILITIES, self.LABELS)

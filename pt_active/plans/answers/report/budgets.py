@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pt_active.inference.methods import YARDSTICK
+from pt_active.inference.replay import YARDSTICK
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.plans.answers.ahead import Ahead
+from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.outlook import BUDGET_SHARES, Outlook, method_of
 from pt_active.plans.answers.pilot import Pilot
@@ -32,20 +32,20 @@ class Budgets(NamedTuple):
     curve: ErrorCurve | None
 
 
-def foreseen(tables: PlanTables) -> Ahead | None:
+def foreseen(tables: PlanTables) -> Forecast | None:
     """The pool and costs for the budget curve and the model check; None if errors cannot or need not be foreseen."""
-    return None if tables.manifest.later_rankers or tables.manifest.census else Ahead.of(tables)
+    return None if tables.manifest.later_rankers or tables.manifest.census else Forecast.of(tables)
 
 
-def budget_table(made: Manifest, ahead: Ahead | None, how: How[Any], pilot: Pilot | None = None) -> Budgets:
+def budget_table(made: Manifest, forecast: Forecast | None, how: How[Any], pilot: Pilot | None = None) -> Budgets:
     """The budget curve of a plan, or why there is none."""
     if made.later_rankers:
         return Budgets(pd.DataFrame(), "rankers were added later, and the costs of their documents are not known", None)
-    if ahead is None:
+    if forecast is None:
         said = "everything was judged, so there is no sampling error that a budget could reduce"
         return Budgets(pd.DataFrame(), said, None)
     own = method_of(made.arguments, how.estimator)
-    outlook = Outlook.looked(ahead, [YARDSTICK, own], pilot)
+    outlook = Outlook.looked(forecast, [YARDSTICK, own], pilot)
     if not np.isfinite(list(outlook.optimism.values())).all():
         said = "the model expects no error at all, so the labels cannot correct its opinion of itself"
         return Budgets(pd.DataFrame(), said, None)

@@ -11,8 +11,8 @@ import pandas as pd
 from pt_active.frames.checks import how_many
 from pt_active.frames.records import JUDGED, checked_records, latest
 from pt_active.plans.answers.basis import Basis
-from pt_active.plans.answers.report.rounding import share
 from pt_active.plans.making.manifest import Manifest
+from pt_active.showing.rounding import share
 
 _MAX_NAMED = 6
 """Judges that are named."""

@@ -22,8 +22,8 @@ from pt_active.plans.answers.report.headline import Headline, headline
 from pt_active.plans.answers.report.side_by_side import Beside
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
-from pt_active.plans.making.artifact import Printed, plain_rows
 from pt_active.plans.making.manifest import Manifest
+from pt_active.showing.printed import Printed, plain_rows
 
 N_WEIGHTS = 10
 """Largest weights that are listed."""

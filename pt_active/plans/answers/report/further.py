@@ -10,7 +10,7 @@ from scipy import stats
 
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.report.differences import Difference
-from pt_active.plans.answers.report.rounding import roughly
+from pt_active.showing.rounding import roughly
 
 POWER = 0.8
 """The probability with which the labels that are asked for settle the question."""

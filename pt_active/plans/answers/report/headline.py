@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,44 +12,11 @@ from pt_active.plans.answers.relative import RelativeChange
 from pt_active.plans.answers.report.campaign import Campaign
 from pt_active.plans.answers.report.differences import Difference
 from pt_active.plans.answers.report.further import Further
-from pt_active.plans.answers.report.rounding import MINUS, decimals, fixed, from_to, roughly, with_interval
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
-from pt_active.plans.making.artifact import Facts
-
-SETTLED, OPEN, MEASURED = "settled", "not settled", "measured"
-"""The state of a question: it has an answer, it has none yet, or a number was asked for."""
-
-
-@dataclass(frozen=True)
-class Headline:
-    """The first screen of a report.
-
-    Attributes:
-        question: What was asked.
-        state: ``settled``, ``not settled`` or ``measured``.
-        answer: The answer in one sentence.
-        measure: What is measured.
-        number: The number with its interval, rounded to what the interval supports; empty if there is none.
-        of: What the number is, but for its measure; empty if it is the value of one ranker.
-        relative: The difference as a share, with its interval if that is known; empty if there is none.
-        meaning: What the number means, in a sentence.
-        facts: How much was judged of how much, by whom, when, and what to do next.
-    """
-
-    question: str
-    state: str
-    answer: str
-    measure: str
-    number: str
-    of: str
-    relative: str
-    meaning: str
-    facts: Facts
-
-    def to_dict(self) -> dict[str, Any]:
-        """The first screen, ready for JSON."""
-        return asdict(self) | {"facts": dict(self.facts)}
+from pt_active.showing.printed import Facts
+from pt_active.showing.rounding import MINUS, decimals, fixed, from_to, roughly, with_interval
+from pt_active.showing.shown import MEASURED, OPEN, SETTLED, Headline
 
 
 def headline(

@@ -18,22 +18,18 @@ from pt_active.frames.visible import json_text
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.ties import settled
 from pt_active.plans.answers.contributions import Contributions
-from pt_active.plans.answers.cut import cut_to_judged
 from pt_active.plans.answers.gaps import filled, said_of
-from pt_active.plans.answers.judged import Contrast, How, Judged
-from pt_active.plans.answers.judges_error import judged_with
-from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
+from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan
+from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_plan
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.report.budgets import budget_table, foreseen
 from pt_active.plans.answers.report.campaign import Campaign
-from pt_active.plans.answers.report.charts import framed
 from pt_active.plans.answers.report.differences import differences
 from pt_active.plans.answers.report.findings import Findings, compared
+from pt_active.plans.answers.report.forms import markdown, page
 from pt_active.plans.answers.report.further import further
-from pt_active.plans.answers.report.markdown import markdown
-from pt_active.plans.answers.report.page import page
 from pt_active.plans.answers.report.side_by_side import side_by_side, texts_of
 from pt_active.plans.answers.report.verdict import verdict_of
 from pt_active.plans.answers.report.words import answer_in_words, status_in_words
@@ -41,9 +37,11 @@ from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.slices import slices_of
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.artifact import KeptArtifact
+from pt_active.plans.making.cut import cut_to_judged
 from pt_active.plans.making.judgments import records_of_plan
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.rankers import named_pair
+from pt_active.showing.charts import framed
 
 MAX_DECIDED_PAIRS = 15
 """Pairs of a ranking that are taken apart."""
@@ -135,8 +133,8 @@ class Report(Findings):
         """The report of a result, with everything else that the plan and its labels say."""
         tables, names = labelled.tables, labelled.tables.pool.names
         check_whole(tables, "fill a report", "estimate and compare say what the labels show")
-        pilot, ahead = Pilot.of_labelled(labelled, how.missing), foreseen(tables)
-        budget, budget_note, curve = budget_table(tables.manifest, ahead, how, pilot)
+        pilot, forecast = Pilot.of_labelled(labelled, how.missing), foreseen(tables)
+        budget, budget_note, curve = budget_table(tables.manifest, forecast, how, pilot)
         pair = _pair(names, result)
         sliced = pair if isinstance(result, Comparison) else None
         groups = [each for column in slices for each in slices_of(labelled, column, sliced, how)]
@@ -150,7 +148,7 @@ class Report(Findings):
             design=_design(labelled, contrast if len(names) <= 2 else _weights(names, None)),
             contributions=Contributions.of_labelled(labelled, contrast, how),
             contrast=Contrast(*(pair or (0,))).named(names),
-            check=ModelCheck.of_pilot(pilot, ahead),
+            check=ModelCheck.of_pilot(pilot, forecast),
             slices=pd.DataFrame([row for each in groups for row in each.rows()], columns=_SLICE_COLUMNS),
             made=tables.manifest,
             status=status,

@@ -13,12 +13,8 @@ from pt_active.frames.strays import Strays
 from pt_active.frames.trec import dropped_in_words
 from pt_active.inference.calibration import Calibration
 from pt_active.plans.answers.ranking import Ranking
-from pt_active.plans.answers.report import charts, verdict
-from pt_active.plans.answers.report.charts import Row, Series
+from pt_active.plans.answers.report import verdict
 from pt_active.plans.answers.report.findings import N_DECIDING_QUERIES, Findings
-from pt_active.plans.answers.report.plots import MAX_CONTRIBUTIONS, MAX_ESTIMATES
-from pt_active.plans.answers.report.rounding import number, with_interval
-from pt_active.plans.answers.report.shown import Decided, Section, Shown, shown_table
 from pt_active.plans.answers.report.words import (
     budget_in_words,
     calibration_in_words,
@@ -28,6 +24,11 @@ from pt_active.plans.answers.report.words import (
 )
 from pt_active.plans.answers.results import Comparison
 from pt_active.sampling.designs import draws_by_weight
+from pt_active.showing import charts
+from pt_active.showing.charts import Row, Series
+from pt_active.showing.plots import MAX_CONTRIBUTIONS, MAX_ESTIMATES
+from pt_active.showing.rounding import number, with_interval
+from pt_active.showing.shown import Decided, Section, Shown, shown_table
 
 MAX_DECIDING_DOCUMENTS = 10
 """Documents in the open list under "What decided"."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import ir_measures.measures as irm
@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from pt_active.inference.ties import difference
-from pt_active.plans.answers.labelled_plan import LabelledPlan
+from pt_active.plans.answers.judged import LabelledPlan
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import cutoff_of
+from pt_active.showing.shown import Beside, Returned
 
 N_QUERIES = 6
 """Queries that are shown."""
@@ -23,48 +24,6 @@ N_DOCUMENTS = 10
 
 _N_CANDIDATES = 40
 """Queries among which those that differ most are looked for: those of which most is judged, as a share."""
-
-
-@dataclass(frozen=True)
-class Returned:
-    """A document at its rank.
-
-    Attributes:
-        docno: Its name.
-        label: Its grade; None if it was not judged.
-        expected: The grade that the model expects.
-        text: Its text; empty if the plan does not have it.
-    """
-
-    docno: str
-    label: int | None
-    expected: float
-    text: str = ""
-
-
-@dataclass(frozen=True)
-class Beside:
-    """A query with the first documents of two rankers.
-
-    Attributes:
-        qid: The query's id.
-        query: Its text; empty if there is none.
-        values: The measure of both rankers, by the labels and, where there are none, by the grade model.
-        judged: How many of the shown documents are judged.
-        shown: How many different documents are shown.
-        ranks: For each rank from 1, the document of the first ranker and that of the second; None past the end.
-    """
-
-    qid: str
-    query: str
-    values: tuple[float, float]
-    judged: int
-    shown: int
-    ranks: tuple[tuple[Returned | None, Returned | None], ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The query and its documents, ready for JSON."""
-        return asdict(self) | {"values": [float(value) for value in self.values]}
 
 
 def side_by_side(

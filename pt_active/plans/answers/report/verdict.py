@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from pt_active.plans.answers.ranking import Ranking
-from pt_active.plans.answers.report import charts
-from pt_active.plans.answers.report.charts import Row
 from pt_active.plans.answers.report.differences import Difference, how_sure
 from pt_active.plans.answers.report.findings import Findings
 from pt_active.plans.answers.report.headline import in_percent
-from pt_active.plans.answers.report.rounding import MINUS, decimals, with_interval
-from pt_active.plans.answers.report.shown import Section, Shown
 from pt_active.plans.answers.report.words import estimates_in_words
 from pt_active.plans.answers.results import Comparison
+from pt_active.showing import charts
+from pt_active.showing.charts import Row
+from pt_active.showing.rounding import MINUS, decimals, with_interval
+from pt_active.showing.shown import Section, Shown
 
 MAX_OPEN_PAIRS = 10
 """With more pairs, those of more than five rankers, they stand among the details."""

@@ -9,9 +9,9 @@ import pandas as pd
 
 from pt_active.frames.checks import agreeing, how_many
 from pt_active.plans.answers.ranking import Ranking
-from pt_active.plans.answers.report.rounding import minus, number
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
+from pt_active.showing.rounding import minus, number
 
 _MAX_NAMED_RANKERS = 5
 """Rankers that the sentence names, at most."""

@@ -1,0 +1,336 @@
+"""How are documents drawn from the numbers of all, and what does a plan keep of the others [theory 9, 14]?"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pt_active.inference.documents import FOLDS
+from pt_active.inference.estimators import ratio_or_zero
+from pt_active.inference.rounds import Round, drawn_by
+from pt_active.logs.population import Population, with_rows
+from pt_active.logs.rows import Rows
+from pt_active.plans.answers.judged import Contrast
+from pt_active.plans.answers.units import RANGE_VARIANCE
+from pt_active.plans.making.documents import (
+    budget_of_documents,
+    first_entry,
+    not_empty,
+    round_settings,
+    sample_columns,
+    worklist,
+)
+from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.manifest import PlanArguments, Source, plan_manifest
+from pt_active.plans.making.pool import Pool, query_design
+from pt_active.plans.making.rest import Beyond, Rest, RestOfDocuments
+from pt_active.relevance.bounds import document_bounds
+from pt_active.relevance.measures import RankForm, rank_form
+from pt_active.sampling.chances import expected_size
+from pt_active.sampling.documents import CERTAIN_MODEL, COMMON_SHARE, Sizing, added_variance, serves_singles
+from pt_active.sampling.drawings import DEFENSIVE_VARIANCE, RoundSettings
+from pt_active.sampling.influence import ErrorVariance, Influence, influence_of, influence_of_singles
+from pt_active.sampling.pools import DocumentPool, GradedPool
+from pt_active.sampling.sample import DocumentDesign, DocumentSizes, Prices, Sample, TwoPhase
+
+QUERIES_AT_ONCE = 50_000
+"""So many queries are in memory with the gradients of their documents."""
+
+_TO_COME = 2
+"""So many of the documents that come next are kept with their queries: two units must stand for all that may follow."""
+
+OTHERS = "(other queries)"
+"""The id of the row that stands for the queries that are not kept."""
+
+_EXTREMES = {"least_rate": min, "worst": min, "best": max}
+"""What is not added up over blocks of queries."""
+
+
+@dataclass(frozen=True)
+class Documents:
+    """All documents that an additive measure sees.
+
+    Attributes:
+        rows: Their numbers.
+        form: The form of the measure.
+        weight: float64[m], p.
+        overhead: λ₀, the cost of opening a query.
+    """
+
+    rows: Rows
+    form: RankForm
+    weight: np.ndarray
+    overhead: float
+
+    @classmethod
+    def of(cls, population: Population) -> Documents:
+        """The documents of a population."""
+        rows, overhead = population.rows, float(population.question.cost.per_query)
+        return cls(rows, rank_form(population.measure, rows.max_grade, rows.deepest), population.weight, overhead)
+
+    @property
+    def pool(self) -> DocumentPool:
+        """The pool as the measure sees it."""
+        return DocumentPool(self.form, self.rows.indptr, self.rows.by_document["ranks"], self.weight)
+
+    def blocks(self) -> Iterator[tuple[slice, slice, DocumentPool]]:
+        """Parts of the queries: which queries, which of the documents, and the pool of these."""
+        indptr = self.rows.indptr
+        for start in range(0, len(self.weight), QUERIES_AT_ONCE):
+            queries = slice(start, min(start + QUERIES_AT_ONCE, len(self.weight)))
+            own = indptr[queries.start : queries.stop + 1]
+            documents = slice(int(own[0]), int(own[-1]))
+            ranks = self.rows.by_document["ranks"][:, documents]
+            yield queries, documents, DocumentPool(self.form, own - own[0], ranks, self.weight[queries])
+
+
+def sizes_in_blocks(documents: Documents, settings: RoundSettings) -> DocumentSizes:
+    """The sizes of `sampling.documents.document_sizes` for an additive measure, from little memory."""
+    mean, variance, cost = (documents.rows.by_document[name] for name in ("mean", "variance", "cost"))
+    weighted, total = np.zeros(2), 0.0
+    for _, own, pool in documents.blocks():
+        square = (pool.gradients(mean[own]) ** 2).sum(axis=0)
+        weighted += square @ variance[own], square.sum()
+        total += float(np.abs(square).sum())
+    average = float(weighted[0] / max(weighted[1], np.finfo(float).tiny))
+    if average == 0 and total > 0:
+        warnings.warn(CERTAIN_MODEL, stacklevel=3)
+    added = added_variance(average, settings.defensive)
+    errors = ErrorVariance(variance + added, COMMON_SHARE * added)
+    prices = Prices(documents.pool.indptr, cost, documents.overhead)
+    sizing = Sizing(errors, documents.pool, prices, settings.drawing, [])
+    both = serves_singles(settings, sizing.pool, documents.overhead)
+    pairs, *singles = (Influence(np.zeros(len(mean)), np.zeros(len(documents.weight))) for _ in range(1 + both))
+    for queries, own, pool in documents.blocks():
+        gradient, known = pool.gradients(mean[own]), np.zeros(own.stop - own.start, dtype=bool)
+        each = influence_of(pool, gradient, known)
+        share = np.full(len(each.documents), 1 / len(each.documents))
+        if settings.pairs is not None:
+            share = settings.pairs / settings.pairs.sum()
+        parts = [each.mean(share), *(influence_of_singles(pool, gradient, known) for _ in singles)]
+        for whole, part in zip((pairs, *singles), parts, strict=True):
+            whole.documents[own], whole.queries[queries] = part.documents, part.queries
+    return sizing.with_singles(pairs, singles[0]) if singles else sizing.sizes(pairs)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A sample of documents, and which queries a plan keeps with all of their documents.
+
+    Attributes:
+        round: What was drawn, without its grades.
+        matters: bool[N], the documents that can change a difference, or the value of a single ranker.
+        kept: bool[m], the queries of drawn documents, and of the next ones that would come.
+        looked_at: Whether documents can be looked at before all are judged, and more than the kept ones could come.
+    """
+
+    round: Round
+    matters: np.ndarray
+    kept: np.ndarray
+    looked_at: bool
+
+    @classmethod
+    def of(cls, documents: Documents, arguments: PlanArguments, names: tuple[str, ...]) -> Drawn:
+        """The round that `first_round` draws in memory."""
+        budget, rows, settings = budget_of_documents(arguments), documents.rows, round_settings(arguments, names)
+        sizes, cost, clock = (
+            sizes_in_blocks(documents, settings),
+            rows.by_document["cost"],
+            rows.by_document.get("clock"),
+        )
+        pool = GradedPool(documents.pool, np.empty((len(cost), 0)), cost, documents.overhead)
+        rng = np.random.default_rng(arguments.seed)
+        drawn = not_empty(drawn_by(sizes, sizes.gain, pool, settings, budget, rng, clock))
+        sample, more = drawn.sample, np.empty(0, dtype=np.int64)
+        if sample.priority is not None:
+            more = np.flatnonzero(np.isfinite(sample.priority) & ~sample.drawn)
+            more = more[np.argsort(sample.priority[more], kind="stable")[:_TO_COME]]
+        kept = np.zeros(len(documents.weight), dtype=bool)
+        wanted = np.r_[np.flatnonzero(sample.drawn), more]
+        kept[np.searchsorted(rows.indptr, wanted, side="right") - 1] = True
+        return cls(drawn, sizes.gain > 0, kept, sample.design.unit == "document" and len(more) == _TO_COME)
+
+    @property
+    def sample(self) -> TwoPhase:
+        """What was drawn."""
+        return self.round.sample
+
+
+def plan_of_documents(population: Population, arguments: PlanArguments) -> PlanTables:
+    """A plan that keeps the queries of drawn documents, and sums over all others."""
+    documents, measure = Documents.of(population), population.measure
+    drawn = Drawn.of(documents, arguments, population.question.names)
+    part, graded = population.kept(np.flatnonzero(drawn.kept))
+    rest = _rest(documents, drawn, float(arguments.budget or 0))
+    table = _query_table(population, drawn, part, rest)
+    pool = replace(with_rows(part, table), place=table["q_place"].to_numpy())
+    kept = _kept_round(documents, drawn, pool, pool.seen(measure))
+    table = table.assign(**sample_columns(pool, kept), q_prob=kept.sample.design.opening)
+    assessments = worklist(pool, kept.sample, None)
+    source, about = Source(pool, measure, graded, None), {"census": drawn.round.certain, "spent": drawn.sample.spent}
+    made = plan_manifest(arguments, source, table, assessments, **about)
+    manifest = population.manifest(made, rest, rounds=(first_entry(arguments, drawn.round),))
+    return PlanTables(pool, table, assessments, manifest, (kept,))
+
+
+def _query_table(population: Population, drawn: Drawn, part: Pool, rest: Rest | None) -> pd.DataFrame:
+    """The design of the queries that are kept, with a row for all others and ``q_place``."""
+    place, others = np.flatnonzero(drawn.kept), ~drawn.kept
+    queries, weight = population.queries, population.weight
+    known = replace(part, queries=queries.iloc[place].reset_index(drop=True), query_weight=weight[place])
+    table = query_design(known, np.ones(len(place)), part.moments(population.measure)).assign(q_place=place)
+    if rest is None:
+        return table
+    total, cost = float(weight[others].sum()), float(population.rows.cost[others].sum())
+    row: dict[str, object] = {"qid": OTHERS, "q_prob": 0.0, "q_cost": cost, "q_weight": total, "q_place": -1}
+    for s, name in enumerate(part.names):
+        about = rest.of(s, None)
+        row[f"q_mean_{name}"] = float(sum(about.mean) + about.settled) / total if total > 0 else 0.0
+        row[f"q_var_{name}"] = 0.0
+    if len(part.names) == 2:
+        row["q_cov"] = 0.0
+    if "traffic" in queries.columns:
+        row["traffic"] = float(pd.to_numeric(queries["traffic"]).to_numpy(float)[others].sum())
+    last = pd.DataFrame([row]).reindex(columns=table.columns)
+    whole = pd.concat([table, last.dropna(axis=1)], ignore_index=True)
+    return whole.astype({name: kind for name, kind in table.dtypes.items() if kind.kind in "iufb"})
+
+
+def _kept_round(documents: Documents, drawn: Drawn, pool: Pool, seen: np.ndarray) -> Round:
+    """The round with the documents of the pool alone, of which the measure sees some, bool[N]."""
+    ranks, sample, design = documents.rows.by_document["ranks"], drawn.sample, drawn.sample.design
+    queries, places = np.flatnonzero(drawn.kept), np.flatnonzero(seen)
+    source = documents.rows.documents_of(queries)
+    found = np.minimum(pool.ranks[:, places], np.iinfo(np.int16).max)
+    if not np.array_equal(found, ranks[:, source]):
+        raise ValueError("the second pass over the runs found other documents than the first; did the files change?")
+
+    def of(values: np.ndarray | None, fill: float | bool) -> Any:
+        if values is None:
+            return None
+        own = np.full(len(pool.docno), fill, dtype=values.dtype)
+        own[places] = values[source]
+        return own
+
+    chosen = np.zeros(ranks.shape[1], dtype=bool)
+    chosen[source] = True
+    order = places[np.searchsorted(source, design.order[chosen[design.order]])]
+    nothing = np.zeros(len(pool.queries) - len(queries))
+    opening, opened = (np.r_[each[queries], nothing] for each in (design.opening, sample.opening))
+    own = DocumentDesign(design.drawing, order, opening, of(design.inclusion, 0.0), design.unit, of(design.rate, 0.0))
+    apart = np.r_[sample.apart[queries], nothing > 0]
+    kept = TwoPhase(own, Sample.once(opened), of(sample.drawn, False), apart, sample.spent, of(sample.priority, np.inf))
+    return replace(drawn.round, sample=kept, grades=pool.grades)
+
+
+def _rest(documents: Documents, drawn: Drawn, budget: float) -> Rest | None:
+    """What a plan keeps of queries of which nothing was drawn; None if there are none."""
+    rows, design, others = documents.rows, drawn.sample.design, ~drawn.kept
+    if not others.any():
+        return None
+    cost, order, k = rows.by_document["cost"], design.order, len(rows.by_document["ranks"])
+    left = order[(design.inclusion[order] > 0) & ~drawn.sample.drawn[order]]
+    further = left[drawn.matters[left]]
+    opened = len(np.unique(np.searchsorted(rows.indptr, further, side="right")))
+    looked_at = drawn.looked_at and design.rate is not None
+    contrasts = [Contrast(s) for s in range(k)] + [Contrast(a, b) for a in range(k) for b in range(a + 1, k)]
+    return Rest(
+        queries=int(others.sum()),
+        documents=int(rows.documents[others].sum()),
+        stand_ins=1,
+        units=len(order) if looked_at else 0,
+        expected_draws=expected_size(design.rate[order], cost[order], budget) if looked_at else 0.0,  # type: ignore[index]
+        sums=tuple(_rest_of_contrast(documents, drawn, each) for each in contrasts),
+        seen=len(cost),
+        useless=int((design.inclusion == 0).sum()),
+        cost=float(cost[left].sum()),
+        further=float(cost[further].sum() + documents.overhead * opened),
+    )
+
+
+def _rest_of_contrast(documents: Documents, drawn: Drawn, contrast: Contrast) -> RestOfDocuments:
+    """What a plan must know of all documents for one contrast."""
+    blocks = [_block_sums(documents, drawn, contrast, *block) for block in documents.blocks()]
+    total = {name: _EXTREMES.get(name, sum)(each[name] for each in blocks) for name in blocks[0]}
+    tiny = np.finfo(float).tiny
+    cautious = added_variance(total["square_errors"] / max(total["square"], tiny), DEFENSIVE_VARIANCE)
+    added = added_variance(total["variance"] / max(total["weights"], tiny), 1.0)
+    made = RestOfDocuments(
+        first=contrast.first,
+        second=contrast.second,
+        **dict(zip(("weight", "mean", "square"), total["parts"].tolist(), strict=True)),
+        cautious=float(total["left_errors"] + cautious * total["left"]),
+        **{name: float(total[name]) for name in ("settled", "variance", "unreached")},
+        never=int(total["never"]),
+        certain=bool(total["uncertain"] == 0),
+        added=added,
+    )
+    if not drawn.looked_at:
+        return made
+    # Each document has the variance p² D² (v + a + c range²).
+    more = added + RANGE_VARIANCE * float(np.ptp(documents.form.values)) ** 2
+    names = {name: float(total[name]) for name in ("rate", "least_rate", "low", "high", "worst", "best")}
+    variance, mean = float(total["over_rate_errors"] + more * total["over_rate"]), float(total["to_come"])
+    return replace(
+        made, beyond=Beyond(contrast.first, contrast.second, mean=mean, variance=variance, settled=0.0, **names)
+    )
+
+
+def _block_sums(
+    documents: Documents, drawn: Drawn, contrast: Contrast, queries: slice, own: slice, pool: DocumentPool
+) -> dict[str, Any]:
+    """What is added up over the documents of a block of queries; the names are those of `_rest_of_contrast`."""
+    rows, design, sample = documents.rows.by_document, drawn.sample.design, drawn.sample
+    mean, errors, query = rows["mean"][own], rows["variance"][own], pool.query
+    sides, gradient, planned = contrast.weights(len(pool.ranks)), pool.gradients(mean), design.inclusion[own]
+    slope, reached = sides @ gradient, planned > 0
+    weight = pool.weight[query] * slope
+    chance = design.opening[queries][query] * planned
+    left = weight**2 * ratio_or_zero(1 - chance, chance)
+    involved = np.flatnonzero(sides)
+    matters = influence_of(replace(pool, ranks=pool.ranks[involved]), gradient[involved], np.zeros(len(mean), bool))
+    opened = sample.opening[queries][query] * planned
+    others = ~drawn.kept[queries][query]
+    fold = ((queries.start + query) % FOLDS)[others & reached]
+    sums = {
+        "parts": np.array(
+            [np.bincount(fold, each[others & reached], FOLDS) for each in (weight, weight * mean, weight * slope)]
+        ),
+        "square": slope @ slope,
+        "square_errors": slope**2 @ errors,
+        "weights": weight @ weight,
+        "variance": weight**2 @ errors,
+        "unreached": weight[~reached] ** 2 @ errors[~reached],
+        "left": left.sum(),
+        "left_errors": left @ errors,
+        "never": ((weight != 0) & ~reached).sum(),
+        "uncertain": ((matters.documents[0] > 0) & ~(opened >= 1)).sum(),
+        "settled": (weight * mean)[others & ~reached].sum(),
+    }
+    if not drawn.looked_at or design.rate is None:
+        return sums
+    come = np.flatnonzero((design.rate[own] > 0) & ~sample.drawn[own])
+    return sums | _sums_to_come(documents.form, design.rate[own][come], weight[come], mean[come], errors[come])
+
+
+def _sums_to_come(
+    form: RankForm, rate: np.ndarray, weight: np.ndarray, mean: np.ndarray, errors: np.ndarray
+) -> dict[str, Any]:
+    """What bets know of the documents that were not drawn."""
+    low, high = document_bounds(form, weight)
+    return {
+        "rate": rate.sum(),
+        "least_rate": rate.min(initial=np.inf),
+        "to_come": weight @ mean,
+        "low": low.sum(),
+        "high": high.sum(),
+        "worst": ((low - weight * mean) / rate).min(initial=np.inf),
+        "best": ((high - weight * mean) / rate).max(initial=-np.inf),
+        "over_rate": (weight**2 / rate).sum(),
+        "over_rate_errors": (weight**2 * errors / rate).sum(),
+    }

@@ -1,0 +1,131 @@
+"""What is known of a pool before anything is judged?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import ir_measures.measures as irm
+import numpy as np
+
+from pt_active.frames.checks import some
+from pt_active.inference.estimators import estimator_named
+from pt_active.inference.replay import Method
+from pt_active.inference.residuals import COMMON_SHARE
+from pt_active.inference.rounds import expected_gain, pool_sizes
+from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.plans.making.documents import round_settings
+from pt_active.plans.making.kept import PlanTables, check_whole
+from pt_active.plans.making.pool import Pool, graded_pool
+from pt_active.relevance.moments import Moments
+from pt_active.sampling.chances import EXPONENTIAL
+from pt_active.sampling.designs import DEFENSIVE_SHARE, contrasts, needs_uniform_grades, sampling_distribution
+from pt_active.sampling.drawings import RoundSettings, natural_drawing, opened_at_random, usual_variance
+from pt_active.sampling.pools import GradedPool, Variables
+from pt_active.sampling.sample import DocumentSizes
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """The pool and its costs from which errors are foreseen, and how the plan samples if there is one."""
+
+    pool: Pool  # All queries
+    measure: irm.Measure  # What is to be measured
+    per_query: float  # The cost of opening a query
+    settings: RoundSettings | None = None  # How the plan samples; None if there is no plan
+    seed: int = 0  # Seed of Monte Carlo, for measures that need it
+
+    @classmethod
+    def of(cls, tables: PlanTables) -> Forecast:
+        """The pool, measure, costs and settings of a plan."""
+        arguments, pool = tables.manifest.arguments, tables.pool
+        if later := tables.manifest.later_rankers:
+            raise ValueError(f"the costs of the documents of later rankers are not known ({some(later)})")
+        check_whole(tables, "foresee errors")
+        settings = round_settings(arguments, pool.names)
+        return cls(pool, tables.measure, arguments.per_query, settings, arguments.seed)
+
+    def settings_of(self, method: Method) -> RoundSettings | None:
+        """The plan's settings if the method has the plan's design; None for other methods."""
+        return self.settings if self.settings is not None and self.settings.drawing == method.design else None
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Moments of the measure under the grade model."""
+        return self.pool.moments(self.measure, seed=self.seed)
+
+    @cached_property
+    def uniform_moments(self) -> Moments:
+        """Moments of the measure under uniform grades."""
+        return self.pool.moments(self.measure, uniform_grades=True, seed=self.seed)
+
+    @cached_property
+    def graded(self) -> GradedPool:
+        """The pool as documents are drawn from it."""
+        return graded_pool(self.pool, self.measure, self.per_query)
+
+    def document_gain(self, drawing: str | None = None) -> np.ndarray:
+        """float64[N], ``p² E δ²`` of each document under the model."""
+        free = replace(self.graded, per_query=0.0)
+        usual = natural_drawing(free.seen.form, len(self.pool.names), self.per_query)
+        return expected_gain(free, drawing or usual, self.seed)
+
+    @cached_property
+    def common_gain(self) -> np.ndarray:
+        """float64[m], ``p² ρ [(Σ D √v)² − Σ D² v]``, what common errors of documents add for an additive measure.
+
+        A grade model errs in whole queries. In a comparison such errors mostly cancel, so it is for one ranker alone.
+        """
+        seen, m = self.graded.seen, len(self.pool.query_weight)
+        if len(self.pool.names) > 1 or seen.form.family != "additive":
+            return np.zeros(m)
+        variables = Variables.of(seen.form, self.pool.grades)
+        error = np.abs(seen.gradients(variables.mean)[0]) * np.sqrt(variables.variance)
+        alone, together = np.bincount(seen.query, error**2, m), np.bincount(seen.query, error, m) ** 2
+        return np.asarray(seen.weight**2 * COMMON_SHARE * (together - alone))
+
+    def distribution(self, method: Method, settings: RoundSettings | None = None) -> np.ndarray:
+        """float64[m], q of a design of queries; without settings, those of the plan or the usual ones."""
+        own = settings or self.settings_of(method)
+        uniform = self.uniform_moments if needs_uniform_grades(method.design) else None
+        defensive, pairs = (DEFENSIVE_SHARE, None) if own is None else (own.defensive, own.pairs)
+        cost, weight = self.pool.query_cost, self.pool.query_weight
+        return sampling_distribution(method.design, self.moments, cost, weight, defensive, uniform, pairs=pairs)
+
+    def sizes(self, method: Method, settings: RoundSettings | None = None) -> DocumentSizes:
+        """The sizes of the documents for a way to draw them; without settings, those of the plan or the usual ones."""
+        usual = RoundSettings(method.design, usual_variance(self.graded.seen.form), serves_singles=True)
+        how = settings or self.settings_of(method) or usual
+        return pool_sizes(self.graded, how, self.pool.grades, budget=how.weighed_at)
+
+    def curve(self, method: Method, settings: RoundSettings | None = None) -> tuple[ErrorCurve, np.ndarray]:
+        """The errors of a method over the budget, as the model expects them."""
+        how = settings or self.settings_of(method)
+        return self._curve_of_documents(method, how) if method.of_documents else self._curve_of_queries(method, how)
+
+    def _curve_of_queries(self, method: Method, settings: RoundSettings | None) -> tuple[ErrorCurve, np.ndarray]:
+        pool, weight, q = self.pool, self.pool.query_weight, self.distribution(method, settings)
+        kind, variances = estimator_named(method.estimator), contrasts(self.moments)
+        if self.graded.seen.form.family == "revealed":
+            # By the labels of a query together, as for documents: drawn alone, they would seem to err independently.
+            gain = np.bincount(pool.query_of_document, self.document_gain(), minlength=len(weight)) / weight**2
+            variances = [(mean, gain) for mean, _ in variances]
+        parts = [kind.expected(mean, variance, weight) for mean, variance in variances]
+        gain = weight**2 * np.mean(parts, axis=0) + self.common_gain
+        documents = np.bincount(pool.query_of_document[pool.seen(self.measure)], minlength=len(weight)).astype(float)
+        units = q, gain, pool.query_cost, documents, np.arange(len(weight))
+        return ErrorCurve(*units, share=weight, fitted=kind.fitted, law=EXPONENTIAL), gain
+
+    def _curve_of_documents(self, method: Method, settings: RoundSettings | None) -> tuple[ErrorCurve, np.ndarray]:
+        pool, sizes = self.pool, self.sizes(method, settings)
+        gain, order = self.document_gain(method.design), sizes.order
+        together = sizes.unit == "step" or opened_at_random(method.design, self.per_query)
+        if together:
+            # What a query's documents have in common becomes known with the most probable of them.
+            query = pool.query_of_document[order]
+            by_size = order[np.lexsort([-sizes.size[order], query])]
+            first = by_size[np.searchsorted(query, np.unique(query))]
+            gain = gain + np.bincount(first, self.common_gain[pool.query_of_document[first]], minlength=len(gain))
+        cost, query = pool.document_cost[order], pool.query_of_document[order]
+        units = sizes.size[order], gain[order], cost, query
+        return ErrorCurve.of_documents(*units, self.per_query, together, sizes.opening), gain

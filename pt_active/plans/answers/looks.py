@@ -1,0 +1,322 @@
+"""What did looks at a plan show that are planned or asymptotic, and when are the next [theory 9, 10]?"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.checks import Argument, ArgumentError, level, positive
+from pt_active.frames.qrels import whole_labels
+from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named
+from pt_active.inference.rounds import judged_before, pool_sizes
+from pt_active.inference.stopping.boundaries import SPENDING
+from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.inference.stopping.looks import (
+    ASYMPTOTIC,
+    Looks,
+    check_looks,
+    critical_values,
+    information,
+    look_sizes,
+    needed_degrees,
+    nested_estimates,
+)
+from pt_active.inference.ties import is_rounding, settled
+from pt_active.plans.answers.judged import Contrast, How, inferred
+from pt_active.plans.answers.judged_documents import judged_documents
+from pt_active.plans.making.documents import round_settings, rounds_judged
+from pt_active.plans.making.kept import PlanTables, check_whole
+from pt_active.plans.making.labelled import foreign_labels, judged_values, model_means
+from pt_active.plans.making.pool import graded_pool
+from pt_active.plans.making.queries import DrawingOrder, queries_judged
+
+_MAX_FUTURE_LOOKS = 50
+"""Looks to come that are simulated, at most."""
+
+_N_FURTHER_BUDGETS = 50
+"""Sizes of a further round for which errors are foreseen."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a status answers: of the ranker or pair, by which looks, margin and level; and whether gaps are bridged."""
+
+    pair: tuple[int, ...]
+    measure: irm.Measure
+    looks: str | None
+    margin: float | None
+    confidence: float
+    bridged: bool = True
+
+    def __post_init__(self) -> None:
+        level("confidence", self.confidence)
+        check_looks(self.looks)
+        if self.margin is not None:
+            positive("margin", self.margin)
+        if len(self.pair) == 1 and self.margin is None:
+            raise ArgumentError(
+                "the plan has one ranker: say ", Argument("margin", asked=True), ", how far off its estimate may be"
+            )
+
+    @property
+    def compared(self) -> bool:
+        """Whether two rankers are compared, rather than one estimated."""
+        return len(self.pair) > 1
+
+    @property
+    def contrast(self) -> Contrast:
+        """The first ranker minus the second, or the only one."""
+        return Contrast(*self.pair)
+
+    def critical(self, looks: str | None, sizes: np.ndarray, time: np.ndarray) -> np.ndarray:
+        """How many standard errors the interval of each look is wide, float64[L]."""
+        return critical_values(looks, sizes, time, 1 - self.confidence)
+
+
+class Growth(NamedTuple):
+    """The looks at a sample so far, those to come within the plan, and one at each of several larger budgets.
+
+    ``counts`` are the fields of `Status` from ``unit`` to ``next_look``, and ``everything``.
+    """
+
+    past: Looks
+    plan: Looks
+    rest: Looks
+    counts: dict[str, Any]
+
+
+def growth_of(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Growth:
+    """The looks at a plan."""
+    sample = (_Documents if tables.rounds else _Queries)(tables, qrels, question)
+    sizes, spent, judged, drawn, label = sample.sizes, sample.spent, sample.judged, sample.drawn, sample.label
+    critical = question.critical(question.looks, sizes, sample.time)
+    passed = int((sizes <= judged).sum())
+    planned = _without_labels(spent[sizes - 1], sample.time, critical)
+    cost, numbers, time = sample.further()
+    wanted, used = sample.first(drawn), sample.first(judged)
+    foreign_labels((label >= 0) & sample.counted & ~wanted, sample.plural)
+    counts = {
+        "unit": sample.unit,
+        "n_judged": int(used.sum()),
+        "left_out": int((wanted & ~used & (label >= 0)).sum()),
+        "judged": judged,
+        "drawn": drawn,
+        "waiting": sample.named(judged) if judged < drawn else None,
+        "spent": float(spent[judged - 1]) if judged else 0.0,
+        "budget": float(spent[drawn - 1]),
+        "next_look": int(sizes[passed]) if passed < len(sizes) else None,
+        "everything": sample.everything,
+    }
+    # The planned looks are over by then.
+    later = ASYMPTOTIC if question.looks == ASYMPTOTIC else None
+    return Growth(
+        past=sample.past(planned.part(slice(passed)), sizes[:passed]),
+        plan=_to_come(planned.cost[passed:], planned.time[passed:], critical[passed:]),
+        rest=_to_come(cost, time, question.critical(later, numbers, time)),
+        counts=counts,
+    )
+
+
+def _to_come(cost: np.ndarray, time: np.ndarray, critical: np.ndarray) -> Looks:
+    """Future looks, of which only cost and information are known; at most `_MAX_FUTURE_LOOKS` of them are kept."""
+    some = np.unique(np.linspace(0, len(cost) - 1, min(_MAX_FUTURE_LOOKS, len(cost))).astype(np.int64))
+    return _without_labels(cost[some], time[some], critical[some])
+
+
+def _without_labels(cost: np.ndarray, time: np.ndarray, critical: np.ndarray) -> Looks:
+    unknown = np.full(len(cost), np.nan)
+    return Looks(cost, time, unknown, unknown, unknown, critical)
+
+
+class _Sample(ABC):
+    """What is looked at: units in order, with what they cost together and how far they are judged."""
+
+    unit: str
+    plural: str
+    judged: int
+    drawn: int
+    spent: np.ndarray
+    sizes: np.ndarray
+    time: np.ndarray
+    everything: float
+    counted: np.ndarray | bool = True
+
+    def __init__(self, tables: PlanTables, qrels: pd.DataFrame, question: Question) -> None:
+        self.tables, self.question = tables, question
+        self.label = whole_labels(tables.pool.keys, qrels)
+
+    @abstractmethod
+    def first(self, number: int) -> np.ndarray:
+        """bool[N], the documents of the first units."""
+
+    @abstractmethod
+    def named(self, number: int) -> str:
+        """A unit in words."""
+
+    @abstractmethod
+    def past(self, looks: Looks, sizes: np.ndarray) -> Looks:
+        """Looks with the estimate at each."""
+
+    @abstractmethod
+    def further(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Cost, number and information of samples that are larger than the plan's."""
+
+    def _refuse(self, why: str) -> ArgumentError:
+        fixed = " needs to know from the start how many looks there will be, but "
+        return ArgumentError(Argument("looks", self.question.looks), fixed + why, Argument("looks", ASYMPTOTIC))
+
+
+class _Queries(_Sample):
+    unit, plural = "query", "queries"
+
+    def __init__(self, tables: PlanTables, qrels: pd.DataFrame, question: Question) -> None:
+        if question.looks is not None:
+            check_whole(tables, "be looked at before all is judged", "ask at the end: ", Argument("looks", None))
+        order, extensions = DrawingOrder.of(tables), tables.manifest.extensions
+        if cut := tables.manifest.cut:
+            order = replace(order, drawn=cut.of)
+        super().__init__(tables, qrels, question)
+        if extensions and question.looks not in (None, ASYMPTOTIC):
+            raise self._refuse("the plan was extended; use ")
+        self.order, self.drawn, self.spent = order, order.drawn, np.cumsum(order.cost)
+        self.counted = tables.pool.seen(question.measure)
+        self.judged = queries_judged(tables.pool, self.label, question.measure, order)
+        self.everything = float(tables.manifest.pool_cost)
+        self.sizes = self._large_enough(look_sizes(question.looks, order.drawn))
+        # The unit stays that of the plan before its extensions, so that they do not change the intervals of past looks.
+        self._unit = self.spent[order.drawn - sum(each.queries for each in extensions) - 1]
+        self.time = information(order.curve, self.spent[self.sizes - 1], self._unit)
+
+    def _large_enough(self, sizes: np.ndarray) -> np.ndarray:
+        """The looks that can be expected to have an interval, on which alone error is spent, and the last one."""
+        if self.question.looks not in SPENDING:
+            return sizes
+        degrees = np.array([self.order.curve.degrees_of_freedom(float(self.spent[size - 1])) for size in sizes])
+        return sizes[(degrees >= needed_degrees(self.question.looks)) | (sizes == sizes[-1])]
+
+    def first(self, number: int) -> np.ndarray:
+        inside = np.zeros(len(self.tables.pool.queries), dtype=bool)
+        inside[self.order.rows[:number]] = True
+        return np.asarray(inside[self.tables.pool.query_of_document] & self.counted)
+
+    def named(self, number: int) -> str:
+        return f"query {self.tables.pool.qids[self.order.rows[number]]}"
+
+    def past(self, looks: Looks, sizes: np.ndarray) -> Looks:
+        tables, question, order = self.tables, self.question, self.order
+        first = order.rows[: sizes[-1] if len(sizes) else 0]
+        expected = model_means(tables, question.measure)
+        values = judged_values(tables.pool, self.label, question.measure, first)
+        contrast, weight = question.contrast, tables.pool.query_weight
+        estimates = nested_estimates(
+            estimator_named(ESTIMATOR).weigh,
+            (order.first(size) for size in sizes.tolist()),
+            Controls(weight, contrast.of(expected)),
+            contrast.of(values),
+        )
+        largest = np.maximum.accumulate(contrast.size(values))[sizes - 1]
+        scale = largest + np.nan_to_num(contrast.size(expected)) @ weight
+        still = is_rounding(estimates.standard_error, scale)
+        error = np.where(np.isinf(looks.time), 0.0, np.where(still, np.nan, estimates.standard_error))
+        degrees = estimates.degrees_of_freedom
+        critical = np.where(degrees >= needed_degrees(question.looks), looks.critical, np.inf)
+        value = settled(estimates.value, scale)
+        return replace(looks, value=value, standard_error=error, degrees=degrees, critical=critical)
+
+    def further(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        more = np.unique(np.linspace(self.drawn, len(self.spent), _N_FURTHER_BUDGETS).astype(np.int64))[1:]
+        if self.tables.manifest.rest is not None:
+            more = more[:0]
+        cost = self.spent[more - 1]
+        return cost, more, information(self.order.curve, cost, self._unit)
+
+
+class _Documents(_Sample):
+    """Rounds of documents, with one look after each."""
+
+    unit, plural = "round", "documents"
+
+    def __init__(self, tables: PlanTables, qrels: pd.DataFrame, question: Question) -> None:
+        super().__init__(tables, qrels, question)
+        if question.looks not in (None, ASYMPTOTIC):
+            raise self._refuse("a plan of documents can always be extended; use ")
+        rounds = tables.rounds
+        self.drawn, self.judged = len(rounds), rounds_judged(rounds, self.label)
+        self.spent = np.cumsum([each.sample.spent for each in rounds])
+        self.sizes = look_sizes(question.looks, self.drawn)
+        expected = np.array([each.expected for each in rounds])
+        # The variance whose inverse is one unit of information; it is infinite if all that matters is judged.
+        self._unit = expected[0] if expected[0] > 0 else 1.0
+        with np.errstate(divide="ignore"):
+            self._clock = np.cumsum(self._unit / np.maximum(expected, 0.0))
+        self.time = self._clock[self.sizes - 1]
+
+    def first(self, number: int) -> np.ndarray:
+        return judged_before(self.tables.rounds[:number]) if number else np.zeros(len(self.label), dtype=bool)
+
+    def named(self, number: int) -> str:
+        return f"round {number + 1}"
+
+    def past(self, looks: Looks, sizes: np.ndarray) -> Looks:
+        value, error, degrees = np.array([self._inference(size) for size in sizes.tolist()]).reshape(-1, 3).T
+        critical = np.where(degrees >= needed_degrees(self.question.looks), looks.critical, np.inf)
+        return replace(looks, value=value, standard_error=error, degrees=degrees, critical=critical)
+
+    def _inference(self, rounds: int) -> tuple[float, float, float]:
+        """Estimate, standard error (NaN if it cannot be estimated) and degrees of freedom after the first rounds."""
+        tables, question, so_far = self.tables, self.question, self.tables.rounds[:rounds]
+        how = How(question.measure, ESTIMATOR, question.confidence, reference="effective")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            label = np.where(judged_before(so_far), self.label, -1)
+            judged = judged_documents(tables, so_far, label, how)
+            measured = judged.measured(question.contrast, how)
+        fields = inferred(measured, how)
+        error = np.nan if fields["degenerate"] else fields["standard_error"]
+        return measured.value, error, fields["degrees_of_freedom"]
+
+    @property
+    def everything(self) -> float:  # type: ignore[override]
+        """What all documents cost that can change the result."""
+        spent, rest = float(self.spent[-1]), self.tables.manifest.rest
+        if rest is not None:
+            return spent + rest.further
+        return spent + (self._left[1] if self._can_go_on else 0.0)
+
+    @property
+    def _can_go_on(self) -> bool:
+        return self._left[1] > 0 and bool(np.isfinite(self._clock[-1]))
+
+    def further(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """One further round in several sizes; the information that it adds is what the model expects, as before."""
+        if self.tables.manifest.rest is not None or not self._can_go_on:
+            return np.empty(0), np.empty(0, dtype=np.int64), np.empty(0)
+        left, total = self._left
+        more = np.linspace(0, total, _N_FURTHER_BUDGETS + 1)[1:]
+        variance = np.array([*(left.variance(float(budget)) for budget in more[:-1]), 0.0])
+        with np.errstate(divide="ignore"):
+            return self.spent[-1] + more, np.arange(1, len(more) + 1), self._clock[-1] + self._unit / variance
+
+    @cached_property
+    def _left(self) -> tuple[ErrorCurve, float]:
+        """The expected errors of a further round by its cost, and what all documents cost that matter to the result."""
+        pool, arguments = self.tables.pool, self.tables.manifest.arguments
+        graded = graded_pool(pool, self.tables.measure, arguments.per_query)
+        drawn, last = judged_before(self.tables.rounds), self.tables.manifest.rounds[-1]
+        known = np.where(drawn, self.label, -1)
+        sizes = pool_sizes(graded, round_settings(arguments, pool.names), pool.grades, known, last.budget)
+        rows = sizes.order[~drawn[sizes.order]]
+        cost, query = pool.document_cost[rows], pool.query_of_document[rows]
+        matter = sizes.gain[rows] > 0
+        total = cost[matter].sum() + graded.per_query * len(np.unique(query[matter]))
+        curve = ErrorCurve.of_documents(
+            sizes.size[rows], sizes.gain[rows], cost, query, graded.per_query, together=True, opening=sizes.opening
+        )
+        return curve, float(total)

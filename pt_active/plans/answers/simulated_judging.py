@@ -1,0 +1,145 @@
+"""How many labels until a difference is known, if judging may stop at any of them [theory 14]?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations, cycle
+
+import numpy as np
+from tqdm.auto import tqdm
+
+from pt_active.inference.optimism import Optimism
+from pt_active.inference.replay import Method
+from pt_active.inference.stopping.bets import Stakes, excluded
+from pt_active.inference.stopping.draws import Units
+from pt_active.plans.answers.forecast import Forecast
+from pt_active.plans.answers.judged import Contrast
+from pt_active.plans.answers.units import QueryOrder, document_stakes, document_units, planned_stakes, query_units
+from pt_active.relevance.bounds import contrast_bounds
+from pt_active.relevance.measures import has_rank_form
+from pt_active.relevance.moments import document_moments
+from pt_active.sampling.designs import contrast_moments
+from pt_active.sampling.document_designs import document_design
+from pt_active.sampling.successive import Succession, priorities_of
+
+_REPLAYS = 200
+"""Evaluations that are replayed."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What each of R replayed evaluations takes until its verdict, or until all is judged."""
+
+    labels: np.ndarray  # float64[R], the number of labels
+    cost: np.ndarray  # float64[R], what they cost
+
+
+@dataclass(frozen=True)
+class _Replay:
+    """One evaluation, judged to the end."""
+
+    units: Units  # The population in the order in which it comes
+    contribution: np.ndarray  # float64[N], what the labels of each unit contribute
+    stakes: Stakes  # How the bets are spread
+    labels: np.ndarray  # int64[T], the number of labels that each draw takes
+    cost: np.ndarray  # float64[T], what they cost
+
+
+def simulated_effort(
+    forecast: Forecast,
+    method: Method,
+    difference: float,
+    budget: float,
+    alpha: float,
+    optimism: Optimism | None,
+    progress: bool,
+) -> Effort:
+    """Replay evaluations with labels from the grade model until each has its verdict."""
+    rng, k = np.random.default_rng(forecast.seed), len(forecast.pool.names)
+    contrasts = [Contrast(0)] if k == 1 else [Contrast(*pair) for pair in combinations(range(k), 2)]
+    of_units, level = _of_documents if method.of_documents else _of_queries, alpha / len(contrasts)
+    replays = of_units(forecast, method, cycle(contrasts), budget, level, rng)
+    labels, cost = [], []
+    for scale in tqdm(
+        _scales(optimism, forecast.seed), desc="until known", unit="replay", disable=not progress, leave=False
+    ):
+        each = next(replays)
+        error = np.sqrt(scale) * (each.contribution - each.units.mean)
+        draws = each.units.judged(
+            np.clip(each.units.mean + error, each.units.low, each.units.high), len(each.units.drawn_at)
+        )
+        at = excluded(draws, each.stakes, float(draws.base[-1]) - difference, level / 2)
+        some = slice(at if at >= 0 else None)
+        labels.append(each.labels[some].sum())
+        cost.append(each.cost[some].sum())
+    return Effort(np.array(labels, dtype=np.float64), np.array(cost))
+
+
+def _scales(optimism: Optimism | None, seed: int) -> np.ndarray:
+    """float64[R], the variance of the errors in each replay over the one that the model expects, in random order."""
+    if optimism is None:
+        return np.ones(_REPLAYS)
+    return np.random.default_rng(seed).permutation(optimism.quantile((np.arange(_REPLAYS) + 0.5) / _REPLAYS))
+
+
+def _of_queries(
+    forecast: Forecast, method: Method, pairs: Iterator[Contrast], budget: float, alpha: float, rng: np.random.Generator
+) -> Iterator[_Replay]:
+    pool, q, weight = forecast.pool, forecast.distribution(method), forecast.pool.query_weight
+    counts = np.bincount(pool.query_of_document[pool.seen(forecast.measure)], minlength=len(weight))
+    values = _simulated_values(forecast, rng)
+    reachable = np.flatnonzero(q > 0)
+    for contrast in pairs:
+        rows = reachable[np.argsort(rng.exponential(size=len(reachable)) / q[reachable])]
+        bounds = contrast_bounds(
+            forecast.measure, pool.indptr, pool.ranks, pool.max_grade, contrast.weights(len(pool.names))
+        )
+        moments = contrast_moments(forecast.moments, contrast.first, contrast.second)
+        units = query_units(QueryOrder(rows, q[rows]), moments, bounds, weight)
+        stakes = planned_stakes(units, pool.query_cost[rows], budget, alpha)
+        yield _Replay(units, weight[rows] * values(contrast)[rows], stakes, counts[rows], pool.query_cost[rows])
+
+
+def _simulated_values(forecast: Forecast, rng: np.random.Generator) -> Callable[[Contrast], np.ndarray]:
+    """Function from a contrast to its values under labels from the model, float64[m], new ones at each call.
+
+    Measures that are neither additive nor cascades have normal values with the model's moments.
+    """
+    pool = forecast.pool
+
+    def by_labels(contrast: Contrast) -> np.ndarray:
+        known = np.eye(pool.max_grade + 1)[_simulated_labels(pool.grades, rng)]
+        return contrast.of(document_moments(forecast.measure, pool.indptr, pool.ranks, known, pool.max_grade))
+
+    def normal(contrast: Contrast) -> np.ndarray:
+        mean, variance = contrast_moments(forecast.moments, contrast.first, contrast.second)
+        return np.asarray(mean + np.sqrt(variance) * rng.standard_normal(len(mean)))
+
+    return by_labels if has_rank_form(forecast.measure) else normal
+
+
+def _simulated_labels(grades: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """int64[N], independent labels from ``P(y = g)``, float64[N, G+1]."""
+    return np.asarray((rng.random((len(grades), 1)) > np.cumsum(grades, axis=1)[:, :-1]).sum(axis=1))
+
+
+def _of_documents(
+    forecast: Forecast, method: Method, pairs: Iterator[Contrast], budget: float, alpha: float, rng: np.random.Generator
+) -> Iterator[_Replay]:
+    pool, seen = forecast.pool, forecast.graded.seen
+    sizes, prices = forecast.sizes(method), forecast.graded.prices
+    design = document_design(sizes, method.design, prices, budget)
+    nothing, nobody = np.full(len(pool.docno), -1), np.zeros(len(pool.docno), dtype=bool)
+    for contrast in pairs:
+        by_query = np.repeat(rng.exponential(size=len(pool.queries)), np.diff(pool.indptr))
+        clock = by_query if sizes.unit == "query" else rng.exponential(size=len(pool.docno))
+        priority = priorities_of(design, prices, clock)
+        order = Succession(design, priority, prices)
+        units, contributions = document_units(
+            seen, pool.grades, order, nothing, nobody, contrast.weights(len(pool.names))
+        )
+        contribution = contributions(_simulated_labels(pool.grades, rng)).value
+        ends = np.r_[0, order.ends]
+        cost = np.diff(np.r_[0.0, order.spent][ends])
+        yield _Replay(units, contribution, document_stakes(units, order, budget, alpha), np.diff(ends), cost)

@@ -1,0 +1,35 @@
+"""How is a result printed as a heading and facts below it?"""
+
+from __future__ import annotations
+
+import html
+
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.visible import visible
+
+Facts = list[tuple[str, str]]
+"""Pairs of a name and a text, in the order in which they are printed."""
+
+
+class Printed:
+    """Base of results that a notebook shows as printed text, some of them below a chart."""
+
+    def _repr_html_(self) -> str:
+        return f"{self._picture()}<pre>{html.escape(str(self))}</pre>"
+
+    def _picture(self) -> str:
+        """A chart as HTML; empty if there is none."""
+        return ""
+
+
+def printed(head: str, facts: Facts) -> str:
+    """A heading, and below it one line per fact."""
+    return visible("\n  ".join([head, *(f"{name:<12}{text}" for name, text in facts)]))
+
+
+def plain_rows(table: pd.DataFrame) -> list[dict[str, object]]:
+    """The rows of a table, ready for JSON: NaN and infinite numbers become None."""
+    finite = table.replace([np.inf, -np.inf], np.nan).astype(object)
+    return [{str(k): v for k, v in row.items()} for row in finite.where(finite.notna(), None).to_dict("records")]

@@ -1,0 +1,131 @@
+"""A plan that is followed label by label says what its status says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import DCG, Plan
+from pt_active.demo.collection import DemoCollection
+from pt_active.frames.strays import OTHER, SPELLING
+from pt_active.frames.worklists import read_judgments
+from pt_active.plans.answers.gaps import Said
+from pt_active.plans.answers.looks import Question
+from pt_active.plans.answers.running_status import RunningStatus
+
+
+def in_order(plan: Plan, demo: DemoCollection, folder: Path) -> pd.DataFrame:
+    """The labels of a plan in the order in which they can be used."""
+    listed = pd.read_csv(plan.export(folder / "list.csv", "csv", order="drawn"), dtype=str)[["qid", "docno"]]
+    return listed.merge(demo.judge(listed), how="left")
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_each_addition_says_what_the_status_of_all_labels_says(level, demo, graded, tmp_path) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=300, level=level, seed=3)
+    labels, following = in_order(plan, demo, tmp_path), plan.follow(margin=0.5)
+    seen = 0
+    for size in (0, 1, 2, 30, 31, 120, 121, len(labels)):
+        status = following.add(labels.iloc[seen:size])
+        assert str(status) == str(plan.status(labels.head(size), margin=0.5))
+        seen = size
+
+
+def test_labels_may_come_in_any_order_and_twice(demo, graded, tmp_path) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=200, level="document", seed=3)
+    labels, following = in_order(plan, demo, tmp_path), plan.follow()
+    following.add(labels.iloc[100:160])
+    following.add(labels.iloc[120:150])
+    some = following.add(labels.iloc[:50])
+    assert (some.judged, some.open) == (110, 50)
+    whole = plan.status(labels.iloc[[*range(50), *range(100, 160)]])
+    assert some == whole.with_said(Said(()), given=False)
+    assert len(whole.blocked) == 50
+    stray = labels.head(2).assign(docno=["nothing", "nowhere"])
+    assert following.add(pd.concat([labels.iloc[50:100], stray])).judged == 160
+
+
+def test_labels_that_belong_to_nothing_are_counted_until_their_document_has_one(demo, graded, tmp_path) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=200, level="document", seed=3)
+    labels, following = in_order(plan, demo, tmp_path), plan.follow()
+    typed = labels.iloc[[3]].assign(docno=labels["docno"].iloc[3] + " ")
+    given = pd.concat([labels.iloc[:3], typed, labels.iloc[[0]].assign(docno="nothing")])
+    status = following.add(given)
+    assert status.unknown == {SPELLING: 1, OTHER: 1}
+    assert f"did you mean {labels['docno'].iloc[3]!r}?" in status.label_caution
+    assert str(status) == str(plan.status(given))
+    later = following.add(labels.iloc[3:6])
+    assert later.unknown == {OTHER: 2}
+    assert str(later) == str(plan.status(pd.concat([given, labels.iloc[3:6]])))
+
+
+def test_labels_of_another_collection_are_refused(demo, graded, tmp_path) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=100, level="document", seed=3)
+    labels, following = in_order(plan, demo, tmp_path), plan.follow()
+    with pytest.raises(ValueError, match="no label belongs to a document of the plan"):
+        following.add(labels.assign(docno="x" + labels.docno))
+    assert following.add(labels.head(0)).judged == 0
+    assert following.add(labels.head(5)).judged == 5
+
+
+def test_a_block_with_new_grades_is_followed_too(demo, graded, tmp_path) -> None:
+    first = Plan.create(graded, None, DCG @ 10, budget=100, level="document", seed=3)
+    labels = in_order(first, demo, tmp_path)
+    columns = [f"grade_{g}" for g in range(4)]
+    plan = first.extend(80, labels, graded.assign(**dict.fromkeys(columns, 0.25)))
+    (tmp_path / "list.csv").unlink()
+    more = in_order(plan, demo, tmp_path)
+    following = plan.follow()
+    following.add(labels.iloc[:60])
+    following.add(pd.concat([labels.iloc[60:], more.head(20)]))
+    status = following.add(more.iloc[20:70])
+    assert status.judged == 170
+    assert str(status) == str(plan.status(pd.concat([labels, more.head(70)])))
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_a_label_that_changes_counts_as_it_is_now_and_is_counted(level, demo, graded, tmp_path) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=300, level=level, seed=3)
+    labels, following = in_order(plan, demo, tmp_path), plan.follow()
+    following.add(labels.head(60))
+    corrected = labels.assign(label=labels["label"].where(labels.index > 1, 3 - labels["label"]))
+    state = following.add(corrected.head(2))
+    expected = plan.status(corrected.head(60))
+    assert (state.value, state.low, state.high) == (expected.value, expected.low, expected.high)
+    assert (state.changed, state.voided, expected.changed) == (2, False, 0)
+    assert "2 labels changed after they had counted; looks before do not count" in str(state)
+    assert following.add(corrected.iloc[60:90]).changed == following.add(corrected.head(90)).changed == 2
+    with pytest.raises(ValueError, match="above"):
+        following.add(labels.iloc[90:91].assign(label=9))
+    assert following.add(labels.iloc[90:92]).n_judged == plan.status(corrected.head(92)).n_judged
+
+
+def test_labels_that_change_after_a_verdict_are_said_and_undo_it(demo, graded, tmp_path) -> None:
+    """A judge who favours the first ranker is found out, and all labels are given anew."""
+    plan = Plan.create(graded, None, DCG @ 10, budget=400, level="document", seed=3)
+    labels, following = in_order(plan, demo, tmp_path), plan.follow()
+    known = graded.set_index(["qid", "docno"]).loc[labels.set_index(["qid", "docno"]).index]
+    ranks = known[["rank_production", "rank_candidate"]].replace(-1, 99).to_numpy()
+    partial = labels.assign(label=np.where(ranks[:, 0] < ranks[:, 1], 3, 0))
+    assert following.add(partial.head(150)).winner == "production"
+    state = following.add(labels.head(150))
+    different = int((partial["label"] != labels["label"]).head(150).sum())
+    assert (state.winner, state.changed, state.voided) == (None, different, True)
+    assert f"{different} labels changed since the verdict; looks before do not count" in str(state)
+    assert state.e_value == plan.status(labels.head(150)).e_value
+
+
+def test_only_looks_at_any_time_can_be_followed(graded) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=300, seed=3, level="query")
+    with pytest.raises(ValueError, match="only looks 'always' can be followed"):
+        RunningStatus(plan.tables, Question((0, 1), plan.measure, "pocock", None, 0.95))
+
+
+def test_judgments_read_from_files_can_be_added(demo, graded, tmp_path) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=50, level="document", seed=3)
+    labels = in_order(plan, demo, tmp_path)
+    labels.to_csv(tmp_path / "judged.csv", index=False)
+    assert plan.follow().add(read_judgments(tmp_path / "judged.csv")).judged == len(labels)
