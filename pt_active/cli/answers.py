@@ -70,7 +70,9 @@ def status(
         hint = next_step(one, plan, labels, again, given_words(missing=missing))
     if one.due or one.judged < one.drawn or (missing is None and not labelled.is_whole):
         return Answer(state.to_dict(), str(state), hint)
-    result, estimates = _at_the_end(labelled, pair, asked, confidence, missing)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the status has told what is wrong with the labels
+        result, estimates = _at_the_end(labelled, pair, asked, confidence, missing)
     end = _of_results(result, estimates, "", called)
     return Answer(state.to_dict() | end.content, f"{state}\n\nAll is judged. In one look at the end:\n{end.text}", hint)
 

@@ -84,10 +84,10 @@ class Labelled(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all documents of the plan have a label."""
+        """Whether all documents of the plan that count have a label."""
         tables = self.plan.tables
         known = labels_so_far(tables, checked_qrels(self.qrels, tables.pool.max_grade)) >= 0
-        return bool(known[wanted_documents(tables)].all())
+        return bool(known[wanted_documents(tables) & tables.pool.seen(tables.measure)].all())
 
     @property
     def judged(self) -> Plan:

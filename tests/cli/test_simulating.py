@@ -1,12 +1,11 @@
 """The command `simulate`: judged pools and runs, and what it refuses."""
 
-import json
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
-from small_collection import DOCUMENTS, QUERIES, RUNS, UNIFORM, complaint, invoke, label, qrels_lines, run
+from small_collection import DOCUMENTS, QUERIES, RUNS, UNIFORM, complaint, data, invoke, label, qrels_lines, run
 
 from pt_active import DCG, OrderedLogitGrades, measure_values
 from pt_active.cli.files import RunFiles
@@ -16,7 +15,7 @@ from pt_active.studies.simulate import labelled_population
 
 
 def simulated(*words):
-    return json.loads(run("simulate", "pool.parquet", "--measure", "DCG@5", *words, "--json"))["rows"]
+    return data("simulate", "pool.parquet", "--measure", "DCG@5", *words)["rows"]
 
 
 def test_simulate_replays_a_labelled_pool(labelled, files):
@@ -44,11 +43,11 @@ def test_simulate_makes_folds_of_judged_runs(files):
     (files / "all.qrels").write_text(qrels_lines(QUERIES), encoding="utf-8")
     words = (*ON_RUNS, "--qrels", "all.qrels", "--grades", "ordered-logit", "--budget", "60")
     assert "Each query was graded by a model that learned from the others, in 5 folds." in run(*words)
-    row, *_ = json.loads(run(*words, "--json"))["rows"]
+    row, *_ = data(*words)["rows"]
     labels = read_qrels("all.qrels")
     values = [measure_values(read_run(file), labels, DCG @ 5)["value"] for file in ("a.run.gz", "b.run")]
     assert row["truth"] == pytest.approx(np.mean(values[0]) - np.mean(values[1]))
-    alone = json.loads(run(*ON_RUNS[:3], *ON_RUNS[5:], "--qrels", "all.qrels", *UNIFORM[:2], "--json"))["rows"]
+    alone = data(*ON_RUNS[:3], *ON_RUNS[5:], "--qrels", "all.qrels", *UNIFORM[:2])["rows"]
     assert alone[0]["truth"] == pytest.approx(np.mean(values[0]))
 
 
@@ -82,19 +81,11 @@ def test_simulate_says_what_runs_lack(files):
 
 def test_simulate_takes_grades_as_they_are_and_one_ranker(labelled, files):
     labelled.assign(grade_0=0.5, grade_1=0.3, grade_2=0.2).to_parquet(files / "pool.parquet")
-    rows = simulated("--ranker", "b", "--repetitions", "10", "--estimator", "snis", "--cost", "unit")
+    rows = simulated("--ranker", "b", "--repetitions", "10", "--estimator", "snis")
     assert "selection_error" not in rows[0]
     assert {row["estimator"] for row in rows} == {"snis"}
     grading = ("--train-fold", "1")
     assert "already has grades" in complaint("simulate", "pool.parquet", "--measure", "DCG@5", *grading)
-
-
-def test_simulate_takes_lengths_of_documents(labelled, files):
-    words = ("--train-fold", "1", "--repetitions", "10", "--cost", "log-length")
-    assert "needs a column 'text'" in complaint("simulate", "pool.parquet", "--measure", "DCG@5", *words)
-    labelled.assign(length=[1 + 40 * int(d[2:]) for d in labelled["docno"]]).to_parquet(files / "pool.parquet")
-    rows = simulated(*words, "--per-query", "1")
-    assert all(row["spent"] < row["n_judged"] for row in rows)
 
 
 @pytest.mark.parametrize(
@@ -103,8 +94,8 @@ def test_simulate_takes_lengths_of_documents(labelled, files):
         ((), "has no grades; say --train-fold N"),
         (("--train-fold", "7"), "fold 7 must hold some queries and not all; the folds are 1, 2"),
         (("--train-fold", "1", "--ranker", "c"), "no ranker 'c' in the pool; it has 'a', 'b'"),
-        (("--train-fold", "1", "--design", "best"), "unknown design 'best'; the designs are hedged"),
-        (("--train-fold", "1", "--estimator", "mle"), "unknown estimator 'mle'"),
+        (("--train-fold", "1", "--design", "best"), "unknown --design 'best'; it is one of hedged"),
+        (("--train-fold", "1", "--estimator", "mle"), "unknown --estimator 'mle'"),
         (("--train-fold", "1", "--grades", "bert"), "unknown --grades 'bert'"),
         (("--train-fold", "1", "--budget", "1e9"), "budgets outside the pool: 1e+09"),
         (("--train-fold", "1", "--repetitions", "0"), "repetitions must be at least 1"),
