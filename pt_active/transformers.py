@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -31,9 +31,6 @@ from pt_active.plans.making.rankers import Pairs, pair_weights
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling import designs
-
-if TYPE_CHECKING:
-    from typing import TypeGuard
 
 
 class Runs(pt.Transformer):
@@ -82,7 +79,8 @@ class Runs(pt.Transformer):
         with working("uniting the runs"):
             united = with_query_columns(_union(rankings), topics)
         # What `read_run` dropped goes with the pool, so that a plan of it can say so.
-        if dropped := {n: r.attrs["dropped"] for n, r in self.rankers.items() if _has_dropped(r)}:
+        frames = {name: ranker for name, ranker in self.rankers.items() if isinstance(ranker, pd.DataFrame)}
+        if dropped := {name: frame.attrs["dropped"] for name, frame in frames.items() if "dropped" in frame.attrs}:
             united.attrs["dropped"] = dropped
         return united
 
@@ -96,22 +94,15 @@ class Runs(pt.Transformer):
         return ranking_of(run if answered.all() else run[answered], name, self.depth)
 
     def _empty(self, inp: pd.DataFrame) -> pd.DataFrame:
-        outputs = [self._output_columns(ranker, inp) for ranker in self.rankers.values()]
+        frames = [each if isinstance(each, pd.DataFrame) else each.transform(inp) for each in self.rankers.values()]
+        known = {*inp.columns, "docno", "rank", "score"}
+        others = [c for each in frames for c in each.columns if c not in {*known, *query_columns(each.columns)}]
         ranked = [f"{kind}_{name}" for name in self.rankers for kind in ("rank", "score")]
-        return _with_columns(inp.iloc[:0], ["docno", *ranked, *dict.fromkeys(c for cols in outputs for c in cols)])
-
-    @staticmethod
-    def _output_columns(ranker: pt.Transformer | pd.DataFrame, inp: pd.DataFrame) -> list[str]:
-        columns = ranker.columns if isinstance(ranker, pd.DataFrame) else ranker.transform(inp).columns
-        return [c for c in columns if c not in (*inp.columns, *query_columns(columns), "docno", "rank", "score")]
+        return _with_columns(inp.iloc[:0], ["docno", *ranked, *others])
 
     def subtransformers(self) -> dict[str, pt.Transformer]:
         """The rankers that are transformers, for PyTerrier's inspection and schematics."""
         return {name: ranker for name, ranker in self.rankers.items() if isinstance(ranker, pt.Transformer)}
-
-
-def _has_dropped(ranker: pt.Transformer | pd.DataFrame) -> TypeGuard[pd.DataFrame]:
-    return isinstance(ranker, pd.DataFrame) and "dropped" in ranker.attrs
 
 
 class SamplingDistribution(pt.Transformer):
@@ -168,7 +159,8 @@ class SamplingDistribution(pt.Transformer):
             ValueError: If an argument is out of range or the frame is malformed.
         """
         with pt.validate.any(inp, context=self) as v:
-            v.result_frame(_ranking_columns(inp), mode="graded")
+            scored = [] if ranker_names(inp.columns) else ["score"]
+            v.result_frame(["grade_0", "grade_1", *scored], mode="graded")
         level = level_told(self.level, self.design, only_queries=False)
         if inp.empty:
             return self._empty(inp, level or "document")
@@ -233,11 +225,6 @@ class Draw(pt.Transformer):
         sample = draw(queries, self.budget, self.draws, self.seed, self.replace)
         queries = queries.assign(**sample_columns(sample, queries["q_weight"].to_numpy(np.float64)))
         return queries[queries["q_draws"] > 0].reset_index(drop=True)
-
-
-def _ranking_columns(inp: pd.DataFrame) -> list[str]:
-    """Columns that a graded frame needs besides qid and docno."""
-    return ["grade_0", "grade_1", *([] if ranker_names(inp.columns) else ["score"])]
 
 
 def check_same_queries(answered: dict[str, set[str]]) -> None:

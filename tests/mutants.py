@@ -266,7 +266,7 @@ foresight: caps from the wrong sides [test_foresight]
 foresight: one claim is enough for a verdict [test_foresight]
     proved &= _proved( => proved = _proved(
 units: half of what a label is worth [test_sequence]
-    seen.form.values[label], np.nan => seen.form.values[label] / 2, np.nan
+    weight * seen.form.values[label] => weight * seen.form.values[label] / 2
 verdict: the first ranker at the level of both sides [test_verdict]
     FIRST: excluded(draws, stakes, 0.0, alpha / 2) => FIRST: excluded(draws, stakes, 0.0, alpha)
 verdict: the intervals of all pairs at the level of one [test_pairwise]
@@ -393,11 +393,11 @@ outlook: budgets at the median [test_forecast_notes]
 contributions: base of rounds not weighted [test_contributions]
     float(share * (seen.weight @ (seen.values => float((seen.weight @ (seen.values
 contributions: a label compared with nothing [test_contributions]
-    weight * (values[-1] - expected) => weight * values[-1]
+    weight * (now - (values * grades[rows]).sum(axis=1)) => weight * now
 slices: importance of the whole pool [test_contributions]
     (count.sum() / self.draws) / self.q[inside].sum() => (count.sum() / self.draws)
 ranking: the worst first [test_ranking]
-    sign = 1 if judged.lower_is_better else -1 => sign = -1 if judged.lower_is_better else 1
+    (1 if judged.lower_is_better else -1) => (-1 if judged.lower_is_better else 1)
 savings: of the budget needed [test_replay]
     np.asarray(1 - needed / spend) => np.asarray(1 - spend / needed)
 """

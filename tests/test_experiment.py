@@ -140,12 +140,6 @@ def test_normalised_measures_warn_of_an_unjudged_pool(demo, plan, qrels) -> None
         Experiment(list(demo.runs.values()), plan, qrels, ["nDCG@10"], names=list(demo.runs))
 
 
-def test_frames_have_short_names_and_measures_count_once(demo, plan, qrels) -> None:
-    table = Experiment(list(demo.runs.values()), plan, qrels, ["DCG@10", DCG @ 10])
-    assert table.name.tolist() == ["run_0", "run_1"]
-    assert table.columns.tolist() == ["name", "estimator", "DCG@10", "DCG@10 low", "DCG@10 high"]
-
-
 def test_several_baselines(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
     systems = demo.runs | {"weak": upside_down(demo)}
     options = {"missing": "nonrelevant", "correction": "holm"}
@@ -172,13 +166,6 @@ def test_several_baselines(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection
     ]
 
 
-def test_a_list_of_one_baseline_names_it(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
-    frame = Experiment(demo.runs, plan, qrels, [DCG @ 10], baseline=[0])
-    plain = Experiment(demo.runs, plan, qrels, [DCG @ 10], baseline=0)
-    assert frame.columns[-1] == "DCG@10 p-value vs production"
-    assert frame.iloc[:, -1].equals(plain["DCG@10 p-value"])
-
-
 @pytest.mark.parametrize("baseline", [[], ["production", 0], ["production", "none"], [9]])
 def test_bad_lists_of_baselines(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection, baseline: list) -> None:
     with pytest.raises(ValueError, match="baseline"):
@@ -193,19 +180,6 @@ def test_measures_may_have_decimal_places_of_their_own(plan: Plan, qrels: pd.Dat
             assert frame[f"{name}{end}"].tolist() == exact[f"{name}{end}"].round(places).tolist()
     with pytest.raises(ValueError, match="round has P@5, which is not evaluated; the measures are DCG@10"):
         Experiment(demo.runs, plan, qrels, [DCG @ 10], round={"P@5": 1})
-
-
-def test_values_of_single_queries_are_rounded_too(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
-    asked = [DCG @ 10, "ERR@5"]
-    exact = Experiment(demo.runs, plan, qrels, asked, perquery=True)
-    every = Experiment(demo.runs, plan, qrels, asked, perquery=True, round=1)
-    pd.testing.assert_frame_equal(every, exact.assign(value=exact["value"].round(1)))
-    means, values = Experiment(demo.runs, plan, qrels, asked, perquery="both", round={"ERR@5": 2})
-    of_err = exact["measure"] == "ERR(max_rel=3)@5"
-    assert values["value"].tolist() == exact["value"].mask(of_err, exact["value"].round(2)).tolist()
-    assert values["weight"].tolist() == exact["weight"].tolist()
-    pd.testing.assert_frame_equal(means, Experiment(demo.runs, plan, qrels, asked, round={"ERR@5": 2}))
-    assert Experiment(demo.runs, plan, qrels, asked, dataframe=True).equals(Experiment(demo.runs, plan, qrels, asked))
 
 
 def test_a_plan_has_topics_for_a_pipeline(plan: Plan, demo: DemoCollection) -> None:

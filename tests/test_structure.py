@@ -19,8 +19,8 @@ ORDER = (
     ("inference",),
     ("showing",),
     ("plans",),
-    ("risk", "rounds", "judging"),
-    ("transformers", "experiment"),
+    ("risk", "judging"),
+    ("rounds", "transformers", "experiment"),
     ("studies", "demo", "logs"),
     ("cli",),
 )

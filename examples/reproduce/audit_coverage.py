@@ -38,7 +38,7 @@ from pt_active.relevance.costs import UnitCost
 from pt_active.relevance.losses import Loss
 from pt_active.risk import CostMatrix, Precision, Recall, Squared, ZeroOne
 from pt_active.risk.judged import JudgedPairs, usual_estimator
-from pt_active.risk.kept import draw_pairs
+from pt_active.risk.kept import AuditArguments, draw_pairs
 from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import BINOMIAL_REFERENCES
 from pt_active.sampling.designs import default_defensive, suits_single_risks
@@ -184,7 +184,8 @@ def judged_sample(pairs: Pairs, label: np.ndarray, design: str, seed: int) -> Ju
         design: A name in `designs.audit_designs`.
         seed: Random seed of the draws.
     """
-    drawn = draw_pairs(pairs, design, None, LABELS, False, default_defensive(design), seed)
+    asked = AuditArguments(design=design, draws=LABELS, defensive=default_defensive(design), seed=seed)
+    drawn = draw_pairs(pairs, asked)
     size = float(effective_size(drawn.count, drawn.importance(pairs.weight)))
     basis = Basis(str(pairs.loss), "", LABELS, 0, LABELS, size, drawn.census, (), "error", 0, "pair")
     for_differences = len(pairs.names) > 1 and not suits_single_risks(design)

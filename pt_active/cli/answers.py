@@ -27,11 +27,11 @@ from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
 from pt_active.judging.server.store import is_store
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.ranking import Ranking
-from pt_active.plans.answers.report.report import format_of
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
+from pt_active.showing.page import format_of
 
 
 def status(

@@ -21,7 +21,6 @@ from pt_active.cli.options import (
     label_files,
     random_seed,
 )
-from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import how_many
 from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_LABELS
 from pt_active.frames.strays import restored_zeros
@@ -32,14 +31,14 @@ from pt_active.judging.files import write_worklist
 from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.judging.worklist import Worklist
-from pt_active.plans.answers.report.report import format_of
 from pt_active.relevance.grades.judge_tables import judge_labels
 from pt_active.relevance.losses import F1, Accuracy, Loss, Precision, Recall, Squared, ZeroOne
 from pt_active.risk.audit import DESIGN, Audit
 from pt_active.risk.judges import judged_pool, with_beliefs
-from pt_active.risk.page import written
+from pt_active.risk.page import page_of
 from pt_active.risk.replacing import replacement
 from pt_active.risk.report import AuditReport
+from pt_active.showing.page import format_of
 
 LOSSES: dict[str, Callable[[int], Loss]] = {
     "error": lambda rel: ZeroOne(),
@@ -167,7 +166,7 @@ def report(
     check_new(out)
     audit, qrels, records = labels.read()
     made = AuditReport.of(audit, qrels, labels.rel, None, labels.confidence, labels.missing, records=records)
-    write_file(out, written(made, format_of(out)))
+    page_of(made).save(out, format_of(out))
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
 
 

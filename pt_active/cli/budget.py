@@ -12,7 +12,7 @@ from pt_active.cli.answer import Answer, beside, command_line, extended_from, ro
 from pt_active.cli.commands import argument, option
 from pt_active.cli.files import PoolFiles
 from pt_active.cli.options import MEASURES, Labels, Prices, confidence_level, label_files
-from pt_active.plans.answers.outlook import POWER, Outlook, own_method
+from pt_active.plans.answers.outlook import POWER, Outlook
 from pt_active.plans.making.manifest import dropped_lines
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
@@ -107,8 +107,8 @@ def _draw(table: pd.DataFrame, words: list[str], least: str, budget: str) -> str
 
 def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> str:
     """The hint with what a plan lacks: an extension, or another plan where it cannot be extended."""
-    own, arguments = own_method(plan), plan.tables.manifest.arguments
-    [row] = table[(table["level"] == arguments.level) & (table["design"] == own.design)].to_dict("records")
+    arguments = plan.tables.manifest.arguments
+    [row] = table[(table["level"] == arguments.level) & (table["design"] == arguments.design)].to_dict("records")
     lacking = row["budget"] - extended_from(plan)
     if lacking <= 0:
         return "The plan's own budget is enough."
@@ -116,7 +116,7 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> s
     if row["half_width"] == 0:
         return f"{lack}: only judging everything does it."
     ordered = has_order(plan.tables)
-    if not (ordered or (qrels and own.of_documents)):
+    if not (ordered or (qrels and arguments.level == "document")):
         again = f"--budget {rounded_up(row['budget'])} --seed {arguments.seed}"
         return f"{lack}: plan again as before, but with {again}."
     more = command_line("extend", folder, *qrels, "--budget", rounded_up(lacking), "--out", beside(folder, "-more"))

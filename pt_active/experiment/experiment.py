@@ -5,14 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.experiment.table import HIGHLIGHTS, Rounding, highlighted, summary
+from pt_active.experiment.table import HIGHLIGHTS, highlighted, places_of, rounded_means, rounded_values, summary
 from pt_active.frames.checks import how_many, shown, some
 from pt_active.frames.columns import query_columns, with_string_ids
 from pt_active.frames.qrels import MISSING_LABELS, check_policy, checked_qrels, whole_labels
@@ -29,38 +29,6 @@ from pt_active.plans.plan import Plan
 from pt_active.relevance.measures import has_rank_form, parse_measure
 
 System = pt.Transformer | pd.DataFrame
-
-
-@overload
-def Experiment(
-    retr_systems: Sequence[System] | Mapping[str, System],
-    plan: Plan,
-    qrels: pd.DataFrame,
-    eval_metrics: Sequence[str | irm.Measure],
-    names: Sequence[str] | None = ...,
-    perquery: bool = ...,
-    baseline: int | str | Sequence[int | str] | None = ...,
-    correction: str | None = ...,
-    correction_alpha: float = ...,
-    highlight: str | None = ...,
-    round: int | Mapping[str, int] | None = ...,
-    confidence: float = ...,
-    missing: str = ...,
-    **kwargs: Any,
-) -> pd.DataFrame: ...
-
-
-@overload
-def Experiment(
-    retr_systems: Sequence[System] | Mapping[str, System],
-    plan: Plan,
-    qrels: pd.DataFrame,
-    eval_metrics: Sequence[str | irm.Measure],
-    names: Sequence[str] | None = ...,
-    *,
-    perquery: Literal["both"],
-    **kwargs: Any,
-) -> tuple[pd.DataFrame, pd.DataFrame]: ...
 
 
 def Experiment(
@@ -128,10 +96,12 @@ def Experiment(
     if "test" in kwargs:
         raise TypeError("test cannot be chosen: a test on two vectors of values would ignore the sampling weights")
     check_policy(missing, MISSING_LABELS)
-    if correction is not None and baseline is None:
-        raise ValueError("a correction needs a baseline")
     if correction is not None:
-        _check_correction(correction)
+        if baseline is None:
+            raise ValueError("a correction needs a baseline")
+        if correction == TUKEY:
+            raise ValueError(f"correction={TUKEY!r} is for all pairs, not for baselines; use Plan.rank")
+        check_correction(correction)
     if highlight not in (None, *HIGHLIGHTS):
         raise ValueError(f"unknown highlight {shown(highlight)}; it is one of {', '.join(HIGHLIGHTS)}")
     systems = _named(retr_systems, names)
@@ -143,37 +113,29 @@ def Experiment(
     unlabelled = {m: _unlabelled(sampled, runs, labels, m, missing) for m in measures}
     values = _values(runs, plan, labels, measures, kwargs)
     names_shown = [str(measure) for measure in measures]
-    rounding = Rounding.of(round, names_shown, plan.tables.pool.max_grade)
+    places = places_of(round, names_shown, plan.tables.pool.max_grade)
     if perquery not in (False, "both"):
-        return rounding.values(values)
+        return rounded_values(values, places)
     controls = _matching_rankers(runs, plan, measures)
     judged = {m: _judged(plan, list(runs), values, m, controls, unlabelled[m], missing) for m in measures}
     if all(controls.values()):
         judged = {m: replace(each, replays=_replays(plan, controls, m, labels)) for m, each in judged.items()}
-    frame = rounding.means(summary(judged, controls, baselines, confidence, correction, correction_alpha))
+    means = summary(judged, controls, baselines, confidence, correction, correction_alpha)
+    frame = rounded_means(means, places)
     frame = frame if highlight is None else highlighted(frame, names_shown, highlight)
-    return (frame, rounding.values(values)) if perquery == "both" else frame
+    return (frame, rounded_values(values, places)) if perquery == "both" else frame
 
 
 def _named(systems: Sequence[System] | Mapping[str, System], names: Sequence[str] | None) -> dict[str, System]:
     if isinstance(systems, Mapping):
         return dict(systems)
-    labels = [_default_name(i, system) for i, system in enumerate(systems)] if names is None else list(names)
+    numbered = enumerate(systems) if names is None else ()
+    labels = [f"run_{i}" if isinstance(each, pd.DataFrame) else str(each) for i, each in numbered] or list(names or ())
     if len(labels) != len(systems) or len(set(labels)) != len(labels):
         raise ValueError(
             f"names must be different, one for each of {how_many('system', len(systems))}, got {some(labels)}"
         )
     return dict(zip(labels, systems, strict=True))
-
-
-def _default_name(place: int, system: System) -> str:
-    return f"run_{place}" if isinstance(system, pd.DataFrame) else str(system)
-
-
-def _check_correction(correction: str) -> None:
-    if correction == TUKEY:
-        raise ValueError(f"correction={TUKEY!r} is for all pairs, not for baselines; use Plan.rank")
-    check_correction(correction)
 
 
 def _baselines(names: list[str], baseline: int | str | Sequence[int | str] | None) -> dict[int, str]:
@@ -233,21 +195,15 @@ def _unlabelled(
                 'judge them, use a lower cutoff, or say missing="nonrelevant"'
             )
         absent |= dict.fromkeys(pairs)
-    if not has_rank_form(measure):
-        _warn_of_unjudged_pool(sampled, labels, measure)
-    return tuple(absent)
-
-
-def _warn_of_unjudged_pool(sampled: Pool, labels: pd.DataFrame, measure: irm.Measure) -> None:
     pool = sampled.document_frame()[["qid", "docno"]].merge(labels, how="left", on=["qid", "docno"])
-    absent = int(pool["label"].isna().sum())
-    if absent:
+    if not has_rank_form(measure) and (without := int(pool["label"].isna().sum())):
         warnings.warn(
-            f"{measure} also depends on documents below the cutoff, and {absent} of the pool's {len(pool)} in the "
+            f"{measure} also depends on documents below the cutoff, and {without} of the pool's {len(pool)} in the "
             "sampled queries have no label; they count as not relevant, so its values are off by an unknown "
             f"amount. Make the plan for {measure} to have them judged",
-            stacklevel=4,
+            stacklevel=3,
         )
+    return tuple(absent)
 
 
 def _values(

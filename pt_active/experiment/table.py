@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import ir_measures.measures as irm
@@ -25,45 +25,33 @@ HIGHLIGHTS = {
 }
 """Value of ``highlight`` → the CSS that marks the best mean of each measure."""
 
-
 MAX_PLACES = 15  # Decimal places that a number may be rounded to, at most; more have no meaning
 
 
-@dataclass(frozen=True)
-class Rounding:
-    """To how many decimal places a table is shown."""
-
-    places: int | dict[str, int] | None  # Of all numbers, or of single measures; None for all digits
-
-    @classmethod
-    def of(cls, round: int | Mapping[str, int] | None, known: list[str], max_grade: int) -> Rounding:
-        """The rounding that is asked for."""
-        if not isinstance(round, Mapping):
-            return cls(None if round is None else _places(round))
-        places = {str(parse_measure(name, max_grade)): _places(number) for name, number in round.items()}
-        if unknown := [name for name in places if name not in known]:
-            raise ValueError(f"round has {unknown[0]}, which is not evaluated; the measures are {', '.join(known)}")
-        return cls(places)
-
-    def means(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The table of means, rounded; with places of single measures their means and intervals alone."""
-        if not isinstance(self.places, dict):
-            return frame if self.places is None else frame.round(self.places)
-        ends = ("", " low", " high")
-        return frame.round({f"{name}{end}": number for name, number in self.places.items() for end in ends})
-
-    def values(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """``name, qid, measure, value, weight`` with rounded values; weights keep their digits."""
-        places = self.places if isinstance(self.places, dict) else dict.fromkeys(frame["measure"], self.places)
-        rounded = frame["value"].copy()
-        for name, number in places.items():
-            if number is not None:
-                rounded = rounded.mask(frame["measure"] == name, rounded.round(number))
-        return frame.assign(value=rounded)
+def places_of(round: int | Mapping[str, int] | None, known: list[str], max_grade: int) -> int | dict[str, int] | None:
+    """Decimal places of all numbers, or by the full name of the measure; None for all digits."""
+    if not isinstance(round, Mapping):
+        return None if round is None else whole_number("round", round, 0, MAX_PLACES)
+    places = {str(parse_measure(k, max_grade)): whole_number("round", n, 0, MAX_PLACES) for k, n in round.items()}
+    if unknown := [name for name in places if name not in known]:
+        raise ValueError(f"round has {unknown[0]}, which is not evaluated; the measures are {', '.join(known)}")
+    return places
 
 
-def _places(number: int) -> int:
-    return whole_number("round", number, 0, MAX_PLACES)
+def rounded_means(frame: pd.DataFrame, places: int | dict[str, int] | None) -> pd.DataFrame:
+    """The table of means, rounded; with places of single measures their means and intervals alone."""
+    if not isinstance(places, dict):
+        return frame if places is None else frame.round(places)
+    return frame.round({f"{name}{end}": n for name, n in places.items() for end in ("", " low", " high")})
+
+
+def rounded_values(frame: pd.DataFrame, places: int | dict[str, int] | None) -> pd.DataFrame:
+    """``name, qid, measure, value, weight`` with rounded values; weights keep their digits."""
+    rounded = frame["value"].copy()
+    for name, number in (places if isinstance(places, dict) else dict.fromkeys(frame["measure"], places)).items():
+        if number is not None:
+            rounded = rounded.mask(frame["measure"] == name, rounded.round(number))
+    return frame.assign(value=rounded)
 
 
 def highlighted(frame: pd.DataFrame, measures: list[str], highlight: str) -> Any:
@@ -88,27 +76,22 @@ def summary(
     estimators = ["snis" if ranker is None else ESTIMATOR for ranker in controls.values()]
     columns: dict[str, Any] = {"name": list(controls), "estimator": estimators}
     for measure, sample in judged.items():
-        columns |= _means(How(measure, confidence=confidence), sample, estimators)
-    for measure, sample in judged.items():
         how = How(measure, confidence=confidence)
-        pvalues = {s: _pvalues(how, sample, estimators, s) for s in baselines}
+        estimates = [sample.estimate(s, replace(how, estimator=name)) for s, name in enumerate(estimators)]
+        ends = zip(*(estimate.confidence_interval() for estimate in estimates), strict=True)
+        columns[str(measure)] = [estimate.value for estimate in estimates]
+        columns |= {f"{measure} {end}": list(values) for end, values in zip(("low", "high"), ends, strict=True)}
+    for measure, sample in judged.items():
+        pvalues = {s: _pvalues(How(measure, confidence=confidence), sample, estimators, s) for s in baselines}
         corrections = {} if correction is None else _corrected(pvalues, correction, correction_alpha)
         for s, suffix in baselines.items():
-            columns |= _against(str(measure), suffix, sample, s, pvalues[s])
+            gain = ties.difference(sample.values, sample.values[:, [s]])
+            for sign, count in (("+", (gain > 0).sum(axis=0)), ("-", (gain < 0).sum(axis=0))):
+                columns[f"{measure} {sign}{suffix}"] = [None if t == s else int(n) for t, n in enumerate(count)]
+            columns[f"{measure} p-value{suffix}"] = pvalues[s]
             if correction is not None:
                 columns[f"{measure} reject{suffix}"], columns[f"{measure} p-value corrected{suffix}"] = corrections[s]
     return pd.DataFrame(columns)
-
-
-def _means(how: How[irm.Measure], sample: JudgedQueries, estimators: list[str]) -> dict[str, Any]:
-    estimates = [sample.estimate(s, replace(how, estimator=name)) for s, name in enumerate(estimators)]
-    intervals = [estimate.confidence_interval() for estimate in estimates]
-    measure = str(how.measure)
-    return {
-        measure: [estimate.value for estimate in estimates],
-        f"{measure} low": [low for low, _ in intervals],
-        f"{measure} high": [high for _, high in intervals],
-    }
 
 
 def _pvalues(how: How[irm.Measure], sample: JudgedQueries, estimators: list[str], baseline: int) -> np.ndarray:
@@ -133,14 +116,3 @@ def _corrected(
         at = np.array([place.get(frozenset((s, t)), -1) for t in range(len(row))])
         by_baseline[s] = (at >= 0) & reject[at], np.where(at >= 0, corrected[at], np.nan)
     return by_baseline
-
-
-def _against(measure: str, suffix: str, sample: JudgedQueries, baseline: int, pvalue: np.ndarray) -> dict[str, Any]:
-    """Columns against a baseline: queries improved, queries degraded and p-value; empty in the baseline's own row."""
-    gain = ties.difference(sample.values, sample.values[:, [baseline]])
-    counts = {"+": (gain > 0).sum(axis=0), "-": (gain < 0).sum(axis=0)}
-    columns: dict[str, Any] = {
-        f"{measure} {sign}{suffix}": [None if s == baseline else int(n) for s, n in enumerate(count)]
-        for sign, count in counts.items()
-    }
-    return columns | {f"{measure} p-value{suffix}": pvalue}

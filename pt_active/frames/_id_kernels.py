@@ -12,39 +12,6 @@ _FNV_PRIME = np.uint64(0x100000001B3)
 """By what it is multiplied at each byte."""
 
 
-@numba.njit(cache=True, nogil=True)
-def rows_by_group(group, rows, groups):  # type: ignore[no-untyped-def]
-    """Some rows group by group, in their own order within each."""
-    start = np.zeros(groups + 1, dtype=np.int64)
-    for z in rows:
-        start[group[z] + 1] += 1
-    for g in range(groups):
-        start[g + 1] += start[g]
-    place, grouped = start.copy(), np.empty(len(rows), dtype=rows.dtype)
-    for z in rows:
-        grouped[place[group[z]]] = z
-        place[group[z]] += 1
-    return grouped, start
-
-
-@numba.njit(cache=True, nogil=True)
-def number_firsts(first, rows):  # type: ignore[no-untyped-def]
-    """Number the rows that are first of their kind."""
-    new, number = np.empty(len(rows), dtype=rows.dtype), np.empty(len(rows), dtype=rows.dtype)
-    count = 0
-    for i in range(len(rows)):
-        z = rows[i]
-        if first[z] == z:
-            new[count] = z
-            # From here on the first row says its number, as one that no row can have.
-            first[z] = -1 - count
-            count += 1
-            number[i] = count - 1
-        else:
-            number[i] = -1 - first[first[z]]
-    return new[:count].copy(), number
-
-
 @numba.njit(cache=True, nogil=True, inline="always")
 def _same(one, other, offsets, content):  # type: ignore[no-untyped-def]
     """Whether two rows have the same id."""

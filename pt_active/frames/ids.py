@@ -121,20 +121,19 @@ def first_rows(query: np.ndarray, docno: pd.Series, rows: np.ndarray | None = No
     known = strings(docno) if len(rows) > _FEW_ROWS else None
     if known is None:
         return _first_rows_by_pandas(query, docno, rows)
-    from pt_active.frames._id_kernels import first_with_id, rows_by_group
+    from pt_active.frames._id_kernels import first_with_id
 
-    grouped, start = rows_by_group(query, rows, int(query.max()) + 1)
+    group = query[rows]
+    ordered = (group[1:] >= group[:-1]).all()
+    grouped = rows if ordered else rows[np.argsort(group, kind="stable")]
+    start = np.concatenate([[0], np.cumsum(np.bincount(group))])
     return first_with_id(grouped, start, known.offsets, known.content)
 
 
 def numbered(query: np.ndarray, docno: pd.Series, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Number the pairs of query and docno of some rows as they first appear."""
     first = first_rows(query, docno, rows)
-    if len(rows) > _FEW_ROWS:
-        from pt_active.frames._id_kernels import number_firsts
-
-        return number_firsts(first, rows)
-    new, number = rows[first[rows] == rows], np.empty(len(first), dtype=np.int64)
+    new, number = rows[first[rows] == rows], np.empty(len(first), dtype=rows.dtype)
     number[new] = np.arange(len(new))
     return new, number[first[rows]]
 

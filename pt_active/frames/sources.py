@@ -12,7 +12,7 @@ import re
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -133,19 +133,11 @@ class Source:
 
     def first_line(self) -> str:
         """The first line that is not blank; an empty string if there is none."""
+        if not (begin := re.search(rb"\S", self.content)):
+            return ""
         end = b"\n" if b"\n" in self.content else b"\r"
-        for line in _pieces(self.content, end):
-            if line.strip():
-                return line.decode("utf-8", "surrogateescape").rstrip("\r")
-        return ""
-
-
-def _pieces(content: bytes, end: bytes) -> Iterator[bytes]:
-    start = 0
-    while (at := content.find(end, start)) >= 0:
-        yield content[start:at]
-        start = at + 1
-    yield content[start:]
+        start, stop = self.content.rfind(end, 0, begin.start()) + 1, self.content.find(end, begin.start())
+        return self.content[start : stop if stop >= 0 else None].decode("utf-8", "surrogateescape").rstrip("\r")
 
 
 @contextmanager
@@ -161,59 +153,47 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
         raise ValueError(f"{os.fspath(path)}: {error}") from error
 
 
+def limits_now(no_limit: bool = False) -> Limits:
+    """How much a file may hold that is read now."""
+    return NO_LIMITS if no_limit or _LIFTED.get() else LIMITS
+
+
 def read_source(path: str | Path, no_limit: bool = False) -> Source:
-    """Read a text file or a stream, such as a pipe, once.
-
-    The content is decompressed if the name or the first bytes say that it is compressed by gzip, bzip2, xz or lz4.
-    """
-    limits = NO_LIMITS if no_limit or _LIFTED.get() else LIMITS
+    """Read a text file or a stream, such as a pipe, once; compressed ones are known by name or first bytes."""
+    limits = limits_now(no_limit)
     with naming(path), opened(path) as (stream, packed):
-        content = b"".join(_text_blocks(_blocks(stream, limits, packed), limits))
-        while content.startswith(codecs.BOM_UTF8):
-            content = content.removeprefix(codecs.BOM_UTF8)
-        return Source(str(path), content, limits)
+        return _source(path, _blocks(stream, limits, packed), limits, limits.line)
 
 
-def read_delivered(path: str | Path, no_limit: bool = False) -> bytes:
-    """Read what another program wrote, once: a text in any encoding, or a zip archive. It is decompressed."""
-    limits = NO_LIMITS if no_limit or _LIFTED.get() else LIMITS
-    refused = {magic: name for magic, name in _ARCHIVES.items() if magic not in _DELIVERED}
-    with naming(path), opened(path, refused) as (stream, packed):
-        return b"".join(_blocks(stream, limits, packed))
+def read_bytes(path: str | Path, no_limit: bool = False) -> bytes:
+    """Read what another program wrote, once: a text in any encoding, or a binary file. It is decompressed."""
+    parquet = (_PARQUET,) if Path(path).suffix == ".parquet" else ()
+    with naming(path), opened(path, (ZIP, *_UTF_16, *parquet)) as (stream, packed):
+        return b"".join(_blocks(stream, limits_now(no_limit), packed))
 
 
 def source_of(path: str | Path, content: bytes, long_lines: bool = False) -> Source:
     """The source of a text that was read already."""
-    limits = NO_LIMITS if _LIFTED.get() else LIMITS
-    lines = limits._replace(line=sys.maxsize) if long_lines else limits
+    limits = limits_now()
+    blocks = (content[start : start + _BLOCK] for start in range(0, len(content), _BLOCK))
+    with naming(path):
+        return _source(path, blocks, limits, sys.maxsize if long_lines else limits.line)
+
+
+def _source(path: str | Path, blocks: Iterator[bytes], limits: Limits, longest: int) -> Source:
+    content = b"".join(_text_blocks(blocks, longest))
     while content.startswith(codecs.BOM_UTF8):
         content = content.removeprefix(codecs.BOM_UTF8)
-    with naming(path):
-        blocks = (content[start : start + _BLOCK] for start in range(0, len(content), _BLOCK))
-        return Source(os.fspath(path), b"".join(_text_blocks(blocks, lines)), limits)
-
-
-def read_bytes(path: str | Path, no_limit: bool = False) -> bytes:
-    """Read a binary file or a stream once."""
-    limits = NO_LIMITS if no_limit or _LIFTED.get() else LIMITS
-    with naming(path), file_path("path", path).open("rb") as stream:
-        return b"".join(_blocks(stream, limits))
-
-
-def size_limit(no_limit: bool = False) -> int:
-    """The largest size of a file in bytes, as `Limits` has it."""
-    return (NO_LIMITS if no_limit or _LIFTED.get() else LIMITS).size
+    return Source(os.fspath(path), content, limits)
 
 
 @contextmanager
-def opened(
-    path: str | Path, refused: Mapping[bytes, str] | None = None
-) -> Iterator[tuple[IO[bytes], IO[bytes] | None]]:
+def opened(path: str | Path, allowed: tuple[bytes, ...] = ()) -> Iterator[tuple[IO[bytes], IO[bytes] | None]]:
     """Open a file or a stream to read its bytes, decompressed; and the compressed stream, None if there is none."""
     with file_path("path", path).open("rb") as stream:
         start = stream.peek(16)[:16]
-        for magic, name in (_ARCHIVES if refused is None else refused).items():
-            if start.startswith(magic):
+        for magic, name in _ARCHIVES.items():
+            if start.startswith(magic) and magic not in allowed:
                 raise ValueError(f"this is {name}, which is not read as text; unpack it or save it as UTF-8 text first")
         packed = next((suffix for magic, suffix in _MAGIC.items() if start.startswith(magic)), Path(path).suffix)
         if packed in _DECOMPRESSORS:
@@ -250,17 +230,17 @@ _MAGIC = {
 ZIP = b"PK\x03\x04"
 """First bytes of a zip archive."""
 
+_PARQUET = b"PAR1"
+
+_UTF_16 = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
+
 _ARCHIVES = {
     ZIP: "a zip archive or a spreadsheet file",
     b"\x28\xb5\x2f\xfd": "a file compressed by Zstandard",
-    b"PAR1": "a Parquet file without the suffix .parquet",
-    b"\xff\xfe": "UTF-16 text",
-    b"\xfe\xff": "UTF-16 text",
+    _PARQUET: "a Parquet file without the suffix .parquet",
+    **dict.fromkeys(_UTF_16, "UTF-16 text"),
 }
 """First bytes of what is not read → its name."""
-
-_DELIVERED = (ZIP, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-"""First bytes of what `read_delivered` reads and `read_source` does not."""
 
 
 def _blocks(stream: IO[bytes], limits: Limits, packed: IO[bytes] | None = None) -> Iterator[bytes]:
@@ -279,21 +259,19 @@ def _blocks(stream: IO[bytes], limits: Limits, packed: IO[bytes] | None = None) 
             if large and packed is not None and size > packed.tell() * limits.expansion:
                 raise beyond("the file expands more", limits.expansion, "times")
             yield block
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, EOFError, zlib.error, lzma.LZMAError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise ValueError(f"the compressed data is damaged: {error}") from error
-    except (EOFError, zlib.error, lzma.LZMAError) as error:
-        raise ValueError(f"the compressed data is damaged: {error}") from error
 
 
-def _text_blocks(blocks: Iterator[bytes], limits: Limits) -> Iterator[bytes]:
+def _text_blocks(blocks: Iterator[bytes], longest: int) -> Iterator[bytes]:
     """The blocks of a text, each checked when it is read, so that a stream without an end is refused soon."""
     before, waiting = list[bytes](), 0
     for block in blocks:
         first = block.find(b"\n")
-        if waiting + (len(block) if first < 0 else first) > limits.line:
-            raise beyond(f"line {_line_ends(before) + 1} is longer", limits.line, "bytes")
+        if waiting + (len(block) if first < 0 else first) > longest:
+            raise beyond(f"line {_line_ends(before) + 1} is longer", longest, "bytes")
         if (at := block.find(b"\0")) >= 0:
             line = _line_ends([*before, block[:at]]) + 1
             raise ValueError(f"line {line}: a NUL character, which text does not have")

@@ -12,17 +12,9 @@ import pandas as pd
 
 from pt_active.frames.checks import agreeing, how_many, shown
 
-SPELLING = "case or spaces"
-"""The kind of labels whose ids are those of a document but for upper case or white space."""
-
-ZEROS = "leading zeros"
-"""The kind of labels whose ids lack leading zeros, as spreadsheets remove them."""
-
-MISTYPED = "mistyped"
-"""The kind of labels whose docno is that of a document but for one character, or two that changed places."""
-
-OTHER = "other"
-"""The kind of all other labels of the plan's queries."""
+SPELLING, ZEROS, MISTYPED, OTHER = "case or spaces", "leading zeros", "mistyped", "other"
+"""Kinds of labels: whose ids are those of a document but for upper case or white space; but for leading zeros, as
+spreadsheets remove them; but for one character of the docno, or two that changed places; and all others."""
 
 _COMPARED = 20_000
 """Labels that are compared with documents at most; all are counted."""
@@ -96,8 +88,7 @@ def stray_labels(keys: pd.DataFrame, lacking: np.ndarray, qrels: pd.DataFrame) -
         else:
             kinds[kind] += 1
             hints.append(_hint(pair, meant))
-    if rest := int(own[_COMPARED:].sum()):
-        kinds[OTHER] += rest
+    kinds[OTHER] += int(own[_COMPARED:].sum())
     counted = {kind: kinds[kind] for kind in (SPELLING, ZEROS, MISTYPED, OTHER) if kinds[kind]}
     return Strays(counted, tuple(hints[:_HINTS]))
 
@@ -147,24 +138,21 @@ class _Near:
     """Documents by what is left of their ids after common slips."""
 
     def __init__(self, keys: pd.DataFrame) -> None:
-        self.folded: dict[tuple[str, str], tuple[str, str]] = {}
-        self.without_zeros: dict[tuple[str, str], tuple[str, str]] = {}
+        self.close: dict[tuple[str, str, str], tuple[str, str]] = {}
         self.docnos: dict[str, list[str]] = defaultdict(list)
         self.shortened: dict[str, dict[str, set[str]]] = {}
         forms = {qid: (_folded(qid), _unpadded(qid), _number(qid)) for qid in keys["qid"].unique()}
         for qid, docno in zip(keys["qid"], keys["docno"], strict=True):
-            pair, (folded, unpadded, number), short = (qid, docno), forms[qid], _unpadded(docno)
+            (folded, unpadded, number), short = forms[qid], _unpadded(docno)
             self.docnos[qid].append(docno)
-            self.folded.setdefault((folded, _folded(docno)), pair)
-            self.without_zeros.setdefault((unpadded, short), pair)
-            self.without_zeros.setdefault((number, short), pair)
+            for key in ((SPELLING, folded, _folded(docno)), (ZEROS, unpadded, short), (ZEROS, number, short)):
+                self.close.setdefault(key, (qid, docno))
 
     def meant(self, qid: str, docno: str) -> tuple[str, tuple[str, str] | None]:
         """The kind of slip, and the document that was meant; None if there is none, or more than one."""
-        if pair := self.folded.get((_folded(qid), _folded(docno))):
-            return SPELLING, pair
-        if pair := self.without_zeros.get((_unpadded(qid), _unpadded(docno))):
-            return ZEROS, pair
+        for kind, form in ((SPELLING, _folded), (ZEROS, _unpadded)):
+            if pair := self.close.get((kind, form(qid), form(docno))):
+                return kind, pair
         near = self._typed(qid, docno)
         return (MISTYPED, (qid, near.pop())) if len(near) == 1 else (OTHER, None)
 

@@ -16,7 +16,7 @@ import pandas as pd
 
 from pt_active.frames.checks import file_path, how_many, shown, some, unfit
 from pt_active.frames.columns import with_string_ids
-from pt_active.frames.sources import NOT_UTF8, Source, beyond, naming, read_bytes, size_limit
+from pt_active.frames.sources import NOT_UTF8, Source, beyond, limits_now, naming, read_bytes
 
 _IDS = ("qid", "docno")
 """The keys of JSON objects whose values are ids."""
@@ -187,7 +187,7 @@ def _parquet_table(path: str | Path, no_limit: bool) -> pd.DataFrame:
     from pyarrow.parquet import ParquetFile
 
     # Parquet needs to seek, so a stream is read whole.
-    given, limit = file_path("path", path), size_limit(no_limit)
+    given, limit = file_path("path", path), limits_now(no_limit).size
     regular = given.is_file() or given.is_dir()
     opened: IO[bytes] = given.open("rb") if regular else io.BytesIO(read_bytes(path, no_limit))
     with opened:

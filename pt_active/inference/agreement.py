@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
+
+from pt_active.inference.estimators import Controls, MeanEstimate, estimator_named
+from pt_active.sampling.sample import Sample
 
 
 def coincidences(item: np.ndarray, grade: np.ndarray, grades: int) -> np.ndarray:
-    """float64[G+1, G+1], Krippendorff's coincidences: how often two judges of one document give each pair of grades.
-
-    Shapes: item and grade int64[n].
-    """
+    """float64[G+1, G+1], Krippendorff's coincidences: how often two judges of one document give each pair of grades."""
     votes = np.zeros((int(item.max(initial=-1)) + 1, grades))
     np.add.at(votes, (item, grade), 1.0)
     judges = votes.sum(axis=1)
@@ -80,3 +82,58 @@ def judges_variance(
     """
     single = 0.5 * (second_opinions(coincidence)[label] * change**2).sum(axis=1)
     return float((chance * single / judges).sum())
+
+
+Coefficient = Callable[[np.ndarray, int], float]
+
+
+COEFFICIENTS: dict[str, Coefficient] = {
+    "Kappa": lambda shares, pairs: quadratic_kappa(shares),
+    "Alpha": lambda shares, pairs: ordinal_alpha(pairs * (shares + shares.T)),
+}
+
+_STEP = 1e-6  # Half the change of a share from which the slope of a coefficient is computed
+
+
+def agreement_estimate(
+    coefficient: Coefficient,
+    said: Sequence[np.ndarray],
+    label: np.ndarray,
+    expected: np.ndarray,
+    sample: Sample,
+    p: np.ndarray,
+    estimator: str,
+) -> MeanEstimate:
+    """Estimate a coefficient of one judge, or the first minus the second of two.
+
+    The coefficient T of the weighted shares is linearised: a pair that was labelled changes it by ``z = ∂T/∂share − Σ
+    share ∂T/∂share`` times its weight. The mean of z over the pool, which the labels and the model estimate, corrects
+    T, and its standard error is that of T (Deville 1999).
+    """
+    importance = sample.importance(p)
+    share = sample.count * importance
+    share = share / share.sum()
+    pool, sign = int((p > 0).sum()), (1.0, -1.0)
+    value, slope, model = 0.0, np.zeros(len(label)), np.zeros(len(p))
+    for grade, direction in zip(said, sign, strict=False):
+        shares = np.zeros((expected.shape[1],) * 2)
+        np.add.at(shares, (grade[sample.rows], label), share)
+        gradient = _gradient(coefficient, shares, pool)
+        gradient -= (shares * gradient).sum()
+        value += direction * coefficient(shares, pool)
+        slope += direction * gradient[grade[sample.rows], label]
+        model += direction * (expected * gradient[grade]).sum(axis=1)
+    if not np.isfinite(value):
+        return MeanEstimate(np.asarray(np.nan), np.asarray(np.nan), np.asarray(0.0))
+    mean = estimator_named(estimator, "pair").weigh(sample, Controls(p, model)).estimate(slope)
+    return MeanEstimate(value + mean.value, mean.standard_error, mean.degrees_of_freedom)
+
+
+def _gradient(coefficient: Coefficient, shares: np.ndarray, pairs: int) -> np.ndarray:
+    """``∂T/∂share`` of every cell by central differences, float64[G+1, G+1]."""
+    slope = np.empty_like(shares)
+    for cell in np.ndindex(*shares.shape):
+        step = np.zeros_like(shares)
+        step[cell] = _STEP
+        slope[cell] = (coefficient(shares + step, pairs) - coefficient(shares - step, pairs)) / (2 * _STEP)
+    return slope

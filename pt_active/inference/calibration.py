@@ -62,8 +62,6 @@ def calibration(mean: np.ndarray, observed: np.ndarray, chance: np.ndarray, quer
 
     ``b = Σ w (μ − μ̄) κ / Σ w (μ − μ̄)²`` with ``w = 1/ψ``; its variance is ``m/(m − 1) Σ_x u_x²`` with ``u_x = Σ_{z ∈
     x} w (μ − μ̄) r / Σ w (μ − μ̄)²`` over the m queries; r are the residuals.
-
-    Shapes: mean, observed, chance float64[n], query int64[n].
     """
     if len(mean) == 0:
         raise ValueError("a calibration needs labelled documents; there is none")
@@ -81,22 +79,18 @@ def calibration(mean: np.ndarray, observed: np.ndarray, chance: np.ndarray, quer
     residual = weight * (deviation - slope * centred)
     of_slope = np.bincount(code, weights=residual * centred / spread)
     of_intercept = np.bincount(code, weights=residual * (1 - centred * (weight @ mean) / spread))
-    scale = sizes / (sizes - 1)
+    scale, variance = sizes / (sizes - 1), float(weight @ deviation**2)
     square = of_slope @ of_slope
     return Calibration(
         slope=slope,
         slope_error=float(np.sqrt(scale * square)),
         intercept=intercept,
         intercept_error=float(np.sqrt(scale * of_intercept @ of_intercept)),
-        correlation=_correlation(slope, spread, float(weight @ deviation**2)),
+        correlation=slope * float(np.sqrt(spread / variance)) if variance > 0 else np.nan,
         degrees_of_freedom=float(3 * square**2 / (of_slope**4).sum() - 1) if square > 0 else 0.0,
         n_documents=len(mean),
         n_queries=sizes,
     )
-
-
-def _correlation(slope: float, spread: float, variance: float) -> float:
-    return float(slope * np.sqrt(spread / variance)) if variance > 0 else np.nan
 
 
 @dataclass(frozen=True)
@@ -114,10 +108,7 @@ class CalibrationBins:
 def calibration_bins(
     mean: np.ndarray, observed: np.ndarray, chance: np.ndarray, query: np.ndarray, bins: int = 10
 ) -> CalibrationBins:
-    """Cut labelled documents into bins of about equal size; documents with equal expectations stay together.
-
-    Shapes: mean, observed, chance float64[n], query int64[n].
-    """
+    """Cut labelled documents into bins of about equal size; documents with equal expectations stay together."""
     edges = np.unique(np.quantile(mean, np.linspace(0, 1, bins + 1)))
     where = np.unique(np.searchsorted(edges[1:-1], mean, side="right"), return_inverse=True)[1]
     rows = []

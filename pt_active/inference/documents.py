@@ -59,10 +59,7 @@ def predicted(
     contrast: np.ndarray,
     estimator: str,
 ) -> np.ndarray:
-    """The values that stand in for unknown document variables, float64[N].
-
-    Shapes: mean and observed float64[N], contrast float64[k].
-    """
+    """The values that stand in for unknown document variables, float64[N]."""
     if estimator not in tuple(DOCUMENT_ESTIMATORS):
         raise ValueError(
             f"unknown estimator {estimator!r} at the level of documents; it is one of {', '.join(DOCUMENT_ESTIMATORS)}"
@@ -77,10 +74,7 @@ def predicted(
 def corrected_means(
     pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> np.ndarray:
-    """The model's means, corrected by lines through the labels of other queries and clipped to a cascade's range.
-
-    Shapes: mean and observed float64[N], contrast float64[k].
-    """
+    """The model's means, corrected by lines through the labels of other queries and clipped to a cascade's range."""
     sides, fold = _sides(pool, mean, contrast @ pool.gradients(mean)), (pool.places % FOLDS)[pool.query]
     corrected = mean.copy()
     for number, line in fitted_lines(pool, sample, mean, observed, contrast).items():
@@ -109,10 +103,7 @@ class Line(NamedTuple):
 def fitted_lines(
     pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> dict[int, Line]:
-    """The line that corrects the means of each part of the queries, by its number; none where there are no labels.
-
-    Shapes: mean and observed float64[N], contrast float64[k].
-    """
+    """The line that corrects the means of each part of the queries, by its number; none where there are no labels."""
     query, chance = pool.query, sample.chance(pool.query)
     drawn = np.flatnonzero(sample.drawn & (chance < 1))
     slopes = contrast @ pool.gradients(mean)
@@ -194,10 +185,7 @@ def _ratio(a: float, b: float) -> float:
 
 
 def cautious_variance(pool: DocumentPool, sample: TwoPhase, variables: Variables, contrast: np.ndarray) -> float:
-    """The variance ``Σ p² D² v (1/ψ − 1)`` that the grade model expects, with v from `hedged` [theory 9].
-
-    Shapes: contrast float64[k].
-    """
+    """The variance ``Σ p² D² v (1/ψ − 1)`` that the grade model expects, with v from `hedged` [theory 9]."""
     if isinstance(pool, RevealedPool):
         order = sample.design.order
         (gain,) = pool.cautious_gains(order, variables.mean, contrast[None], REVEALED_VARIANCE)
@@ -209,10 +197,7 @@ def cautious_variance(pool: DocumentPool, sample: TwoPhase, variables: Variables
 
 
 def expected_variance(pool: DocumentPool, design: DocumentDesign, gain: np.ndarray) -> float:
-    """``Σ g (1/ψ − 1)`` over the documents that could be drawn, with ``ψ = Π π``.
-
-    Shapes: gain float64[N].
-    """
+    """``Σ g (1/ψ − 1)`` over the documents that could be drawn, with ``ψ = Π π``."""
     chance = design.chance(pool.query)
     return float(gain @ ratio_or_zero(1 - chance, chance))
 
@@ -226,10 +211,7 @@ def widened(estimate: DocumentEstimate, cautious: float) -> DocumentEstimate:
 
 
 def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> DocumentEstimate:
-    """Combine the estimates of several rounds: ``Σ w R̂_r`` with variance ``Σ w² V̂_r`` [theory 9].
-
-    Shapes: weights float64[r].
-    """
+    """Combine the estimates of several rounds: ``Σ w R̂_r`` with variance ``Σ w² V̂_r`` [theory 9]."""
     if len(estimates) == 1:
         return estimates[0]
     used = [(w, e) for w, e in zip(weights, estimates, strict=True) if w > 0]

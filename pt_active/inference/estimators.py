@@ -157,7 +157,9 @@ def regression(sample: Sample, controls: Controls) -> AdaptiveWeighting:
     degrees, draws = degrees_left(sample, importance, 2), _counting(sample, importance)
 
     def at(values: np.ndarray) -> Weighting:
-        slope, left_out = _slopes(_Spread.of(total, share, model, values), controls.variance[..., None])
+        whole, without = _spreads(total, share, model, values)
+        (slope, sure), (left_out, _) = (_slope(each, controls.variance[..., None]) for each in (whole, without))
+        slope = (1 - sure) * slope + sure * left_out
         level = _dot(total, slope)
         apart = (slope - level[..., None]) * (model - model_mean[..., None])
         base = level * (controls.mean - model_mean) - _dot(total * sample.left, apart)
@@ -178,31 +180,19 @@ class _Spread(NamedTuple):
     both: np.ndarray  # ``c = Σ W (M − m̄)(ℓ − ȳ)``
     values: np.ndarray  # ``Σ W (ℓ − ȳ)²``
     degrees: np.ndarray  # ``n_eff − 2``
-    without: _Spread | None = None  # The same of all draws but one, for each of them
-
-    @classmethod
-    def of(cls, total: np.ndarray, share: np.ndarray, model: np.ndarray, values: np.ndarray) -> _Spread:
-        """The spread in a sample.
-
-        Shapes: total, share, model, values float64[..., n].
-        """
-        x, y = (each - _dot(total, each)[..., None] for each in (model, values))
-        s, c, v, squares = (_dot(total, each)[..., None] for each in (x**2, x * y, y**2, share))
-        least = _ROUNDING * _dot(total, model**2 + values**2)[..., None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            lost = share / (1 - share)
-            rest = [(1 + lost) * (whole - lost * part) for whole, part in ((s, x**2), (c, x * y), (v, y**2))]
-            degrees = (1 - share) ** 2 / np.maximum(squares - share**2, _TINY) - 2
-        without = cls(np.where(rest[0] > least, rest[0], 0.0), rest[1], rest[2], degrees)
-        return cls(np.where(s > least, s, 0.0), c, v, 1 / np.maximum(squares, _TINY) - 2, without)
 
 
-def _slopes(spread: _Spread, pool_variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The slopes ``b_i``, and those of all draws but i, ``b_{−i}``, float64[..., n] each."""
-    assert spread.without is not None
-    slope, sure = _slope(spread, pool_variance)
-    left_out, _ = _slope(spread.without, pool_variance)
-    return (1 - sure) * slope + sure * left_out, left_out
+def _spreads(total: np.ndarray, share: np.ndarray, model: np.ndarray, values: np.ndarray) -> tuple[_Spread, _Spread]:
+    """The spread in a sample, and that of all draws but one, for each of them."""
+    x, y = (each - _dot(total, each)[..., None] for each in (model, values))
+    s, c, v, squares = (_dot(total, each)[..., None] for each in (x**2, x * y, y**2, share))
+    least = _ROUNDING * _dot(total, model**2 + values**2)[..., None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lost = share / (1 - share)
+        rest = [(1 + lost) * (whole - lost * part) for whole, part in ((s, x**2), (c, x * y), (v, y**2))]
+        degrees = (1 - share) ** 2 / np.maximum(squares - share**2, _TINY) - 2
+    without = _Spread(np.where(rest[0] > least, rest[0], 0.0), rest[1], rest[2], degrees)
+    return _Spread(np.where(s > least, s, 0.0), c, v, 1 / np.maximum(squares, _TINY) - 2), without
 
 
 def _slope(spread: _Spread, pool_variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -270,10 +260,7 @@ def estimators_of(unit: str) -> tuple[str, ...]:
 
 
 def effective_size(count: np.ndarray, importance: np.ndarray) -> np.ndarray:
-    """``n_eff = (Σ v)² / Σ v²``: the number of equally weighted draws that would be as informative [theory 5].
-
-    Shapes: count int64[..., n], importance float64[..., n] → float64[...].
-    """
+    """``n_eff = (Σ v)² / Σ v²``: the number of equally weighted draws that would be as informative [theory 5]."""
     return _dot(count, importance) ** 2 / np.maximum(_dot(count, importance**2), _TINY)
 
 
@@ -283,8 +270,6 @@ def degrees_left(sample: Sample, importance: np.ndarray, fitted: int) -> np.ndar
     ``u (1 − f/max(u, n_eff))`` with ``u = (Σ (1−π) v)² / Σ ((1−π) v)²``: Satterthwaite's for terms ``(1−π) v² (ℓ −
     R̂)²`` if the variance of a draw falls with its weight, as designs aim at, times the share that fitting f parameters
     leaves. If all ``π`` are small, this is ``n_eff − f``.
-
-    Shapes: importance float64[..., n] → float64[...].
     """
     total = effective_size(sample.count, importance)
     uncertain = effective_size(sample.count, importance * sample.left)
@@ -292,10 +277,7 @@ def degrees_left(sample: Sample, importance: np.ndarray, fitted: int) -> np.ndar
 
 
 def scale_of(sample: Sample, values: np.ndarray, p: np.ndarray, model: np.ndarray) -> np.ndarray:
-    """No less than the sum of the absolute terms of a mean, float64[...]; see `ties.is_rounding`.
-
-    Shapes: values float64[..., n], p float64[m], model float64[..., m].
-    """
+    """No less than the sum of the absolute terms of a mean, float64[...]; see `ties.is_rounding`."""
     largest = np.max(np.where(sample.count > 0, values, 0.0), axis=-1, initial=0.0)
     return np.asarray(largest + np.nan_to_num(model) @ p)
 

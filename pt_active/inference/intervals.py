@@ -89,10 +89,7 @@ def _score_scale(y: np.ndarray, error: np.ndarray, width: float, effective: np.n
 def counted(
     numerator: np.ndarray, weight: np.ndarray, count: np.ndarray, importance: np.ndarray, method: str
 ) -> tuple[int, int]:
-    """The successes and trials of a plain random sample.
-
-    Shapes: numerator and weight float64[n], count int64[n], importance float64[n].
-    """
+    """The successes and trials of a plain random sample."""
     if not np.allclose(importance, importance[0], rtol=1e-9, atol=0):
         raise ValueError(
             f"{method} intervals count successes in a plain random sample, but this sample is weighted, and a weighted "

@@ -15,10 +15,7 @@ _MIN_NEIGHBOUR_WEIGHT = 1e-9  # A sum of kernel weights below this is rounding: 
 
 
 def rule_of_thumb(score: np.ndarray, labels: int) -> float:
-    """``σ n^{-1/3}``, σ the smaller of the standard deviation and the interquartile range over 1.349.
-
-    Shapes: score float64[N].
-    """
+    """``σ n^{-1/3}``, σ the smaller of the standard deviation and the interquartile range over 1.349."""
     deviation = float(np.std(score))
     quartiles = np.subtract(*np.percentile(score, [75, 25])) / 1.349
     spread = min(deviation, quartiles) if quartiles > 0 else deviation
@@ -28,10 +25,7 @@ def rule_of_thumb(score: np.ndarray, labels: int) -> float:
 
 
 def cross_validated_bandwidth(score: np.ndarray, outcome: np.ndarray, labels: int) -> float:
-    """The multiple of the rule of thumb, from `CANDIDATES`, that predicts left-out outcomes best.
-
-    Shapes: score and outcome float64[N].
-    """
+    """The multiple of the rule of thumb, from `CANDIDATES`, that predicts left-out outcomes best."""
     rule = rule_of_thumb(score, labels)
     if np.isinf(rule):
         return rule
@@ -40,19 +34,13 @@ def cross_validated_bandwidth(score: np.ndarray, outcome: np.ndarray, labels: in
 
 
 def nadaraya_watson(score: np.ndarray, outcome: np.ndarray, bandwidth: float) -> np.ndarray:
-    """``Σ_k K((g_i − g_k)/h) y_k / Σ_k K((g_i − g_k)/h)`` at every point i [AI].
-
-    Shapes: score and outcome float64[N] → float64[N].
-    """
+    """``Σ_k K((g_i − g_k)/h) y_k / Σ_k K((g_i − g_k)/h)`` at every point i [AI]."""
     total = kernel_sums(score, np.stack([outcome, np.ones_like(score)]), bandwidth)
     return np.asarray(total[0] / total[1])
 
 
 def left_out(score: np.ndarray, outcome: np.ndarray, bandwidth: float) -> np.ndarray:
-    """`nadaraya_watson` at each point from all other points; their plain mean if none is within the bandwidth.
-
-    Shapes: score and outcome float64[N] → float64[N].
-    """
+    """`nadaraya_watson` at each point from all other points; their plain mean if none is within the bandwidth."""
     others, weight = kernel_sums(score, np.stack([outcome, np.ones_like(score)]), bandwidth)
     others, weight = others - outcome, weight - 1.0
     plain = (outcome.sum() - outcome) / max(len(outcome) - 1, 1)

@@ -56,19 +56,13 @@ def limited(degrees: float, limit: float) -> float:
 
 
 def observed_kurtosis(square: np.ndarray, count: np.ndarray) -> float:
-    """``n Σ x²/(Σ x)²`` of squared errors; NaN if all are 0.
-
-    Shapes: square float64[n], count int64[n].
-    """
+    """``n Σ x²/(Σ x)²`` of squared errors; NaN if all are 0."""
     total = float(count @ square)
     return float(count.sum() * (count @ square**2) / total**2) if total > 0 else np.nan
 
 
 def expected_kurtosis(gain: np.ndarray, q: np.ndarray) -> float:
-    """The kurtosis of the weighted error of a draw, ``3 Σ g²/q³ / (Σ g/q)²``, if each unit's is normal.
-
-    Shapes: gain and q float64[m].
-    """
+    """The kurtosis of the weighted error of a draw, ``3 Σ g²/q³ / (Σ g/q)²``, if each unit's is normal."""
     gain, q = gain[q > 0], q[q > 0] / q.sum()
     total = float((gain / q).sum())
     return _NORMAL_KURTOSIS * float((gain**2 / q**3).sum()) / total**2 if total > 0 else np.nan

@@ -36,10 +36,7 @@ class Scores:
     expected_weight: np.ndarray  # float64[N], ``E[w]`` of all pairs
 
     def scale(self, pair_weight: np.ndarray) -> float:
-        """No less than the sum of the absolute terms of a risk; see `ties.is_rounding`.
-
-        Shapes: pair_weight float64[N].
-        """
+        """No less than the sum of the absolute terms of a risk; see `ties.is_rounding`."""
         numerator, weight = pair_weight @ np.abs(self.expected_numerator), pair_weight @ self.expected_weight
         largest = ratio_or_zero(np.abs(self.numerator), self.weight).max(initial=0.0)
         return float(largest + ratio_or_zero(numerator, weight))
@@ -60,19 +57,13 @@ class Domain:
 
 
 def risk_domain(scores: Scores, pair_weight: np.ndarray) -> Domain:
-    """The risk of one predictor whose weights do not depend on the labels: ``ω = w``, ``δ = ℓ``.
-
-    Shapes: pair_weight float64[N].
-    """
+    """The risk of one predictor whose weights do not depend on the labels: ``ω = w``, ``δ = ℓ``."""
     mass, model = pair_weight * scores.expected_weight, ratio_or_zero(scores.expected_numerator, scores.expected_weight)
     return Domain(ratio_or_zero(scores.numerator, scores.weight), model, mass, float(mass.sum()))
 
 
 def difference_domain(first: Scores, second: Scores, differ: np.ndarray, pair_weight: np.ndarray) -> Domain:
-    """The difference of two risks with the same weights, which do not depend on the labels.
-
-    Shapes: differ bool[N], pair_weight float64[N].
-    """
+    """The difference of two risks with the same weights, which do not depend on the labels."""
     weight = first.expected_weight * differ
     values = ratio_or_zero(first.numerator - second.numerator, first.weight)
     model = ratio_or_zero(first.expected_numerator - second.expected_numerator, weight)
@@ -92,10 +83,7 @@ def domain_estimate(domain: Domain, sample: Sample, estimator: str) -> MeanEstim
 
 
 def linearised(scores: Sequence[Scores], weights: np.ndarray, count: np.ndarray) -> tuple[Evaluated, np.ndarray]:
-    """The ratio ``Ĝ = Σ v u / Σ v w`` of one predictor, or the first minus the second of two predictors [T 3.31].
-
-    Shapes: weights float64[..., n], count int64[..., n].
-    """
+    """The ratio ``Ĝ = Σ v u / Σ v w`` of one predictor, or the first minus the second of two predictors [T 3.31]."""
     ratios, models = [], []
     with np.errstate(divide="ignore", invalid="ignore"):
         for score in scores:
@@ -111,10 +99,7 @@ def linearised(scores: Sequence[Scores], weights: np.ndarray, count: np.ndarray)
 
 
 def ratio_estimate(scores: Sequence[Scores], sample: Sample, pair_weight: np.ndarray, estimator: str) -> MeanEstimate:
-    """Estimate the risk of one predictor, or the difference of two, whatever its weights depend on [T 3.31].
-
-    Shapes: pair_weight float64[N].
-    """
+    """Estimate the risk of one predictor, or the difference of two, whatever its weights depend on [T 3.31]."""
     kind = estimator_named(estimator, "pair")
     if sample.rows.ndim > 1 and sample.rows.size < len(pair_weight):
         scores, sample, pair_weight = condensed(scores, sample, pair_weight)
@@ -130,10 +115,7 @@ def ratio_estimate(scores: Sequence[Scores], sample: Sample, pair_weight: np.nda
 def condensed(
     scores: Sequence[Scores], sample: Sample, pair_weight: np.ndarray
 ) -> tuple[list[Scores], Sample, np.ndarray]:
-    """A pool in which a few points stand for all pairs that were never drawn.
-
-    Shapes: pair_weight float64[N].
-    """
+    """A pool in which a few points stand for all pairs that were never drawn."""
     drawn = np.unique(sample.rows)
     rest = pair_weight.copy()
     rest[drawn] = 0.0

@@ -65,8 +65,6 @@ def rescaled_grades(grades: np.ndarray, label: np.ndarray, weight: np.ndarray) -
 
     ``w_g = (Σ a 1[y = g] + 4)/(Σ a P_g + 4)``, with weights a scaled to their effective number n;
     ``s_g = (Σ a 1[y = g] + 4 P̄_g)/(n + 4)``; ``ε = (e₊ + 1)/(n + 2)``, e the excess of labels that surprise the model.
-
-    Shapes: grades float64[N, G+1], label int64[N], weight float64[N] → float64[N, G+1].
     """
     known = label >= 0
     if not known.any():
@@ -85,10 +83,7 @@ def rescaled_grades(grades: np.ndarray, label: np.ndarray, weight: np.ndarray) -
 
 
 def labellings(grades: np.ndarray, order: np.ndarray, seed: int) -> Iterator[np.ndarray]:
-    """Labels that a grade model holds possible, int64[N] each, as many as `_LABELLED_DOCUMENTS` allows.
-
-    Shapes: grades float64[N, G+1], order int64[N].
-    """
+    """Labels that a grade model holds possible, int64[N] each, as many as `_LABELLED_DOCUMENTS` allows."""
     rng, bounds, uniform = np.random.default_rng(seed), grades.cumsum(axis=1)[:, :-1].T, np.empty(len(grades))
     for _ in range(int(np.clip(_LABELLED_DOCUMENTS / len(grades), *_LABELLINGS))):
         uniform[order] = rng.random(len(grades))
@@ -125,10 +120,7 @@ def replayed(values: np.ndarray, samples: Sample, weigh: Estimator, controls: Co
 
 
 def expected_variances(samples: Sample, p: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """The variance that each sample is expected to show, up to a common factor, float64[R].
-
-    Shapes: p and variance float64[m].
-    """
+    """The variance that each sample is expected to show, up to a common factor, float64[R]."""
     size = variance + variance.mean() if variance.any() else np.ones_like(variance)
     share = samples.importance(p) / samples.draws[:, None]
     return np.asarray((samples.count * samples.left * share**2 * size[samples.rows]).sum(axis=1))
@@ -137,10 +129,7 @@ def expected_variances(samples: Sample, p: np.ndarray, variance: np.ndarray) -> 
 def studentised(
     error: np.ndarray, standard_error: np.ndarray, usual: np.ndarray, size: np.ndarray, labelling: np.ndarray
 ) -> Replayed:
-    """Errors over their standard errors.
-
-    Shapes: error, standard_error, usual, size float64[R], labelling int64[R].
-    """
+    """Errors over their standard errors."""
     rounding = _NO_ERROR * np.maximum(size, np.finfo(float).tiny)
     shown = standard_error > rounding
     hidden = np.where(np.abs(error) > rounding, np.copysign(np.inf, error), 0.0)
@@ -151,10 +140,7 @@ def studentised(
 
 
 def degrees_shown(square: np.ndarray, labelling: np.ndarray) -> float:
-    """``2 E(S)²/Var S`` from float64[R], S, with unbiased moments within each labelling.
-
-    Shapes: square float64[R], labelling int64[R].
-    """
+    """``2 E(S)²/Var S`` from float64[R], S, with unbiased moments within each labelling."""
     number = np.bincount(labelling)
     mean = np.bincount(labelling, square) / number
     spread = np.bincount(labelling, (square - mean[labelling]) ** 2) / np.maximum(number - 1, 1)

@@ -344,8 +344,6 @@ def share_error(share: np.ndarray | float, repetitions: np.ndarray | int) -> np.
 
     ``√(p̃ (1 − p̃)/(R + 4))`` with ``p̃ = (p R + 2)/(R + 4)``, two successes and two failures added. It is close to
     ``√(p (1 − p)/R)``, but not 0 for a share of 0 or 1: twice the error is then close to ``3/R``, the rule of three.
-
-    Shapes: share float64[...], repetitions int64[...] → float64[...].
     """
     padded = (np.asarray(share) * repetitions + 2) / (repetitions + 4)
     return np.sqrt(padded * (1 - padded) / (repetitions + 4))[()]
@@ -369,10 +367,7 @@ def ratio_of_means(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, n
 
 
 def savings(budgets: Sequence[float], squared: np.ndarray, passive: np.ndarray) -> np.ndarray:
-    """1 − b'/b, where b' is the budget at which a method has the error that passive sampling has at b.
-
-    Shapes: squared and passive float64[B] → float64[B].
-    """
+    """1 − b'/b, where b' is the budget at which a method has the error that passive sampling has at b."""
     spend = np.asarray(budgets)
     better = np.r_[True, squared[1:] < np.minimum.accumulate(squared)[:-1]]
     with np.errstate(divide="ignore"):

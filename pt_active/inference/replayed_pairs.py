@@ -30,10 +30,7 @@ class LabelModel(NamedTuple):
     share: np.ndarray  # float64[G+1], s, the shares of the grades among the labels
 
     def grades(self, grades: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-        """``P'`` of pairs, float64[N, G+1].
-
-        Shapes: grades float64[N, G+1], predicted int64[N, k].
-        """
+        """``P'`` of pairs, float64[N, G+1]."""
         score = self.power * np.log(np.maximum(grades, _LEAST)) + self.shift
         for kappa, column in zip(self.reliance, predicted.T, strict=True):
             score[np.arange(len(score)), column] += kappa
@@ -87,10 +84,7 @@ def surprise(grades: np.ndarray, predicted: np.ndarray, label: np.ndarray) -> fl
 
 
 def excess_surprise(grades: np.ndarray, expected: np.ndarray, label: np.ndarray) -> float:
-    """``Σ (E[log P(y)] − log P(y))`` over its standard deviation; positive if P is too sure.
-
-    Shapes: grades and expected float64[n, G+1], label int64[n].
-    """
+    """``Σ (E[log P(y)] − log P(y))`` over its standard deviation; positive if P is too sure."""
     log = np.log(np.maximum(grades, _LEAST))
     mean = (expected * log).sum(axis=1)
     variance = (expected * (log - mean[:, None]) ** 2).sum()
@@ -122,10 +116,7 @@ def samples_again(sample: Sample, repetitions: int, rng: np.random.Generator) ->
 
 
 def drawn_again(q: np.ndarray, draws: int, repetitions: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Samples without replacement in the order of ``U/q``, from which a large pool is not drawn in full.
-
-    Shapes: q float64[N].
-    """
+    """Samples without replacement in the order of ``U/q``, from which a large pool is not drawn in full."""
     late = _time_of(q, draws + 1 + _SPARE * np.sqrt(draws + 1))
     chance = np.minimum(1.0, q * late)
     certain = np.flatnonzero(chance >= 1)

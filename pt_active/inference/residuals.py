@@ -194,10 +194,7 @@ class WithinQueries:
 
     @classmethod
     def of(cls, query: np.ndarray, sample: TwoPhase, share: float = COMMON_SHARE) -> WithinQueries:
-        """The correction for a sample.
-
-        Shapes: query int64[N].
-        """
+        """The correction for a sample."""
         inclusion = sample.design.inclusion
         others = np.bincount(query, weights=inclusion)[query] - inclusion
         rate = np.where(inclusion > 0, share / (1 - share + share * others), 0.0)
@@ -208,27 +205,19 @@ class WithinQueries:
         return np.asarray(np.bincount(self.query, weights=parts)[self.query] - parts)
 
     def shift(self, error: np.ndarray) -> np.ndarray:
-        """s, float64[N].
-
-        Shapes: error float64[N].
-        """
+        """s, float64[N]."""
         return self.rate * self._others(np.where(self.drawn, error, 0.0))
 
     def coefficient(self, slope: np.ndarray) -> np.ndarray:
         """How much the error of each judged document counts in the sum, float64[N]; 0 for the others.
 
         ``I [D/π + Σ_{u≠z} c_u D_u (1 − I_u/π_u)]``, so that the sum is ``Σ coefficient · e``.
-
-        Shapes: slope float64[N].
         """
         inverse = np.divide(self.drawn, self.inclusion, out=np.zeros_like(self.rate), where=self.inclusion > 0)
         return np.asarray(inverse * slope + self.drawn * self._others(self.rate * slope * (1 - inverse)))
 
     def shared_variance(self, slope: np.ndarray, error: np.ndarray, queries: int) -> np.ndarray:
-        """An unbiased estimate of the second part of the variance of each query, float64[m].
-
-        Shapes: slope and error float64[N].
-        """
+        """An unbiased estimate of the second part of the variance of each query, float64[m]."""
         inverse = np.divide(self.drawn, self.inclusion, out=np.zeros_like(self.rate), where=self.inclusion > 0)
         part = np.where(self.drawn, slope * self.rate * error * (1 - self.inclusion) * inverse, 0.0)
         total, square = (np.bincount(self.query, weights=a, minlength=queries) for a in (part, part**2))

@@ -54,10 +54,7 @@ def pool_sizes(
     labels: np.ndarray | None = None,
     budget: float | None = None,
 ) -> DocumentSizes:
-    """The sizes of `document_sizes` under given grades and known labels.
-
-    Shapes: grades float64[N, G+1], labels int64[N].
-    """
+    """The sizes of `document_sizes` under given grades and known labels."""
     variables = Variables.of(pool.seen.form, grades, labels)
     seen = pool.seen.taught(grades, labels)
     return document_sizes(seen, variables, pool.cost, pool.per_query, settings, budget)
@@ -102,10 +99,7 @@ def drawn_by(
     rng: np.random.Generator,
     clock: np.ndarray | None,
 ) -> Round:
-    """Draw documents by given sizes, under the grades of the pool.
-
-    Shapes: gain and clock float64[N].
-    """
+    """Draw documents by given sizes, under the grades of the pool."""
     design = document_design(sizes, settings.drawing, pool.prices, budget)
     sample = draw_documents(design, pool.prices, budget, rng, clock)
     everything = pool.cost[sizes.order].sum() + pool.per_query * len(np.unique(pool.seen.query[sizes.order]))
@@ -191,10 +185,7 @@ def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
 
 
 def optimism(seen: DocumentPool, rounds: Sequence[Round], label: np.ndarray, estimator: str, gain: np.ndarray) -> float:
-    """The variance that the labels show, divided by the variance that the grade model promised [theory 10].
-
-    Shapes: label int64[N], gain float64[N].
-    """
+    """The variance that the labels show, divided by the variance that the grade model promised [theory 10]."""
     estimates = [estimate_rounds(seen, rounds, label, c, estimator) for c in ranker_contrasts(len(seen.ranks))]
     expected = [expected_variance(seen, each.sample.design, gain) for each in rounds]
     promised = float(round_weights(rounds) ** 2 @ expected)

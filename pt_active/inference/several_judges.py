@@ -11,10 +11,7 @@ _PRIOR = 0.01  # Judgments that are added to each cell of a judge's confusions, 
 
 
 def votes_of(item: np.ndarray, grade: np.ndarray) -> np.ndarray:
-    """int64[N, G+1], how many judges gave each grade to each document.
-
-    Shapes: item and grade int64[n].
-    """
+    """int64[N, G+1], how many judges gave each grade to each document."""
     votes = np.zeros((int(item.max(initial=-1)) + 1, int(grade.max(initial=0)) + 1), dtype=np.int64)
     np.add.at(votes, (item, grade), 1)
     return votes
@@ -52,10 +49,7 @@ def rounded_mean(votes: np.ndarray, ties: str = TIES[0]) -> np.ndarray:
 
 
 def dawid_skene(item: np.ndarray, judge: np.ndarray, grade: np.ndarray) -> np.ndarray:
-    """float64[N, G+1], the probability of each document's true grade [Dawid and Skene 1979, eqs. 2.3-2.5].
-
-    Shapes: item, judge, grade int64[n].
-    """
+    """float64[N, G+1], the probability of each document's true grade [Dawid and Skene 1979, eqs. 2.3-2.5]."""
     votes = votes_of(item, grade)
     truth = votes / votes.sum(axis=1, keepdims=True)
     judges, grades = int(judge.max()) + 1, votes.shape[1]

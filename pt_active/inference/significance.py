@@ -172,10 +172,7 @@ def absolute_statistic(difference: np.ndarray | float, standard_error: np.ndarra
 
 
 def corrected_pvalues(pvalues: np.ndarray, alpha: float, method: str) -> tuple[np.ndarray, np.ndarray]:
-    """Correct the p-values of several comparisons; NaN, as for the baseline itself, does not count.
-
-    Shapes: pvalues float64[k] → bool[k].
-    """
+    """Correct the p-values of several comparisons; NaN, as for the baseline itself, does not count."""
     from statsmodels.stats.multitest import multipletests
 
     reject, corrected = np.zeros(len(pvalues), dtype=bool), np.full(len(pvalues), np.nan)

@@ -34,10 +34,7 @@ Statistic = Callable[[np.ndarray], Evaluated]
 
 
 def mean(values: np.ndarray) -> Statistic:
-    """``Σ a ℓ``; its gradient is ℓ.
-
-    Shapes: values float64[N].
-    """
+    """``Σ a ℓ``; its gradient is ℓ."""
 
     def evaluate(weights: np.ndarray) -> Evaluated:
         known = np.where(weights > 0, values, 0.0)
@@ -47,10 +44,7 @@ def mean(values: np.ndarray) -> Statistic:
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> Statistic:
-    """``Σ a u / Σ a w``, as `ratio_of` computes it.
-
-    Shapes: numerator and denominator float64[N].
-    """
+    """``Σ a u / Σ a w``, as `ratio_of` computes it."""
 
     def evaluate(weights: np.ndarray) -> Evaluated:
         known = weights > 0
@@ -91,8 +85,6 @@ def area_under_roc(score: np.ndarray, relevant: np.ndarray) -> Statistic:
     instance and T the share above it. The effective number of labels is that of the class with fewer: for plain draws
     the variance of an area is at most ``A(1 − A)`` over this number, since an area is an average over ways to match
     the classes.
-
-    Shapes: score and relevant float64[N].
     """
     order, first, last = _tied(score)
 
@@ -121,8 +113,6 @@ def average_precision(score: np.ndarray, relevant: np.ndarray) -> Statistic:
     This is the area under the step curve of precision over recall. Its gradient is
     ``[y_i (Prec(s_i) − A) + Σ_{s_k ≤ s_i} a_k y_k (y_i − Prec(s_k)) / D(s_k)] / Σ a y``, D being the denominator of
     Prec. It is a mean over the relevant labels, so only those count for its effective number.
-
-    Shapes: score and relevant float64[N].
     """
     order, first, last = _tied(score)
 
@@ -147,10 +137,7 @@ def average_precision(score: np.ndarray, relevant: np.ndarray) -> Statistic:
 
 
 def within(statistic: Statistic, where: np.ndarray) -> Statistic:
-    """A statistic of a slice of the pool; weights and gradients outside of it count as 0.
-
-    Shapes: where bool[N].
-    """
+    """A statistic of a slice of the pool; weights and gradients outside of it count as 0."""
 
     def evaluate(weights: np.ndarray) -> Evaluated:
         inside = statistic(np.where(where, weights, 0.0))

@@ -13,18 +13,12 @@ ROUNDING = 1e-10  # A number up to this share of the terms that it was made of i
 
 
 def is_rounding(number: np.ndarray | float, scale: np.ndarray | float) -> np.ndarray:
-    """Whether a number is nothing but rounding, bool[...]; not if it is NaN.
-
-    Shapes: number and scale float64[...].
-    """
+    """Whether a number is nothing but rounding, bool[...]; not if it is NaN."""
     return np.asarray(np.isfinite(number) & (np.abs(number) <= ROUNDING * np.asarray(scale)))
 
 
 def settled(number: np.ndarray | float, scale: np.ndarray | float) -> np.ndarray:
-    """The number, and exactly 0 where it is rounding, float64[...].
-
-    Shapes: number and scale float64[...].
-    """
+    """The number, and exactly 0 where it is rounding, float64[...]."""
     return np.asarray(np.where(is_rounding(number, scale), 0.0, number))[()]
 
 
@@ -34,10 +28,7 @@ def difference(first: np.ndarray | float, second: np.ndarray | float) -> np.ndar
 
 
 def places(values: np.ndarray) -> np.ndarray:
-    """The places of values from the smallest up, int64[k] from 0; those that are equal up to rounding share one.
-
-    Shapes: values float64[k].
-    """
+    """The places of values from the smallest up, int64[k] from 0; those that are equal up to rounding share one."""
     order = np.argsort(values)
     ranked = np.nan_to_num(values[order], nan=np.inf)
     with np.errstate(invalid="ignore"):

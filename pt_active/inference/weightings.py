@@ -29,8 +29,6 @@ def level_weights(size: np.ndarray, pool: int) -> np.ndarray:
     These are the inverse variances of the steps under uniform draws, and known before anything is drawn. For draws one
     at a time, ``n_j = 1``, they are the ``w_j = N(N − s)/((N − j)(N − j + 1))`` of the source, divided by s [AI;
     Farquhar et al. 2021]. A step that draws all that is left has the weight 1.
-
-    Shapes: size float64[S] → float64[S].
     """
     left = pool - np.minimum(np.concatenate([[0.0], np.cumsum(size)]), pool)
     if left[-1] <= _CERTAIN * pool:
@@ -93,28 +91,14 @@ def aiipw(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
     return _weighting(weights, lambda values: _smooth_variance(steps, chance, values, bandwidth, once))
 
 
-def ailur_ratio(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
-    """`ailur` of ℓ divided by `ailur` of 1, whose weights sum to 1 [AI]."""
-    return _normalised(ailur(steps, bandwidth))
-
-
-def aiipw_ratio(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
-    """`aiipw` of ℓ divided by `aiipw` of 1, whose weights sum to 1: the mean as a ratio metric [AI].
-
-    ``Σ δ/Ê`` is less than N if a part of the pool, such as a tail of g, has no label within the bandwidth. The plain
-    sum then counts the values of that part as 0; the ratio does not.
-    """
-    return _normalised(aiipw(steps, bandwidth))
-
-
 WEIGHTINGS: dict[str, Callable[[Steps, float | str | None], Weighting]] = {
     "lur": lur,
     "ailur": ailur,
     "aiipw": aiipw,
-    "ailur_ratio": ailur_ratio,
-    "aiipw_ratio": aiipw_ratio,
+    "ailur_ratio": lambda steps, bandwidth: _normalised(ailur(steps, bandwidth)),
+    "aiipw_ratio": lambda steps, bandwidth: _normalised(aiipw(steps, bandwidth)),
 }
-"""The weightings by name, for every statistic."""
+"""The weightings by name, for every statistic; a ratio is divided by the same of 1: its weights sum to 1 [AI]."""
 
 # Those that are consistent only where what was drawn depends on the values through g alone
 BY_SCORE = frozenset({"ailur", "aiipw", "ailur_ratio", "aiipw_ratio"})
@@ -132,8 +116,6 @@ def lines_before(steps: Steps, values: np.ndarray, model: np.ndarray) -> tuple[n
 
     The labels are weighted by 1/π. A line that was known before a step was drawn keeps the step unbiased. With fewer
     than `MIN_LABELS_FOR_LINE` labels, or if M is the same for all of them, ``α = 0`` and ``β = 1``.
-
-    Shapes: values and model float64[N].
     """
     drawn = steps.drawn
     centre = float(model.mean())
@@ -188,10 +170,7 @@ def estimate_mean(
     model: np.ndarray | None = None,
     bandwidth: float | str | None = None,
 ) -> RoundEstimate:
-    """Estimate the pool's mean from the labels of all rounds [theory 7].
-
-    Shapes: values and model float64[N].
-    """
+    """Estimate the pool's mean from the labels of all rounds [theory 7]."""
     if estimator not in CONTROLLED:
         return estimate_statistic(steps, mean(values), estimator, bandwidth)
     if model is None:

@@ -22,7 +22,7 @@ import pandas as pd
 from pt_active.frames.checks import ArgumentError, shown, unfit
 from pt_active.frames.columns import place_of
 from pt_active.frames.records import JUDGED, SAID_COLUMNS, SKIPPED, STATUSES, checked_records
-from pt_active.frames.sources import ZIP, Source, beyond, naming, read_delivered, size_limit, source_of
+from pt_active.frames.sources import ZIP, Source, beyond, limits_now, naming, read_bytes, source_of
 from pt_active.frames.tables import json_value
 from pt_active.judging.grade_names import GradeNames
 
@@ -70,7 +70,7 @@ class Delivery:
         UTF-16 with a byte order mark becomes UTF-8. A table that is neither is read as Windows-1252, and a warning says
         so.
         """
-        content = read_delivered(path)
+        content = read_bytes(path)
         with naming(path):
             return cls(os.fspath(path), content if content.startswith(ZIP) else _utf8(content, os.fspath(path)))
 
@@ -147,8 +147,8 @@ class Delivery:
         files = [each for each in archive.infolist() if not each.is_dir()]
         if len(files) > _MAX_MEMBERS:
             raise beyond(f"the archive has {len(files)} files, more", _MAX_MEMBERS, "files")
-        if sum(each.file_size for each in files) > size_limit():
-            raise beyond("the archive's files are larger", size_limit(), "bytes")
+        if sum(each.file_size for each in files) > limits_now().size:
+            raise beyond("the archive's files are larger", limits_now().size, "bytes")
         for each in files:
             with archive.open(each) as stream:
                 content = stream.read(each.file_size + 1)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -25,7 +23,7 @@ __all__ = [
     "latest",
     "qrels_of",
     "read_records",
-    "record_line",
+    "record_lines",
     "write_records",
 ]
 
@@ -96,13 +94,11 @@ def write_records(records: pd.DataFrame, path: str | Path) -> Path:
         with new_file(path) as unfinished:
             checked.to_parquet(unfinished, index=False)
     else:
-        write_file(path, "".join(record_line(row) for row in checked.itertuples(index=False, name=None)))
+        write_file(path, record_lines(checked))
     return path
 
 
-def record_line(record: Sequence[Any]) -> str:
-    """A record as a line of JSON lines, with its line end."""
-    values = dict(zip(RECORD_COLUMNS, record, strict=True))
-    values["label"] = None if pd.isna(values["label"]) else int(values["label"])
-    values["judges"] = int(values["judges"])
-    return json_text(values) + "\n"
+def record_lines(records: pd.DataFrame) -> str:
+    """Checked records as JSON lines."""
+    rows = records.assign(label=records["label"].astype(object).where(records["label"].notna(), None))
+    return "".join(json_text(row) + "\n" for row in rows.astype({"judges": object}).to_dict("records"))

@@ -19,8 +19,8 @@ from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.units import RANGE_VARIANCE
 from pt_active.plans.making.documents import (
     budget_of_documents,
-    first_entry,
     not_empty,
+    round_entry,
     round_settings,
     sample_columns,
     worklist,
@@ -174,7 +174,9 @@ def plan_of_documents(population: Population, arguments: PlanArguments) -> PlanT
     assessments = worklist(pool, kept.sample, None)
     source, about = Source(pool, measure, graded, None), {"census": drawn.round.certain, "spent": drawn.sample.spent}
     made = plan_manifest(arguments, source, table, assessments, **about)
-    manifest = population.manifest(made, rest, rounds=(first_entry(arguments, drawn.round),))
+    manifest = population.manifest(
+        made, rest, rounds=(round_entry(drawn.round, float(arguments.budget or 0), arguments.seed),)
+    )
     return PlanTables(pool, table, assessments, manifest, (kept,))
 
 

@@ -66,8 +66,13 @@ class Population:
         rows = self.rows
         counts = replace(made.counts, queries=len(rows.qid), documents=int(rows.documents.sum()))
         topics = None if self.topics is None else digest(self.topics)
-        inputs = replace(made.inputs, pool=rows.digest(), topics=topics)
-        about = {"counts": counts, "inputs": inputs, "pool_cost": float(rows.cost.sum()), "choice": self.choice}
+        inputs = {"pool": rows.digest(), "topics": topics}
+        about: dict[str, Any] = {
+            "counts": counts,
+            "inputs": inputs,
+            "pool_cost": float(rows.cost.sum()),
+            "choice": self.choice,
+        }
         return replace(made, rest=rest, **about, **entries)
 
 

@@ -26,7 +26,7 @@ from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.pairwise import PairStatus, check_pairs_asked, pair_status
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.report.budgets import budget_table, foreseen
-from pt_active.plans.answers.report.report import Report, check_page
+from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.running_status import RunningStatus
 from pt_active.plans.answers.status import Status
@@ -38,6 +38,7 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import model_means, wanted_documents
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.making.rankers import named_pair
+from pt_active.showing.page import check_page
 from pt_active.showing.plots import plot_budget
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ import dataclasses
 import warnings
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -33,7 +32,7 @@ from pt_active.plans.making.cut import cut_to_judged
 from pt_active.plans.making.documents import first_round
 from pt_active.plans.making.extension import Extension, extended
 from pt_active.plans.making.judgments import as_qrels
-from pt_active.plans.making.kept import in_words, read_plan, write_plan
+from pt_active.plans.making.kept import FORM, in_words
 from pt_active.plans.making.manifest import PlanArguments, Source
 from pt_active.plans.making.pool import Pool, graded_frame, seen_by
 from pt_active.plans.making.queries import (
@@ -61,8 +60,7 @@ class Plan(Answering):
     """
 
     ARTIFACT_TYPE = "active_plan"
-    _read = staticmethod(read_plan)
-    _write = staticmethod(write_plan)
+    FORM = FORM
 
     @classmethod
     def create(
@@ -169,11 +167,6 @@ class Plan(Answering):
         return cls._of(tables)
 
     @property
-    def manifest(self) -> dict[str, Any]:
-        """Seed, versions, arguments, measure, budget, counts, and digests of the inputs."""
-        return self.tables.manifest.to_json()
-
-    @property
     def queries(self) -> pd.DataFrame:
         """All queries: the design, ``q_draws`` (0: not drawn), ``q_importance``, ``q_inclusion``, ``q_priority``.
 
@@ -190,14 +183,6 @@ class Plan(Answering):
     def topics(self) -> pd.DataFrame:
         """``qid, query`` (+ other columns of the topics) of the queries in which something is judged."""
         return self.sample[query_columns(self.sample.columns)]
-
-    @property
-    def assessments(self) -> pd.DataFrame:
-        """The documents that a person judges: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``.
-
-        They are sorted by qid and docno, so that the order reveals nothing about any ranking.
-        """
-        return self.tables.assessments.copy()
 
     def extend(
         self,

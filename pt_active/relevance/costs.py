@@ -55,12 +55,7 @@ class UnitCost:
     per_query: float = 0.0
 
     def document_costs(self, columns: Mapping[str, np.ndarray], query: np.ndarray) -> np.ndarray:
-        """float64[N], all 1.
-
-        Args:
-            columns: The columns of the pool; none is read.
-            query: int64[N], the index of each document's query, from 0.
-        """
+        """float64[N], all 1."""
         return np.ones(len(query))
 
 
@@ -79,14 +74,16 @@ class ColumnCost:
     def document_costs(self, columns: Mapping[str, np.ndarray], query: np.ndarray) -> np.ndarray:
         """float64[N], the values of the column.
 
-        Args:
-            columns: The columns of the pool, N values each.
-            query: int64[N], the index of each document's query, from 0.
-
         Raises:
             ValueError: If there is no such column, or a value is not a positive, finite number.
         """
-        return _positive(columns, self.column, _column(columns, self.column))
+        values = _number(columns, self.column, _column(columns, self.column))
+        if (wrong := values <= 0).any():
+            raise ValueError(
+                f"column {shown(self.column)}: costs must be positive; {how_many('cost', int(wrong.sum()), 'is')} not, "
+                f"such as that of {shown(columns['docno'][np.argmax(wrong)])}"
+            )
+        return values
 
 
 @dataclass(frozen=True)
@@ -106,10 +103,6 @@ class LogLengthCost:
 
     def document_costs(self, columns: Mapping[str, np.ndarray], query: np.ndarray) -> np.ndarray:
         """float64[N], the scaled logarithms of the lengths.
-
-        Args:
-            columns: The columns of the pool, N values each.
-            query: int64[N], the index of each document's query, from 0.
 
         Raises:
             ValueError: If there is no such column, or a length is missing or negative.
@@ -155,12 +148,7 @@ class TimeCost:
         return self.seconds_per_query / 3600
 
     def document_costs(self, columns: Mapping[str, np.ndarray], query: np.ndarray) -> np.ndarray:
-        """float64[N], the hours that each document takes.
-
-        Args:
-            columns: The columns of the pool; none is read.
-            query: int64[N], the index of each document's query, from 0.
-        """
+        """float64[N], the hours that each document takes."""
         return np.full(len(query), self.seconds_per_document / 3600)
 
 
@@ -211,17 +199,5 @@ def _number(columns: Mapping[str, np.ndarray], name: str, values: np.ndarray) ->
         raise ValueError(
             f"column {shown(name)}: {how_many('document', int(wrong.sum()), 'has')} no finite value, "
             f"such as {shown(example)}"
-        )
-    return values
-
-
-def _positive(columns: Mapping[str, np.ndarray], name: str, values: np.ndarray) -> np.ndarray:
-    values = _number(columns, name, values)
-    wrong = values <= 0
-    if wrong.any():
-        example = columns["docno"][np.argmax(wrong)]
-        raise ValueError(
-            f"column {shown(name)}: costs must be positive; {how_many('cost', int(wrong.sum()), 'is')} not, "
-            f"such as that of {shown(example)}"
         )
     return values

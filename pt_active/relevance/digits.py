@@ -17,28 +17,19 @@ GRADE_BITS = 16
 
 
 def rounded(values: np.ndarray | float, bits: int = SURE_BITS) -> np.ndarray:
-    """Numbers with so many bits of mantissa; infinite ones and NaN stay as they are.
-
-    Shapes: values float64[...].
-    """
+    """Numbers with so many bits of mantissa; infinite ones and NaN stay as they are."""
     mantissa, exponent = np.frexp(np.asarray(values, dtype=np.float64))
     return np.asarray(np.ldexp(np.round(mantissa * 2.0**bits), exponent - bits))
 
 
 def rounded_grades(grades: np.ndarray) -> np.ndarray:
-    """Grade probabilities with `GRADE_BITS` bits, divided by their sum, which adds them up from grade 0.
-
-    Shapes: grades float64[N, G+1] → float64[N, G+1].
-    """
+    """Grade probabilities with `GRADE_BITS` bits, divided by their sum, which adds them up from grade 0."""
     short = rounded(grades, GRADE_BITS)
     return np.asarray(short / product(short, np.ones(short.shape[1]))[:, None])
 
 
 def product(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """``matrix @ vector``, added up column by column, so that neither processor nor neighbours change a row's digits.
-
-    Shapes: matrix float64[N, d], vector float64[d], or float64[d, c] → float64[N], or float64[N, c].
-    """
+    """``matrix @ vector``, added up column by column: neither processor nor neighbours change its digits."""
     total = np.zeros((len(matrix), *vector.shape[1:]))
     for column, factor in zip(matrix.T, vector, strict=True):
         total += np.multiply.outer(column, factor)

@@ -36,20 +36,14 @@ class Introspection:
 def label_tables(
     loss: Loss, predictions: np.ndarray, grades: int, member: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """``u`` and ``w`` of each predictor for every label that a pair may have.
-
-    Shapes: predictions float64[N, k], member bool[N].
-    """
+    """``u`` and ``w`` of each predictor for every label that a pair may have."""
     return [label_table(loss, column, grades, member) for column in predictions.T]
 
 
 def introspection(
     tables: list[tuple[np.ndarray, np.ndarray]], grades: np.ndarray, pair_weight: np.ndarray, proportion: bool
 ) -> Introspection:
-    """Exact moments, by enumeration of the labels [theory 6].
-
-    Shapes: grades float64[N, G+1], pair_weight float64[N].
-    """
+    """Exact moments, by enumeration of the labels [theory 6]."""
     grades = _bounded(tables, grades, pair_weight, proportion)
     numerator = np.column_stack([_expected(grades, u) for u, _ in tables])
     weight = np.column_stack([_expected(grades, w) for _, w in tables])

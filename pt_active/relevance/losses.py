@@ -33,11 +33,12 @@ class PairMeasure:
     """
 
     slice: str | None = None
+    called: ClassVar[str] = ""
 
     @property
     def name(self) -> str:
         """The name under which the measure is printed; by default that of its class."""
-        return type(self).__name__
+        return self.called or type(self).__name__
 
     def grades_allowed(self, max_grade: int) -> int:
         """The highest grade that a prediction may have if labels go up to ``max_grade``.
@@ -86,34 +87,27 @@ class Loss(PairMeasure, ABC):
             u and w, float64[...] each, not negative.
         """
 
-    @abstractmethod
     def decision(self, grades: np.ndarray) -> np.ndarray:
-        """The predictions of a predictor that gives each grade a probability.
+        """The predictions of a predictor that gives each grade a probability: by default the most probable grade.
 
         Args:
             grades: float64[N, G+1], ``P(y = g)``.
 
         Returns:
-            float64[N], f; float64[N, G+1] if predictions are distributions.
+            float64[N], f, the lowest one of ties; float64[N, G+1] if predictions are distributions.
         """
+        return grades.argmax(axis=1).astype(np.float64)
 
 
 @dataclass(frozen=True)
 class ZeroOne(Loss):
     """The proportion of wrong predictions: ``ℓ = 1[f ≠ y]``, ``w = 1`` [ARE 12]."""
 
-    @property
-    def name(self) -> str:
-        """``Error``."""
-        return "Error"
+    called: ClassVar[str] = "Error"
 
     def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
         """``u`` and ``w`` of each prediction and label, float64[...] each."""
         return _weighted(prediction != label)
-
-    def decision(self, grades: np.ndarray) -> np.ndarray:
-        """float64[N], the most probable grade; the lowest one of ties."""
-        return grades.argmax(axis=1).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -126,22 +120,14 @@ class Accuracy(Loss):
         """``u`` and ``w`` of each prediction and label, float64[...] each."""
         return _weighted(prediction == label)
 
-    def decision(self, grades: np.ndarray) -> np.ndarray:
-        """float64[N], the most probable grade; the lowest one of ties."""
-        return grades.argmax(axis=1).astype(np.float64)
-
 
 @dataclass(frozen=True)
 class Squared(Loss):
     """The mean squared error ``ℓ = (f − y)²``, ``w = 1``; for probabilities of relevance the Brier score."""
 
+    called: ClassVar[str] = "SquaredError"
     proportion: ClassVar[bool] = False
     needs_grades: ClassVar[bool] = False
-
-    @property
-    def name(self) -> str:
-        """``SquaredError``."""
-        return "SquaredError"
 
     def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
         """``u`` and ``w`` of each prediction and label, float64[...] each."""
@@ -180,6 +166,7 @@ class CostMatrix(Loss):
         ValueError: If the matrix is not such a table, or a cost is negative or not finite.
     """
 
+    called: ClassVar[str] = "Cost"
     matrix: tuple[tuple[float, ...], ...] | Sequence[Sequence[float]] = ()
     proportion: ClassVar[bool] = False
 
@@ -195,11 +182,6 @@ class CostMatrix(Loss):
         if not (np.isfinite(table) & (table >= 0)).all():
             raise ValueError(f"costs must be finite and not negative, got {table.tolist()}")
         object.__setattr__(self, "matrix", tuple(map(tuple, table.tolist())))
-
-    @property
-    def name(self) -> str:
-        """``Cost``."""
-        return "Cost"
 
     def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
         """``u`` and ``w`` of each prediction and label, float64[...] each."""
@@ -316,10 +298,7 @@ LOSSES: dict[str, type[Loss]] = {
 
 
 def relevance(grades: np.ndarray, rel: int) -> np.ndarray:
-    """``P(y ≥ rel)``, float64[N].
-
-    Shapes: grades float64[N, G+1].
-    """
+    """``P(y ≥ rel)``, float64[N]."""
     return np.asarray(grades[:, int(rel) :].sum(axis=1))
 
 
@@ -332,10 +311,7 @@ def check_rel(rel: int, max_grade: int | None = None) -> None:
 
 
 def label_table(loss: Loss, prediction: np.ndarray, grades: int, member: np.ndarray) -> Terms:
-    """``u`` and ``w`` of a predictor for every label that a pair may have, float64[N, G+1] each.
-
-    Shapes: prediction float64[N], or float64[N, G+1], member bool[N].
-    """
+    """``u`` and ``w`` of a predictor for every label that a pair may have, float64[N, G+1] each."""
     u, w = loss.terms(prediction[:, None], np.arange(grades, dtype=np.float64)[None, :])
     return (u, w) if member.all() else (u * member[:, None], w * member[:, None])
 

@@ -103,10 +103,7 @@ def document_moments(
 
 
 def variable_values(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, variable: np.ndarray) -> np.ndarray:
-    """The measure as a function of its document variables, which may be any real numbers [theory 2].
-
-    Shapes: indptr int64[m+1], ranks int32[k, N], variable float64[N] → float64[m, k].
-    """
+    """float64[m, k], the measure as a function of its document variables, which may be any real numbers [theory 2]."""
     from pt_active.relevance import _kernels
 
     values = np.zeros((len(indptr) - 1, len(ranks)))
@@ -120,8 +117,5 @@ def variable_values(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, varia
 
 
 def discounts(form: RankForm, ranks: np.ndarray) -> np.ndarray:
-    """``d_s(z)``, the rank weight of each document in each system under an additive measure.
-
-    Shapes: ranks int32[k, N] → float64[k, N].
-    """
+    """float64[k, N]: ``d_s(z)``, the rank weight of each document in each system under an additive measure."""
     return np.r_[0.0, form.weights, 0.0][np.minimum(ranks, len(form.weights) + 1)]

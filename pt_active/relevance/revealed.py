@@ -112,10 +112,7 @@ def form_of(
     compiled: Literal["nDCG", "AP"] | None = None,
     worth: np.ndarray | None = None,
 ) -> RevealedForm:
-    """The form of any function of the labels of a query.
-
-    Shapes: worth float64[G+1].
-    """
+    """The form of any function of the labels of a query."""
     worth, samples = np.zeros(max_grade + 1) if worth is None else worth, _VECTORS if compiled else _SLOW_VECTORS
     values, weights, classes = np.eye(max_grade + 1), np.zeros(0), LENIENCY * _CLASSES
     return RevealedForm("revealed", values, weights, name, cutoff, evaluate, compiled, worth, classes, samples)
@@ -231,10 +228,7 @@ def _while_revealed(what: Expectation, x: int, rows: slice, documents: np.ndarra
 def learned_prior(
     form: RevealedForm, indptr: np.ndarray, belief: np.ndarray, label: np.ndarray | None = None
 ) -> np.ndarray:
-    """float64[m, C], the logs of the classes' probabilities in each query, given the labels that are known.
-
-    Shapes: indptr int64[m+1], belief float64[N, G+1], label int64[N].
-    """
+    """float64[m, C], the logs of the classes' probabilities in each query, given the labels that are known."""
     from pt_active.relevance import _revealed_kernels
 
     prior = np.tile(form.log_prior, (len(indptr) - 1, 1))

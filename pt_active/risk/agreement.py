@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pt_active.inference.agreement import COEFFICIENTS, agreement_estimate
 from pt_active.inference.intervals import AUTO
-from pt_active.inference.weighted_agreement import COEFFICIENTS, agreement_estimate
 from pt_active.plans.answers.judged import Contrast, How, Measured
 from pt_active.plans.answers.results import ConfidenceInterval, Estimate
 from pt_active.risk.judged import JudgedPairs

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from pt_active.frames import columns, worklists
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, how_many, number, positive, truth_value, whole_number
 from pt_active.frames.qrels import MISSING_LABELS, check_policy
 from pt_active.frames.visible import visible
@@ -20,16 +18,7 @@ from pt_active.plans.making.rankers import named_pair
 from pt_active.relevance.costs import Cost, UnitCost
 from pt_active.relevance.losses import Loss, described
 from pt_active.risk.judged import JudgedPairs, judged_pairs, usual_estimator
-from pt_active.risk.kept import (
-    AuditArguments,
-    AuditTables,
-    audit_manifest,
-    draw_pairs,
-    pair_table,
-    read_audit,
-    worklist,
-    write_audit,
-)
+from pt_active.risk.kept import FORM, AuditArguments, AuditTables, audit_of, pair_table
 from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import refuse_binomial
 from pt_active.sampling.designs import check_design, default_defensive, suits_single_risks
@@ -49,8 +38,7 @@ class Audit(KeptArtifact[AuditTables]):
     """
 
     ARTIFACT_TYPE = "active_audit"
-    _read = staticmethod(read_audit)
-    _write = staticmethod(write_audit)
+    FORM = FORM
 
     @classmethod
     def create(
@@ -98,7 +86,6 @@ class Audit(KeptArtifact[AuditTables]):
         described(loss)
         cost = UnitCost() if cost is None else cost
         pairs = Pairs.from_frame(frame, predictions, loss, cost)
-        sample = draw_pairs(pairs, design, budget, draws, replace, defensive, seed)
         arguments = AuditArguments(
             predictions=dict(predictions),
             cost=repr(cost),
@@ -109,13 +96,7 @@ class Audit(KeptArtifact[AuditTables]):
             replace=replace,
             seed=seed,
         )
-        manifest = audit_manifest(arguments, pairs, sample, frame)
-        return cls._of(AuditTables(pairs, sample, worklist(pairs, sample, columns.with_string_ids(frame)), manifest))
-
-    @property
-    def manifest(self) -> dict[str, Any]:
-        """Versions, arguments with the seed, loss, counts, costs, and the digest of the frame."""
-        return self.tables.manifest.to_json()
+        return cls._of(audit_of(pairs, arguments, frame))
 
     @property
     def loss(self) -> Loss:
@@ -132,27 +113,9 @@ class Audit(KeptArtifact[AuditTables]):
         """All pairs: predictions, grades, ``prob`` (q), ``draws``, ``importance`` (p/q), ``inclusion`` (π)."""
         return pair_table(self.tables)
 
-    @property
-    def assessments(self) -> pd.DataFrame:
-        """The pairs to label: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``, sorted by qid and docno."""
-        return self.tables.assessments.copy()
-
     def export(self, path: str | Path, format: str = "csv") -> Path:
-        """Write the assessments for the judges.
-
-        Args:
-            path: A file that does not exist yet.
-            format: A name in `worklists.FORMATS`.
-
-        Returns:
-            The path.
-
-        Raises:
-            FileExistsError: If the file exists.
-            ValueError: If the format is unknown.
-        """
-        worklists.write_assessments(self.assessments, path, format)
-        return Path(path)
+        """Write the assessments for the judges, as `Plan.export` does."""
+        return super().export(path, format)
 
     def estimate(
         self,

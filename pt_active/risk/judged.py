@@ -281,12 +281,11 @@ class KnownZero(Comparison):
 
     def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
         """Low and high, both 0."""
-        self._level(confidence_level)
+        super().confidence_interval(confidence_level)
         return ConfidenceInterval(0.0, 0.0)
 
-    def _numbers(self) -> Facts:
-        difference, *_ = super()._numbers()
-        return [difference, ("winner", "none")]
+    def _tests(self) -> Facts:
+        return [("winner", "none")]
 
 
 def is_stratified(sample: Sample) -> bool:

@@ -17,28 +17,31 @@ from pt_active.relevance.introspection import Introspection, gaussian_introspect
 from pt_active.relevance.losses import GaussianSquared, Loss
 
 
+def checked_pairs(frame: pd.DataFrame, what: str) -> pd.DataFrame:
+    """The pairs with string ids, sorted by qid and docno; raises if one occurs twice."""
+    frame = with_string_ids(frame)
+    check_pairs(frame, what)
+    return frame.sort_values(["qid", "docno"], kind="stable", ignore_index=True)
+
+
+def label_model(frame: pd.DataFrame) -> np.ndarray:
+    """float64[N, G+1], the columns ``grade_0 … grade_G``, checked."""
+    grades = np.ascontiguousarray(frame[grade_columns(frame.columns)].to_numpy(dtype=np.float64))
+    check_grades(frame, grades)
+    return grades
+
+
 @dataclass(frozen=True)
 class Pairs:
-    """All pairs of an audit, sorted by qid and docno, with the predictions of k predictors.
+    """All pairs of an audit, sorted by qid and docno, with the predictions of k predictors."""
 
-    Attributes:
-        keys: ``qid, docno``, N rows.
-        names: Names of the k predictors.
-        predictions: float64[N, k], f.
-        grades: float64[N, G+1], ``P(y = g)``; no columns if labels are real numbers.
-        variances: float64[N, k], τ², if labels are real numbers; otherwise no columns.
-        member: bool[N], whether a pair belongs to the loss's slice.
-        cost: float64[N], λ.
-        loss: The loss to estimate.
-    """
-
-    keys: pd.DataFrame
-    names: tuple[str, ...]
-    predictions: np.ndarray
-    grades: np.ndarray
-    variances: np.ndarray
-    member: np.ndarray
-    cost: np.ndarray
+    frame: pd.DataFrame  # qid, docno (+ query, text), N rows
+    names: tuple[str, ...]  # of the predictors
+    predictions: np.ndarray  # float64[N, k], f
+    grades: np.ndarray  # float64[N, G+1], P(y = g); no columns if labels are real numbers
+    variances: np.ndarray  # float64[N, k], τ², if labels are real numbers; otherwise no columns
+    member: np.ndarray  # bool[N], whether a pair belongs to the loss's slice
+    cost: np.ndarray  # float64[N], λ
     loss: Loss
 
     @classmethod
@@ -47,19 +50,30 @@ class Pairs:
         _check_columns(frame, predictions, loss)
         if check_per_query(cost) > 0:
             raise ValueError("pairs are drawn one by one: the cost must not have a part per query")
-        frame = with_string_ids(frame)
-        check_pairs(frame, "the frame")
-        frame = frame.sort_values(["qid", "docno"], ignore_index=True)
-        columns = {str(name): frame[name].to_numpy() for name in frame.columns}
-        query = pd.factorize(frame["qid"])[0]
-        grades = _grades(frame, loss)
-        predicted = np.column_stack([_numbers(frame, column) for column in predictions.values()])
+        frame = checked_pairs(frame, "the frame")
+        none, columns = np.empty((len(frame), 0)), list(predictions.values())
+        gaussian = isinstance(loss, GaussianSquared)
+        grades = none if gaussian else label_model(frame)
+        predicted = np.column_stack([_numbers(frame, column) for column in columns])
         if loss.needs_grades:
-            _check_predicted(frame, predictions, predicted, loss.grades_allowed(grades.shape[1] - 1))
+            highest = loss.grades_allowed(grades.shape[1] - 1)
+            for column, values in zip(columns, predicted.T, strict=True):
+                wrong = (values != np.floor(values)) | (values < 0) | (values > highest)
+                _check(frame, column, wrong, f"must be grades from 0 to {highest}")
         member = slice_rows(frame, loss.slice)
-        prices = np.asarray(cost.document_costs(columns, query), dtype=np.float64)
-        variances = _variances(frame, predictions, loss)
-        return cls(frame[["qid", "docno"]], tuple(predictions), predicted, grades, variances, member, prices, loss)
+        said = {str(name): frame[name].to_numpy() for name in frame.columns}
+        prices = np.asarray(cost.document_costs(said, pd.factorize(frame["qid"])[0]), dtype=np.float64)
+        names = [f"{column}_variance" for column in columns] if gaussian else []
+        variances = np.column_stack([_numbers(frame, name) for name in names]) if gaussian else none
+        for name, values in zip(names, variances.T, strict=True):
+            _check(frame, name, values < 0, "must not be negative")
+        frame = frame[[column for column in ("qid", "docno", "query", "text") if column in frame.columns]]
+        return cls(frame, tuple(predictions), predicted, grades, variances, member, prices, loss)
+
+    @property
+    def keys(self) -> pd.DataFrame:
+        """``qid, docno``, N rows."""
+        return self.frame[["qid", "docno"]]
 
     @property
     def weight(self) -> np.ndarray:
@@ -162,6 +176,11 @@ def _check_columns(frame: pd.DataFrame, predictions: Mapping[str, str], loss: Lo
     data_frame("frame", frame, *wanted)
     if frame.empty:
         raise ValueError("the frame has no pairs")
+    if not (gaussian or grade_columns(frame.columns)):
+        raise ValueError(
+            "the frame needs grade_0 … grade_G, a label model's probability of each grade; UniformGrades(max_grade) "
+            "adds them if nothing is known"
+        )
 
 
 def _check_predictions(predictions: Mapping[str, str]) -> None:
@@ -175,40 +194,10 @@ def _check_predictions(predictions: Mapping[str, str]) -> None:
             raise ValueError(f"predictions[{shown(name)}] must be the name of a column, got {shown(column)}")
 
 
-def _grades(frame: pd.DataFrame, loss: Loss) -> np.ndarray:
-    if isinstance(loss, GaussianSquared):
-        return np.empty((len(frame), 0))
-    columns = grade_columns(frame.columns)
-    if not columns:
-        raise ValueError(
-            "the frame needs grade_0 … grade_G, a label model's probability of each grade; UniformGrades(max_grade) "
-            "adds them if nothing is known"
-        )
-    grades = frame[columns].to_numpy(dtype=np.float64)
-    check_grades(frame, grades)
-    return np.ascontiguousarray(grades)
-
-
 def _numbers(frame: pd.DataFrame, column: str) -> np.ndarray:
     values = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     _check(frame, column, ~np.isfinite(values), "must be finite numbers")
     return values
-
-
-def _check_predicted(frame: pd.DataFrame, predictions: Mapping[str, str], predicted: np.ndarray, highest: int) -> None:
-    for column, values in zip(predictions.values(), predicted.T, strict=True):
-        wrong = (values != np.floor(values)) | (values < 0) | (values > highest)
-        _check(frame, column, wrong, f"must be grades from 0 to {highest}")
-
-
-def _variances(frame: pd.DataFrame, predictions: Mapping[str, str], loss: Loss) -> np.ndarray:
-    if not isinstance(loss, GaussianSquared):
-        return np.empty((len(frame), 0))
-    names = [f"{column}_variance" for column in predictions.values()]
-    variances = np.column_stack([_numbers(frame, name) for name in names])
-    for name, values in zip(names, variances.T, strict=True):
-        _check(frame, name, values < 0, "must not be negative")
-    return variances
 
 
 def _check(frame: pd.DataFrame, column: str, wrong: np.ndarray, rule: str) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 import warnings
-from dataclasses import replace
-from importlib.metadata import version
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ir_measures.measures as irm
@@ -14,36 +11,120 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames import worklists
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, how_many, shown, whole_number
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.visible import visible
-from pt_active.inference import weightings
-from pt_active.plans.answers.judged import How
+from pt_active.inference.statistics import Area, RoundEstimate, Statistic
+from pt_active.inference.weightings import (
+    BY_SCORE,
+    CONTROLLED,
+    estimate_mean,
+    estimate_statistic,
+    round_estimators,
+)
+from pt_active.plans.answers.basis import Basis
+from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
 from pt_active.plans.answers.results import Estimate
 from pt_active.plans.making import artifact
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.pool import graded_frame
 from pt_active.relevance.grades.models import FittedGrades
 from pt_active.relevance.losses import MIN_PROBABILITY, Loss, PairMeasure
-from pt_active.rounds.instances import PairInstances
-from pt_active.rounds.judged import judged_instances
+from pt_active.rounds.instances import PairInstances, instances_of
 from pt_active.rounds.kept import (
-    FORMAT_VERSION,
+    FORM,
     STRATEGIES,
     ActiveTestArguments,
     ActiveTestManifest,
+    DrawnRound,
     Progress,
-    RoundEntry,
-    instances_of,
-    kept_measure,
-    read_state,
-    write_state,
 )
 from pt_active.sampling.chances import defended
 from pt_active.sampling.designs import DEFENSIVE_SHARE
 from pt_active.sampling.draws import draw_round
 from pt_active.sampling.sample import Steps
+
+
+@dataclass(frozen=True)
+class JudgedInstances(Judged):
+    """The drawn instances of all rounds with their labels, for one system."""
+
+    rounds: Steps
+    statistic: Statistic | np.ndarray  # the values whose mean is estimated, float64[N], or a statistic of the labels
+    model: np.ndarray | None  # float64[N], the model's expectations of the values; None for a statistic
+    bandwidth: float | str | None  # of the kernel regressions; None for a rule of thumb
+    beyond_score: tuple[str, ...]  # the rounds' strategies whose probabilities depend on more than the model's score
+
+    def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
+        """The mean or the statistic over the whole pool, by a name in `weightings.round_estimators`."""
+        mean, values = self._estimate(how.estimator)
+        undefined, census = not np.isfinite(mean.value), self.rounds.census
+        certain = census and not undefined
+        # Such measures lie in [0, 1] for all labels, and so do estimates that weight labels.
+        share = isinstance(how.measure, Area) or (isinstance(how.measure, Loss) and how.measure.proportion)
+        basis = replace(
+            self.basis,
+            estimator=how.estimator,
+            n_effective=mean.effective,
+            census=certain,
+            caution=self._caution(how, undefined),
+        )
+        return Measured(
+            value=float(mean.value),
+            standard_error=float(mean.standard_error),
+            degrees=float(mean.degrees_of_freedom),
+            basis=basis,
+            certain=certain,
+            scale=float(np.abs(values).max(initial=0.0)),
+            unusable=undefined,
+            bounds=(0.0, 1.0) if share and how.estimator not in CONTROLLED else None,
+        )
+
+    def _estimate(self, estimator: str) -> tuple[RoundEstimate, np.ndarray]:
+        """The estimate, and the values with whose size its standard error is compared to detect rounding errors."""
+        if isinstance(self.statistic, np.ndarray):
+            mean = estimate_mean(self.rounds, self.statistic, estimator, self.model, self.bandwidth)
+            return mean, self.statistic
+        return estimate_statistic(self.rounds, self.statistic, estimator, self.bandwidth), np.ones(1)
+
+    def _caution(self, how: How[Any], undefined: bool) -> str:
+        if undefined:
+            lacking = "an instance that counts in its denominator"
+            lacking = how.measure.needs if isinstance(how.measure, Area) else lacking
+            return f"{how.measure} is undefined: it needs {lacking}, and the labels so far have none"
+        if self.beyond_score and how.estimator in BY_SCORE and not self.rounds.census:
+            return (
+                f"{how.estimator} assumes that draws depend on the values through the model's own score alone; rounds "
+                f"by {', '.join(self.beyond_score)} depend on more, so compare with lur"
+            )
+        return ""
+
+
+def judged_instances(
+    state: Progress, qrels: pd.DataFrame, how: How[Any], bandwidth: float | str | None, slice: str | None
+) -> JudgedInstances:
+    """Match labels to the draws of all rounds."""
+    instances, drawn = state.instances, state.rounds.drawn
+    labels = state.labels(qrels, how.measure, how.missing)
+    statistic, model = instances.statistic(how.measure, labels.label, how.missing == "expected", slice)
+    basis = Basis(
+        measure=str(how.measure),
+        estimator="",
+        n_draws=int(drawn.sum()),
+        n_queries=int(instances.frame["qid"][drawn[instances.instance]].nunique()),
+        n_judged=int((labels.label >= 0).sum()),
+        n_effective=np.nan,
+        census=state.rounds.census,
+        missing=labels.missing,
+        missing_policy=how.missing,
+        ignored=labels.ignored,
+        unknown=labels.strays.kinds,
+        label_caution=labels.strays.caution,
+        level=instances.level,
+        n_rounds=len(state.manifest.rounds),
+    )
+    beyond = {each.strategy for each in state.manifest.rounds} & instances.beyond_score
+    return JudgedInstances((instances.name,), basis, state.rounds, statistic, model, bandwidth, tuple(sorted(beyond)))
 
 
 class ActiveTest(KeptArtifact[Progress]):
@@ -56,8 +137,7 @@ class ActiveTest(KeptArtifact[Progress]):
     """
 
     ARTIFACT_TYPE = "active_test"
-    _read = staticmethod(read_state)
-    _write = staticmethod(write_state)
+    FORM = FORM
 
     @classmethod
     def create(
@@ -87,21 +167,14 @@ class ActiveTest(KeptArtifact[Progress]):
         instances = instances_of(frame, measure)
         if isinstance(instances, PairInstances):
             _warn_of_certainty(instances)
-        packages = ("pt-active", "pyterrier", "ir_measures", "numpy", "pandas")
         manifest = ActiveTestManifest(
-            format_version=FORMAT_VERSION,
-            versions={"python": platform.python_version()} | {name: version(name) for name in packages},
-            arguments=ActiveTestArguments(kept_measure(instances.measure), seed),
+            versions=dict(artifact.versions()),
             inputs={"pool": artifact.digest(frame)},
+            arguments=ActiveTestArguments.of(instances.measure, seed),
             rounds=(),
         )
         none_new = np.zeros(instances.number, dtype=bool)
         return cls._of(Progress(instances, Steps.none_yet(instances.score()), none_new, manifest))
-
-    @property
-    def manifest(self) -> dict[str, Any]:
-        """Versions, arguments with the seed, digests of the inputs, and an entry for every round."""
-        return self.tables.manifest.to_json()
 
     @property
     def rounds(self) -> Steps:
@@ -115,7 +188,7 @@ class ActiveTest(KeptArtifact[Progress]):
         They are sorted by qid and docno; ``inclusion`` is the probability of being drawn, given all earlier rounds. The
         frame is empty before the first round and after a ``poisson`` round that drew nothing.
         """
-        return self.tables.worklist()
+        return self.tables.assessments
 
     def next_round(
         self,
@@ -155,19 +228,20 @@ class ActiveTest(KeptArtifact[Progress]):
             raise ValueError(f"model must be a grade model that learns, such as ForestGrades, got {shown(model)}")
         if model is not None and strategy != "rf":
             raise ValueError(f'a model is fitted for strategy="rf" only, not for {strategy!r}')
-        expected = np.ones(state.instances.number)
+        left = ~state.rounds.drawn
+        expected, sizes = np.ones((2, len(left)))
         if strategy != "uniform":
             expected = state.instances.size(state.believed(strategy, qrels, model, missing))
-        left = ~state.rounds.drawn
-        sizes = np.ones(len(left))
         if left.any():
-            _warn_if_few_are_left(size, int(left.sum()))
             sizes[left] = defended(expected[left], DEFENSIVE_SHARE)
+        if size > left.sum() > 0:
+            few = f"size={size}, but only {left.sum()} left to draw: the round draws all that are left"
+            warnings.warn(few, stacklevel=2)
         rng = np.random.default_rng([state.manifest.arguments.seed, len(state.manifest.rounds)])
         rounds = draw_round(state.rounds, sizes, size, drawing, rng)
         new = rounds.drawn & left
         learnt_from = None if qrels is None else artifact.digest(checked_qrels(qrels))
-        entry = RoundEntry(size, strategy, drawing, int(new.sum()), learnt_from)
+        entry = DrawnRound(size, strategy, drawing, int(new.sum()), learnt_from)
         manifest = replace(state.manifest, rounds=(*state.manifest.rounds, entry))
         return self._of(Progress(state.instances, rounds, new, manifest))
 
@@ -215,29 +289,12 @@ class ActiveTest(KeptArtifact[Progress]):
             raise ValueError(lacking)
         if estimator is None:
             estimator = state.instances.usual_estimator(slice is not None)
-        if estimator not in weightings.round_estimators():
-            known = ", ".join(weightings.round_estimators())
+        if estimator not in round_estimators():
+            known = ", ".join(round_estimators())
             raise ValueError(f"unknown estimator {estimator!r}; the estimators are {known}")
         chosen = state.instances.parsed(state.instances.measure if measure is None else measure)
         how = How(chosen, estimator, confidence, missing)
         return judged_instances(state, qrels, how, bandwidth, slice).estimate(0, how)
-
-    def export(self, path: str | Path, format: str = "trec") -> Path:
-        """Write the assessments of the last round for the judges.
-
-        Args:
-            path: A file that does not exist yet.
-            format: A name in `worklists.FORMATS`.
-
-        Returns:
-            The path.
-
-        Raises:
-            FileExistsError: If the file exists.
-            ValueError: If the format is unknown.
-        """
-        worklists.write_assessments(self.assessments, path, format)
-        return Path(path)
 
     def __str__(self) -> str:
         state, rounds = self.tables, self.tables.manifest.rounds
@@ -248,12 +305,6 @@ class ActiveTest(KeptArtifact[Progress]):
             for number, each in enumerate(rounds, 1)
         ]
         return visible("\n".join([*lines, f"  drawn     {drawn} of {how_many(level, state.instances.number)}"]))
-
-
-def _warn_if_few_are_left(size: int, left: int) -> None:
-    """Warn if fewer instances are left than a round should draw."""
-    if size > left:
-        warnings.warn(f"size={size}, but only {left} left to draw: the round draws all that are left", stacklevel=3)
 
 
 def _warn_of_certainty(pairs: PairInstances) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import some
-from pt_active.frames.columns import check_grades, check_pairs, grade_columns, slice_rows, with_string_ids
+from pt_active.frames.columns import grade_columns, ranker_names, slice_rows, with_string_ids
 from pt_active.frames.qrels import Labels, check_policy, checked_qrels, drawn_labels, missing_pairs
 from pt_active.frames.strays import stray_labels
 from pt_active.inference import statistics
@@ -21,76 +22,30 @@ from pt_active.relevance.introspection import introspection
 from pt_active.relevance.losses import FMeasure, Loss, PairMeasure, Terms, label_table, relevance
 from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.moments import Moments
+from pt_active.risk.pairs import checked_pairs, label_model
 from pt_active.sampling.designs import difference_moments, optimal_score
 
 Measure = str | irm.Measure | PairMeasure
 """A measure of rankings, or of a grade predictor on pairs."""
 
+Values = tuple[Statistic | np.ndarray, np.ndarray | None]
+"""The values whose mean is estimated, float64[N], or a statistic of them; and what the model expects of the values."""
+
 
 @dataclass(frozen=True)
-class Instances:
-    """A pool of instances, which are queries or query–document pairs, and the measure to estimate from them.
+class _Drawable:
+    """What rounds draw: instances with their documents, whose labels they need."""
 
-    Attributes:
-        frame: One row per document, sorted by id so that the order of the input rows does not matter.
-        instance: int64[D], the index of each document's instance, increasing.
-        grades: float64[D, G+1], ``P(y = g)``.
-        measure: The measure for which instances are drawn.
-    """
+    level: ClassVar[str]  # the unit that is drawn, ``query`` or ``pair``
 
-    frame: pd.DataFrame
-    instance: np.ndarray
-    grades: np.ndarray
-    measure: irm.Measure | Loss
+    frame: pd.DataFrame  # one row per document, sorted by id so that the order of the input rows does not matter
+    instance: np.ndarray  # int64[D], the index of each document's instance, increasing
+    grades: np.ndarray  # float64[D, G+1], P(y = g)
 
     @property
     def number(self) -> int:
         """N, the number of instances."""
         return int(self.instance[-1]) + 1
-
-    @property
-    def name(self) -> str:
-        """The name of what is measured, for printing."""
-        raise NotImplementedError
-
-    @property
-    def beyond_score(self) -> frozenset[str]:
-        """Strategies whose probabilities depend on more than the score g; kernel estimators need g alone."""
-        raise NotImplementedError
-
-    def usual_estimator(self, of_slice: bool) -> str:
-        """The default estimator."""
-        raise NotImplementedError
-
-    @property
-    def level(self) -> str:
-        """The unit that is drawn, ``query`` or ``pair``."""
-        raise NotImplementedError
-
-    def score(self) -> np.ndarray:
-        """float64[N], g, the model's prediction for every instance."""
-        raise NotImplementedError
-
-    def size(self, believed: np.ndarray) -> np.ndarray:
-        """float64[N], sizes to which drawing probabilities should be proportional if labels follow ``believed``."""
-        raise NotImplementedError
-
-    def wanted(self, measure: Measure) -> np.ndarray:
-        """bool[D], the documents of a drawn instance that need a label."""
-        raise NotImplementedError
-
-    def parsed(self, measure: Measure) -> irm.Measure | PairMeasure:
-        """The measure, parsed and checked."""
-        raise NotImplementedError
-
-    def statistic(
-        self, measure: Measure, labels: np.ndarray, expected: bool, slice: str | None = None
-    ) -> tuple[Statistic | np.ndarray, np.ndarray | None]:
-        """The statistic of a measure, from labels.
-
-        Shapes: labels int64[D].
-        """
-        raise NotImplementedError
 
     def labels(self, qrels: pd.DataFrame, drawn: np.ndarray, wanted: np.ndarray, missing: str) -> Labels:
         """The labels of the drawn instances, in the order of the frame.
@@ -101,9 +56,8 @@ class Instances:
         inside = drawn[self.instance]
         label = np.full(len(inside), -1, dtype=np.int64)
         what = "pair" if self.level == "pair" else "document"
-        max_grade = self.grades.shape[1] - 1
         checked = checked_qrels(qrels)
-        known, ignored = drawn_labels(self.frame[inside], checked, max_grade, what)
+        known, ignored = drawn_labels(self.frame[inside], checked, self.grades.shape[1] - 1, what)
         label[inside] = np.nan_to_num(known, nan=-1.0)
         lacking = inside & wanted & (label < 0)
         strays = stray_labels(self.frame, lacking, checked)
@@ -111,12 +65,12 @@ class Instances:
 
 
 @dataclass(frozen=True)
-class QueryInstances(Instances):
-    """Queries, for a measure of one ranker or for the difference of two rankers, first minus second.
+class QueryInstances(_Drawable):
+    """Queries, for a measure of one ranker or for the difference of two rankers, first minus second."""
 
-    Attributes:
-        pool: All queries with their rankings and grades.
-    """
+    level = "query"
+    # The design uses the variance of a query's value as well as its mean, so all active strategies go beyond the score.
+    beyond_score: ClassVar[frozenset[str]] = frozenset({"ori", "rec", "rf"})
 
     measure: irm.Measure
     pool: Pool
@@ -124,6 +78,11 @@ class QueryInstances(Instances):
     @classmethod
     def of(cls, frame: pd.DataFrame, measure: str | irm.Measure) -> QueryInstances:
         """Build the instances of a graded frame."""
+        if not ranker_names(frame.columns):
+            raise ValueError(
+                f"the pool has no ranker, so its grades are tested, which takes a loss such as CrossEntropy() or "
+                f"Precision(rel=2), not {measure!r}"
+            )
         columns = grade_columns(frame.columns)
         parsed = parse_measure(measure, max_grade=len(columns) - 1 if columns else None)
         pool = Pool.from_frame(frame, parsed)
@@ -133,28 +92,13 @@ class QueryInstances(Instances):
         return cls(ordered, pool.query_of_document, pool.grades, parsed, pool)
 
     @property
-    def beyond_score(self) -> frozenset[str]:
-        """All active strategies, since the design uses the variance of a query's value as well as its mean."""
-        return frozenset({"ori", "rec", "rf"})
-
-    def usual_estimator(self, of_slice: bool) -> str:
-        """``lur_regression``, or ``lur`` for slices."""
-        return "lur" if of_slice else "lur_regression"
-
-    @property
     def name(self) -> str:
-        """The name of the ranker, or of both with a minus sign between them."""
+        """The ranker, or both with a minus between them."""
         return " − ".join(self.pool.names)
 
-    @property
-    def level(self) -> str:
-        """``query``."""
-        return "query"
-
-    @property
-    def scale(self) -> np.ndarray:
-        """``N p``, float64[N]: the plain mean of ``N p ℓ`` is the weighted mean of ℓ."""
-        return self.pool.query_weight * self.number
+    def usual_estimator(self, of_slice: bool) -> str:
+        """The default estimator."""
+        return "lur" if of_slice else "lur_regression"
 
     @cached_property
     def expectations(self) -> Moments:
@@ -162,18 +106,18 @@ class QueryInstances(Instances):
         return self.pool.moments(self.measure)
 
     def score(self) -> np.ndarray:
-        """``N p M``, where M is the measure's expectation for the query under the model [theory 7]."""
-        return self.scale * self._contrast(self.expectations.mean)
+        """float64[N], ``N p M``, where M is the measure's expectation for the query under the model [theory 7]."""
+        return self._of_queries(self.expectations.mean)
 
     def size(self, believed: np.ndarray) -> np.ndarray:
-        """``p √((M − Ř)² + C)`` [T 6.10, 6.11]."""
+        """float64[N], ``p √((M − Ř)² + C)``, to which chances should be proportional [T 6.10, 6.11]."""
         moments = self.expectations
         if believed is not self.grades:
             moments = replace(self.pool, grades=np.ascontiguousarray(believed)).moments(self.measure)
         mean, variance = moments.mean[:, 0], moments.covariance[:, 0, 0]
         if len(self.pool.names) == 2:
             mean, variance = difference_moments(moments.mean, moments.covariance, 0, 1)
-        return self.scale * np.sqrt(optimal_score(mean, variance, self.pool.query_weight))
+        return self._scale * np.sqrt(optimal_score(mean, variance, self.pool.query_weight))
 
     def wanted(self, measure: Measure) -> np.ndarray:
         """bool[D], the documents that at least one ranker places above the cutoff."""
@@ -185,26 +129,33 @@ class QueryInstances(Instances):
             raise ValueError(f"{measure} is a measure of pairs; this test draws queries, for measures such as DCG@10")
         return parse_measure(measure, self.pool.max_grade)
 
-    def statistic(
-        self, measure: Measure, labels: np.ndarray, expected: bool, slice: str | None = None
-    ) -> tuple[Statistic | np.ndarray, np.ndarray | None]:
-        """The mean of the measure, or the ratio of two means over a slice of queries."""
+    def statistic(self, measure: Measure, labels: np.ndarray, expected: bool, slice: str | None = None) -> Values:
+        """The mean of the measure, or the ratio of two means over a slice of queries, from labels int64[D]."""
         parsed = self.parsed(measure)
-        values = self.scale * self._contrast(measured_values(self.pool, parsed, labels, expected))
+        values = self._of_queries(measured_values(self.pool, parsed, labels, expected))
         if slice is not None:
-            member = slice_rows(self.frame, slice)
-            inside = np.bincount(self.instance, weights=member, minlength=self.number) > 0
-            return statistics.ratio(values * inside, self.scale * inside), None
+            inside = np.zeros(self.number, dtype=bool)
+            inside[self.instance[slice_rows(self.frame, slice)]] = True
+            return statistics.ratio(values * inside, self._scale * inside), None
         moments = self.expectations if parsed == self.measure else self.pool.moments(parsed)
-        return values, self.scale * self._contrast(moments.mean)
+        return values, self._of_queries(moments.mean)
 
-    def _contrast(self, values: np.ndarray) -> np.ndarray:
-        return values[:, 0] - values[:, 1] if len(self.pool.names) == 2 else values[:, 0]
+    @property
+    def _scale(self) -> np.ndarray:
+        """``N p``, float64[N]: the plain mean of ``N p ℓ`` is the weighted mean of ℓ."""
+        return self.pool.query_weight * self.number
+
+    def _of_queries(self, values: np.ndarray) -> np.ndarray:
+        """float64[N], values of each ranker as one value of each query, on the scale of the mean."""
+        return self._scale * (values[:, 0] - values[:, 1] if len(self.pool.names) == 2 else values[:, 0])
 
 
 @dataclass(frozen=True)
-class PairInstances(Instances):
-    """Query–document pairs, for a measure of a grade predictor."""
+class PairInstances(_Drawable):
+    """Query–document pairs, for a measure of a grade predictor: the grades of the frame are under test."""
+
+    level = "pair"
+    name: ClassVar[str] = "grades"
 
     measure: Loss
 
@@ -215,45 +166,32 @@ class PairInstances(Instances):
             raise ValueError(
                 f"no sample can be designed for {measure}; draw for CrossEntropy(), and estimate {measure} then"
             )
-        columns = grade_columns(frame.columns)
         if absent := {"qid", "docno"} - set(frame.columns):
             raise ValueError(f"the pairs need the columns qid, docno; they lack {some(sorted(absent))}")
-        if frame.empty or len(columns) < 2:
+        if frame.empty or len(grade_columns(frame.columns)) < 2:
             raise ValueError("the pairs need rows, and the predictor's probabilities in grade_0, grade_1, …")
-        frame = with_string_ids(frame).sort_values(["qid", "docno"], kind="stable").reset_index(drop=True)
-        check_pairs(frame, "the pairs")
-        grades = np.ascontiguousarray(frame[columns].to_numpy(dtype=np.float64))
-        check_grades(frame, grades)
-        measure.grades_allowed(len(columns) - 1)
-        instances = cls(frame, np.arange(len(frame)), grades, measure)
+        frame = checked_pairs(frame, "the pairs")
+        instances = cls(frame, np.arange(len(frame)), label_model(frame), measure)
+        measure.grades_allowed(instances.grades.shape[1] - 1)
         instances.table(measure)  # raises if the slice or the loss does not fit the grades
         return instances
 
     @property
     def beyond_score(self) -> frozenset[str]:
-        """``rf``, and with more than two grades ``rec``; in two cases all active strategies.
+        """Strategies whose probabilities depend on more than the score; kernel estimators need the score alone.
 
-        One case is a loss with a slice, on whose members the design depends. The other is a loss over more than two
-        grades whose design depends on its variance as well as its mean.
+        They are ``rf``, and with more than two grades ``rec``; in two cases all active strategies. One is a loss with a
+        slice, on whose members the design depends. The other is a loss over more than two grades whose design depends
+        on its variance as well as its mean.
         """
         two, loss = self.grades.shape[1] == 2, self.measure
         if loss.slice is not None or not (two or loss.proportion or loss.drawn_by_mean):
-            return frozenset({"ori", "rec", "rf"})
+            return QueryInstances.beyond_score
         return frozenset({"rf"} if two else {"rf", "rec"})
 
     def usual_estimator(self, of_slice: bool) -> str:
-        """``aiipw_ratio``, or ``lur`` if the measure has a slice, since the score does not tell its members."""
+        """The default estimator, not ``aiipw_ratio`` if the measure has a slice, whose members no score tells."""
         return "aiipw_ratio" if self.measure.slice is None else "lur"
-
-    @property
-    def name(self) -> str:
-        """``grades``, since the grade columns are the predictor under test."""
-        return "grades"
-
-    @property
-    def level(self) -> str:
-        """``pair``."""
-        return "pair"
 
     def table(self, loss: Loss) -> Terms:
         """Numerator u and weight w of the predictor's loss under every label, float64[N, G+1] each."""
@@ -261,7 +199,7 @@ class PairInstances(Instances):
         return label_table(loss, loss.decision(self.grades), self.grades.shape[1], member)
 
     def score(self) -> np.ndarray:
-        """``P(y = 1)`` for two grades, ``P(y ≥ rel)`` for F; the expected loss for other losses [theory 7].
+        """float64[N], ``P(y = 1)`` for two grades, ``P(y ≥ rel)`` for F; the expected loss for others [theory 7].
 
         The slice is ignored, since measures of other slices may be estimated from the same labels.
         """
@@ -272,7 +210,7 @@ class PairInstances(Instances):
         return np.asarray((self.grades * self.table(replace(self.measure, slice=None))[0]).sum(axis=1))
 
     def size(self, believed: np.ndarray) -> np.ndarray:
-        """``√E[(u − Ǧ w)²]`` with the introspective ``Ǧ = Σ E[u] / Σ E[w]`` [T 4.25].
+        """float64[N], ``√E[(u − Ǧ w)²]`` with the introspective ``Ǧ = Σ E[u] / Σ E[w]`` [T 4.25].
 
         For the cross-entropy it is the expected loss, ``Σ_y P(y) (−log f(y))`` [AI, with the sign that makes it
         positive].
@@ -298,10 +236,8 @@ class PairInstances(Instances):
         measure.grades_allowed(self.grades.shape[1] - 1)
         return measure
 
-    def statistic(
-        self, measure: Measure, labels: np.ndarray, expected: bool, slice: str | None = None
-    ) -> tuple[Statistic | np.ndarray, np.ndarray | None]:
-        """A mean loss, a ratio (such as a mean over a slice), or an area under a curve."""
+    def statistic(self, measure: Measure, labels: np.ndarray, expected: bool, slice: str | None = None) -> Values:
+        """A mean loss, a ratio (such as a mean over a slice), or an area under a curve, from labels int64[D]."""
         chosen = self.parsed(measure)
         if slice is not None:
             raise ValueError(f"a measure of pairs names its own slice: write {chosen.name}(…, slice={slice!r})")
@@ -315,3 +251,11 @@ class PairInstances(Instances):
         if (tables[1] == 1).all():
             return u, np.asarray((self.grades * tables[0]).sum(axis=1))
         return statistics.ratio(u, w), None
+
+
+Instances = QueryInstances | PairInstances
+
+
+def instances_of(frame: pd.DataFrame, measure: Measure) -> Instances:
+    """The instances that a test draws: pairs for a measure of predictors, else queries."""
+    return (PairInstances if isinstance(measure, PairMeasure) else QueryInstances).of(frame, measure)  # type: ignore[arg-type]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -12,11 +11,11 @@ import pandas as pd
 from pyterrier.validate import InputValidationError
 
 from pt_active.frames.checks import how_many, some
-from pt_active.frames.columns import grade_columns, ranker_names
+from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import Labels
 from pt_active.inference.weightings import inclusion_regression
-from pt_active.plans.making.artifact import Record
-from pt_active.plans.making.stored import Stored, StoredTable, write_tables
+from pt_active.plans.making.artifact import Provenance, Record
+from pt_active.plans.making.stored import Form, StoredTable
 from pt_active.relevance.grades.learned import ForestGrades
 from pt_active.relevance.grades.models import FittedGrades
 from pt_active.relevance.grades.recalibration import recalibrated_grades
@@ -25,7 +24,6 @@ from pt_active.relevance.losses import (
     Accuracy,
     CrossEntropy,
     Loss,
-    PairMeasure,
     Precision,
     Recall,
     Squared,
@@ -33,7 +31,7 @@ from pt_active.relevance.losses import (
     described,
     from_description,
 )
-from pt_active.rounds.instances import Instances, Measure, PairInstances, QueryInstances
+from pt_active.rounds.instances import Instances, Measure, instances_of
 from pt_active.sampling.sample import Steps
 
 STRATEGIES = ("ori", "rec", "rf", "uniform")
@@ -52,74 +50,48 @@ _MIN_LEAF = 5
 
 @dataclass(frozen=True)
 class ActiveTestArguments(Record):
-    """The arguments of ``ActiveTest.create``.
-
-    Attributes:
-        measure: The full name of a measure of rankings; or a loss as plain values: its class and its arguments.
-        seed: The random seed of all rounds.
-    """
+    """The arguments of ``ActiveTest.create``; the measure is its full name, or a loss as its class and arguments."""
 
     measure: str | dict[str, Any]
     seed: int
 
-
-@dataclass(frozen=True)
-class RoundEntry(Record):
-    """A round in the manifest.
-
-    Attributes:
-        size: The number of draws that was asked for.
-        strategy: One of `STRATEGIES`.
-        drawing: ``fixed``, ``poisson`` or ``single``.
-        drawn: The number of instances that were drawn.
-        labels: The digest of the labels that were given for the round; None if there were none.
-    """
-
-    size: int
-    strategy: str
-    drawing: str
-    drawn: int
-    labels: str | None
+    @classmethod
+    def of(cls, measure: irm.Measure | Loss, seed: int) -> ActiveTestArguments:
+        """The arguments for the manifest."""
+        return cls(described(measure) if isinstance(measure, Loss) else str(measure), seed)
 
 
 @dataclass(frozen=True)
-class ActiveTestManifest(Record):
-    """Everything that is needed to repeat an active test, and to check that the result is the same.
+class DrawnRound(Record):
+    """A round in the manifest."""
 
-    Attributes:
-        format_version: The format of the files on disk.
-        versions: Package → version.
-        arguments: The arguments of ``ActiveTest.create``.
-        inputs: The digest of the pool.
-        rounds: An entry for each round.
-    """
+    size: int  # the number of draws that was asked for
+    strategy: str  # one of `STRATEGIES`
+    drawing: str  # one of `draws.ROUND_DRAWINGS`
+    drawn: int  # the number of instances that were drawn
+    labels: str | None  # the digest of the labels that were given for the round; None if there were none
 
-    PARTS: ClassVar[dict[str, type[Record]]] = {"arguments": ActiveTestArguments, "rounds": RoundEntry}
 
-    format_version: int
-    versions: dict[str, str]
+@dataclass(frozen=True, kw_only=True)
+class ActiveTestManifest(Provenance):
+    """Everything that is needed to repeat an active test, and to check that the result is the same."""
+
+    format_version: int = FORMAT_VERSION
     arguments: ActiveTestArguments
-    inputs: dict[str, str]
-    rounds: tuple[RoundEntry, ...]
+    rounds: tuple[DrawnRound, ...]
 
 
 @dataclass(frozen=True)
 class Progress:
-    """The state of an active test.
-
-    Attributes:
-        instances: The N instances of the pool.
-        rounds: The draws of all rounds.
-        new: bool[N], the instances that the last round drew.
-        manifest: Versions, arguments with the seed, digests of the inputs, and an entry for each round.
-    """
+    """The state of an active test."""
 
     instances: Instances
-    rounds: Steps
-    new: np.ndarray
+    rounds: Steps  # the draws of all rounds
+    new: np.ndarray  # bool[N], the instances that the last round drew
     manifest: ActiveTestManifest
 
-    def worklist(self) -> pd.DataFrame:
+    @property
+    def assessments(self) -> pd.DataFrame:
         """The documents to judge in the last round: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``."""
         frame, instance = self.instances.frame, self.instances.instance
         judge = self.new[instance] & self.instances.wanted(self.instances.measure)
@@ -159,74 +131,35 @@ class Progress:
         return self.instances.labels(qrels, self.rounds.drawn, self.instances.wanted(measure), missing)
 
 
-def instances_of(frame: pd.DataFrame, measure: Measure) -> Instances:
-    """The instances that a test draws: pairs for a measure of predictors, else queries."""
-    if isinstance(measure, PairMeasure):
-        return PairInstances.of(frame, measure)
-    if not ranker_names(frame.columns):
-        raise ValueError(
-            f"the pool has no ranker, so its grades are tested, which takes a loss such as CrossEntropy() or "
-            f"Precision(rel=2), not {measure!r}"
-        )
-    return QueryInstances.of(frame, measure)
+def _manifest(values: dict[str, Any]) -> ActiveTestManifest:
+    """The manifest; in format 1 it named each loss, and had the lowest relevant grade beside it."""
+    if values["format_version"] == 1:
+        arguments = dict(values["arguments"])
+        rel, name = arguments.pop("relevant"), arguments["measure"]
+        losses: dict[str, Loss] = {"cross_entropy": CrossEntropy(), "zero_one": ZeroOne(), "accuracy": Accuracy()}
+        losses |= {"squared": Squared(), "precision": Precision(rel), "recall": Recall(rel), "F1": F1(rel)}
+        if name in losses:
+            arguments["measure"] = described(losses[name])
+        values = values | {"format_version": FORMAT_VERSION, "arguments": arguments}
+    return ActiveTestManifest.from_json(values)
 
 
-def kept_measure(measure: irm.Measure | Loss) -> str | dict[str, Any]:
-    """The measure of a test for the manifest: the name of a measure of rankings, or a loss as plain values."""
-    return described(measure) if isinstance(measure, Loss) else str(measure)
-
-
-def _measure_kept(arguments: ActiveTestArguments) -> Measure:
-    kept = arguments.measure
-    return kept if isinstance(kept, str) else from_description(kept)
-
-
-def _from_format_1(manifest: dict[str, Any]) -> dict[str, Any]:
-    """A manifest of format 1, which named each loss and had the lowest relevant grade beside it, in today's format."""
-    arguments = dict(manifest["arguments"])
-    rel, name = arguments.pop("relevant"), arguments["measure"]
-    losses: dict[str, Loss] = {"cross_entropy": CrossEntropy(), "zero_one": ZeroOne(), "accuracy": Accuracy()}
-    losses |= {"squared": Squared(), "precision": Precision(rel), "recall": Recall(rel), "F1": F1(rel)}
-    if name in losses:
-        arguments["measure"] = described(losses[name])
-    return manifest | {"format_version": FORMAT_VERSION, "arguments": arguments}
-
-
-def write_state(state: Progress, folder: Path) -> None:
-    """Write the state into an empty folder: the pool, the draws, and ``manifest.json`` with their digests."""
+def _frames(state: Progress) -> dict[str, pd.DataFrame]:
     rounds = state.rounds
     drawn = pd.DataFrame({"step": rounds.step, "probability": rounds.probability, "new": state.new})
     steps = pd.DataFrame({"size": rounds.size, "independent": rounds.independent})
-    write_tables(folder, {"pool": state.instances.frame, "drawn": drawn, "steps": steps}, state.manifest)
+    return {"pool": state.instances.frame, "drawn": drawn, "steps": steps}
 
 
-def read_state(folder: Path) -> Progress:
-    """Read the state of a saved test."""
-    stored = Stored.open(folder, "active test", READABLE_FORMATS)
-    with stored.checked():
-        manifest = ActiveTestManifest.from_json(stored.values)
-        if manifest.format_version == 1:
-            manifest = ActiveTestManifest.from_json(_from_format_1(stored.values))
-    pool, drawn, steps = (stored.table(name) for name in ("pool", "drawn", "steps"))
-    with stored.checked():
-        instances = _instances_kept(pool, manifest.arguments)
-        rounds, new = _draws(drawn, steps, instances, manifest)
-    return Progress(instances, rounds, new, manifest)
-
-
-def _instances_kept(pool: StoredTable, arguments: ActiveTestArguments) -> Instances:
-    pool.texts("qid")
-    pool.texts("docno")
+def _read(tables: dict[str, StoredTable], manifest: ActiveTestManifest) -> Progress:
+    """The state of a saved test; raises if a table breaks a rule by itself, or does not fit another or the manifest."""
+    pool, drawn, steps = tables["pool"], tables["drawn"], tables["steps"]
+    pool.ids("qid", "docno")
+    kept = manifest.arguments.measure
     try:
-        return instances_of(pool.frame, _measure_kept(arguments))
+        instances = instances_of(pool.frame, kept if isinstance(kept, str) else from_description(kept))
     except (InputValidationError, LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{pool.file}: {error}") from error
-
-
-def _draws(
-    drawn: StoredTable, steps: StoredTable, instances: Instances, manifest: ActiveTestManifest
-) -> tuple[Steps, np.ndarray]:
-    """The draws of all rounds, and bool[N], which instances are new in the last."""
     drawn.length(instances.number, "instance")
     most = sum(entry.drawn if entry.drawing == "single" else 1 for entry in manifest.rounds)
     if len(steps.frame) > most:
@@ -238,4 +171,7 @@ def _draws(
     drawn.must("new", ~new | (step > 0), "be true only where drawn")
     if (step > 0).sum() != sum(entry.drawn for entry in manifest.rounds):
         raise ValueError(f"{drawn.file} has {(step > 0).sum()} draws, which is not what manifest.json says")
-    return Steps(instances.score(), step, probability, size, independent), new
+    return Progress(instances, Steps(instances.score(), step, probability, size, independent), new, manifest)
+
+
+FORM = Form("active test", READABLE_FORMATS, _manifest, lambda _: ("pool", "drawn", "steps"), _read, _frames)

@@ -101,11 +101,7 @@ def defended(expected: np.ndarray, defensive: float = DEFENSIVE_SHARE) -> np.nda
 
 
 def expected_size(rate: np.ndarray, cost: np.ndarray, budget: float) -> float:
-    """The number of draws that would tell as much with replacement as successive draws within a budget will.
-
-    Units come by the time T with probability ``1 − exp(−q T)``. The variance of a draw falls with the square of what is
-    left of ``Σ q``, so n draws count as n over that share.
-    """
+    """The number of draws that would tell as much with replacement as successive draws within a budget will."""
     if not cost.sum() > budget:
         return float(len(rate))
     share = rate / rate.sum()
@@ -114,11 +110,7 @@ def expected_size(rate: np.ndarray, cost: np.ndarray, budget: float) -> float:
 
 
 def successive_factor(rate: np.ndarray, cost: np.ndarray, budget: float) -> float:
-    """The factor τ with ``Σ λ (1 − exp(−τ q)) = Λ``: the time by which units that come at ``E/q`` cost a budget.
-
-    ``−log`` of the share of the cost that is left by τ is concave in τ, so Newton's steps from ``τ = 0`` never pass the
-    root.
-    """
+    """The factor τ with ``Σ λ (1 − exp(−τ q)) = Λ``: the time by which units that come at ``E/q`` cost a budget."""
     if not budget > 0 or not np.isfinite(budget):
         raise ValueError(f"budget must be a positive number, got {budget}")
     rate, cost = rate[rate > 0], cost[rate > 0]

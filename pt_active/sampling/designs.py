@@ -79,12 +79,7 @@ def design_named(name: str) -> tuple[Part, ...]:
 
 
 def defensive_share(draws: float) -> float:
-    """The default share ε of p in a design of queries: ``(4.5/n)²``, at least 0.1 and at most 1.
-
-    A self-normalised mean of few draws whose weights differ much is far from normal: if all draws of a small sample
-    come from where the model sees variance, the rest of the population does not count at all. From 15 draws on, ε is
-    0.1.
-    """
+    """The default share ε of p in a design of queries: ``(4.5/n)²``, at least 0.1 and at most 1."""
     return min(1.0, max(DEFENSIVE_SHARE, (PASSIVE_DRAWS / draws) ** 2))
 
 
@@ -154,10 +149,7 @@ def sampling_distribution(
 
 
 def check_pair_weights(pairs: np.ndarray, systems: int) -> None:
-    """Raise if an array is not a valid weighting of the pairs of k systems.
-
-    Shapes: pairs float64[k(k−1)/2].
-    """
+    """Raise if an array is not a valid weighting of the pairs of k systems."""
     wanted = systems * (systems - 1) // 2
     if pairs.shape != (wanted,):
         raise ValueError(f"{systems} systems have {wanted} pairs to be weighted, got weights of shape {pairs.shape}")
@@ -185,10 +177,7 @@ def _contrasts(part: Part, moments: Moments, pairs: np.ndarray | None) -> list[t
 
 
 def contrasts(moments: Moments, pairs: np.ndarray | None = None) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Mean and variance, float64[m] each, of the only system, or of the difference of each pair with a positive weight.
-
-    Shapes: pairs float64[k(k−1)/2].
-    """
+    """Mean and variance, float64[m], of the only system, or of the difference of each pair with a positive weight."""
     mean, covariance = moments.mean, moments.covariance
     k = mean.shape[1]
     if k == 1:
@@ -207,10 +196,7 @@ def contrast_moments(moments: Moments, first: int, second: int | None = None) ->
 def difference_moments(
     mean: np.ndarray, covariance: np.ndarray, first: int, second: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``M_1 − M_2`` and ``C_11 + C_22 − 2 C_12``, both float64[m] [T 6.11].
-
-    Shapes: mean float64[m, k], covariance float64[m, k, k].
-    """
+    """``M_1 − M_2`` and ``C_11 + C_22 − 2 C_12``, both float64[m] [T 6.11]."""
     variance = covariance[:, first, first] + covariance[:, second, second] - 2 * covariance[:, first, second]
     largest = covariance[:, first, first] + covariance[:, second, second]
     return mean[:, first] - mean[:, second], np.where(variance > _SAME * largest, variance, 0.0)
@@ -271,12 +257,7 @@ def default_defensive(design: str) -> float:
 def gap_distribution(
     design: str, predictions: np.ndarray, cost: np.ndarray, weight: np.ndarray, defensive: float = 0.0
 ) -> np.ndarray:
-    """``q ∝ p |f_1 − f_2|^e / √λ`` on the pairs where two predictors differ [AC].
-
-    For more than two predictors, the average over those of their pairs that differ somewhere.
-
-    Shapes: predictions float64[N, k], cost and weight float64[N] → float64[N].
-    """
+    """``q ∝ p |f_1 − f_2|^e / √λ`` on the pairs where two predictors differ [AC]."""
     if not 0 <= defensive <= 1:
         raise ValueError(f"defensive must lie between 0 and 1, got {defensive}")
     if predictions.shape[1] < 2:

@@ -111,10 +111,7 @@ class Sizing:
         return pairs + weights[low] * singles if low < len(weights) else pairs
 
     def shares(self, influence: Influence, budget: float | None) -> np.ndarray:
-        """Weights of the contrasts for which minimising the weighted mean of the variances minimises the largest one.
-
-        Contrasts with larger variances gain weight, iteration by iteration.
-        """
+        """Weights of the contrasts for which the least weighted mean of the variances has the least largest one."""
         if budget is None:
             raise ValueError("a budget is needed to minimise the largest variance")
         some, (influence,), part = self._subsample(influence)
@@ -185,11 +182,7 @@ def succession_sizes(unit: str, order: np.ndarray, prices: Prices, gain: np.ndar
 
 
 def _in_strides(size: np.ndarray, query: np.ndarray) -> np.ndarray:
-    """Sizes that fall along the order of a query by `_STRIDE` at least, or not at all; none becomes larger.
-
-    The rate of a step is the difference of two sizes. A tiny one would make the step so improbable that it could move a
-    running estimate beyond all measure.
-    """
+    """Sizes that fall along the order of a query by `_STRIDE` at least, or not at all; none becomes larger."""
     strided = size.copy()
     for place in range(len(size) - 2, -1, -1):
         if query[place] == query[place + 1] and size[place] < (1 + _STRIDE) * (1 + _ROUNDING) * strided[place + 1]:

@@ -25,10 +25,7 @@ CERTAIN_MODEL = "the model is certain of every grade that can matter; documents 
 
 
 def hedged(variables: Variables, gradient: np.ndarray, defensive: float) -> Variables:
-    """The variables with a share ε of the average variance added where unknown, so that no document counts as certain.
-
-    Shapes: gradient float64[k, N].
-    """
+    """A share ε of the average variance is added to every unknown document, so that none counts as certain."""
     added = added_variance(_average(variables, gradient), defensive)
     return replace(variables, variance=variables.variance + added * ~variables.known)
 

@@ -54,32 +54,19 @@ def opened_at_random(drawing: str, overhead: float) -> bool:
 
 
 def errs_together(drawing: str, overhead: float) -> bool:
-    """Whether errors that the documents of a query have in common depend on how often it is opened.
-
-    Those of nested documents depend on how often each of them is judged.
-    """
+    """Whether errors that the documents of a query have in common depend on how often it is opened."""
     return overhead > 0 and drawing in ("spread", "poisson")
 
 
 def succession_unit(form: RankForm, overhead: float) -> str:
-    """What comes at once in a successive drawing: a ``document``, a ``query`` or a ``step``.
-
-    A step is a document of a cascade with those above it. Where opening a query costs something, all of its documents
-    that can change an additive measure come at once.
-    """
+    """What comes at once in a successive drawing: a ``document``, a ``query`` or a ``step``."""
     if form.family == "cascade":
         return "step"
     return "query" if overhead > 0 else "document"
 
 
 def natural_drawing(form: RankForm, rankers: int, overhead: float) -> str:
-    """The drawing that suits what is measured.
-
-    Documents of an additive measure come one after the other where two or more rankers are compared and opening a query
-    costs nothing: that is nearly as precise as spreading them, and judging may stop at any of them. For the value of a
-    single ranker, documents that are spread over the queries are more precise. Cascades are judged from the top, and so
-    is every measure that is neither.
-    """
+    """The drawing that suits what is measured."""
     if form.family in NESTED_FAMILIES:
         return "depth"
     return SUCCESSIVE if rankers > 1 and overhead == 0 else "spread"
@@ -91,11 +78,7 @@ def usual_variance(form: RankForm) -> float:
 
 
 def can_serve_singles(form: RankForm, drawing: str, overhead: float) -> bool:
-    """Whether documents that matter to single rankers alone can be drawn at little cost.
-
-    They cannot if they would have to be judged with all the others: in queries that come as a whole, and for additive
-    measures that are judged from the top.
-    """
+    """Whether documents that matter to single rankers alone can be drawn at little cost."""
     if form.family != "additive":
         return True
     return drawing != "depth" and not (drawing == SUCCESSIVE and succession_unit(form, overhead) == "query")

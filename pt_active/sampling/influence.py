@@ -37,17 +37,11 @@ class Influence:
         return Influence(factor * self.documents, factor * self.queries)
 
     def mean(self, share: np.ndarray) -> Influence:
-        """The weighted mean over contrasts.
-
-        Shapes: share float64[c].
-        """
+        """The weighted mean over contrasts."""
         return Influence(share @ self.documents, share @ self.queries)
 
     def among(self, chosen: np.ndarray, documents: np.ndarray) -> Influence:
-        """The influence of some of the queries.
-
-        Shapes: chosen bool[m], documents bool[N].
-        """
+        """The influence of some of the queries."""
         return Influence(self.documents[..., documents], self.queries[..., chosen])
 
 
@@ -60,22 +54,12 @@ class ErrorVariance:
 
 
 def influence_of(pool: DocumentPool, gradient: np.ndarray, known: np.ndarray) -> Influence:
-    """The influence on the value of the only ranker, or on the difference of each pair of rankers.
-
-    The difference of two cascades depends on every document of a query in which the rankings differ, even if its
-    gradient happens to vanish at the means. A small share of both gradients is added there, so that every document
-    that matters can be drawn.
-
-    Shapes: gradient float64[k, N], known bool[N].
-    """
+    """The influence on the value of the only ranker, or on the difference of each pair of rankers."""
     return _influence(pool, _steps(pool, gradient), known)
 
 
 def influence_of_singles(pool: DocumentPool, gradient: np.ndarray, known: np.ndarray) -> Influence:
-    """The influence on the value of a ranker, averaged over all rankers.
-
-    Shapes: gradient float64[k, N], known bool[N].
-    """
+    """The influence on the value of a ranker, averaged over all rankers."""
     k = len(gradient)
     return _influence(pool, [(each, np.zeros_like(each)) for each in gradient], known).mean(np.full(k, 1 / k))
 

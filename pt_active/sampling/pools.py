@@ -14,10 +14,7 @@ from pt_active.sampling.sample import Prices
 
 @dataclass(frozen=True)
 class Variables:
-    """What is known of the document variables (gain or κ) before documents are judged.
-
-    For measures that are neither additive nor cascades they are indicators of the grades, float64[N, G+1].
-    """
+    """What is known of the document variables (gain or κ) before documents are judged."""
 
     mean: np.ndarray  # float64[N], μ
     variance: np.ndarray  # float64[N], v
@@ -25,10 +22,7 @@ class Variables:
 
     @classmethod
     def of(cls, form: RankForm, grades: np.ndarray, labels: np.ndarray | None = None) -> Variables:
-        """Mean and variance under the grade model.
-
-        Shapes: grades float64[N, G+1], labels int64[N].
-        """
+        """Mean and variance under the grade model."""
         mean = product(grades, form.values)
         variance = np.maximum(product(grades, form.values**2) - mean**2, 0.0)
         if labels is None:
@@ -39,18 +33,7 @@ class Variables:
 
 
 def gradients(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, variables: Variables) -> np.ndarray:
-    """``D_s(z) = ∂ℓ_s/∂κ_z`` at the given values: the discount ``d_s(z)`` of an additive measure [theory 9].
-
-    Args:
-        form: The form of the measure.
-        indptr: int64[m+1], the offsets of the queries.
-        ranks: int32[k, N], from 1; 0 = not retrieved.
-        variables: The values at which the gradient is taken. If they have a variance, the probability of reaching a
-            rank of a cascade counts as the root of its mean square, since the documents above are mostly judged too.
-
-    Returns:
-        float64[k, N].
-    """
+    """``D_s(z) = ∂ℓ_s/∂κ_z`` at the given values: the discount ``d_s(z)`` of an additive measure [theory 9]."""
     if form.family == "additive":
         return discounts(form, ranks)
     from pt_active.relevance._kernels import cascade_gradients
@@ -82,20 +65,11 @@ class DocumentPool:
         return np.arange(len(self.weight)) if self.place is None else self.place
 
     def ranked(self, ranks: np.ndarray) -> DocumentPool:
-        """The pool with other rankings.
-
-        Args:
-            ranks: int32[k, N], from 1; 0 = not retrieved.
-        """
+        """The pool with other rankings."""
         return replace(self, ranks=ranks)
 
     def taught(self, grades: np.ndarray, labels: np.ndarray | None) -> DocumentPool:
-        """The pool with what known labels say of the other documents of their queries: nothing.
-
-        Args:
-            grades: float64[N, G+1], ``P(y = g)`` before the labels.
-            labels: int64[N], -1 where there is none; None if there are no labels.
-        """
+        """The pool with what known labels say of the other documents of their queries: nothing."""
         return self
 
     def values(self, variable: np.ndarray) -> np.ndarray:

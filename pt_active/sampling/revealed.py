@@ -27,6 +27,9 @@ class RevealedPool(DocumentPool):
     """A pool as a measure sees it that is neither additive nor a cascade.
 
     A document variable is a vector of indicators of the grades: a row of probabilities, or one-hot for a known label.
+    Methods take as ``order``, int64[n], documents, query by query, in the order in which they are judged; as ``mean``,
+    float64[N, G+1], the document variables before; as ``pairs``, float64[k(k−1)/2], weights of the pairs of rankers in
+    the order of ``combinations``; as ``contrast``, float64[k], or ``contrasts``, float64[c, k].
 
     Attributes:
         form: The form of the measure.
@@ -44,32 +47,15 @@ class RevealedPool(DocumentPool):
     def of(
         cls, form: RevealedForm, indptr: np.ndarray, ranks: np.ndarray, weight: np.ndarray, key: np.ndarray
     ) -> RevealedPool:
-        """A pool of which no label is known.
-
-        Args:
-            form: The form of the measure.
-            indptr: int64[m+1], the offsets of the queries.
-            ranks: int32[k, N], from 1; 0 = not retrieved.
-            weight: float64[m], p, the weights of the queries, which sum to 1.
-            key: uint64[N], from which the random numbers of each document follow.
-        """
+        """A pool of which no label is known."""
         return cls(form, indptr, ranks, weight, key, learned_prior(form, indptr, np.zeros((0, 0))))
 
     def ranked(self, ranks: np.ndarray) -> RevealedPool:
-        """The pool with other rankings, for which nothing is kept.
-
-        Args:
-            ranks: int32[k, N], from 1; 0 = not retrieved.
-        """
+        """The pool with other rankings, for which nothing is kept."""
         return replace(self, ranks=ranks, kept={})
 
     def taught(self, grades: np.ndarray, labels: np.ndarray | None) -> RevealedPool:
-        """The pool with what known labels say of the classes of their queries.
-
-        Args:
-            grades: float64[N, G+1], ``P(y = g)`` before the labels.
-            labels: int64[N], -1 where there is none; None if there are no labels.
-        """
+        """The pool with what known labels say of the classes of their queries."""
         return replace(self, prior=learned_prior(self.form, self.indptr, grades, labels))
 
     def values(self, variable: np.ndarray) -> np.ndarray:
@@ -77,24 +63,12 @@ class RevealedPool(DocumentPool):
         return self._once(self._expectation(variable).start, variable)
 
     def steps(self, order: np.ndarray, mean: np.ndarray, observed: np.ndarray) -> np.ndarray:
-        """By how much each label changes the expectation of every ranker, float64[k, N].
-
-        Args:
-            order: int64[n], documents, query by query, in the order in which their labels become known.
-            mean: float64[N, G+1], the document variables before.
-            observed: float64[N, G+1], one-hot for the documents in the order.
-        """
+        """By how much each label changes the expectation of every ranker, float64[k, N]."""
         label = observed.argmax(axis=1)
         return self._once(lambda: self._expectation(mean).steps(order, label), order, mean, label[order])
 
     def squares(self, order: np.ndarray, mean: np.ndarray, contrasts: np.ndarray) -> np.ndarray:
-        """``E δ²`` of each document under the grade model, float64[c, N]; 0 for documents that are not in the order.
-
-        Args:
-            order: int64[n], documents, query by query, in the order in which they are judged.
-            mean: float64[N, G+1], the document variables before.
-            contrasts: float64[c, k].
-        """
+        """``E δ²`` of each document under the grade model, float64[c, N]; 0 for documents that are not in the order."""
         simulated = self.simulated(order, mean)
         squares = np.zeros((len(contrasts), len(mean)))
         for square, contrast in zip(squares, contrasts, strict=True):
@@ -104,32 +78,16 @@ class RevealedPool(DocumentPool):
         return squares / len(simulated)
 
     def mean_squares(self, order: np.ndarray, mean: np.ndarray, pairs: np.ndarray | None = None) -> np.ndarray:
-        """``E δ²`` of the only ranker, or its mean over all pairs of rankers, float64[N].
-
-        Args:
-            order: int64[n], documents, query by query, in the order in which they are judged.
-            mean: float64[N, G+1], the document variables before.
-            pairs: float64[k(k−1)/2], the weight of each pair, in the order of ``combinations``; equal if left out.
-        """
-        form, simulated = pair_form(len(self.ranks), pairs), self.simulated(order, mean)
-        return np.asarray(np.mean([((form @ step) * step).sum(axis=0) for step in simulated], axis=0))
+        """``E δ²`` of the only ranker, or its mean over all pairs of rankers, float64[N]."""
+        form = pair_form(len(self.ranks), pairs)
+        return np.asarray(np.mean([((form @ step) * step).sum(axis=0) for step in self.simulated(order, mean)], axis=0))
 
     def single_squares(self, order: np.ndarray, mean: np.ndarray) -> np.ndarray:
-        """``E δ²`` of each document, averaged over the rankers by themselves, float64[N].
-
-        Args:
-            order: int64[n], documents, query by query, in the order in which they are judged.
-            mean: float64[N, G+1], the document variables before.
-        """
+        """``E δ²`` of each document, averaged over the rankers by themselves, float64[N]."""
         return np.asarray(np.mean([(step**2).mean(axis=0) for step in self.simulated(order, mean)], axis=0))
 
     def simulated(self, order: np.ndarray, mean: np.ndarray) -> np.ndarray:
-        """The steps under labellings that the grade model holds possible, float64[E, k, N].
-
-        Args:
-            order: int64[n], documents, query by query, in the order in which they are judged.
-            mean: float64[N, G+1], the document variables before.
-        """
+        """The steps under labellings that the grade model holds possible, float64[E, k, N]."""
 
         def computed() -> np.ndarray:
             expectation, labels = self._expectation(mean), self._labellings(mean)
@@ -153,12 +111,6 @@ class RevealedPool(DocumentPool):
 
         A dozen labellings make a single document's square uncertain, and the model may be wrong: every document of a
         query in which the labels matter at all can be drawn.
-
-        Args:
-            order: int64[n], documents, query by query, in the order in which they are judged.
-            square: float64[N], ``E δ²``.
-            differs: bool[m], queries in which the labels matter.
-            defensive: ε, the share of the average that is added.
         """
         query = self.query[order]
         smooth, count = np.zeros(len(order)), np.zeros(len(order))
@@ -197,10 +149,6 @@ class RevealedPool(DocumentPool):
         For a measure with a cutoff by their best rank in any ranking, and below it by the deviation of their gain. For
         nDCG and AP of whole rankings those come first whose labels are expected to change most, as simulated for
         documents in the order of their best ranks. Other measures are too slow for that and keep this order.
-
-        Args:
-            mean: float64[N, G+1], the document variables before.
-            first: bool[N], documents that come before all others of their query, in the order of their best ranks.
         """
         order = self._by_best_rank(mean, first)
         if first is not None or self.form.cutoff is not None or not self.form.compiled:
@@ -254,10 +202,7 @@ class RevealedPool(DocumentPool):
 
 
 def pair_form(k: int, pairs: np.ndarray | None = None) -> np.ndarray:
-    """float64[k, k], A such that ``δᵀ A δ`` is the weighted mean of the squared differences of all pairs.
-
-    Shapes: pairs float64[k(k−1)/2].
-    """
+    """float64[k, k], A such that ``δᵀ A δ`` is the weighted mean of the squared differences of all pairs."""
     if k == 1:
         return np.ones((1, 1))
     a, b = np.array(list(combinations(range(k), 2))).T

@@ -275,11 +275,7 @@ class TwoPhase:
 
 @dataclass(frozen=True)
 class Steps:
-    """Which instances of a pool were drawn, when, and how probable that was.
-
-    A step is a round, or a single draw if a round is drawn one at a time. Nothing is kept of instances that were not
-    drawn, because the estimators do not need it.
-    """
+    """Which instances of a pool were drawn, when, and how probable that was."""
 
     score: np.ndarray  # float64[N], g, the predictor of the kernel regressions
     step: np.ndarray  # int64[N], the step in which each instance was drawn, from 1; 0 if it was not
@@ -289,10 +285,7 @@ class Steps:
 
     @classmethod
     def none_yet(cls, score: np.ndarray) -> Steps:
-        """A pool from which nothing was drawn yet.
-
-        Shapes: score float64[N].
-        """
+        """A pool from which nothing was drawn yet."""
         score = np.asarray(score, dtype=np.float64)
         if len(score) == 0:
             raise ValueError("the pool is empty")

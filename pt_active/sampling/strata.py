@@ -20,10 +20,7 @@ MIN_DRAWS_PER_STRATUM = 2
 
 
 def strata_by(confidence: np.ndarray, number: int = DEFAULT_STRATA) -> np.ndarray:
-    """Cut a pool of equally weighted pairs into strata of equal mass.
-
-    Shapes: confidence float64[N] → int64[N].
-    """
+    """Cut a pool of equally weighted pairs into strata of equal mass."""
     if number < 1 or len(confidence) < MIN_DRAWS_PER_STRATUM * number:
         raise ValueError(
             f"strata must be at least 1, and no more than half of the {len(confidence)} pairs, got {number}"
@@ -34,10 +31,7 @@ def strata_by(confidence: np.ndarray, number: int = DEFAULT_STRATA) -> np.ndarra
 
 
 def allocation(stratum: np.ndarray, mean: np.ndarray, variance: np.ndarray, draws: int) -> np.ndarray:
-    """Draws per stratum, ``n_h ∝ N_h s_h``: integers from `MIN_DRAWS_PER_STRATUM` to ``N_h`` that sum to ``draws``.
-
-    Shapes: stratum int64[N], mean and variance float64[N] → int64[K].
-    """
+    """Draws per stratum, ``n_h ∝ N_h s_h``: integers from `MIN_DRAWS_PER_STRATUM` to ``N_h`` that sum to ``draws``."""
     size = np.bincount(stratum)
     needed = MIN_DRAWS_PER_STRATUM * len(size)
     if draws < needed:
@@ -53,10 +47,7 @@ def allocation(stratum: np.ndarray, mean: np.ndarray, variance: np.ndarray, draw
 
 
 def draw_strata(stratum: np.ndarray, drawn: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A simple random sample without replacement in each stratum.
-
-    Shapes: stratum int64[N], drawn int64[K] → bool[N].
-    """
+    """A simple random sample without replacement in each stratum."""
     order = np.lexsort((rng.random(len(stratum)), stratum))
     size = np.bincount(stratum)
     place = np.arange(len(stratum)) - np.repeat(np.cumsum(size) - size, size)

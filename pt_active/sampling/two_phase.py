@@ -54,10 +54,7 @@ def draw_documents(
 
 
 def _from_the_top(design: DocumentDesign, prices: Prices, budget: float, rng: np.random.Generator) -> TwoPhase:
-    """Draw a depth for each query; what exceeds the budget is cut off from one of them, or queries are left out.
-
-    Given the depths, each document stays with a known probability, by which its own is multiplied.
-    """
+    """Draw a depth for each query; what exceeds the budget is cut off from one of them, or queries are left out."""
     query, number = prices.every, depth_numbers(design, prices, rng)
     drawn, opening = number[query] < design.chance(query), np.where(number < design.opening, design.opening, 0.0)
     price = prices.spent(drawn)
@@ -85,11 +82,7 @@ class Parts(NamedTuple):
 
 
 def depth_numbers(design: DocumentDesign, prices: Prices, rng: np.random.Generator) -> np.ndarray:
-    """Uniform numbers of the queries, float64[m]: a document is judged if its ``Π π`` is larger than that of its query.
-
-    Each is uniform by itself. Together they are drawn so that the whole costs nearly what is expected: what one query
-    costs above its mean, others cost below theirs [`even_parts`].
-    """
+    """Uniform numbers, float64[m], at a nearly fixed cost: a document is judged if its ``Π π`` is above its query's."""
     from pt_active.sampling._kernels import even_parts
 
     parts = _parts(design, prices)
@@ -148,11 +141,7 @@ def cut_to_budget(
 
 
 def _check_prices(design: DocumentDesign, prices: Prices, budget: float) -> None:
-    """Raise if the budget might not pay for the documents drawn in a single query, before anything is drawn.
-
-    A query counts with the cost of all its documents. If documents are drawn independently or spread, it counts with
-    the mean and `_MAX_DEVIATIONS` standard deviations of the cost, if that is less.
-    """
+    """Raise if the budget might not pay for the documents drawn in a single query, before anything is drawn."""
     price, chance = prices.cost[design.order], design.inclusion[design.order]
     parts = price, price * chance, price**2 * chance * (1 - chance)
     most, mean, variance = (prices.sums(design.order, part) for part in parts)
@@ -176,11 +165,7 @@ def _first_phase(opening: np.ndarray, price: np.ndarray, budget: float, rng: np.
 
 
 def _second_phase(design: DocumentDesign, prices: Prices, apart: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """bool[N], which documents are judged if their query is opened.
-
-    Those of queries that are not apart are drawn by the pivotal method along the queries, and along the documents of
-    each, both in random order.
-    """
+    """bool[N], which documents are judged if their query is opened."""
     from pt_active.sampling import _kernels
 
     drawn = np.zeros(len(design.inclusion), dtype=bool)

@@ -1,340 +1,257 @@
-"""How is a chart drawn as SVG whose text keeps its size on every screen?
-
-Places along the width are percentages and places along the height are pixels, so a chart is as wide as its page, and
-its letters are not scaled with it. The colours are those of Okabe and Ito as variables of the page; marks and lines
-differ too.
-"""
+"""What is a chart: intervals, bars or lines, as SVG and as a matplotlib figure?"""
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pt_active.frames.visible import visible, visible_field
-from pt_active.showing.rounding import MINUS
-
-FIRST, SECOND, INK, FAINT, LINE = "var(--first)", "var(--second)", "var(--ink)", "var(--faint)", "var(--line)"
-
-_COLOURS = (
-    "--first: #0072b2; --second: #c25400; --ink: currentColor; --faint: currentColor; --line: currentColor; "
-    "--ground: transparent"
+from pt_active.showing.rounding import number, with_interval
+from pt_active.showing.svg import (
+    FAINT,
+    FIRST,
+    INK,
+    LEFT,
+    LINE,
+    SECOND,
+    WIDE,
+    Canvas,
+    Row,
+    Scale,
+    Series,
+    Sides,
+    cut_labels,
+    short,
+    toward,
 )
-"""The colours of charts outside of a report, where text has that of its surroundings."""
 
-_LEFT, _RIGHT = 3.0, 97.0
-"""Ends of the scale, in percent of the width: marks and tick labels need room beyond them."""
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-_CUT = (34, 44, 60)
-"""Lengths to which labels are cut, in characters: the first at which they stay distinct is used."""
+_OF_FIGURES = {FIRST: "#0072b2", SECOND: "#d55e00", INK: "#323130"}
+"""The colours of figures, whose background is transparent: a notebook can show them light or dark."""
 
-_ONE_LINE = 42
-"""A label and its numbers share a line if they have at most so many characters."""
 
-_TICK_ROOM = 36
-"""Characters that all tick labels of a scale may have together, so that they do not overlap on a phone."""
+class Chart:
+    """What is drawn, on whatever it is drawn; `_told` has its numbers in words, for readers who cannot see it."""
+
+    def _told(self) -> str:
+        raise NotImplementedError
+
+    def _on(self, canvas: Canvas) -> None:
+        raise NotImplementedError
+
+    def _in(self, axes: Axes) -> None:
+        raise NotImplementedError
+
+    @property
+    def _tall(self) -> float:
+        return 3.6
+
+    def figure(self) -> Figure:
+        """The chart as a matplotlib figure."""
+        import matplotlib as mpl
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        inked = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+        look: Any = dict.fromkeys(inked, _OF_FIGURES[INK]) | {"font.size": 10}
+        with mpl.rc_context(look):
+            figure = Figure(figsize=(6.4, self._tall), layout="constrained", facecolor="none")
+            FigureCanvasAgg(figure)
+            axes = figure.subplots()
+            self._in(axes)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.patch.set_alpha(0.0)
+        return figure
+
+    def svg(self, name: str, title: str, message: str = "") -> str:
+        """The chart as an ``<svg>`` element, whose description begins with a message."""
+        canvas = Canvas()
+        self._on(canvas)
+        return canvas.svg(name, title, f"{message} {self._told().rstrip(';')}.".strip())
 
 
 @dataclass(frozen=True)
-class Row:
-    """A row of a chart.
+class Intervals(Chart):
+    """Estimates with their intervals, one below the other; if 0 is compared with, it is marked."""
 
-    Attributes:
-        label: What it shows.
-        value: The estimate, or the end of a bar.
-        low: Lower end of the interval; NaN if there is none.
-        high: Upper end of the interval.
-        text: The numbers in words, beside the label.
-        strong: Whether the mark is filled.
-    """
+    rows: Sequence[Row]
+    axis: str = ""
+    compared: bool = False
+    sides: Sides | None = None
 
-    label: str
-    value: float
-    low: float = np.nan
-    high: float = np.nan
-    text: str = ""
-    strong: bool = True
+    def _told(self) -> str:
+        ends = [f" from {number(row.low)} to {number(row.high)}" if np.isfinite(row.low) else "" for row in self.rows]
+        apart = ["" if row.strong else ", not told apart" for row in self.rows]
+        return "; ".join(
+            f"{row.label} {number(row.value)}{end}{also}" for row, end, also in zip(self.rows, ends, apart, strict=True)
+        )
+
+    def _on(self, canvas: Canvas) -> None:
+        ends = [end for row in self.rows for end in row[1:4]]
+        scale = Scale.over([*ends, *([0.0] if self.compared else [])])
+        for row in canvas.headed([row._replace(text=row.text or self._numbers(row)) for row in self.rows]):
+            top, y = canvas.top, canvas.top + 10
+            if self.compared:
+                canvas.line(scale.at(0.0), top, scale.at(0.0), top + 26, INK, 1, "3 3")
+            if np.isfinite(row.low) and np.isfinite(row.high):
+                canvas.line(scale.at(row.low), y, scale.at(row.high), y, FIRST, 3)
+                for end in (row.low, row.high):
+                    canvas.line(scale.at(end), y - 6, scale.at(end), y + 6, FIRST, 2)
+            if np.isfinite(row.value):
+                canvas.dot(scale.at(row.value), y, FIRST, row.strong)
+            canvas.top += 26
+        canvas.axis(scale, self.axis, self.sides)
+
+    def _numbers(self, row: Row) -> str:
+        return with_interval(row.value, row.low, row.high, sign=self.compared) if np.isfinite(row.value) else ""
+
+    @property
+    def _tall(self) -> float:
+        return 0.9 + 0.32 * len(self.rows)
+
+    def _in(self, axes: Axes) -> None:
+        value, low, high = np.array([row[1:4] for row in self.rows], dtype=float).T
+        hollow, places, blue = (
+            np.array([not row.strong for row in self.rows]),
+            np.arange(len(value)),
+            _OF_FIGURES[FIRST],
+        )
+        arms = np.array([value - low, high - value])
+        arms = np.where(np.isfinite(arms), arms, 0.0)
+        axes.errorbar(value, places, xerr=arms, fmt="o", capsize=4, lw=2, color=blue)
+        axes.plot(value[hollow], places[hollow], "o", mfc="white", color=blue)
+        if self.compared:
+            axes.axvline(0.0, color=_OF_FIGURES[INK], lw=1, ls=":")
+        _name_rows(axes, self.rows, self.axis, self.sides)
 
 
 @dataclass(frozen=True)
-class Scale:
-    """A linear scale from data to percent of the width, with its ticks.
-
-    Attributes:
-        low: The value at its left end.
-        high: The value at its right end.
-    """
-
-    low: float
-    high: float
-
-    @classmethod
-    def over(cls, values: Sequence[float] | np.ndarray) -> Scale:
-        """The scale over the finite ones of some values."""
-        known = np.asarray(values, dtype=float)
-        known = known[np.isfinite(known)]
-        low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
-        room = 0.04 * (high - low) or abs(low) * 0.1 or 1.0
-        return cls(low - room, high + room)
-
-    def share(self, value: float) -> float:
-        """Where a value lies, from 0 to 1."""
-        return float(np.clip((value - self.low) / (self.high - self.low), 0, 1))
-
-    def at(self, value: float) -> str:
-        """Where a value lies, in percent of the width."""
-        return f"{_LEFT + (_RIGHT - _LEFT) * self.share(value):.2f}%"
-
-    def ticks(self, most: int = 6) -> list[tuple[float, str]]:
-        """Round values on the scale with their labels, which have room beside each other."""
-        span = self.high - self.low
-        for step in _steps(span):
-            first = int(np.ceil(self.low / step - 1e-9))
-            values = [step * n for n in range(first, int(np.floor(self.high / step + 1e-9)) + 1)]
-            labels = [_tick(value, step) for value in values]
-            if len(values) <= most and sum(map(len, labels)) + 2 * len(labels) <= _TICK_ROOM:
-                return list(zip(values, labels, strict=True))
-        return []
-
-
-def _steps(span: float) -> list[float]:
-    power = 10.0 ** np.floor(np.log10(span / 10))
-    return [power * factor for factor in (1, 2, 5, 10, 20, 50)]
-
-
-def _tick(value: float, step: float) -> str:
-    places = max(0, -int(np.floor(np.log10(step * (1 + 1e-9)))))
-    return f"{value + 0.0:.{places}f}".replace("-", MINUS) if places < 7 else f"{value:.2g}".replace("-", MINUS)
-
-
-def intervals(
-    rows: Sequence[Row], null: float | None = None, axis: str = "", sides: tuple[str, str] | None = None
-) -> Drawing:
-    """Estimates with their intervals, one below the other."""
-    ends = [end for row in rows for end in (row.value, row.low, row.high)]
-    scale = Scale.over(ends + ([] if null is None else [null]))
-    drawing, top = Drawing(), 0.0
-    one_line = _on_one_line(rows)
-    for row, label in zip(rows, cut_labels([row.label for row in rows]), strict=True):
-        top = _heading(drawing, row, label, top, one_line)
-        y = top + 10
-        if null is not None:
-            drawing.line(scale.at(null), top, scale.at(null), top + 26, INK, 1, "3 3")
-        if np.isfinite(row.low) and np.isfinite(row.high):
-            drawing.line(scale.at(row.low), y, scale.at(row.high), y, FIRST, 3)
-            for each in (row.low, row.high):
-                drawing.line(scale.at(each), y - 6, scale.at(each), y + 6, FIRST, 2)
-        if np.isfinite(row.value):
-            drawing.dot(scale.at(row.value), y, FIRST, row.strong)
-        top += 26
-    drawing.axis(scale, top, axis, sides)
-    return drawing
-
-
-def bars(rows: Sequence[Row], axis: str = "", sides: tuple[str, str] | None = None) -> Drawing:
+class Bars(Chart):
     """Bars from 0, positive ones in the first colour and to the right, negative ones in the second.
 
     A row whose value is NaN is a heading of those below it.
     """
-    scale = Scale.over([0.0, *(row.value for row in rows)])
-    drawing, top, one_line = Drawing(), 0.0, _on_one_line(rows)
-    for row, label in zip(rows, cut_labels([row.label for row in rows]), strict=True):
-        top = _heading(drawing, row, label, top, one_line)
-        if not np.isfinite(row.value):
-            top += 4
-            continue
-        ends = sorted((scale.share(0.0), scale.share(row.value)))
-        left, wide = (_LEFT + (_RIGHT - _LEFT) * ends[0], (_RIGHT - _LEFT) * (ends[1] - ends[0]))
-        drawing.box(f"{left:.2f}%", top + 2, f"{wide:.2f}%", 10, FIRST if row.value >= 0 else SECOND)
-        drawing.line(scale.at(0.0), top - 1, scale.at(0.0), top + 15, INK, 1)
-        top += 20
-    drawing.axis(scale, top, axis, sides)
-    return drawing
+
+    rows: Sequence[Row]
+    axis: str = ""
+    sides: Sides | None = None
+
+    def _told(self) -> str:
+        return " ".join(
+            f"{row.label}: {number(row.value)};" if np.isfinite(row.value) else row.label for row in self.rows
+        )
+
+    def _on(self, canvas: Canvas) -> None:
+        scale = Scale.over([0.0, *(row.value for row in self.rows)])
+        for row in canvas.headed(self.rows):
+            canvas.top += 4
+            if np.isfinite(row.value):
+                top, (left, right) = canvas.top - 4, sorted((scale.share(0.0), scale.share(row.value)))
+                where = f'x="{LEFT + WIDE * left:.2f}%" width="{WIDE * (right - left):.2f}%"'
+                canvas.box(f'{where} height="10"', top + 2, FIRST if row.value >= 0 else SECOND, 10)
+                canvas.line(scale.at(0.0), top - 1, scale.at(0.0), top + 15, INK, 1)
+                canvas.top += 16
+        canvas.axis(scale, self.axis, self.sides)
+
+    @property
+    def _tall(self) -> float:
+        return 0.8 + 0.27 * max(len(self.rows), 4)
+
+    def _in(self, axes: Axes) -> None:
+        value = np.array([row.value for row in self.rows], dtype=float)
+        axes.barh(np.arange(len(value)), value, color=[_OF_FIGURES[SECOND if v < 0 else FIRST] for v in value])
+        axes.axvline(0, color=_OF_FIGURES[INK], lw=1)
+        _name_rows(axes, self.rows, self.axis, self.sides)
 
 
 @dataclass(frozen=True)
-class Series:
-    """Points of a plot.
+class Lines(Chart):
+    """Lines and points over two scales: in SVG linear ones from 0, in a figure logarithmic ones if asked for."""
 
-    Attributes:
-        name: What they are.
-        x: float64[n].
-        y: float64[n].
-        colour: Their colour.
-        dash: The pattern of the line through them; empty if it is solid, None if there is no line.
-        mark: ``dot``, ``box``, or empty if there are no marks.
-        error: float64[n], the length of the arms; None if there are none.
-    """
+    series: Sequence[Series]
+    x_axis: str
+    y_axis: str
+    marked: tuple[float, str] | None = None
+    logarithmic: bool = False
 
-    name: str
-    x: np.ndarray
-    y: np.ndarray
-    colour: str = FIRST
-    dash: str | None = ""
-    mark: str = "dot"
-    error: np.ndarray | None = None
+    def _told(self) -> str:
+        seen = [each for each in self.series if each.mark]
+        points = ((each.name, *point) for each in seen for point in zip(each.x, each.y, strict=True))
+        return "; ".join(f"{name}, at {number(x)}: {number(y)}" for name, x, y in points)
 
+    def _on(self, canvas: Canvas) -> None:
+        tops = [float((each.y + (0 if each.error is None else each.error)).max()) for each in self.series]
+        furthest = max([*(float(each.x.max()) for each in self.series), self.marked[0] if self.marked else 0.0])
+        across, up, tall = Scale(0.0, 1.04 * furthest), Scale(0.0, 1.06 * max(tops)), 260
+        for each in self.series:
+            canvas.top += 20
+            canvas.key(each, canvas.top - 4)
+        canvas.text(0, canvas.top + 20, self.y_axis, colour=FAINT, size=12)
+        top = canvas.top = canvas.top + 30
 
-def plot(series: Sequence[Series], x_axis: str, y_axis: str, marked: tuple[float, str] | None = None) -> Drawing:
-    """Lines and points over two linear scales, which begin at 0."""
-    tall, drawing = 260, Drawing()
-    across = Scale(0.0, 1.04 * max([*(float(each.x.max()) for each in series), marked[0] if marked else 0.0]))
-    up = Scale(0.0, 1.06 * max(float((each.y + (0 if each.error is None else each.error)).max()) for each in series))
-    top = 16
-    for each in series:
-        drawing.key(each, top)
-        top += 20
-    drawing.text(0, top + 4, y_axis, colour=FAINT, size=12)
-    top += 14
+        def place(value: float) -> float:
+            return top + tall * (1 - up.share(value))
 
-    def place(value: float) -> float:
-        return top + tall * (1 - up.share(value))
+        for value, label in up.ticks():
+            canvas.line(f"{LEFT}%", place(value), f"{LEFT + WIDE}%", place(value), LINE, 1)
+            canvas.text(f"{LEFT}%", place(value) - 3, label, colour=FAINT, size=12)
+        if self.marked is not None:
+            here, anchor = across.at(self.marked[0]), "end" if across.share(self.marked[0]) > 0.5 else "start"
+            canvas.line(here, top, here, top + tall, INK, 1, "3 3")
+            canvas.text(here, top + 12, f"{self.marked[1]} ", anchor)
+        for each in self.series:
+            points = [(float(x), place(y)) for x, y in zip(each.x, each.y, strict=True)]
+            if each.dash is not None:
+                canvas.path([(100 * across.share(x), y) for x, y in points], each.colour, each.dash, top + tall)
+            for (x, y), value, arm in zip(points, each.y, _arms(each), strict=True) if each.mark else ():
+                if arm:
+                    canvas.line(across.at(x), place(value - arm), across.at(x), place(value + arm), each.colour, 2)
+                canvas.mark(across.at(x), y, each)
+        canvas.top += tall
+        canvas.axis(across, self.x_axis)
 
-    for value, label in up.ticks():
-        drawing.line(f"{_LEFT}%", place(value), f"{_RIGHT}%", place(value), LINE, 1)
-        drawing.text(f"{_LEFT}%", place(value) - 3, label, colour=FAINT, size=12)
-    if marked is not None:
-        drawing.line(across.at(marked[0]), top, across.at(marked[0]), top + tall, INK, 1, "3 3")
-        drawing.text(
-            across.at(marked[0]), top + 12, f"{marked[1]} ", anchor="end" if across.share(marked[0]) > 0.5 else "start"
-        )
-    for each in series:
-        if each.dash is not None:
-            points = [(100 * across.share(x), place(y)) for x, y in zip(each.x, each.y, strict=True)]
-            drawing.path(points, each.colour, each.dash, top + tall)
-        for number in range(len(each.x)) if each.mark else ():
-            x, y = float(each.x[number]), float(each.y[number])
-            if each.error is not None and np.isfinite(each.error[number]):
-                arm = float(each.error[number])
-                drawing.line(across.at(x), place(y - arm), across.at(x), place(y + arm), each.colour, 2)
-            drawing.mark(across.at(x), place(y), each.colour, each.mark)
-    drawing.axis(across, top + tall, x_axis)
-    return drawing
-
-
-class Drawing:
-    """Elements of a chart, and its height."""
-
-    def __init__(self) -> None:
-        self.parts: list[str] = []
-        self.height = 0.0
-
-    def text(
-        self, x: str | float, y: float, words: str, anchor: str = "start", colour: str = INK, size: int = 14
-    ) -> None:
-        """A line of text; ``y`` is its foot."""
-        where = f'x="{x}" y="{y:.0f}" text-anchor="{anchor}"'
-        self._add(f'<text {where} style="fill: {colour}; font-size: {size}px">{_escaped(words)}</text>', y)
-
-    def line(self, x1: str, y1: float, x2: str, y2: float, colour: str, wide: float, dash: str = "") -> None:
-        """A straight line."""
-        ends = f'x1="{x1}" y1="{y1:.1f}" x2="{x2}" y2="{y2:.1f}"'
-        dashes = f"; stroke-dasharray: {dash}" if dash else ""
-        self._add(f'<line {ends} style="stroke: {colour}; stroke-width: {wide}{dashes}"/>', max(y1, y2))
-
-    def dot(self, x: str, y: float, colour: str, filled: bool = True, size: float = 5.5) -> None:
-        """A circle, filled with its colour or with that of the page."""
-        inside = colour if filled else "var(--ground)"
-        self._add(
-            f'<circle cx="{x}" cy="{y:.1f}" r="{size}" style="fill: {inside}; stroke: {colour}; stroke-width: 2"/>', y
-        )
-
-    def mark(self, x: str, y: float, colour: str, kind: str) -> None:
-        """A mark of a series: a dot or a box."""
-        if kind == "dot":
-            self.dot(x, y, colour, size=3.5)
-        else:
-            self._add(
-                f'<rect x="{x}" y="{y:.1f}" width="8" height="8" style="fill: {colour}; translate: -4px -4px"/>', y
-            )
-
-    def box(self, x: str, y: float, wide: str, tall: float, colour: str) -> None:
-        """A rectangle."""
-        self._add(
-            f'<rect x="{x}" y="{y:.1f}" width="{wide}" height="{tall}" style="fill: {colour}"/>',
-            y + tall,
-        )
-
-    def path(self, points: Sequence[tuple[float, float]], colour: str, dash: str, tall: float) -> None:
-        """A line through points, given in percent of the scale and in pixels."""
-        steps = " ".join(f"{x:.2f},{y:.1f}" for x, y in points)
-        dashes = f"; stroke-dasharray: {dash}" if dash else ""
-        style = f"fill: none; stroke: {colour}; stroke-width: 2{dashes}"
-        where = f'x="{_LEFT}%" y="0" width="{_RIGHT - _LEFT}%" height="{tall:.0f}" viewBox="0 0 100 {tall:.0f}"'
-        line = f'<polyline points="{steps}" vector-effect="non-scaling-stroke" style="{style}"/>'
-        self._add(f'<svg {where} preserveAspectRatio="none">{line}</svg>', tall)
-
-    def key(self, each: Series, y: float) -> None:
-        """A line of the legend."""
-        if each.dash is not None:
-            self.line("0", y - 5, "28", y - 5, each.colour, 2, each.dash)
-        if each.mark:
-            self.mark("14", y - 5, each.colour, each.mark)
-        self.text(36, y, each.name)
-
-    def axis(self, scale: Scale, y: float, name: str, sides: tuple[str, str] | None = None) -> None:
-        """A scale below the chart, with what it shows and what its two sides mean."""
-        self.line("0", y, "100%", y, INK, 1)
-        for value, label in scale.ticks():
-            self.line(scale.at(value), y, scale.at(value), y + 5, INK, 1)
-            self.text(scale.at(value), y + 18, label, anchor="middle", size=12)
-        y += 36
-        if name:
-            self.text("50%", y, name, anchor="middle", size=13)
-            y += 18
-        if sides is not None:
-            self.text("50%", y, f"← {short(sides[0], 22)} · {short(sides[1], 22)} →", anchor="middle", size=13)
-
-    def _add(self, part: str, foot: float) -> None:
-        self.parts.append(part)
-        self.height = max(self.height, foot + 4)
-
-    def svg(self, name: str, title: str, description: str) -> str:
-        """The chart as an ``<svg>`` element."""
-        words = f'<title id="{name}-title">{_escaped(title)}</title>\n'
-        words += f'<desc id="{name}-desc">{html.escape(visible(description))}</desc>\n'
-        head = f'<svg width="100%" height="{self.height:.0f}" role="img"'
-        body = "\n".join(self.parts)
-        return f'{head} aria-labelledby="{name}-title {name}-desc">\n{words}{body}\n</svg>'
+    def _in(self, axes: Axes) -> None:
+        lines, marks = {None: "", "": "-", "6 4": "--", "2 4": ":"}, {"dot": "o", "box": "s", "": ""}
+        for each in self.series:
+            style: Any = {"color": _OF_FIGURES[each.colour], "ls": lines[each.dash], "marker": marks[each.mark]}
+            axes.plot(each.x, each.y, ms=4, label=_plain(each.name), **style)
+            if each.error is not None:
+                axes.errorbar(each.x, each.y, yerr=_arms(each), fmt="none", capsize=3, color=style["color"])
+        if self.marked is not None:
+            axes.axvline(self.marked[0], color=_OF_FIGURES[INK], lw=1, ls=":", label=_plain(self.marked[1]))
+        if self.logarithmic:
+            _log_scales(axes)
+        axes.set(xlabel=_plain(short(self.x_axis, 42)), ylabel=_plain(self.y_axis))
+        axes.legend(frameon=False)
 
 
-def framed(svg: str) -> str:
-    """A chart with the colours that a report's page has, for a place that has none, such as a notebook."""
-    return f'<div style="max-width: 40rem; {_COLOURS}">{svg}</div>\n'
+def _arms(series: Series) -> np.ndarray:
+    """float64[n], the lengths of the arms; 0 where there is none."""
+    return np.zeros(len(series.x)) if series.error is None else np.nan_to_num(series.error, posinf=0.0)
 
 
-def _heading(drawing: Drawing, row: Row, label: str, top: float, one_line: bool) -> float:
-    """The label of a row and its numbers, on one line or on two; returns where the row's marks begin."""
-    drawing.text(0, top + 15, label)
-    if row.text and one_line:
-        drawing.text("100%", top + 15, row.text, anchor="end", colour=FAINT, size=13)
-    elif row.text:
-        top += 17
-        drawing.text(0, top + 15, row.text, colour=FAINT, size=13)
-    return top + 19
+def _name_rows(axes: Axes, rows: Sequence[Row], axis: str, sides: Sides | None) -> None:
+    """The labels of rows, from the top, and what the scale shows."""
+    axes.set_yticks(np.arange(len(rows)), [_plain(label) for label in cut_labels([row.label for row in rows])])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlabel(_plain("\n".join([axis] if sides is None else [axis, toward(sides)])))
 
 
-def _on_one_line(rows: Sequence[Row]) -> bool:
-    labels = cut_labels([row.label for row in rows])
-    return max((len(label) + len(row.text) for label, row in zip(labels, rows, strict=True)), default=0) <= _ONE_LINE
+def _log_scales(axes: Axes) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axes.set(xscale="log", yscale="log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_minor_formatter(NullFormatter())
 
 
-def cut_labels(names: Sequence[str]) -> list[str]:
-    """Short labels of the names; distinct names keep distinct labels if possible."""
-    for length in _CUT:
-        cut = [short(name, length) for name in names]
-        if len(set(cut)) == len(set(names)):
-            break
-    return cut
-
-
-def short(text: str, most: int) -> str:
-    """A label on one line, cut in its middle."""
-    text, half = visible_field(str(text)), (most - 1) // 2
-    return text if len(text) <= most else f"{text[: most - 1 - half]}…{text[-half:]}"
-
-
-def _escaped(words: str) -> str:
-    return html.escape(visible_field(words))
+def _plain(label: str) -> str:
+    """A label with dollar signs escaped: matplotlib takes them for mathematics."""
+    return label.replace("$", r"\$")

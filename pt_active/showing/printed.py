@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,6 +30,22 @@ class Printed:
 def printed(head: str, facts: Facts) -> str:
     """A heading, and below it one line per fact."""
     return visible("\n  ".join([head, *(f"{name:<12}{text}" for name, text in facts)]))
+
+
+def plain(value: Any) -> Any:
+    """A value ready for JSON: dictionaries and lists of records and tables; NaN and infinite numbers become None."""
+    if isinstance(value, pd.DataFrame):
+        return plain_rows(value)
+    if is_dataclass(value):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    if hasattr(value, "_asdict"):
+        return plain(value._asdict())
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def plain_rows(table: pd.DataFrame) -> list[dict[str, object]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -13,24 +13,6 @@ from pt_active.showing.rounding import number
 
 MAX_ROWS = 50
 """Rows of a table that are shown; all are in the page's data."""
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A table as the page shows it.
-
-    Attributes:
-        caption: What the table holds.
-        columns: The heads of its columns.
-        rows: Cells, each as text and whether it is a number.
-        more: The number of rows that are not shown.
-    """
-
-    caption: str
-    columns: list[str]
-    rows: list[list[tuple[str, bool]]]
-    more: int = 0
-
 
 SETTLED, OPEN, MEASURED = "settled", "not settled", "measured"
 """The state of a question: it has an answer, it has none yet, or a number was asked for."""
@@ -69,14 +51,7 @@ class Headline:
 
 @dataclass(frozen=True)
 class Returned:
-    """A document at its rank.
-
-    Attributes:
-        docno: Its name.
-        label: Its grade; None if it was not judged.
-        expected: The grade that the model expects.
-        text: Its text; empty if the plan does not have it.
-    """
+    """A document at its rank; its label is None if it was not judged, its text empty if nobody gave it."""
 
     docno: str
     label: int | None
@@ -104,23 +79,9 @@ class Beside:
     shown: int
     ranks: tuple[tuple[Returned | None, Returned | None], ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The query and its documents, ready for JSON."""
-        return asdict(self) | {"values": [float(value) for value in self.values]}
 
-
-@dataclass(frozen=True)
-class Decided:
-    """A document whose label counted.
-
-    Attributes:
-        qid: Its query.
-        query: The text of the query; empty if there is none.
-        docno: Its name.
-        label: Its grade, in words.
-        effect: How far its label moved the estimate.
-        text: Its text; empty if the plan does not have it.
-    """
+class Decided(NamedTuple):
+    """A document whose label counted: its query with its text, its grade, how far that moved the estimate, its text."""
 
     qid: str
     query: str
@@ -128,6 +89,34 @@ class Decided:
     label: str
     effect: str
     text: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table as a page shows it: texts, whether a column is aligned as numbers, and how many rows are left out."""
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    aligned: Sequence[bool] = ()
+    more: int = 0
+
+    @classmethod
+    def of(
+        cls, table: pd.DataFrame, caption: str = "", aligned: Collection[str] = (), most: int | None = MAX_ROWS
+    ) -> Shown:
+        """A frame: numbers with four digits, its first rows, no columns of empty texts."""
+        table = table.loc[:, [name for name in table.columns if len(table) == 0 or not (table[name] == "").all()]]
+        head = table.head(len(table) if most is None else most).astype(object)
+        numeric = [pd.api.types.is_numeric_dtype(table[name]) for name in table.columns]
+        rows = [
+            [number(v) if n else "–" if pd.isna(v) else str(v) for v, n in zip(row, numeric, strict=True)]
+            for row in head.itertuples(index=False)
+        ]
+        right = [n or name in aligned for name, n in zip(table.columns, numeric, strict=True)]
+        return cls(
+            caption, [str(name).replace("_", " ") for name in table.columns], rows, right, len(table) - len(head)
+        )
 
 
 @dataclass(frozen=True)
@@ -161,32 +150,16 @@ class Section:
     folded: Sequence[Shown] = ()
 
 
-def shown_table(table: pd.DataFrame, caption: str) -> Shown:
-    """A frame as a page shows it: numbers with four digits, the first `MAX_ROWS` rows, no columns of empty texts."""
-    table = table.loc[:, [name for name in table.columns if len(table) == 0 or not (table[name] == "").all()]]
-    head = table.head(MAX_ROWS)
-    kinds = [pd.api.types.is_numeric_dtype(table[name]) for name in table.columns]
-    rows = [
-        [
-            (number(v), True) if kind else ("–" if pd.isna(v) else str(v), False)
-            for v, kind in zip(row, kinds, strict=True)
-        ]
-        for row in head.astype(object).itertuples(index=False)
-    ]
-    return Shown(caption, [str(name).replace("_", " ") for name in table.columns], rows, len(table) - len(head))
-
-
-def manifest_rows(manifest: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+def manifest_rows(manifest: Mapping[str, Any], prefix: str = "") -> Facts:
     """A manifest as names and values, nested ones with a dot between."""
-    rows: list[tuple[str, str]] = []
+    rows: Facts = []
     for name, value in manifest.items():
-        full = f"{prefix}{name}"
+        full, many = f"{prefix}{name}", isinstance(value, (list, tuple))
         if isinstance(value, Mapping):
             rows += manifest_rows(value, f"{full}.")
-        elif isinstance(value, (list, tuple)) and any(isinstance(each, Mapping) for each in value):
+        elif many and any(isinstance(each, Mapping) for each in value):
             for place, each in enumerate(value, start=1):
                 rows += manifest_rows(each, f"{full}.{place}.") if isinstance(each, Mapping) else [(full, str(each))]
-        elif value is not None and not (isinstance(value, (list, tuple)) and not value):
-            text = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-            rows.append((full.replace("_", " "), text))
+        elif value is not None and value not in ([], ()):
+            rows.append((full.replace("_", " "), ", ".join(map(str, value)) if many else str(value)))
     return rows

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import ir_measures.measures as irm
 import numpy as np
@@ -138,7 +139,12 @@ class LearnerComparison(Printed):
         row |= {"standard_error": self.standard_error, "pvalue": self.pvalue, "winner": self.winner}
         row |= {"low": low, "high": high, "confidence_level": self.confidence_level, "corrected": self.corrected}
         row |= {"degrees_of_freedom": self.degrees_of_freedom, "folds": self.folds, "repeats": self.repeats}
-        row |= {"n_queries": self._n_queries, "validation": self.validation, "seed": self.seed, "note": self.note}
+        row |= {
+            "n_queries": len(self.per_query) // self.repeats,
+            "validation": self.validation,
+            "seed": self.seed,
+            "note": self.note,
+        }
         return pd.DataFrame([row])
 
     @property
@@ -150,46 +156,34 @@ class LearnerComparison(Printed):
         """The sum of the absolute terms of the difference."""
         return float(self.per_fold[["first", "second"]].abs().sum(axis=1).mean())
 
-    @property
-    def _n_queries(self) -> int:
-        return len(self.per_query) // self.repeats
-
     def __str__(self) -> str:
         times = "" if self.repeats == 1 else f"{self.repeats} × "
         kind, other = ("corrected", "plain") if self.corrected else ("plain", "corrected")
         low, high = self.confidence_interval()
         ends = "no interval" if self.degenerate else f"[{low:.4f}, {high:.4f}]"
-        opposite = replace(self, corrected=not self.corrected)
+        opposite, each = replace(self, corrected=not self.corrected), f"1/{self.repeats * self.folds}"
+        overlap = f"1/{self.folds - 1}"
+        if self.corrected:
+            each = f"({each} + {overlap}); {overlap} = queries to test / all others"
         lines = [
             f"{self.measure}: {self.first} − {self.second} ({times}{self.folds}-fold cross-validation, {kind} t-test)",
             f"difference  {self.difference:+.4f}   {self.confidence_level:.0%} interval {ends}   "
             f"SE {self.standard_error:.4f}",
             f"p-value     {self.pvalue:.4g}",
             f"winner      {self.winner or f'unresolved at the {1 - self.confidence_level:.2g} level'}",
-            f"sample      {how_many('query', self._n_queries)}; {self._sizes()}",
-            f"SE²         {self._error_terms()}",
+            f"sample      {how_many('query', len(self.per_query) // self.repeats)}; in each fold {self._sizes()}",
+            f"SE²         variance over folds × {each}",
             f"{other:<12}SE {opposite.standard_error:.4f}, p-value {opposite.pvalue:.4g}",
         ]
         return visible("\n  ".join(lines + ([f"note        {self.note}"] if self.note else [])))
 
     def _sizes(self) -> str:
         tested = self.per_fold["n_queries"]
-        seen = self._n_queries - tested
+        seen = len(self.per_query) // self.repeats - tested
         validating = seen.map(lambda n: validation_size(self.validation, n))
         parts = {"to learn from": seen - validating, "to validate": validating, "to test": tested}
-        said = [
-            f"{min(n)} {what}" if min(n) == max(n) else f"{min(n)} or {max(n)} {what}"
-            for what, n in parts.items()
-            if max(n)
-        ]
-        return f"in each fold {', '.join(said)}"
-
-    def _error_terms(self) -> str:
-        """The factors of the variance over folds in ``SE²``, in words."""
-        folds, each = self.folds, f"1/{self.repeats * self.folds}"
-        if not self.corrected:
-            return f"variance over folds × {each}"
-        return f"variance over folds × ({each} + 1/{folds - 1}); 1/{folds - 1} = queries to test / all others"
+        sizes = {what: sorted({min(n), max(n)}) for what, n in parts.items() if max(n)}
+        return ", ".join(f"{' or '.join(map(str, n))} {what}" for what, n in sizes.items())
 
 
 def compare_learners(
@@ -254,8 +248,13 @@ def compare_learners(
             columns |= {"first": first.values(runs[0], data.qrels, measure)}
             columns |= {"second": second.values(runs[1], data.qrels, measure)}
             tables.append(pd.DataFrame(columns))
-    first.warn_of_unanswered()
-    second.warn_of_unanswered()
+    for learner in pair:
+        if learner.unanswered:
+            warnings.warn(
+                f"learner {learner.name!r} returned nothing for {how_many('query', len(learner.unanswered))}, counted "
+                f"as 0: {some(sorted(learner.unanswered))}",
+                stacklevel=2,
+            )
     per_query = pd.concat(tables, ignore_index=True)
     per_query["difference"] = ties.difference(per_query["first"].to_numpy(), per_query["second"].to_numpy())
     settings = (str(measure), folds, repeats, validation, seed, confidence, corrected)
@@ -282,8 +281,7 @@ def validation_size(share: float, queries: int) -> int:
     return max(round(share * queries), 1) if share else 0
 
 
-@dataclass(frozen=True)
-class _Data:
+class _Data(NamedTuple):
     """Topics or results and qrels, sorted by id so that the order of the rows does not matter."""
 
     qids: np.ndarray  # object[n], the queries that have qrels, sorted
@@ -312,32 +310,25 @@ class _Data:
         return cls(qrels["qid"].unique().astype(object), topics.sort_values(order), qrels)
 
     def of(self, chosen: np.ndarray) -> Part:
-        """The rows of the queries chosen by a mask, bool[n] in the order of `qids`."""
+        """The rows of some of the queries, int64[n], their places in `qids`."""
         topics, qrels = (frame[frame["qid"].isin(self.qids[chosen])] for frame in (self.topics, self.qrels))
-        return Part(topics.reset_index(drop=True), qrels.reset_index(drop=True))
+        return topics.reset_index(drop=True), qrels.reset_index(drop=True)
 
 
 def _runs(
     pair: tuple[Trainee, Trainee], data: _Data, fold_of: np.ndarray, validation: float, seed: list[int], bar: tqdm
 ) -> tuple[list[pd.DataFrame], list[pd.DataFrame]]:
     """For each of the two learners, its run on each fold, trained on the other folds."""
-    first, second = pair
     runs: tuple[list[pd.DataFrame], list[pd.DataFrame]] = ([], [])
     for fold in np.unique(fold_of):
-        tested = data.of(fold_of == fold).topics
-        seen = _training(data, fold_of != fold, validation, [*seed, int(fold)])
-        runs[0].append(first.run(*seen, tested))
-        runs[1].append(second.run(*seen, tested))
+        seen = np.flatnonzero(fold_of != fold)
+        count = validation_size(validation, len(seen))
+        if count == len(seen):
+            raise ValueError(f"validation must leave a training query, got {validation} of {how_many('query', count)}")
+        mixed = np.random.default_rng([*seed, int(fold)]).permutation(seen)
+        training, validating = data.of(mixed[count:]), data.of(mixed[:count]) if count else None
+        tested, _ = data.of(np.flatnonzero(fold_of == fold))
+        for trainee, found in zip(pair, runs, strict=True):
+            found.append(trainee.run(training, validating, tested))
         bar.update()
     return runs
-
-
-def _training(data: _Data, seen: np.ndarray, validation: float, seed: list[int]) -> tuple[Part, Part | None]:
-    """The training set and the validation set (or None) from the queries that learners may see, bool[n]."""
-    n = int(seen.sum())
-    count = validation_size(validation, n)
-    if count == n:
-        raise ValueError(f"validation must leave a training query, got {validation} of {how_many('query', n)}")
-    validating = np.zeros(len(seen), dtype=bool)
-    validating[np.random.default_rng(seed).permutation(np.flatnonzero(seen))[:count]] = True
-    return data.of(seen & ~validating), data.of(validating) if count else None

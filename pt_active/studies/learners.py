@@ -7,14 +7,14 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import how_many, some
+from pt_active.frames.checks import some
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.runs import ranked_run
 from pt_active.relevance.measure_values import measure_values
@@ -23,15 +23,8 @@ from pt_active.relevance.measure_values import measure_values
 Learner = pt.Transformer | Callable[[], pt.Transformer]
 
 
-class Part(NamedTuple):
-    """Some queries with their labels."""
-
-    topics: pd.DataFrame  # All rows of these queries, in the form that the learners take
-    qrels: pd.DataFrame  # ``qid, docno, label`` of these queries
-
-    def copy(self) -> Part:
-        """A copy, for a learner that may write into the frames."""
-        return Part(self.topics.copy(), self.qrels.copy())
+Part = tuple[pd.DataFrame, pd.DataFrame]
+"""Some queries: all their rows in the form that the learners take, and their labels, ``qid, docno, label``."""
 
 
 @dataclass
@@ -69,7 +62,12 @@ class Trainee:
         """Train on some queries and rank for others."""
         pipeline = self.pipeline()
         if _fitted(pipeline):
-            cast(Any, pipeline).fit(*training.copy(), *(validating.copy() if validating else (None, None)))
+            # Copies, for a learner may write into the frames.
+            cast(Any, pipeline).fit(
+                *(frame.copy() for frame in training),
+                *(frame.copy() for frame in validating or ()),
+                *([] if validating else [None, None]),
+            )
         run = pipeline.transform(tested.copy())
         columns = ["qid", "docno", "score"]
         if missing := set(columns) - set(getattr(run, "columns", ())):
@@ -85,15 +83,6 @@ class Trainee:
         if run.empty:
             return np.full(len(qids), float(measure.DEFAULT))
         return measure_values(run, qrels, measure)["value"].to_numpy()
-
-    def warn_of_unanswered(self) -> None:
-        """Warn of the queries for which the learner returned nothing."""
-        if self.unanswered:
-            warnings.warn(
-                f"learner {self.name!r} returned nothing for {how_many('query', len(self.unanswered))}, counted as 0: "
-                f"{some(sorted(self.unanswered))}",
-                stacklevel=3,
-            )
 
 
 def trainees(learners: Mapping[str, Learner]) -> tuple[Trainee, Trainee]:
@@ -127,15 +116,12 @@ def trainees(learners: Mapping[str, Learner]) -> tuple[Trainee, Trainee]:
 def _callable_alone(function: Callable[..., object]) -> bool:
     """Whether a function can be called without arguments; True if it has no readable signature."""
     try:
-        signature = inspect.signature(function)
+        inspect.signature(function).bind()
+    except TypeError:
+        return False
     except ValueError:
-        return True
-    required = (
-        inspect.Parameter.POSITIONAL_ONLY,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        inspect.Parameter.KEYWORD_ONLY,
-    )
-    return not any(p.kind in required and p.default is p.empty for p in signature.parameters.values())
+        pass
+    return True
 
 
 def _children(pipeline: pt.Transformer) -> Iterator[pt.Transformer]:

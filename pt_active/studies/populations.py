@@ -186,10 +186,7 @@ def _traded(
     lower: np.ndarray,
     first_wins: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Labels, int64[m, 12], and ranks, int64[2, m, 12], where one document of each query makes the difference.
-
-    Shapes: grade, upper, lower int64[n], first_wins bool[n].
-    """
+    """Labels, int64[m, 12], and ranks, int64[2, m, 12], where one document of each query makes the difference."""
     labels = (rng.random((queries, DOCUMENTS)) < 0.2).astype(np.int64)
     ranks = np.broadcast_to(np.arange(DOCUMENTS), (2, queries, DOCUMENTS)).copy()
     row = np.arange(len(grade))

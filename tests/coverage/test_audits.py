@@ -206,32 +206,6 @@ def test_recall_where_the_model_is_sure_that_relevant_pairs_are_not() -> None:
     assert max(0.89, without_bounds) < coverage < 0.93
 
 
-def test_recall_of_few_relevant_pairs_is_covered_with_room_to_spare() -> None:
-    """Ten relevant pairs are drawn or so. Mean SE² was three quarters of the variance without `own_share`."""
-    coverage, without_bounds, ratio = covered(spoilt_world(0.3, BINARY, 1, -2.5), Recall(), 1.0, False)
-    assert coverage > 0.93 - NOISE > without_bounds
-    assert ratio == pytest.approx(1, abs=0.2)
-
-
-def test_costs_that_one_pair_in_two_hundred_has_are_covered_by_nine_intervals_in_ten() -> None:
-    """None of them is drawn in every third sample or so; ± t SE then misses the truth."""
-    case = (spoilt_world(0.02, BINARY, 1), RARE_COST, 20.0, True)
-    coverage, without_bounds, _ = covered(*case)
-    assert 0.88 < coverage < 0.93
-    assert without_bounds < 0.75
-
-
-@pytest.mark.parametrize(("loss", "fixed"), [(ZeroOne(), True), (Recall(rel=2), False)], ids=str)
-def test_one_risk_from_draws_for_a_difference_is_not_covered_but_by_the_mixture(loss: Loss, fixed: bool) -> None:
-    """Where two judges seldom differ, nearly all labels go to pairs where they do."""
-    f, y, grades = spoilt_world(0.05, GRADED, 1)
-    rng = np.random.default_rng(1)
-    other = np.where(rng.random(len(y)) < 0.05, rng.integers(0, 4, len(y)), f[:, 0])
-    both = np.column_stack([f[:, 0], other]), y, grades
-    assert covered(both, loss, 1.0, fixed)[0] < 0.8
-    assert 0.93 - NOISE <= covered(both, loss, 1.0, fixed, "risk_mixture")[0] <= 0.97 + NOISE
-
-
 def bias(loss: Loss, k: int, design: str, estimator: str, labels: int) -> tuple[float, float]:
     """Of an estimator, and the standard error of the simulation."""
     found, truth = replayed(loss, k, design, estimator, labels)
@@ -250,14 +224,6 @@ def test_the_bias_of_a_ratio_vanishes(loss: Loss, k: int, design: str, estimator
     """It is of the order 1/n: nothing that `REPLAYS` samples could show at 500 labels."""
     found, noise = bias(loss, k, design, estimator, 500)
     assert abs(found) <= 3 * noise
-
-
-def test_the_optimal_design_needs_fewer_labels() -> None:
-    """Variance on the passive design, for a precision and for a comparison."""
-    for loss, k, factor in ((Precision(), 1, 1.4), (ZeroOne(), 2, 2.0)):
-        passive, _ = replayed(loss, k, "passive", "snis")
-        active, _ = replayed(loss, k, "optimal", "snis")
-        assert passive.value.var() > factor * active.value.var()
 
 
 def test_stratified_intervals_cover_too() -> None:

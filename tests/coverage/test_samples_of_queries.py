@@ -109,17 +109,6 @@ def test_mean_of_the_draws_to_a_budget_is_unbiased_where_dear_queries_differ(est
 
 
 @pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
-def test_mean_of_the_draws_to_a_budget_is_unbiased_where_the_cost_tells_nothing(estimator):
-    """400 queries, about 60 draws, values independent of the costs: 3 standard errors of 4,000 repetitions."""
-    q, p, cost, _ = priced_pool(4, queries=400)
-    rng = np.random.default_rng(4)
-    value = rng.uniform(0, 1, 400)
-    controls = Controls(p, value + rng.normal(0, 0.2, 400))
-    sample = next(races(q, cost, [60 * (q @ cost)], 4000, np.random.default_rng(6)))
-    assert_mean(estimator(sample, controls).estimate(value[sample.rows]).value, p @ value)
-
-
-@pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
 def test_weighted_by_inclusion_the_mean_and_its_squared_error_are_unbiased(estimator):
     """3 standard errors of 8,000 samples; a quarter of 40 queries is drawn, some with π = 1."""
     q, p, cost, value = priced_pool(8, queries=40)
@@ -169,15 +158,6 @@ def test_normal_intervals_of_few_draws_cover_less(estimator):
     assert covered["effective"] > covered["t"] > covered["normal"]
     assert covered["effective"] > covered["normal"] + 0.02
     assert covered["effective"] > 0.93
-
-
-def test_standard_errors_are_those_of_repeated_samples():
-    """Root mean square of the reported errors within 4 % of the standard deviation of 4,000 estimates (error 1.1 %)."""
-    pool = calibrated_pool()
-    for kind in ESTIMATORS.values():
-        estimates = repeated_estimates(kind.weigh, pool, 100, 4000, seed=100)
-        reported = math.sqrt((estimates.standard_error**2).mean())
-        assert reported == pytest.approx(estimates.value.std(), rel=0.04)
 
 
 def test_regression_uses_a_good_model_and_is_not_misled_by_one_of_the_wrong_sign():
@@ -264,19 +244,3 @@ def test_intervals_cover_on_the_demo_pool(replay: pd.DataFrame, estimator: str) 
         mean = ESTIMATORS[estimator].weigh(sample, Controls(weight, expected)).estimate(values[drawn])
         low, high = interval(mean.value, mean.standard_error, mean.degrees_of_freedom, 0.95)
         assert 0.93 <= ((low <= weight @ values) & (weight @ values <= high)).mean() <= 0.97
-
-
-def test_type_one_error_under_label_swapping(replay: pd.DataFrame) -> None:
-    """Swapping the two rankers at random in each query makes the null hypothesis true on average [AC 4.2]."""
-    rng = np.random.default_rng(12)
-    weight, q = replay.q_weight.to_numpy(), replay.q_prob.to_numpy()
-    difference = (replay.true_production - replay.true_candidate).to_numpy()
-    model = (replay.q_mean_production - replay.q_mean_candidate).to_numpy()
-    drawn, sign = rng.choice(len(q), (6000, 60), p=q), rng.choice([-1, 1], (6000, len(q)))
-    swapped = np.take_along_axis(sign, drawn, axis=1)
-    sample = Sample(drawn, np.ones_like(drawn), 60 * q[drawn], repeated=True)
-    weighting = ESTIMATORS["regression"].weigh(sample, Controls(weight, sign * model))
-    mean = weighting.estimate(swapped * difference[drawn])
-    degrees = reference_degrees("effective", mean.degrees_of_freedom, 60)
-    pvalues = two_sided_pvalue(mean.value - sign @ (weight * difference), mean.standard_error, degrees)
-    assert 0.035 <= (pvalues < 0.05).mean() <= 0.065

@@ -15,7 +15,7 @@ PAGE = (ROOT / "pt_active/pt_docs/glossary.md").read_text(encoding="utf-8")
 SPEAKING = (
     *(
         f"plans/answers/report/{name}"
-        for name in ("headline", "further", "differences", "campaign", "verdict", "words")
+        for name in ("headline", "further", "differences", "campaign", "sections", "words")
     ),
     *(f"plans/answers/{name}" for name in ("results", "ranking", "judged", "judged_documents", "labelled_plan")),
     *(f"plans/answers/{name}" for name in ("status", "pairwise", "gaps", "gate", "model_check", "interval_caution")),

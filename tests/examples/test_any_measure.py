@@ -46,20 +46,15 @@ def track(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_saving_is_put_into_the_page(script, track: Path, monkeypatch, capsys) -> None:
-    module, page = script("revealed_saving"), track / "page.md"
-    page.write_text(f"before\n{module.BEGIN}\nold\n{module.END}\nafter\n")
-    argv = ["revealed_saving.py", "--track", str(track), "--pairs", "2", "--share", "0.2", "--docs", str(page)]
-    monkeypatch.setattr("sys.argv", argv)
-    module.main()
-    text = page.read_text()
-    assert "old" not in text
+def test_the_saving_is_put_into_the_page(script, track: Path, published) -> None:
+    words = "--track", track, "--pairs", "2", "--share", "0.2"
+    text, printed = published(script("revealed_saving"), *words)
     rows = [line for line in text.splitlines() if line.startswith("| track")]
     assert [row.split("|")[3].strip() for row in rows] == ["one ranker", "difference"] * 2
     saved = [float(row.split("**")[1].split()[0]) for row in rows]
     assert len(saved) == 4
     assert saved[1] > 2
-    assert capsys.readouterr().out.strip() in text
+    assert printed.strip() in text
 
 
 def test_grades_come_from_the_queries_of_the_other_folds(script, track: Path) -> None:

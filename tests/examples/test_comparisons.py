@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from argparse import Namespace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,37 +11,14 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
+POOL = 150, 8, (0.3, 0.6, 1.0, 3.0), 1.0
+
 FILES = {
     "index_update": ["index_update"],
     "training_size": ["training_size", "training_size_fixed_budget"],
     "type_errors": ["type_1_error", "type_2_error"],
     "draw_until_significant": ["draw_until_significant"],
 }
-
-
-@pytest.fixture(scope="module")
-def pool_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """150 queries of 8 documents in 5 folds, and four rankers, each noisier than the one before."""
-    rng = np.random.default_rng(0)
-    quality = rng.normal(size=(150, 8))
-    frame = pd.DataFrame(
-        {
-            "qid": np.repeat([f"q{q:03d}" for q in range(150)], 8),
-            "docno": np.tile([f"d{d}" for d in range(8)], 150),
-            "label": np.digitize(quality, [0.5, 1.3]).ravel(),
-            "fold": np.repeat(np.arange(150) % 5 + 1, 8),
-            "features": list(
-                np.column_stack([(quality + rng.normal(size=quality.shape)).ravel(), rng.normal(size=1200)])
-            ),
-        }
-    )
-    for number, noise in enumerate((0.3, 0.6, 1.0, 3.0)):
-        score = quality + noise * rng.normal(size=quality.shape)
-        frame[f"score_r{number}"] = score.ravel()
-        frame[f"rank_r{number}"] = (-score).argsort(axis=1).argsort(axis=1).ravel()
-    path = tmp_path_factory.mktemp("pool") / "small.parquet"
-    frame.to_parquet(path)
-    return path
 
 
 @pytest.mark.parametrize("name", FILES)

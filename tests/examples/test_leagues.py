@@ -12,41 +12,16 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-
-@pytest.fixture(scope="module")
-def pool_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """50 queries of 12 documents in 5 folds, and three rankers, each noisier than the one before."""
-    rng = np.random.default_rng(1)
-    quality = rng.normal(size=(50, 12))
-    noisy = quality + 0.5 * rng.normal(size=quality.shape)
-    frame = pd.DataFrame(
-        {
-            "qid": np.repeat([f"q{q:03d}" for q in range(50)], 12),
-            "docno": np.tile([f"d{d}" for d in range(12)], 50),
-            "label": np.digitize(quality, [0.5, 1.3]).ravel(),
-            "fold": np.repeat(np.arange(50) % 5 + 1, 12),
-            "features": list(noisy.reshape(-1, 1)),
-        }
-    )
-    for number, noise in enumerate((0.5, 0.8, 2.0)):
-        score = quality + noise * rng.normal(size=quality.shape)
-        frame[f"score_r{number}"] = score.ravel()
-        frame[f"rank_r{number}"] = (-score).argsort(axis=1).argsort(axis=1).ravel()
-    path = tmp_path_factory.mktemp("pool") / "small.parquet"
-    frame.to_parquet(path)
-    return path
+POOL = 50, 12, (0.5, 0.8, 2.0), 0.5
 
 
 @pytest.mark.slow
-def test_the_league_compares_documents_with_queries(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
+def test_the_league_compares_documents_with_queries(script, pool_file, tmp_path, monkeypatch, published) -> None:
     league = script("document_league")
     monkeypatch.setattr(league, "MEASURES", ("DCG@10", "ERR@10"))
     monkeypatch.setattr(league, "ROUNDS", 2)
-    page = tmp_path / "page.md"
-    page.write_text("before\n<!-- league table: begin -->\nold\n<!-- league table: end -->\nafter\n")
-    argv = ["document_league.py", str(pool_file), "--quick", "--csv", str(tmp_path / "league.csv"), "--docs", str(page)]
-    monkeypatch.setattr("sys.argv", argv)
-    league.main()
+    marks = "<!-- league table: begin -->", "<!-- league table: end -->"
+    text, printed = published(league, pool_file, "--quick", "--csv", tmp_path / "league.csv", marks=marks)
     table = pd.read_csv(tmp_path / "league.csv")
     assert set(table["model"]) == {"fitted", "overconfident", "useless", "wrong-signed"}
     assert set(table["opening"]) == {0, 2, 5}
@@ -55,65 +30,47 @@ def test_the_league_compares_documents_with_queries(script, pool_file, tmp_path,
     )
     assert (wide["documents"] > wide["queries, default"]).mean() > 0.8
     assert wide["documents, 2 rounds"].notna().sum() == 6
-    text = page.read_text()
-    assert text.startswith("before")
-    assert text.endswith("after\n")
-    assert "\nold\n" not in text
     assert text.count("\n### ") == 4
-    assert "At equal judged documents" in capsys.readouterr().out
+    assert "At equal judged documents" in printed
 
 
 def test_the_picture_says_how_many_times_fewer(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
     picture = script("document_saving")
-    monkeypatch.setattr(
-        "sys.argv", ["document_saving.py", str(pool_file), "--quick", "--out", str(tmp_path / "new.png")]
-    )
+    monkeypatch.setattr("sys.argv", ["_", str(pool_file), "--quick", "--out", str(tmp_path / "new.png")])
     picture.main()
     assert (tmp_path / "new.png").stat().st_size > 10_000
     assert capsys.readouterr().out.count("times fewer documents") == 4
 
 
-def test_successive_drawing_is_put_beside_spread(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
-    module, page = script("successive_drawing"), tmp_path / "page.md"
-    page.write_text(f"{module.BEGIN}\nold\n{module.END}\n")
-    monkeypatch.setattr(
-        "sys.argv", ["successive_drawing.py", str(pool_file), "--repetitions", "20", "--docs", str(page)]
-    )
-    module.main()
-    table = capsys.readouterr().out.strip()
-    assert [row.split(" | ")[1] for row in table.splitlines()[2:]] == ["one ranker", "clear pair", "near-tied pair"]
-    ratios = [
-        float(cell.split(" ± ")[0]) for row in table.splitlines()[2:] for cell in row.strip("| ").split(" | ")[2:]
-    ]
+def test_successive_drawing_is_put_beside_spread(script, pool_file, published) -> None:
+    text, table = published(script("successive_drawing"), pool_file, "--repetitions", "20")
+    rows = [row.strip("| ").split(" | ") for row in table.strip().splitlines()[2:]]
+    assert [row[1] for row in rows] == ["one ranker", "clear pair", "near-tied pair"]
+    ratios = [float(cell.split(" ± ")[0]) for row in rows for cell in row[2:]]
     assert len(ratios) == 9
     assert 0.2 < min(ratios) <= max(ratios) < 5
-    assert table in page.read_text()
+    assert table.strip() in text
 
 
-def test_the_lowest_cells_come_with_their_errors(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
-    module, page = script("document_worst"), tmp_path / "page.md"
-    page.write_text(f"{module.BEGIN}\nold\n{module.END}\n")
+def test_the_lowest_cells_come_with_their_errors(script, pool_file, monkeypatch, published) -> None:
+    module = script("document_worst")
     monkeypatch.setattr(module, "SPOILERS", {"fitted": module.SPOILERS["fitted"]})
     monkeypatch.setattr(module, "MEASURES", ("DCG@10",))
-    monkeypatch.setattr("sys.argv", ["document_worst.py", str(pool_file), "--repetitions", "20", "--docs", str(page)])
-    module.main()
-    table = capsys.readouterr().out.strip()
-    rows = [row.strip("| ").split(" | ") for row in table.splitlines()[2:]]
-    assert {(opening, task) for _, opening, task, *_ in rows} == {
-        (opening, task) for opening in ("0", "3") for task in ("one ranker", "clear pair", "near-tied pair")
-    }
+    text, table = published(module, pool_file, "--repetitions", "20")
+    rows = [row.strip("| ").split(" | ") for row in table.strip().splitlines()[2:]]
+    tasks = ("one ranker", "clear pair", "near-tied pair")
+    assert {(opening, task) for _, opening, task, *_ in rows} == {(o, task) for o in ("0", "3") for task in tasks}
     for *_, median, lowest, where in rows:
         ratio, error = map(float, lowest.split(" ± "))
         assert 0.2 < ratio < 50
         assert 0 < error < ratio
         assert float(median) > 0.2
         assert where.startswith("fitted, fold ")
-    assert table in page.read_text()
+    assert table.strip() in text
 
 
-def test_the_lowest_cells_of_the_league_are_replayed(script, pool_file, tmp_path, monkeypatch) -> None:
-    module, page, csv = script("lowest_cells"), tmp_path / "page.md", tmp_path / "league.csv"
-    page.write_text(f"{module.BEGIN}\nold\n{module.END}\n")
+def test_the_lowest_cells_of_the_league_are_replayed(script, pool_file, tmp_path, monkeypatch, published) -> None:
+    module, csv = script("lowest_cells"), tmp_path / "league.csv"
     cases = sys.modules[module.cases.__module__]
     monkeypatch.setattr(cases, "MEASURES", ("DCG@10",))
     monkeypatch.setattr(cases, "SPOILERS", {"fitted": np.copy})
@@ -121,10 +78,8 @@ def test_the_lowest_cells_of_the_league_are_replayed(script, pool_file, tmp_path
     league = pd.DataFrame({"data": "small", "measure": "DCG@10", "task": tasks, "model": "fitted"})
     league = league.assign(method="default", ratio=[0.9, 0.8, 1.1])
     pd.concat([league, league.assign(method="PPI++", ratio=0.1)]).to_csv(csv, index=False)
-    words = [str(csv), str(pool_file), "--cells", "2", "--repetitions", "40", "--docs", str(page)]
-    monkeypatch.setattr("sys.argv", ["lowest_cells.py", *words])
-    module.main()
-    rows = [row.strip("| ").split(" | ") for row in page.read_text().splitlines() if row.startswith("| small")]
+    text, _ = published(module, csv, pool_file, "--cells", "2", "--repetitions", "40")
+    rows = [row.strip("| ").split(" | ") for row in text.splitlines() if row.startswith("| small")]
     assert [row[2:5] for row in rows] == [["clear pair", "fitted", "0.80"], ["one ranker", "fitted", "0.90"]]
     for row in rows:
         ratio, error = map(float, row[5].split(" ± "))
@@ -164,16 +119,12 @@ def test_foreseen_errors_are_put_beside_those_of_replays(script, pool_file) -> N
     assert numbers["realised"][of_documents].mean() < numbers["realised"][~of_documents].mean()
 
 
-def test_intervals_of_pilots_are_put_beside_replays(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
-    module = script("pilot_intervals")
+def test_intervals_of_pilots_are_put_beside_replays(script, pool_file, tmp_path, monkeypatch, published) -> None:
+    module, table = script("pilot_intervals"), tmp_path / "rows.csv"
     small = {"MEASURES": ("DCG@10",), "TASKS": ("near-tied pair",), "MODELS": ("fitted", "useless")}
     for name, value in (small | {"SIZES": (3, 8), "REPLAYS": 40}).items():
         monkeypatch.setattr(module, name, value)
-    page, table = tmp_path / "page.md", tmp_path / "rows.csv"
-    page.write_text(f"before\n{module.BEGIN}\nold\n{module.END}\nafter\n")
-    argv = ["pilot_intervals.py", str(pool_file), "--quick", "--csv", str(table), "--docs", str(page)]
-    monkeypatch.setattr("sys.argv", argv)
-    module.main()
+    text, _ = published(module, pool_file, "--quick", "--csv", table)
     rows = pd.read_csv(table)
     assert len(rows) == 2 * 2 * 2 * 2 * 3
     assert rows["suffices"].ge(rows["within"]).all()
@@ -183,8 +134,7 @@ def test_intervals_of_pilots_are_put_beside_replays(script, pool_file, tmp_path,
     assert rows["within"].mean() > 0.5
     widths = rows[rows["unit"] == rows["pilot"]].groupby("size")["width"].median()
     assert widths[3] > widths[8] > 1
-    assert "\nold\n" not in page.read_text()
-    assert page.read_text().count("| queries | documents | 3 |") == 1
+    assert text.count("| queries | documents | 3 |") == 1
 
 
 @pytest.mark.slow
@@ -205,27 +155,18 @@ def test_stopping_is_replayed_for_queries_and_for_documents(script, pool_file) -
     assert spent["spent"].between(0, 1).all()
 
 
-def test_what_leaning_less_is_worth_goes_into_the_page(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
+def test_what_leaning_less_is_worth_goes_into_the_page(script, pool_file, monkeypatch, published) -> None:
     module, leagues = script("misleading_model"), script("leagues")
     monkeypatch.setattr(module, "MODELS", ("useless",))
     monkeypatch.setattr(module, "MEASURES", ("DCG@10",))
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{leagues.BEGIN}\nold\n{leagues.END}\nafter\n", encoding="utf-8")
-    monkeypatch.setattr("sys.argv", ["misleading_model", str(pool_file), "--quick", "--docs", str(page)])
-    module.main()
-    shown = page.read_text(encoding="utf-8")
-    assert capsys.readouterr().out.strip() in shown
-    assert shown.count("| small | useless | DCG@10 |") == 3
-    assert "old" not in shown
+    text, printed = published(module, pool_file, "--quick", marks=(leagues.BEGIN, leagues.END))
+    assert printed.strip() in text
+    assert text.count("| small | useless | DCG@10 |") == 3
 
 
-def test_small_samples_are_compared_with_the_plain_mean(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
-    league = script("small_samples")
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{league.BEGIN}\nold\n{league.END}\nafter\n")
-    argv = ["small_samples.py", str(pool_file), "--quick", "--repetitions", "60", "--docs", str(page)]
-    monkeypatch.setattr("sys.argv", [*argv, "--csv", str(tmp_path / "cells.csv")])
-    league.main()
+def test_small_samples_are_compared_with_the_plain_mean(script, pool_file, tmp_path, published) -> None:
+    words = "--quick", "--repetitions", "60", "--csv", tmp_path / "cells.csv"
+    text, _ = published(script("small_samples"), pool_file, *words)
     cells = pd.read_csv(tmp_path / "cells.csv")
     assert set(cells["model"]) == {"fitted", "overconfident", "useless", "wrong-signed", "constant"}
     assert set(cells["draws"]) == {5, 8}
@@ -233,8 +174,7 @@ def test_small_samples_are_compared_with_the_plain_mean(script, pool_file, tmp_p
     assert first["PPI++"].mean() > 1
     plain = first.xs("constant", level="model")["passive + regression"]
     assert plain.to_numpy() == pytest.approx(1, abs=1e-12)
-    assert "\nold\n" not in page.read_text()
-    assert page.read_text().count("| default |") == 2
+    assert text.count("| default |") == 2
 
 
 def test_the_share_that_is_spent_is_all_but_about_half_a_query(script) -> None:
@@ -280,43 +220,29 @@ def test_ppi_of_many_samples_is_that_of_each(script) -> None:
         assert found == pytest.approx(power * rest.mean() + (values[row] - power * model[row]).mean())
 
 
-def test_the_coverage_is_put_into_the_page(script, pool_file: Path, tmp_path: Path, monkeypatch) -> None:
-    module, page = script("revealed_coverage"), tmp_path / "page.md"
-    page.write_text(f"before\n{module.BEGIN}\nold\n{module.END}\nafter\n")
-    monkeypatch.setattr("sys.argv", ["_", str(pool_file), "--share", "0.3", "--repetitions", "4", "--docs", str(page)])
-    module.main()
-    rows = [[cell.strip() for cell in line.split("|")] for line in page.read_text().splitlines() if "ranker" in line]
-    assert "\nold\n" not in page.read_text()
+def test_the_coverage_is_put_into_the_page(script, pool_file: Path, published) -> None:
+    text, _ = published(script("revealed_coverage"), pool_file, "--share", "0.3", "--repetitions", "4")
+    rows = [[cell.strip() for cell in line.split("|")] for line in text.splitlines() if "ranker" in line]
     assert len(rows) == 2
     assert all(float(row[5].rstrip("%")) > 90 for row in rows)
 
 
 def test_the_table_of_cold_starts_has_a_row_for_each_task_and_budget(
-    script, pool_file, tmp_path, monkeypatch, capsys
+    script, pool_file, tmp_path, monkeypatch, published
 ) -> None:
-    module, page, other = script("cold_start"), tmp_path / "page.md", tmp_path / "other.parquet"
-    begin, end = module.MARKERS
-    page.write_text(f"{begin}\nold\n{end}\n")
+    module, other = script("cold_start"), tmp_path / "other.parquet"
     frame = pd.read_parquet(pool_file)
     frame[frame["fold"] <= 3].to_parquet(other)
     monkeypatch.setattr(module, "SHARES", (0.4,))
-    argv = ["cold_start.py", str(pool_file), str(other), "--repetitions", "2", "--docs", str(page)]
-    monkeypatch.setattr("sys.argv", argv)
-    module.main()
-    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    _, printed = published(module, pool_file, other, "--repetitions", "2", marks=module.MARKERS)
+    rows = [line.strip("| ").split(" | ") for line in printed.splitlines() if line.startswith("| ")]
     table = pd.DataFrame(rows[2:], columns=rows[0])
     assert table["data"].tolist() == ["small"] * 3 + ["other"] * 3
     assert table["task"].nunique() == 3
     saved = table.drop(columns=["data", "task", "labels"]).astype(float)
-    assert list(saved) == [
-        "no model",
-        "ranks alone",
-        "ranks alone, 3 refitted rounds",
-        "another collection",
-        "its own past",
-    ]
+    refitted = ["no model", "ranks alone", "ranks alone, 3 refitted rounds"]
+    assert list(saved) == [*refitted, "another collection", "its own past"]
     assert saved["its own past"].mean() > saved["no model"].mean() > 0
-    assert "\nold\n" not in page.read_text()
 
 
 def test_a_league_goes_on_where_it_stopped(script, tmp_path) -> None:

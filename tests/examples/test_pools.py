@@ -14,26 +14,12 @@ pytest.importorskip("matplotlib")
 
 
 @pytest.fixture(scope="module")
-def pool_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """120 queries of 10 documents in 5 folds and two rankers; beside it the judges ``good`` and ``poor``."""
-    rng = np.random.default_rng(1)
-    quality = rng.normal(size=(120, 10))
-    frame = pd.DataFrame(
-        {
-            "qid": np.repeat([f"q{q:03d}" for q in range(120)], 10),
-            "docno": np.tile([f"d{d}" for d in range(10)], 120),
-            "label": np.digitize(quality, [0.5, 1.3]).ravel(),
-            "fold": np.repeat(np.arange(120) % 5 + 1, 10),
-            "features": list((quality + 0.4 * rng.normal(size=quality.shape)).reshape(-1, 1)),
-        }
-    )
-    for number, noise in enumerate((0.5, 2.0)):
-        frame[f"rank_r{number}"] = (
-            (-quality - noise * rng.normal(size=quality.shape)).argsort(axis=1).argsort(axis=1).ravel()
-        )
-    folder = tmp_path_factory.mktemp("pool")
-    frame.to_parquet(folder / "small.parquet")
-    seen = np.digitize((quality + 0.2 * rng.normal(size=quality.shape)).ravel(), [0.5, 1.3])
+def pool_file(tmp_path_factory: pytest.TempPathFactory, small_pool) -> Path:
+    """A pool, and beside it the judges ``good`` and ``poor``."""
+    rng, folder = np.random.default_rng(1), tmp_path_factory.mktemp("pool")
+    frame = small_pool(rng, 120, 10, (0.5, 2.0), 0.4)
+    frame.drop(columns=["score_r0", "score_r1"]).to_parquet(folder / "small.parquet")
+    seen = np.clip(frame["label"] + rng.choice([-1, 0, 1], len(frame), p=[0.05, 0.9, 0.05]), 0, 2)
     qrels = frame[["qid", "docno"]].assign(zero="0", label=seen)[["qid", "zero", "docno", "label"]]
     qrels.to_csv(folder / "good.qrels", sep=" ", header=False, index=False)
     votes = rng.multinomial(9, np.full(3, 1 / 3), len(frame)) + 3 * np.eye(3, dtype=int)[frame["label"]]
@@ -161,18 +147,12 @@ def test_what_is_replayed_for_coverage_is_an_audit(script, monkeypatch) -> None:
 
 
 @pytest.mark.slow
-def test_the_coverage_table(script, monkeypatch, tmp_path, capsys) -> None:
+def test_the_coverage_table(script, monkeypatch, tmp_path, published) -> None:
     coverage = script("audit_coverage")
     monkeypatch.setattr(coverage, "PAIRS", 400)
     monkeypatch.setattr(coverage, "CASES", {name: coverage.CASES[name] for name in ("error", "difference of errors")})
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{coverage.BEGIN}\nold\n{coverage.END}\nafter\n", encoding="utf-8")
-    arguments = ["--repetitions", "20", "--out", str(tmp_path), "--docs", str(page)]
-    monkeypatch.setattr("sys.argv", ["audit_coverage", *arguments])
-    coverage.main()
-    printed = capsys.readouterr().out
-    assert "old" not in page.read_text(encoding="utf-8")
-    assert page.read_text(encoding="utf-8").count("| common errors: error | ") == 3
+    text, printed = published(coverage, "--repetitions", "20", "--out", tmp_path)
+    assert text.count("| common errors: error | ") == 3
     assert "| common errors: error | ." in printed.replace("| 1.", "| .")
     table = pd.read_csv(tmp_path / "audit_coverage.csv")
     fair = table[(table["model"] == "fair") & (table["errors"] == coverage.COMMON)]

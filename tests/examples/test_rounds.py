@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
 pytest.importorskip("matplotlib")
 
-
-@pytest.fixture
-def pool_file(tmp_path: Path) -> Path:
-    """150 queries of 8 documents in 5 folds, and two rankers, one noisier than the other."""
-    rng = np.random.default_rng(1)
-    quality = rng.normal(size=(150, 8))
-    frame = pd.DataFrame(
-        {
-            "qid": np.repeat([f"q{q:03d}" for q in range(150)], 8),
-            "docno": np.tile([f"d{d}" for d in range(8)], 150),
-            "label": np.digitize(quality, [0.5, 1.3]).ravel(),
-            "fold": np.repeat(np.arange(150) % 5 + 1, 8),
-            "features": list((quality + 0.5 * rng.normal(size=quality.shape)).reshape(-1, 1)),
-        }
-    )
-    for number, noise in enumerate((0.5, 2.0)):
-        score = quality + noise * rng.normal(size=quality.shape)
-        frame[f"rank_r{number}"] = (-score).argsort(axis=1).argsort(axis=1).ravel()
-    frame.to_parquet(tmp_path / "small.parquet")
-    return tmp_path / "small.parquet"
+POOL = 150, 8, (0.5, 2.0), 0.5
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import itertools
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from pt_active import measure_values
@@ -52,14 +51,9 @@ def test_the_top_counts_more_in_the_correlation_of_average_precision(script) -> 
     assert np.mean([tau_ap(np.array(each), truth) for each in itertools.permutations(truth)]) == pytest.approx(0)
 
 
-def test_the_table_goes_into_the_page(script, track, tmp_path, monkeypatch, capsys) -> None:
+def test_the_table_goes_into_the_page(script, track, monkeypatch, published) -> None:
     tracks = script("tracks")
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{tracks.BEGIN}\nold\n{tracks.END}\nafter\n", encoding="utf-8")
     monkeypatch.setattr(tracks, "read_track", lambda folder: track)
-    words = ["tracks", "folder", "--measures", "nDCG@10", "--budgets", "100", "--repetitions", "2", "--docs", str(page)]
-    monkeypatch.setattr("sys.argv", words)
-    tracks.main()
-    assert capsys.readouterr().out.strip() in page.read_text(encoding="utf-8")
-    assert "old" not in page.read_text(encoding="utf-8")
-    assert isinstance(tracks.league(track, ["nDCG@10"], [100], 1), pd.DataFrame)
+    words = ["folder", "--measures", "nDCG@10", "--budgets", "100", "--repetitions", "2"]
+    text, printed = published(tracks, *words)
+    assert printed.strip() in text

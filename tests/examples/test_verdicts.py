@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
 pytest.importorskip("matplotlib")
 
+POOL = 40, 14, (0.5, 0.8, 2.0), 0.5
+
 pytestmark = pytest.mark.filterwarnings("ignore:.*labels of documents that were not sampled")
-
-
-@pytest.fixture(scope="module")
-def pool_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """40 queries of 14 documents in 5 folds, and three rankers, each noisier than the one before."""
-    rng = np.random.default_rng(1)
-    quality = rng.normal(size=(40, 14))
-    frame = pd.DataFrame(
-        {
-            "qid": np.repeat([f"q{q:03d}" for q in range(40)], 14),
-            "docno": np.tile([f"d{d}" for d in range(14)], 40),
-            "label": np.digitize(quality, [0.5, 1.3]).ravel(),
-            "fold": np.repeat(np.arange(40) % 5 + 1, 14),
-            "features": list((quality + 0.5 * rng.normal(size=quality.shape)).reshape(-1, 1)),
-        }
-    )
-    for number, noise in enumerate((0.5, 0.8, 2.0)):
-        score = quality + noise * rng.normal(size=quality.shape)
-        frame[f"rank_r{number}"] = (-score).argsort(axis=1).argsort(axis=1).ravel()
-    path = tmp_path_factory.mktemp("pool") / "small.parquet"
-    frame.to_parquet(path)
-    return path
 
 
 @pytest.fixture
@@ -41,20 +19,12 @@ def graded(script, pool_file) -> pd.DataFrame:
     return script("until_known").graded_pool(script("judged_pools").read_judged_pool(pool_file), {})
 
 
-def test_the_tables_go_into_a_page(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
+def test_the_tables_go_into_a_page(script, pool_file, monkeypatch, published) -> None:
     module = script("until_known")
     monkeypatch.setattr(module, "WIDTHS", {"small": (40,)})
     monkeypatch.setattr(module, "DIFFERENCES", (0.6,))
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{module.BEGIN}\nold\n{module.END}\nafter\n", encoding="utf-8")
-    argv = ["until_known.py", str(pool_file), "--quick", "--pairs", "small=2", "--docs", str(page)]
-    monkeypatch.setattr("sys.argv", argv)
-    module.main()
-    text = page.read_text(encoding="utf-8")
-    assert capsys.readouterr().out.strip() in text
-    assert text.startswith("before")
-    assert text.endswith("after\n")
-    assert "\nold\n" not in text
+    text, printed = published(module, pool_file, "--quick", "--pairs", "small=2")
+    assert printed.strip() in text
     assert text.count("\n### ") == 4
     assert text.count("| small | clear pair | 0.6 sd | ") == 1
     assert text.count("| small | near-tied pair | query | ") == 1

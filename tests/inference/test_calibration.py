@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pt_active.inference.calibration import MIN_CALIBRATION_DF, Calibration, calibration, calibration_bins
 
@@ -30,17 +28,6 @@ def test_it_is_weighted_least_squares_with_errors_by_query() -> None:
     assert [found.intercept, found.slope] == pytest.approx(list(fitted.params), rel=1e-10)
     errors = fitted.bse * np.sqrt(40 / 39)
     assert [found.intercept_error, found.slope_error] == pytest.approx(list(errors), rel=1e-10)
-
-
-def test_a_weight_counts_as_so_many_documents() -> None:
-    mean, observed, _, query = sampled(1)
-    times = np.random.default_rng(2).integers(1, 5, len(mean))
-    found = calibration(mean, observed, 1 / times, query)
-    many = [np.repeat(column, times) for column in (mean, observed)]
-    slope, intercept = np.polyfit(*many, 1)
-    assert (found.slope, found.intercept) == pytest.approx((slope, intercept), abs=1e-12)
-    assert found.correlation == pytest.approx(np.corrcoef(*many)[0, 1], abs=1e-12)
-    assert (found.n_documents, found.n_queries) == (240, 40)
 
 
 def test_degrees_of_freedom_fall_where_one_query_carries_the_error() -> None:
@@ -88,15 +75,6 @@ def test_bad_input_is_refused() -> None:
         calibration(np.empty(0), np.empty(0), np.empty(0), np.empty(0, dtype=int))
     with pytest.raises(ValueError, match="positive chance, got 0"):
         calibration(np.arange(3.0), np.arange(3.0), np.array([1.0, 0.0, 1.0]), np.arange(3))
-
-
-@given(st.integers(0, 10**6), st.floats(0.1, 1.0))
-def test_order_names_and_a_common_factor_do_not_matter(seed: int, factor: float) -> None:
-    mean, observed, chance, query = sampled(seed, queries=12, each=3)
-    order = np.random.default_rng(seed).permutation(len(mean))
-    one = calibration(mean, observed, chance, query)
-    other = calibration(mean[order], observed[order], factor * chance[order], 7 * query[::-1][order])
-    assert list(vars(other).values()) == pytest.approx(list(vars(one).values()), rel=1e-8, abs=1e-10)
 
 
 def test_bins_are_weighted_means_with_errors_by_query() -> None:

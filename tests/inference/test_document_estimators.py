@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active.inference.documents import FOLDS, DocumentEstimate, combined, document_estimate, predicted
-from pt_active.inference.residuals import query_residuals
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
@@ -156,27 +155,6 @@ def test_corrections_within_queries_keep_estimates_and_their_variance_unbiased(m
     assert second == pytest.approx(true[1], abs=1e-10)
 
 
-def test_corrections_within_queries_take_out_errors_that_documents_have_in_common():
-    """Three documents, one of them only in the second ranking; the errors are all 1, or of both signs."""
-    pool, _ = small_pool("DCG", 2, np.array([0, 3]), seed=1)
-    design = design_of("poisson", opening=np.ones(1), inclusion=np.array([0.6, 0.4, 0.5]))
-    variance = {}
-    for said, error in {"common": np.ones(3), "own": np.array([1.0, -1.0, 1.0])}.items():
-        for share in (0.0, 0.3):
-            _, _, true = enumerated(pool, design, lambda _: np.zeros(3), error, np.array([1.0, -1.0]), share)
-            variance[said, share] = true[2]
-    assert variance["common", 0.3] < 0.75 * variance["common", 0.0]
-    assert variance["own", 0.3] < 1.3 * variance["own", 0.0]
-
-
-@pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("name", ["poisson", "depth"])
-def test_zero_in_place_of_the_means_is_unbiased_too(measure, name):
-    truth, value, (first, second), true = enumerate_fixed(measure, [1.0, -1.0], "useless", DESIGNS[name], "ht")
-    assert value == pytest.approx(truth, abs=1e-10)
-    assert first + second >= true[2] - 1e-10
-
-
 SPREAD = design_of("spread", inclusion=np.array([0.5, 0.3, 0.2, 0.6, 0.4]))
 
 
@@ -224,28 +202,6 @@ def test_the_variance_of_spread_documents_is_that_of_independent_ones_less_what_
     lost = (1 - APART_SHARE) / APART_SHARE * (weight[:2] @ [2 * shared[0] * shared[1], 2 * shared[2] * shared[3]])
     assert lost < 0
     assert plain.second == pytest.approx(weight @ (error**2 * (1 - pi)).reshape(3, 2).sum(axis=1) - lost)
-
-
-@pytest.mark.parametrize("chance", [0.25, 0.75])
-def test_queries_drawn_apart_tell_what_a_fixed_number_of_documents_gains(chance):
-    """Over all independent draws of a query, against all draws of two or six of its eight documents.
-
-    Under these the covariance of two draws is ``−π(1−π)/(n−1)``; the estimate takes n for n − 1.
-    """
-    n = 8
-    form = rank_form(parse_measure("DCG"), 2, n)
-    pool = DocumentPool(form, np.array([0, n]), np.arange(1, n + 1, dtype=np.int32)[None], np.ones(1))
-    truth, mean = form.values[np.random.default_rng(0).integers(0, 3, n)], np.full(n, 0.4)
-    design, expected = design_of("spread", np.ones(1), np.full(n, chance)), 0.0
-    for taken in itertools.product([True, False], repeat=n):
-        drawn = np.array(taken)
-        sample = TwoPhase(design, Sample.once(np.ones(1)), drawn, np.array([True]), 0.0)
-        found = query_residuals(pool, sample, mean, np.where(drawn, truth, mean), np.ones(1))
-        expected += math.prod(np.where(drawn, chance, 1 - chance)) * found.together[0]
-    error = pool.gradients(mean)[0] * (truth - mean) / chance
-    fixed = np.var([error[list(rows)].sum() for rows in itertools.combinations(range(n), int(n * chance))])
-    independent = (error**2 * chance * (1 - chance)).sum()
-    assert expected == pytest.approx((1 - 1 / n) * (independent - fixed))
 
 
 @pytest.mark.parametrize(
@@ -390,16 +346,6 @@ def test_regression_is_unbiased(measure):
     assert value == pytest.approx(pool.weight @ pool.values(truth) @ contrast, abs=1e-10)
 
 
-def test_what_stands_for_unknown_documents():
-    pool, truth, sample, mean = many_queries(0, "DCG@2")
-    contrast = np.array([1.0, -1.0])
-    np.testing.assert_array_equal(predicted(pool, sample, mean, truth, contrast, "difference"), mean)
-    expected = np.where(sample.design.inclusion > 0, 0, mean)
-    np.testing.assert_array_equal(predicted(pool, sample, mean, truth, contrast, "ht"), expected)
-    with pytest.raises(ValueError, match="unknown estimator 'snis' at the level of documents; it is one of regression"):
-        predicted(pool, sample, mean, truth, contrast, "snis")
-
-
 # --- degenerate samples, degrees of freedom, rounds -----------------------------------------------------------------
 
 
@@ -416,37 +362,6 @@ def test_with_everything_drawn_the_value_is_exact(measure, drawing, estimator):
     if measure.startswith("DCG") or drawing != "spread":
         assert found.value == pytest.approx(pool.weight @ pool.values(truth) @ contrast)
         assert found.standard_error == 0
-
-
-@pytest.mark.parametrize("drawing", ["spread", "poisson", "depth"])
-def test_with_nothing_drawn_the_value_is_the_models(drawing):
-    pool, truth = small_pool("ERR(max_rel=2)", 1)
-    design = design_of(drawing, inclusion=np.array([0.6, 0.3, 0.1, 0.6, 0.4]))
-    mean = model_means(pool, truth, "calibrated")
-    for opening in (np.zeros(3), OPENING):
-        sample = TwoPhase(design, Sample.once(opening), np.zeros(5, dtype=bool), np.zeros(3, dtype=bool), 0.0)
-        found = document_estimate(pool, sample, mean, mean, np.ones(1))
-        assert found.value == pytest.approx(pool.weight @ pool.values(mean)[:, 0])
-        assert (found.first, found.second, found.n_effective) == (0, 0, 0)
-        assert found.standard_error == 0
-        np.testing.assert_array_equal(predicted(pool, sample, mean, mean, np.ones(1), "regression"), mean)
-
-
-@settings(max_examples=60)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(["DCG", "ERR(max_rel=2)", "RR"]))
-def test_the_variance_of_a_depth_drawing_is_never_negative(seed, measure):
-    """``a(min) b(max)`` with ``a/b = 1 − π`` rising along the order is a covariance."""
-    rng = np.random.default_rng(seed)
-    pool, _ = small_pool(measure, 2, np.array([0, 4, 9]), seed)
-    inclusion = np.concatenate([-np.sort(-rng.uniform(0.05, 1, n)) for n in (4, 5)])
-    depth = np.repeat(rng.integers(0, 6, 2), (4, 5))
-    design, opened = design_of("depth", np.ones(2), inclusion), Sample.once(np.ones(2))
-    sample = TwoPhase(design, opened, np.r_[0:4, 0:5] < depth, np.zeros(2, dtype=bool), 0.0)
-    mean, truth = rng.uniform(0, pool.form.values.max(), (2, 9))
-    found = document_estimate(pool, sample, mean, np.where(sample.drawn, truth, mean), np.array([1.0, -1.0]))
-    assert found.first == 0
-    assert found.second >= -1e-12
-    assert found.standard_error == pytest.approx(math.sqrt(max(found.second, 0)), abs=1e-8)
 
 
 def test_degrees_of_freedom_and_effective_documents():

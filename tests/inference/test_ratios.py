@@ -117,20 +117,6 @@ def test_one_draw_that_counts_says_nothing_of_the_error_of_a_ratio() -> None:
     assert found.degrees_of_freedom <= 0
 
 
-def test_the_own_share_of_a_difference_is_that_of_the_ratio_that_rests_on_fewer_draws() -> None:
-    rng = np.random.default_rng(18)
-    scores, v = [random_scores(rng, 9), random_scores(rng, 9)], rng.uniform(0.2, 3, 9)
-    shares = [v * s.weight / (v @ s.weight) for s in scores]
-    assert linearised(scores, v, np.ones(9))[0].own_share == pytest.approx(np.maximum(*shares))
-    assert linearised(scores[:1], v, np.ones(9))[0].own_share == pytest.approx(shares[0])
-
-
-def test_linearised_values_have_mean_zero() -> None:
-    rng = np.random.default_rng(2)
-    scores, v = [random_scores(rng, 9), random_scores(rng, 9)], rng.uniform(0.2, 3, 9)
-    assert v @ linearised(scores, v, np.ones(9))[0].gradient == pytest.approx(0, abs=1e-12)
-
-
 def test_the_linearised_error_is_the_derivative_of_the_ratio() -> None:
     """The gradient is the change of Ĝ if a pair has a slightly larger weight."""
     rng = np.random.default_rng(3)
@@ -142,18 +128,6 @@ def test_the_linearised_error_is_the_derivative_of_the_ratio() -> None:
         less[i] -= step
         ends = [linearised([s], w, np.ones(8))[0].value for w in (more, less)]
         assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(d[i], rel=1e-6)
-
-
-@pytest.mark.parametrize("estimator", risk_estimators())
-def test_a_plain_loss_is_a_plain_mean(estimator: str) -> None:
-    """With w = 1 the ratio and the domain agree but for the degrees of freedom of nothing."""
-    rng = np.random.default_rng(4)
-    s, p = Scores(rng.random(10), np.ones(10), rng.random(30), np.ones(30)), rng.dirichlet(np.ones(30))
-    rows, count = rng.integers(0, 30, 10), rng.integers(1, 3, 10)
-    drawn = Sample(rows, count, count.sum() * p[rows] / rng.uniform(0.5, 2, 10), repeated=True)
-    one, other = ratio_estimate([s], drawn, p, estimator), domain_estimate(risk_domain(s, p), drawn, estimator)
-    for name in ("value", "standard_error", "degrees_of_freedom"):
-        assert getattr(one, name) == pytest.approx(getattr(other, name), abs=1e-12)
 
 
 def test_unknown_estimator() -> None:
@@ -198,16 +172,6 @@ def test_a_line_is_not_drawn_beyond_the_values_that_it_went_through() -> None:
     assert found.value == pytest.approx(expected, abs=1e-12)
 
 
-def test_one_draw_alone_makes_no_line() -> None:
-    """All but one of the model's values are alike: the estimate, and its error, are those without a model."""
-    rng = np.random.default_rng(16)
-    v, loss, model = rng.uniform(0.5, 2, 20), rng.integers(0, 2, 20).astype(float), np.r_[1.0, np.zeros(29)]
-    domain = risk_domain(Scores(loss, np.ones(20), model, np.ones(30)), plain(30))
-    with_model, without = (domain_estimate(domain, once(v), estimator) for estimator in ("regression", "snis"))
-    assert with_model.standard_error == pytest.approx(without.standard_error, rel=0.25)
-    assert with_model.value == pytest.approx(without.value, abs=0.01)
-
-
 # --- by enumeration of all samples ----------------------------------------------------------------------------------
 
 POOL = 5
@@ -229,22 +193,6 @@ def pool_scores(loss: Loss, f: np.ndarray, y: np.ndarray, rho: np.ndarray, p: np
 
 def rows_of(score: Scores, rows: np.ndarray) -> Scores:
     return replace(score, numerator=score.numerator[rows], weight=score.weight[rows])
-
-
-def test_the_difference_estimator_is_unbiased_where_agreeing_pairs_are_never_drawn(small) -> None:
-    """All 5^3 ordered samples of three draws; q is 0 where the predictors agree."""
-    f, y, rho, p, q = small
-    scores = pool_scores(ZeroOne(), f, y, rho, p)
-    differ, total = f[:, 0] != f[:, 1], 0.0
-    for draws in product(range(POOL), repeat=3):
-        rows = np.array(draws)
-        chance = math.prod(q[rows])
-        if chance == 0:
-            continue
-        drawn = Sample(rows, np.ones(3, dtype=int), 3 * q[rows], repeated=True)
-        domain = difference_domain(*(rows_of(s, rows) for s in scores), differ, p)
-        total += chance * domain_estimate(domain, drawn, "difference").value
-    assert total == pytest.approx(p @ (scores[0].numerator - scores[1].numerator), abs=1e-12)
 
 
 @pytest.mark.parametrize("estimator", ["snis", "regression"])
@@ -304,11 +252,6 @@ def test_the_allocation_makes_the_variance_least() -> None:
     options = [n for n in product(*(range(2, s + 1) for s in size)) if sum(n) == 11]
     best = min(options, key=lambda n: sum(s**2 * d / k for s, d, k in zip(size, spread, n, strict=True)))
     assert tuple(allocation(stratum, mean, variance, 11)) == best
-
-
-def test_an_allocation_without_any_deviation_follows_the_mass() -> None:
-    stratum = np.repeat([0, 1], [10, 30])
-    assert allocation(stratum, np.zeros(40), np.zeros(40), 20).tolist() == [5, 15]
 
 
 def test_stratified_mean_and_variance_are_unbiased() -> None:

@@ -7,8 +7,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pt_active import DCG, ColumnCost, measure_values
 from pt_active.inference.estimators import ESTIMATORS, Controls
@@ -145,18 +143,6 @@ def test_one_system_alone():
 # --- label swapping -------------------------------------------------------------------------------------------------
 
 
-def test_swapping_trades_places_in_half_of_the_queries():
-    pool = population(queries=2000)
-    swapped = pool.swapped(random_swaps(2000, np.random.default_rng(0))[0])
-    traded = swapped.values[:, 0] == pool.values[:, 1]
-    assert 0.45 < traded.mean() < 0.55
-    np.testing.assert_array_equal(swapped.target, np.where(traded, -pool.target, pool.target))
-    np.testing.assert_allclose(swapped.model, np.where(traded, -pool.model, pool.model), atol=1e-15)
-    for here, there in ((swapped.moments, pool.moments), (swapped.uniform, pool.uniform)):
-        expected = np.where(traded[:, None, None], there.covariance[:, ::-1, ::-1], there.covariance)
-        np.testing.assert_array_equal(here.covariance, expected)
-
-
 @pytest.mark.parametrize("with_replacement", [True, False])
 @pytest.mark.parametrize("design", ["optimal", "hedged", "passive"])
 def test_each_repetition_is_drawn_and_estimated_from_a_swap_of_its_own(design, with_replacement):
@@ -247,16 +233,6 @@ def test_a_share_and_its_error():
     assert 2 * share_error(np.array([0.0, 1.0]), 1000) == pytest.approx(3 / 1000, rel=0.1)
 
 
-def test_shares_of_the_tables_have_their_errors():
-    table = simulate(POOL, designs=["optimal"], budgets=BUDGETS, repetitions=150, progress=False)
-    drawn = draw_until_significant(POOL, designs=["hedged"], looks=BUDGETS, repetitions=150, progress=False, null=True)
-    names = ("coverage", "selection_error", "type_1_error", "type_2_error")
-    for frame, name in [*((table, name) for name in names), (drawn, "resolved"), (drawn, "wrong")]:
-        np.testing.assert_array_equal(frame[f"{name}_se"], share_error(frame[name], 150))
-    line = table.iloc[0]
-    assert f"{line['type_1_error']:.3f} ± {line['type_1_error_se']:.3f}" in in_short(table)
-
-
 def test_savings_are_read_off_the_curve():
     """Errors proportional to 1/budget: half the squared error needs twice the budget."""
     budgets = [10.0, 20.0, 40.0, 80.0]
@@ -326,16 +302,6 @@ def test_a_labelled_pool_has_the_values_of_its_runs(demo, labelled):
     alone = labelled_population(labelled, DCG @ 10, rankers=["candidate"])
     np.testing.assert_allclose(alone.values[:, 0], pool.values[:, 0])
     assert (alone.cost <= pool.cost).all()
-
-
-@settings(max_examples=10)
-@given(seed=st.integers(0, 1000))
-def test_order_and_names_do_not_matter(labelled, seed):
-    plain = labelled_population(labelled, DCG @ 10)
-    renamed = labelled.assign(docno="x" + labelled["docno"]).sample(frac=1, random_state=seed)
-    other = labelled_population(renamed, DCG @ 10)
-    np.testing.assert_array_equal(plain.values, other.values)
-    np.testing.assert_allclose(plain.moments.covariance, other.moments.covariance, atol=1e-14)
 
 
 def test_a_pool_that_cannot_be_replayed_says_why(labelled):

@@ -32,13 +32,6 @@ def test_the_studentised_range_is_scipys(systems, degrees):
     np.testing.assert_allclose(studentized_range_tail(q, systems, np.full(6, degrees)), expected, rtol=0, atol=1e-7)
 
 
-@pytest.mark.parametrize("degrees", [1.0, 4.4, 80.0, np.inf])
-def test_the_range_of_two_is_a_two_sided_t_test(degrees):
-    t = np.array([0.0, 0.3, 1.96, 4.0])
-    found = studentized_range_tail(np.sqrt(2) * t, 2, np.full(4, degrees))
-    np.testing.assert_allclose(found, 2 * stats.t.sf(t, degrees), rtol=0, atol=1e-10)
-
-
 def test_tukey_of_independent_samples_is_scipys_honestly_significant_difference():
     rng = np.random.default_rng(5)
     samples = [rng.normal(shift, 1, 12) for shift in (0, 0.3, 2, 1.2)]
@@ -89,16 +82,6 @@ def test_an_unknown_correction():
         check_correction("honest")
 
 
-def test_the_table_of_the_documentation(script):
-    module = script("family_wise_error")
-    table = module.error_rates(200)
-    assert table["draws"].tolist() == [draws for draws in module.DRAWS for _ in range(2)]
-    rates = table.filter(like=",").map(lambda cell: float(cell.split(" ± ")[0]))
-    assert (rates.filter(like="holm").to_numpy() <= rates.filter(like="none").to_numpy()).all()
-    assert (rates.filter(like="none") > 0.15).all(axis=None)
-    assert module.markdown(table).count("\n") == 9
-
-
 # --- groups ---------------------------------------------------------------------------------------------------------
 
 
@@ -127,21 +110,9 @@ def test_groups_are_maximal_cliques_and_cover_every_pair(seed, systems, density)
     np.testing.assert_array_equal(together(found, systems), joined | np.eye(systems, dtype=bool))
 
 
-@given(SEEDS, st.integers(1, 8), st.floats(0, 3))
-def test_groups_of_what_lies_near_on_a_line_are_all_maximal_cliques(seed, systems, near):
-    place = np.sort(np.random.default_rng(seed).normal(0, 2, systems))
-    joined = np.abs(np.subtract.outer(place, place)) <= near
-    assert indistinct_groups(joined) == cliques_by_enumeration(joined)
-
-
 def test_groups_do_not_explode():
     """Twenty trios, whose members are joined to all members but those of their own trio, have 3^20 maximal cliques."""
     joined = np.arange(60)[:, None] // 3 != np.arange(60) // 3
     found = indistinct_groups(joined)
     assert len(found) < 200
     np.testing.assert_array_equal(together(found, 60), joined | np.eye(60, dtype=bool))
-
-
-def test_a_chain_of_sixty_has_a_group_for_each_link():
-    joined = np.abs(np.subtract.outer(np.arange(60), np.arange(60))) <= 1
-    assert indistinct_groups(joined) == [(i, i + 1) for i in range(59)]

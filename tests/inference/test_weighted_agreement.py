@@ -7,8 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from pt_active.inference.agreement import coincidences, ordinal_alpha, quadratic_kappa
-from pt_active.inference.weighted_agreement import COEFFICIENTS, agreement_estimate
+from pt_active.inference.agreement import COEFFICIENTS, agreement_estimate, coincidences, ordinal_alpha, quadratic_kappa
 from pt_active.sampling.sample import Sample
 
 PAIRS, DRAWN, GRADES = 16, 8, 3

@@ -11,15 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from pt_active.inference import kernel, statistics, weightings
-from pt_active.inference.kernel import rule_of_thumb
+from pt_active.inference import statistics, weightings
 from pt_active.inference.weightings import (
     WEIGHTINGS,
     aiipw,
     ailur,
     estimate_mean,
     estimate_statistic,
-    inclusion_regression,
     level_weights,
     lur,
     round_estimators,
@@ -163,39 +161,7 @@ def test_level_weights_are_the_sources_and_average_to_one() -> None:
     np.testing.assert_array_equal(level_weights(np.array([5.0, 40.0, 3.0]), 30), [0, 1, 0])
 
 
-def test_uniform_draws_weigh_all_labels_alike() -> None:
-    rng, rounds = np.random.default_rng(2), Steps.none_yet(np.arange(40.0))
-    for size in (5, 10, 3):
-        rounds = draw_round(rounds, np.ones(40), size, "fixed", rng)
-    np.testing.assert_allclose(lur(rounds).weights[rounds.drawn], 1 / 18, atol=1e-14)
-
-
 # --- kernel estimators -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("drawing", ["fixed", "poisson"])
-def test_with_a_constant_score_they_are_the_plain_mean_and_with_two_the_stratified(drawing: str) -> None:
-    rng = np.random.default_rng(3)
-    values = rng.normal(size=60)
-    once = draw_round(Steps.none_yet(np.full(60, 2.0)), rng.random(60) + 0.5, 20, drawing, rng)
-    for weighting in (ailur(once), aiipw(once)):
-        assert weighting.weights @ values == pytest.approx(values[once.drawn].mean(), abs=1e-12)
-    strata = np.repeat([0.0, 1.0], [20, 40])
-    once = draw_round(Steps.none_yet(strata), strata + 0.5, 20, drawing, rng)
-    means = [values[once.drawn & (strata == s)].mean() for s in (0, 1)]
-    for weighting in (ailur(once, 0.5), aiipw(once, 0.5)):
-        assert weighting.weights @ values == pytest.approx(np.dot(means, [1 / 3, 2 / 3]), abs=1e-12)
-
-
-def test_the_variance_in_strata_is_that_of_simple_random_samples() -> None:
-    """With leave-one-out residuals ``n (y − ȳ)/(n − 1)``, ``Σ r²(1 − f)/n²`` is ``s² (1 − f)/(n − 1)``."""
-    rng = np.random.default_rng(4)
-    values = rng.normal(size=50)
-    once = draw_round(Steps.none_yet(np.zeros(50)), np.ones(50), 12, "fixed", rng)
-    expected = values[once.drawn].var(ddof=1) * (1 - 12 / 50) / 11
-    for name in ("aiipw", "ailur", "aiipw_ratio", "ailur_ratio"):
-        assert estimate_mean(once, values, name).standard_error ** 2 == pytest.approx(expected, rel=1e-12)
-    assert estimate_mean(once, values, "lur").standard_error ** 2 == pytest.approx(expected * 11 / 12, rel=1e-12)
 
 
 def test_ailur_takes_the_rounds_apart() -> None:
@@ -253,33 +219,6 @@ def test_when_everything_is_labelled_all_are_exact(drawing: str) -> None:
         found = estimate_mean(rounds, values, name, model)
         assert found.value == pytest.approx(values.mean(), abs=1e-12), name
         assert found.standard_error == pytest.approx(0, abs=1e-12), name
-
-
-def test_a_census_after_a_poisson_round_that_drew_too_many_is_exact() -> None:
-    rng = np.random.default_rng(3)
-    g, values, model = rng.normal(size=(3, 40))
-    seeds = (np.random.default_rng(seed) for seed in range(50))
-    drawn = (draw_round(Steps.none_yet(g), np.ones(40), 20, "poisson", each) for each in seeds)
-    first = next(rounds for rounds in drawn if rounds.drawn.sum() > 24)
-    rounds = draw_round(first, np.ones(40), 40, "poisson", rng)
-    assert rounds.census
-    for name in round_estimators():
-        found = estimate_mean(rounds, values, name, model)
-        assert found.value == pytest.approx(values.mean(), abs=1e-12), name
-        assert found.standard_error == 0
-
-
-def test_a_cross_validated_bandwidth_is_one_of_the_candidates() -> None:
-    rng = np.random.default_rng(4)
-    g = rng.normal(size=300)
-    rounds = draw_round(Steps.none_yet(g), np.exp(g), 80, "fixed", rng)
-    rule = rule_of_thumb(g, 80)
-    chosen = kernel.cross_validated_bandwidth(g, rounds.drawn.astype(float), 80)
-    np.testing.assert_array_equal(inclusion_regression(rounds, "cross_validated"), inclusion_regression(rounds, chosen))
-    assert chosen / rule in kernel.CANDIDATES
-    assert np.isfinite(estimate_mean(rounds, g, "aiipw_ratio", bandwidth="cross_validated").value)
-    with pytest.raises(ValueError, match="or 'cross_validated', got 'wide'"):
-        estimate_mean(rounds, g, "aiipw_ratio", bandwidth="wide")
 
 
 # --- statistics ------------------------------------------------------------------------------------------------------
@@ -342,31 +281,6 @@ def test_degrees_of_freedom_are_those_of_the_labels_that_count() -> None:
     assert found.degrees_of_freedom == pytest.approx(effective(a) - 1, rel=1e-12)
 
 
-def test_heavy_weights_outside_a_slice_do_not_count() -> None:
-    rng = np.random.default_rng(15)
-    inside = (np.arange(80) % 4 == 0).astype(float)
-    rounds = draw_round(Steps.none_yet(np.zeros(80)), 0.05 + inside, 24, "fixed", rng)
-    drawn = rounds.drawn & (inside > 0)
-    found = estimate_statistic(rounds, statistics.ratio(inside * rng.normal(size=80), inside), "lur")
-    assert found.effective == pytest.approx(drawn.sum(), rel=1e-12)
-    assert found.effective > 2 * estimate_mean(rounds, inside, "lur").effective
-
-
-def test_the_variance_of_a_slice_is_that_of_a_simple_random_sample_of_it() -> None:
-    """``s² (1 − f)/m`` over the m labels in the slice, times ``m/(m − 1)`` for leave-one-out residuals."""
-    rng = np.random.default_rng(4)
-    values, inside = rng.normal(size=50), (rng.random(50) < 0.5).astype(float)
-    once = draw_round(Steps.none_yet(np.zeros(50)), np.ones(50), 12, "fixed", rng)
-    m = int((once.drawn & (inside > 0)).sum())
-    assert 2 < m < 10
-    expected = values[once.drawn & (inside > 0)].var(ddof=1) * (1 - 12 / 50) / (m - 1)
-    statistic = statistics.ratio(values * inside, inside)
-    for name, factor in (("aiipw", 1), ("ailur_ratio", 1), ("lur", 11 / 12)):
-        found = estimate_statistic(once, statistic, name)
-        assert found.standard_error**2 == pytest.approx(expected * factor, rel=1e-12), name
-        assert found.degrees_of_freedom == pytest.approx(m - 1, rel=1e-12)
-
-
 @pytest.mark.parametrize("name", ["ratio", "AUC", "AUC of a slice"])
 def test_a_label_is_this_far_from_the_statistic_of_the_others(name: str) -> None:
     """``T − T_{−i} = a e/(1 − own_share)``."""
@@ -427,33 +341,6 @@ def test_one_class_leaves_an_area_undefined() -> None:
 
 
 # --- invariances and bad input ---------------------------------------------------------------------------------------
-
-
-@settings(max_examples=30)
-@given(st.integers(0, 2**16), st.sampled_from(["fixed", "poisson"]))
-def test_order_scale_and_shift_do_not_matter(seed: int, drawing: str) -> None:
-    rng = np.random.default_rng(seed)
-    g, values, model = rng.normal(size=(3, 40))
-    rounds = draw_round(Steps.none_yet(g), rng.random(40) + 0.1, 10, drawing, rng)
-    rounds = draw_round(rounds, rng.random(40) + 0.1, 12, drawing, rng)
-    order = rng.permutation(40)
-    shuffled = Steps(3 * g[order] - 5, rounds.step[order], rounds.probability[order], rounds.size, rounds.independent)
-    for name in round_estimators():
-        found = estimate_mean(rounds, values, name, model)
-        again = estimate_mean(shuffled, 2 * values[order], name, 2 * model[order])
-        assert again.value == pytest.approx(2 * found.value, rel=1e-9, abs=1e-9), name
-        assert again.standard_error == pytest.approx(2 * found.standard_error, rel=1e-6, abs=1e-9), name
-
-
-def test_the_rule_of_thumb_is_what_is_used_if_nothing_is_said() -> None:
-    rng, g = np.random.default_rng(1), np.random.default_rng(6).normal(size=200)
-    values, rounds = np.exp(g / 2), Steps.none_yet(g)
-    for size in (10, 10, 20, 10):
-        rounds = draw_round(rounds, np.exp(g), size, "fixed", rng)
-    h = rule_of_thumb(g, 50)
-    said, left_to_itself = (estimate_mean(rounds, values, "aiipw", bandwidth=b) for b in (h, None))
-    assert said == left_to_itself
-    assert estimate_mean(rounds, values, "aiipw", bandwidth=3 * h).value != said.value
 
 
 def test_bad_arguments() -> None:

@@ -39,16 +39,6 @@ def test_shift_coefficient_and_shared_variance_are_what_they_are_defined_as():
     np.testing.assert_allclose(within.shared_variance(slope, error, 4), shared, atol=1e-15)
 
 
-def test_a_share_of_zero_corrects_nothing():
-    query, pi = np.array([0, 0]), np.array([0.5, 0.25])
-    design = DocumentDesign("poisson", np.arange(2), np.ones(1), pi)
-    sample = TwoPhase(design, Sample.once(np.ones(1)), np.array([True, True]), np.ones(1, dtype=bool), 0.0)
-    within = WithinQueries.of(query, sample, 0.0)
-    assert within.shift(np.ones(2)).tolist() == [0, 0]
-    assert within.coefficient(np.array([1.0, 3.0])).tolist() == [2, 12]
-    assert within.shared_variance(np.ones(2), np.ones(2), 1).tolist() == [0]
-
-
 def errors_in_common(seed, common):
     """A pair of rankers, a model that knows nothing, and labels that agree within queries with a given correlation."""
     rng = np.random.default_rng(seed)
@@ -85,8 +75,3 @@ def test_errors_in_common_cost_less_and_the_stated_variance_is_right(overhead):
     assert rows[:, 1].mean() < (0.8 if overhead == 0 else 1.0) * rows[:, 0].mean()
     surplus = rows[:, 2] - rows[:, 1]
     assert abs(surplus.mean()) < 3 * surplus.std() / np.sqrt(len(surplus))
-
-
-def test_labels_that_agree_by_chance_alone_cost_little():
-    rows = squared_errors(*errors_in_common(1, 0.0), 0.0)
-    assert rows[:, 1].mean() < 1.1 * rows[:, 0].mean()

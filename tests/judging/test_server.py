@@ -18,8 +18,8 @@ from starlette.testclient import TestClient
 from pt_active import DCG, Plan
 from pt_active.judging.records import checked_records, qrels_of, read_records
 from pt_active.judging.server.app import Site
-from pt_active.judging.server.security import ORGANISER, is_local
-from pt_active.judging.server.serve import listening, risk, root_of
+from pt_active.judging.server.security import ORGANISER
+from pt_active.judging.server.serve import is_local, listening, risk, root_of
 from pt_active.judging.server.templates import FILES, PAGES, guideline_html
 
 PAYLOAD = "</script><script>window.ran=1</script><img src=x onerror=alert(1)>\"'{{7*7}}\u202e\x1b"

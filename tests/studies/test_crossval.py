@@ -17,7 +17,6 @@ from scipy import stats
 from sklearn.linear_model import Ridge
 
 from pt_active import DCG, measure_values
-from pt_active.inference.intervals import interval
 from pt_active.inference.significance import cross_validated_error, two_sided_pvalue
 from pt_active.studies.crossval import LearnerComparison, compare_learners, fold_numbers
 
@@ -88,26 +87,6 @@ def result(data) -> LearnerComparison:
 # --- the test -------------------------------------------------------------------------------------------------------
 
 
-def test_errors_by_hand() -> None:
-    """δ = 1, 3, 2, 2 (in tenths): mean 2, squares 1 + 1 + 0 + 0 = 2, s² = 2/3."""
-    differences = np.array([[0.1, 0.3, 0.2, 0.2]])
-    assert cross_validated_error(differences, corrected=False) == pytest.approx(np.sqrt(0.02 / (4 * 3)), abs=1e-15)
-    assert cross_validated_error(differences) == pytest.approx(np.sqrt((1 / 4 + 1 / 3) * 0.02 / 3), abs=1e-15)
-    twice = differences.reshape(2, 2)
-    assert cross_validated_error(twice) == pytest.approx(np.sqrt((1 / 4 + 1) * 0.02 / 3), abs=1e-15)
-
-
-def test_the_first_published_example() -> None:
-    """Tan, Steinbach and Kumar, section 4.6.3: 0.05 ± 2.04 · 0.002 from 30 folds."""
-    apart = np.arange(30.0)
-    differences = 0.05 + 0.002 * (apart - apart.mean()) / stats.sem(apart)
-    error = cross_validated_error(differences[None, :], corrected=False)
-    low, high = interval(0.05, error, 29, 0.95)
-    assert error == pytest.approx(0.002, abs=1e-12)
-    assert (high - 0.05) / 0.002 == pytest.approx(2.04, abs=0.006)
-    assert low == pytest.approx(0.05 - 2.0452296 * 0.002, abs=1e-8)
-
-
 def test_the_second_published_example() -> None:
     """Han, Kamber and Pei (2012), exercise 8.14: ten rounds; t is the mean divided by σ, not by σ²."""
     first = [30.5, 32.2, 20.7, 20.6, 31.0, 41.0, 27.7, 26.0, 21.5, 26.0]
@@ -165,14 +144,6 @@ def test_folds_are_even_and_seeded() -> None:
     assert (numbers[0] != numbers[1]).any()
 
 
-def test_each_split_into_folds_is_equally_likely() -> None:
-    """Four queries in two folds of two: six assignments."""
-    samples = 3000
-    _, counts = np.unique(fold_numbers(4, 2, samples, seed=0), axis=0, return_counts=True)
-    assert len(counts) == 6
-    assert np.abs(counts / samples - 1 / 6).max() <= 3.5 * np.sqrt(5 / 36 / samples)
-
-
 def test_every_number_is_what_a_loop_by_hand_gives(data) -> None:
     results, qrels = data
     found = compared(results, qrels, folds=4, repeats=2, seed=3)
@@ -218,33 +189,6 @@ def test_the_order_of_rows_means_nothing(in_order: LearnerComparison, seed: int)
     repeated = pd.concat([shuffled[1], shuffled[1].head(7)])
     found = compare_learners(ORDERED, shuffled[0], repeated, "nDCG@5", folds=3, progress=False)
     pd.testing.assert_frame_equal(found.per_query, in_order.per_query)
-
-
-@pytest.fixture(scope="module")
-def nine() -> LearnerComparison:
-    return compared(*collection(queries=9), folds=9)
-
-
-@settings(max_examples=5)
-@given(names=st.permutations(range(9)), prefix=st.sampled_from(["", "x", "é"]))
-def test_names_of_queries_and_documents_mean_nothing(nine: LearnerComparison, names: list[int], prefix: str) -> None:
-    """With one query per fold there is only one split, so names do not matter; otherwise their order decides."""
-    results, qrels = collection(queries=9)
-    new = {f"q{i:03d}": f"{prefix}{name}" for i, name in enumerate(names)}
-
-    def renamed(frame: pd.DataFrame) -> pd.DataFrame:
-        return frame.assign(qid=frame["qid"].map(new), docno=prefix + frame["docno"].str[::-1])
-
-    found = compared(renamed(results), renamed(qrels), folds=9)
-    assert found.difference == pytest.approx(nine.difference, abs=1e-12)
-    assert found.standard_error == pytest.approx(nine.standard_error, abs=1e-12)
-    by_query = nine.per_query.set_index(nine.per_query["qid"].map(new))["difference"]
-    assert found.per_query.set_index("qid")["difference"].to_dict() == pytest.approx(by_query.to_dict(), abs=1e-12)
-
-
-def test_whole_numbers_may_be_ids(data) -> None:
-    results, qrels = (frame.assign(qid=frame["qid"].str[1:].astype(int) + 100) for frame in data)
-    assert compared(results, qrels).difference == pytest.approx(compared(*data).difference, abs=1e-12)
 
 
 # --- what learners see ----------------------------------------------------------------------------------------------
@@ -379,15 +323,6 @@ def test_a_query_without_an_answer_counts_nothing(data, queries: list[str] | Non
     assert found.note in str(found)
 
 
-def test_learners_that_never_differ_have_no_interval(data) -> None:
-    found = compare_learners({"a": SignLearner(0), "b": SignLearner(0)}, *data, DCG @ 3, folds=5, progress=False)
-    assert (found.difference, found.standard_error, found.winner) == (0.0, 0.0, None)
-    assert found.pvalue == 1
-    assert np.isnan(found.confidence_interval()).all()
-    assert "the difference is the same in every fold" in found.note
-    assert "no interval" in str(found)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -486,15 +421,6 @@ def test_the_result_on_one_screen(result: LearnerComparison) -> None:
     assert row["pvalue"] == result.pvalue
 
 
-@pytest.mark.parametrize(("share", "sizes"), [(0.25, "9 or 10 to learn from, 3 to validate"), (0.001, "1 to validate")])
-def test_the_validation_set_is_shown(data, share: float, sizes: str) -> None:
-    found = compare_learners(
-        {"ridge": ridge(), "one": by_feature(1)}, *data, DCG @ 3, folds=4, validation=share, progress=False
-    )
-    assert f"{sizes}, 4 or 5 to test" in str(found)
-    assert "variance over folds × (1/4 + 1/3); 1/3 = queries to test / all others" in str(found)
-
-
 def test_the_winner_is_the_one_with_the_larger_measure() -> None:
     data = collection(queries=60)
     learners = {"bad": by_feature(3), "ridge": ridge()}
@@ -505,13 +431,6 @@ def test_the_winner_is_the_one_with_the_larger_measure() -> None:
     assert forth.pvalue < 0.1
     assert forth.winner == back.winner == "ridge"
     assert replace(forth, confidence_level=1 - forth.pvalue / 2).winner is None
-
-
-def test_progress(data, capsys: pytest.CaptureFixture[str]) -> None:
-    compared(*data, folds=3, repeats=2, progress=True)
-    assert "6/6" in capsys.readouterr().err
-    compared(*data, folds=3, repeats=2, progress=False)
-    assert capsys.readouterr().err == ""
 
 
 def test_learners_that_differ_by_rounding_are_equal(data) -> None:

@@ -25,7 +25,7 @@ def crossing(
 
     A bet loses at most the share ``largest`` of its capital in one draw. It wins at most that share for each
     ``rounding`` of the gain, so that rounding makes nobody rich. Where units were left out (``before`` and ``lost``, as
-    `left_out.LeftOut.of_bets` returns them), each bet loses what it could have lost. Where labels are lacking, the
+    `LeftOut.of_bets` returns them), each bet loses what it could have lost. Where labels are lacking, the
     variance that was foreseen lies between ``calm`` and ``wild``, and each bet is the one that would have grown least.
     """
     capital, cut = share.copy(), 0

@@ -76,11 +76,7 @@ class Stakes:
 
 
 def log_capital(draws: Draws, stakes: Stakes, truth: float = 0.0) -> np.ndarray:
-    """The logarithm of the capital of bets that R lies above a value, float64[n], after each draw.
-
-    Its exponential is an e-value for ``R ≤ truth``, at any time. Bets that R lies below are those of
-    ``draws.mirrored``.
-    """
+    """The logarithm of the capital of bets that R lies above a value, float64[n], after each draw."""
     from pt_active.inference.stopping._capital import log_capitals
 
     path = np.empty(len(draws.value))

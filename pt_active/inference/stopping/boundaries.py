@@ -23,10 +23,7 @@ _TINY = np.finfo(np.float64).tiny
 
 
 def mixture_scale(alpha: float) -> float:
-    """The ρ that makes `mixture_boundary` narrowest at time 1 [Howard et al. 2021, 3.5].
-
-    It solves ``(1 + ρ)/ρ − log((1 + ρ)/ρ) = 1 − log α²``, so ``ρ = −1/(1 + W₋₁(−α²/e))`` with Lambert's W.
-    """
+    """The ρ that makes `mixture_boundary` narrowest at time 1 [Howard et al. 2021, 3.5]."""
     from scipy import special
 
     _check_alpha(alpha)
@@ -68,10 +65,7 @@ def obrien_fleming(spent: np.ndarray, alpha: float) -> np.ndarray:
 
 
 def pocock(spent: np.ndarray, alpha: float) -> np.ndarray:
-    """``α log(1 + (e − 1) s)``: about the same error is spent at each look [Lan and DeMets 1983].
-
-    Shapes: spent float64[L].
-    """
+    """``α log(1 + (e − 1) s)``: about the same error is spent at each look [Lan and DeMets 1983]."""
     return np.asarray(alpha * np.log1p((np.e - 1) * np.asarray(spent)))
 
 

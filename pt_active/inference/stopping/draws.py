@@ -11,8 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pt_active.inference.stopping.left_out import LeftOut
-from pt_active.inference.stopping.unjudged import Unjudged
+from pt_active.inference.stopping.unseen import LeftOut, Unjudged
 from pt_active.inference.ties import ROUNDING
 
 _BELIEVED = 20.0
@@ -55,10 +54,7 @@ class Units:
     unsettled: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
-        """Raise a ValueError if nothing could be proved of the units.
-
-        A rate of 0 would leave no bound on what a draw can show, and NaN compares with nothing.
-        """
+        """Raise a ValueError if nothing could be proved of the units."""
         with np.errstate(all="ignore"):
             numbers = self.rate, self.mean, self.variance, self.low, self.high, self.rate.sum() / self.rate
         if not ((self.rate > 0).all() and np.isfinite(np.r_[self.settled, np.concatenate(numbers)]).all()):
@@ -258,7 +254,8 @@ class Draws:
         """The first n draws."""
         begun = {name: getattr(self, name)[:n] for name in ("value", "worst", "best", "expected")}
         rest = {name: getattr(self, name)[: n + 1] for name in ("least", "most", "base")}
-        return Draws(**begun, **rest, left_out=self.left_out.first(n), unjudged=self.unjudged.first(n))
+        left_out = self.left_out.part(self.left_out.before < n)
+        return Draws(**begun, **rest, left_out=left_out, unjudged=self.unjudged.part(slice(n)))
 
     def without_next(self, units: Units) -> Draws:
         """These draws, of a block, after which the unit that comes next is left out because of its cost."""
@@ -286,7 +283,7 @@ class Draws:
             least=np.r_[self.least, later.least[1:]],
             most=np.r_[self.most, later.most[1:]],
             base=np.r_[self.base[:-1], later.base],
-            left_out=self.left_out.then(later.left_out, len(self.value)),
+            left_out=self.left_out.then(replace(later.left_out, before=later.left_out.before + len(self.value))),
             unjudged=self.unjudged.then(later.unjudged),
         )
 

@@ -47,10 +47,7 @@ class ErrorCurve:
         together: bool,
         opening: np.ndarray | None = None,
     ) -> ErrorCurve:
-        """The curve of single documents, sorted by query, with the openings of queries as separate units.
-
-        Shapes: size, gain, cost float64[n], query int64[n], opening float64[m].
-        """
+        """The curve of single documents, sorted by query, with the openings of queries as separate units."""
         first = np.flatnonzero(np.r_[True, query[1:] != query[:-1]][: len(query)])
         top = np.maximum.reduceat(size, first) if per_query > 0 and len(query) else np.empty(0)
         if opening is not None:
@@ -146,10 +143,7 @@ class ErrorCurve:
         return float(part.sum() ** 2 / square - 1) if square > 0 else np.inf
 
     def half_width(self, budget: float, confidence: float) -> float:
-        """Half-width of the interval, ``t · SE``.
-
-        It is 0 if everything is judged, and infinite if too few degrees of freedom are left (`_MAX_QUANTILE`).
-        """
+        """Half-width of the interval, ``t · SE``."""
         error = self.standard_error(budget)
         if error == 0:
             return 0.0

@@ -53,16 +53,7 @@ class Ahead:
 
     @classmethod
     def of(cls, units: Units, judged: int, trust: float) -> Ahead:
-        """Blocks that are the longer the later they come; the last one ends with the population.
-
-        Args:
-            units: The population in the order in which it comes.
-            judged: The number of draws so far.
-            trust: The variance shown so far over the one expected.
-
-        Raises:
-            ValueError: If there are no draws to come.
-        """
+        """Blocks that are the longer the later they come; the last one ends with the population."""
         n = len(units.drawn_at)
         if judged >= n:
             raise ValueError("nothing is left to judge, so there are no draws to foresee")

@@ -10,6 +10,7 @@ import numpy as np
 from pt_active.inference.estimators import Controls, Estimator, MeanEstimate
 from pt_active.inference.stopping.boundaries import SPENDING, half_widths, mixture_boundary, spending_boundary
 from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.inference.stopping.unseen import Columns
 from pt_active.sampling.sample import Sample
 
 ALWAYS = "always"
@@ -42,15 +43,12 @@ FIRST, SECOND, WITHIN = 1, 2, 3
 
 
 def look_names() -> tuple[str, ...]:
-    """The names of looks: at any time by bets or by a normal mixture, or `PLANNED_LOOKS` looks by a rule of `SPENDING`.
-
-    A single look at the end has no name; it is None.
-    """
+    """The names of looks: at any time by bets or by a normal mixture, or `PLANNED_LOOKS` by a rule of `SPENDING`."""
     return ALWAYS, ASYMPTOTIC, *SPENDING
 
 
 @dataclass(frozen=True)
-class Looks:
+class Looks(Columns):
     """A growing sample at each of L looks; all arrays are float64[L]."""
 
     cost: np.ndarray  # The cost of the sample so far
@@ -65,14 +63,6 @@ class Looks:
         """Half-widths of intervals that hold at all looks together; 0 if all is judged."""
         half = half_widths(self.critical, self.standard_error, self.degrees)
         return np.where(np.isinf(self.time) & (self.standard_error == 0), 0.0, half)
-
-    def part(self, which: slice) -> Looks:
-        """Some of the looks."""
-        return Looks(*(column[which] for column in vars(self).values()))
-
-    def then(self, later: Looks) -> Looks:
-        """These looks followed by later ones."""
-        return Looks(*(np.r_[a, b] for a, b in zip(vars(self).values(), vars(later).values(), strict=True)))
 
 
 def nested_estimates(
@@ -118,10 +108,7 @@ def look_sizes(looks: str | None, total: int) -> np.ndarray:
 
 
 def information(curve: ErrorCurve, spent: np.ndarray, unit: float) -> np.ndarray:
-    """The information ``1/Var(θ̂)`` that a design expects at some budgets, in units of that of a given budget.
-
-    Shapes: spent float64[L] → float64[L].
-    """
+    """The information ``1/Var(θ̂)`` that a design expects at some budgets, in units of that of a given budget."""
     if curve.variance(unit) == 0:
         unit = unit / 2
     variance = curve.variances(spent)
@@ -130,10 +117,7 @@ def information(curve: ErrorCurve, spent: np.ndarray, unit: float) -> np.ndarray
 
 
 def critical_values(looks: str | None, sizes: np.ndarray, time: np.ndarray, alpha: float) -> np.ndarray:
-    """The critical values of `Looks`.
-
-    Shapes: sizes int64[L], time float64[L] → float64[L].
-    """
+    """The critical values of `Looks`."""
     from scipy import special
 
     check_looks(looks)
@@ -164,10 +148,7 @@ def check_looks(looks: str | None) -> None:
 
 
 def verdicts(value: np.ndarray, half_width: np.ndarray, margin: float, compared: bool) -> np.ndarray:
-    """The verdicts of intervals, int64[...]: `FIRST`, `SECOND`, `WITHIN` or 0.
-
-    Shapes: value and half_width float64[...].
-    """
+    """The verdicts of intervals, int64[...]: `FIRST`, `SECOND`, `WITHIN` or 0."""
     if not compared:
         return np.where(half_width <= margin, WITHIN, 0)
     with np.errstate(invalid="ignore"):

@@ -24,14 +24,15 @@ from starlette.routing import Route
 
 from pt_active.frames.records import ADJUDICATOR
 from pt_active.frames.visible import json_text
+from pt_active.judging.records import record_lines
 from pt_active.judging.server.campaign import Campaign, Refused
 from pt_active.judging.server.organiser import Organiser
 from pt_active.judging.server.security import (
     ORGANISER,
     SafeHeaders,
-    Tokens,
     body_of,
     from_another_site,
+    hashed,
 )
 from pt_active.judging.server.templates import FILES, PAGES, environment, judge_values
 
@@ -57,43 +58,38 @@ class Site:
     guideline: str = ""
 
     def __post_init__(self) -> None:
-        self._templates, self._tokens = environment(), Tokens(self.campaign.store.people())
+        self._templates = environment()
+        # Looking up the hash takes a time that says nothing about the tokens.
+        self._names = {hashed(token): name for name, token in self.campaign.store.people().items()}
 
     def application(self) -> Starlette:
         """The application."""
-        judge, organise = "/judge/{token}", "/organise/{token}"
-        routes = [
-            Route("/files/{name}", self._file),
-            Route(f"{judge}/", self._for_judge(self._judge_page)),
-            Route(f"{judge}/work", self._for_judge(self._work)),
-            Route(f"{judge}/records", self._for_judge(self._keep), methods=["POST"]),
-            Route(f"{organise}/", self._for_organiser(self._overview)),
-            Route(f"{organise}/state", self._for_organiser(self._state)),
-            Route(f"{organise}/adjudicate", self._for_organiser(self._queue)),
-            Route(f"{organise}/adjudicate", self._for_organiser(self._adjudicate), methods=["POST"]),
-            Route(f"{organise}/pause", self._for_organiser(self._pause), methods=["POST"]),
-            Route(f"{organise}/next", self._for_organiser(self._next)),
-            Route(f"{organise}/next", self._for_organiser(self._extend), methods=["POST"]),
-            Route(f"{organise}/judgments.qrels", self._for_organiser(self._qrels)),
-            Route(f"{organise}/records.jsonl", self._for_organiser(self._records)),
+        judge, organise = "/judge/{token}/", "/organise/{token}/"
+        pages = [
+            (judge, "", self._judge_page, "GET"),
+            (judge, "work", self._work, "GET"),
+            (judge, "records", self._keep, "POST"),
+            (organise, "", self._overview, "GET"),
+            (organise, "state", self._state, "GET"),
+            (organise, "adjudicate", self._queue, "GET"),
+            (organise, "adjudicate", self._adjudicate, "POST"),
+            (organise, "pause", self._pause, "POST"),
+            (organise, "next", self._next, "GET"),
+            (organise, "next", self._extend, "POST"),
+            (organise, "judgments.qrels", self._qrels, "GET"),
+            (organise, "records.jsonl", self._records, "GET"),
         ]
+        routes = [Route(f"{who}{name}", self._for(page, who == organise), methods=[m]) for who, name, page, m in pages]
         failures = {HTTPException: self._failed, sqlite3.Error: self._disk_failed}
-        return Starlette(routes=routes, middleware=[Middleware(SafeHeaders)], exception_handlers=failures)
+        files = Route("/files/{name}", self._file)
+        return Starlette(routes=[files, *routes], middleware=[Middleware(SafeHeaders)], exception_handlers=failures)
 
-    # --- who asks -----------------------------------------------------------------------------------------------------
-
-    def _for_judge(self, page: Page) -> Page:
-        return self._for(page, lambda name: name != ORGANISER)
-
-    def _for_organiser(self, page: Page) -> Page:
-        return self._for(page, lambda name: name == ORGANISER)
-
-    def _for(self, page: Page, allowed: Callable[[str], bool]) -> Page:
+    def _for(self, page: Page, organiser: bool) -> Page:
         """The page for those who may see it."""
 
         async def guarded(request: Request) -> Response:
-            name = self._tokens.name(request.path_params["token"])
-            if name is None or not allowed(name):
+            name = self._names.get(hashed(request.path_params["token"]))
+            if name is None or (name == ORGANISER) != organiser:
                 raise HTTPException(403, "This link is not valid. Ask the organiser for yours.")
             if request.method == "POST" and from_another_site(request.headers):
                 raise HTTPException(403, "This request came from another site.")
@@ -195,7 +191,7 @@ class Site:
             raise HTTPException(409, str(reason)) from None
 
     async def _records(self, request: Request) -> Response:
-        return _download(self.organiser.record_lines(), "records.jsonl", "application/x-ndjson")
+        return _download(record_lines(self.organiser.records()), "records.jsonl", "application/x-ndjson")
 
 
 def _json(content: Mapping[str, Any], code: int = 200) -> Response:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
@@ -32,15 +31,7 @@ _ORDER_STAGE, _DOUBLE_STAGE = 1_000_001, 1_000_002
 
 @dataclass(frozen=True)
 class Document:
-    """A document to judge, as judges see it.
-
-    Attributes:
-        qid: Id of the query.
-        docno: Id of the document.
-        about: ``query``, ``description`` and ``narrative`` of the query, as far as they are known.
-        text: The text of the document; empty if it is not known.
-        judges: How many people judge it.
-    """
+    """A document as judges see it: what is known of its query, its text, and by how many people it is judged."""
 
     qid: str
     docno: str
@@ -103,7 +94,11 @@ class JudgingOrder:
         )
         first = table.groupby(["block", "qid"])["drawn"].transform("min")
         table = table.assign(first=first).sort_values(["block", "first", "qid", "shuffled"], kind="stable")
-        return cls(list(_documents(table, plan, texts)), _queries_of_blocks(table), share)
+        text, about = _texts_of(plan, texts), _about_queries(plan)
+        keys = zip(table["qid"], table["docno"], table["judges"].tolist(), strict=True)
+        documents = [Document(qid, docno, about.get(qid, {}), text.get(docno, ""), many) for qid, docno, many in keys]
+        places = table.assign(place=np.arange(len(table))).groupby(["block", "first", "qid"])["place"].agg(list)
+        return cls(documents, [block.tolist() for _, block in places.groupby("block")], share)
 
 
 OrderOf: TypeAlias = Callable[[Plan, pd.DataFrame | None], JudgingOrder]
@@ -154,47 +149,30 @@ def _blocks(table: pd.DataFrame, size: int) -> np.ndarray:
 
     A block ends when it has enough documents, and where another round begins. Units are not split.
     """
-    block, inside, before = 0, 0, None
-    numbers = np.empty(len(table), dtype=np.int64)
-    for at, here in enumerate(zip(table["round"], table["unit"], strict=True)):
-        if before is not None and (before[0] != here[0] or (inside >= size and before[1] != here[1])):
+    units = table.groupby("unit", sort=False)["round"].agg(["first", "size"])
+    block, inside, before, numbers = 0, 0, None, []
+    for number, documents in units.itertuples(index=False, name=None):
+        if before is not None and (number != before or inside >= size):
             block, inside = block + 1, 0
-        numbers[at], before, inside = block, here, inside + 1
-    return numbers
-
-
-def _queries_of_blocks(table: pd.DataFrame) -> list[list[list[int]]]:
-    keyed = enumerate(zip(table["block"], table["qid"], strict=True))
-    queries = [(key[0], [at for at, _ in rows]) for key, rows in groupby(keyed, key=lambda each: each[1])]
-    return [[places for _, places in each] for _, each in groupby(queries, key=lambda each: each[0])]
-
-
-def _documents(table: pd.DataFrame, plan: Plan, texts: pd.DataFrame | None) -> Iterator[Document]:
-    text = _texts_of(plan, texts)
-    about = _about_queries(plan)
-    for qid, docno, judges in zip(table["qid"], table["docno"], table["judges"], strict=True):
-        yield Document(qid, docno, about.get(qid, {}), text.get(docno, ""), int(judges))
+        numbers.append(block)
+        before, inside = number, inside + documents
+    return np.repeat(numbers, units["size"])
 
 
 def _texts_of(plan: Plan, texts: pd.DataFrame | None) -> dict[str, str]:
     """Document → its text, as far as it is known."""
-    known: dict[str, str] = {}
     frames = [plan.tables.assessments, *([] if texts is None else [data_frame("texts", texts, "docno", "text")])]
-    for frame in frames:
-        if "text" in frame.columns:
-            some = frame[frame["text"].notna()]
-            known |= dict(zip(some["docno"].map(str), some["text"].map(str), strict=True))
-    return known
+    known = [frame.dropna(subset="text") for frame in frames if "text" in frame.columns]
+    return {str(docno): str(text) for frame in known for docno, text in zip(frame["docno"], frame["text"], strict=True)}
 
 
 def _about_queries(plan: Plan) -> dict[str, dict[str, str]]:
     queries = plan.tables.queries
     about: dict[str, dict[str, str]] = {str(qid): {} for qid in queries["qid"]}
     for column in (name for name in _ABOUT_QUERIES if name in queries.columns):
-        known = queries[queries[column].notna()]
-        for qid, value in zip(known["qid"].map(str), known[column].map(str), strict=True):
-            if value:
-                about[qid][column] = value
+        for qid, value in zip(queries["qid"].map(str), queries[column], strict=True):
+            if pd.notna(value) and value:
+                about[qid][column] = str(value)
     return about
 
 

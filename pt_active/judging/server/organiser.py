@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from pt_active.frames.checks import how_many
 from pt_active.frames.records import ADJUDICATOR, JUDGED, SKIPPED, UNJUDGEABLE
 from pt_active.frames.visible import visible_field
 from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
-from pt_active.judging.records import qrels_of, record_line
+from pt_active.judging.records import qrels_of
 from pt_active.judging.server.campaign import Campaign
 from pt_active.judging.server.order import JudgingOrder, OrderOf, texts_together
 from pt_active.judging.server.templates import shown_document
@@ -41,6 +42,10 @@ _MAX_PAIRS = 15
 """Pairs of rankers on the organiser's page, at most; those that are not settled first."""
 
 
+_NEVER: tuple[float, int, dict[str, Any]] = 0.0, -1, {}
+"""Until when an estimate is shown again, of how many records it is, and what it says, before there is one."""
+
+
 @dataclass
 class Organiser:
     """The organiser's side of a campaign.
@@ -60,16 +65,12 @@ class Organiser:
     texts: pd.DataFrame | None = None
     margin: float | None = None
     extended: Callable[[Path, Path], None] = lambda before, after: None
-    _looked: tuple[float, int, dict[str, Any]] | None = field(default=None, init=False)
+    _looked: tuple[float, int, dict[str, Any]] = field(default=_NEVER, init=False)
     _extending: bool = field(default=False, init=False)
 
     def records(self) -> pd.DataFrame:
         """All records."""
         return self.campaign.store.records()
-
-    def record_lines(self) -> str:
-        """All records as JSON lines."""
-        return "".join(record_line(row) for row in self.records().itertuples(index=False, name=None))
 
     def qrels(self) -> pd.DataFrame:
         """``qid, docno, label``: the adjudicator's labels, elsewhere the majority of the judges, ties to the lower."""
@@ -78,8 +79,7 @@ class Organiser:
     def qrels_lines(self) -> str:
         """`qrels` as lines of TREC qrels."""
         qrels = self.qrels()
-        ids = pd.concat([qrels["qid"], qrels["docno"]])
-        if ids.str.contains(r"\s", regex=True).any():
+        if pd.concat([qrels["qid"], qrels["docno"]]).str.contains(r"\s", regex=True).any():
             raise ValueError("an id holds white space, which qrels cannot hold: download the records instead")
         return "".join(f"{qid} 0 {docno} {label}\n" for qid, docno, label in qrels.itertuples(index=False, name=None))
 
@@ -87,6 +87,8 @@ class Organiser:
         """Everything on the organiser's first page."""
         campaign = self.campaign
         judges = [self._about(name) for name in campaign.store.people() if not name.startswith(":")]
+        # How long the judges who are there need for what is left.
+        pace = sum(1 / each["pace"] for each in judges if each["there"] and each["pace"])
         return {
             "measure": campaign.plan.tables.manifest.arguments.measure,
             "question": self.question,
@@ -94,7 +96,7 @@ class Organiser:
             "all": len(campaign.work.documents),
             "records": campaign.kept,
             "judges": judges,
-            "left": _time_left(judges, campaign.sharing.left),
+            "left": _in_hours(campaign.sharing.left / pace) if pace else "",
             "paused": campaign.paused,
             "disagreements": len(self.disagreements()),
             "waiting": self.waiting(),
@@ -129,14 +131,12 @@ class Organiser:
     async def estimate(self) -> dict[str, Any]:
         """What `Plan.status` and `Plan.agreement` say so far, computed in another thread, since it takes a moment."""
         campaign = self.campaign
-        if self._looked is not None:
-            until, kept, told = self._looked
-            if kept == campaign.kept or campaign.clock() < until:
-                return told
-        plan, kept, begin = campaign.plan, campaign.kept, campaign.clock()
-        told = {"records": kept} | await run_in_threadpool(self._estimated, plan)
-        now = campaign.clock()
-        self._looked = now + _REST * (now - begin), kept, told
+        until, kept, told = self._looked
+        if kept != campaign.kept and campaign.clock() >= until:
+            kept, begin = campaign.kept, campaign.clock()
+            told = {"records": kept} | await run_in_threadpool(self._estimated, campaign.plan)
+            now = campaign.clock()
+            self._looked = now + _REST * (now - begin), kept, told
         return told
 
     def _estimated(self, plan: Plan) -> dict[str, Any]:
@@ -164,8 +164,13 @@ class Organiser:
 
     def disagreements(self) -> list[int]:
         """The places of documents on which judges differ by `FAR_APART` grades, and that are not settled."""
-        campaign = self.campaign
-        return sorted(place for place in campaign.sharing.shared if _apart(campaign, place) >= FAR_APART)
+        apart = []
+        for place in sorted(self.campaign.sharing.shared):
+            said = self.campaign.said[place]
+            grades = [entry.label for entry in said.values() if entry.label is not None]
+            if grades and ADJUDICATOR not in said and max(grades) - min(grades) >= FAR_APART:
+                apart.append(place)
+        return apart
 
     def queue(self) -> list[dict[str, Any]]:
         """The documents to adjudicate, with what each judge said."""
@@ -189,7 +194,7 @@ class Organiser:
         self.campaign.store.set("folder", str(folder.absolute()))
         self.campaign.go_on_with(plan, work)
         self.extended(self.folder, folder)
-        self.folder, self._looked = folder, None
+        self.folder, self._looked = folder, _NEVER
         told = f"On the command line, go on with {folder.name} and {self.campaign.store.path.name}."
         return f"The next round has {how_many('document', new)}. {told}"
 
@@ -197,7 +202,8 @@ class Organiser:
         before = self.campaign
         texts = texts_together(before.work, self.texts)
         plan = before.plan.extend(budget, self.qrels(), texts=texts, missing="expected")
-        folder = _free(self.folder)
+        names = (self.folder.with_name(f"{self.folder.name}-{number}") for number in count(2))
+        folder = next(each for each in names if not each.exists())
         plan.save(folder)
         return plan, self.order_of(plan, texts), folder
 
@@ -214,24 +220,3 @@ def _facts(status: Status | PairStatus) -> Facts:
 def _in_hours(seconds: float) -> str:
     """A time in words: ``12 minutes``, ``3.5 hours``."""
     return how_many("minute", round(seconds / 60)) if seconds < 5400 else f"{seconds / 3600:.1f} hours"
-
-
-def _time_left(judges: list[dict[str, Any]], wanted: int) -> str:
-    """How long the judges who are there need for what is left, in words; empty if that cannot be told."""
-    pace = sum(1 / each["pace"] for each in judges if each["there"] and each["pace"])
-    return _in_hours(wanted / pace) if pace else ""
-
-
-def _apart(campaign: Campaign, place: int) -> int:
-    """The largest difference of two judges' grades; 0 if the adjudicator has settled it."""
-    said = campaign.said[place]
-    grades = [entry.label for entry in said.values() if entry.label is not None]
-    return max(grades) - min(grades) if grades and ADJUDICATOR not in said else 0
-
-
-def _free(folder: Path) -> Path:
-    """The first folder ``NAME-2``, ``NAME-3``, … that does not exist."""
-    stem, number = folder.name, 2
-    while (candidate := folder.with_name(f"{stem}-{number}")).exists():
-        number += 1
-    return candidate

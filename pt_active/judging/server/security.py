@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import ipaddress
-from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -54,23 +52,8 @@ class SafeHeaders:
         await self._app(scope, receive, send_safely if scope["type"] == "http" else send)
 
 
-class Tokens:
-    """Who has which link.
-
-    Args:
-        people: Name → token.
-    """
-
-    def __init__(self, people: Mapping[str, str]) -> None:
-        self._names = {_hashed(token): name for name, token in people.items()}
-
-    def name(self, token: str) -> str | None:
-        """Whose token it is; None if it is nobody's."""
-        # Looking up the hash takes a time that says nothing about the tokens.
-        return self._names.get(_hashed(token))
-
-
-def _hashed(token: str) -> bytes:
+def hashed(token: str) -> bytes:
+    """What is looked up in place of the secret of a link."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
@@ -93,13 +76,3 @@ async def body_of(request: Request, kind: str) -> bytes | None:
         if len(body) > MAX_BODY:
             return None
     return body
-
-
-def is_local(host: str) -> bool:
-    """Whether only programs of this machine reach an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 import sys
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from typing import Any
 
 import uvicorn
 
-from pt_active.judging.server.security import ORGANISER, is_local
+from pt_active.judging.server.security import ORGANISER
 
 _SECONDS_TO_END = 5
 """How long requests that are under way may take when the server is stopped."""
@@ -48,6 +49,16 @@ def root_of(opened: socket.socket, host: str, address: str | None, secure: bool)
     name = address or (socket.gethostname() if host in ("0.0.0.0", "::", "") else host)
     shown = f"[{name}]" if ":" in name else name
     return f"{'https' if secure else 'http'}://{shown}:{opened.getsockname()[1]}"
+
+
+def is_local(host: str) -> bool:
+    """Whether only programs of this machine reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def risk(host: str, secure: bool) -> str:

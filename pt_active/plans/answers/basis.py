@@ -15,31 +15,23 @@ class Basis:
     """What an estimate or a comparison rests on.
 
     Attributes:
-        measure: The measure, with all its parameters.
-        estimator: The name of the estimator.
-        n_draws: The number of draws, repeated ones counted each time.
-        n_queries: The number of distinct queries among them.
-        n_judged: The number of labels that were used.
+        n_draws: The number of draws, repeated ones counted each time; ``n_queries`` are distinct.
         n_effective: ``(Σv)²/Σv²``, the number of equally weighted draws that would say as much.
         census: Whether every query of the pool was judged, so that nothing was left to chance.
         missing: The (qid, docno) pairs that were to be judged and have no label.
         missing_policy: What was done about them: ``error``, ``nonrelevant`` or ``expected``.
         ignored: The number of labels of what was not sampled; they are not part of the sample.
         level: What was sampled: ``query``, ``document``, or ``pair`` if predictors are tested.
-        n_rounds: The number of rounds of judging.
-        error_of_queries: For documents, the part of the standard error due to the choice of queries to open.
-        error_of_documents: For documents, the part due to the choice of documents in these queries.
-        error_of_model: For documents, the part that comes from the grade model: its variance in documents that could
-            never be drawn, and a margin if a few documents carry most of the error.
+        error_of_model: For documents, the part of the error that comes from the grade model: its variance in documents
+            that could never be drawn, and a margin if a few documents carry most of the error.
         unreached: Share of the model's variance in documents that could never be drawn.
-        caution: What limits the trust in the estimate; empty if nothing does.
-        interval_caution: What limits the trust in the interval, or why there is none; empty if nothing does.
-        model_caution: What the labels say against the grade model; empty if nothing. A bad model costs precision; an
-            estimate depends on it only for documents that are ``unreached`` and labels taken as ``expected``.
-        stopping_caution: What the cut to the judged part means for the interval; empty if the plan was not cut.
+        caution: What limits the trust in the estimate; ``interval_caution`` in the interval, or why there is none;
+            ``stopping_caution`` if the plan was cut to its judged part.
+        model_caution: What the labels say against the grade model. A bad model costs precision; an estimate depends on
+            it only for documents that are ``unreached`` and labels taken as ``expected``.
         unknown: Kind → number of labels of the plan's queries that belong to no document of the plan: ``mistyped``,
-            ``case or spaces`` or ``leading zeros`` if a document that lacks a label may have been meant, or ``other``.
-        label_caution: Which labels may have been meant for documents that lack one; empty if there are none.
+            ``case or spaces`` or ``leading zeros`` if a document that lacks a label may have been meant
+            (``label_caution`` has which), or ``other``.
         error_of_judges: The part of the standard error due to who judged; None if it is not known.
         judged_twice: The share of the labelled documents that two judges or more have judged; None if it is not known.
     """

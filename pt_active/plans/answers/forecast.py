@@ -72,10 +72,7 @@ class Forecast:
 
     @cached_property
     def common_gain(self) -> np.ndarray:
-        """float64[m], ``p² ρ [(Σ D √v)² − Σ D² v]``, what common errors of documents add for an additive measure.
-
-        A grade model errs in whole queries. In a comparison such errors mostly cancel, so it is for one ranker alone.
-        """
+        """float64[m], ``p² ρ [(Σ D √v)² − Σ D² v]``, what common errors of documents add for an additive measure."""
         seen, m = self.graded.seen, len(self.pool.query_weight)
         if len(self.pool.names) > 1 or seen.form.family != "additive":
             return np.zeros(m)

@@ -51,14 +51,7 @@ def in_words(gaps: Iterable[Gap]) -> str:
 
 
 class Said(NamedTuple):
-    """What is known of labels beside their values.
-
-    Attributes:
-        gaps: The documents that were passed over and have no label, in the order in which they come.
-        due: How many documents have a label that does not count yet, since another judge is asked.
-        changed: How many labels were others before.
-        voided: Whether a verdict is known to have fallen before they changed.
-    """
+    """What is known of labels beside their values."""
 
     gaps: tuple[Gap, ...]
     due: int = 0
@@ -69,28 +62,23 @@ class Said(NamedTuple):
 def said_of(
     tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None = None, at_once: bool = False
 ) -> Said:
-    """What is known of the labels of a plan beside their values."""
-    gaps = _gaps_of(tables, qrels, records, at_once)
-    return Said(gaps) if records is None else Said(gaps, len(waiting_of(records)), len(changed_of(records)))
+    """What is known of the labels of a plan beside their values.
 
-
-def _gaps_of(tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None, at_once: bool) -> tuple[Gap, ...]:
-    label = whole_labels(tables.pool.keys, checked_qrels(qrels))
-    order = _places(tables)
-    lacking = wanted_documents(tables) & np.isfinite(order) & (label < 0)
+    ``at_once`` says that all documents without a label were passed over if the plan has no order.
+    """
+    keys, label, place = tables.pool.keys, whole_labels(tables.pool.keys, checked_qrels(qrels)), _places(tables)
+    lacking = wanted_documents(tables) & np.isfinite(place) & (label < 0)
+    passed: dict[tuple[str, str], tuple[str, str]] = {}
     if records is None:
-        last = order[(label >= 0) & np.isfinite(order)].max(initial=-np.inf)
-        rows = np.flatnonzero(lacking & ((order <= last) if at_once and not has_order(tables) else (order < last)))
-        said = {}
+        last = place[(label >= 0) & np.isfinite(place)].max(initial=-np.inf)
+        rows = np.flatnonzero(lacking & ((place <= last) if at_once and not has_order(tables) else (place < last)))
     else:
-        said = _passed_over(records)
-        pairs = zip(tables.pool.keys["qid"], tables.pool.keys["docno"], strict=True)
-        rows = np.flatnonzero(lacking & np.fromiter((pair in said for pair in pairs), bool, len(lacking)))
-    qids, docnos = (tables.pool.keys[name].to_numpy() for name in ("qid", "docno"))
-    return tuple(
-        Gap(qids[row], docnos[row], *said.get((qids[row], docnos[row]), ("", NO_LABEL)))
-        for row in rows[np.argsort(order[rows], kind="stable")]
-    )
+        passed = _passed_over(records)
+        pairs = zip(keys["qid"], keys["docno"], strict=True)
+        rows = np.flatnonzero(lacking & np.fromiter((pair in passed for pair in pairs), bool, len(lacking)))
+    found = keys.iloc[rows[np.argsort(place[rows], kind="stable")]][["qid", "docno"]].itertuples(index=False, name=None)
+    gaps = tuple(Gap(*pair, *passed.get(pair, ("", NO_LABEL))) for pair in found)
+    return Said(gaps) if records is None else Said(gaps, len(waiting_of(records)), len(changed_of(records)))
 
 
 def _places(tables: PlanTables) -> np.ndarray:
@@ -102,16 +90,12 @@ def _places(tables: PlanTables) -> np.ndarray:
         return np.where(pool.seen(tables.measure), place, np.inf)
     place = np.full(len(pool.docno), np.inf)
     for number, each in enumerate(tables.rounds):
-        drawn, priority = each.sample.drawn, each.sample.priority
-        within = 0.0 if priority is None else _ranks(np.where(drawn, priority, np.inf))
-        place[drawn] = (number + np.broadcast_to(within, len(drawn)))[drawn]
+        drawn, priority, within = each.sample.drawn, each.sample.priority, np.zeros(len(place))
+        if priority is not None:
+            values, rank = np.unique(np.where(drawn, priority, np.inf), return_inverse=True)
+            within = rank / (len(values) + 1)
+        place[drawn] = number + within[drawn]
     return place
-
-
-def _ranks(priority: np.ndarray) -> np.ndarray:
-    """float64[N] in [0, 1), equal for equal priorities and increasing with them."""
-    values, rank = np.unique(priority, return_inverse=True)
-    return np.asarray(rank / (len(values) + 1))
 
 
 def _passed_over(records: pd.DataFrame) -> dict[tuple[str, str], tuple[str, str]]:

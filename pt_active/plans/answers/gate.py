@@ -21,15 +21,8 @@ from pt_active.plans.answers.next_release import Reach
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.sequence import Proof, sequence_of
 from pt_active.plans.answers.status import Status
-from pt_active.plans.answers.status_of_plan import (
-    foreseeable,
-    foreseen,
-    labels_so_far,
-    nothing_foreseen,
-    status_of,
-    with_strays,
-)
-from pt_active.plans.answers.verdict import prospect_of, verdict_of
+from pt_active.plans.answers.status_of_plan import foreseen, labels_so_far, status_of, with_strays
+from pt_active.plans.answers.verdict import Prospect, prospect_of, verdict_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import strays_of
 from pt_active.showing.printed import Facts, Printed, printed
@@ -42,12 +35,7 @@ NON_INFERIOR, BETTER = RULES = ("non-inferior", "better")
 
 
 class Rule(NamedTuple):
-    """What a candidate has to be in order to pass.
-
-    Attributes:
-        name: One of `RULES`.
-        margin: A difference, in units of the measure; not negative.
-    """
+    """What a candidate has to be in order to pass."""
 
     name: str
     margin: float
@@ -218,10 +206,12 @@ def gate_at_any_time(
     outcome, draws = _proved(proof, rule, alpha)
     (point,) = points_so_far(tables, label, question.measure, [question.contrast], records)
     verdict = replace(verdict_of(proof, 0.0, True, alpha), resolution=0, at=0)
-    ahead = nothing_foreseen(outcome != UNRESOLVED)
-    if outcome == UNRESOLVED and tables.manifest.rest is None and foreseeable(progress):
-        claims = [[Claim(rule.threshold, True)], [Claim(rule.threshold, False)]]
-        ahead = foreseen(prospect_of(proof, verdict, point, claims, alpha), progress)
+    claims = [[Claim(rule.threshold, True)], [Claim(rule.threshold, False)]]
+
+    def prospect() -> Prospect:
+        return prospect_of(proof, verdict, point, claims, alpha)
+
+    ahead = foreseen(tables, progress, outcome != UNRESOLVED, prospect)
     state = with_strays(status_of(tables, question, progress, verdict, point, ahead), strays_of(tables, qrels))
     return Gate(state, rule, outcome, None if outcome == UNRESOLVED else float(progress.paid[draws]))
 

@@ -44,14 +44,7 @@ _MIN_EFFECTIVE_DOCUMENTS = 10
 class JudgedDocuments(Judged):
     """Drawn documents with their labels.
 
-    Attributes:
-        pool: The documents above the measure's cutoff.
-        rounds: The rounds in the order in which they were drawn.
-        grades: float64[N, G+1], the grades of the first round.
-        label: int64[N], the labels of drawn documents; -1 for all others and if it is missing.
-        by_name: int64[N], all documents in an order that does not depend on rankings.
-        rest: What the plan does not keep of its population; None if it keeps all of it.
-        kept: Draws of replays, which all contrasts share.
+    Shapes: grades float64[N, G+1], label, by_name int64[N].
     """
 
     pool: DocumentPool

@@ -50,13 +50,7 @@ def level_told(level: str | None, design: str | None, *, only_queries: bool, obj
 def level_chosen(
     forecast: Forecast, budget: float | None, defensive: float | None = None, pairs: np.ndarray | None = None
 ) -> LevelChoice:
-    """Choose documents, unless whole queries are expected to be more precise.
-
-    The errors are those that the grade model expects, with what it errs alike in the documents of a query at both
-    levels. They depend neither on a seed nor on the order of rows.
-
-    Shapes: pairs float64[k(k−1)/2].
-    """
+    """Choose documents, unless whole queries are expected to be more precise."""
     queries = len(forecast.pool.query_weight)
     return level_by_part(_thinned(forecast), queries, budget, defensive, pairs)
 
@@ -68,10 +62,7 @@ def level_by_part(
     defensive: float | None = None,
     pairs: np.ndarray | None = None,
 ) -> LevelChoice:
-    """The choice of `level_chosen` from a part of the queries.
-
-    Shapes: pairs float64[k(k−1)/2].
-    """
+    """The choice of `level_chosen` from a part of the queries."""
     pool, form = forecast.pool, forecast.graded.seen.form
     share = len(pool.query_weight) / queries
     spend = _USUAL_SHARE * float(pool.query_cost.sum()) if budget is None else budget * share

@@ -94,7 +94,7 @@ class Growth(NamedTuple):
 
 def growth_of(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Growth:
     """The looks at a plan."""
-    sample = (_Documents if tables.rounds else _Queries)(tables, qrels, question)
+    sample = (_Rounds if tables.rounds else _QueriesInOrder)(tables, qrels, question)
     sizes, spent, judged, drawn, label = sample.sizes, sample.spent, sample.judged, sample.drawn, sample.label
     critical = question.critical(question.looks, sizes, sample.time)
     passed = int((sizes <= judged).sum())
@@ -173,7 +173,7 @@ class _Sample(ABC):
         return ArgumentError(Argument("looks", self.question.looks), fixed + why, Argument("looks", ASYMPTOTIC))
 
 
-class _Queries(_Sample):
+class _QueriesInOrder(_Sample):
     unit, plural = "query", "queries"
 
     def __init__(self, tables: PlanTables, qrels: pd.DataFrame, question: Question) -> None:
@@ -238,7 +238,7 @@ class _Queries(_Sample):
         return cost, more, information(self.order.curve, cost, self._unit)
 
 
-class _Documents(_Sample):
+class _Rounds(_Sample):
     """Rounds of documents, with one look after each."""
 
     unit, plural = "round", "documents"

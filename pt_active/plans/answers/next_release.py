@@ -98,9 +98,10 @@ def reach_of(
     pool, name = tables.pool, tables.pool.names[pair[0]]
     run = ordered_run(run, name, measure.params.get("cutoff"))
     run = run[run["qid"].isin(pool.qids)]
-    known = pd.DataFrame({"qid": pool.qids[pool.query_of_document], "docno": pool.docno})
-    inside = len(run.merge(known, on=["qid", "docno"]))
+    inside = len(run.merge(pool.keys, on=["qid", "docno"]))
     worst, outside = _worst(tables, measure, pair), len(run) - inside
+    cutoff, ranks = cutoff_of(measure), pool.ranks[list(pair)]
+    seen = ranks if cutoff is None else np.where(ranks <= cutoff, ranks, 0)
     return Reach(
         ranker=name,
         seen=len(run),
@@ -109,7 +110,7 @@ def reach_of(
         unreached=comparison.basis.unreached,
         worst=worst,
         told=worst is not None and comparison.basis.unreached <= MAX_UNREACHED_SHARE,
-        equal=not outside and _rank_alike(pool.ranks[list(pair)], measure),
+        equal=not outside and bool((seen[0] == seen[1]).all()),
         rising=has_rank_form(measure),
     )
 
@@ -137,22 +138,8 @@ def with_unasked(
 
 def known_equal(comparison: Comparison) -> Comparison:
     """The comparison of two rankers that are equal whatever the labels are."""
-    return replace(
-        comparison,
-        difference=0.0,
-        standard_error=0.0,
-        pvalue=1.0,
-        degrees_of_freedom=np.inf,
-        degenerate=False,
-        tails=None,
-    )
-
-
-def _rank_alike(ranks: np.ndarray, measure: irm.Measure) -> bool:
-    """Whether two rankers have the same documents at the same ranks as far as the measure sees, ``int32[2, N]``."""
-    cutoff = cutoff_of(measure)
-    seen = ranks if cutoff is None else np.where(ranks <= cutoff, ranks, 0)
-    return bool((seen[0] == seen[1]).all())
+    known = {"difference": 0.0, "standard_error": 0.0, "pvalue": 1.0, "degrees_of_freedom": np.inf}
+    return replace(comparison, **known, degenerate=False, tails=None)  # type: ignore[arg-type]
 
 
 def _worst(tables: PlanTables, measure: irm.Measure, pair: tuple[int, int]) -> tuple[float, float] | None:

@@ -21,14 +21,14 @@ from pt_active.inference.optimism import MODEL_ALONE, Optimism
 from pt_active.inference.replay import YARDSTICK, Method
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.forecast import Forecast
-from pt_active.plans.answers.forecast_notes import MIN_DOCUMENTS, SUFFICIENT_PILOT, pilot_notes, tiny_budgets
-from pt_active.plans.answers.pilot import Pilot
+from pt_active.plans.answers.level import LEVELS
+from pt_active.plans.answers.pilot import MIN_DOCUMENTS, SUFFICIENT_PILOT, Pilot
 from pt_active.plans.answers.simulated_judging import simulated_effort
 from pt_active.plans.making import artifact
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import PlanArguments
-from pt_active.plans.making.pool import Pool, graded_frame, seen_by
+from pt_active.plans.making.pool import Pool, graded_frame
 from pt_active.plans.making.queries import DESIGN
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import parse_measure
@@ -99,10 +99,9 @@ class Outlook(Printed):
         frame = graded_frame(pool, topics)
         columns = grade_columns(frame.columns)
         parsed = parse_measure(measure, max_grade=len(columns) - 1 if columns else None)
-        arrays = Pool.from_frame(frame, parsed, cost)
-        learned = None if pilot is None else _pilot(pilot, artifact.digest(frame), parsed)
-        methods = _default_methods(arrays, parsed, check_per_query(cost)) if methods is None else methods
-        return cls.looked(Forecast(arrays, parsed, check_per_query(cost), seed=seed), methods, learned)
+        forecast = Forecast(Pool.from_frame(frame, parsed, cost), parsed, check_per_query(cost), seed=seed)
+        learned = None if pilot is None else Pilot.checked(pilot, artifact.digest(frame), parsed)
+        return cls.looked(forecast, _default_methods(forecast) if methods is None else methods, learned)
 
     @classmethod
     def of_plan(
@@ -127,11 +126,12 @@ class Outlook(Printed):
                 cannot be foreseen, or the labels do not fit the plan.
         """
         forecast = Forecast.of(plan.tables)
-        if len(plan.tables.assessments) < MIN_DOCUMENTS:
-            warnings.warn(_few_documents(len(plan.tables.assessments)), stacklevel=2)
+        if (few := len(plan.tables.assessments)) < MIN_DOCUMENTS:
+            said = f"the plan asks for {how_many('document', few)} only, too few for an interval"
+            warnings.warn(f"{said}; give it a larger budget", stacklevel=2)
         if methods is None:
-            usual = _default_methods(forecast.pool, forecast.measure, forecast.per_query)
-            methods = list(dict.fromkeys([YARDSTICK, own_method(plan), *usual]))
+            own = method_of(plan.tables.manifest.arguments)
+            methods = list(dict.fromkeys([YARDSTICK, own, *_default_methods(forecast)]))
         return cls.looked(forecast, methods, None if qrels is None else Pilot.of(plan, qrels, missing))
 
     @classmethod
@@ -146,7 +146,7 @@ class Outlook(Printed):
                 raise ValueError(f"{method} cannot be foreseen: only one round without replacement can")
             curve, gain = forecast.curve(method)
             if pilot is not None:
-                evidence[method] = _evidence(forecast, method, gain, pilot)
+                evidence[method] = pilot.shown(method, gain, forecast.document_gain)
                 curve = curve.scaled(evidence[method].median)
             curves[method] = curve
         return cls(forecast.measure, forecast.pool.names, curves, evidence, forecast, pilot)
@@ -182,18 +182,15 @@ class Outlook(Printed):
         Raises:
             ValueError: If an argument is out of range.
         """
-        _check(confidence, power, difference)
-        whole = next(iter(self.curves.values())).total
-        if budgets is None:
-            spend = [share * whole for share in BUDGET_SHARES]
-        else:
+        aim, whole = _Aim(confidence, power, difference), next(iter(self.curves.values())).total
+        spend = [share * whole for share in BUDGET_SHARES]
+        if budgets is not None:
             spend = [number("a budget", each) for each in _listed("budgets", budgets, "numbers")]
-        rows = [
-            self._row(method, curve, budget, difference, power, confidence)
-            for method, curve in self.curves.items()
-            for budget in spend
-        ]
-        return _warned(pd.DataFrame(rows), given=budgets is not None)
+        rows = [self._row(method, curve, budget, aim) for method, curve in self.curves.items() for budget in spend]
+        table = pd.DataFrame(rows)
+        for note in tiny_budgets(table) if budgets is not None else []:
+            warnings.warn(note, stacklevel=2)
+        return table
 
     def budget_for(
         self,
@@ -220,24 +217,26 @@ class Outlook(Printed):
         Raises:
             ValueError: If not exactly one of ``width`` and ``difference`` is given, or an argument is out of range.
         """
-        _check(confidence, power, difference)
+        aim = _Aim(confidence, power, difference)
         if (width is None) == (difference is None):
             raise ArgumentError.either("width", "difference")
         if width is not None:
             positive("width", width)
-
-        def reached(curve: ErrorCurve, budget: float) -> bool:
-            if difference is None:
-                return curve.half_width(budget, confidence) <= (width or 0.0)
-            return curve.power(budget, difference, confidence) >= power
-
         rows = []
         for method in self.curves:
             curve = self._cautious(method)
-            budget = curve.budget_for(partial(reached, curve))
-            row = self._row(method, curve, budget, difference, power, confidence)
-            rows.append(row | ({"assurance": ASSURANCE} if self.evidence else {}))
-        return _warned(pd.DataFrame(rows))
+            budget = curve.budget_for(
+                lambda spent, curve=curve: (
+                    aim.reached(curve, spent)  # type: ignore[misc]
+                    if width is None
+                    else curve.half_width(spent, confidence) <= width
+                )
+            )
+            rows.append(self._row(method, curve, budget, aim) | ({"assurance": ASSURANCE} if self.evidence else {}))
+        table = pd.DataFrame(rows)
+        for note in tiny_budgets(table):
+            warnings.warn(note, stacklevel=2)
+        return table
 
     def until_known(
         self, difference: float, power: float = POWER, confidence: float = 0.95, progress: bool = True
@@ -262,32 +261,25 @@ class Outlook(Printed):
         Raises:
             ValueError: If an argument is out of range, or no method has such an order.
         """
-        _check(confidence, power, difference)
+        aim = _Aim(confidence, power, difference)
         methods = [each for each in self.curves if not each.of_documents or each.design == SUCCESSIVE]
         if not methods:
             by_one = Argument("design", SUCCESSIVE)
             raise ArgumentError(
                 "no method draws one unit after the other; add one of queries, or documents with ", by_one
             )
-        return pd.DataFrame([self._until_known(each, difference, power, confidence, progress) for each in methods])
-
-    def _until_known(
-        self, method: Method, difference: float, power: float, confidence: float, progress: bool
-    ) -> dict[str, object]:
-        curve = self._cautious(method)
-        budget = curve.budget_for(lambda spent: curve.power(spent, difference, confidence) >= power)
-        optimism = self.evidence.get(method)
-        effort = simulated_effort(self.forecast, method, abs(difference), budget, 1 - confidence, optimism, progress)
-        return {
-            "level": "document" if method.of_documents else "query",
-            "design": method.design,
-            "budget": budget,
-            "power": float((effort.cost <= budget * (1 + 1e-9)).mean()),
-            "labels": float(effort.labels.mean()),
-            "labels_90": float(np.quantile(effort.labels, 0.9)),
-            "cost": float(effort.cost.mean()),
-            "cost_90": float(np.quantile(effort.cost, 0.9)),
-        }
+        rows = []
+        for method in methods:
+            curve, optimism = self._cautious(method), self.evidence.get(method)
+            budget = curve.budget_for(partial(aim.reached, curve))
+            asked = abs(difference), budget, 1 - confidence
+            effort = simulated_effort(self.forecast, method, *asked, optimism, progress)
+            row: dict[str, object] = {"level": LEVELS[method.of_documents], "design": method.design, "budget": budget}
+            row["power"] = float((effort.cost <= budget * (1 + 1e-9)).mean())
+            for name, each in (("labels", effort.labels), ("cost", effort.cost)):
+                row |= {name: float(each.mean()), f"{name}_90": float(np.quantile(each, 0.9))}
+            rows.append(row)
+        return pd.DataFrame(rows)
 
     def _cautious(self, method: Method) -> ErrorCurve:
         """The errors that budgets have to allow for: those of ``high`` if there is a pilot."""
@@ -295,22 +287,14 @@ class Outlook(Printed):
         curve = self.curves[method]
         return curve if optimism is None else curve.scaled(float(optimism.quantile(ASSURANCE)) / optimism.median)
 
-    def _row(
-        self,
-        method: Method,
-        curve: ErrorCurve,
-        budget: float,
-        difference: float | None,
-        power: float,
-        confidence: float,
-    ) -> dict[str, object]:
+    def _row(self, method: Method, curve: ErrorCurve, budget: float, aim: _Aim) -> dict[str, object]:
         """A row whose half-width, detectable difference and power are those of the curve."""
         documents, queries = curve.counts(budget)
         expected, optimism = self.curves[method].standard_error(budget), self.evidence.get(method)
         ends = (optimism or MODEL_ALONE).quantile(np.array([1 - ASSURANCE, ASSURANCE]))
         low, high = expected * np.sqrt(ends / (1.0 if optimism is None else optimism.median))
         row: dict[str, object] = {
-            "level": "document" if method.of_documents else "query",
+            "level": LEVELS[method.of_documents],
             "design": method.design,
             "estimator": method.estimator,
             "budget": budget,
@@ -319,11 +303,11 @@ class Outlook(Printed):
             "standard_error": expected,
             "low": float(low),
             "high": float(high),
-            "half_width": curve.half_width(budget, confidence),
-            "detectable": curve.detectable(budget, power, confidence),
+            "half_width": curve.half_width(budget, aim.confidence),
+            "detectable": curve.detectable(budget, aim.power, aim.confidence),
         }
-        if difference is not None:
-            row["power"] = curve.power(budget, difference, confidence)
+        if aim.difference is not None:
+            row["power"] = curve.power(budget, aim.difference, aim.confidence)
         return row | ({} if optimism is None else {"optimism": optimism.ratio})
 
     @property
@@ -339,7 +323,7 @@ class Outlook(Printed):
 
     def notes(self, table: pd.DataFrame) -> list[str]:
         """What must be known before a table is trusted: few queries in the pilot, and budgets that buy too little."""
-        return [*pilot_notes(self.pilot), *tiny_budgets(table)]
+        return [*(self.pilot.notes if self.pilot else []), *tiny_budgets(table)]
 
     def _remarks(self, table: pd.DataFrame) -> list[str]:
         remarks = []
@@ -359,9 +343,26 @@ class Outlook(Printed):
         return visible(self.described(self.table()))
 
 
-def own_method(plan: KeptArtifact[PlanTables], estimator: str = ESTIMATOR) -> Method:
-    """The method of a plan, taken to sample without replacement and in one round."""
-    return method_of(plan.tables.manifest.arguments, estimator)
+@dataclass(frozen=True)
+class _Aim:
+    """What a forecast is asked for; a ValueError if that is out of range."""
+
+    confidence: float
+    power: float
+    difference: float | None
+
+    def __post_init__(self) -> None:
+        level("confidence", self.confidence)
+        if not 1 - self.confidence < number("power", self.power) < 1:
+            least = f"{1 - self.confidence:.2g} (the level of the test)"
+            raise ArgumentError(Argument("power"), f" must lie between {least} and 1, got {self.power}")
+        given = self.difference
+        if given is not None and not (np.isfinite(number("difference", given)) and given != 0):
+            raise ArgumentError(Argument("difference"), f" must be a number other than 0, got {given}")
+
+    def reached(self, curve: ErrorCurve, budget: float) -> bool:
+        """Whether a budget suffices to find the difference."""
+        return curve.power(budget, self.difference or 0.0, self.confidence) >= self.power
 
 
 def method_of(arguments: PlanArguments, estimator: str = ESTIMATOR) -> Method:
@@ -369,51 +370,24 @@ def method_of(arguments: PlanArguments, estimator: str = ESTIMATOR) -> Method:
     return Method(arguments.design, estimator, with_replacement=False)
 
 
-def _default_methods(pool: Pool, measure: irm.Measure, per_query: float) -> list[Method]:
-    drawing = natural_drawing(seen_by(measure, pool).form, len(pool.names), per_query)
+def tiny_budgets(table: pd.DataFrame) -> list[str]:
+    """What to say about the rows whose budget buys too little for an interval."""
+    if "documents" not in table.columns:
+        return []
+    single = (table["level"] == "query") & (table["queries"] < 2)
+    rows = table[(table["documents"] < MIN_DOCUMENTS) | single]
+    if rows.empty:
+        return []
+    names = dict.fromkeys(f"{row.level} {row.design} at {row.budget:.4g}" for row in rows.itertuples())
+    return [
+        f"Some budgets buy fewer than {MIN_DOCUMENTS} documents or less than two queries, too few for an interval: "
+        f"{', '.join(names)}."
+    ]
+
+
+def _default_methods(forecast: Forecast) -> list[Method]:
+    drawing = natural_drawing(forecast.graded.seen.form, len(forecast.pool.names), forecast.per_query)
     return [YARDSTICK, *(Method(design, ESTIMATOR, with_replacement=False) for design in (DESIGN, drawing))]
-
-
-def _pilot(pilot: tuple[KeptArtifact[PlanTables], pd.DataFrame], digest: str, measure: irm.Measure) -> Pilot:
-    if not (isinstance(pilot, (tuple, list)) and len(pilot) == 2 and _is_plan(pilot[0])):
-        raise ValueError(f"pilot must be a plan and its labels, (plan, qrels), got {shown(pilot)}")
-    plan, qrels = pilot
-    if plan.tables.manifest.inputs.pool != digest:
-        raise ValueError("the pilot is a plan on another pool (its digest differs); give the pilot's own pool")
-    if plan.tables.measure != measure:
-        raise ValueError(f"the pilot was planned for {plan.tables.measure}, not for {measure}")
-    return Pilot.of(plan, qrels)
-
-
-def _is_plan(value: object) -> bool:
-    return isinstance(value, KeptArtifact) and isinstance(value.tables, PlanTables)
-
-
-def _evidence(forecast: Forecast, method: Method, gain: np.ndarray, pilot: Pilot) -> Optimism:
-    """What the pilot shows of the variance that the model expects of a method's units."""
-    if method.of_documents:
-        return pilot.of_documents(method.design, method.estimator, gain)
-    return pilot.of_queries(method.estimator, gain, forecast.document_gain())
-
-
-def _few_documents(number: int) -> str:
-    return f"the plan asks for {how_many('document', number)} only, too few for an interval; give it a larger budget"
-
-
-def _warned(table: pd.DataFrame, given: bool = True) -> pd.DataFrame:
-    """The table, with a warning if a budget that was asked for buys too little."""
-    for note in tiny_budgets(table) if given else []:
-        warnings.warn(note, stacklevel=3)
-    return table
-
-
-def _check(confidence: float, power: float, difference: float | None) -> None:
-    level("confidence", confidence)
-    if not 1 - confidence < number("power", power) < 1:
-        least = f"{1 - confidence:.2g} (the level of the test)"
-        raise ArgumentError(Argument("power"), f" must lie between {least} and 1, got {power}")
-    if difference is not None and not (np.isfinite(number("difference", difference)) and difference != 0):
-        raise ArgumentError(Argument("difference"), f" must be a number other than 0, got {difference}")
 
 
 def _listed(name: str, value: Any, kind: str) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.checks import how_many, shown
 from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named
 from pt_active.inference.optimism import (
     MAX_DOCUMENT_DEGREES,
@@ -19,6 +21,7 @@ from pt_active.inference.optimism import (
     limited,
     observed_kurtosis,
 )
+from pt_active.inference.replay import Method
 from pt_active.inference.rounds import estimate_rounds, optimism, ranker_contrasts
 from pt_active.plans.answers.judged import LabelledPlan
 from pt_active.plans.answers.judged_documents import JudgedDocuments
@@ -28,6 +31,12 @@ from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import document_variable
 from pt_active.plans.making.pool import Pool
+
+SUFFICIENT_PILOT = 30
+"""From so many queries on, a pilot's own errors say more than the model's opinion of them."""
+
+MIN_DOCUMENTS = 4
+"""Fewer documents are no sample that an interval can rest on."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,19 @@ class Pilot:
     def of(cls, plan: KeptArtifact[PlanTables], qrels: pd.DataFrame, missing: str = "error") -> Pilot:
         """Read the labels of a plan."""
         return cls.of_labelled(labelled_plan(plan.tables, qrels), missing)
+
+    @classmethod
+    def checked(cls, given: object, digest: str, measure: irm.Measure) -> Pilot:
+        """The plan and its labels that a user gave, if they are for the same pool and measure."""
+        plan: Any
+        plan, qrels = given if isinstance(given, (tuple, list)) and len(given) == 2 else (None, pd.DataFrame())
+        if not (isinstance(plan, KeptArtifact) and isinstance(plan.tables, PlanTables)):
+            raise ValueError(f"pilot must be a plan and its labels, (plan, qrels), got {shown(given)}")
+        if plan.tables.manifest.inputs["pool"] != digest:
+            raise ValueError("the pilot is a plan on another pool (its digest differs); give the pilot's own pool")
+        if plan.tables.measure != measure:
+            raise ValueError(f"the pilot was planned for {plan.tables.measure}, not for {measure}")
+        return cls.of(plan, qrels)
 
     @classmethod
     def of_labelled(cls, plan: LabelledPlan[Any], missing: str) -> Pilot:
@@ -73,6 +95,24 @@ class Pilot:
         """The number of labels that the measure sees."""
         return int((self.chance > 0).sum())
 
+    @property
+    def notes(self) -> list[str]:
+        """What to say about few queries or labels."""
+        if self.n_queries >= SUFFICIENT_PILOT:
+            return []
+        if self.n_documents < MIN_DOCUMENTS:
+            return [f"The pilot has {how_many('label', self.n_documents)}, which say next to nothing about errors."]
+        return [
+            f"The pilot has {how_many('query', self.n_queries)}. Below {SUFFICIENT_PILOT}, chance decides which errors "
+            "it shows, so the forecast leans on the grade model; expect anything between low and high."
+        ]
+
+    def shown(self, method: Method, gain: np.ndarray, of_documents: Callable[[], np.ndarray]) -> Optimism:
+        """What the labels show of the variance that the model expects of a method's units."""
+        if method.of_documents:
+            return self.of_documents(method.design, method.estimator, gain)
+        return self.of_queries(method.estimator, gain, of_documents())
+
     def of_queries(self, estimator: str, gain: np.ndarray, documents: np.ndarray) -> Optimism:
         """The variance of whole queries that the labels show over the one that the model expects; NaN if that is 0.
 
@@ -97,10 +137,7 @@ class Pilot:
         return Optimism(ratio, self._query_degrees(judged, gain, kind.fitted) if shown else 0.0)
 
     def of_documents(self, drawing: str, estimator: str, gain: np.ndarray) -> Optimism:
-        """The variance of single documents that the labels show over the one that the model expects; NaN if that is 0.
-
-        Shapes: gain float64[N].
-        """
+        """The variance of documents that the labels show over the one that the model expects; NaN if that is 0."""
         judged = self.judged
         if not isinstance(judged, JudgedDocuments):
             query = np.bincount(self.pool.query_of_document, weights=gain, minlength=len(self.pool.queries))

@@ -25,8 +25,10 @@ from pt_active.inference.ties import places
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.results import Comparison, Estimate
-from pt_active.showing.drawn import Drawn, Picture
+from pt_active.showing.charts import Intervals
+from pt_active.showing.drawn import Drawn
 from pt_active.showing.printed import plain_rows, printed
+from pt_active.showing.svg import Row
 
 _MAX_PRINTED = 20
 """Rankers or predictors that are printed, at most."""
@@ -150,15 +152,14 @@ class Ranking(Drawn):
                 notes.append(f"{each.first} stands above {each.second}, but their comparison finds {winner} better")
         return "; ".join(notes)
 
-    def _drawn(self) -> Picture:
-        """All pairs with intervals that agree with the verdicts; sure are those that are told apart."""
-        levels = zip(self.comparisons, self.pair_confidences, strict=True)
-        ends = [each.confidence_interval(level) for each, level in levels]
-        columns: dict[str, object] = {"name": [f"{each.first} − {each.second}" for each in self.comparisons]}
-        columns |= {"estimate": [each.difference for each in self.comparisons]}
-        columns |= {"low": [low for low, _ in ends], "high": [high for _, high in ends]}
-        table = pd.DataFrame(columns | {"sure": [winner is not None for winner in self.winners]})
-        return Picture(table, f"difference in {self.basis.measure}; filled: told apart", compared=True)
+    def _chart(self) -> Intervals:
+        """All pairs with intervals that agree with the verdicts."""
+        pairs = zip(self.comparisons, self.pair_confidences, self.winners, strict=True)
+        rows = [
+            Row(each.what, each.difference, *each.confidence_interval(level), winner is not None)
+            for each, level, winner in pairs
+        ]
+        return Intervals(rows, f"difference in {self.basis.measure}; filled: told apart", True)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per ranker or predictor, best first: ``name, estimate, low, high, groups``."""

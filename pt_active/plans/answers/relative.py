@@ -18,11 +18,7 @@ _FURTHEST = 64.0
 
 @dataclass(frozen=True)
 class Scaled(Contrast):
-    """The first system minus a multiple of the second.
-
-    Attributes:
-        scale: The multiple.
-    """
+    """The first system minus a multiple of the second."""
 
     scale: float = 1.0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,8 +14,10 @@ from pt_active.inference.intervals import interval, score_interval
 from pt_active.inference.reference import Tails
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.plans.answers.basis import EVERYTHING, SAMPLED, Basis
-from pt_active.showing.drawn import Drawn, Picture
-from pt_active.showing.printed import Facts, printed
+from pt_active.showing.charts import Intervals
+from pt_active.showing.drawn import Drawn
+from pt_active.showing.printed import Facts, plain, printed
+from pt_active.showing.svg import Row
 
 
 class ConfidenceInterval(NamedTuple):
@@ -42,6 +44,11 @@ class _Inference(Drawn):
     reference: str = field(default="effective", kw_only=True)
     tails: Tails | None = field(default=None, kw_only=True)
     replayable: bool = field(default=True, kw_only=True)
+
+    _without = "no interval, no test"
+    _bounds = (-np.inf, np.inf)
+    _printed = ("estimate", " of ", "")
+    _columns: ClassVar[tuple[str, ...]] = ("name", "value", "standard_error")
 
     @property
     def n_draws(self) -> int:
@@ -88,32 +95,40 @@ class _Inference(Drawn):
         return cautions
 
     @property
-    def _without(self) -> str:
-        return "no interval, no test"
+    def what(self) -> str:
+        """What is estimated: a ranker, or the difference of two."""
+        raise NotImplementedError
 
     @property
-    def _point(self) -> float:
+    def point(self) -> float:
+        """The estimate."""
         raise NotImplementedError
 
     def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
-        """``value ± t · SE`` on the estimator's degrees of freedom, or further away by `tails` [theory 5, 14, T 3.24].
+        """``value ± t · SE``, further away by `tails` [theory 5, 14, T 3.24]; with bounds a score interval [theory 6].
 
         Args:
             confidence_level: In (0, 1); the level of the estimate (0.95 unless another was given) if left out. Tails
                 are those that were simulated for the level of the estimate.
 
         Returns:
-            Low and high: NaN if nothing varies in the sample, infinite if there are too few draws, and the value
-            itself in a census.
+            Low and high: NaN if nothing varies in the sample, infinite (or the bounds) if there are too few draws, and
+            the value itself in a census.
 
         Raises:
             ValueError: If the level lies outside (0, 1).
         """
-        level = self._level(confidence_level)
+        level = (
+            self.confidence_level if confidence_level is None else checks.level("confidence_level", confidence_level)
+        )
         if self.degenerate:
             return ConfidenceInterval(np.nan, np.nan)
         low, high, degrees = self.reference_tails
-        below, above = (interval(self._point, each * self.standard_error, degrees, level) for each in (low, high))
+        if np.isfinite(self._bounds[0]) and not self.basis.census:
+            scored = self.point, self.standard_error, degrees, level, self._bounds, self.n_effective
+            below, above = (score_interval(*scored, factor=each) for each in (low, high))
+        else:
+            below, above = (interval(self.point, each * self.standard_error, degrees, level) for each in (low, high))
         return ConfidenceInterval(float(below[0]), float(above[1]))
 
     @property
@@ -129,15 +144,17 @@ class _Inference(Drawn):
         low, high = self.confidence_interval()
         return "no interval" if np.isnan(low) else f"[{low:.4f}, {high:.4f}]"
 
-    @property
-    def head(self) -> str:
-        """The first printed line: what is estimated, and by which estimator."""
-        raise NotImplementedError
-
     def facts(self) -> Facts:
         """The printed lines below the first: the result, what it rests on, and its note."""
-        reference = [("reference", words)] if (words := self._reference_in_words()) and not self.degenerate else []
-        return [*self._numbers(), *reference, *self.basis.facts(), *([("note", self.note)] if self.note else [])]
+        name, _, sign = self._printed
+        interval = f"{self.confidence_level:.0%} interval {self.interval_text()}"
+        facts = [(name, f"{self.point:{sign}.4f}   {interval}   SE {self.standard_error:.4f}"), *self._tests()]
+        if (words := self._reference_in_words()) and not self.degenerate:
+            facts.append(("reference", words))
+        return [*facts, *self.basis.facts(), *([("note", self.note)] if self.note else [])]
+
+    def _tests(self) -> Facts:
+        return []
 
     def _reference_in_words(self) -> str:
         if not self.replayable:
@@ -148,32 +165,26 @@ class _Inference(Drawn):
         quantile, own = (interval(0.0, 1.0, d, self.confidence_level)[1] for d in (degrees, self.degrees_of_freedom))
         return f"simulated; the interval is {(low + high) / 2 * quantile / own:.2f} times as wide as that of t"
 
-    def _numbers(self) -> Facts:
-        raise NotImplementedError
-
     def __str__(self) -> str:
-        return printed(self.head, self.facts())
+        of = f"{self.basis.measure}{self._printed[1]}{self.what}"
+        return printed(f"{of} ({self.basis.estimator})", self.facts())
 
-    def _row(self, columns: dict[str, object]) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
+        """One row with every number of the result."""
         low, high = self.confidence_interval()
-        row = columns | {"low": low, "high": high, "confidence_level": self.confidence_level}
+        row: dict[str, object] = {name: getattr(self, name) for name in self._columns}
+        row |= {"low": low, "high": high, "confidence_level": self.confidence_level}
         low_factor, high_factor, degrees = self.reference_tails
         row |= {"reference": self.reference, "degrees_of_freedom": self.degrees_of_freedom}
         row |= {"reference_degrees": degrees, "low_factor": low_factor, "high_factor": high_factor}
         unknown = self.basis.unknown
         row |= asdict(self.basis) | {"missing": len(self.missing), "note": self.note}
-        row |= {"unknown": sum(unknown.values()), "unknown_kinds": dict(unknown)}
-        return pd.DataFrame([row])
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row with every number of the result."""
-        raise NotImplementedError
+        return pd.DataFrame([row | {"unknown": sum(unknown.values()), "unknown_kinds": dict(unknown)}])
 
     def to_dict(self) -> dict[str, object]:
         """The row of `to_frame`, ready for JSON: NaN and infinite numbers become None."""
-        row = {str(k): v for k, v in self.to_frame().astype(object).iloc[0].items()}
-        plain = {key: value.item() if isinstance(value, np.generic) else value for key, value in row.items()}
-        return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in plain.items()}
+        row: dict[str, object] = plain(self.to_frame().astype(object).iloc[0].to_dict())
+        return row
 
 
 @dataclass(frozen=True)
@@ -200,47 +211,21 @@ class Estimate(_Inference):
     bounds: tuple[float, float] = (-np.inf, np.inf)
 
     @property
-    def _point(self) -> float:
-        return self.value
-
-    def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
-        """``value ± t · SE`` [theory 5, T 3.24], or with bounds `intervals.score_interval` [theory 6].
-
-        Args:
-            confidence_level: In (0, 1); the level of the estimate (0.95 unless another was given) if left out.
-
-        Returns:
-            Low and high: NaN if nothing varies in the sample, infinite (or the bounds) if there are too few draws, and
-            the value itself in a census.
-
-        Raises:
-            ValueError: If the level lies outside (0, 1).
-        """
-        if self.degenerate or self.basis.census or not np.isfinite(self.bounds[0]):
-            return super().confidence_interval(confidence_level)
-        level = self._level(confidence_level)
-        low, high, degrees = self.reference_tails
-        scored = self.value, self.standard_error, degrees, level, self.bounds, self.n_effective
-        below, above = (score_interval(*scored, factor=each) for each in (low, high))
-        return ConfidenceInterval(float(below[0]), float(above[1]))
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row with every number of the estimate."""
-        return self._row({"name": self.name, "value": self.value, "standard_error": self.standard_error})
+    def what(self) -> str:
+        """The ranker."""
+        return self.name
 
     @property
-    def head(self) -> str:
-        """The first printed line: what is estimated, and by which estimator."""
-        return f"{self.basis.measure} of {self.name} ({self.basis.estimator})"
+    def point(self) -> float:
+        """The estimate."""
+        return self.value
 
-    def _drawn(self) -> Picture:
-        low, high = self.confidence_interval()
-        row = {"name": self.name, "estimate": self.value, "low": low, "high": high}
-        return Picture(pd.DataFrame([row]), self.basis.measure)
+    @property
+    def _bounds(self) -> tuple[float, float]:  # type: ignore[override]
+        return self.bounds
 
-    def _numbers(self) -> Facts:
-        level = f"{self.confidence_level:.0%} interval"
-        return [("estimate", f"{self.value:.4f}   {level} {self.interval_text()}   SE {self.standard_error:.4f}")]
+    def _chart(self) -> Intervals:
+        return Intervals([Row(self.name, self.value, *self.confidence_interval())], self.basis.measure)
 
 
 def kept_to(bounds: tuple[float, float], fields: dict[str, Any]) -> dict[str, Any]:
@@ -284,8 +269,17 @@ class Comparison(_Inference):
     pvalue: float
     lower_is_better: bool = False
 
+    _printed = ("difference", ": ", "+")
+    _columns = ("first", "second", "difference", "standard_error", "pvalue", "winner")
+
     @property
-    def _point(self) -> float:
+    def what(self) -> str:
+        """The difference, with a minus between the two."""
+        return f"{self.first} − {self.second}"
+
+    @property
+    def point(self) -> float:
+        """The estimate."""
         return self.difference
 
     @classmethod
@@ -306,7 +300,7 @@ class Comparison(_Inference):
         return cls(first=first, second=second, difference=difference, pvalue=pvalue, **fields)
 
     @property
-    def _without(self) -> str:
+    def _without(self) -> str:  # type: ignore[override]
         return "no interval" if self.pvalue == 1 else "no interval, no test"
 
     @property
@@ -329,31 +323,13 @@ class Comparison(_Inference):
         """The better ranker; None if the difference is not significant at the level of the test."""
         return self.better if self.pvalue < 1 - self.confidence_level else None
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row with every number of the comparison."""
-        columns = {"first": self.first, "second": self.second, "difference": self.difference}
-        return self._row(
-            columns | {"standard_error": self.standard_error, "pvalue": self.pvalue, "winner": self.winner}
-        )
+    def _chart(self) -> Intervals:
+        row = Row(self.what, self.difference, *self.confidence_interval())
+        left, right = (self.first, self.second) if self.lower_is_better else (self.second, self.first)
+        return Intervals([row], f"difference in {self.basis.measure}", True, (f"for {left}", f"for {right}"))
 
-    @property
-    def head(self) -> str:
-        """The first printed line: what is compared, and by which estimator."""
-        return f"{self.basis.measure}: {self.first} − {self.second} ({self.basis.estimator})"
-
-    def _drawn(self) -> Picture:
-        low, high = self.confidence_interval()
-        row = {"name": f"{self.first} − {self.second}", "estimate": self.difference, "low": low, "high": high}
-        sides = (self.first, self.second) if self.lower_is_better else (self.second, self.first)
-        return Picture(pd.DataFrame([row]), f"difference in {self.basis.measure}", sides, compared=True)
-
-    def _numbers(self) -> Facts:
-        level = f"{self.confidence_level:.0%} interval"
+    def _tests(self) -> Facts:
         unresolved = f"unresolved at the {1 - self.confidence_level:.2g} level"
         if self.basis.census and self.difference == 0 and not self.degenerate:
             unresolved = "none, the two are exactly equal"
-        return [
-            ("difference", f"{self.difference:+.4f}   {level} {self.interval_text()}   SE {self.standard_error:.4f}"),
-            ("p-value", f"{self.pvalue:.4g}"),
-            ("winner", self.winner or unresolved),
-        ]
+        return [("p-value", f"{self.pvalue:.4g}"), ("winner", self.winner or unresolved)]

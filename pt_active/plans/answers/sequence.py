@@ -83,13 +83,7 @@ class Proof:
 
 @dataclass(frozen=True)
 class UnitSequence:
-    """The units of a plan in the order in which they come, with the labels so far, int64[N].
-
-    Attributes:
-        source: The units.
-        label: -1 where there is none.
-        bridged: Whether units count that come after one that is not fully judged.
-    """
+    """The units of a plan in the order in which they come, with the labels so far, int64[N]."""
 
     source: Source
     label: np.ndarray

@@ -102,10 +102,7 @@ def _of_queries(
 
 
 def _simulated_values(forecast: Forecast, rng: np.random.Generator) -> Callable[[Contrast], np.ndarray]:
-    """Function from a contrast to its values under labels from the model, float64[m], new ones at each call.
-
-    Measures that are neither additive nor cascades have normal values with the model's moments.
-    """
+    """Function from a contrast to its values under labels from the model, float64[m], new ones at each call."""
     pool = forecast.pool
 
     def by_labels(contrast: Contrast) -> np.ndarray:

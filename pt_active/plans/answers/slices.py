@@ -61,10 +61,10 @@ class Slice:
 def _row(result: Comparison | Estimate) -> dict[str, object]:
     low, high = result.confidence_interval()
     return {
-        "name": f"{result.first} − {result.second}" if isinstance(result, Comparison) else result.name,
+        "name": result.what,
         "estimator": result.basis.estimator,
         "judged": result.basis.n_judged,
-        "estimate": result.difference if isinstance(result, Comparison) else result.value,
+        "estimate": result.point,
         "standard_error": result.standard_error,
         "low": low,
         "high": high,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from pt_active.inference.stopping.looks import (
     needed_degrees,
 )
 from pt_active.plans.answers.gaps import Gap, Said, in_words
-from pt_active.showing.printed import Facts, Printed, printed
+from pt_active.showing.printed import Facts, Printed, plain, printed
 
 _ROUNDING = 1e-9
 """Values that differ by less than this share of them are equal."""
@@ -237,10 +237,9 @@ class Status(Printed):
 
     def to_dict(self) -> dict[str, object]:
         """Every number and sentence, ready for JSON: NaN and infinite numbers become None."""
-        content = asdict(self) | {"winner": self.winner, "answer": self.answer, "advice": self.advice}
-        content["blocked"] = [each._asdict() for each in self.blocked]
-        content |= {"unknown": sum(self.unknown.values()), "unknown_kinds": dict(self.unknown)}
-        return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in content.items()}
+        said = {"winner": self.winner, "answer": self.answer, "advice": self.advice}
+        content: dict[str, object] = plain(self)
+        return content | said | {"unknown": sum(self.unknown.values()), "unknown_kinds": dict(self.unknown)}
 
     @property
     def what(self) -> str:

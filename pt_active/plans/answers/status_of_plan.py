@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.labelled_plan import Point, interval_at_the_end, points_so_far
 from pt_active.plans.answers.looks import Growth, Question, growth_of
 from pt_active.plans.answers.results import ConfidenceInterval
-from pt_active.plans.answers.sequence import Progress, Proof, UnitSequence, sequence_of
+from pt_active.plans.answers.sequence import Progress, UnitSequence, sequence_of
 from pt_active.plans.answers.status import RESOLUTIONS, Status
 from pt_active.plans.answers.verdict import (
     Prospect,
@@ -71,11 +72,11 @@ def _plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question, re
         return proved_status(tables, sequence, question, point)
     grown = growth_of(tables, qrels, question)
     nothing = dict.fromkeys(("e_value", "more", "more_high"), np.nan)
-    looked = _reached(grown, question)
+    interval = None
     if question.looks is None and len(grown.past.cost):
         how = How(question.measure, confidence=question.confidence)
         interval = interval_at_the_end(tables, label, question.contrast, how, records)
-        looked = _at_the_end(interval, grown, question)
+    looked = _reached(grown, question, interval)
     ahead = _ahead(grown, question, looked["resolution"] is not None)
     return Status(**(_about(tables, question) | point._asdict() | nothing | grown.counts | looked | ahead))
 
@@ -87,11 +88,16 @@ def labels_so_far(tables: PlanTables, qrels: pd.DataFrame) -> np.ndarray:
 
 def proved_status(tables: PlanTables, sequence: UnitSequence, question: Question, point: Point) -> Status:
     """The state of a plan at any time by bets."""
-    proof, progress = sequence.proof(question.contrast, 1 - question.confidence), sequence.progress
-    verdict = verdict_of(proof, question.margin or 0.0, question.compared, 1 - question.confidence)
-    ahead = nothing_foreseen(bool(verdict.resolution))
-    if tables.manifest.rest is None:
-        ahead = _foreseen(proof, progress, verdict, question, point)
+    alpha, margin = 1 - question.confidence, question.margin or 0.0
+    proof, progress = sequence.proof(question.contrast, alpha), sequence.progress
+    verdict = verdict_of(proof, margin, question.compared, alpha)
+
+    def prospect() -> Prospect:
+        if not question.compared:
+            return width_prospect_of(proof, verdict, margin)
+        return prospect_of(proof, verdict, point, claims_on(margin), alpha)
+
+    ahead = foreseen(tables, progress, bool(verdict.resolution), prospect)
     return status_of(tables, question, progress, verdict, point, ahead)
 
 
@@ -143,30 +149,19 @@ def _about(tables: PlanTables, question: Question) -> dict[str, Any]:
     }
 
 
-def _foreseen(proof: Proof, progress: Progress, verdict: Verdict, question: Question, point: Point) -> dict[str, float]:
-    """The fields of `Status` from ``chance`` to ``needed``, for looks at any time by bets."""
-    if verdict.resolution or not foreseeable(progress):
-        return nothing_foreseen(bool(verdict.resolution))
-    margin = question.margin or 0.0
-    if not question.compared:
-        return foreseen(width_prospect_of(proof, verdict, margin), progress)
-    return foreseen(prospect_of(proof, verdict, point, claims_on(margin), 1 - question.confidence), progress)
-
-
-def foreseeable(progress: Progress) -> bool:
-    """Whether there are labels enough to foresee what more of them will do, and draws left that can do it."""
-    few, reach = progress.documents[progress.complete].sum() < _MIN_FORESEEN, progress.reach
-    return not (few or reach == len(progress.cost) or (progress.open and reach == progress.drawn))
-
-
-def foreseen(seen: Prospect, progress: Progress) -> dict[str, float]:
-    """The fields of `Status` from ``chance`` to ``needed`` for what may come."""
+def foreseen(
+    tables: PlanTables, progress: Progress, resolved: bool, prospect: Callable[[], Prospect]
+) -> dict[str, float]:
+    """The fields of `Status` from ``chance`` to ``needed``, if labels are enough to tell and draws left to do it."""
     reach, open_units = progress.reach, ~progress.complete[: progress.reach]
-    spent, labels = progress.spent, np.r_[0, np.cumsum(progress.documents)]
+    few = progress.documents[progress.complete].sum() < _MIN_FORESEEN
+    over = reach == len(progress.cost) or (progress.open and reach == progress.drawn)
+    if resolved or few or over or tables.manifest.rest is not None:
+        return nothing_foreseen(resolved)
+    seen, spent, labels = prospect(), progress.spent, np.r_[0, np.cumsum(progress.documents)]
     # The order of a block goes on behind what was drawn of it, where another block may have begun.
-    more = (
-        labels[np.minimum(seen.draws, len(labels) - 1)] - labels[reach] + progress.documents[:reach][open_units].sum()
-    )
+    more = labels[np.minimum(seen.draws, len(labels) - 1)] - labels[reach]
+    more = more + progress.documents[:reach][open_units].sum()
     further = spent[np.minimum(seen.draws, progress.drawn)] - spent[reach] + progress.cost[:reach][open_units].sum()
     return {
         "chance": float((seen.draws <= progress.drawn).mean()),
@@ -183,36 +178,32 @@ def nothing_foreseen(resolved: bool) -> dict[str, float]:
     return unknown | ({"chance": 1.0, "further": 0.0, "more": 0.0, "more_high": 0.0} if resolved else {})
 
 
-def _reached(grown: Growth, question: Question) -> dict[str, Any]:
-    """The fields of `Status` on the looks so far; the first look that resolves decides, so that an answer stays."""
-    past, half = grown.past, grown.past.half_width
-    verdict = verdicts(past.value, half, question.margin or 0.0, question.compared)
+def _reached(grown: Growth, question: Question, interval: ConfidenceInterval | None) -> dict[str, Any]:
+    """The fields of `Status` on the looks so far; the first look that resolves decides, so that an answer stays.
+
+    The one look at the end has its own interval.
+    """
+    past = grown.past
+    value, half = past.value, past.half_width
+    if interval is not None:
+        value, half = np.array([sum(interval) / 2]), np.array([(interval.high - interval.low) / 2])
+    verdict = verdicts(value, half, question.margin or 0.0, question.compared)
     at = int((verdict > 0).argmax()) if (verdict > 0).any() else None
-    value, wide = (float(x[-1]) if len(x) else np.nan for x in (past.value, half))
+    if interval is None:
+        middle, wide = (float(x[-1]) if len(x) else np.nan for x in (value, half))
+        interval = ConfidenceInterval(middle - wide, middle + wide)
     return {
         "resolution": None if at is None else RESOLUTIONS[int(verdict[at])],
-        "resolved_at": None if at is None else float(past.cost[at]),
-        "low": value - wide,
-        "high": value + wide,
+        "resolved_at": None if at is None else float(past.cost[at - len(value)]),
+        **interval._asdict(),
     }
-
-
-def _at_the_end(interval: ConfidenceInterval, grown: Growth, question: Question) -> dict[str, Any]:
-    """`_reached` for the one look at the end, with its interval."""
-    middle, half = np.array(sum(interval) / 2), np.array((interval.high - interval.low) / 2)
-    resolution = RESOLUTIONS.get(int(verdicts(middle, half, question.margin or 0.0, question.compared)))
-    resolved_at = None if resolution is None else float(grown.past.cost[-1])
-    return {"resolution": resolution, "resolved_at": resolved_at, **interval._asdict()}
 
 
 def _ahead(grown: Growth, question: Question, resolved: bool) -> dict[str, float]:
     """The fields ``chance``, ``further`` and ``needed`` of `Status`, for looks that rest on normal approximations."""
-    margin, past = question.margin or 0.0, grown.past
-    if resolved:
-        return {"chance": 1.0, "further": 0.0, "needed": np.nan}
-    now = past.part(slice(-1, None))
-    if len(now.cost) == 0 or not (now.standard_error[0] > 0 and now.degrees[0] > 0):
-        return {"chance": np.nan, "further": np.nan, "needed": np.nan}
+    margin, now = question.margin or 0.0, grown.past.part(slice(-1, None))
+    if resolved or len(now.cost) == 0 or not (now.standard_error[0] > 0 and now.degrees[0] > 0):
+        return {name: nothing_foreseen(resolved)[name] for name in ("chance", "further", "needed")}
     least = float(needed_degrees(question.looks))
     chance, cost = prospect(now, grown.plan, margin, question.compared, least)
     needed = cost_to_resolve(now, grown.plan.then(grown.rest), margin, question.compared, least)

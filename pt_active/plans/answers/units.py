@@ -27,13 +27,7 @@ RANGE_VARIANCE = 1e-3
 
 
 class Known(NamedTuple):
-    """What labels let each unit contribute, float64[number of units] each; all three are equal where it is judged.
-
-    Attributes:
-        value: The contribution; of a unit that is not fully judged, what is expected of it.
-        least: The smallest contribution that the labels allow.
-        most: The largest.
-    """
+    """What labels let each unit contribute, float64[number of units] each; all three are equal where it is judged."""
 
     value: np.ndarray
     least: np.ndarray
@@ -47,9 +41,7 @@ Contributions = Callable[[np.ndarray], Known]
 class QueryOrder(NamedTuple):
     """Queries in the order in which they come.
 
-    Attributes:
-        rows: int64[r], their rows in the pool.
-        rate: float64[r], q.
+    Shapes: rows int64[r], rate float64[r].
     """
 
     rows: np.ndarray

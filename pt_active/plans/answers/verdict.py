@@ -103,9 +103,7 @@ def _evidence(draws: Draws, stakes: Stakes, resolution: int) -> float:
 class Prospect:
     """How many more draws a verdict takes; all numbers are counted from the first draw of the plan.
 
-    Attributes:
-        draws: int64[P], the number of draws after which each of P simulated continuations has a verdict.
-        needed: The number of draws if the estimate were the truth and all went on as on average.
+    Shapes: draws int64[P].
     """
 
     draws: np.ndarray

@@ -93,68 +93,46 @@ def without_judges(
     if len(names) < _MIN_JUDGES:
         raise ValueError(f"the labels are of {how_many('judge', len(names))}; none can be left out")
     alone = ~labels.duplicated(["qid", "docno"], keep=False)
-    asked = _Asked.of(tables, labels, contrast, how)
-    value, winner = asked.result(labels)
+    known = known_labels(tables.pool.keys, qrels_of(labels))
+    lacking = wanted_documents(tables) & tables.pool.seen(tables.measure) & (known < 0)
+    cut = cut_to_labels(tables, known) if lacking.any() else tables
+
+    def result(labels: pd.DataFrame, filled: bool) -> tuple[float, str | None]:
+        """The estimate and the better ranker; if ``filled``, what has no label is as the model expects."""
+        qrels = qrels_of(labels)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            found = labelled_plan(cut, qrels).judged(how).result(contrast, how)
+            if isinstance(found, Estimate):
+                return float(found.value), None
+            # Not all of the plan is judged, so that only a verdict at any time is one.
+            winner = found.winner if cut is tables else _proved(tables, qrels, contrast, how, filled)
+            return float(found.difference), winner
+
+    value, winner = result(labels, False)
     rows = []
     for name in names:
         mine = labels["annotator"] == name
-        rows.append((name, int(mine.sum()), int((mine & alone).sum()), *asked.result(labels[~mine], filled=True)))
+        rows.append((name, int(mine.sum()), int((mine & alone).sum()), *result(labels[~mine], True)))
     table = pd.DataFrame(rows, columns=["annotator", "labels", "alone", "value", "winner"])
     # A column that pandas infers would turn None into NaN.
     table["winner"] = pd.Series([row[-1] for row in rows], dtype=object)
     values = table["value"].to_numpy(dtype=np.float64)
     error = float(np.sqrt((len(names) - 1) / len(names) * ((values - values.mean()) ** 2).sum()))
-    what, looks = contrast.named(tables.pool.names), ALWAYS if asked.partly else None
-    return WithoutJudges(what, value, winner, error, table, looks)
+    looks = None if cut is tables else ALWAYS
+    return WithoutJudges(contrast.named(tables.pool.names), value, winner, error, table, looks)
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """What is asked of the labels of some judges.
-
-    Attributes:
-        tables: The plan's content.
-        cut: The plan cut to what all judges together have judged.
-        contrast: One ranker, or the difference of two.
-        how: The measure, the estimator and the level.
-    """
-
-    tables: PlanTables
-    cut: PlanTables
-    contrast: Contrast
-    how: How[irm.Measure]
-
-    @classmethod
-    def of(cls, tables: PlanTables, labels: pd.DataFrame, contrast: Contrast, how: How[irm.Measure]) -> _Asked:
-        label = known_labels(tables.pool.keys, qrels_of(labels))
-        lacking = wanted_documents(tables) & tables.pool.seen(tables.measure) & (label < 0)
-        return cls(tables, cut_to_labels(tables, label) if lacking.any() else tables, contrast, how)
-
-    @property
-    def partly(self) -> bool:
-        """Whether not all of the plan is judged, so that only a verdict at any time is one."""
-        return self.cut is not self.tables
-
-    def result(self, labels: pd.DataFrame, filled: bool = False) -> tuple[float, str | None]:
-        """The estimate and the better ranker; if ``filled``, what has no label is as the model expects."""
-        qrels = qrels_of(labels)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            found = labelled_plan(self.cut, qrels).judged(self.how).result(self.contrast, self.how)
-            if isinstance(found, Estimate):
-                return float(found.value), None
-            return float(found.difference), self._proved(qrels, filled) if self.partly else found.winner
-
-    def _proved(self, qrels: pd.DataFrame, filled: bool) -> str | None:
-        """The ranker that is proved to be better at any time; None if the plan has no order that proves anything."""
-        tables, alpha = self.tables, 1 - self.how.confidence
-        try:
-            sequence = sequence_of(tables, known_labels(tables.pool.keys, qrels), self.how.measure)
-        except ArgumentError:
-            return None
-        proof = sequence.proof(self.contrast, alpha)
-        proof = replace(proof, draws=proof.draws.as_expected) if filled else proof
-        resolution = verdict_of(proof, 0.0, True, alpha).resolution
-        one, other = self.contrast.first, self.contrast.second or 0
-        better = {FIRST: one, SECOND: other}.get(resolution)
-        return None if better is None else tables.pool.names[better]
+def _proved(
+    tables: PlanTables, qrels: pd.DataFrame, contrast: Contrast, how: How[irm.Measure], filled: bool
+) -> str | None:
+    """The ranker that is proved to be better at any time; None if the plan has no order that proves anything."""
+    alpha = 1 - how.confidence
+    try:
+        proof = sequence_of(tables, known_labels(tables.pool.keys, qrels), how.measure).proof(contrast, alpha)
+    except ArgumentError:
+        return None
+    proof = replace(proof, draws=proof.draws.as_expected) if filled else proof
+    resolution = verdict_of(proof, 0.0, True, alpha).resolution
+    better = {FIRST: contrast.first, SECOND: contrast.second}.get(resolution)
+    return None if better is None else tables.pool.names[better]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from abc import abstractmethod
+import platform
+from contextlib import suppress
 from copy import deepcopy
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -15,11 +17,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Union, cast, 
 import numpy as np
 import pandas as pd
 import pyterrier as pt
+from pandas.core.util.hashing import combine_hash_arrays  # type: ignore[attr-defined]
 
 from pt_active.frames.atomic import new_folder
 from pt_active.frames.checks import file_path, shown
 from pt_active.frames.ids import id_hashes
 from pt_active.frames.progress import working
+from pt_active.frames.worklists import write_assessments
+from pt_active.plans.making.stored import Form
 from pt_active.relevance.digits import GRADE_BITS, rounded
 from pt_active.showing.printed import Printed
 
@@ -29,34 +34,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Record:
-    """A dataclass that is stored as an object in ``manifest.json``.
+    """A dataclass that is stored as an object in ``manifest.json``. Its fields in `SOMETIMES` are left out if empty."""
 
-    `PARTS` gives the types of the fields that are records themselves. The fields in `SOMETIMES` are not written if
-    they are empty.
-    """
-
-    PARTS: ClassVar[dict[str, type[Record]]] = {}
     SOMETIMES: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def from_json(cls, values: Any) -> Self:
         """Make a record from the dictionary that `to_json` wrote; unknown keys are ignored."""
-        values = values if isinstance(values, dict) else {}
+        values, types = values if isinstance(values, dict) else {}, _types(cast(Any, cls))
         needed = {each.name for each in fields(cls) if MISSING is each.default is each.default_factory}
         if absent := needed - set(values):
             raise ValueError(f"manifest.json lacks {', '.join(sorted(absent))}")
-        said = [name for name, value in values.items() if value is not None or name in needed]
-        read = {each.name: cls._read(each.name, values[each.name]) for each in fields(cls) if each.name in said}
-        for name, value in read.items():
-            if not _fits(value, _types(cast(Any, cls))[name]):
-                raise ValueError(f"manifest.json: {name} cannot be {shown(values[name])}")
+        read = {}
+        for name in [each.name for each in fields(cls) if each.name in needed or values.get(each.name) is not None]:
+            try:
+                read[name] = _read(values[name], types[name])
+            except TypeError:
+                raise ValueError(f"manifest.json: {name} cannot be {shown(values[name])}") from None
         return cls(**read)
-
-    @classmethod
-    def _read(cls, name: str, value: Any) -> Any:
-        if isinstance(value, list):
-            return tuple(cls._read(name, each) for each in value)
-        return cls.PARTS[name].from_json(value) if name in cls.PARTS else value
 
     def to_json(self) -> dict[str, Any]:
         """The record as dictionaries and lists, ready for JSON."""
@@ -64,26 +59,41 @@ class Record:
         return {name: value for name, value in values.items() if value or name not in self.SOMETIMES}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Provenance(Record):
+    """What the manifest of every artifact says."""
+
+    format_version: int
+    versions: dict[str, str] = field(default_factory=dict)  # package → version
+    inputs: dict[str, str | None] = field(default_factory=dict)  # frame that it was made from → digest
+
+
 @cache
-def _types(record: type[Record]) -> dict[str, Any]:
-    """The types of a record's fields by name."""
-    return get_type_hints(record)
+def versions() -> dict[str, str]:
+    """Of Python and the packages that numbers depend on; looking them up takes as long as a small plan."""
+    packages = ("pt-active", "pyterrier", "ir_measures", "numpy", "pandas", "numba")
+    return {"python": platform.python_version()} | {name: version(name) for name in packages}
 
 
-def _fits(value: Any, wanted: Any) -> bool:
-    """Whether a value from JSON is of a type; whole numbers are numbers too, and truth values are none."""
+_types = cache(get_type_hints)
+
+
+def _read(value: Any, wanted: Any) -> Any:
+    """A value from JSON as a type; whole numbers are numbers too, and truth values are none. Raises TypeError."""
     origin, inner = get_origin(wanted), get_args(wanted)
-    if wanted is Any:
-        return True
     if origin in (Union, UnionType):
-        return any(_fits(value, each) for each in inner)
-    if origin is dict:
-        return isinstance(value, dict) and all(_fits(each, inner[1]) for each in value.values())
-    if origin is not None:
-        return isinstance(value, (list, tuple)) and all(_fits(each, inner[0]) for each in value)
-    if wanted in (int, float):
-        return isinstance(value, (int, wanted)) and not isinstance(value, bool)
-    return isinstance(value, wanted)
+        for each in inner:
+            with suppress(TypeError):
+                return _read(value, each)
+    elif origin is dict and isinstance(value, dict):
+        return {key: _read(each, inner[1]) for key, each in value.items()}
+    elif origin is not dict and origin is not None and isinstance(value, (list, tuple)):
+        return tuple(_read(each, inner[0]) for each in value)
+    elif isinstance(wanted, type) and issubclass(wanted, Record):
+        return wanted.from_json(value)
+    elif wanted is Any or (type(value) is int and wanted is float) or (origin is None and type(value) is wanted):
+        return value
+    raise TypeError(value)
 
 
 def _plain(value: Any) -> Any:
@@ -96,9 +106,7 @@ Tables = TypeVar("Tables")
 
 
 class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
-    """An artifact whose content is read on first use.
-
-    A subclass gives its ``ARTIFACT_TYPE``, and reads and writes its content.
+    """What is kept while people judge, in memory or in a folder, which is read on first use.
 
     Args:
         path: The folder of a saved artifact.
@@ -107,20 +115,11 @@ class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
     ARTIFACT_TYPE: str
     ARTIFACT_FORMAT = "parquet"
     ARTIFACT_PACKAGE_HINT = "pt-active"
+    FORM: ClassVar[Form[Any]]
 
     def __init__(self, path: str | Path) -> None:
         super().__init__(path)
         self._tables: Tables | None = None
-
-    @staticmethod
-    @abstractmethod
-    def _read(folder: Path, /) -> Any:
-        """Read the content of a folder."""
-
-    @staticmethod
-    @abstractmethod
-    def _write(tables: Any, folder: Path, /) -> None:
-        """Write the content into an empty folder."""
 
     @classmethod
     def _of(cls, tables: Tables) -> Self:
@@ -133,8 +132,21 @@ class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
     def tables(self) -> Tables:
         """The content."""
         if self._tables is None:
-            self._tables = cast(Tables, self._read(Path(str(self.path))))
+            self._tables = cast(Tables, self.FORM.read(Path(str(self.path))))
         return self._tables
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """Versions, arguments with the seed, what was drawn and what it costs, and digests of the inputs."""
+        return dict(cast(Any, self.tables).manifest.to_json())
+
+    @property
+    def assessments(self) -> pd.DataFrame:
+        """The documents that a person judges: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``.
+
+        They are sorted by qid and docno, so that the order reveals nothing about any ranking.
+        """
+        return cast(Any, self.tables).assessments.copy()
 
     @classmethod
     def load(cls, path: str | Path, **kwargs: Any) -> Self:
@@ -147,7 +159,7 @@ class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
         folder = file_path("path", path)
         loaded = cls(path, **kwargs)
         with working(f"reading {path}"):
-            loaded._tables = cls._read(folder)
+            loaded._tables = cls.FORM.read(folder)
         return loaded
 
     def save(self, path: str | Path) -> Self:
@@ -165,15 +177,31 @@ class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
             raise FileExistsError(f"{path} exists; choose another folder for the {type(self).__name__.lower()}")
         if not path.parent.is_dir():
             raise FileNotFoundError(f"the folder {path.parent} does not exist")
-        tables = self.tables
+        saved = type(self)(path)
+        saved._tables = self.tables
         with working(f"saving {path}"), new_folder(path) as folder:
-            self._write(tables, folder)
+            self.FORM.write(self.tables, folder)
             meta = {"type": self.ARTIFACT_TYPE, "format": self.ARTIFACT_FORMAT}
             meta["package_hint"] = self.ARTIFACT_PACKAGE_HINT
             (folder / "pt_meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")
-        saved = type(self)(path)
-        saved._tables = tables
         return saved
+
+    def export(self, path: str | Path, format: str = "trec") -> Path:
+        """Write the assessments for the judges.
+
+        Args:
+            path: A file that does not exist yet.
+            format: A name in `worklists.FORMATS`.
+
+        Returns:
+            The path.
+
+        Raises:
+            FileExistsError: If the file exists.
+            ValueError: If the format is unknown.
+        """
+        write_assessments(self.assessments, path, format)
+        return Path(path)
 
 
 def digest(source: str | Path | pd.DataFrame) -> str:
@@ -190,50 +218,22 @@ def digest(source: str | Path | pd.DataFrame) -> str:
     Raises:
         FileNotFoundError: If there is no such file.
     """
-    return _digest_frame(source) if isinstance(source, pd.DataFrame) else _digest_file(Path(source))
-
-
-def _digest_file(path: Path) -> str:
-    sha = hashlib.sha256()
-    with path.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            sha.update(block)
-    return sha.hexdigest()
-
-
-def _digest_frame(frame: pd.DataFrame) -> str:
-    names = sorted(frame.columns, key=str)
-    rows = _row_hashes([_hashes(frame[n]) for n in names])
+    if not isinstance(source, pd.DataFrame):
+        with Path(source).open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    names = sorted(source.columns, key=str)
+    rows = combine_hash_arrays((_hashes(source[name]) for name in names), len(names))
     rows.sort()
-    return hashlib.sha256(repr([str(n) for n in names]).encode() + rows.tobytes()).hexdigest()
-
-
-def _row_hashes(columns: list[np.ndarray]) -> np.ndarray:
-    """uint64[N], a hash of each row from those of its columns, the same as ``pd.util.hash_pandas_object`` gives."""
-    if not columns:
-        return np.empty(0, dtype=np.uint64)
-    # The hash of a tuple in Python 3.7.
-    rows, factor = np.full(len(columns[0]), 0x345678, dtype=np.uint64), 1000003
-    for left, column in zip(range(len(columns), 0, -1), columns, strict=True):
-        rows ^= column
-        rows *= np.uint64(factor)
-        factor += 82520 + 2 * left
-    rows += np.uint64(97531)
-    return rows
+    return hashlib.sha256(repr([str(name) for name in names]).encode() + rows.tobytes()).hexdigest()
 
 
 def _hashes(column: pd.Series) -> np.ndarray:
-    """uint64[N], the hash of each value of a column."""
+    """uint64[N], the hash of each value of a column: of a rounded number, or of the bytes of a vector of them."""
     if isinstance(column.dtype, pd.StringDtype) and not column.isna().any():
         return id_hashes(column)
-    return pd.util.hash_pandas_object(_hashable(column), index=False).to_numpy()
-
-
-def _hashable(column: pd.Series) -> pd.Series:
-    """The column with rounded numbers, and with vectors, such as PyTerrier's ``features``, as their bytes."""
     if len(column) and isinstance(column.iloc[0], (np.ndarray, list)):
-        return column.map(lambda vector: rounded(np.asarray(vector, dtype=np.float64), GRADE_BITS).tobytes())
-    if not pd.api.types.is_float_dtype(column):
-        return column
-    # The sum turns -0.0 into 0.0.
-    return pd.Series(rounded(column.to_numpy(dtype=np.float64, na_value=np.nan), GRADE_BITS) + 0.0)
+        column = column.map(lambda vector: rounded(np.asarray(vector, dtype=np.float64), GRADE_BITS).tobytes())
+    elif pd.api.types.is_float_dtype(column):
+        # The sum turns -0.0 into 0.0.
+        column = pd.Series(rounded(column.to_numpy(dtype=np.float64, na_value=np.nan), GRADE_BITS) + 0.0)
+    return pd.util.hash_pandas_object(column, index=False).to_numpy()

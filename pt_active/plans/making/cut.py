@@ -16,7 +16,8 @@ from pt_active.plans.making.extension import judged_part
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.labelled import foreign_labels
 from pt_active.plans.making.manifest import Cut
-from pt_active.plans.making.queries import DrawingOrder, documents_to_judge, known_texts, queries_judged
+from pt_active.plans.making.pool import known_texts
+from pt_active.plans.making.queries import DrawingOrder, documents_to_judge, queries_judged
 from pt_active.plans.making.queries import sample_columns as query_columns
 
 

@@ -13,14 +13,10 @@ import pandas as pd
 from pt_active.frames.checks import Argument, ArgumentError, within
 from pt_active.frames.clocks import clocks
 from pt_active.frames.columns import with_string_ids
-from pt_active.inference.rounds import (
-    Round,
-    draw_round,
-    pool_sizes,
-)
+from pt_active.inference.rounds import Round, draw_round, pool_sizes
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import PlanArguments, RoundEntry, Source, plan_manifest
-from pt_active.plans.making.pool import Pool, graded_pool, query_design
+from pt_active.plans.making.pool import Pool, graded_pool, known_texts, query_design
 from pt_active.plans.making.rankers import stored_weights
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.drawings import SUCCESSIVE, RoundSettings, natural_drawing, succession_unit, usual_variance
@@ -40,10 +36,7 @@ def size_frame(
     defensive: float | None = None,
     pairs: np.ndarray | None = None,
 ) -> pd.DataFrame:
-    """One row per document: how probable its judging should be, relative to the others.
-
-    Shapes: pairs float64[k(k−1)/2].
-    """
+    """One row per document: how probable its judging should be, relative to the others."""
     graded = graded_pool(pool, measure, per_query)
     drawing = design or natural_drawing(graded.seen.form, len(pool.names), per_query)
     if drawing == SUCCESSIVE and graded.seen.form.family == "cascade":
@@ -88,14 +81,7 @@ def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: int) -> pd.DataF
 def worklist(pool: Pool, sample: TwoPhase, texts: pd.DataFrame | None) -> pd.DataFrame:
     """The documents that a person judges in a round: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``."""
     drawn = np.flatnonzero(sample.drawn)
-    query = pool.query_of_document[drawn]
-    table = pd.DataFrame({"qid": pool.qids[query], "docno": pool.docno[drawn]})
-    if "query" in pool.queries.columns:
-        table["query"] = pool.queries["query"].to_numpy()[query]
-    if texts is not None:
-        texts = with_string_ids(texts[["docno", "text"]]).drop_duplicates("docno")
-        table["text"] = table["docno"].map(texts.set_index("docno")["text"])
-    table["inclusion"] = sample.chance(pool.query_of_document)[drawn]
+    table = known_texts(pool, texts, drawn).assign(inclusion=sample.chance(pool.query_of_document)[drawn])
     return table.sort_values(["qid", "docno"]).reset_index(drop=True)
 
 
@@ -112,7 +98,7 @@ def first_round(source: Source, arguments: PlanArguments) -> PlanTables:
     assessments = worklist(pool, drawn.sample, frame if "text" in frame.columns else None)
     spent, census = drawn.sample.spent, drawn.certain
     manifest = plan_manifest(arguments, source, queries, assessments, census=census, spent=spent)
-    manifest = replace(manifest, rounds=(first_entry(arguments, drawn),))
+    manifest = replace(manifest, rounds=(round_entry(drawn, float(arguments.budget or 0), arguments.seed),))
     return PlanTables(pool, queries, assessments, manifest, (drawn,))
 
 
@@ -128,16 +114,18 @@ def budget_of_documents(arguments: PlanArguments) -> float:
     return float(arguments.budget)
 
 
-def first_entry(arguments: PlanArguments, drawn: Round) -> RoundEntry:
-    """The record of the first round."""
+def round_entry(
+    drawn: Round, budget: float, seed: int, refitted: bool = False, labels: str | None = None
+) -> RoundEntry:
+    """The record of a round."""
     return RoundEntry(
-        budget=float(arguments.budget or 0),
-        seed=arguments.seed,
+        budget=budget,
+        seed=seed,
         spent=drawn.sample.spent,
         assessments=int(drawn.sample.drawn.sum()),
         expected_variance=drawn.expected,
-        refitted=False,
-        labels=None,
+        refitted=refitted,
+        labels=labels,
         comparable_variance=drawn.comparable,
     )
 
@@ -171,8 +159,5 @@ def sample_columns(pool: Pool, drawn: Round) -> dict[str, np.ndarray]:
 
 
 def rounds_judged(rounds: Sequence[Round], label: np.ndarray) -> int:
-    """The number of rounds that are fully judged, up to the first that is not.
-
-    Shapes: label int64[N].
-    """
+    """The number of rounds that are fully judged, up to the first that is not; ``label`` is int64[N]."""
     return sum(1 for _ in takewhile(lambda each: bool((label[each.sample.drawn] >= 0).all()), rounds))

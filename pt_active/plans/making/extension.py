@@ -18,7 +18,7 @@ from pt_active.inference.documents import expected_variance
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.rounds import Round, draw_round, expected_gain, judged_before, optimism, pool_sizes
 from pt_active.plans.making import artifact
-from pt_active.plans.making.documents import clock_of, not_empty, round_settings, sample_columns, worklist
+from pt_active.plans.making.documents import clock_of, not_empty, round_entry, round_settings, sample_columns, worklist
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.labelled import label_calibration, labels_of_drawn, round_chance
 from pt_active.plans.making.manifest import RoundEntry
@@ -34,18 +34,7 @@ REFIT = "refit"
 
 @dataclass(frozen=True)
 class Extension:
-    """The budget of another round, and the labels and grades that it learns from.
-
-    Attributes:
-        budget: What the round may spend.
-        qrels: The labels so far; None where a plan goes on in its order.
-        grades: Grade probabilities for every document of the pool, from a model that was fitted again, or a pipeline
-            that makes them; `REFIT` fits one to the labels so far; None keeps the grades.
-        topics: ``qid, query``, for a pipeline.
-        texts: ``docno, text``, for the judges; if None, the texts in ``grades``, if any.
-        seed: Seed of the draws. It is combined with the number of the round, so that each round has its own draws.
-        missing: What to do about a drawn document without a label: one of `qrels.MISSING_POLICIES`.
-    """
+    """The budget of another round, and the labels and grades that it learns from."""
 
     budget: float
     qrels: pd.DataFrame | None
@@ -90,33 +79,28 @@ def extended(tables: PlanTables, asked: Extension) -> PlanTables:
     if asked.qrels is None:
         raise ValueError("a round of documents learns from the labels so far, and there are none")
     new = _next_round(tables, asked, asked.qrels, frame)
-    entry = RoundEntry(
-        budget=float(asked.budget),
-        seed=asked.seed,
-        spent=new.sample.spent,
-        assessments=int(new.sample.drawn.sum()),
-        expected_variance=new.expected,
-        refitted=new.grades is not tables.pool.grades,
-        labels=artifact.digest(asked.qrels),
-        comparable_variance=new.comparable,
-    )
+    refitted, labels = new.grades is not tables.pool.grades, artifact.digest(asked.qrels)
+    entry = round_entry(new, float(asked.budget), asked.seed, refitted, labels)
     assessments = worklist(tables.pool, new.sample, texts)
     return _with_rounds(tables, [*tables.rounds, new], [*tables.manifest.rounds, entry], assessments)
 
 
 def judged_part(tables: PlanTables, label: np.ndarray, judged: int) -> tuple[Round, RoundEntry] | None:
-    """The first documents of a round that are judged without a gap, as if its budget had ended there.
-
-    Shapes: label int64[N].
-    """
+    """The first documents of a round that are judged without a gap, as if its budget had ended there."""
     whole, entry = tables.rounds[judged], tables.manifest.rounds[judged]
     order = _order(tables, whole)
     if order is None or not (first := order.judged(whole.sample.drawn & (label >= 0))):
         return None
     sample = order.first(first)
-    expected = _expected(tables, sample.design)
-    entry = replace(entry, spent=sample.spent, assessments=int(sample.drawn.sum()), expected_variance=expected)
-    return replace(whole, sample=sample, expected=expected), entry
+    part = replace(whole, sample=sample, expected=_expected(tables, sample.design))
+    return part, _kept_to(entry, part)
+
+
+def _kept_to(entry: RoundEntry, drawn: Round) -> RoundEntry:
+    """The record of a round of which more or less is drawn."""
+    sample = drawn.sample
+    number = int(sample.drawn.sum())
+    return replace(entry, spent=sample.spent, assessments=number, expected_variance=drawn.expected)
 
 
 def _order(tables: PlanTables, drawn: Round) -> Succession | None:
@@ -146,14 +130,8 @@ def _continued(tables: PlanTables, asked: Extension, texts: pd.DataFrame | None)
     more = replace(new.sample, drawn=new.sample.drawn & ~last.sample.drawn)
     if not more.drawn.any():
         raise ValueError("the budget is so small that no document was drawn; raise it")
-    entry = replace(
-        entry,
-        budget=budget,
-        spent=new.sample.spent,
-        assessments=int(new.sample.drawn.sum()),
-        expected_variance=new.expected,
-    )
-    rounds, entries = [*tables.rounds[:-1], new], [*tables.manifest.rounds[:-1], entry]
+    rounds = [*tables.rounds[:-1], new]
+    entries = [*tables.manifest.rounds[:-1], replace(_kept_to(entry, new), budget=budget)]
     return _with_rounds(tables, rounds, entries, worklist(tables.pool, more, texts))
 
 
@@ -239,13 +217,11 @@ def _given_grades(pool: Pool, frame: pd.DataFrame) -> np.ndarray:
     if len(columns) != pool.max_grade + 1:
         raise ValueError(f"the refitted grades need columns grade_0 … grade_{pool.max_grade}, got {columns or 'none'}")
     check_pairs(frame, "the refitted grades")
-    documents = pd.DataFrame({"qid": pool.qids[pool.query_of_document], "docno": pool.docno})
-    grades = documents.merge(frame[["qid", "docno", *columns]], how="left", on=["qid", "docno"])[columns].to_numpy(
-        float
-    )
+    found = pool.keys.merge(frame[["qid", "docno", *columns]], how="left", on=["qid", "docno"])
+    grades = found[columns].to_numpy(float)
     absent = np.isnan(grades).any(axis=1)
     if absent.any():
-        pairs = documents[absent].itertuples(index=False, name=None)
+        pairs = pool.keys[absent].itertuples(index=False, name=None)
         raise ValueError(f"documents of the plan without refitted grades: {some(pairs)}")
-    check_grades(documents, grades)
+    check_grades(pool.keys, grades)
     return np.ascontiguousarray(grades)

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, how_many
+from pt_active.frames.checks import Argument, ArgumentError, how_many, some
+from pt_active.frames.columns import ranker_names
+from pt_active.frames.ids import id_codes
 from pt_active.inference.rounds import Round
-from pt_active.plans.making.invariants import check_assessments, check_tables
 from pt_active.plans.making.manifest import READABLE_FORMATS, Manifest
 from pt_active.plans.making.pool import Pool, seen_by
-from pt_active.plans.making.stored import Stored, write_tables
+from pt_active.plans.making.pool_columns import check_ranks
+from pt_active.plans.making.stored import EQUAL, MANIFEST, Form, StoredTable
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.drawings import succession_unit
 from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
@@ -29,21 +30,16 @@ _MAX_NAMED_RANKERS = 10
 class PlanTables:
     """The content of a plan.
 
-    Attributes:
-        pool: All queries with their sampled rankings and grades.
-        queries: The design of all queries with ``q_draws``, ``q_importance``, ``q_inclusion``, and in plans of
-            queries ``q_priority``: queries are drawn in increasing order of it.
-        assessments: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``: the documents that a person judges.
-        manifest: Seed, versions, arguments, counts and digests of the inputs.
-        rounds: The rounds of a plan that samples documents; empty if it samples queries.
-        gain: What each document adds to the expected variance, float64[N], computed when it is first needed.
+    The table of queries has the design of all queries with ``q_draws``, ``q_importance`` and ``q_inclusion``, and in
+    plans of queries ``q_priority``: queries are drawn in increasing order of it.
     """
 
-    pool: Pool
+    pool: Pool  # all queries with their sampled rankings and grades
     queries: pd.DataFrame
-    assessments: pd.DataFrame
+    assessments: pd.DataFrame  # the documents that a person judges: qid, docno (+ query, text), inclusion
     manifest: Manifest
-    rounds: tuple[Round, ...] = ()
+    rounds: tuple[Round, ...] = ()  # empty if whole queries are sampled
+    # What each document adds to the expected variance, float64[N], computed when it is first needed.
     gain: list[np.ndarray] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @cached_property
@@ -76,27 +72,18 @@ def in_words(tables: PlanTables) -> str:
     rankers = ", ".join(names) if len(names) <= _MAX_NAMED_RANKERS else how_many("ranker", len(names))
     cut = manifest.cut
     cut_line = f"\n  cut       to the first {cut.to} of {cut.of} {cut.unit}, which are judged" if cut else ""
+    as_made = not (manifest.census or cut or manifest.extensions or rounds > 1)
+    chosen = f"\n  chosen    {manifest.choice}" if manifest.choice and as_made else ""
+    dropped = "".join(
+        f"\n  dropped   {how_many('line', each.lines)} of run {each.ranker}: "
+        + ", ".join(f"{kind} ({number})" for kind, number in each.kinds.items())
+        for each in manifest.dropped
+    )
     return (
         f"Plan for {arguments.measure} of {rankers}\n"
         f"  judge     {judge}{again} ({kind})\n"
         f"  cost      {manifest.spent:.6g} of {manifest.pool_cost:.6g}{unit} for the whole pool of "
-        f"{how_many('query', counts.queries)}{_saved(tables)}{cut_line}{_expected(manifest)}{_dropped(manifest)}"
-    )
-
-
-def _expected(manifest: Manifest) -> str:
-    """The printed line on the level that was chosen; empty if the plan was told, or is not as it was made."""
-    if manifest.choice is None or manifest.census or manifest.cut or manifest.extensions or len(manifest.rounds) > 1:
-        return ""
-    return f"\n  chosen    {manifest.choice}"
-
-
-def _dropped(manifest: Manifest) -> str:
-    """The printed lines on runs of which lines were dropped when they were read."""
-    return "".join(
-        f"\n  dropped   {how_many('line', each.lines)} of run {each.ranker}: "
-        + ", ".join(f"{kind} ({number})" for kind, number in each.kinds.items())
-        for each in manifest.dropped
+        f"{how_many('query', counts.queries)}{_saved(tables)}{cut_line}{chosen}{dropped}"
     )
 
 
@@ -110,36 +97,6 @@ def _saved(tables: PlanTables) -> str:
         seen, useless = rest.seen, rest.useless
     documents = how_many("document", seen)
     return f"\n  saved     {useless} of {documents} cannot change the result" if useless else ""
-
-
-def write_plan(tables: PlanTables, folder: Path) -> None:
-    """Write a plan into an empty folder: Parquet files and ``manifest.json`` with their digests."""
-    frames = {"documents": tables.pool.document_frame(), "queries": tables.queries, "assessments": tables.assessments}
-    write_tables(folder, frames | (round_tables(tables.rounds) if tables.rounds else {}), tables.manifest)
-
-
-def read_plan(folder: Path) -> PlanTables:
-    """Read a saved plan."""
-    stored = Stored.open(folder, "plan", READABLE_FORMATS)
-    with stored.checked():
-        manifest = Manifest.from_json(stored.values)
-        names = ["documents", "queries", "assessments", *_round_files(manifest)]
-    tables = {name: stored.table(name) for name in names}
-    with stored.checked():
-        check_tables(tables, manifest)
-        frames = {name: table.frame for name, table in tables.items()}
-        pool = Pool.from_tables(frames["documents"], frames["queries"], manifest.log_keys)
-        rounds = rounds_from(pool, frames, manifest)
-        read = PlanTables(pool, frames["queries"], frames["assessments"], manifest, rounds)
-        check_assessments(tables["assessments"], pool, read.queries, rounds)
-    return read
-
-
-def _round_files(manifest: Manifest) -> list[str]:
-    if not manifest.rounds:
-        return []
-    refitted = [f"grades_{number}" for number, entry in enumerate(manifest.rounds, 1) if number > 1 and entry.refitted]
-    return ["rounds", "round_queries", *refitted]
 
 
 def round_tables(rounds: Sequence[Round]) -> dict[str, pd.DataFrame]:
@@ -172,22 +129,138 @@ def rounds_from(pool: Pool, tables: Mapping[str, pd.DataFrame], manifest: Manife
         opened, apart = Sample.once(queries["opening"].to_numpy()), queries["apart"].to_numpy()
         sample = TwoPhase(design, opened, drawn, apart, float(entry.spent))
         if "priority" in documents.columns:
-            sample = _in_order(sample, documents, unit_of_succession(pool, manifest))
+            rate, priority = np.zeros(len(drawn)), np.full(len(drawn), np.inf)
+            rate[order], priority[order] = documents["rate"], documents["priority"]
+            design = replace(design, unit=unit_of_succession(pool, manifest), rate=rate)
+            sample = replace(sample, design=design, priority=priority)
         refitted = tables.get(f"grades_{number}")
         grades = pool.grades if refitted is None else np.ascontiguousarray(refitted.to_numpy(dtype=np.float64))
         rounds.append(Round(sample, grades, float(entry.expected_variance), entry.comparable_variance))
     return tuple(rounds)
 
 
-def _in_order(sample: TwoPhase, documents: pd.DataFrame, unit: str) -> TwoPhase:
-    """The sample with the rates and priorities in the columns of its round."""
-    order, size = sample.design.order, len(sample.drawn)
-    rate, priority = np.zeros(size), np.full(size, np.inf)
-    rate[order], priority[order] = documents["rate"], documents["priority"]
-    return replace(sample, design=replace(sample.design, unit=unit, rate=rate), priority=priority)
-
-
 def unit_of_succession(pool: Pool, manifest: Manifest) -> str:
     """What comes at once if the documents of a plan are drawn one after the other."""
     arguments = manifest.arguments
     return succession_unit(seen_by(parse_measure(arguments.measure), pool).form, arguments.per_query)
+
+
+def _check_manifest(manifest: Manifest) -> None:
+    amounts = {"spent": manifest.spent, "pool_cost": manifest.pool_cost, "per_query": manifest.arguments.per_query}
+    for number, entry in enumerate(manifest.rounds, start=1):
+        amounts |= {f"{name} of round {number}": getattr(entry, name) for name in ("budget", "spent")}
+        if np.isnan([entry.expected_variance, entry.comparable_variance or 0.0]).any():
+            raise ValueError(f"{MANIFEST}: the variances of round {number} must be numbers")
+    if manifest.rounds and manifest.census and all(entry.expected_variance > 0 for entry in manifest.rounds):
+        raise ValueError(f"{MANIFEST}: a census needs a round that leaves nothing to chance")
+    if wrong := [name for name, amount in amounts.items() if not amount >= 0]:
+        raise ValueError(f"{MANIFEST}: {some(wrong)} must be at least 0")
+
+
+def _check_queries(queries: StoredTable, manifest: Manifest) -> None:
+    queries.ids("qid")
+    queries.length(manifest.kept_queries, "query")
+    weight = queries.within("q_weight", 0)
+    queries.sums_to_one("q_weight")
+    queries.within("q_cost", 0, open=True)
+    q = queries.within("q_prob", 0, 1)
+    if not manifest.rounds:
+        queries.sums_to_one("q_prob")
+    replace, rule = manifest.arguments.replace, "q_inclusion and q_weight"
+    draws, inclusion = queries.drawn("q_", q, weight, rule, replace=replace, rounds=bool(manifest.rounds))
+    if not manifest.rounds and draws.sum() != manifest.counts.draws:
+        raise ValueError(f"{queries.file} has {draws.sum()} draws, and manifest.json {manifest.counts.draws}")
+    if not manifest.rounds and manifest.census and not (inclusion >= 1)[weight > 0].all():
+        raise ValueError(f"{queries.file} has queries that were left to chance, and manifest.json none (census)")
+    for name in manifest.rankers:
+        queries.within(f"q_mean_{name}", -np.inf)
+        queries.within(f"q_var_{name}", -EQUAL)
+    if manifest.rest and manifest.rest.sums:
+        queries.whole("q_place", -1)
+    if "q_priority" in queries.frame.columns and not np.isnan(priority := queries.numbers("q_priority")).all():
+        last = priority[draws > 0].max(initial=0)
+        queries.must("q_priority", priority > 0, "be positive")
+        queries.must("q_priority", (draws > 0) | (priority >= last), "put the drawn queries first")
+
+
+def _check_documents(documents: StoredTable, queries: StoredTable, manifest: Manifest) -> np.ndarray:
+    """Raise if a document's row is wrong; int64[N], the query of each."""
+    documents.ids("qid", "docno", once=False)
+    documents.length(manifest.kept_documents, "document")
+    code, qids = id_codes(documents.frame["qid"])
+    query = pd.Index(queries.frame["qid"]).get_indexer(qids)[code]
+    documents.must("qid", query >= 0, "be in queries.parquet")
+    documents.must("qid", np.diff(query, prepend=0) >= 0, "be in the order of queries.parquet")
+    stand_ins = manifest.rest.stand_ins if manifest.rest else 0
+    if len(np.unique(query)) < len(queries.frame) - stand_ins:
+        raise ValueError(f"{documents.file} has no document of some query in queries.parquet")
+    documents.no_pair_twice("qid", "docno")
+    names = tuple(ranker_names(documents.frame.columns))
+    if not names or (manifest.rankers and names != tuple(manifest.rankers)):
+        raise ValueError(f"{documents.file} has the rankers {some(names)}, and manifest.json {some(manifest.rankers)}")
+    ranks = np.array([documents.whole(f"rank_{name}", -1) for name in names]) + 1
+    with documents.named():
+        check_ranks(queries.frame["qid"].to_numpy(dtype=object), query, ranks, names)
+    documents.grades(documents.frame)
+    cost = documents.numbers("doc_cost")
+    documents.must("doc_cost", np.isnan(cost) | ((cost >= 0) & np.isfinite(cost)), "be at least 0, or empty")
+    return query
+
+
+def _check_rounds(documents: StoredTable, queries: StoredTable, query: np.ndarray, manifest: Manifest) -> None:
+    """Raise if what the rounds drew is impossible; ``query`` is int64[N], the query of each document of the pool."""
+    rounds, size = len(manifest.rounds), manifest.kept_queries
+    number = queries.whole("round", 1)
+    queries.length(rounds * size, "query of every round")
+    queries.must("round", number == np.repeat(np.arange(rounds) + 1, size), "count the rounds")
+    queries.truths("apart")
+    queries.within("planned_opening", 0, 1)
+    opening = queries.within("opening", 0, 1).reshape(rounds, size)
+    of_round, document = documents.whole("round", 1), documents.whole("document")
+    documents.must("round", of_round <= rounds, f"be at most {rounds}")
+    documents.must("document", document < len(query), "be a row of documents.parquet")
+    documents.no_pair_twice("round", "document")
+    inclusion, drawn = documents.within("inclusion", 0, 1), documents.truths("drawn")
+    documents.must("inclusion", ~drawn | (inclusion > 0), "be positive where drawn")
+    counts = np.bincount(of_round[drawn], minlength=rounds + 1)[1:].tolist()
+    if counts != [entry.assessments for entry in manifest.rounds]:
+        raise ValueError(f"{documents.file} has {counts} drawn documents by round, and manifest.json others")
+    documents.must("drawn", ~drawn | (opening[of_round - 1, query[document]] > 0), "be in opened queries only")
+    if "priority" in documents.frame.columns:
+        documents.within("rate", 0)
+        documents.must("priority", documents.numbers("priority") >= 0, "be at least 0")
+
+
+def _frames(tables: PlanTables) -> dict[str, pd.DataFrame]:
+    frames = {"documents": tables.pool.document_frame(), "queries": tables.queries, "assessments": tables.assessments}
+    return frames | (round_tables(tables.rounds) if tables.rounds else {})
+
+
+def _files(manifest: Manifest) -> list[str]:
+    refitted = [f"grades_{number}" for number, entry in enumerate(manifest.rounds, 1) if number > 1 and entry.refitted]
+    return ["documents", "queries", "assessments", *(("rounds", "round_queries") if manifest.rounds else ()), *refitted]
+
+
+def _read(tables: dict[str, StoredTable], manifest: Manifest) -> PlanTables:
+    """The content of a plan; raises if a table breaks a rule by itself, or does not fit another or the manifest."""
+    _check_manifest(manifest)
+    _check_queries(tables["queries"], manifest)
+    query = _check_documents(tables["documents"], tables["queries"], manifest)
+    if manifest.rounds:
+        _check_rounds(tables["rounds"], tables["round_queries"], query, manifest)
+    for name in [name for name in tables if name.startswith("grades_")]:
+        tables[name].length(len(query), "document")
+        tables[name].grades(tables["documents"].frame)
+    frames = {name: table.frame for name, table in tables.items()}
+    pool = Pool.from_tables(frames["documents"], frames["queries"], manifest.log_keys)
+    rounds = rounds_from(pool, frames, manifest)
+    wanted = frames["queries"]["q_draws"].to_numpy()[pool.query_of_document] > 0
+    chance = np.ones(len(wanted))
+    if rounds:
+        wanted, chance = rounds[-1].sample.drawn, rounds[-1].sample.chance(pool.query_of_document)
+    drawn = pool.keys_of(np.flatnonzero(wanted)).assign(chance=chance[wanted])
+    tables["assessments"].judged(manifest.counts.assessments, drawn)
+    return PlanTables(pool, frames["queries"], frames["assessments"], manifest, rounds)
+
+
+FORM = Form("plan", READABLE_FORMATS, Manifest.from_json, _files, _read, _frames)

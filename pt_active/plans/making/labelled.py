@@ -36,10 +36,7 @@ _LEAST_CHANCE = 0.25
 
 
 def foreign_labels(which: np.ndarray, what: str) -> None:
-    """Warn of labels that do not belong to the sample.
-
-    Shapes: which bool[N].
-    """
+    """Warn of labels that do not belong to the sample."""
     if number := int(which.sum()):
         warnings.warn(
             f"{how_many('label', number)} of {what} that were not sampled {agreeing('is', number)} ignored: "
@@ -76,10 +73,7 @@ def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing:
 
 
 def labels_of_queries(pool: Pool, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
-    """Find the label of each document of the sampled queries.
-
-    Returns int64[N].
-    """
+    """The label of each document of the sampled queries, int64[N], and how many labels are of others."""
     check_judged(qrels)
     sampled = qrels["qid"].isin(pool.qids)
     check_highest_grade(qrels[sampled], pool.max_grade)
@@ -111,10 +105,7 @@ def wanted_documents(tables: PlanTables) -> np.ndarray:
 
 
 def strays_of(tables: PlanTables, qrels: pd.DataFrame, label: np.ndarray | None = None) -> Strays:
-    """The labels that belong to no document of a plan.
-
-    Shapes: label int64[N].
-    """
+    """The labels that belong to no document of a plan."""
     pool = tables.pool
     label = whole_labels(pool.keys, qrels) if label is None else label
     return stray_labels(pool.keys, wanted_documents(tables) & pool.seen(tables.measure) & (label < 0), qrels)
@@ -136,10 +127,7 @@ def query_chance(sampled: Pool, sample: Sample) -> np.ndarray:
 def label_calibration(
     pool: Pool, measure: irm.Measure, label: np.ndarray, chance: np.ndarray, grades: np.ndarray | None = None
 ) -> Calibration | None:
-    """How well the labels of a sample agree with the grade model; None if there are no labels.
-
-    Shapes: label int64[N], chance float64[N], grades float64[N, G+1].
-    """
+    """How well the labels of a sample agree with the grade model; None if there are no labels."""
     use = (label >= 0) & (chance > 0) & pool.seen(measure)
     if not use.any():
         return None
@@ -152,19 +140,13 @@ def label_calibration(
 def bounded_chance(chance: np.ndarray) -> np.ndarray:
     """float64[n], the probabilities of labelled documents, none far below the median.
 
-    A few labels with huge weights would carry the check of a grade model. Where the model is right, any weights show
-    it, so the check stays valid.
-
-    Shapes: chance float64[n].
+    A few labels with huge weights would carry the check of a grade model; it is valid with any weights.
     """
     return np.maximum(chance, _LEAST_CHANCE * np.median(chance))
 
 
 def measured_values(pool: Pool, measure: irm.Measure, label: np.ndarray, expected: bool) -> np.ndarray:
-    """The measure of every ranker for each sampled query.
-
-    Shapes: label int64[N] → float64[s, k].
-    """
+    """The measure of every ranker for each sampled query, float64[s, k]; ``label`` is int64[N]."""
     known = np.eye(pool.max_grade + 1)[np.maximum(label, 0)]
     grades = np.where((label < 0)[:, None], pool.grades, known) if expected else known
     if has_rank_form(measure):
@@ -177,10 +159,7 @@ def measured_values(pool: Pool, measure: irm.Measure, label: np.ndarray, expecte
 
 
 def judged_values(pool: Pool, label: np.ndarray, measure: irm.Measure, order: np.ndarray) -> np.ndarray:
-    """The measured values of fully judged queries.
-
-    Shapes: label int64[N], order int64[n] → float64[n, k].
-    """
+    """The measured values of fully judged queries, float64[n, k]; ``order`` is int64[n]."""
     if len(order) == 0:
         return np.empty((0, len(pool.names)))
     rows = np.sort(order)
@@ -205,10 +184,7 @@ def last_unseen_grades(rounds: Sequence[Round]) -> np.ndarray:
 
 
 def labels_of_drawn(pool: Pool, drawn: np.ndarray, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
-    """Find the labels of drawn documents.
-
-    Shapes: drawn bool[N] → int64[N].
-    """
+    """The labels of drawn documents, int64[N], and how many labels are of others."""
     label = np.full(len(drawn), -1, dtype=np.int64)
     known, ignored = drawn_labels(pool.keys[drawn], qrels, pool.max_grade)
     label[drawn] = np.nan_to_num(known, nan=-1.0)

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from importlib.metadata import version
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import ir_measures.measures as irm
 import pandas as pd
 
-from pt_active.plans.making import artifact
-from pt_active.plans.making.artifact import Record
+from pt_active.plans.making.artifact import Provenance, Record, digest, versions
 from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.rest import Rest
 from pt_active.relevance.costs import kept_unit
@@ -32,9 +27,6 @@ READABLE_FORMATS = (3, 4, 5, FORMAT_VERSION)
 format 4 come by ``U/q`` (`UNIFORM`); up to format 5, ids leave out what was drawn. A plan keeps the format that it
 was made in, also if it is saved again."""
 
-_ID_DIGITS = 16
-"""Hexadecimal digits of a plan's id."""
-
 _FIRST_SUCCESSIVE_FORMAT = 5
 """The first format whose queries come by ``E/q``."""
 
@@ -44,40 +36,23 @@ _FIRST_FORMAT_WITH_KEYS = 6
 
 @dataclass(frozen=True, kw_only=True)
 class PlanArguments(Record):
-    """The arguments of ``Plan.create``, with the defaults of the level filled in.
-
-    Attributes:
-        measure: The measure, with all its parameters.
-        cost: The ``repr`` of the cost.
-        per_query: The cost of opening a query.
-        design: The name of the design of queries, or of the way to draw documents.
-        cost_unit: The unit of the cost, such as ``hours``; None if the cost names none, and in plans that were saved
-            before units were kept.
-        level: What is sampled, ``query`` or ``document``.
-        seed: Seed of all random draws.
-        budget: What may be spent; None if a number of draws was given.
-        draws: The number of draws; None if a budget was given.
-        replace: Whether a query can be drawn more than once.
-        defensive: The share of ``p`` in the design of queries, or of the average variance in that of documents.
-        objective: Which variance of the differences the design of documents minimises, ``mean`` or ``largest``.
-        pairs: ``[ranker, ranker, weight]`` of each pair with a weight; None if all pairs weigh the same.
-    """
+    """The arguments of ``Plan.create``, with the defaults of the level filled in."""
 
     SOMETIMES: ClassVar[tuple[str, ...]] = ("cost_unit",)
 
-    measure: str
-    cost: str
-    per_query: float
-    design: str
-    cost_unit: str | None = None
-    level: str
+    measure: str  # with all its parameters
+    cost: str  # the ``repr`` of the cost
+    per_query: float  # the cost of opening a query
+    design: str  # of queries, or the way to draw documents
+    cost_unit: str | None = None  # such as ``hours``; None if the cost names none, or the plan is older than units
+    level: str  # ``query`` or ``document``
     seed: int
-    budget: float | None
-    draws: int | None
-    replace: bool
-    defensive: float
-    objective: str
-    pairs: Sequence[Sequence[str | float]] | None = None
+    budget: float | None  # None if a number of draws was given
+    draws: int | None  # None if a budget was given
+    replace: bool  # whether a query can be drawn more than once
+    defensive: float  # the share of ``p`` in the design of queries, or of the average variance in that of documents
+    objective: str  # the variance that the design of documents minimises, ``mean`` or ``largest``
+    pairs: Sequence[Sequence[str | float]] | None = None  # ``[ranker, ranker, weight]``; None if all weigh the same
 
     @property
     def unit(self) -> str:
@@ -89,20 +64,15 @@ class PlanArguments(Record):
 class LevelChoice(Record):
     """Whether a plan samples documents or whole queries, if it was not told, and what the grade model expected of each.
 
-    Attributes:
-        level: What the plan samples, ``query`` or ``document``.
-        design: Its design.
-        half_width: The half-width of a 95% interval to expect; None if there is none. Of more than two rankers, it is
-            that of a difference with the mean variance of all.
-        other_design: The design of the other level.
-        other_half_width: The half-width that it would have had at the same budget.
+    A half-width is that of a 95% interval to expect, None if there is none; of more than two rankers, it is that of a
+    difference with the mean variance of all.
     """
 
-    level: str
+    level: str  # what the plan samples, ``query`` or ``document``
     design: str
     half_width: float | None
-    other_design: str
-    other_half_width: float | None
+    other_design: str  # of the other level
+    other_half_width: float | None  # at the same budget
 
     def __str__(self) -> str:
         kinds = "documents", "whole queries"
@@ -132,40 +102,21 @@ class Counts(Record):
 
 @dataclass(frozen=True)
 class RoundEntry(Record):
-    """The record of a round of documents.
-
-    Attributes:
-        budget: What the round could spend.
-        seed: Seed of its draws.
-        spent: What its judgments cost.
-        assessments: The number of documents that it drew.
-        expected_variance: The variance of its estimate, under the grade model of the first round.
-        refitted: Whether its grades differ from those of the first round.
-        labels: Digest of the labels that it learnt from; None for the first round.
-        comparable_variance: The variance that was expected at the budget of the first round, by which rounds are
-            weighted; None in plans that were saved before it was kept.
-    """
+    """The record of a round of documents."""
 
     budget: float
     seed: int
     spent: float
-    assessments: int
-    expected_variance: float
-    refitted: bool
-    labels: str | None
-    comparable_variance: float | None = None
+    assessments: int  # the number of documents that it drew
+    expected_variance: float  # of its estimate, under the grade model of the first round
+    refitted: bool  # whether its grades differ from those of the first round
+    labels: str | None  # digest of the labels that it learnt from; None for the first round
+    comparable_variance: float | None = None  # expected at the first round's budget, to weight rounds; None if older
 
 
 @dataclass(frozen=True)
 class ExtensionEntry(Record):
-    """The record of an extension of a plan of queries, which goes on in the order in which its queries come.
-
-    Attributes:
-        budget: What the extension could spend on top.
-        spent: What its judgments cost.
-        queries: The number of queries that it added.
-        assessments: The number of documents that it added.
-    """
+    """The record of an extension of a plan of queries: its budget, its cost, and what it added."""
 
     budget: float
     spent: float
@@ -184,52 +135,17 @@ class Cut(Record):
 
 @dataclass(frozen=True)
 class Dropped(Record):
-    """Lines of a run that were dropped when it was read, because they did not fit.
-
-    Attributes:
-        ranker: Whose run it is.
-        lines: Their number.
-        kinds: Kind of mistake → number of lines.
-        examples: Some of the lines, each with its number and its mistake.
-    """
+    """Lines of a run that were dropped when it was read, because they did not fit, and how many of each kind."""
 
     ranker: str
     lines: int
     kinds: dict[str, int]
-    examples: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Inputs(Record):
-    """Digests of the frames that a plan was made from."""
-
-    pool: str
-    topics: str | None
+    examples: Sequence[str]  # some of the lines, each with its number and its mistake
 
 
 @dataclass(frozen=True, kw_only=True)
-class Manifest(Record):
-    """Everything that is needed to make a plan again, and to check that it is the same.
-
-    Attributes:
-        format_version: Version of the tables that the plan was made in.
-        versions: Package → version.
-        arguments: The arguments of ``Plan.create``.
-        rankers: Names of the rankers.
-        census: Whether all that matters is judged, so that nothing is left to chance.
-        counts: Sizes of the pool and of the sample.
-        spent: What the judgments cost.
-        pool_cost: What judging the whole pool would cost.
-        inputs: Digests of the frames that the plan was made from.
-        rounds: One entry per round; empty if queries were drawn.
-        extensions: One entry per extension of a plan of queries.
-        later_rankers: Names of the rankers that were added after the sample was drawn.
-        cut: How far the plan was cut; None if it was not.
-        dropped: One entry per run of which lines were dropped when it was read.
-        choice: Why documents or whole queries are sampled; None if the plan was told.
-        rest: What the plan does not keep of its population; None if it keeps all of it.
-        drawn: Digest of the keys of what was drawn first, and how often; None in plans up to format 5.
-    """
+class Manifest(Provenance):
+    """Everything that is needed to make a plan again, and to check that it is the same."""
 
     SOMETIMES: ClassVar[tuple[str, ...]] = (
         "rounds",
@@ -241,35 +157,22 @@ class Manifest(Record):
         "rest",
         "drawn",
     )
-    PARTS: ClassVar[dict[str, type[Record]]] = {
-        "arguments": PlanArguments,
-        "counts": Counts,
-        "inputs": Inputs,
-        "rounds": RoundEntry,
-        "extensions": ExtensionEntry,
-        "cut": Cut,
-        "dropped": Dropped,
-        "choice": LevelChoice,
-        "rest": Rest,
-    }
 
-    format_version: int = FORMAT_VERSION
-    versions: dict[str, str] = field(default_factory=dict)
+    format_version: int = FORMAT_VERSION  # of the tables that the plan was made in
     arguments: PlanArguments
     rankers: tuple[str, ...] = ()
-    census: bool
+    census: bool  # whether all that matters is judged, so that nothing is left to chance
     counts: Counts
     spent: float
-    pool_cost: float
-    inputs: Inputs = field(default_factory=lambda: Inputs("", None))
-    rounds: tuple[RoundEntry, ...] = ()
-    extensions: tuple[ExtensionEntry, ...] = ()
-    later_rankers: tuple[str, ...] = ()
+    pool_cost: float  # of judging the whole pool
+    rounds: tuple[RoundEntry, ...] = ()  # empty if queries were drawn
+    extensions: tuple[ExtensionEntry, ...] = ()  # of a plan of queries
+    later_rankers: tuple[str, ...] = ()  # added after the sample was drawn
     cut: Cut | None = None
-    dropped: tuple[Dropped, ...] = ()
-    choice: LevelChoice | None = None
-    rest: Rest | None = None
-    drawn: str | None = None
+    dropped: tuple[Dropped, ...] = ()  # one entry per run of which lines were dropped
+    choice: LevelChoice | None = None  # None if the plan was told what to sample
+    rest: Rest | None = None  # what the plan does not keep of its population; None if it keeps all of it
+    drawn: str | None = None  # digest of the keys of what was drawn first, and how often; None up to format 5
 
     @property
     def kept_queries(self) -> int:
@@ -292,11 +195,11 @@ class Manifest(Record):
 
         Extensions and cuts leave it as it is.
         """
-        made_from: dict[str, Any] = {"inputs": self.inputs.to_json(), "arguments": self.arguments.to_json()}
+        made_from: dict[str, Any] = {"inputs": self.inputs, "arguments": self.arguments.to_json()}
         if self.drawn is not None:
             made_from = _rounded(made_from) | {"drawn": self.drawn}
         text = json.dumps(made_from, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode("utf-8")).hexdigest()[:_ID_DIGITS]
+        return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
 
     @property
     def law(self) -> Law:
@@ -328,23 +231,14 @@ def _rounded(value: Any) -> Any:
 
 
 class Source(NamedTuple):
-    """What a plan is made from.
-
-    Attributes:
-        pool: All queries.
-        measure: What the sample is designed for.
-        frame: The graded frame of the pool.
-        topics: The topics; None if there are none.
-        choice: Why documents or whole queries are sampled; None if that was not left open.
-        graded: The pool as documents are drawn from it, if it was needed before.
-    """
+    """What a plan is made from."""
 
     pool: Pool
     measure: irm.Measure
-    frame: pd.DataFrame
+    frame: pd.DataFrame  # the graded frame of the pool
     topics: pd.DataFrame | None
-    choice: LevelChoice | None = None
-    graded: GradedPool | None = None
+    choice: LevelChoice | None = None  # why documents or whole queries are sampled; None if that was not left open
+    graded: GradedPool | None = None  # the pool as documents are drawn from it, if it was needed before
 
 
 def plan_manifest(
@@ -358,35 +252,24 @@ def plan_manifest(
 ) -> Manifest:
     """The manifest of a new plan."""
     draws, pool, topics = queries["q_draws"].to_numpy(), source.pool, source.topics
+    keys = assessments[["qid", "docno"]]
+    keys = keys.assign(draws=keys["qid"].map(queries.set_index("qid")["q_draws"]).astype("int64"))
     drawn = {"sampled_queries": int((draws > 0).sum()), "draws": int(draws.sum()), "assessments": len(assessments)}
     return Manifest(
-        versions=dict(_versions()),
+        versions=dict(versions()),
         arguments=arguments,
         rankers=pool.names,
         census=census,
         counts=Counts(len(queries), len(pool.docno), len(pool.names), **drawn),
         spent=spent,
         pool_cost=float(pool.query_cost.sum()),
-        inputs=Inputs(artifact.digest(source.frame), None if topics is None else artifact.digest(topics)),
+        inputs={"pool": digest(source.frame), "topics": None if topics is None else digest(topics)},
         dropped=dropped_lines(source.frame.attrs.get("dropped", {})),
         choice=source.choice,
-        drawn=artifact.digest(_drawn_keys(queries, assessments)),
+        drawn=digest(keys),
     )
-
-
-def _drawn_keys(queries: pd.DataFrame, assessments: pd.DataFrame) -> pd.DataFrame:
-    """``qid, docno, draws`` of what is to be judged."""
-    draws = queries.set_index("qid")["q_draws"]
-    return assessments[["qid", "docno"]].assign(draws=assessments["qid"].map(draws).astype("int64"))
 
 
 def dropped_lines(counts: Mapping[str, Mapping[str, Any]]) -> tuple[Dropped, ...]:
     """The entries for runs of which lines were dropped, from ranker → ``attrs["dropped"]`` of `trec.read_run`."""
     return tuple(Dropped(name, **said) for name, said in counts.items())
-
-
-@cache
-def _versions() -> Mapping[str, str]:
-    """Of Python and the packages that a plan's numbers depend on; looking them up takes as long as a small plan."""
-    packages = ("pt-active", "pyterrier", "ir_measures", "numpy", "pandas", "numba")
-    return MappingProxyType({"python": platform.python_version()} | {name: version(name) for name in packages})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import ir_measures.measures as irm
@@ -53,19 +53,8 @@ class Pool:
     Queries are sorted by qid, and the documents of a query by their ranks, so that nothing depends on the row order of
     the frames from which the pool was made.
 
-    Attributes:
-        names: The k rankers.
-        queries: Frame of m rows: ``qid``, then the query columns of the topics (``query``, …).
-        docno: N ids, as `ids.texts` gives them.
-        indptr: int64[m+1].
-        ranks: int32[k, N], from 1; 0 = not retrieved.
-        grades: float64[N, G+1], ``P(y = g)``.
-        document_cost: float64[N]; NaN for documents that the plan's measure does not see.
-        query_cost: float64[m], λ(x).
-        query_weight: float64[m], p(x), sums to 1.
-        place: int64[m], the places of the queries in the population; None if the pool is all of it.
-        log_keys: Whether the random numbers of label vectors follow from the bits of logarithms, which differ between
-            processors, as in plans up to format 5.
+    Shapes: indptr int64[m+1], ranks int32[k, N], grades float64[N, G+1], document_cost float64[N], query_cost,
+    query_weight float64[m], place int64[m].
     """
 
     names: tuple[str, ...]
@@ -110,8 +99,7 @@ class Pool:
         )
         queries = frame[["qid", *(c for c in query_columns(frame.columns) if c != "qid")]].take(order[indptr[:-1]])
         queries = queries.reset_index(drop=True)
-        weight = query_weights(queries)
-        return cls(names, queries, docno, indptr, ranks, grades, document_cost, query_cost, weight)
+        return cls(names, queries, docno, indptr, ranks, grades, document_cost, query_cost, query_weights(queries))
 
     @property
     def qids(self) -> np.ndarray:
@@ -154,24 +142,20 @@ class Pool:
         return seen_documents(self.ranks, measure)
 
     def select(self, rows: np.ndarray) -> Pool:
-        """The pool of some queries; their weights are not rescaled.
-
-        Shapes: rows int64[s].
-        """
+        """The pool of some queries, int64[s]; their weights are not rescaled."""
         keep = np.isin(self.query_of_document, rows)
         indptr = np.concatenate([[0], np.cumsum(np.diff(self.indptr)[rows])])
-        return Pool(
-            self.names,
-            self.queries.iloc[rows].reset_index(drop=True),
-            self.docno[keep],
-            indptr,
-            np.ascontiguousarray(self.ranks[:, keep]),
-            self.grades[keep],
-            self.document_cost[keep],
-            self.query_cost[rows],
-            self.query_weight[rows],
-            None if self.place is None else self.place[rows],
-            self.log_keys,
+        return replace(
+            self,
+            queries=self.queries.iloc[rows].reset_index(drop=True),
+            docno=self.docno[keep],
+            indptr=indptr,
+            ranks=np.ascontiguousarray(self.ranks[:, keep]),
+            grades=self.grades[keep],
+            document_cost=self.document_cost[keep],
+            query_cost=self.query_cost[rows],
+            query_weight=self.query_weight[rows],
+            place=None if self.place is None else self.place[rows],
         )
 
     def moments(
@@ -235,6 +219,19 @@ def graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | Non
     return graded
 
 
+def known_texts(pool: Pool, texts: pd.DataFrame | None = None, rows: np.ndarray | None = None) -> pd.DataFrame:
+    """``qid, docno`` of some or all documents, with ``query`` if the pool has it, and ``text`` if there are texts."""
+    rows = np.arange(len(pool.docno)) if rows is None else rows
+    query = pool.query_of_document[rows]
+    table = pd.DataFrame({"qid": pool.qids[query], "docno": pool.docno[rows]})
+    if "query" in pool.queries.columns:
+        table["query"] = pool.queries["query"].to_numpy()[query]
+    if texts is not None:
+        texts = with_string_ids(texts[["docno", "text"]]).drop_duplicates("docno")
+        table["text"] = table["docno"].map(texts.set_index("docno")["text"])
+    return table
+
+
 def design_table(
     pool: Pool,
     measure: irm.Measure,
@@ -245,10 +242,7 @@ def design_table(
     seed: int = 0,
     pairs: np.ndarray | None = None,
 ) -> pd.DataFrame:
-    """One row per query: its sampling probability, and the moments and costs that the design used [theory 4, 5].
-
-    Shapes: pairs float64[k(k−1)/2].
-    """
+    """One row per query: its sampling probability, and the moments and costs that the design used [theory 4, 5]."""
     moments = pool.moments(measure, samples=samples, seed=seed)
     uniform = None
     if needs_uniform_grades(design):
@@ -258,10 +252,7 @@ def design_table(
 
 
 def query_design(pool: Pool, probability: np.ndarray, moments: Moments) -> pd.DataFrame:
-    """The table of `design_table` for given probabilities.
-
-    Shapes: probability float64[m].
-    """
+    """The table of `design_table` for given probabilities, float64[m]."""
     columns: dict[str, np.ndarray] = {"q_prob": probability, "q_cost": pool.query_cost, "q_weight": pool.query_weight}
     columns |= {f"q_mean_{name}": moments.mean[:, s] for s, name in enumerate(pool.names)}
     columns |= {f"q_var_{name}": moments.covariance[:, s, s] for s, name in enumerate(pool.names)}

@@ -58,10 +58,7 @@ def ranks_of(frame: pd.DataFrame, query: np.ndarray) -> tuple[tuple[str, ...], n
 
 
 def rank_order(query: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """int64[N], the rows query by query, by the first ranker's ranks, then, where it has none, by the next one's.
-
-    Shapes: query int64[N], ranks int32[k, N].
-    """
+    """int64[N], the rows query by query, by the first ranker's ranks, then, where it has none, by the next one's."""
     key = np.full(len(query), len(ranks) << 31)
     for s in range(len(ranks))[::-1]:
         np.copyto(key, (s << 31) + ranks[s].astype(np.int64), where=ranks[s] > 0)
@@ -71,10 +68,7 @@ def rank_order(query: np.ndarray, ranks: np.ndarray) -> np.ndarray:
 
 
 def check_ranks(qids: np.ndarray, query: np.ndarray, ranks: np.ndarray, names: tuple[str, ...]) -> None:
-    """Raise if a ranker has two documents at one rank.
-
-    Shapes: qids object[m], query int64[N].
-    """
+    """Raise if a ranker has two documents at one rank."""
     for name, rank in zip(names, ranks, strict=True):
         # One integer for each query and rank, so that a single sort finds all duplicates.
         key = query[rank > 0] * (np.int64(rank.max(initial=0)) + 1) + rank[rank > 0]
@@ -98,10 +92,7 @@ def seen_documents(ranks: np.ndarray, measure: irm.Measure) -> np.ndarray:
 def costs_of(
     columns: Mapping[str, np.ndarray], qids: np.ndarray, query: np.ndarray, seen: np.ndarray, cost: Cost
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Costs of the documents that the measure sees (NaN elsewhere), and of the queries.
-
-    Shapes: qids object[m], query int64[N], seen bool[N].
-    """
+    """Costs of the documents that the measure sees (NaN elsewhere), and of the queries."""
     overhead = check_per_query(cost)
     document_cost = np.full(len(query), np.nan)
     which = slice(None) if seen.all() else seen

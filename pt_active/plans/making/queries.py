@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from dataclasses import replace as replaced
 from itertools import takewhile
 
 import ir_measures.measures as irm
@@ -15,8 +16,8 @@ from pt_active.frames.clocks import clocks
 from pt_active.frames.ids import among
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.making.kept import PlanTables, check_whole
-from pt_active.plans.making.manifest import ExtensionEntry, Manifest, PlanArguments, Source, plan_manifest
-from pt_active.plans.making.pool import Pool, design_table
+from pt_active.plans.making.manifest import ExtensionEntry, PlanArguments, Source, plan_manifest
+from pt_active.plans.making.pool import Pool, design_table, known_texts
 from pt_active.plans.making.rankers import stored_weights
 from pt_active.sampling.chances import Law
 from pt_active.sampling.draws import check_budget, draw_number, draw_to_budget, first_within
@@ -48,10 +49,7 @@ def plan_of_queries(source: Source, arguments: PlanArguments) -> PlanTables:
 
 
 def sample_columns(sample: Sample, weight: np.ndarray) -> dict[str, np.ndarray]:
-    """The columns ``q_draws``, ``q_importance`` and ``q_inclusion`` of all queries.
-
-    Shapes: weight float64[m].
-    """
+    """The columns ``q_draws``, ``q_importance`` and ``q_inclusion`` of all queries; ``weight`` is float64[m]."""
     return {f"q_{name}": column for name, column in sample.columns(weight).items()}
 
 
@@ -60,7 +58,7 @@ def sample_of(tables: PlanTables) -> Sample:
     columns = ("q_prob", "q_draws", "q_inclusion")
     q, draws, inclusion = (tables.queries[column].to_numpy() for column in columns)
     sample = Sample.from_columns(q, draws, inclusion, tables.manifest.census)
-    return sample if tables.manifest.rest is None else replace(sample, q=None)
+    return sample if tables.manifest.rest is None else replaced(sample, q=None)
 
 
 def priority_column(sample: Sample, m: int) -> np.ndarray:
@@ -85,22 +83,11 @@ def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: i
         sample = draw_to_budget(q, p, cost, float(budget or 0), rng, replace, clock)
     back = np.argsort(order)
     priority = None if sample.priority is None else sample.priority[back]
-    return Sample(
-        order[sample.rows],
-        sample.count,
-        sample.expected,
-        repeated=sample.repeated,
-        census=sample.census,
-        q=q[back],
-        priority=priority,
-    )
+    return replaced(sample, rows=order[sample.rows], q=q[back], priority=priority)
 
 
 def has_order(tables: PlanTables) -> bool:
-    """Whether the plan has kept the order of its queries, or of documents that come one after the other.
-
-    Other plans of documents and draws with replacement have no order.
-    """
+    """Whether the plan has kept the order of its queries, or of documents that come one after the other."""
     if tables.rounds:
         return tables.rounds[-1].sample.priority is not None
     return "q_priority" in tables.queries.columns and not tables.queries["q_priority"].isna().any()
@@ -122,45 +109,25 @@ def in_drawing_order(tables: PlanTables, order: str | None = None) -> pd.DataFra
             "; documents of other rounds can only be used as a whole",
         )
     by_query = tables.queries.set_index("qid").get("q_priority")
-    place = _place_of_documents(tables) if by_query is None else tables.assessments["qid"].map(by_query)
+    if by_query is not None:
+        place = tables.assessments["qid"].map(by_query)
+    else:
+        sample, keys = tables.rounds[-1].sample, tables.pool.keys
+        documents = sample.design.order
+        if sample.priority is not None:
+            documents = documents[np.argsort(sample.priority[documents], kind="stable")]
+        places = keys.iloc[documents][["qid", "docno"]].assign(place=np.arange(len(documents)))
+        place = tables.assessments[["qid", "docno"]].merge(places, how="left", on=["qid", "docno"])["place"]
     return tables.assessments.iloc[np.argsort(place.to_numpy(), kind="stable")].reset_index(drop=True)
 
 
-def _place_of_documents(tables: PlanTables) -> pd.Series:
-    """The place of each document of the assessments in the order in which the documents of the last round come."""
-    sample, keys = tables.rounds[-1].sample, tables.pool.keys
-    order = sample.design.order
-    if sample.priority is not None:
-        order = order[np.argsort(sample.priority[order], kind="stable")]
-    places = keys.iloc[order][["qid", "docno"]].assign(place=np.arange(len(order)))
-    return tables.assessments[["qid", "docno"]].merge(places, how="left", on=["qid", "docno"])["place"]
-
-
 def documents_to_judge(pool: Pool, measure: irm.Measure, rows: np.ndarray, texts: pd.DataFrame) -> pd.DataFrame:
-    """The documents that a person judges: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``.
-
-    Shapes: rows int64[n].
-    """
-    drawn = np.zeros(len(pool.queries), dtype=bool)
-    drawn[rows] = True
-    judge = np.flatnonzero(pool.seen(measure) & np.repeat(drawn, np.diff(pool.indptr)))
-    table = pool.keys_of(judge)
+    """What a person judges of some queries, int64[n]: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``."""
+    table = pool.keys_of(np.flatnonzero(pool.seen(measure) & np.isin(pool.query_of_document, rows)))
     texts = columns.with_string_ids(texts[[c for c in ("qid", "docno", "query", "text") if c in texts.columns]])
     texts = texts[among(texts["qid"], pool.qids[rows])]
     table = table.merge(texts, how="left", on=["qid", "docno"]).assign(inclusion=1.0)
     return table.sort_values(["qid", "docno"]).reset_index(drop=True)
-
-
-def known_texts(pool: Pool, texts: pd.DataFrame | None = None) -> pd.DataFrame:
-    """``qid, docno`` of all documents, with ``query`` if the pool has it, and ``text`` if there are texts."""
-    query = pool.query_of_document
-    table = pd.DataFrame({"qid": pool.qids[query], "docno": pool.docno})
-    if "query" in pool.queries.columns:
-        table["query"] = pool.queries["query"].to_numpy()[query]
-    if texts is not None:
-        texts = columns.with_string_ids(texts[["docno", "text"]]).drop_duplicates("docno")
-        table["text"] = table["docno"].map(texts.set_index("docno")["text"])
-    return table
 
 
 def check_no_refit(grades: object, seed: int | None) -> None:
@@ -168,10 +135,8 @@ def check_no_refit(grades: object, seed: int | None) -> None:
     for name, value in (("grades", grades), ("seed", seed)):
         if value is not None:
             given = Argument(name, value) if isinstance(value, str) else Argument(name)
-            by_documents = Argument("level", "document")
-            raise ArgumentError(
-                "the order of the queries is drawn already: ", given, " is for plans with ", by_documents
-            )
+            already = "the order of the queries is drawn already: "
+            raise ArgumentError(already, given, " is for plans with ", Argument("level", "document"))
 
 
 def extended_by_queries(tables: PlanTables, budget: float, texts: pd.DataFrame | None) -> PlanTables:
@@ -184,8 +149,15 @@ def extended_by_queries(tables: PlanTables, budget: float, texts: pd.DataFrame |
         raise ValueError(f"extend the plan as it was made, and add {some(later)} to the extended one")
     if manifest.census:
         raise ValueError("nothing is left to judge: the plan asks for all queries")
-    if manifest.arguments.draws is not None:
-        _check_equal_costs(before.cost, manifest.arguments.draws)
+    draws = manifest.arguments.draws
+    if draws is not None and not np.allclose(before.cost, before.cost[0], rtol=1e-9, atol=0):
+        # What the draws cost depends on which queries came, and so would the end of the extended plan: a bias.
+        raise ArgumentError(
+            "the plan was made with a number of draws, ",
+            Argument("draws", draws),
+            ", and its queries differ in cost, so an extension would be biased: make a new plan with more draws and "
+            "the same seed and share of p (`defensive`), which begins with these queries",
+        )
     q, priority = (tables.queries[column].to_numpy(dtype=np.float64) for column in ("q_prob", "q_priority"))
     total = manifest.limit + budget
     check_budget(total, pool.query_cost[q > 0])
@@ -197,43 +169,23 @@ def extended_by_queries(tables: PlanTables, budget: float, texts: pd.DataFrame |
         )
     queries = tables.queries.assign(**sample_columns(sample, pool.query_weight))
     assessments = documents_to_judge(pool, tables.measure, new, known_texts(pool, texts))
-    manifest = _with_extension(manifest, budget, float(pool.query_cost[new].sum()), len(new), len(assessments))
-    return replace(tables, queries=queries, assessments=assessments, manifest=replace(manifest, census=sample.census))
-
-
-def _check_equal_costs(cost: np.ndarray, draws: int) -> None:
-    """Raise if queries of a plan with a number of draws differ in cost.
-
-    What the draws cost then depends on which queries came, and so would the end of the extended plan: a bias.
-    """
-    if not np.allclose(cost, cost[0], rtol=1e-9, atol=0):
-        raise ArgumentError(
-            "the plan was made with a number of draws, ",
-            Argument("draws", draws),
-            ", and its queries differ in cost, so an extension would be biased: make a new plan with more draws and "
-            "the same seed and share of p (`defensive`), which begins with these queries",
-        )
-
-
-def _with_extension(manifest: Manifest, budget: float, spent: float, queries: int, assessments: int) -> Manifest:
-    """The manifest with the entry of one more extension."""
-    entry, drawn = ExtensionEntry(budget, spent, queries, assessments), manifest.counts.sampled_queries + queries
-    counts = replace(manifest.counts, sampled_queries=drawn, draws=drawn, assessments=assessments)
-    return replace(manifest, extensions=(*manifest.extensions, entry), counts=counts, spent=manifest.spent + spent)
+    entry = ExtensionEntry(budget, float(pool.query_cost[new].sum()), len(new), len(assessments))
+    number = manifest.counts.sampled_queries + len(new)
+    manifest = replaced(
+        manifest,
+        extensions=(*manifest.extensions, entry),
+        counts=replaced(manifest.counts, sampled_queries=number, draws=number, assessments=len(assessments)),
+        spent=manifest.spent + entry.spent,
+        census=sample.census,
+    )
+    return replaced(tables, queries=queries, assessments=assessments, manifest=manifest)
 
 
 @dataclass(frozen=True)
 class DrawingOrder:
     """The queries that can be drawn, in increasing order of their priority.
 
-    Attributes:
-        rows: int64[r], their indices in the pool.
-        q: float64[r], sampling probabilities.
-        weight: float64[r], p.
-        cost: float64[r], λ.
-        threshold: float64[r], the priority of the query that comes next; infinite after the last.
-        drawn: How many of them the plan asks for.
-        law: The law by which they come.
+    Shapes: rows int64[r], q, weight, cost, threshold float64[r].
     """
 
     rows: np.ndarray

@@ -13,105 +13,61 @@ from pt_active.plans.making.artifact import Record
 class Beyond(Record):
     """What bets at any time know of units that a plan does not keep, for one contrast [theory 14].
 
-    They are queries, or all documents that were not drawn.
-
-    Attributes:
-        first: Index of the first ranker.
-        second: Index of the second; None for one ranker alone.
-        rate: ``Σ q``.
-        least_rate: The smallest q.
-        mean: ``Σ m``, what the model expects of their contributions.
-        low: The sum of their smallest possible contributions.
-        high: The sum of the largest.
-        worst: The smallest ``(low − m)/q``.
-        best: The largest ``(high − m)/q``.
-        variance: ``Σ v/q``.
-        settled: What units that can never come contribute for certain.
+    They are queries, or all documents that were not drawn; ``c`` is what one contributes, between ``low`` and ``high``.
     """
 
-    first: int
-    second: int | None
-    rate: float
-    least_rate: float
-    mean: float
-    low: float
-    high: float
-    worst: float
-    best: float
-    variance: float
-    settled: float
+    first: int  # index of the first ranker
+    second: int | None  # None for one ranker alone
+    rate: float  # Σ q
+    least_rate: float  # the smallest q
+    mean: float  # Σ m, what the model expects of c
+    low: float  # Σ low
+    high: float  # Σ high
+    worst: float  # the smallest (low − m)/q
+    best: float  # the largest (high − m)/q
+    variance: float  # Σ v/q
+    settled: float  # what units that can never come contribute for certain
 
 
 @dataclass(frozen=True)
 class RestOfDocuments(Record):
     """What a plan of documents knows of its whole population, for one contrast of an additive measure [theory 9].
 
-    Attributes:
-        first: Index of the first ranker.
-        second: Index of the second; None for one ranker alone.
-        weight: ``Σ p D`` over the documents that are not kept and could be drawn, for each part of the queries.
-        mean: ``Σ p D μ`` over the same documents.
-        square: ``Σ p D²`` over the same documents.
-        settled: ``Σ p D μ`` over documents that are not kept and could never be drawn.
-        cautious: The variance that the grade model expects of the estimate (`documents.cautious_variance`).
-        variance: The model's variance of the contrast, of all documents.
-        unreached: Its part in documents that could never be drawn.
-        never: How many documents could never be drawn that can change the contrast.
-        certain: Whether every document that can change the contrast was certain to be drawn.
-        added: The variance that bets add to that of each document.
-        beyond: What bets need to know of documents that were not drawn; None if all that can be drawn are kept, or
-            documents were drawn at once.
+    The first three are sums over the documents that are not kept and could be drawn, for each part of the queries.
     """
-
-    PARTS: ClassVar[dict[str, type[Record]]] = {"beyond": Beyond}
 
     first: int
     second: int | None
-    weight: Sequence[float]
-    mean: Sequence[float]
-    square: Sequence[float]
-    settled: float
-    cautious: float
-    variance: float
-    unreached: float
-    never: int
-    certain: bool
-    added: float
-    beyond: Beyond | None = None
+    weight: Sequence[float]  # Σ p D
+    mean: Sequence[float]  # Σ p D μ
+    square: Sequence[float]  # Σ p D²
+    settled: float  # Σ p D μ over documents that are not kept and could never be drawn
+    cautious: float  # the variance that the grade model expects of the estimate (`documents.cautious_variance`)
+    variance: float  # the model's variance of the contrast, of all documents
+    unreached: float  # its part in documents that could never be drawn
+    never: int  # how many documents could never be drawn that can change the contrast
+    certain: bool  # whether every document that can change the contrast was certain to be drawn
+    added: float  # the variance that bets add to that of each document
+    beyond: Beyond | None = None  # of what was not drawn; None if all is kept that can be, or all was drawn at once
 
 
 @dataclass(frozen=True)
 class Rest(Record):
-    """What a plan that was made from logs does not keep.
+    """What a plan that was made from logs does not keep."""
 
-    Attributes:
-        queries: The number of queries that were not drawn.
-        documents: The number of their documents.
-        stand_ins: How many rows of the plan's queries stand for them.
-        units: The number of all queries that can come, drawn or not; 0 if nothing is kept for looks at any time.
-        expected_draws: So many draws with replacement would tell as much as the plan (`chances.expected_size`).
-        contrasts: What looks at any time need; of plans of queries of one or two rankers.
-        sums: What estimates and looks need in plans of documents, for each ranker and each difference.
-        seen: The number of documents of the whole population that the measure sees; in plans of documents.
-        useless: How many of them cannot change the result.
-        cost: What the documents cost that could be drawn and were not.
-        further: What those of them cost that matter to the design's differences, with the opening of their queries.
-    """
-
-    PARTS: ClassVar[dict[str, type[Record]]] = {"contrasts": Beyond, "sums": RestOfDocuments}
     SOMETIMES: ClassVar[tuple[str, ...]] = ("sums", "seen", "useless", "cost", "further")
 
-    queries: int
-    documents: int
-    stand_ins: int
-    units: int = 0
-    expected_draws: float = 0.0
-    contrasts: tuple[Beyond, ...] = ()
-    sums: tuple[RestOfDocuments, ...] = ()
-    seen: int = 0
-    useless: int = 0
-    cost: float = 0.0
-    further: float = 0.0
+    queries: int  # that were not drawn
+    documents: int  # of these queries
+    stand_ins: int  # how many rows of the plan's queries stand for them
+    units: int = 0  # queries that can come, drawn or not; 0 if nothing is kept for looks at any time
+    expected_draws: float = 0.0  # so many draws with replacement tell as much (`chances.expected_size`)
+    contrasts: tuple[Beyond, ...] = ()  # for looks at any time, in plans of queries of one or two rankers
+    sums: tuple[RestOfDocuments, ...] = ()  # in plans of documents, for each ranker and each difference
+    seen: int = 0  # documents of the whole population that the measure sees; in plans of documents
+    useless: int = 0  # those of them that cannot change the result
+    cost: float = 0.0  # of the documents that could be drawn and were not
+    further: float = 0.0  # of those that matter to the design's differences, with the opening of their queries
 
     def of(self, first: int, second: int | None) -> RestOfDocuments:
         """What a plan of documents knows of its population for a contrast."""

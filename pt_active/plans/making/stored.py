@@ -5,18 +5,17 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many, shown, some
 from pt_active.frames.columns import check_grades, grade_columns, repeated_pairs
-from pt_active.plans.making.artifact import Record
 
 MANIFEST = "manifest.json"
 
@@ -26,20 +25,90 @@ DIGESTS = "sha256"
 _ROUNDING = 1e-6
 """How far sums of probabilities may be from 1."""
 
+EQUAL = 1e-9
+"""How far apart, relatively, two stored forms of one number may be."""
+
 _EXCESS = 1e-9
 """How far above 1 rounding may have put a probability."""
 
 
-def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], manifest: Record) -> None:
-    """Write tables as Parquet files, and a manifest with the digest of each and of itself."""
-    digests = {}
-    for name, table in tables.items():
-        content = table.to_parquet(index=False)
-        (folder / f"{name}.parquet").write_bytes(content)
-        digests[f"{name}.parquet"] = hashlib.sha256(content).hexdigest()
-    values = manifest.to_json() | {DIGESTS: digests}
-    values[DIGESTS] = digests | {MANIFEST: _digest_of(values)}
-    (folder / MANIFEST).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+_KINDS = {"active_plan": "plan", "active_audit": "audit", "active_test": "active test"}
+"""Type of an artifact → what it is, in words."""
+
+Content = TypeVar("Content")
+
+
+@dataclass(frozen=True)
+class Form(Generic[Content]):
+    """The form of an artifact on disk: Parquet files, and a manifest with the digest of each and of itself."""
+
+    what: str
+    formats: tuple[int, ...]  # those that can be read
+    manifest: Callable[[dict[str, Any]], Any]  # from the values in manifest.json
+    names: Callable[[Any], Sequence[str]]  # of the tables, by the manifest
+    content: Callable[[dict[str, StoredTable], Any], Content]  # from the tables and the manifest
+    tables: Callable[[Content], Mapping[str, pd.DataFrame]]
+
+    def write(self, content: Any, folder: Path) -> None:
+        """Write the content, which has a ``manifest``, into an empty folder."""
+        digests = {}
+        for name, table in self.tables(content).items():
+            file = table.to_parquet(index=False)
+            (folder / f"{name}.parquet").write_bytes(file)
+            digests[f"{name}.parquet"] = hashlib.sha256(file).hexdigest()
+        values = content.manifest.to_json() | {DIGESTS: digests}
+        values[DIGESTS] = digests | {MANIFEST: _digest_of(values)}
+        (folder / MANIFEST).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+
+    def read(self, folder: Path) -> Content:
+        """Read what was saved in a folder, each of whose files is compared with its digest."""
+        if not (folder / MANIFEST).is_file():
+            raise FileNotFoundError(f"there is no {self.what} at {folder}: it has no {MANIFEST}")
+        if (kind := _kind(folder)) not in ("", self.what):
+            raise ValueError(f"{folder} holds {_article(kind)}, and {_article(self.what)} is needed")
+        with self._checked(folder):
+            values = _json_object(folder / MANIFEST)
+        if type(values["format_version"]) is not int or values["format_version"] not in self.formats:
+            raise ValueError(_other_format(folder, self.what, values, self.formats))
+        digests = values.get(DIGESTS)
+        if DIGESTS in values and (not isinstance(digests, dict) or digests.get(MANIFEST) != _digest_of(values)):
+            raise self._changed(folder, MANIFEST)
+        with self._checked(folder):
+            manifest = self.manifest(values)
+            names = self.names(manifest)
+        tables = {name: self._table(folder, f"{name}.parquet", digests) for name in names}
+        with self._checked(folder):
+            return self.content(tables, manifest)
+
+    def _table(self, folder: Path, file: str, digests: dict[str, str] | None) -> StoredTable:
+        try:
+            content = (folder / file).read_bytes()
+            if digests is None or hashlib.sha256(content).hexdigest() == digests.get(file):
+                return StoredTable(file, pd.read_parquet(io.BytesIO(content)))
+        except Exception as error:  # Arrow and pandas raise almost anything on damaged pages and metadata.
+            raise self._damaged(folder, f"{file} cannot be read ({_one_line(error)}); {self._remedy}") from error
+        raise self._changed(folder, file)
+
+    @contextmanager
+    def _checked(self, folder: Path) -> Iterator[None]:
+        """Errors of the block as one that names the artifact; those that no check foresaw name their kind too."""
+        try:
+            yield
+        except ValueError as error:
+            raise self._damaged(folder, _one_line(error)) from error
+        except (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError) as error:
+            unforeseen = f"its files do not fit together ({type(error).__name__}: {_one_line(error)})"
+            raise self._damaged(folder, unforeseen) from error
+
+    def _damaged(self, folder: Path, how: str) -> ValueError:
+        return ValueError(f"the {self.what} at {folder} is damaged: {how}")
+
+    def _changed(self, folder: Path, file: str) -> ValueError:
+        return self._damaged(folder, f"{file} is not as it was saved (its SHA-256 differs); {self._remedy}")
+
+    @property
+    def _remedy(self) -> str:
+        return f"restore the folder from a copy, or make the {self.what} again from the same inputs and seed"
 
 
 def _digest_of(manifest: Mapping[str, Any]) -> str:
@@ -47,82 +116,6 @@ def _digest_of(manifest: Mapping[str, Any]) -> str:
     digests = {name: digest for name, digest in manifest[DIGESTS].items() if name != MANIFEST}
     text = json.dumps({**manifest, DIGESTS: digests}, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
-@dataclass(frozen=True)
-class Stored:
-    """A saved artifact, each of whose files is compared with its digest when it is read.
-
-    Attributes:
-        folder: Where it was saved.
-        what: What it is, such as ``plan``, for messages.
-        values: Its manifest.
-    """
-
-    folder: Path
-    what: str
-    values: dict[str, Any]
-
-    @classmethod
-    def open(cls, folder: Path, what: str, formats: tuple[int, ...]) -> Stored:
-        """Read the manifest of a saved artifact."""
-        file = folder / MANIFEST
-        if not file.is_file():
-            raise FileNotFoundError(f"there is no {what} at {folder}: it has no {MANIFEST}")
-        if (kind := _kind(folder)) not in ("", what):
-            raise ValueError(f"{folder} holds {_article(kind)}, and {_article(what)} is needed")
-        stored = cls(folder, what, {})
-        with stored.checked():
-            values = _json_object(file)
-        version = values["format_version"]
-        if type(version) is not int or version not in formats:
-            raise ValueError(_other_format(folder, what, values, formats))
-        stored = cls(folder, what, values)
-        stored._check_manifest()
-        return stored
-
-    def damaged(self, how: object) -> ValueError:
-        """The error that the artifact is damaged."""
-        return ValueError(f"the {self.what} at {self.folder} is damaged: {how}")
-
-    @contextmanager
-    def checked(self) -> Iterator[None]:
-        """Errors of the block as one that names the artifact; those that no check foresaw name their kind too."""
-        try:
-            yield
-        except ValueError as error:
-            raise self.damaged(_one_line(error)) from error
-        except (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError) as error:
-            raise self.damaged(f"its files do not fit together ({type(error).__name__}: {_one_line(error)})") from error
-
-    def table(self, name: str) -> StoredTable:
-        """Read a table."""
-        file, content = f"{name}.parquet", b""
-        try:
-            content = (self.folder / file).read_bytes()
-        except OSError as error:
-            raise self.damaged(f"{file} cannot be read ({_one_line(error)}); {self._remedy}") from error
-        digests = self.values.get(DIGESTS)
-        if digests is not None and hashlib.sha256(content).hexdigest() != digests.get(file):
-            raise self._changed(file)
-        try:
-            return StoredTable(file, pd.read_parquet(io.BytesIO(content)))
-        except Exception as error:  # Arrow and pandas raise almost anything on damaged pages and metadata.
-            raise self.damaged(f"{file} cannot be read ({_one_line(error)}); {self._remedy}") from error
-
-    @property
-    def _remedy(self) -> str:
-        return f"restore the folder from a copy, or make the {self.what} again from the same inputs and seed"
-
-    def _check_manifest(self) -> None:
-        if DIGESTS not in self.values:
-            return
-        digests = self.values[DIGESTS]
-        if not isinstance(digests, dict) or digests.get(MANIFEST) != _digest_of(self.values):
-            raise self._changed(MANIFEST)
-
-    def _changed(self, file: str) -> ValueError:
-        return self.damaged(f"{file} is not as it was saved (its SHA-256 differs); {self._remedy}")
 
 
 def _json_object(file: Path) -> dict[str, Any]:
@@ -146,17 +139,12 @@ def _kind(folder: Path) -> str:
     return _KINDS.get(said, "") if isinstance(said, str) else ""
 
 
-_KINDS = {"active_plan": "plan", "active_audit": "audit", "active_test": "active test"}
-"""Type of an artifact → what it is, in words."""
-
-
 def _article(what: str) -> str:
     return f"{'an' if what[0] in 'aeiou' else 'a'} {what}"
 
 
 def _other_format(folder: Path, what: str, values: Mapping[str, Any], formats: tuple[int, ...]) -> str:
-    versions = values.get("versions")
-    versions = versions if isinstance(versions, dict) else {}
+    versions = said if isinstance(said := values.get("versions"), dict) else {}
     by = versions.get("pt-active", versions.get("pyterrier-active", "of an unknown version"))
     readable = "format" if len(formats) == 1 else "formats"
     return (
@@ -172,14 +160,9 @@ def _one_line(error: BaseException) -> str:
 
 @dataclass(frozen=True)
 class StoredTable:
-    """A table that was read, whose columns are checked when they are taken from it.
+    """A table that was read, whose columns are checked when they are taken from it."""
 
-    Attributes:
-        file: Its file, for messages.
-        frame: Its rows.
-    """
-
-    file: str
+    file: str  # for messages
     frame: pd.DataFrame
 
     def column(self, name: str) -> pd.Series:
@@ -191,11 +174,14 @@ class StoredTable:
             raise ValueError(f"{self.file} has the column {name!r} more than once")
         return column
 
-    def texts(self, name: str) -> None:
-        """Raise if a column does not hold strings, or one is missing."""
-        column = self.column(name)
-        if pd.api.types.infer_dtype(column, skipna=False) not in ("string", "empty"):
-            raise ValueError(f"{self.file}: the column {name!r} must hold text, without gaps")
+    def ids(self, *names: str, once: bool = True) -> pd.DataFrame:
+        """Columns of text without gaps; if ``once``, no row has the same ids as another."""
+        for name in names:
+            if pd.api.types.infer_dtype(self.column(name), skipna=False) not in ("string", "empty"):
+                raise ValueError(f"{self.file}: the column {name!r} must hold text, without gaps")
+        if once:
+            self.no_pair_twice(*names)
+        return self.frame[list(names)]
 
     def numbers(self, name: str) -> np.ndarray:
         """float64[N], a column of numbers, which may be NaN."""
@@ -222,10 +208,7 @@ class StoredTable:
     def within(
         self, name: str, least: float, most: float = np.inf, *, open: bool = False, where: np.ndarray | None = None
     ) -> np.ndarray:
-        """float64[N], a column of finite numbers in a range.
-
-        Shapes: where bool[N].
-        """
+        """float64[N], a column of finite numbers in a range; NaN where not ``where``, bool[N]."""
         values = self.numbers(name)
         where = np.ones(len(values), dtype=bool) if where is None else where
         with np.errstate(invalid="ignore"):
@@ -256,10 +239,7 @@ class StoredTable:
             raise ValueError(f"{self.file}: {error}") from error
 
     def must(self, name: str, right: np.ndarray, rule: str) -> None:
-        """Raise if a column breaks a rule.
-
-        Shapes: right bool[N].
-        """
+        """Raise if a column breaks a rule in a row that is not ``right``, bool[N]."""
         if right.all():
             return
         row = int(np.argmin(right))
@@ -282,13 +262,48 @@ class StoredTable:
 
     def no_pair_twice(self, *names: str) -> None:
         """Raise if two rows have the same ids."""
-        if names == ("qid", "docno"):
-            twice = repeated_pairs(self.frame)
-        else:
-            twice = self.frame.duplicated(list(names)).to_numpy()
+        keys, by_document = self.frame[list(names)], names == ("qid", "docno")
+        twice = repeated_pairs(keys) if by_document else keys.duplicated().to_numpy()
         if twice.any():
-            ids = self.frame.loc[twice, list(names)].itertuples(index=False, name=None)
+            ids = keys[twice].itertuples(index=False, name=None)
             raise ValueError(f"{self.file} holds {some(ids, 2)} more than once")
+
+    def drawn(
+        self, prefix: str, q: np.ndarray, weight: np.ndarray, rule: str, *, replace: bool, rounds: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """int64[N] and float64[N], how often each unit was drawn, and its inclusion probability (NaN: not drawn).
+
+        With replacement there are no inclusion probabilities, except where all units are certain. In rounds of
+        documents the queries are drawn for the sum, not for the mean of the draws.
+
+        Shapes: q float64[N], weight float64[N].
+        """
+        draws = self.whole(f"{prefix}draws")
+        drawn = draws > 0
+        repeated = replace and bool(np.isnan(self.numbers(f"{prefix}inclusion")[drawn]).any())
+        importance = self.within(f"{prefix}importance", 0, where=drawn)
+        known = np.zeros_like(drawn) if repeated else drawn
+        inclusion = self.within(f"{prefix}inclusion", 0, 1, open=True, where=known)
+        times = 1 if rounds else draws.sum()
+        expected = times * weight[drawn] / (times * q if repeated else inclusion)[drawn]
+        agrees = ~drawn
+        agrees[drawn] = np.isclose(importance[drawn], expected, rtol=EQUAL, atol=0)
+        self.must(f"{prefix}importance", agrees, f"agree with {rule}")
+        return draws, inclusion
+
+    def judged(self, number: int, drawn: pd.DataFrame) -> None:
+        """Raise if the table, of what is to be judged, does not hold what was drawn, or not its probability.
+
+        ``drawn`` has the columns ``qid, docno, chance``; the chance is infinite where there is none.
+        """
+        keys = self.ids("qid", "docno")
+        self.length(number, "assessment")
+        chance = keys.merge(drawn, how="left", on=["qid", "docno"])["chance"].to_numpy()
+        self.must("docno", ~np.isnan(chance), "be documents that were drawn")
+        known = np.isfinite(chance)
+        inclusion = self.within("inclusion", 0, 1, open=True, where=known)
+        same = ~known | np.isclose(inclusion, chance, rtol=EQUAL, atol=0)
+        self.must("inclusion", same, "be what its draw had")
 
 
 def _from(least: float, open: bool) -> str:

@@ -52,10 +52,7 @@ def has_features(columns: Iterable[object]) -> bool:
 
 
 def document_features(frame: pd.DataFrame) -> np.ndarray:
-    """The ``features`` column of a frame if there is one, else the ranks and scores as `run_features` computes them.
-
-    Returns float64[N, d].
-    """
+    """The ``features`` column of a frame if there is one, else the ranks and scores as `run_features` computes them."""
     return _given_features(frame["features"]) if "features" in frame.columns else run_features(frame)
 
 
@@ -79,10 +76,7 @@ def run_features(frame: pd.DataFrame) -> np.ndarray:
 
 
 def best_rank(frame: pd.DataFrame) -> np.ndarray:
-    """The best rank of each document over the rankers.
-
-    Returns int64[N].
-    """
+    """int64[N], the best rank of each document over the rankers."""
     ranks = _ranks(frame)
     deepest = np.iinfo(np.int64).max
     best = np.where(ranks > 0, ranks, deepest).min(axis=0)
@@ -90,10 +84,7 @@ def best_rank(frame: pd.DataFrame) -> np.ndarray:
 
 
 def document_labels(frame: pd.DataFrame, qrels: pd.DataFrame, what: str) -> np.ndarray:
-    """The label of each document.
-
-    Returns int64[N].
-    """
+    """int64[N], the label of each document."""
     matched = frame[["qid", "docno"]].merge(qrels, how="left", on=["qid", "docno"])["label"]
     labels = matched.fillna(UNJUDGED).to_numpy(dtype=np.int64)
     if (labels < 0).all():

@@ -35,19 +35,13 @@ _ROWS_AT_ONCE = 65_536
 
 
 def marginal(labels: np.ndarray, max_grade: int) -> np.ndarray:
-    """The smoothed share of each grade among the labels: ``(n_g + ½) / (n + (G + 1) / 2)``.
-
-    Shapes: labels int64[n] → float64[G+1].
-    """
+    """float64[G+1], the smoothed share of each grade among the labels: ``(n_g + ½) / (n + (G + 1) / 2)``."""
     counts = np.bincount(labels, minlength=max_grade + 1) + PSEUDO_COUNT
     return counts / counts.sum()
 
 
 def widened(probabilities: np.ndarray, grades: np.ndarray, max_grade: int, n: float) -> np.ndarray:
-    """Smooth the probabilities of the grades in training over all grades: ``(n P + ½) / (n + (G + 1) / 2)``.
-
-    Shapes: grades int64[K] → float64[N, G+1].
-    """
+    """Smooth the probabilities of the grades in training over all grades: ``(n P + ½) / (n + (G + 1) / 2)``."""
     wide = np.full((len(probabilities), max_grade + 1), PSEUDO_COUNT)
     wide[:, grades] += n * probabilities
     return wide / wide.sum(axis=1, keepdims=True)
@@ -60,29 +54,20 @@ def from_exceedance(above: np.ndarray) -> np.ndarray:
 
 
 def rank_band(ranks: np.ndarray, bands: Sequence[int]) -> np.ndarray:
-    """The band of each rank.
-
-    Shapes: ranks int64[N] → int64[N].
-    """
+    """int64[N], the band of each rank."""
     return np.where(ranks > 0, np.searchsorted(np.asarray(bands), ranks), len(bands))
 
 
 def band_marginals(
     ranks: np.ndarray, labels: np.ndarray, bands: Sequence[int], max_grade: int, smoothing: float
 ) -> np.ndarray:
-    """The distribution of grades in each band of ranks: ``(n_bg + smoothing · m_g) / (n_b + smoothing)``.
-
-    Shapes: ranks and labels int64[n] → float64[len(bands) + 1, G+1].
-    """
+    """The distribution of grades in each band of ranks: ``(n_bg + smoothing · m_g) / (n_b + smoothing)``."""
     counts = _label_counts(rank_band(ranks, bands), labels, len(bands) + 1, max_grade)
     return _shrunk(counts, marginal(labels, max_grade), smoothing)
 
 
 def judge_confusion(shares: np.ndarray, labels: np.ndarray, prior: np.ndarray, smoothing: float) -> np.ndarray:
-    """The distribution of the label given a judge's vote: ``C[h, g] ∝ Σ_pairs s_h 1[y = g] + smoothing · prior_g``.
-
-    Shapes: shares float64[n, H+1], labels int64[n], prior float64[G+1] → float64[H+1, G+1].
-    """
+    """The distribution of the label given a judge's vote: ``C[h, g] ∝ Σ_pairs s_h 1[y = g] + smoothing · prior_g``."""
     return _shrunk(shares.T @ np.eye(len(prior))[labels], prior, smoothing)
 
 
@@ -117,10 +102,7 @@ class GradeForest:
     leaf_grades: tuple[np.ndarray, ...]
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
-        """The label distribution of each row's leaf, averaged over the trees.
-
-        Shapes: features float64[N, d] → float64[N, G+1].
-        """
+        """float64[N, G+1], the label distribution of each row's leaf, averaged over the trees."""
         starts = range(0, len(features), _ROWS_AT_ONCE)
         return np.concatenate([self._mean_of_leaves(features[at : at + _ROWS_AT_ONCE]) for at in starts])
 
@@ -156,10 +138,7 @@ def fit_forest(
 def fit_classifier(
     classifier: ClassifierMixin, features: np.ndarray, labels: np.ndarray, query: np.ndarray, calibrate: str | None
 ) -> ClassifierMixin:
-    """Fit a clone of a scikit-learn classifier, and calibrate it on request by cross-validation over queries.
-
-    Shapes: features float64[n, d], labels and query int64[n].
-    """
+    """Fit a clone of a scikit-learn classifier, and calibrate it on request by cross-validation over queries."""
     from sklearn.base import clone
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.model_selection import GroupKFold
@@ -223,10 +202,7 @@ class Reliability(NamedTuple):
 
 
 def reliability(probabilities: np.ndarray, labels: np.ndarray, bins: int = 10) -> Reliability:
-    """Compare probabilities with frequencies, grade by grade, in bins of equal width.
-
-    Shapes: probabilities float64[n, G+1], labels int64[n].
-    """
+    """Compare probabilities with frequencies, grade by grade, in bins of equal width."""
     n_grades = probabilities.shape[1]
     within = np.minimum((probabilities * bins).astype(np.int64), bins - 1)
     cell = (within + bins * np.arange(n_grades)).ravel()

@@ -154,10 +154,7 @@ def warn_of_training(cautions: Sequence[Words], stacklevel: int = 3) -> None:
 
 
 def standardised_difference(values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """``(mean of the known − mean of the others) / √(half the sum of both variances)``.
-
-    Shapes: values float64[N, d], known bool[N] → float64[d].
-    """
+    """float64[d]: ``(mean of the known − mean of the others) / √(half the sum of both variances)``."""
     if known.all() or not known.any():
         return np.full(values.shape[1], np.nan)
     here, there = values[known], values[~known]

@@ -31,10 +31,7 @@ class OrderedLogit:
     n: float
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
-        """The probability of each grade that occurred in training.
-
-        Shapes: features float64[N, d] → float64[N, K].
-        """
+        """float64[N, K], the probability of each grade that occurred in training."""
         score = ((features - self.centre) / self.scale) @ self.weights
         lower, upper = (ends[None, :] - score[:, None] for ends in _cell_ends(self.thresholds))
         # The product equals expit(upper) − expit(lower), which would cancel in the tails.

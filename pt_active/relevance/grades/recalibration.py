@@ -49,10 +49,7 @@ def recalibrated_grades(
 def recalibration(
     grades: np.ndarray, labels: np.ndarray, weights: np.ndarray, prior_scale: float = PRIOR_SCALE
 ) -> np.ndarray:
-    """float64[G+1], the parameters α_1 … α_G and β of `recalibrated_grades`.
-
-    Shapes: grades float64[n, G+1], labels int64[n], weights float64[n].
-    """
+    """float64[G+1], the parameters α_1 … α_G and β of `recalibrated_grades`."""
     features = np.log(np.maximum(grades, MIN_PROBABILITY))
     start = np.r_[np.zeros(grades.shape[1] - 1), 1.0]
     arguments = features, labels, weights / weights.mean(), prior_scale
@@ -67,10 +64,7 @@ def regraded(parameters: np.ndarray, grades: np.ndarray) -> np.ndarray:
 def recalibration_objective(
     parameters: np.ndarray, features: np.ndarray, labels: np.ndarray, weights: np.ndarray, prior_scale: float
 ) -> tuple[float, np.ndarray]:
-    """The negative log posterior per label, whose gradient is zero where the estimating equations hold.
-
-    Shapes: parameters float64[G+1], features float64[n, G+1], labels int64[n], weights float64[n].
-    """
+    """The negative log posterior per label, whose gradient is zero where the estimating equations hold."""
     from scipy.special import logsumexp
 
     n, prior = len(labels), parameters - np.r_[np.zeros(len(parameters) - 1), 1.0]

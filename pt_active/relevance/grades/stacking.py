@@ -67,10 +67,7 @@ class Stack:
 def fitted_stack(
     groups: Mapping[str, np.ndarray], always: Sequence[str], labels: np.ndarray, qid: np.ndarray, max_grade: int
 ) -> Stack:
-    """Choose groups one by one while they raise the cross-validated likelihood, and fit an ordered model on them.
-
-    Shapes: labels int64[n], qid object[n].
-    """
+    """Choose groups one by one while they raise the cross-validated likelihood, and fit an ordered model on them."""
 
     def model(used: Sequence[str], rows: np.ndarray) -> OrderedLogit:
         return fit_ordered_logit(_columns(groups, used, len(labels))[rows], labels[rows], prior_scale=1.0)

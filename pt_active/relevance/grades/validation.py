@@ -33,10 +33,7 @@ Fit = Callable[[np.ndarray], Model | None]
 
 
 def some_queries(frame: pd.DataFrame, labels: np.ndarray, most: int = MAX_VALIDATED) -> np.ndarray:
-    """bool[N], the documents of random queries that hold about ``most`` labels; all if there are no more.
-
-    Shapes: labels int64[N].
-    """
+    """bool[N], the documents of random queries that hold about ``most`` labels; all if there are no more."""
     judged = int((labels >= 0).sum())
     if judged <= most:
         return np.ones(len(frame), dtype=bool)
@@ -49,10 +46,7 @@ def some_queries(frame: pd.DataFrame, labels: np.ndarray, most: int = MAX_VALIDA
 
 
 def folds_of(qid: np.ndarray, folds: int = FOLDS) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The training and the test documents of each fold, bool[N] each; all documents of a query are in one fold.
-
-    Shapes: qid object[N].
-    """
+    """The training and the test documents of each fold, bool[N] each; all documents of a query are in one fold."""
     qids, query = np.unique(qid, return_inverse=True)
     if len(qids) < 2:
         raise ValueError("cross-validation needs judged documents of at least 2 queries, got 1")
@@ -64,10 +58,7 @@ def folds_of(qid: np.ndarray, folds: int = FOLDS) -> Iterator[tuple[np.ndarray, 
 
 
 def cross_fitted(fit: Fit, qid: np.ndarray, folds: int = FOLDS) -> np.ndarray:
-    """float64[N, G+1], the grades of each document from a model of the other folds; NaN where none could be fitted.
-
-    Shapes: qid object[N].
-    """
+    """float64[N, G+1], the grades of each document from a model of the other folds; NaN where none could be fitted."""
     grades: np.ndarray | None = None
     for train, test in folds_of(qid, folds):
         if (model := fit(train)) is not None:
@@ -80,10 +71,7 @@ def cross_fitted(fit: Fit, qid: np.ndarray, folds: int = FOLDS) -> np.ndarray:
 
 
 def out_of_fold(model: Any, frame: pd.DataFrame, labels: np.ndarray, folds: int = FOLDS) -> np.ndarray:
-    """float64[N, G+1], the grades that copies of a model give to the queries that they have not learned from.
-
-    Shapes: labels int64[N].
-    """
+    """float64[N, G+1], the grades that copies of a model give to the queries that they have not learned from."""
     qrels = frame[["qid", "docno"]].assign(label=labels)[labels >= 0]
 
     def fit(train: np.ndarray) -> Model | None:
@@ -118,10 +106,7 @@ class Slope:
 
     @classmethod
     def of(cls, grades: np.ndarray, labels: np.ndarray, qid: np.ndarray) -> Slope:
-        """The slope by least squares, with the documents of a query as a cluster.
-
-        Shapes: grades float64[n, G+1], labels int64[n], qid object[n].
-        """
+        """The slope by least squares, with the documents of a query as a cluster."""
         from scipy.stats import t
 
         expected = grades @ np.arange(grades.shape[1])
@@ -161,10 +146,7 @@ def log_likelihood(grades: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def mean_by_query(values: np.ndarray, qid: np.ndarray) -> tuple[float, float]:
-    """The mean of documents' values, and its standard error with the documents of a query as a cluster.
-
-    Shapes: values float64[n], qid object[n].
-    """
+    """The mean of documents' values, and its standard error with the documents of a query as a cluster."""
     mean = float(values.mean())
     return mean, _clustered_error((values - mean) / len(values), np.unique(qid, return_inverse=True)[1])
 

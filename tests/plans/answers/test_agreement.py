@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -46,14 +45,6 @@ def simulated(seed: int, judges: int = 3, documents: int = 60, share: float = 0.
 def coded(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     judge, document = np.nonzero(np.isfinite(table))
     return document, table[judge, document].astype(np.int64)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_alpha_is_that_of_krippendorff(seed: int) -> None:
-    krippendorff = pytest.importorskip("krippendorff")
-    table = simulated(seed)
-    expected = krippendorff.alpha(reliability_data=table, level_of_measurement="ordinal")
-    assert ordinal_alpha(coincidences(*coded(table), GRADES)) == pytest.approx(expected, abs=1e-12)
 
 
 @given(st.lists(st.lists(st.integers(0, 3) | st.none(), min_size=6, max_size=6), min_size=2, max_size=4))
@@ -153,16 +144,6 @@ def test_the_variance_of_judges_by_its_definition() -> None:
     for i in range(5):
         slow += chance[i] / judges[i] * sum(opinion[label[i], g] * change[i, g] ** 2 for g in range(GRADES)) / 2
     assert judges_variance(change, chance, label, judges, table) == pytest.approx(slow)
-
-
-def test_second_opinions_of_many_labels_are_their_shares() -> None:
-    """With two judges who differ by one grade in a fifth of the documents, a second opinion does so too."""
-    first = np.tile(np.arange(3), 1000)
-    second = np.where(np.arange(3000) % 5 == 0, np.clip(first + 1, 0, 2), first)
-    item = np.r_[np.arange(3000), np.arange(3000)]
-    table = second_opinions(coincidences(item, np.r_[first, second], 3))
-    expected = np.array([[0.8, 0.2, 0], [0, 0, 0], [0, 0, 0]])
-    assert table[0] == pytest.approx(expected[0] / 1 * [1.0, 1.0, 1.0] + [0.0889, -0.0889, 0], abs=2e-3)
 
 
 def judged_by(plan: Plan, truth: pd.DataFrame, rng: np.random.Generator, share: float) -> pd.DataFrame:
@@ -317,12 +298,3 @@ def test_a_verdict_that_hangs_on_one_judge_says_so() -> None:
     assert whole.decisive == ("fan", "foe")
     assert "the verdict hangs on fan" in str(whole)
     assert whole.to_dict()["judges"][0]["alone"] == 180
-
-
-def test_a_report_has_the_judges_error_too(tmp_path: Path) -> None:
-    plan, truth = population("query")
-    wanted = truth.merge(plan.assessments[["qid", "docno"]], on=["qid", "docno"])
-    records = judged_by(plan, wanted, np.random.default_rng(3), share=0.3)
-    report = plan.report(tmp_path / "report.html", records)
-    assert report.result == plan.compare(records)
-    assert "their part of the error is" in (tmp_path / "report.html").read_text(encoding="utf-8")

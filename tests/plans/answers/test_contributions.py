@@ -10,8 +10,6 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pt_active import DCG, ERR, Plan, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
@@ -145,16 +143,6 @@ def test_values_that_are_equal_up_to_rounding_stand_in_the_order_of_their_ids(le
     assert found.queries["contribution"].abs().nunique() > 1
     assert found.documents["qid"].head(6).tolist() == [f"q{i}" for i in range(6)]
     assert found.documents["docno"].head(6).nunique() == 1
-
-
-@settings(max_examples=5)
-@given(st.integers(0, 1000))
-def test_the_order_of_labels_does_not_matter(demo, graded, seed: int) -> None:
-    plan, qrels = planned(graded, demo, DCG @ 10, "query")
-    shuffled = qrels.sample(frac=1, random_state=seed)
-    one, other = (Contributions.of(plan, q, PAIR) for q in (qrels, shuffled))
-    pd.testing.assert_frame_equal(one.queries, other.queries)
-    pd.testing.assert_frame_equal(one.documents, other.documents)
 
 
 # --- groups of queries ----------------------------------------------------------------------------------------------

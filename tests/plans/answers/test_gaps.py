@@ -189,17 +189,6 @@ def test_labels_that_close_a_gap_of_an_earlier_round_count_at_once() -> None:
     assert state == longer.status(qrels)
 
 
-def test_other_looks_end_before_a_gap_and_say_so() -> None:
-    plan = plan_of("query")
-    qrels = drawn(plan).drop(index=7)[["qid", "docno", "label"]]
-    state = plan.status(qrels, looks="asymptotic")
-    assert isinstance(state, Status)
-    assert (state.open, len(state.blocked)) == (0, 1)
-    assert state.left_out > 0
-    assert "left out" in str(state)
-    assert "blocked" in str(state)
-
-
 def test_a_plan_that_was_drawn_at_once_takes_all_that_lacks_a_label_as_not_relevant() -> None:
     plan = Plan.create(pool(), None, "nDCG@3", budget=60, seed=3)
     labels = drawn(plan)[["qid", "docno", "label"]]

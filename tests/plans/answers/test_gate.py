@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from pt_active import DCG, Plan
-from pt_active.demo.collection import DemoCollection
 
 MARGINS = (0.05, 0.3, 0.6, 1.5)
 
@@ -24,11 +23,6 @@ def pair(graded: pd.DataFrame) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def plan(pair: pd.DataFrame) -> Plan:
     return Plan.create(pair, None, DCG @ 10, budget=1300, level="query", seed=3)
-
-
-@pytest.fixture(scope="module")
-def labels(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
-    return demo.judge(graded)
 
 
 def first(plan: Plan, labels: pd.DataFrame, n: int) -> pd.DataFrame:

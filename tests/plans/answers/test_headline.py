@@ -22,12 +22,13 @@ from pt_active.demo.collection import DemoCollection
 from pt_active.frames.columns import grade_columns
 from pt_active.plans.answers.report.further import further
 from pt_active.plans.answers.report.headline import in_percent
-from pt_active.plans.answers.report.report import FORMATS, Report
-from pt_active.plans.answers.report.sections import sections_of
-from pt_active.plans.answers.report.verdict import verdict_of
+from pt_active.plans.answers.report.report import Report
+from pt_active.plans.answers.report.sections import page_of, verdict_of
 from pt_active.plans.making.queries import in_drawing_order
-from pt_active.showing.charts import Row, Scale, intervals
+from pt_active.showing.charts import Intervals
+from pt_active.showing.page import FORMATS
 from pt_active.showing.rounding import decimals, fixed, from_to, minus, roughly, share, with_interval
+from pt_active.showing.svg import Row, Scale
 
 
 @pytest.fixture(scope="module")
@@ -229,8 +230,8 @@ def test_an_open_question_has_no_second_verdict(pool, demo, tmp_path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         found = Report.of(plan, qrels, status=status)
-    (full,) = [each for each in sections_of(found) if each.title == "The result in full"]
-    (chart,) = [each.svg for each in verdict_of(found)]
+    (full,) = [each for each in page_of(found).sections if each.title == "The result in full"]
+    chart = verdict_of(found).svg
     assert "fill: var(--ground)" in chart  # a hollow mark: not told apart
     assert {"winner", "p-value"} <= {name for name, _ in found.result.facts()}
     assert not {"winner", "p-value", "difference"} & {name for name, _ in full.facts}
@@ -401,7 +402,7 @@ def test_ticks_are_round_few_and_apart(low: float, high: float) -> None:
 
 
 def test_places_in_a_chart_are_those_of_the_numbers() -> None:
-    drawn = intervals([Row("a", 1.0, 0.0, 2.0), Row("b", 4.0, strong=False)], 0.0).svg("x", "t", "d")
+    drawn = Intervals([Row("a", 1.0, 0.0, 2.0), Row("b", 4.0, strong=False)], "", True).svg("x", "t", "d")
     places = [float(x) for x in re.findall(r'<circle cx="([\d.]+)%"', drawn)]
     ends = [float(x) for x in re.search(r'<line x1="([\d.]+)%"[^>]*x2="([\d.]+)%"[^>]*stroke-width: 3', drawn).groups()]
     assert np.mean(ends) == pytest.approx(places[0], abs=0.01)
@@ -424,5 +425,5 @@ def test_a_report_says_whether_the_model_can_be_trusted(pool, demo, turned: bool
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         found = Report.of(plan, demo.judge(plan.assessments))
-    (trust,) = [each for each in sections_of(found) if each.title == "Can the grade model be trusted?"]
+    (trust,) = [each for each in page_of(found).sections if each.title == "Can the grade model be trusted?"]
     assert trust.words[0].startswith(said)

@@ -9,40 +9,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from drawn_order import in_order, prefix, wanted
 from scipy import stats
 
-from pt_active import DCG, OrderedLogitGrades, Outlook, Plan, Runs, UnitCost
+from pt_active import DCG, OrderedLogitGrades, Plan, Runs, UnitCost
 from pt_active.demo.collection import DemoCollection, demo_collection
 from pt_active.inference.stopping.boundaries import half_widths, mixture_boundary
 from pt_active.inference.stopping.looks import ASYMPTOTIC, MIN_DEGREES, MIN_PLANNED, Looks, critical_values
 from pt_active.plans.answers.looks import Question, growth_of
-from pt_active.plans.answers.outlook import own_method
 from pt_active.plans.making.queries import DrawingOrder
-
-
-@pytest.fixture(scope="module")
-def plan(graded: pd.DataFrame) -> Plan:
-    return Plan.create(graded, None, DCG @ 10, budget=600, seed=3, level="query")
-
-
-@pytest.fixture(scope="module")
-def labels(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
-    return demo.judge(graded)
-
-
-def wanted(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
-    return plan.assessments[["qid", "docno"]].merge(labels)
-
-
-def in_order(plan: Plan) -> list[str]:
-    return plan.sample.sort_values("q_priority").qid.tolist()
-
-
-def prefix(plan: Plan, labels: pd.DataFrame, n: int) -> pd.DataFrame:
-    return wanted(plan, labels)[lambda frame: frame.qid.isin(in_order(plan)[:n])]
-
 
 # --- the sample -------------------------------------------------------------------------------------------------------
 
@@ -71,34 +46,11 @@ def test_the_beginning_is_the_plan_that_would_have_stopped_there(
     assert status.spent == pytest.approx(short.manifest["spent"])
 
 
-def test_labels_beyond_a_gap_are_left_out(plan: Plan, labels: pd.DataFrame) -> None:
-    order, given_labels = in_order(plan), wanted(plan, labels)
-    gap = given_labels[given_labels.qid == order[9]].index[0]
-    status, before = plan.status(given_labels.drop(gap), ASYMPTOTIC), plan.status(prefix(plan, labels, 9), ASYMPTOTIC)
-    assert (status.judged, status.waiting, status.value) == (9, f"query {order[9]}", before.value)
-    assert status.left_out == len(given_labels) - 1 - status.n_judged > 0
-    assert f"left out    {status.left_out} labels from query {order[9]} on" in str(status)
-    assert "left out" not in str(before)
-
-
 def test_labels_of_other_queries_are_ignored_with_a_warning(plan: Plan, labels: pd.DataFrame) -> None:
     drawn = labels.qid.isin(in_order(plan))
     with pytest.warns(UserWarning, match=r"\d+ labels of queries that were not sampled are ignored"):
         status = plan.status(labels, ASYMPTOTIC)
     assert status == plan.status(labels[drawn].merge(wanted(plan, labels)[["qid", "docno"]]), ASYMPTOTIC)
-
-
-@settings(max_examples=10)
-@given(seed=st.integers(0, 2**32 - 1))
-def test_the_order_of_labels_does_not_matter(seed: int, plan: Plan, labels: pd.DataFrame) -> None:
-    some = prefix(plan, labels, 14)
-    shuffled = pd.concat([some, some.head(5)]).sample(frac=1, random_state=seed)
-    assert plan.status(shuffled, ASYMPTOTIC) == plan.status(some, ASYMPTOTIC)
-
-
-def test_a_saved_plan_says_the_same(plan: Plan, labels: pd.DataFrame, tmp_path: Path) -> None:
-    loaded = Plan.load(plan.save(tmp_path / "saved").path)
-    assert loaded.status(prefix(plan, labels, 12), ASYMPTOTIC) == plan.status(prefix(plan, labels, 12), ASYMPTOTIC)
 
 
 # --- verdicts ---------------------------------------------------------------------------------------------------------
@@ -222,17 +174,6 @@ def test_a_census_leaves_nothing_to_chance(graded: pd.DataFrame, labels: pd.Data
         assert status.winner == "candidate"
     part = plan.status(prefix(plan, labels, 70), ASYMPTOTIC)
     assert part.low < part.value < part.high
-
-
-def test_one_ranker_is_known_within_a_margin(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    alone = graded.drop(columns=["rank_candidate", "score_candidate"])
-    plan = Plan.create(alone[alone.rank_production >= 0], None, DCG @ 10, draws=80, seed=1)
-    rough, fine = (plan.status(wanted(plan, labels), ASYMPTOTIC, margin=margin) for margin in (3.0, 0.01))
-    assert (rough.first, rough.second, rough.answer) == ("production", None, "stop: known within ±3")
-    assert fine.resolution is None
-    assert fine.value == pytest.approx(plan.estimate(wanted(plan, labels))["production"].value)
-    with pytest.raises(ValueError, match="the plan has one ranker: say margin="):
-        plan.status(wanted(plan, labels), ASYMPTOTIC)
 
 
 def test_unresolvable_says_what_would_be_needed(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
@@ -392,23 +333,3 @@ def test_all_that_can_change_the_result_is_less_than_the_pool(graded: pd.DataFra
 def test_a_drawn_document_is_not_drawn_again(rounds: tuple) -> None:
     plan, first, both = rounds
     assert further(plan, first).cost[-1] == pytest.approx(further(plan, both).cost[-1])
-
-
-def test_what_is_needed_agrees_with_the_outlook(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    """With the plan's own curve over the whole budget instead of its rounds: the curve of the looks at any time."""
-    for seed in (1, 2):
-        plan = Plan.create(graded, None, DCG @ 10, budget=60, level="document", design="spread", seed=seed)
-        status = plan.status(wanted(plan, labels), ASYMPTOTIC)
-        curve = Outlook.of_plan(plan, methods=[own_method(plan)]).curves[own_method(plan)]
-        spent = plan.manifest["spent"]
-
-        def reached(budget: float, status=status, curve=curve, spent=spent) -> bool:
-            share = curve.variance(budget) / curve.variance(spent)
-            if share == 0:
-                return True
-            critical, error = mixture_boundary(np.array([1 / share]), 0.05), status.standard_error * share**0.5
-            degrees = np.array([curve.degrees_of_freedom(budget)])
-            return bool(half_widths(critical, np.array([error]), degrees)[0] < abs(status.value))
-
-        assert status.budget < status.needed < 0.5 * status.everything
-        assert status.needed == pytest.approx(curve.budget_for(reached), rel=0.15)

@@ -138,17 +138,6 @@ def test_the_order_and_names_of_rankers_change_nothing(graded, plans, labels, or
     np.testing.assert_allclose(found.corrected, expected.corrected, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("correction", ["holm", "tukey"])
-def test_two_rankers_are_a_plain_comparison(demo, pipeline, correction) -> None:
-    plan = Plan.create(pipeline, demo.topics, DCG @ 10, budget=500, seed=4, level="query")
-    qrels = demo.judge(plan.assessments)
-    ranking = plan.rank(qrels, correction=correction)
-    expected = plan.compare(qrels, first=ranking.names[0], second=ranking.names[1])
-    assert ranking.comparisons == (expected,)
-    assert ranking.corrected[0] == pytest.approx(expected.pvalue, abs=1e-9)
-    assert ranking.winners == (expected.winner,)
-
-
 def test_one_ranker_cannot_be_ranked(demo, grades) -> None:
     frame = (Runs(only=demo.runs["production"], depth=15) >> grades)(demo.topics)
     plan = Plan.create(frame, demo.topics, DCG @ 10, budget=300, level="query")

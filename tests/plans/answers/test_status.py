@@ -9,38 +9,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from drawn_order import in_order, prefix, wanted
 
 from pt_active import DCG, OrderedLogitGrades, Plan, Runs, TimeCost
 from pt_active.demo.collection import DemoCollection
 from pt_active.inference.stopping.looks import ASYMPTOTIC
-
-
-@pytest.fixture(scope="module")
-def plan(graded: pd.DataFrame) -> Plan:
-    return Plan.create(graded, None, DCG @ 10, budget=600, seed=3, level="query")
-
-
-@pytest.fixture(scope="module")
-def labels(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
-    return demo.judge(graded)
-
-
-def wanted(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
-    return plan.assessments[["qid", "docno"]].merge(labels)
-
-
-def in_order(plan: Plan) -> list[str]:
-    return plan.sample.sort_values("q_priority").qid.tolist()
-
-
-def prefix(plan: Plan, labels: pd.DataFrame, n: int) -> pd.DataFrame:
-    return wanted(plan, labels)[lambda frame: frame.qid.isin(in_order(plan)[:n])]
-
-
-def test_renamed_documents_change_nothing(graded: pd.DataFrame, labels: pd.DataFrame, plan: Plan) -> None:
-    other = [frame.assign(docno="x" + frame.docno) for frame in (graded, labels)]
-    renamed = Plan.create(other[0], None, DCG @ 10, budget=600, seed=3, level="query")
-    assert replace(renamed.status(prefix(renamed, other[1], 12))) == plan.status(prefix(plan, labels, 12))
 
 
 def test_no_label_yet(plan: Plan, labels: pd.DataFrame) -> None:

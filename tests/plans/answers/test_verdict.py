@@ -113,14 +113,6 @@ def test_a_verdict_falls_with_the_draw_that_excludes_equality(level: str, pool: 
     assert not plan.status(ordered.head(unit - 1)).resolved
 
 
-def test_more_confidence_takes_more_labels(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
-    plan = planned(pool, "document", "good", "bad")
-    found = [plan.status(come(plan, labels), confidence=level) for level in (0.8, 0.95, 0.999)]
-    assert found[0].resolved_at < found[1].resolved_at < found[2].resolved_at
-    assert found[0].low > found[1].low > found[2].low
-    assert found[2].e_value > 1000
-
-
 @pytest.mark.parametrize("level", LEVELS)
 def test_rankers_that_hardly_differ_are_equivalent_within_a_margin(level: str, pool: pd.DataFrame, labels) -> None:
     plan = planned(pool, level, "good", "same", budget=300)
@@ -143,11 +135,6 @@ def test_equivalence_that_turns_out_to_be_equality_was_known_before(level: str, 
     assert at[0][0] < at[1][0]
     assert found[0][-1].answer == "stop: equivalent within ±0.2"
     assert found[1][-1].answer == "stop: exactly equal"
-
-
-def test_a_difference_is_not_within_a_margin_below_it(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
-    plan = planned(pool, "document", "good", "bad")
-    assert plan.status(come(plan, labels), margin=0.5).winner == "good"
 
 
 @pytest.mark.filterwarnings("ignore:the model sees no variance")
@@ -228,10 +215,6 @@ def test_an_estimate_that_contradicts_the_verdict_is_explained(won: Status) -> N
     assert outside.remark == "the estimate lies outside the interval, which no later label widens"
     assert "note        the estimate lies outside" in str(outside)
     assert replace(outside, value=np.nan).remark is None
-
-
-def test_a_winner_before_any_estimate_needs_no_remark(won: Status) -> None:
-    assert replace(won, value=np.nan).remark is None
 
 
 def test_evidence_is_printed(won: Status) -> None:

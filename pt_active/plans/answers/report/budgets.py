@@ -19,17 +19,11 @@ from pt_active.plans.making.manifest import Manifest
 
 
 class Budgets(NamedTuple):
-    """The budget curve of a plan.
+    """`Outlook.table` of plain random queries and of the plan's way to sample, and that way's curve, or why none."""
 
-    Attributes:
-        table: `Outlook.table` of plain random queries and of the plan's way to sample; empty if there is no curve.
-        note: Why there is no curve; empty if there is one.
-        curve: The expected error over the budget of the plan's own way to sample; None if there is none.
-    """
-
-    table: pd.DataFrame
-    note: str
-    curve: ErrorCurve | None
+    table: pd.DataFrame = pd.DataFrame()
+    note: str = ""
+    curve: ErrorCurve | None = None
 
 
 def foreseen(tables: PlanTables) -> Forecast | None:
@@ -40,15 +34,15 @@ def foreseen(tables: PlanTables) -> Forecast | None:
 def budget_table(made: Manifest, forecast: Forecast | None, how: How[Any], pilot: Pilot | None = None) -> Budgets:
     """The budget curve of a plan, or why there is none."""
     if made.later_rankers:
-        return Budgets(pd.DataFrame(), "rankers were added later, and the costs of their documents are not known", None)
+        return Budgets(note="rankers were added later, and the costs of their documents are not known")
     if forecast is None:
         said = "everything was judged, so there is no sampling error that a budget could reduce"
-        return Budgets(pd.DataFrame(), said, None)
+        return Budgets(note=said)
     own = method_of(made.arguments, how.estimator)
     outlook = Outlook.looked(forecast, [YARDSTICK, own], pilot)
     if not np.isfinite(list(outlook.optimism.values())).all():
         said = "the model expects no error at all, so the labels cannot correct its opinion of itself"
-        return Budgets(pd.DataFrame(), said, None)
+        return Budgets(note=said)
     spent, whole = made.spent, next(iter(outlook.curves.values())).total
     grid = sorted(
         {spent, *(share * whole for share in BUDGET_SHARES), *(spent * f for f in (0.5, 2.0) if spent * f < whole)}

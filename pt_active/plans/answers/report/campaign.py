@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -22,18 +21,8 @@ _MAX_NAMED = 6
 class Campaign:
     """The judging as a reader asks for it.
 
-    Attributes:
-        judged: The labels that are used.
-        documents: All query–document pairs of the pool.
-        queries: The queries with labels.
-        all_queries: All queries of the pool; 0 if it is not known.
-        level: What was drawn, ``query``, ``document`` or ``pair``.
-        judges: Who judged; empty if the labels do not say.
-        since: The day of the first judgment, as in ``2026-03-01``; empty if it is not known.
-        until: The day of the last judgment.
-        written: The day of the report.
-        measure: The measure of the plan; empty if it does not matter here.
-        counting: The query–document pairs that can change it; all of the pool if it is not known which do.
+    ``level`` is what was drawn, days are like ``2026-03-01``, ``counting`` pairs can change the ``measure``, and what
+    is not known is empty or 0.
     """
 
     judged: int
@@ -51,18 +40,20 @@ class Campaign:
     @classmethod
     def of(cls, basis: Basis, made: Manifest, counting: int, records: pd.DataFrame | None) -> Campaign:
         """The campaign behind a result."""
-        counts = made.counts
-        sizes = basis.n_judged, counts.documents, basis.n_queries, counts.queries, basis.level
+        sizes = basis.n_judged, made.counts.documents, basis.n_queries, made.counts.queries, basis.level
         return replace(cls.counted(sizes, records), measure=made.arguments.measure, counting=counting)
 
     @classmethod
     def counted(cls, sizes: tuple[int, int, int, int, str], records: pd.DataFrame | None) -> Campaign:
         """The campaign of today with its first five fields."""
-        return cls(*sizes, *_people(records), written=datetime.date.today().isoformat())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
-        return asdict(self) | {"judges": list(self.judges)}
+        made = cls(*sizes, written=datetime.date.today().isoformat())
+        if records is None:
+            return made
+        said = latest(checked_records(records))
+        said = said[said["status"] == JUDGED]
+        days = sorted(day[:10] for day in said["time"] if day) or [""]
+        names = tuple(str(name) for name in said["annotator"].value_counts(sort=True).index)
+        return replace(made, judges=names, since=days[0], until=days[-1])
 
     @property
     def extent(self) -> str:
@@ -98,14 +89,3 @@ class Campaign:
         if self.since:
             judged = self.since if self.since == self.until else f"{self.since} to {self.until}"
         return f"{judged}; report of {self.written}" if self.written else judged
-
-
-def _people(records: pd.DataFrame | None) -> tuple[tuple[str, ...], str, str]:
-    """The names of the judges by the number of their labels, and the first and last day."""
-    if records is None:
-        return (), "", ""
-    said = latest(checked_records(records))
-    said = said[said["status"] == JUDGED]
-    days = sorted(day[:10] for day in said["time"] if day)
-    names = tuple(str(name) for name in said["annotator"].value_counts(sort=True).index)
-    return names, days[0] if days else "", days[-1] if days else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,15 +27,9 @@ class Difference:
     """The difference of two rankers: in the order in which they were named, or of a ranking, the better one first.
 
     Attributes:
-        first: The first ranker.
-        second: The ranker that is subtracted from it.
-        value: The difference of their measures, first minus second.
-        low: Lower end of its interval; NaN if there is none.
-        high: Upper end of its interval.
         confidence: Level of the interval; of all pairs of a report together, but for those that stand ``alone``.
         winner: The better ranker if that is sure at this level; None if it is not.
         relative: The difference as a share of the second's value; None if it was not computed.
-        standard_error: The standard error of the difference.
         certain: Whether nothing was left to chance.
         alone: Whether only a later step of Holm's test tells the pair apart. Its interval then has the level of that
             step, and holds by itself.
@@ -79,11 +73,6 @@ class Difference:
     def has_interval(self) -> bool:
         """Whether the error of the difference is known."""
         return bool(np.isfinite([self.low, self.high]).all())
-
-    def to_dict(self) -> dict[str, Any]:
-        """The difference, ready for JSON; None stands for what is unknown."""
-        plain = {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in asdict(self).items()}
-        return plain | {"relative": None if self.relative is None else self.relative.to_dict()}
 
 
 def differences(

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from pt_active.frames.visible import visible
@@ -23,7 +22,7 @@ from pt_active.plans.answers.report.side_by_side import Beside
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.manifest import Manifest
-from pt_active.showing.printed import Printed, plain_rows
+from pt_active.showing.printed import Printed, plain
 
 N_WEIGHTS = 10
 """Largest weights that are listed."""
@@ -140,27 +139,29 @@ class Findings(Printed):
     def to_dict(self) -> dict[str, Any]:
         """Every number of the report, ready for JSON: NaN and infinite numbers become None."""
         basis, apart = self.result.basis, self.contributions
-        return {
+        said = {
             "answer": self.answer,
             "headline": self.headline.to_dict(),
-            "campaign": self.campaign.to_dict(),
-            "differences": [each.to_dict() for each in self.differences],
+            "campaign": self.campaign,
+            "differences": self.differences,
             "note": self.note,
             "status": None if self.status is None else self.status.to_dict(),
             "result": self._result(),
-            "estimates": plain_rows(self.estimates),
-            "budget": {"spent": self.spent, "note": self.budget_note, "rows": plain_rows(self.budget)},
-            "design": plain_rows(self.design),
-            "contributions": {"of": self.contrast, "base": apart.base, "queries": plain_rows(apart.queries)},
-            "deciding_documents": plain_rows(apart.deciding(N_DECIDING_QUERIES)),
-            "model_check": plain_rows(self.check.to_frame())[0] | {"bins": plain_rows(self.check.bins)},
-            "weights": {"n_effective": _finite(basis.n_effective), "heaviest": plain_rows(self.heaviest)},
-            "decided": {pair: plain_rows(table) for pair, table in self.decided.items()},
-            "side_by_side": [each.to_dict() for each in self.beside],
-            "slices": plain_rows(self.slices),
-            "missing": {"policy": basis.missing_policy, "pairs": [list(pair) for pair in self.missing]},
-            "manifest": self.manifest,
+            "estimates": self.estimates,
+            "budget": {"spent": self.spent, "note": self.budget_note, "rows": self.budget},
+            "design": self.design,
+            "contributions": {"of": self.contrast, "base": apart.base, "queries": apart.queries},
+            "deciding_documents": apart.deciding(N_DECIDING_QUERIES),
+            "model_check": plain(self.check.to_frame())[0] | {"bins": self.check.bins},
+            "weights": {"n_effective": basis.n_effective, "heaviest": self.heaviest},
+            "decided": self.decided,
+            "side_by_side": self.beside,
+            "slices": self.slices,
+            "missing": {"policy": basis.missing_policy, "pairs": self.missing},
+            "manifest": self.made.to_json(),
         }
+        plained: dict[str, Any] = plain(said)
+        return plained
 
     def _result(self) -> dict[str, Any]:
         """The result, ready for JSON; beside a status with its interval, and without what is of a fixed sample."""
@@ -183,7 +184,3 @@ def compared(result: Estimate | Comparison | Ranking) -> tuple[str, str] | None:
     if isinstance(result, Comparison):
         return result.first, result.second
     return result.names[0], result.names[1]
-
-
-def _finite(number: float) -> float | None:
-    return float(number) if np.isfinite(number) else None

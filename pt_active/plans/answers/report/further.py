@@ -21,15 +21,9 @@ _MOST = 0.5
 
 @dataclass(frozen=True)
 class Further:
-    """What to judge next.
+    """What to judge next: further ``labels`` of ``all`` that are left, to settle who of two is better.
 
-    Attributes:
-        labels: The number of further labels; NaN if it cannot be computed.
-        all: The number of labels that are left in the pool.
-        better: The better one of the pair that is to be settled; None of one ranker.
-        other: The other one.
-        doubled: Half the width of their interval if as much again is spent; NaN if the pool has not as much.
-        what: What is judged.
+    ``doubled`` is half the width of their interval if as much again is spent; NaN stands for what cannot be said.
     """
 
     labels: float

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import Argument, ArgumentError
-from pt_active.frames.visible import json_text
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.ties import settled
 from pt_active.plans.answers.contributions import Contributions
@@ -28,10 +27,9 @@ from pt_active.plans.answers.report.budgets import budget_table, foreseen
 from pt_active.plans.answers.report.campaign import Campaign
 from pt_active.plans.answers.report.differences import differences
 from pt_active.plans.answers.report.findings import Findings, compared
-from pt_active.plans.answers.report.forms import markdown, page
 from pt_active.plans.answers.report.further import further
+from pt_active.plans.answers.report.sections import page_of, verdict_of
 from pt_active.plans.answers.report.side_by_side import side_by_side, texts_of
-from pt_active.plans.answers.report.verdict import verdict_of
 from pt_active.plans.answers.report.words import answer_in_words, status_in_words
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.slices import slices_of
@@ -41,7 +39,8 @@ from pt_active.plans.making.cut import cut_to_judged
 from pt_active.plans.making.judgments import records_of_plan
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.rankers import named_pair
-from pt_active.showing.charts import framed
+from pt_active.showing.page import Page
+from pt_active.showing.svg import framed
 
 MAX_DECIDED_PAIRS = 15
 """Pairs of a ranking that are taken apart."""
@@ -116,81 +115,76 @@ class Report(Findings):
         result = _result(judged, how, first, second)
         if status is not None:
             _check_status(status, result)
+        check_whole(tables, "fill a report", "estimate and compare say what the labels show")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            made = cls._gathered(labelled, how, result, slices, status)
-            return made._told(labelled, how, judged, _campaign(result, tables, records), texts)
+            made = cls._gathered(labelled, how, judged, result, status)
+            pair, known = _places(judged.names, result), texts_of(tables.assessments, texts)
+            sliced = pair if isinstance(result, Comparison) else None
+            groups = [each for column in slices for each in slices_of(labelled, column, sliced, how)]
+            counting = int(tables.pool.seen(tables.measure).sum())
+            return replace(
+                made,
+                campaign=Campaign.of(result.basis, tables.manifest, counting, records),
+                beside=() if pair is None else side_by_side(labelled, pair, how.measure, known),
+                slices=pd.DataFrame([row for each in groups for row in each.rows()], columns=_SLICE_COLUMNS),
+                texts=known,
+            )
 
     @classmethod
     def _gathered(
         cls,
         labelled: LabelledPlan[Any],
         how: How[irm.Measure],
+        judged: Judged,
         result: Estimate | Comparison | Ranking,
-        slices: Sequence[str],
         status: Status | None,
     ) -> Report:
-        """The report of a result, with everything else that the plan and its labels say."""
-        tables, names = labelled.tables, labelled.tables.pool.names
-        check_whole(tables, "fill a report", "estimate and compare say what the labels show")
-        pilot, forecast = Pilot.of_labelled(labelled, how.missing), foreseen(tables)
-        budget, budget_note, curve = budget_table(tables.manifest, forecast, how, pilot)
-        pair = _pair(names, result)
-        sliced = pair if isinstance(result, Comparison) else None
-        groups = [each for column in slices for each in slices_of(labelled, column, sliced, how)]
-        contrast = _weights(names, pair)
+        """The report of a result, with everything else that the labels say of it."""
+        made, names = labelled.tables.manifest, judged.names
+        pilot, forecast = Pilot.of_labelled(labelled, how.missing), foreseen(labelled.tables)
+        budget, budget_note, curve = budget_table(made, forecast, how, pilot)
+        one = Contrast(*(_places(names, result) or (0,)))
+        contrast = one.weights(len(names))
+        pairs, estimates = differences(judged, result, status, how), _estimates(result, status)
+        half = np.nan if pairs else float(np.ptp(estimates[["low", "high"]].to_numpy())) / 2
         return cls(
             answer=answer_in_words(result) if status is None else status_in_words(status),
             result=result,
-            estimates=_estimates(result) if status is None else _of_status(status),
+            estimates=estimates,
             budget=budget,
             budget_note=budget_note,
-            design=_design(labelled, contrast if len(names) <= 2 else _weights(names, None)),
+            design=_design(labelled, contrast if len(names) <= 2 else np.full(len(names), 1 / len(names))),
             contributions=Contributions.of_labelled(labelled, contrast, how),
-            contrast=Contrast(*(pair or (0,))).named(names),
+            contrast=one.named(names),
             check=ModelCheck.of_pilot(pilot, forecast),
-            slices=pd.DataFrame([row for each in groups for row in each.rows()], columns=_SLICE_COLUMNS),
-            made=tables.manifest,
+            slices=pd.DataFrame(columns=_SLICE_COLUMNS),
+            made=made,
             status=status,
             curve=curve,
+            differences=pairs,
+            further=further(curve, made.spent, pairs, half),
+            decided=_decided(labelled, how, result),
         )
 
-    def _told(
-        self,
-        labelled: LabelledPlan[Any],
-        how: How[irm.Measure],
-        judged: Judged,
-        campaign: Campaign,
-        texts: pd.DataFrame | None,
-    ) -> Report:
-        """The report with what people ask first: who is better by how much, what is next, and for examples."""
-        tables, pair = labelled.tables, _pair(labelled.tables.pool.names, self.result)
-        pairs, known = differences(judged, self.result, self.status, how), texts_of(tables.assessments, texts)
-        half = float("nan") if pairs else float(np.ptp(self.estimates[["low", "high"]].to_numpy())) / 2
-        return replace(
-            self,
-            campaign=campaign,
-            differences=pairs,
-            further=further(self.curve, tables.manifest.spent, pairs, half),
-            beside=() if pair is None else side_by_side(labelled, pair, how.measure, known),
-            decided=_decided(labelled, how, self.result),
-            texts=known,
-        )
+    @cached_property
+    def _page(self) -> Page:
+        return page_of(self)
 
     def _picture(self) -> str:
-        return framed(verdict_of(self)[0].svg)
+        return framed(verdict_of(self).svg)
 
     def to_markdown(self) -> str:
         """The verdict and its numbers as Markdown, for a pull request."""
-        return markdown(self)
+        return self._page.markdown()
 
     def to_json(self) -> str:
         """`to_dict` as text, for a dashboard."""
-        return json_text(self.to_dict(), indent=2) + "\n"
+        return self._page.json()
 
     def to_html(self) -> str:
         """The report as one HTML page that loads no other file."""
-        return page(self)
+        return self._page.html()
 
     def save(self, path: str | Path, format: str | None = None) -> Path:
         """Write the report to a new file.
@@ -207,33 +201,7 @@ class Report(Findings):
             FileNotFoundError: If its folder does not.
             ValueError: If the format is unknown.
         """
-        path = Path(path)
-        check_page(path)
-        kind = format_of(path, format)
-        write_file(path, {"html": self.to_html, "md": self.to_markdown, "json": self.to_json}[kind]())
-        return path
-
-
-FORMATS = ("html", "md", "json")
-"""Forms of a report: a page, Markdown for a pull request, JSON for a dashboard."""
-
-
-def format_of(path: Path, asked: str | None = None) -> str:
-    """The form of a report that is written to a path."""
-    if asked is None:
-        ending = path.suffix.removeprefix(".").lower()
-        return ending if ending in FORMATS else FORMATS[0]
-    if asked not in FORMATS:
-        raise ArgumentError("unknown ", Argument("format", asked), f"; it is one of {', '.join(FORMATS)}")
-    return asked
-
-
-def check_page(path: Path) -> None:
-    """Raise if no page can be written at a path."""
-    if path.exists():
-        raise FileExistsError(f"{path} exists; choose another file for the report")
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(f"the folder {path.parent} does not exist")
+        return self._page.save(path, format)
 
 
 def _check_status(status: Status, result: Estimate | Comparison | Ranking) -> None:
@@ -248,11 +216,9 @@ def _check_status(status: Status, result: Estimate | Comparison | Ranking) -> No
         )
     if status.estimator != result.basis.estimator:
         raise ValueError(f"the status is by {status.estimator}, the report by {result.basis.estimator}")
-    value = result.difference if isinstance(result, Comparison) else result.value
-    if not np.isclose(status.value, value, rtol=1e-9, atol=1e-12):
-        raise ValueError(
-            f"the status estimates {status.point}, and these labels say {value:+.4f}: it is of other labels; ask again"
-        )
+    if not np.isclose(status.value, result.point, rtol=1e-9, atol=1e-12):
+        said = f"the status estimates {status.point}, and these labels say {result.point:+.4f}"
+        raise ValueError(f"{said}: it is of other labels; ask again")
 
 
 def _result(
@@ -267,41 +233,19 @@ def _result(
     return judged.compare(one, other, how)
 
 
-def _campaign(result: Estimate | Comparison | Ranking, tables: PlanTables, records: pd.DataFrame | None) -> Campaign:
-    counting = tables.pool.seen(tables.measure).sum()
-    return Campaign.of(result.basis, tables.manifest, int(counting), records)
-
-
-def _pair(names: tuple[str, ...], result: Estimate | Comparison | Ranking) -> tuple[int, int] | None:
+def _places(names: tuple[str, ...], result: Estimate | Comparison | Ranking) -> tuple[int, int] | None:
     """Indices of the two rankers whose difference is taken apart; None if there is one ranker."""
-    if (two := compared(result)) is None:
-        return None
-    first, second = two
-    return names.index(first), names.index(second)
+    pair = compared(result)
+    return None if pair is None else (names.index(pair[0]), names.index(pair[1]))
 
 
-def _weights(names: tuple[str, ...], pair: tuple[int, int] | None) -> np.ndarray:
-    """float64[k], the contrast of a pair, or the mean of all rankers if there is no pair."""
-    return np.full(len(names), 1 / len(names)) if pair is None else Contrast(*pair).weights(len(names))
-
-
-def _estimates(result: Estimate | Comparison | Ranking) -> pd.DataFrame:
-    if isinstance(result, Comparison):
-        rows = [(f"{result.first} − {result.second}", result.difference, *_spread(result))]
-    else:
-        estimates = result.estimates if isinstance(result, Ranking) else (result,)
-        rows = [(each.name, each.value, *_spread(each)) for each in estimates]
+def _estimates(result: Estimate | Comparison | Ranking, status: Status | None) -> pd.DataFrame:
+    """The difference, or each ranker; with a status, its interval, which is valid at all looks."""
+    each = result.estimates if isinstance(result, Ranking) else (result,)
+    rows = [(one.what, one.point, one.standard_error, *one.confidence_interval()) for one in each]
+    if status is not None:
+        rows = [(status.what, status.value, status.standard_error, status.low, status.high)]
     return pd.DataFrame(rows, columns=["name", "estimate", "standard_error", "low", "high"])
-
-
-def _of_status(status: Status) -> pd.DataFrame:
-    """The estimate with the interval that is valid at all looks."""
-    row = status.what, status.value, status.standard_error, status.low, status.high
-    return pd.DataFrame([row], columns=["name", "estimate", "standard_error", "low", "high"])
-
-
-def _spread(result: Estimate | Comparison) -> tuple[float, float, float]:
-    return (result.standard_error, *result.confidence_interval())
 
 
 def _decided(
@@ -312,9 +256,8 @@ def _decided(
         return {}
     names, decided = labelled.tables.pool.names, {}
     for each in result.comparisons[:MAX_DECIDED_PAIRS]:
-        pair = names.index(each.first), names.index(each.second)
-        apart = Contributions.of_labelled(labelled, _weights(names, pair), how)
-        decided[f"{each.first} − {each.second}"] = apart.queries.head(N_PER_PAIR)
+        contrast = Contrast(*(names.index(name) for name in (each.first, each.second))).weights(len(names))
+        decided[each.what] = Contributions.of_labelled(labelled, contrast, how).queries.head(N_PER_PAIR)
     return decided
 
 

@@ -1,9 +1,8 @@
-"""What does a report say below its first screen?"""
+"""What does the page of a plan say?"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -13,104 +12,195 @@ from pt_active.frames.strays import Strays
 from pt_active.frames.trec import dropped_in_words
 from pt_active.inference.calibration import Calibration
 from pt_active.plans.answers.ranking import Ranking
-from pt_active.plans.answers.report import verdict
+from pt_active.plans.answers.report.differences import Difference, how_sure
 from pt_active.plans.answers.report.findings import N_DECIDING_QUERIES, Findings
-from pt_active.plans.answers.report.words import (
-    budget_in_words,
-    calibration_in_words,
-    contributions_in_words,
-    design_in_words,
-    slices_in_words,
-)
+from pt_active.plans.answers.report.headline import in_percent
 from pt_active.plans.answers.results import Comparison
 from pt_active.sampling.designs import draws_by_weight
-from pt_active.showing import charts
-from pt_active.showing.charts import Row, Series
+from pt_active.showing import plots
+from pt_active.showing.charts import Intervals
+from pt_active.showing.page import Page
 from pt_active.showing.plots import MAX_CONTRIBUTIONS, MAX_ESTIMATES
-from pt_active.showing.rounding import number, with_interval
-from pt_active.showing.shown import Decided, Section, Shown, shown_table
+from pt_active.showing.rounding import MINUS, decimals, minus, number, with_interval
+from pt_active.showing.shown import Decided, Section, Shown
+from pt_active.showing.svg import Row, Sides, short
 
 MAX_DECIDING_DOCUMENTS = 10
 """Documents in the open list under "What decided"."""
+
+_MAX_OPEN_PAIRS = 10
+"""With more pairs, those of more than five rankers, they stand among the details."""
+
+_MAX_PAIRS = 28
+"""Pairs in the chart of all pairs, and in Markdown: eight rankers have so many."""
 
 _FAR_WIDER = 4.0
 """Budgets whose interval is so many times wider than that of the plan are left out of the chart."""
 
 
-def sections_of(report: Findings) -> list[Section]:
-    """The details of the page of a plan."""
-    made = [
-        _estimate(report),
-        *verdict.many_pairs(report),
-        *([_slices(report)] if len(report.slices) else []),
-        *_beside(report),
-    ]
-    made += [_contributions(report), _budget(report), _check(report), _design(report), _weights(report)]
-    return [*made, _missing(report)]
+def page_of(report: Findings) -> Page:
+    """The page of a plan."""
+    result, basis = report.result, report.result.basis
+    ranking = result if isinstance(result, Ranking) else None
+    pairs = [] if ranking is None else [_pairs(report, ranking)]
+    below = pairs if len(report.differences) > _MAX_OPEN_PAIRS else []
+    sections = [_in_full(report), *below, *_slices(report), *_beside(report), _contributions(report), _budget(report)]
+    confidence = 0.0 if ranking is None else 1 - ranking.alpha
+    sure = [] if ranking is None else [how_sure(report.differences[:_MAX_PAIRS], confidence)]
+    facts = [f"- {name}: {minus(text)}" for name, text in basis.facts()]
+    return Page(
+        title=f"{basis.measure} of {', '.join(report.made.rankers)}",
+        made="plan",
+        head=report.headline,
+        data=report.to_dict(),
+        verdict=[verdict_of(report), *([] if below else pairs)],
+        sections=[*sections, _check(report), _design(report), _weights(report), _missing(report)],
+        tables=_short_tables(report),
+        lines=[*sure, *facts, f"- plan {report.made.id}"],
+        note=report.note,
+        reassures=basis.census and not (basis.missing or basis.label_caution),
+        status=None if report.status is None else report.status.facts(),
+    )
 
 
-def _estimate(report: Findings) -> Section:
-    result = report.result
-    words = [report.answer]
+def verdict_of(report: Findings) -> Section:
+    """The picture that belongs to the answer."""
+    result, shown, what = report.result, report.estimates, "Estimates with intervals"
     if isinstance(result, Ranking):
-        alone = shown_table(report.estimates, "Each ranker alone; compare the pairs, not these intervals")
-        return Section("The result in full", words, tables=[_pairs(report), alone])
-    tables = [shown_table(report.estimates, "Estimates and intervals")]
+        return _of_many(report, result)
+    caption = "The point is the estimate, the bar its interval"
+    for pair in report.differences:
+        shown = shown.assign(sure=pair.winner is not None or pair.certain)
+        caption += f"; right of the dotted line {pair.first} is better, left of it {pair.second}"
+    chart = plots.estimates(shown, *_axis_of(report))
+    return Section("", svg=chart.svg("estimates", what, report.answer), caption=f"{caption}.")
+
+
+def _axis_of(report: Findings) -> tuple[str, bool, Sides | None]:
+    """What a scale of estimates shows, whether 0 means no difference, and for whom its two sides are."""
+    measure, compared = report.result.basis.measure, isinstance(report.result, Comparison)
+    sides = None if report.pair is None else (f"for {report.pair[1]}", f"for {report.pair[0]}")
+    return f"difference in {measure}" if compared else measure, compared, sides
+
+
+def _of_many(report: Findings, ranking: Ranking) -> Section:
+    best, measure = ranking.names[0], ranking.basis.measure
+    to_best = [pair for pair in report.differences if best in pair.names]
+    ahead = {name: pair for pair in report.differences for name in pair.names[::-1]}
+    groups = [
+        {"place": place, "ranker": each.name, measure: _value(each.value, ahead[each.name])}
+        for place, each in enumerate(ranking.estimates, start=1)
+    ]
+    table = pd.DataFrame(groups).assign(groups=list(ranking.letters.values()))
+    said = "Rankers that share a letter cannot be told apart by these labels"
+    chart = _intervals(to_best, measure, ("the other is ahead", f"{short(best, 14)} is ahead"))
+    svg = chart.svg("estimates", f"Differences of {best} to the others with intervals", report.answer)
+    caption = (
+        f"How far {best} is ahead of each other ranker. Filled: told apart from it; hollow: not. "
+        f"{how_sure(to_best[:_MAX_PAIRS], 1 - ranking.alpha)} A difference is estimated by itself, more precisely than "
+        "the values of two rankers, so it need not be their difference."
+    )
+    return Section("", svg=svg, caption=caption, open=Shown.of(table, said, [measure], None))
+
+
+def _value(value: float, pair: Difference) -> str:
+    """The value of a ranker with as many decimals as its difference to another has."""
+    places = decimals(pair.low, pair.high) if pair.has_interval else 4
+    return f"{value:.{places}f}".replace("-", MINUS)
+
+
+def _intervals(pairs: Sequence[Difference], measure: str, sides: Sides | None = None) -> Intervals:
+    """Differences with their intervals, filled where they are told apart."""
+    rows = [Row(each.what, each.value, each.low, each.high, each.winner is not None) for each in pairs[:_MAX_PAIRS]]
+    return Intervals(rows, f"difference in {measure}", True, sides)
+
+
+def _pairs(report: Findings, ranking: Ranking) -> Section:
+    """All pairs: a chart, and a table with the differences in percent."""
+    pairs = report.differences
+    svg = _intervals(pairs, ranking.basis.measure).svg("pairs", "Differences of all pairs with intervals")
+    table = pd.DataFrame(
+        {
+            "first": [each.first for each in pairs],
+            "second": [each.second for each in pairs],
+            "first − second": [_in_words(each) for each in pairs],
+            "change in %": [in_percent(each.relative) for each in pairs],
+            "verdict": [each.verdict for each in pairs],
+        }
+    )
+    shown = Shown.of(table, "All pairs, with their intervals", ["first − second"], None)
+    more = "" if len(pairs) <= _MAX_PAIRS else f" The chart shows the first {_MAX_PAIRS} of {len(pairs)} pairs."
+    caption = f"Filled: told apart by Holm's test; hollow: not. {how_sure(pairs, 1 - ranking.alpha)}{more}"
+    return Section("All pairs", svg=svg, caption=caption, tables=[shown])
+
+
+def _in_words(pair: Difference) -> str:
+    return with_interval(pair.value, pair.low, pair.high, sign=True)
+
+
+def _short_tables(report: Findings) -> list[Shown]:
+    """The tables of the Markdown form."""
+    tables, result = [], report.result
+    if isinstance(result, Ranking):
+        columns = ["place", "ranker", "groups (a common letter: not told apart)"]
+        rows = [[str(place), name, result.letters[name]] for place, name in enumerate(result.names, start=1)]
+        tables.append(Shown("", columns, rows))
+    if report.differences:
+        columns = ["pair", result.basis.measure, "change", "verdict"]
+        shown = report.differences[:_MAX_PAIRS]
+        rows = [[each.what, _in_words(each), in_percent(each.relative), each.verdict] for each in shown]
+        tables.append(Shown("", columns, rows))
+    return tables
+
+
+def _in_full(report: Findings) -> Section:
+    result, words, title = report.result, [report.answer], "The result in full"
+    if isinstance(result, Ranking):
+        pairs = result.pairs().rename(columns={"pvalue": "p-value", "pvalue_corrected": "p-value, corrected"})
+        every = Shown.of(pairs.loc[:, pairs.notna().any()], "All pairs, with p-values in view of all of them")
+        alone = Shown.of(report.estimates, "Each ranker alone; compare the pairs, not these intervals")
+        return Section(title, words, tables=[every, alone])
     if isinstance(result, Comparison):
         behind = f"Differences are {result.first} − {result.second}: they are negative where {result.second} is better."
         words.append(behind)
     # The state of the judging has the interval and the verdict already.
     facts = result.facts() if report.status is None else [*result.basis.facts(), ("estimator", result.basis.estimator)]
-    return Section("The result in full", words, facts=facts, tables=tables)
+    return Section(title, words, facts=facts, tables=[Shown.of(report.estimates, "Estimates and intervals")])
 
 
-def _pairs(report: Findings) -> Shown:
-    pairs = pd.DataFrame(report.to_dict()["result"]["pairs"])
-    pairs = pairs.loc[:, (pairs.notna() & (pairs != "")).any()]
-    pairs = pairs.rename(columns={"pvalue": "p-value", "pvalue_corrected": "p-value, corrected"})
-    return shown_table(pairs, "All pairs, with p-values in view of all of them")
-
-
-def left_out(rows: int, shown: int) -> str:
+def _left_out(rows: int, shown: int) -> str:
     """The end of a caption: how many rows the chart shows, if it does not show all."""
     if rows <= shown:
         return "."
     return f". The chart shows the first {shown} of {rows}; the data at the end of this page hold all."
 
 
-def _slices(report: Findings) -> Section:
-    table = report.slices.assign(name=[_label(row, report) for row in report.slices.to_dict("records")])
-    drawn = table[table["estimate"].notna()]
+def _slices(report: Findings) -> list[Section]:
+    if report.slices.empty:
+        return []
+    table, many = report.slices, len(report.estimates) > 1
+    names = table["column"] + " = " + table["value"].astype(str) + (": " + table["name"] if many else "")
+    drawn = table.assign(name=names)[table["estimate"].notna()]
     words = [
         "The intervals are not corrected for the number of groups: of many, some miss. Groups with few labels have "
         "wide intervals."
     ]
     if report.status is not None:
         words.append("They are those of a number of labels that is fixed beforehand.")
-    shown = [shown_table(report.slices, "Groups of queries")]
+    title, shown = "Groups of queries", [Shown.of(table, "Groups of queries")]
     if drawn.empty:
-        return Section("Groups of queries", words, tables=shown)
-    null = 0.0 if isinstance(report.result, Comparison) else None
-    said = slices_in_words(drawn, null)
-    rows = rows_of(drawn.head(MAX_ESTIMATES), sign=null is not None)
-    chart = charts.intervals(rows, null, *verdict.axis_of(report))
+        return [Section(title, words, tables=shown)]
+    axis, compared, sides = _axis_of(report)
+    least, most = (drawn.loc[drawn["estimate"].agg(end)] for end in ("idxmin", "idxmax"))
+    said = f"The lowest is {least['name']} with {number(least['estimate'])}, "
+    said += f"the highest {most['name']} with {number(most['estimate'])}."
+    if compared:
+        apart = int(((drawn["low"] > 0) | (drawn["high"] < 0)).sum())
+        said = f"0 lies outside {apart} of {how_many('interval', len(drawn))}."
+    chart = plots.estimates(drawn, axis, compared, sides)
     svg = chart.svg("slices", "Estimates within groups of queries", said)
-    caption = f"Estimates and intervals within each group{left_out(len(drawn), MAX_ESTIMATES)}"
-    return Section("Groups of queries", words, svg, caption, shown)
-
-
-def rows_of(table: pd.DataFrame, sign: bool = False) -> list[Row]:
-    """Rows of a chart from ``name, estimate, low, high``."""
-    rows = []
-    for name, *ends in zip(*(table[column] for column in ("name", "estimate", "low", "high")), strict=True):
-        value, low, high = map(float, ends)
-        rows.append(Row(str(name), value, low, high, with_interval(value, low, high, sign=sign)))
-    return rows
-
-
-def _label(row: Mapping[Any, Any], report: Findings) -> str:
-    group = f"{row['column']} = {row['value']}"
-    return group if len(report.estimates) == 1 else f"{group}: {row['name']}"
+    caption = f"Estimates and intervals within each group{_left_out(len(drawn), MAX_ESTIMATES)}"
+    return [Section(title, words, svg, caption, shown)]
 
 
 def _beside(report: Findings) -> list[Section]:
@@ -125,72 +215,53 @@ def _beside(report: Findings) -> list[Section]:
 
 
 def _budget(report: Findings) -> Section:
-    title = "What more labels would bring"
+    title, table = "What more labels would bring", report.budget
     if report.budget_note:
         return Section(title, [f"There is no budget curve: {report.budget_note}."])
-    table, unit = report.budget, report.cost_unit
-    what = "This plan" if report.status is None else "What is judged so far"
+    what, here = ("This plan", "this plan") if report.status is None else ("What is judged so far", "so far")
     words = [
-        f"{what} cost {number(report.spent)}{unit}. The curves show what to expect for "
+        f"{what} cost {number(report.spent)}{report.cost_unit}. The curves show what to expect for "
         f"{report.check.measure} from one round without replacement. They use the errors that the labels show instead "
         "of those that the model promised. Each interval is of one difference alone, for a number of labels that is "
         "fixed beforehand."
     ]
-    said = budget_in_words(table, report.spent)
-    chart = charts.plot(
-        _curves(table, report.spent),
-        f"budget,{unit}" if unit else "budget, in labels",
-        "± of the interval (half its width)",
-        (report.spent, "this plan" if report.status is None else "so far"),
-    )
+    # Budgets so small that they would squeeze the rest are in the table alone.
+    spent = table[table["budget"] == report.spent]
+    near = table[~(table["half_width"] > _FAR_WIDER * spent["half_width"].max())]
+    axis = f"budget,{report.cost_unit}" if report.cost_unit else "budget, in labels"
+    chart = plots.budgets(near, axis, (report.spent, here))
+    drawn = zip(chart.series, spent["half_width"], strict=False)
+    widths = " and ".join(f"± {number(width)} with {each.name}" for each, width in drawn)
+    said = f"At the cost of this plan, {number(report.spent)}, the expected half-width is {widths}."
     svg = chart.svg("budget", "Half-width of the interval over the budget", said)
     caption = (
         "Expected half-width of the interval over the budget, for this way to sample and for plain random queries."
     )
-    return Section(title, words, svg, caption, [shown_table(table, "Expected errors over the budget")])
-
-
-def _curves(table: pd.DataFrame, spent: float) -> list[Series]:
-    """One line per way to sample, without budgets so small that they would squeeze the rest."""
-    known = table[np.isfinite(table["half_width"]) & (table["half_width"] > 0)]
-    here = known.loc[known["budget"] == spent, "half_width"].max()
-    near = known[~(known["half_width"] > _FAR_WIDER * here)]
-    looks = {"passive": (charts.SECOND, "6 4", "box")}
-    lines = []
-    for (level, design), rows in near.groupby(["level", "design"], sort=False):
-        colour, dash, mark = looks.get(str(design), (charts.FIRST, "", "dot"))
-        name = f"{'documents' if level == 'document' else 'queries'}, {design}"
-        x, y = (rows[column].to_numpy(float) for column in ("budget", "half_width"))
-        lines.append(Series(name, x, y, colour, dash, mark))
-    return lines
+    return Section(title, words, svg, caption, [Shown.of(table, "Expected errors over the budget")])
 
 
 def _design(report: Findings) -> Section:
     title, table = "What was sampled", report.design
-    shown = [shown_table(table, "Classes of queries")]
+    shown = [Shown.of(table, "Classes of queries")]
     if report.result.basis.census:
         return Section(title, ["Everything was to be judged, so there are no weights."], tables=shown)
     words = ["The sample is not typical of the pool; the weights correct for that."]
     if draws_by_weight(report.made.arguments.design):
         words = ["Queries were drawn as plain random sampling does, by their weights alone."]
-    rows = []
-    for axis, classes in table.groupby("axis", sort=False):
-        rows.append(Row(f"by {axis}:", float("nan")))
-        rows += [_class(*each) for each in zip(*(classes[name] for name in ("low", "high", "chance")), strict=True)]
     what = str(table["chance_of"].iloc[0])
-    svg = charts.bars(rows, what).svg("design", "How much was to be judged", design_in_words(table))
+    ends = [
+        f"over the {axis} it goes from {number(rows['chance'].iloc[0])} to {number(rows['chance'].iloc[-1])}"
+        for axis, rows in table.groupby("axis", sort=False)
+    ]
+    said = f"{what[0].upper()}{what[1:]}: {', '.join(ends)}."
+    svg = plots.classes(table).svg("design", "How much was to be judged", said)
     caption = "How much of a query was to be judged on average, in classes of about equally many queries."
     return Section(title, words, svg, caption, shown)
 
 
-def _class(low: float, high: float, chance: float) -> Row:
-    """The bar of a class of queries."""
-    ends = [number(float(f"{end:.3g}")) for end in (low, high)]
-    return Row(" to ".join(dict.fromkeys(ends)), float(chance), text=number(chance))
-
-
 def _contributions(report: Findings) -> Section:
-    apart, sides = report.contributions, verdict.sides_of(report)
+    apart, pair = report.contributions, report.pair
+    down, up = ("down", "up") if pair is None else (f"towards {pair[1]}", f"towards {pair[0]}")
     model = "grade model"
     if report.result.basis.level == "document":
         model += ", once corrected by the labels,"
@@ -198,22 +269,20 @@ def _contributions(report: Findings) -> Section:
         f"If each label were as the {model} expects, {report.contrast} would be {number(apart.base)}. The labels "
         "of each query moved it by the query's contribution; this value and all contributions sum to the estimate. "
         "The interval does not rest on the model: where it is wrong, the contributions are larger.",
-        f"Blue bars, to the right, moved it {sides[1]}; orange ones, to the left, moved it {sides[0]}.",
+        f"Blue bars, to the right, moved it {up}; orange ones, to the left, moved it {down}.",
     ]
-    table = apart.queries.head(MAX_CONTRIBUTIONS)
-    names = table["query"].where(table["query"].notna(), table["qid"]) if "query" in table.columns else table["qid"]
-    rows = [Row(str(name), float(value)) for name, value in zip(names, table["contribution"], strict=True)]
-    chart = charts.bars(rows, "moved the estimate by", None if report.pair is None else verdict.axis_of(report)[1])
-    said = contributions_in_words(apart.queries, sides)
+    moved = apart.queries["contribution"]
+    ways = f"{(moved > 0).sum()} moved the estimate {up} and {(moved < 0).sum()} {down}"
+    said = f"Of {how_many('query', len(moved))} {ways}."
+    chart = plots.contributions(apart.queries, sides=_axis_of(report)[2])
     svg = chart.svg("contributions", f"Largest contributions to {report.contrast}", said)
     tables = [
-        shown_table(apart.deciding(N_DECIDING_QUERIES), "The documents whose labels decided, query by query"),
-        shown_table(apart.queries, "All contributions"),
+        Shown.of(apart.deciding(N_DECIDING_QUERIES), "The documents whose labels decided, query by query"),
+        Shown.of(apart.queries, "All contributions"),
     ]
-    rest = left_out(len(apart.queries), MAX_CONTRIBUTIONS)
-    caption = f"The queries whose labels moved the estimate most{rest}"
+    caption = f"The queries whose labels moved the estimate most{_left_out(len(moved), MAX_CONTRIBUTIONS)}"
     folded = [
-        shown_table(each.drop(columns=[c for c in ("expected", "value") if c in each.columns]), f"What decided {what}")
+        Shown.of(each.drop(columns=["expected", "value"], errors="ignore"), f"What decided {what}")
         for what, each in report.decided.items()
     ]
     return Section("What decided", words, svg, caption, tables, decided=_decided(report), folded=folded)
@@ -222,33 +291,23 @@ def _contributions(report: Findings) -> Section:
 def _decided(report: Findings) -> list[Decided]:
     """The documents with the largest effects, with the texts of their queries and their own."""
     apart = report.contributions
-    table = apart.documents.head(MAX_DECIDING_DOCUMENTS)
     queries = apart.queries.set_index("qid")["query"] if "query" in apart.queries.columns else pd.Series(dtype=object)
-    columns = ("qid", "docno", "label", "effect")
+    columns = apart.documents.head(MAX_DECIDING_DOCUMENTS)[["qid", "docno", "label", "effect"]]
     return [
         Decided(qid, str(queries.get(qid, "")), docno, number(label), number(effect), report.texts.get(docno, ""))
-        for qid, docno, label, effect in zip(*(table[name] for name in columns), strict=True)
+        for qid, docno, label, effect in columns.astype(object).to_numpy().tolist()
     ]
 
 
 def _check(report: Findings) -> Section:
     check, line = report.check, report.check.calibration
-    bins = check.bins
-    x, y, error = (bins[name].to_numpy(float) for name in ("expected", "observed", "standard_error"))
-    top = np.array([0.0, max(x.max(), y.max())])
-    series = [Series("right on average", top, top, charts.INK, "2 4", "")]
+    chart = plots.calibration(check.bins, line.slope, line.intercept, check.variable)
+    said = "No line can be drawn through the labels."
     if np.isfinite(line.slope):
-        along = np.array([x.min(), x.max()])
-        fitted = line.intercept + line.slope * along
-        series.append(
-            Series(f"line through the labels, slope {line.slope:.2f}", along, fitted, charts.SECOND, "6 4", "")
-        )
-    series.append(Series("labels", x, y, charts.FIRST, None, "dot", error))
-    chart = charts.plot(series, f"{check.variable} that the model expects", f"{check.variable} that labels show")
-    said = calibration_in_words(bins, line.slope)
+        said = f"The line through the labels has slope {line.slope:.2f}; 1 would be right on average."
     svg = chart.svg("calibration", f"Calibration of the grade model, {check.variable}", said)
     caption = "Weighted means of the labels, over what the model expected; arms are one standard error."
-    tables = [shown_table(bins, "Bins of documents")]
+    tables = [Shown.of(check.bins, "Bins of documents")]
     words = [f"{_trusted(line)} The result does not depend on it: a bad model costs labels.", check.head]
     return Section("Can the grade model be trusted?", words, svg, caption, tables, check.facts())
 
@@ -264,8 +323,7 @@ def _trusted(line: Calibration) -> str:
         return "No: it says the opposite of the truth."
     if low <= 1 <= high:
         return "Yes, as far as these labels can tell: it is right on average."
-    few, more = "Partly: documents differ less than it says.", "Partly: documents differ more than it says."
-    return few if high < 1 else more
+    return f"Partly: documents differ {'less' if high < 1 else 'more'} than it says."
 
 
 def _weights(report: Findings) -> Section:
@@ -273,17 +331,15 @@ def _weights(report: Findings) -> Section:
     words = [
         f"{number(basis.n_effective)} equally weighted {unit} would say as much as the {basis.n_draws} of the plan."
     ]
-    return Section("Weights", words, tables=[shown_table(report.heaviest, "The largest shares of the weight")])
+    return Section("Weights", words, tables=[Shown.of(report.heaviest, "The largest shares of the weight")])
 
 
 def _missing(report: Findings) -> Section:
-    basis = report.result.basis
+    basis, title, missing = report.result.basis, "What was missing", report.missing
     ignored = f" Ignored: {how_many('label', basis.ignored)} of what was not sampled." if basis.ignored else ""
     unknown = f" Not used: {Strays(basis.unknown).counted}." if basis.unknown else ""
+    said = f"{how_many('label', len(missing), 'was')} missing and taken as {basis.missing_policy}"
     dropped = [f"Run {each.ranker}: {dropped_in_words(each.to_json())}." for each in report.made.dropped]
-    if not report.missing:
-        return Section("What was missing", [f"No label was missing.{ignored}{unknown}", *dropped])
-    said = f"{how_many('label', len(report.missing), 'was')} missing and taken as {basis.missing_policy}"
-    words = [f"{said}.{ignored}{unknown}", *dropped]
-    table = pd.DataFrame(report.missing, columns=["qid", "docno"])
-    return Section("What was missing", words, tables=[shown_table(table, "Documents without a label")])
+    words = [f"{said if missing else 'No label was missing'}.{ignored}{unknown}", *dropped]
+    table = pd.DataFrame(missing, columns=["qid", "docno"])
+    return Section(title, words, tables=[Shown.of(table, "Documents without a label")] if missing else [])

@@ -1,23 +1,17 @@
-"""How does a report put a result into one sentence, and a chart into words?"""
+"""How does a report put a result into one sentence?"""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import pandas as pd
 
 from pt_active.frames.checks import agreeing, how_many
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
-from pt_active.showing.rounding import minus, number
+from pt_active.showing.rounding import minus
 
 _MAX_NAMED_RANKERS = 5
 """Rankers that the sentence names, at most."""
-
-_N_CONTRIBUTIONS = 10
-"""Contributions that the description of the chart lists."""
 
 
 def answer_in_words(result: Estimate | Comparison | Ranking) -> str:
@@ -79,79 +73,3 @@ def _ranked(ranking: Ranking) -> str:
     rest = len(joined) - _MAX_NAMED_RANKERS
     named = ", ".join(joined[:_MAX_NAMED_RANKERS]) + (f" and {rest} more" if rest > 0 else "")
     return f"{head}, but cannot be told apart from {named}; {apart}."
-
-
-def reassures(result: Estimate | Comparison | Ranking) -> bool:
-    """Whether the note of a result is good news: all was judged and nothing is missing."""
-    return result.basis.census and not (result.basis.missing or result.basis.label_caution)
-
-
-# --- charts in words, for readers who cannot see them ----------------------------------------------------------------
-
-
-def _with_interval(row: Any) -> str:
-    return f"{row.name} {number(row.estimate)} from {number(row.low)} to {number(row.high)}"
-
-
-def estimates_in_words(table: pd.DataFrame, answer: str) -> str:
-    """The chart of estimates, from ``name, estimate, low, high``; it begins with the answer."""
-    return f"{answer} {'; '.join(_with_interval(row) for row in table.itertuples())}."
-
-
-def slices_in_words(table: pd.DataFrame, null: float | None) -> str:
-    """The chart of groups, from ``name, estimate, low, high``.
-
-    It begins with the number of intervals without the null value, or without one with the lowest and highest estimate.
-    """
-    if null is None:
-        least, most = (table.iloc[int(row)] for row in (table["estimate"].argmin(), table["estimate"].argmax()))
-        message = f"The lowest is {least['name']} with {number(least['estimate'])}, "
-        message += f"the highest {most['name']} with {number(most['estimate'])}"
-    else:
-        apart = int(((table["low"] > null) | (table["high"] < null)).sum())
-        message = f"{null:g} lies outside {apart} of {how_many('interval', len(table))}"
-    return f"{message}. {'; '.join(_with_interval(row) for row in table.itertuples())}."
-
-
-def budget_in_words(table: pd.DataFrame, spent: float) -> str:
-    """The chart of half-widths, from ``level, design, budget, half_width``; it begins with those at what was spent."""
-    here = table[table["budget"] == spent]
-    message = " and ".join(f"± {number(row.half_width)} with {_method(row)}" for row in here.itertuples())
-    rest = "; ".join(
-        f"{_method(row)}, at {number(row.budget)}: ± {number(row.half_width)}" for row in table.itertuples()
-    )
-    return f"At the cost of this plan, {number(spent)}, the expected half-width is {message}. {rest}."
-
-
-def _method(row: Any) -> str:
-    """What is drawn and by which design, such as ``queries, passive``."""
-    return f"{'documents' if row.level == 'document' else 'queries'}, {row.design}"
-
-
-def design_in_words(table: pd.DataFrame) -> str:
-    """The chart of how much was to be judged, from ``axis, low, high, chance, chance_of``."""
-    ends = [
-        f"over the {axis} it goes from {number(rows['chance'].iloc[0])} to {number(rows['chance'].iloc[-1])}"
-        for axis, rows in table.groupby("axis", sort=False)
-    ]
-    what = str(table["chance_of"].iloc[0])
-    rest = "; ".join(f"{r.axis} {number(r.low)} to {number(r.high)}: {number(r.chance)}" for r in table.itertuples())
-    return f"{what[0].upper()}{what[1:]}: {', '.join(ends)}. {rest}."
-
-
-def contributions_in_words(table: pd.DataFrame, sides: tuple[str, str]) -> str:
-    """The chart of the largest contributions."""
-    up, down = int((table["contribution"] > 0).sum()), int((table["contribution"] < 0).sum())
-    named = table["query"].where(table["query"].notna(), table["qid"]) if "query" in table.columns else table["qid"]
-    top = zip(named.head(_N_CONTRIBUTIONS), table["contribution"].head(_N_CONTRIBUTIONS), strict=True)
-    rest = "; ".join(f"{name}: {number(value)}" for name, value in top)
-    moved = f"{up} moved the estimate {sides[1]} and {down} {sides[0]}"
-    return f"Of {how_many('query', len(table))} {moved}. Most of all {rest}."
-
-
-def calibration_in_words(bins: pd.DataFrame, slope: float) -> str:
-    """The chart of bins of documents, from ``expected, observed`` and the slope of the line through the labels."""
-    rest = "; ".join(f"expected {number(r.expected)}, labels {number(r.observed)}" for r in bins.itertuples())
-    if not np.isfinite(slope):
-        return f"No line can be drawn through the labels. {rest}."
-    return f"The line through the labels has slope {slope:.2f}; 1 would be right on average. {rest}."

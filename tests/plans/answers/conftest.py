@@ -1,0 +1,24 @@
+"""A plan of queries of the demonstration, and all labels."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from pt_active import DCG, Plan
+from pt_active.demo.collection import DemoCollection
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(scope="module")
+def plan(graded: pd.DataFrame) -> Plan:
+    return Plan.create(graded, None, DCG @ 10, budget=600, seed=3, level="query")
+
+
+@pytest.fixture(scope="module")
+def labels(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
+    return demo.judge(graded)
