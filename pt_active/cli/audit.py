@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
@@ -32,23 +31,14 @@ from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.judging.worklist import Worklist
 from pt_active.relevance.grades.judge_tables import judge_labels
-from pt_active.relevance.losses import F1, Accuracy, Loss, Precision, Recall, Squared, ZeroOne
+from pt_active.relevance.losses import ZeroOne
 from pt_active.risk.audit import DESIGN, Audit
 from pt_active.risk.judges import judged_pool, with_beliefs
 from pt_active.risk.page import page_of
 from pt_active.risk.replacing import replacement
 from pt_active.risk.report import AuditReport
+from pt_active.sampling.designs import audit_designs
 from pt_active.showing.page import format_of
-
-LOSSES: dict[str, Callable[[int], Loss]] = {
-    "error": lambda rel: ZeroOne(),
-    "accuracy": lambda rel: Accuracy(),
-    "squared": lambda rel: Squared(),
-    "precision": lambda rel: Precision(rel=rel),
-    "recall": lambda rel: Recall(rel=rel),
-    "f1": lambda rel: F1(rel=rel),
-}
-"""The values of ``--loss``."""
 
 SEVERAL = "risk_mixture"
 """The default design for several judges: a report asks for the errors of each, not for differences alone."""
@@ -59,18 +49,13 @@ def audit_folder() -> Path:
     return argument(MISSING, "The folder of an audit.", "AUDIT")
 
 
-def lowest_relevant() -> int:
-    """The option for the lowest relevant grade."""
-    return option(1, "The lowest grade that counts as relevant.", "N", within=(1, HIGHEST_LABEL))
-
-
 @dataclass(frozen=True)
 class AuditLabels(Reading):
     """An audit with people's labels, and what is estimated from them."""
 
     audit: Path = audit_folder()
     qrels: list[Path] = label_files()
-    rel: int = lowest_relevant()
+    rel: int = option(1, "The lowest grade that counts as relevant.", "N", within=(1, HIGHEST_LABEL))
     confidence: float = confidence_level()
     missing: str = option(MISSING_LABELS[0], "What to do about missing labels: {}.", "NAME", names=MISSING_LABELS)
 
@@ -89,13 +74,14 @@ def plan(
     judge: list[str] = option(MISSING, "A judge's labels or votes; repeat it.", "[NAME=]FILE"),
     out: Path = option(MISSING, "The folder to make.", "DIR"),
     budget: int = option(MISSING, "The number of labels that people can give.", "N", within=(1, 10**9)),
-    loss: str = option("error", "What the sample should tell best: {}.", "NAME", names=LOSSES),
-    rel: int = lowest_relevant(),
     train_qrels: Path | None = option(None, "Labels of people for pairs that the judges graded too.", "FILE"),
     max_grade: int | None = option(
         None, "The highest grade that people may give; default: that in the files.", "N", within=(1, HIGHEST_LABEL)
     ),
     common: bool = option(False, "Audit only the pairs that all judges graded."),
+    design: str | None = option(
+        None, f"One of {{}}; default {DESIGN}, or {SEVERAL} for several judges.", "NAME", names=audit_designs, rare=True
+    ),
     topics: Path | None = option(None, "The texts of the queries.", "FILE"),
     texts: Path | None = option(None, "Document texts, for the people.", "FILE"),
     seed: int = random_seed(),
@@ -111,8 +97,8 @@ def plan(
     if topics is not None:
         queries = read_topics(topics)[["qid", "query"]]
         pool = pool.merge(queries, how="left", on="qid").fillna({"query": ""})
-    design = DESIGN if len(judges) == 1 else SEVERAL
-    made = Audit.create(pool, columns, LOSSES[loss](rel), budget, design, seed).save(out)
+    design = design or (DESIGN if len(judges) == 1 else SEVERAL)
+    made = Audit.create(pool, columns, ZeroOne(), budget, design, seed).save(out)
     hint = f"The audit is in {out}. Next, write what people are to label:\n  "
     hint += command_line("audit", "export", out, "--out", beside(out, ".csv"))
     told = f"\n  grades    {told}" if told else ""
@@ -122,7 +108,7 @@ def plan(
 def export(
     audit: Path = audit_folder(),
     out: Path = option(MISSING, "The file to make.", "FILE"),
-    format: str = option(TABLE_FORMAT, "One of {}.", "NAME", names=tuple({**FORMATS, **TOOLS})),
+    format: str = option(TABLE_FORMAT, "One of {}.", "NAME", names=lambda: {**FORMATS, **TOOLS}),
     texts: Path | None = option(None, "Document texts, if the audit has none.", "FILE"),
     grade_names: str | None = of_every_command(None),
 ) -> Answer:
@@ -144,18 +130,14 @@ def estimate(labels: AuditLabels) -> Answer:
     """Estimate how often each judge is wrong, and which of several errs less.
 
     Error, precision, recall, F1 and agreement beyond chance of each; of two judges, or two versions of one, how they
-    differ, and of many their order, by the loss of the audit.
+    differ, and of many their order, by the error.
     """
     audit, qrels, _ = labels.read()
     found = AuditReport.of(audit, qrels, labels.rel, None, labels.confidence, labels.missing, by_grade=False)
-    content, text = found.to_dict(), str(found)
-    if len(audit.predictors) > 1:
-        asked = audit.compare if len(audit.predictors) == 2 else audit.rank
-        result = asked(qrels, None, labels.confidence, labels.missing)
-        content["result"], text = result.to_dict(), f"{text}\n\n{result}"
+    text = str(found) if found.ranking is None else f"{found}\n\n{found.ranking}"
     again = ["--rel", labels.rel] if labels.rel != 1 else []
     page = command_line("audit", "report", labels.audit, *labels.qrels, *again, "--out", beside(labels.audit, ".html"))
-    return Answer(content, text, f"All of it on one page:\n  {page}")
+    return Answer(found.to_dict(), text, f"All of it on one page:\n  {page}")
 
 
 def report(

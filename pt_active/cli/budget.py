@@ -60,7 +60,8 @@ def budget(
             raise ValueError("say what to estimate, such as --measure DCG@10")
         frame, queries = source.read(prices, measure)
         outlook, grades = Outlook.of(frame, queries, measure, cost), frame.attrs.get("grade_model", "")
-        priced, unit, words = repr(cost), unit_of(cost), [*words, "--measure", measure]
+        priced, unit = repr(cost), unit_of(cost)
+        words = [*source.words(), "--measure", measure, *prices.words()]
         dropped = [each.to_json() for each in dropped_lines(frame.attrs.get("dropped", {}))]
         content = ({"dropped": dropped} if dropped else {}) | ({"grades": grades} if grades else {})
     else:

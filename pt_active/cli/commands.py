@@ -50,24 +50,23 @@ class Declared:
     def option(self, name: str, flag: bool) -> Any:
         """The option or argument as typer takes it."""
         typed = self.typed or f"--{name.replace('_', '-')}"
-        names = self.names() if callable(self.names) else self.names
+
+        def names() -> Collection[str]:
+            return self.names() if callable(self.names) else self.names
 
         def check(value: Any) -> Any:
             if self.within and value is not None:
                 whole_number(typed, value, *self.within)
             for each in value if isinstance(value, (list, tuple)) else [value]:
-                if each is not None and names and not self.others and each not in names:
+                if each is not None and names() and not self.others and each not in names():
                     what = self.metavar if self.argument else typed
-                    raise ValueError(f"unknown {what} {shown(each)}; it is one of {', '.join(names)}")
+                    raise ValueError(f"unknown {what} {shown(each)}; it is one of {', '.join(names())}")
             return value
 
-        about: dict[str, Any] = {"help": self.help.format(", ".join(names)), "callback": check, "hidden": self.rare}
+        about: dict[str, Any] = {"help": self.help.format(", ".join(names())), "callback": check, "hidden": self.rare}
         about |= {} if flag else {"metavar": self.metavar}
-        about |= (
-            {"autocompletion": lambda incomplete: [each for each in names if each.startswith(incomplete)]}
-            if names
-            else {}
-        )
+        if self.names:
+            about["autocompletion"] = lambda incomplete: [each for each in names() if each.startswith(incomplete)]
         panel = "Further options" if self.rare else None
         return typer.Argument(**about) if self.argument else typer.Option(typed, **about, rich_help_panel=panel)
 

@@ -60,6 +60,7 @@ class RunFiles(Typed):
     max_grade: int | None = option(
         None, "The highest grade; default: that in training.", "N", within=(1, HIGHEST_LABEL)
     )
+    depth: int | None = option(None, "Documents to keep of each ranking.", "N", within=(1, MAX_WHOLE), rare=True)
     lenient: bool = of_every_command(False)
 
     @property
@@ -104,7 +105,6 @@ class PoolFiles(RunFiles):
         names=UNJUDGED_POLICIES,
         rare=True,
     )
-    depth: int | None = option(None, "Documents to keep of each ranking.", "N", within=(1, MAX_WHOLE), rare=True)
     allow_missing_queries: bool = option(False, "A ranker scores 0 on queries that it does not answer.", rare=True)
 
     def check(self, patterns: bool = False) -> None:

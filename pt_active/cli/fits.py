@@ -47,7 +47,9 @@ class Files:
     @property
     def runs(self) -> dict[str, pd.DataFrame]:
         """Ranker → ``qid, docno, rank, …``."""
-        return {name: self._read(self.source.read_run, file) for name, file in self.source.files.items()}
+        runs = {name: self._read(self.source.read_run, file) for name, file in self.source.files.items()}
+        depth = self.source.depth
+        return runs if depth is None else {name: run[run["rank"] < depth] for name, run in runs.items()}
 
     @property
     def topics(self) -> pd.DataFrame | None:
@@ -112,7 +114,7 @@ def findings(files: Files, measure: str, budget: float) -> list[Finding]:
         deep = f"{sizes.min()} to {sizes.max()}" if sizes.min() < sizes.max() else f"{sizes.max()}"
         found.append(Finding(name, f"{how_many('query', len(sizes))}, {deep} documents each"))
     found += of_shared_queries(files)
-    found += [Finding(*each, wrong=True) for each in doubts_about(files.runs, parsed)]
+    found += [Finding(*each, wrong=True) for each in doubts_about(files.runs, parsed, files.source.depth)]
     found += of_topics(files)
     pairs = files.judgeable(parsed)
     found += of_texts(files, pairs["docno"].drop_duplicates())

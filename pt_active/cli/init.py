@@ -96,6 +96,8 @@ def _values(source: RunFiles, measure: str, budget: float, plan: Path, out: Path
         values["judge"] = [_judge(each, out) for each in source.judge]
     if source.max_grade is not None:
         values["max-grade"] = source.max_grade
+    if source.depth is not None:
+        values["depth"] = source.depth
     if source.lenient:
         values["lenient"] = True
     return values | {"runs": {name: _from(file, out) for name, file in source.files.items()}}

@@ -59,9 +59,9 @@ def confidence_level() -> float:
     return option(0.95, "Level of the intervals.", rare=True)
 
 
-def random_seed(help: str = "The random seed.", default: int = 0) -> int:
-    """The option for a random seed."""
-    return option(default, help, "N", within=(0, MAX_SEED), rare=True)
+def random_seed() -> int:
+    """The option for the random seed."""
+    return option(0, "The random seed.", "N", within=(0, MAX_SEED), rare=True)
 
 
 def ranker_name(help: str) -> str | None:
@@ -149,7 +149,7 @@ class Look(Typed):
         None,
         "How often one may look: {}; end is when all is judged. Default: always, or end if the plan has no order.",
         "NAME",
-        names=(*look_names(), AT_THE_END),
+        names=lambda: (*look_names(), AT_THE_END),
     )
     margin: float | None = option(
         None, "Differences up to this do not matter; of one ranker, how far off the estimate may be."

@@ -149,10 +149,7 @@ def _model(name: str | None, known: pd.DataFrame, path: Path) -> Any:
     return GRADES[name or DEFAULT_GRADES](grade_in_use(known, path, remedy))
 
 
-def demo(
-    out: Path = option(Path("demo-out"), "The folder to make.", "DIR"),
-    seed: int = random_seed("The random seed of the collection and the draws.", 7),
-) -> Answer:
+def demo(out: Path = option(Path("demo-out"), "The folder to make.", "DIR")) -> Answer:
     """Plan, judge and compare on a simulated collection, where the truth is known."""
     from rich.console import Console
 
@@ -161,7 +158,7 @@ def demo(
 
     check_new(out)
     with Console(stderr=True).status("simulating, planning, judging …"):
-        result = run_demo(seed)
+        result = run_demo()
         write_demo(result, out)
     again = command_line("status", out / "plan", out / "judgments.csv")
     hint = f"The picture is {out / 'demo.png'}. The same comparison by hand:\n  {again}"

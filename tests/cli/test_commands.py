@@ -146,7 +146,7 @@ def test_help_loads_no_frames():
 
 def test_demo(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result = invoke("demo", "--seed", "2")
+    result = invoke("demo")
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
     assert result.stdout.startswith("SIMULATED")
