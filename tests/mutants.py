@@ -370,7 +370,7 @@ extended plan: its own end is the unit of information [test_queries]
     order.drawn - sum(each.queries for each in extensions) - 1 => order.drawn - 1
 status: hopeless below three in a hundred [test_status]
     _MIN_CHANCE = 0.05 => _MIN_CHANCE = 0.03
-looks at rounds: an interval where there is none at the end [test_progress]
+looks at rounds: an interval where there is none at the end [test_looks]
     np.nan if fields["degenerate"] else fields["standard_error"] => fields["standard_error"]
 outlook: a pilot's promise by the weights of its rounds [test_outlook]
     promised = float(round_weights(rounds) ** 2 @ expected) => promised = float(round_weights(rounds) @ expected)

@@ -118,6 +118,8 @@ def test_round_and_highlight(plan: Plan, qrels: pd.DataFrame, demo: DemoCollecti
         ({"correction": "tukey", "baseline": 0}, ValueError, "use Plan.rank"),
         ({"correction": "hulm", "baseline": 0}, ValueError, "unknown correction 'hulm'"),
         ({"baseline": []}, ValueError, r"got \[\]"),
+        ({"baseline": ["production", 0]}, ValueError, "none twice"),
+        ({"baseline": ["production", "none"]}, ValueError, "unknown baseline 'none'"),
         ({"baseline": "none"}, ValueError, "unknown baseline 'none'"),
         ({"baseline": 7}, ValueError, "unknown baseline 7"),
         ({"highlight": "glow"}, ValueError, "unknown highlight"),
@@ -128,11 +130,6 @@ def test_bad_arguments(
 ) -> None:
     with pytest.raises(error, match=message):
         Experiment(demo.runs, plan, qrels, [DCG @ 10], **arguments)
-
-
-def test_systems_of_a_list_need_different_names(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
-    with pytest.raises(ValueError, match="names must be different, one for each of 2 systems"):
-        Experiment(list(demo.runs.values()), plan, qrels, [DCG @ 10], names=["a", "a"])
 
 
 def test_normalised_measures_warn_of_an_unjudged_pool(demo, plan, qrels) -> None:
@@ -164,12 +161,6 @@ def test_several_baselines(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection
     assert frame.columns.tolist()[-5:] == [
         f"DCG@10 {what} vs weak" for what in ("+", "-", "p-value", "reject", "p-value corrected")
     ]
-
-
-@pytest.mark.parametrize("baseline", [[], ["production", 0], ["production", "none"], [9]])
-def test_bad_lists_of_baselines(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection, baseline: list) -> None:
-    with pytest.raises(ValueError, match="baseline"):
-        Experiment(demo.runs, plan, qrels, [DCG @ 10], baseline=baseline)
 
 
 def test_measures_may_have_decimal_places_of_their_own(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:

@@ -37,10 +37,9 @@ from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.relevance.costs import UnitCost
 from pt_active.relevance.losses import Loss
 from pt_active.risk import CostMatrix, Precision, Recall, Squared, ZeroOne
-from pt_active.risk.judged import JudgedPairs, usual_estimator
+from pt_active.risk.judged import BINOMIAL_REFERENCES, JudgedPairs, usual_estimator
 from pt_active.risk.kept import AuditArguments, draw_pairs
 from pt_active.risk.pairs import Pairs
-from pt_active.risk.proportions import BINOMIAL_REFERENCES
 from pt_active.sampling.designs import default_defensive, suits_single_risks
 
 LABELS = 100

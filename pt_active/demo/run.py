@@ -43,7 +43,7 @@ MODEL_ALONE = Method("passive", "regression", False)
 
 
 @dataclass(frozen=True)
-class Answer:
+class MethodResult:
     """The results of one method on one sample.
 
     Attributes:
@@ -60,7 +60,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Repetitions:
+class SampledEstimates:
     """Estimates of the difference from many samples.
 
     Attributes:
@@ -123,8 +123,8 @@ class Demo:
     budget: float
     collection: DemoCollection
     truth: dict[str, float]
-    answers: dict[str, Answer]
-    repetitions: Repetitions
+    answers: dict[str, MethodResult]
+    repetitions: SampledEstimates
 
     def to_dict(self) -> dict[str, object]:
         """All numbers, as plain values for JSON."""
@@ -207,7 +207,7 @@ def _population(pool: pd.DataFrame, collection: DemoCollection) -> Population:
     return labelled_population(labelled, MEASURE, rankers=RANKERS)
 
 
-def repeat(population: Population, budget: float, seed: int) -> Repetitions:
+def repeat(population: Population, budget: float, seed: int) -> SampledEstimates:
     """Draw many samples of each method at several budgets, and estimate the difference from each."""
     cost = population.cost
     usable = (budget * _FACTORS > 10 * cost.max()) & (budget * _FACTORS < 0.8 * cost.sum())
@@ -217,7 +217,7 @@ def repeat(population: Population, budget: float, seed: int) -> Repetitions:
         population, [*METHODS.values(), MODEL_ALONE], REPETITIONS, budgets=budgets, seed=seed, progress=False
     )
     estimates = {name: replayed[method].estimate for name, method in METHODS.items()}
-    return Repetitions(budgets, chosen, estimates, replayed[MODEL_ALONE].estimate[chosen], population.truth)
+    return SampledEstimates(budgets, chosen, estimates, replayed[MODEL_ALONE].estimate[chosen], population.truth)
 
 
 def _graded_pool(collection: DemoCollection) -> pd.DataFrame:
@@ -248,7 +248,7 @@ def _words(text: str) -> set[str]:
     return set(re.findall(r"\w+", text.lower()))
 
 
-def _cells(name: str, answer: Answer) -> list[str]:
+def _cells(name: str, answer: MethodResult) -> list[str]:
     """A method's column of the table, from top to bottom."""
     comparison = answer.comparison
     estimates = [_with_interval(e.value, e, "") for e in (answer.estimates[ranker] for ranker in RANKERS)]
@@ -267,7 +267,7 @@ def _third(pool: pd.DataFrame) -> float:
     return float(np.round(Pool.from_frame(pool, parse_measure(MEASURE)).query_cost.sum() / 3, -2))
 
 
-def _answer(method: Method, pool: pd.DataFrame, collection: DemoCollection, seed: int, budget: float) -> Answer:
+def _answer(method: Method, pool: pd.DataFrame, collection: DemoCollection, seed: int, budget: float) -> MethodResult:
     plan = Plan.create(pool, collection.topics, MEASURE, budget=budget, design=method.design, seed=seed)
     manifest = plan.tables.manifest
     if manifest.census:
@@ -278,4 +278,4 @@ def _answer(method: Method, pool: pd.DataFrame, collection: DemoCollection, seed
     labels = collection.judge(plan.assessments)
     comparison = plan.compare(labels, estimator=method.estimator)
     judgments = plan.assessments.drop(columns="inclusion").merge(labels, on=["qid", "docno"])
-    return Answer(plan, judgments, plan.estimate(labels, estimator=method.estimator), comparison)
+    return MethodResult(plan, judgments, plan.estimate(labels, estimator=method.estimator), comparison)

@@ -29,17 +29,11 @@ MAX_SHOWN = 80
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument in an error message, printed as written in Python: ``level``, ``level=`` or ``level="document"``.
-
-    Attributes:
-        name: Its name.
-        value: The value that is printed with it; ``...`` for none.
-        asked: Whether the message asks for the argument, so that it is printed as ``level=``.
-    """
+    """An argument in an error message, printed as written in Python: ``level``, ``level=`` or ``level="document"``."""
 
     name: str
-    value: Any = ...
-    asked: bool = False
+    value: Any = ...  # the value that is printed with it; ``...`` for none
+    asked: bool = False  # whether the message asks for the argument, so that it is printed as ``level=``
 
     def __str__(self) -> str:
         if self.value is ...:
@@ -49,15 +43,10 @@ class Argument:
 
 @dataclass(frozen=True)
 class Method:
-    """A method of a plan in an error message, printed as a call.
-
-    Attributes:
-        name: Its name.
-        arguments: Its arguments as they are printed.
-    """
+    """A method of a plan in an error message, printed as a call."""
 
     name: str
-    arguments: str = "qrels"
+    arguments: str = "qrels"  # its arguments as they are printed
 
     def __str__(self) -> str:
         return f"plan.{self.name}({self.arguments})"
@@ -68,14 +57,7 @@ Named = Argument | Method
 
 
 class ArgumentError(ValueError):
-    """An error whose message names arguments, for which the command line puts the names of its options.
-
-    Args:
-        *parts: The parts of the message in their order: texts, arguments and methods.
-
-    Attributes:
-        parts: The parts of the message in their order.
-    """
+    """An error whose message names arguments, for which the command line puts the names of its options."""
 
     def __init__(self, *parts: str | Named) -> None:
         super().__init__("".join(map(str, parts)))
@@ -120,10 +102,9 @@ def number(name: str, value: Any) -> int | float:
 
 def positive(name: str, value: Any) -> int | float:
     """An argument that must be a positive, finite number."""
-    checked = number(name, value)
-    if not (np.isfinite(checked) and checked > 0):
+    if not (np.isfinite(number(name, value)) and value > 0):
         raise ArgumentError(Argument(name), f" must be a positive number, got {shown(value)}")
-    return checked
+    return number(name, value)
 
 
 def within(name: str, value: Any, least: float, most: float = np.inf) -> int | float:

@@ -20,15 +20,9 @@ _BELOW_ONE = 1 - 2.0**-53
 
 
 def keys(seed: int, qid: pd.Series | Texts, docno: pd.Series | Texts | None = None, *, stage: int = 0) -> np.ndarray:
-    """Whole numbers from which the random numbers of units follow, each a hash of the seed and the unit's ids alone.
+    """uint64[n], the SipHash of ``qid`` or ``qid, docno``, keyed by the seed and the stage [theory 17].
 
-    It is the SipHash of ``qid`` or ``qid, docno``, keyed by the seed and the stage. So a unit has the same key in any
-    order of rows, in any part of a population, and on any machine [theory 17].
-
-    A tab joins ``qid`` and ``docno``. Ids from TREC text files have none; in frames with ids that do, two documents
-    whose joined ids are equal would have the same key.
-
-    Returns uint64[n].
+    A tab joins ``qid`` and ``docno``. Ids from TREC text files have none.
     """
     key = blake2b(f"{seed} {stage}".encode(), digest_size=8).hexdigest()
     bits = np.empty(len(qid), dtype=np.uint64)

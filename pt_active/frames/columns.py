@@ -1,8 +1,4 @@
-"""The columns of PyTerrier's frames: ids, ranks, grades and query attributes, checked once when a frame comes in.
-
-No function changes the frame that it is given. Frames that have passed these checks have string ids, and no document
-twice in a query.
-"""
+"""The columns of PyTerrier's frames: ids, ranks, grades and query attributes, checked once when a frame comes in."""
 
 from __future__ import annotations
 
@@ -33,16 +29,12 @@ def with_string_ids(frame: pd.DataFrame) -> pd.DataFrame:
         missing = frame[column].isna()
         if missing.any():
             raise ValueError(f"{how_many('row', int(missing.sum()), 'has')} no {column}")
-        if not _holds_strings(frame[column]):
+        if pd.api.types.infer_dtype(frame[column], skipna=False) not in ("string", "empty"):
             frame[column] = frame[column].map(_id_string)
         if holds_nul(frame[column]):
             wrong = frame[column].str.contains("\0", regex=False)
             raise ValueError(f"{how_many('row', int(wrong.sum()), 'has')} a NUL character in the {column}")
     return frame
-
-
-def _holds_strings(column: pd.Series) -> bool:
-    return pd.api.types.infer_dtype(column, skipna=False) in ("string", "empty")
 
 
 def _id_string(value: object) -> str:
@@ -54,10 +46,7 @@ def _id_string(value: object) -> str:
 def refuse_rows(
     frame: pd.DataFrame, wrong: np.ndarray | pd.Series, column: str, expected: str, place: str = "row"
 ) -> None:
-    """Raise if any row is marked, naming the first by its index.
-
-    Shapes: wrong bool[N].
-    """
+    """Raise if any row is marked in ``wrong``, bool[N], naming the first by its index."""
     marked = np.asarray(wrong, dtype=bool)
     if marked.any():
         row, at = frame.iloc[int(np.argmax(marked))], frame.index[int(np.argmax(marked))]
@@ -72,19 +61,13 @@ def place_of(label: object, unit: str = "row") -> str:
 
 
 def repeated_pairs(frame: pd.DataFrame, query: np.ndarray | None = None) -> np.ndarray:
-    """bool[N], whether an earlier row has the same (qid, docno); no id may be missing.
-
-    Shapes: query int64[N].
-    """
+    """bool[N], whether an earlier row has the same (qid, docno); no id may be missing."""
     query = id_codes(frame["qid"])[0] if query is None else query
     return first_rows(query, frame["docno"]) != np.arange(len(frame))
 
 
 def check_pairs(frame: pd.DataFrame, what: str, query: np.ndarray | None = None) -> None:
-    """Raise if a frame has more than one row for a query and document.
-
-    Shapes: query int64[N].
-    """
+    """Raise if a frame has more than one row for a query and document."""
     repeated = repeated_pairs(frame, query)
     if repeated.any():
         row = frame[repeated].iloc[0]
@@ -164,10 +147,7 @@ def are_distributions(grades: np.ndarray) -> bool:
 
 
 def check_grades(frame: pd.DataFrame, grades: np.ndarray) -> None:
-    """Raise if a row of grade probabilities is not a distribution.
-
-    Shapes: grades float64[N, G+1].
-    """
+    """Raise if a row of grade probabilities, float64[N, G+1], is not a distribution."""
     if are_distributions(grades):
         return
     total = grades.sum(axis=1)

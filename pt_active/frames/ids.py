@@ -24,15 +24,10 @@ Texts: TypeAlias = "np.ndarray | pd.api.extensions.ExtensionArray"
 
 
 class Strings(NamedTuple):
-    """Ids as Arrow keeps them.
+    """Ids as Arrow keeps them."""
 
-    Attributes:
-        offsets: int64[N+1], where the id of each row begins in ``content``.
-        content: uint8, the bytes of all ids, in UTF-8.
-    """
-
-    offsets: np.ndarray
-    content: np.ndarray
+    offsets: np.ndarray  # int64[N+1], where the id of each row begins in ``content``
+    content: np.ndarray  # uint8, the bytes of all ids, in UTF-8
 
 
 def texts(column: pd.Series) -> Texts:
@@ -64,12 +59,7 @@ def strings(column: pd.Series) -> Strings | None:
 
 
 def id_codes(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
-    """The code of each row's id and the distinct ids, by first appearance, as ``pd.factorize`` gives them.
-
-    Frames mostly have the rows of a query one after the other; only the first row of such a block is looked up.
-
-    Returns int64[N].
-    """
+    """int64[N] and the distinct ids, as ``pd.factorize`` gives them; only the first row of a block is looked up."""
     heads = _heads(column)
     code, distinct = pd.factorize(column.take(heads))
     return np.repeat(code, np.diff(heads, append=len(column))), pd.Index(distinct)

@@ -96,19 +96,12 @@ LOOK_SO_FAR: tuple[str | Named, ...] = (
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels of the documents that were to be judged.
+    """Labels of the documents that were to be judged."""
 
-    Attributes:
-        label: int64[N]; -1 where there is none.
-        missing: The (qid, docno) pairs that need a label and have none.
-        ignored: The number of labels of documents outside the sample.
-        strays: The labels that belong to no document that could be drawn.
-    """
-
-    label: np.ndarray
-    missing: tuple[tuple[str, str], ...]
-    ignored: int
-    strays: Strays = field(default_factory=Strays)
+    label: np.ndarray  # int64[N]; -1 where there is none
+    missing: tuple[tuple[str, str], ...]  # the (qid, docno) pairs that need a label and have none
+    ignored: int  # the number of labels of documents outside the sample
+    strays: Strays = field(default_factory=Strays)  # the labels that belong to no document that could be drawn
 
 
 def check_policy(missing: str, policies: Sequence[str] = MISSING_POLICIES) -> None:
@@ -190,10 +183,7 @@ def missing_pairs(
     otherwise: Sequence[str | Named] = (),
     strays: Strays = Strays(),  # noqa: B008
 ) -> tuple[tuple[str, str], ...]:
-    """The (qid, docno) pairs that should have a label and have none.
-
-    Shapes: unlabelled bool[N].
-    """
+    """The (qid, docno) pairs that should have a label and have none; ``unlabelled`` is bool[N]."""
     pairs = tuple(keys.loc[unlabelled, ["qid", "docno"]].itertuples(index=False, name=None))
     if pairs and missing == "error":
         hint = f"; {strays.counted}: {strays.hint}" if strays.hints else ""

@@ -18,30 +18,19 @@ _SORTED = 1 << 17
 
 
 def ranked_run(run: pd.DataFrame, name: str = "run") -> pd.DataFrame:
-    """Order a run as trec_eval does, and check that no document occurs twice in a query.
-
-    A ``rank`` column of the run is replaced, with a warning if it contradicts the scores.
-    """
+    """Order a run as `ordered_run` does, and check that no document occurs twice in a query."""
     ranked = ordered_run(run, name)
     check_pairs(ranked, f"run {shown(name)}")
     return ranked
 
 
 class Ranking(NamedTuple):
-    """The order of a run, whose rows stay where they are.
+    """The order of a run, whose rows stay where they are."""
 
-    Attributes:
-        run: Its rows as they came, with string ids.
-        rows: int64[n], the rows query by query (in order of first appearance) and rank by rank.
-        rank: int64[n], their ranks, from 0.
-        query: int64[N], the query of each row of the run.
-        qids: The queries.
-    """
-
-    run: pd.DataFrame
-    rows: np.ndarray
-    rank: np.ndarray
-    query: np.ndarray
+    run: pd.DataFrame  # its rows as they came, with string ids
+    rows: np.ndarray  # int64[n], the rows query by query (in order of first appearance) and rank by rank
+    rank: np.ndarray  # int64[n], their ranks, from 0
+    query: np.ndarray  # int64[N], the query of each row of the run
     qids: pd.Index
 
 

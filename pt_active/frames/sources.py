@@ -24,6 +24,9 @@ import numpy as np
 
 from pt_active.frames.checks import Argument, ArgumentError, file_path
 
+INSIDE = " › "
+"""Between the name of an archive and that of a file in it."""
+
 _BLOCK = 1 << 20
 """Bytes that are read at a time; no more than `Limits.line`, so that a block has room for one long line at most."""
 
@@ -83,17 +86,11 @@ def beyond(what: str, limit: int, unit: str) -> ArgumentError:
 
 @dataclass(frozen=True)
 class Source:
-    """The content of a text file or stream, which was read once.
+    """The content of a text file or stream, which was read once."""
 
-    Attributes:
-        path: Where it came from.
-        content: Its bytes, decompressed, without a byte order mark and without NUL.
-        limits: How much it may hold.
-    """
-
-    path: str
-    content: bytes
-    limits: Limits = LIMITS
+    path: str  # where it came from
+    content: bytes  # its bytes, decompressed, without a byte order mark and without NUL
+    limits: Limits = LIMITS  # how much it may hold
 
     def __fspath__(self) -> str:
         return self.path
@@ -146,7 +143,7 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except (ValueError, *_DAMAGED) as error:
-        if str(error).startswith(f"{os.fspath(path)}: "):
+        if str(error).startswith((f"{os.fspath(path)}: ", f"{os.fspath(path)}{INSIDE}")):
             raise
         if isinstance(error, ArgumentError):
             raise ArgumentError(f"{os.fspath(path)}: ", *error.parts) from error

@@ -83,17 +83,11 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns of a text file, which white space separates.
+    """The columns of a text file, which white space separates."""
 
-    Attributes:
-        columns: The names of the columns, in order.
-        wanted: The columns that a Parquet file must have; it may leave out the others.
-        rules: The columns that hold numbers, each with its rule.
-    """
-
-    columns: tuple[str, ...]
-    wanted: tuple[str, ...]
-    rules: Mapping[str, Rule]
+    columns: tuple[str, ...]  # the names of the columns, in order
+    wanted: tuple[str, ...]  # the columns that a Parquet file must have; it may leave out the others
+    rules: Mapping[str, Rule]  # the columns that hold numbers, each with its rule
 
     @property
     def shape(self) -> str:

@@ -28,10 +28,7 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 
 
 def visible(text: str) -> str:
-    r"""A text of one or more lines in which control characters and the like are shown, such as ``\x1b``.
-
-    Line ends and tabs stay.
-    """
+    r"""A text in which control characters and the like are shown, such as ``\x1b``; line ends and tabs stay."""
     return _IN_LINES.sub(_escaped, text)
 
 
@@ -59,13 +56,9 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 def guarded(cells: pd.Series) -> pd.Series:
     """Cells that no spreadsheet takes for formulas: those that start like one get an apostrophe in front."""
-    return cells.map(_guarded)
+    return cells.map(lambda cell: f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell)
 
 
 def unguarded(cells: pd.Series) -> pd.Series:
     """The cells as they were before `guarded`."""
     return cells.map(lambda cell: cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell)
-
-
-def _guarded(cell: object) -> object:
-    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell

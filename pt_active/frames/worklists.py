@@ -262,10 +262,6 @@ def _write_jsonl(worklist: pd.DataFrame) -> str:
     return "".join(json_text(row) + "\n" for row in rows)
 
 
-def _read_jsonl(source: Source) -> pd.DataFrame:
-    return read_json_lines(source, _JUDGED)
-
-
 _ANY = r"[^ \t\r\n]+"
 
 _WHOLE = r"[+-]?\d+"
@@ -287,7 +283,7 @@ _STRATA_COLUMNS, _PRELS_COLUMNS = "{qid} 0 {docno} {stratum} {label}", "{qid} {d
 
 FORMATS: dict[str, Format] = {
     "csv": Format(_write_csv, _read_csv, "row", re.compile(r"(?!\s*\{)(?=.*\bqid\b)(?=.*\bdocno\b)")),
-    "jsonl": Format(_write_jsonl, _read_jsonl, "line", re.compile(r"\s*\{")),
+    "jsonl": Format(_write_jsonl, partial(read_json_lines, keys=_JUDGED), "line", re.compile(r"\s*\{")),
     "strata": Format(
         partial(_write_lines, "strata", _STRATA_COLUMNS),
         partial(_read_lines, STRATA),

@@ -246,10 +246,7 @@ class Undrawn:
         if estimator == "ht":
             return self.settled
         total = self.settled + float(self.mean.sum())
-        if estimator == "regression":
-            total += sum(self._corrected(part, line) for part, line in lines.items())
+        for part, line in lines.items() if estimator == "regression" else ():
+            sides = np.array([self.mean[part], self.square[part]]) - line.centre * self.weight[part]
+            total += float(line.shift * self.weight[part] + sides @ line.slope)
         return total
-
-    def _corrected(self, part: int, line: Line) -> float:
-        sides = np.array([self.mean[part], self.square[part]]) - line.centre * self.weight[part]
-        return float(line.shift * self.weight[part] + sides @ line.slope)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 PRIOR_DEGREES = 2.0  # ν₀. Before any label, φ then lies between 0.43 and 9.5 with a probability of 80 %
-MIN_KURTOSIS = 5.0  # Errors are taken to have at least this kurtosis
+MIN_KURTOSIS = 5.0  # The least kurtosis of errors: normal ones have 3, but a few do not show their tail
 # A forecast for single documents counts the labels of a pilot for fewer degrees of freedom, because another budget
 # reaches documents with other errors
 MAX_DOCUMENT_DEGREES = 15.0

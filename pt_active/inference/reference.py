@@ -40,7 +40,7 @@ class Replayed(NamedTuple):
     """What replays of a sample show."""
 
     errors: np.ndarray  # float64[R], ``(R̂ − R)/SE`` in increasing order; infinite where a sample shows no error
-    degrees: float  # ``2 E(S)²/Var S``, the degrees of freedom of ``S = V̂/c``
+    degrees: float  # ``2 E(S)²/Var S`` of ``S = V̂/c``, c the variance that each sample is expected to show
 
 
 class Tails(NamedTuple):

@@ -24,10 +24,12 @@ class QueryResiduals:
 
     step: np.ndarray  # float64[m], ``ℓ̃ − M``
     variance: np.ndarray  # float64[m], an estimate of the variance of ``ℓ̃`` given the labels
-    together: np.ndarray  # float64[m], for queries whose documents were drawn independently
-    influence: np.ndarray  # float64[N], by how much the error of each drawn document moves ``ℓ̃``, at first order
+    together: np.ndarray  # float64[m], what fixing the number of documents takes off the variance; 0 if not `apart`
+    influence: np.ndarray  # float64[N], by how much the error of each drawn document moves ``ℓ̃``; not negative
     size: np.ndarray  # float64[m], the sum of the absolute terms of ``step``, those of all systems
-    terms: np.ndarray | None = None  # float64[N], what the label of each drawn document adds to ``ℓ̃``
+    terms: np.ndarray | None = (
+        None  # float64[N], what the label of each document adds to ``ℓ̃``; None if they act together
+    )
 
 
 def query_residuals(
@@ -117,20 +119,16 @@ def _by_depth(
     before = excess - step * (inverse - 1) - np.where(start > 0, excess[np.maximum(start, 1) - 1], 0.0)
     variance = inverse * step * (step * (inverse - 1) + 2 * before)
     influence, terms = np.zeros(len(mean)), np.zeros(len(mean))
-    moved = _moved(pool, sample.design.order, mean, contrast)
+    if isinstance(pool, RevealedPool):
+        moved = np.sqrt(pool.squares(sample.design.order, mean, contrast[None])[0])
+    else:
+        moved = np.abs(contrast @ pool.gradients(mean))
     # A model that is certain of every label expects no step at all; then those that labels took count.
     influence[order] = (moved[order] if moved.any() else np.abs(step)) * inverse
     terms[order] = inverse * step
     parts = inverse * step, variance, inverse * each
     total, spread, size = (np.bincount(query, weights=a, minlength=m) for a in parts)
     return QueryResiduals(total, spread, np.zeros(m), influence, size, terms)
-
-
-def _moved(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, contrast: np.ndarray) -> np.ndarray:
-    """float64[N], by how much the error of each document moves a contrast."""
-    if isinstance(pool, RevealedPool):
-        return np.sqrt(pool.squares(order, mean, contrast[None])[0])
-    return np.abs(contrast @ pool.gradients(mean))
 
 
 def steps(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, observed: np.ndarray) -> np.ndarray:
@@ -159,8 +157,6 @@ def expected_squares(
 
     Shapes: order int64[n], grades float64[N, G+1], contrasts float64[k] → float64[N].
     """
-    if isinstance(pool, RevealedPool):
-        return np.asarray(pool.weight[pool.query] ** 2 * pool.squares(order, grades, np.array(contrasts)).mean(axis=0))
     rng, mean = np.random.default_rng(seed), grades @ pool.form.values
     last = grades.cumsum(axis=1)[:, :-1]
     repetitions = -(-_LABELLINGS // len(pool.weight))

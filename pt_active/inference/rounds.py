@@ -37,7 +37,7 @@ class Round:
     sample: TwoPhase  # Which documents were drawn, and how
     grades: np.ndarray  # float64[N, G+1], ``P(y = g)`` under the grade model of the round
     expected: float  # The variance that the grade model of the first round expects of the estimate of this round
-    comparable: float | None = None  # The variance that it would expect if the round had the budget of the first one
+    comparable: float | None = None  # The same at a budget that no estimate led to; None in old plans
 
     @property
     def certain(self) -> bool:
@@ -200,7 +200,7 @@ class RoundLabels(NamedTuple):
     variables: Variables  # The document variables under the grade model of the round, with the labels known before it
     expected: np.ndarray  # float64[N], what stands in for unknown documents
     observed: np.ndarray  # float64[N], the values that the labels give; ``expected`` for documents without a label
-    share: float  # The share of the variance of errors that documents of a query are taken to have in common
+    share: float  # ρ of `WithinQueries`; 0 unless the estimator corrects means by labels
 
 
 def round_labels(

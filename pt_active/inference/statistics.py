@@ -18,7 +18,7 @@ class Evaluated(NamedTuple):
 
     value: np.ndarray | float  # float64[...], T; NaN if it is undefined
     gradient: np.ndarray  # float64[..., N], ``∂T/∂a``
-    own_share: np.ndarray  # float64[..., N], the share of each label in the statistic
+    own_share: np.ndarray  # float64[..., N], the share of each label in T, ``a w/Σ a w`` for a mean over w
     effective: np.ndarray | float  # float64[...], ``(Σ a w)² / Σ (a w)²``
 
 
@@ -186,14 +186,14 @@ class Area(PairMeasure):
     def __post_init__(self) -> None:
         check_rel(self.rel)
 
+    @property
+    def name(self) -> str:
+        """The name of the class."""
+        return type(self).__name__
+
     @abstractmethod
     def statistic(self, score: np.ndarray, relevant: np.ndarray) -> Statistic:
-        """The area as a function of the labels' weights.
-
-        Args:
-            score: float64[N], ``P(y ≥ rel)`` by the predictor.
-            relevant: float64[N], whether each label is relevant, in [0, 1].
-        """
+        """The area as a function of the labels' weights, for ``P(y ≥ rel)`` and relevances in [0, 1], float64[N]."""
 
     def grades_allowed(self, max_grade: int) -> int:
         """The highest grade of the labels.
@@ -214,13 +214,8 @@ class AUC(Area):
 
     needs: ClassVar[str] = "labels of both classes"
 
-    @property
-    def name(self) -> str:
-        """``AUC``."""
-        return "AUC"
-
     def statistic(self, score: np.ndarray, relevant: np.ndarray) -> Statistic:
-        """The area under the ROC curve of a score, as a function of the labels' weights."""
+        """`area_under_roc`."""
         return area_under_roc(score, relevant)
 
 
@@ -233,11 +228,6 @@ class AP(Area):
 
     needs: ClassVar[str] = "a relevant pair"
 
-    @property
-    def name(self) -> str:
-        """``AP``."""
-        return "AP"
-
     def statistic(self, score: np.ndarray, relevant: np.ndarray) -> Statistic:
-        """The average precision of a score, as a function of the labels' weights."""
+        """`average_precision`."""
         return average_precision(score, relevant)

@@ -130,13 +130,11 @@ def lines_before(steps: Steps, values: np.ndarray, model: np.ndarray) -> tuple[n
     return intercept, slope
 
 
-def no_lines(steps: Steps, values: np.ndarray, model: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each step the line ``α = 0``, ``β = 1``, which is the model's own values; α and β, float64[S]."""
-    return np.zeros(len(steps.size)), np.ones(len(steps.size))
-
-
 # LUR of means with the model as a control variate: its own values, or a line through the labels of earlier steps
-CONTROLLED = {"lur_difference": no_lines, "lur_regression": lines_before}
+CONTROLLED = {
+    "lur_difference": lambda steps, values, model: (np.zeros(len(steps.size)), np.ones(len(steps.size))),
+    "lur_regression": lines_before,
+}
 
 
 def round_estimators() -> tuple[str, ...]:

@@ -22,14 +22,11 @@ import pandas as pd
 from pt_active.frames.checks import ArgumentError, shown, unfit
 from pt_active.frames.columns import place_of
 from pt_active.frames.records import JUDGED, SAID_COLUMNS, SKIPPED, STATUSES, checked_records
-from pt_active.frames.sources import ZIP, Source, beyond, limits_now, naming, read_bytes, source_of
+from pt_active.frames.sources import INSIDE, ZIP, Source, beyond, limits_now, read_bytes, source_of
 from pt_active.frames.tables import json_value
 from pt_active.judging.grade_names import GradeNames
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-_INSIDE = " › "
-"""Between the name of an archive and that of a file in it."""
 
 _DAMAGED = (
     zipfile.BadZipFile,
@@ -53,42 +50,27 @@ _ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)? ?(Z|[+-]\d\
 
 @dataclass(frozen=True)
 class Delivery:
-    """A file of a judging tool, which was read once.
+    """A file of a judging tool, which was read once."""
 
-    Attributes:
-        path: Where it came from.
-        content: Its bytes, decompressed; text is UTF-8 unless it is damaged.
-    """
-
-    path: str
-    content: bytes
+    path: str  # where it came from
+    content: bytes  # its bytes, decompressed; text is UTF-8 unless it is damaged
 
     @classmethod
     def read(cls, path: str | Path) -> Delivery:
-        """Read a file or a stream.
-
-        UTF-16 with a byte order mark becomes UTF-8. A table that is neither is read as Windows-1252, and a warning says
-        so.
-        """
-        content = read_bytes(path)
-        with naming(path):
-            return cls(os.fspath(path), content if content.startswith(ZIP) else _utf8(content, os.fspath(path)))
+        """Read a file or a stream; a text in UTF-16, and with a warning one in Windows-1252, becomes UTF-8."""
+        return cls(os.fspath(path), _utf8(read_bytes(path), os.fspath(path)))
 
     @property
     def is_archive(self) -> bool:
         """Whether it is a zip archive, as spreadsheets and the exports of some tools are."""
         return self.content.startswith(ZIP)
 
-    @property
-    def is_lines(self) -> bool:
-        """Whether the first line is a whole JSON object and another line follows."""
-        return bool(self.first_object) and b"\n" in self.content.strip()
-
     def is_object_with(self, key: str) -> bool:
         """Whether it is one JSON object that has a key. It is parsed only if it looks like that."""
         if self.is_archive or not self.content.lstrip().startswith(b"{") or f'"{key}"'.encode() not in self.content:
             return False
-        return not self.is_lines and isinstance(self.json, dict) and key in self.json
+        lines = bool(self.first_object) and b"\n" in self.content.strip()
+        return not lines and isinstance(self.json, dict) and key in self.json
 
     @property
     def is_json_list(self) -> bool:
@@ -98,7 +80,7 @@ class Delivery:
     @property
     def stem(self) -> str:
         """The file's name without folder and suffix."""
-        return Path(self.path.rpartition(_INSIDE)[2]).stem
+        return Path(self.path.rpartition(INSIDE)[2]).stem
 
     @cached_property
     def source(self) -> Source:
@@ -113,8 +95,7 @@ class Delivery:
     @cached_property
     def json(self) -> Any:
         """The value of the whole file."""
-        with naming(self.path):
-            return json_value(self.source.text)
+        return json_value(self.source.text)
 
     @cached_property
     def first_object(self) -> dict[str, Any]:
@@ -136,12 +117,11 @@ class Delivery:
     @cached_property
     def members(self) -> list[Delivery]:
         """The files in an archive, without folders."""
-        with naming(self.path):
-            try:
-                with zipfile.ZipFile(io.BytesIO(self.content)) as archive:
-                    return list(self._files(archive))
-            except _DAMAGED as error:
-                raise ValueError(f"the archive is damaged or encrypted: {str(error)[:200]}") from error
+        try:
+            with zipfile.ZipFile(io.BytesIO(self.content)) as archive:
+                return list(self._files(archive))
+        except _DAMAGED as error:
+            raise ValueError(f"the archive is damaged or encrypted: {str(error)[:200]}") from error
 
     def _files(self, archive: zipfile.ZipFile) -> Iterator[Delivery]:
         files = [each for each in archive.infolist() if not each.is_dir()]
@@ -152,12 +132,14 @@ class Delivery:
         for each in files:
             with archive.open(each) as stream:
                 content = stream.read(each.file_size + 1)
-            path = f"{self.path}{_INSIDE}{each.filename}"
-            yield Delivery(path, content if content.startswith(ZIP) else _utf8(content, path))
+            path = f"{self.path}{INSIDE}{each.filename}"
+            yield Delivery(path, _utf8(content, path))
 
 
 def _utf8(content: bytes, path: str) -> bytes:
-    """The content of a text in another encoding as UTF-8."""
+    """The content of a text in another encoding as UTF-8; archives stay as they are."""
+    if content.startswith(ZIP):
+        return content
     if content.startswith(_UTF_16):
         try:
             return content.decode("utf-16").encode("utf-8")
@@ -179,29 +161,17 @@ def _utf8(content: bytes, path: str) -> bytes:
 
 
 class Given(NamedTuple):
-    """What one annotator said of one document, as a tool has it.
+    """What one annotator said of one document, as a tool has it."""
 
-    Attributes:
-        place: Where it stands in the file, for messages: a row's number, or words such as ``task 7``.
-        qid: The query.
-        docno: The document.
-        label: A number or a word; None or empty if there is none.
-        annotator: Who judged; empty if that is unknown.
-        status: ``judged``, ``skipped`` or ``unjudgeable``; empty if the label says it.
-        time: When, with a time zone; empty if that is unknown.
-        note: What the annotator wrote.
-        plan: The plan's id; empty if it is unknown.
-    """
-
-    place: int | str
+    place: int | str  # where it stands in the file, for messages: a row's number, or words such as ``task 7``
     qid: object
     docno: object
-    label: object = None
-    annotator: str = ""
-    status: str = ""
-    time: object = ""
-    note: str = ""
-    plan: str = ""
+    label: object = None  # a number or a word; None or empty if there is none
+    annotator: str = ""  # who judged; empty if that is unknown
+    status: str = ""  # ``judged``, ``skipped`` or ``unjudgeable``; empty if the label says it
+    time: object = ""  # when, with a time zone; empty if that is unknown
+    note: str = ""  # what the annotator wrote
+    plan: str = ""  # the plan's id; empty if it is unknown
 
 
 def records_given(given: Iterable[Given], names: GradeNames) -> pd.DataFrame:
@@ -249,12 +219,7 @@ def utc_time(time: object) -> str:
 
 
 def items(tool: str, found: Iterable[tuple[str, Any, Any]]) -> Iterator[tuple[Given, Any]]:
-    """What an export wrote into each item, which must be there once, with the item's content.
-
-    Args:
-        tool: The name of the tool.
-        found: Of each item its place, the values that `pt-active export` wrote, and its content.
-    """
+    """What an export wrote into each item, once, and its content; of each its place, what was written, and both."""
     first: dict[tuple[str, str], int | str] = {}
     for place, ours, content in found:
         wanted = f"the qid and docno that `pt-active export --format {tool}` wrote"

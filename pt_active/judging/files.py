@@ -54,13 +54,15 @@ def import_records(
     """
     if tool not in TOOLS:
         raise ArgumentError(Argument("tool"), f" must be one of {some(TOOLS, len(TOOLS))}, got {shown(tool)}")
-    files = [_of_plan(_records_of(Delivery.read(path), tool, names), plan, str(path), tool) for path in paths]
+    files = []
+    for path in paths:
+        with naming(path):
+            files.append(_of_plan(_records_of(Delivery.read(path), tool, names), plan, path, tool))
     together = pd.concat(files, ignore_index=True)
     together["annotator"] = together["annotator"].mask(together["annotator"] == "", annotator)
     if (unknown := together["annotator"] == "").any():
-        others = ": say who judged with "
         counted = how_many("record", int(unknown.sum()), "has")
-        raise ArgumentError(f"{counted} no annotator", others, Argument("annotator", asked=True))
+        raise ArgumentError(f"{counted} no annotator: say who judged with ", Argument("annotator", asked=True))
     return together.assign(plan=plan.id)
 
 
@@ -95,40 +97,34 @@ def read_labels(paths: Sequence[str | Path], plan: Plan | None = None, names: Gr
 
 def read_file(path: str | Path, plan: Plan | None = None, names: GradeNames = _NO_NAMES) -> pd.DataFrame:
     """The labels of one file: records if it says who judged, else qrels."""
-    if is_parquet(path):
-        frame = read_parquet(path, ("qid", "docno", "label"))
-        with naming(path):
+    with naming(path):
+        if is_store(path):
+            return checked_records(stored_records(path), plan)
+        if is_parquet(path):
+            frame = read_parquet(path, ("qid", "docno", "label"))
             if is_records(frame):
                 return checked_records(frame, plan)
-            qrels = checked_qrels(frame.dropna(subset="label"))
-        return _restored(qrels, plan, str(path))
-    if is_store(path):
-        with naming(path):
-            return checked_records(stored_records(path), plan)
-    delivery = Delivery.read(path)
-    if delivery.first_object.keys() >= set(SAID_COLUMNS):
-        with naming(path):
+            return _restored(checked_qrels(frame.dropna(subset="label")), plan, path)
+        delivery = Delivery.read(path)
+        if delivery.first_object.keys() >= set(SAID_COLUMNS):
             return checked_records(records_in(delivery.source), plan)
-    tool = tool_of(delivery)
-    if tool is None:
-        if delivery.is_archive or delivery.is_json_list:
-            raise ValueError(
-                f"{path}: neither a file of a known judging tool ({', '.join(TOOLS)}) nor a table of labels"
-            )
-        return _restored(judgments_in(delivery.source)[["qid", "docno", "label"]], plan, str(path))
-    records = _records_of(delivery, tool, names)
-    if tool in _TABLES and (records["annotator"] == "").all() and (records["status"] == frame_records.JUDGED).all():
-        qrels = records[["qid", "docno", "label"]].astype({"label": "int64"}).drop_duplicates()
-        return _restored(qrels, plan, str(path)).reset_index(drop=True)
-    return records if plan is None else _of_plan(records, plan, str(path), tool)
+        tool = tool_of(delivery)
+        if tool is None:
+            if delivery.is_archive or delivery.is_json_list:
+                raise ValueError(f"neither a file of a known judging tool ({', '.join(TOOLS)}) nor a table of labels")
+            return _restored(judgments_in(delivery.source)[["qid", "docno", "label"]], plan, path)
+        records = _records_of(delivery, tool, names)
+        if tool in _TABLES and (records["annotator"] == "").all() and (records["status"] == frame_records.JUDGED).all():
+            qrels = records[["qid", "docno", "label"]].astype({"label": "int64"}).drop_duplicates()
+            return _restored(qrels, plan, path).reset_index(drop=True)
+        return records if plan is None else _of_plan(records, plan, path, tool)
 
 
 def tool_of(delivery: Delivery) -> str | None:
     """The name of the tool whose file it is; None for qrels and filled-in worklists."""
-    with naming(delivery.path):
-        fit = [name for name, tool in TOOLS.items() if any(map(tool.recognises, tool.parts(delivery)))]
-        if len(fit) > 1:
-            raise ValueError(f"the file fits {' and '.join(fit)}; say which it is with `pt-active import`")
+    fit = [name for name, tool in TOOLS.items() if any(map(tool.recognises, tool.parts(delivery)))]
+    if len(fit) > 1:
+        raise ValueError(f"the file fits {' and '.join(fit)}; say which it is with `pt-active import`")
     return fit[0] if fit else None
 
 
@@ -159,29 +155,24 @@ def write_worklist(worklist: Worklist, path: str | Path, tool: str) -> list[Path
 
 def _records_of(delivery: Delivery, tool: str, names: GradeNames) -> pd.DataFrame:
     known, given = TOOLS[tool], list[Given]()
-    with naming(delivery.path):
-        parts = known.parts(delivery)
-        if not any(map(known.recognises, parts)):
-            raise ValueError(f"this is not what {known.title} exports for `pt-active import {tool}`")
+    parts = known.parts(delivery)
+    if not any(map(known.recognises, parts)):
+        raise ValueError(f"this is not what {known.title} exports for `pt-active import {tool}`")
     for part in parts:
         with naming(part.path):
             given += known.read(part)
-    with naming(delivery.path):
-        return records_given(given, names)
+    return records_given(given, names)
 
 
-def _of_plan(records: pd.DataFrame, plan: Plan, path: str, tool: str) -> pd.DataFrame:
-    restored = _restored(records, plan, path) if tool in _TABLES else records
-    with naming(path):
-        return checked_records(restored, plan)
+def _of_plan(records: pd.DataFrame, plan: Plan, path: str | Path, tool: str) -> pd.DataFrame:
+    return checked_records(_restored(records, plan, path) if tool in _TABLES else records, plan)
 
 
-def _restored(labels: pd.DataFrame, plan: Plan | None, path: str) -> pd.DataFrame:
+def _restored(labels: pd.DataFrame, plan: Plan | None, path: str | Path) -> pd.DataFrame:
     """The labels with ids whose leading zeros are given back; a warning says which."""
     if plan is None:
         return labels
-    with naming(path):
-        restored, changes = restored_zeros(plan.tables.pool.keys, labels)
+    restored, changes = restored_zeros(plan.tables.pool.keys, labels)
     if changes:
         counted = how_many("id", len(changes), "has")
         warnings.warn(

@@ -27,10 +27,6 @@ class Worklist:
 
     Attributes:
         documents: ``qid, docno`` (+ ``query``, ``text``), each pair once, in the order in which they are judged.
-        max_grade: The highest grade.
-        plan: The plan's id.
-        names: The words for grades.
-        annotator: Who judges, for tables; empty if that is open.
 
     Raises:
         ValueError: If there is no document, or one occurs twice.
@@ -39,8 +35,8 @@ class Worklist:
     documents: pd.DataFrame
     max_grade: int
     plan: str = ""
-    names: GradeNames = field(default_factory=GradeNames)
-    annotator: str = ""
+    names: GradeNames = field(default_factory=GradeNames)  # the words for grades
+    annotator: str = ""  # who judges, for tables; empty if that is open
 
     def __post_init__(self) -> None:
         if self.documents.empty:

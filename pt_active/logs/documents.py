@@ -13,7 +13,7 @@ import pandas as pd
 from pt_active.inference.documents import FOLDS
 from pt_active.inference.estimators import ratio_or_zero
 from pt_active.inference.rounds import Round, drawn_by
-from pt_active.logs.population import Population, with_rows
+from pt_active.logs.population import AllQueries, with_rows
 from pt_active.logs.rows import Rows
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.units import RANGE_VARIANCE
@@ -68,7 +68,7 @@ class Documents:
     overhead: float
 
     @classmethod
-    def of(cls, population: Population) -> Documents:
+    def of(cls, population: AllQueries) -> Documents:
         """The documents of a population."""
         rows, overhead = population.rows, float(population.question.cost.per_query)
         return cls(rows, rank_form(population.measure, rows.max_grade, rows.deepest), population.weight, overhead)
@@ -119,7 +119,7 @@ def sizes_in_blocks(documents: Documents, settings: RoundSettings) -> DocumentSi
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnDocuments:
     """A sample of documents, and which queries a plan keeps with all of their documents.
 
     Attributes:
@@ -135,7 +135,7 @@ class Drawn:
     looked_at: bool
 
     @classmethod
-    def of(cls, documents: Documents, arguments: PlanArguments, names: tuple[str, ...]) -> Drawn:
+    def of(cls, documents: Documents, arguments: PlanArguments, names: tuple[str, ...]) -> DrawnDocuments:
         """The round that `first_round` draws in memory."""
         budget, rows, settings = budget_of_documents(arguments), documents.rows, round_settings(arguments, names)
         sizes, cost, clock = (
@@ -161,10 +161,10 @@ class Drawn:
         return self.round.sample
 
 
-def plan_of_documents(population: Population, arguments: PlanArguments) -> PlanTables:
+def plan_of_documents(population: AllQueries, arguments: PlanArguments) -> PlanTables:
     """A plan that keeps the queries of drawn documents, and sums over all others."""
     documents, measure = Documents.of(population), population.measure
-    drawn = Drawn.of(documents, arguments, population.question.names)
+    drawn = DrawnDocuments.of(documents, arguments, population.question.names)
     part, graded = population.kept(np.flatnonzero(drawn.kept))
     rest = _rest(documents, drawn, float(arguments.budget or 0))
     table = _query_table(population, drawn, part, rest)
@@ -172,15 +172,15 @@ def plan_of_documents(population: Population, arguments: PlanArguments) -> PlanT
     kept = _kept_round(documents, drawn, pool, pool.seen(measure))
     table = table.assign(**sample_columns(pool, kept), q_prob=kept.sample.design.opening)
     assessments = worklist(pool, kept.sample, None)
-    source, about = Source(pool, measure, graded, None), {"census": drawn.round.certain, "spent": drawn.sample.spent}
-    made = plan_manifest(arguments, source, table, assessments, **about)
+    source, sample = Source(pool, measure, graded, None), drawn.sample
+    made = plan_manifest(arguments, source, table, assessments, census=drawn.round.certain, spent=sample.spent)
     manifest = population.manifest(
         made, rest, rounds=(round_entry(drawn.round, float(arguments.budget or 0), arguments.seed),)
     )
     return PlanTables(pool, table, assessments, manifest, (kept,))
 
 
-def _query_table(population: Population, drawn: Drawn, part: Pool, rest: Rest | None) -> pd.DataFrame:
+def _query_table(population: AllQueries, drawn: DrawnDocuments, part: Pool, rest: Rest | None) -> pd.DataFrame:
     """The design of the queries that are kept, with a row for all others and ``q_place``."""
     place, others = np.flatnonzero(drawn.kept), ~drawn.kept
     queries, weight = population.queries, population.weight
@@ -203,7 +203,7 @@ def _query_table(population: Population, drawn: Drawn, part: Pool, rest: Rest | 
     return whole.astype({name: kind for name, kind in table.dtypes.items() if kind.kind in "iufb"})
 
 
-def _kept_round(documents: Documents, drawn: Drawn, pool: Pool, seen: np.ndarray) -> Round:
+def _kept_round(documents: Documents, drawn: DrawnDocuments, pool: Pool, seen: np.ndarray) -> Round:
     """The round with the documents of the pool alone, of which the measure sees some, bool[N]."""
     ranks, sample, design = documents.rows.by_document["ranks"], drawn.sample, drawn.sample.design
     queries, places = np.flatnonzero(drawn.kept), np.flatnonzero(seen)
@@ -230,7 +230,7 @@ def _kept_round(documents: Documents, drawn: Drawn, pool: Pool, seen: np.ndarray
     return replace(drawn.round, sample=kept, grades=pool.grades)
 
 
-def _rest(documents: Documents, drawn: Drawn, budget: float) -> Rest | None:
+def _rest(documents: Documents, drawn: DrawnDocuments, budget: float) -> Rest | None:
     """What a plan keeps of queries of which nothing was drawn; None if there are none."""
     rows, design, others = documents.rows, drawn.sample.design, ~drawn.kept
     if not others.any():
@@ -255,7 +255,7 @@ def _rest(documents: Documents, drawn: Drawn, budget: float) -> Rest | None:
     )
 
 
-def _rest_of_contrast(documents: Documents, drawn: Drawn, contrast: Contrast) -> RestOfDocuments:
+def _rest_of_contrast(documents: Documents, drawn: DrawnDocuments, contrast: Contrast) -> RestOfDocuments:
     """What a plan must know of all documents for one contrast."""
     blocks = [_block_sums(documents, drawn, contrast, *block) for block in documents.blocks()]
     total = {name: _EXTREMES.get(name, sum)(each[name] for each in blocks) for name in blocks[0]}
@@ -267,7 +267,9 @@ def _rest_of_contrast(documents: Documents, drawn: Drawn, contrast: Contrast) ->
         second=contrast.second,
         **dict(zip(("weight", "mean", "square"), total["parts"].tolist(), strict=True)),
         cautious=float(total["left_errors"] + cautious * total["left"]),
-        **{name: float(total[name]) for name in ("settled", "variance", "unreached")},
+        settled=float(total["settled"]),
+        variance=float(total["variance"]),
+        unreached=float(total["unreached"]),
         never=int(total["never"]),
         certain=bool(total["uncertain"] == 0),
         added=added,
@@ -284,7 +286,7 @@ def _rest_of_contrast(documents: Documents, drawn: Drawn, contrast: Contrast) ->
 
 
 def _block_sums(
-    documents: Documents, drawn: Drawn, contrast: Contrast, queries: slice, own: slice, pool: DocumentPool
+    documents: Documents, drawn: DrawnDocuments, contrast: Contrast, queries: slice, own: slice, pool: DocumentPool
 ) -> dict[str, Any]:
     """What is added up over the documents of a block of queries; the names are those of `_rest_of_contrast`."""
     rows, design, sample = documents.rows.by_document, drawn.sample.design, drawn.sample

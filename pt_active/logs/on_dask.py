@@ -11,7 +11,7 @@ import pyterrier as pt
 
 from pt_active.frames.checks import some
 from pt_active.frames.columns import with_string_ids
-from pt_active.logs.partition import PARTITION_COLUMNS, RANKER, Question
+from pt_active.logs.partition import PARTITION_COLUMNS, RANKER, PartitionQuestion
 from pt_active.logs.planning import Settings, plan_by
 from pt_active.plans.plan import Plan
 
@@ -49,16 +49,18 @@ def plan(
     if absent := [column for column in PARTITION_COLUMNS if column not in runs.columns]:
         raise ValueError(f"the frame needs the columns {', '.join(PARTITION_COLUMNS)}; it lacks {some(absent)}")
     question = settings.question(tuple(names), grades, depth, allow_missing_queries)
-    return plan_by(_Partitions(runs[PARTITION_COLUMNS]), question, settings, topics)
+    return plan_by(_OnDask(runs[PARTITION_COLUMNS]), question, settings, topics)
 
 
 @dataclass(frozen=True)
-class _Partitions:
+class _OnDask:
     """The partitions of a ``dask.dataframe``."""
 
     runs: Any
 
-    def each(self, function: Callable[[pd.DataFrame, Question], Any], question: Question, what: str) -> Iterable[Any]:
+    def each(
+        self, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion, what: str
+    ) -> Iterable[Any]:
         """What a function says of each partition."""
         import dask
 
@@ -74,7 +76,9 @@ class _Partitions:
         return pd.concat(dask.compute(*found), ignore_index=True)
 
 
-def _said(partition: pd.DataFrame, function: Callable[[pd.DataFrame, Question], Any], question: Question) -> Any:
+def _said(
+    partition: pd.DataFrame, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion
+) -> Any:
     return function(_plain(partition), question)
 
 

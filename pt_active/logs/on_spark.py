@@ -11,7 +11,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames.checks import some
-from pt_active.logs.partition import PARTITION_COLUMNS, RANKER, Question
+from pt_active.logs.partition import PARTITION_COLUMNS, RANKER, PartitionQuestion
 from pt_active.logs.planning import Settings, plan_by
 from pt_active.plans.plan import Plan
 
@@ -50,16 +50,18 @@ def plan(
     texts = [functions.col(column).cast("string").alias(column) for column in (RANKER, "qid", "docno")]
     runs = runs.select(*texts, functions.col("score").cast("double").alias("score"))
 
-    return plan_by(_Partitions(runs), question, settings, topics)
+    return plan_by(_OnSpark(runs), question, settings, topics)
 
 
 @dataclass(frozen=True)
-class _Partitions:
+class _OnSpark:
     """The partitions of a Spark frame."""
 
     runs: Any
 
-    def each(self, function: Callable[[pd.DataFrame, Question], Any], question: Question, what: str) -> Iterable[Any]:
+    def each(
+        self, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion, what: str
+    ) -> Iterable[Any]:
         """What a function says of each partition."""
 
         def said(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:

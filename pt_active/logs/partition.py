@@ -24,7 +24,7 @@ PARTITION_COLUMNS = [RANKER, "qid", "docno", "score"]
 
 
 @dataclass(frozen=True)
-class Question:
+class PartitionQuestion:
     """What is asked of every partition; it goes to all processes and machines.
 
     Attributes:
@@ -60,12 +60,12 @@ class Question:
         return parsed
 
 
-def queries_of(partition: pd.DataFrame, question: Question) -> np.ndarray:
+def queries_of(partition: pd.DataFrame, question: PartitionQuestion) -> np.ndarray:
     """object[n], the queries of a partition."""
     return np.asarray(partition["qid"].unique(), dtype=object)
 
 
-def graded_partition(partition: pd.DataFrame, question: Question) -> pd.DataFrame:
+def graded_partition(partition: pd.DataFrame, question: PartitionQuestion) -> pd.DataFrame:
     """The union of the rankings in a partition with their grades, as `Runs` and the grade model return it."""
     if unknown := sorted(set(map(str, partition[RANKER].unique())) - set(question.names)):
         raise ValueError(f"there are rows of {some(unknown)}, and the rankers are {some(question.names)}")
@@ -88,7 +88,7 @@ def graded_partition(partition: pd.DataFrame, question: Question) -> pd.DataFram
     return graded
 
 
-def partition_pool(graded: pd.DataFrame, question: Question) -> tuple[Pool, irm.Measure]:
+def partition_pool(graded: pd.DataFrame, question: PartitionQuestion) -> tuple[Pool, irm.Measure]:
     """The pool of a graded partition, whose weights mean nothing, since they depend on all queries, and the measure."""
     measure = question.parsed(len(grade_columns(graded.columns)) - 1)
     return Pool.from_frame(graded.drop(columns="traffic", errors="ignore"), measure, question.cost), measure

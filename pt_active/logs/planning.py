@@ -23,8 +23,8 @@ from pt_active.frames.checks import (
 )
 from pt_active.frames.columns import with_string_ids
 from pt_active.logs.documents import plan_of_documents
-from pt_active.logs.partition import Question, graded_partition, partition_pool, queries_of
-from pt_active.logs.population import Population
+from pt_active.logs.partition import PartitionQuestion, graded_partition, partition_pool, queries_of
+from pt_active.logs.population import AllQueries
 from pt_active.logs.queries import plan_of_queries
 from pt_active.logs.rows import (
     check_additive,
@@ -51,7 +51,9 @@ from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, natural_drawing, usua
 class Engine(Protocol):
     """What brings functions to partitions, each of which holds all rows of its queries, ``run, qid, docno, score``."""
 
-    def each(self, function: Callable[[pd.DataFrame, Question], Any], question: Question, what: str) -> Iterable[Any]:
+    def each(
+        self, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion, what: str
+    ) -> Iterable[Any]:
         """What a function says of each partition, in any order.
 
         Args:
@@ -127,7 +129,7 @@ class Settings:
 
     def question(
         self, names: tuple[str, ...], grades: pt.Transformer, depth: int | None, allow_missing_queries: bool
-    ) -> Question:
+    ) -> PartitionQuestion:
         """What is asked of the partitions.
 
         Args:
@@ -138,10 +140,10 @@ class Settings:
         """
         drawing = self.design if self.design in DOCUMENT_DRAWINGS else None
         uniform = drawing is None and needs_uniform_grades(self.design or DESIGN)
-        asked = Question(names, grades, self.measure, self.price, uniform, depth, allow_missing_queries)
+        asked = PartitionQuestion(names, grades, self.measure, self.price, uniform, depth, allow_missing_queries)
         return replace(asked, drawing=drawing, seed=int(self.seed))
 
-    def arguments(self, level: str, population: Population) -> PlanArguments:
+    def arguments(self, level: str, population: AllQueries) -> PlanArguments:
         """The arguments of ``Plan.create``, with the defaults filled in."""
         rows, names, per_query = population.rows, population.question.names, float(self.price.per_query)
         if level == "query":
@@ -168,7 +170,7 @@ class Settings:
         )
 
 
-def plan_by(engine: Engine, question: Question, settings: Settings, topics: pd.DataFrame | None) -> Plan:
+def plan_by(engine: Engine, question: PartitionQuestion, settings: Settings, topics: pd.DataFrame | None) -> Plan:
     """A plan from the partitions of an engine: numbers of all, and then the queries of what is drawn.
 
     Args:
@@ -193,11 +195,13 @@ def plan_by(engine: Engine, question: Question, settings: Settings, topics: pd.D
     def read(places: np.ndarray) -> pd.DataFrame:
         return graded_partition(engine.documents(rows.qid[places].tolist()), question)
 
-    population = Population(rows, queries, question, topics, choice, read)
+    population = AllQueries(rows, queries, question, topics, choice, read)
     return Plan._of(planned(population, settings.arguments(level, population)))
 
 
-def _choice(engine: Engine, question: Question, settings: Settings, topics: pd.DataFrame | None) -> LevelChoice:
+def _choice(
+    engine: Engine, question: PartitionQuestion, settings: Settings, topics: pd.DataFrame | None
+) -> LevelChoice:
     """The level that `level_chosen` chooses in memory, by a part of the queries [theory 10]."""
     qids = np.sort(np.concatenate([*engine.each(queries_of, question, "queries"), np.empty(0, dtype=object)]))
     check_not_split(qids)

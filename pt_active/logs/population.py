@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.columns import with_query_columns
-from pt_active.logs.partition import Question, partition_pool
+from pt_active.logs.partition import PartitionQuestion, partition_pool
 from pt_active.logs.rows import Rows
 from pt_active.plans.making.artifact import digest
 from pt_active.plans.making.manifest import LevelChoice, Manifest
@@ -22,7 +22,7 @@ from pt_active.plans.making.rest import Rest
 
 
 @dataclass(frozen=True)
-class Population:
+class AllQueries:
     """What partitions say of all queries.
 
     Attributes:
@@ -36,7 +36,7 @@ class Population:
 
     rows: Rows
     queries: pd.DataFrame
-    question: Question
+    question: PartitionQuestion
     topics: pd.DataFrame | None
     choice: LevelChoice | None
     read: Callable[[np.ndarray], pd.DataFrame]

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from pt_active.logs.population import Population, with_rows
+from pt_active.logs.population import AllQueries, with_rows
 from pt_active.logs.rows import Rows, bounded_contrasts
-from pt_active.plans.answers.units import QueryOrder, query_units, sums_after
+from pt_active.plans.answers.units import query_units, sums_after
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import PlanArguments, Source, plan_manifest
 from pt_active.plans.making.pool import Pool, query_design
@@ -22,7 +22,7 @@ from pt_active.sampling.designs import contrast_moments, sampling_distribution
 from pt_active.sampling.sample import Sample
 
 
-def plan_of_queries(population: Population, arguments: PlanArguments) -> PlanTables:
+def plan_of_queries(population: AllQueries, arguments: PlanArguments) -> PlanTables:
     """A plan that keeps the drawn queries with their documents, and rows that stand for all other queries."""
     rows, measure, moments = population.rows, population.measure, population.rows.moments()
     assert moments is not None
@@ -44,7 +44,7 @@ def plan_of_queries(population: Population, arguments: PlanArguments) -> PlanTab
     return PlanTables(pool, kept, assessments, population.manifest(made, rest))
 
 
-def _drawn(population: Population, arguments: PlanArguments, moments: Moments) -> tuple[pd.DataFrame, Sample]:
+def _drawn(population: AllQueries, arguments: PlanArguments, moments: Moments) -> tuple[pd.DataFrame, Sample]:
     """The design of all queries, and which of them were drawn."""
     rows, names, weight = population.rows, population.question.names, population.weight
     pairs, about = stored_weights(arguments.pairs, names), (arguments.defensive, rows.moments("uniform_"))
@@ -103,7 +103,7 @@ def _with_bounds(rest: Rest, rows: Rows, moments: Moments, table: pd.DataFrame, 
     contrasts = []
     for column, contrast in enumerate(bounded_contrasts(moments.mean.shape[1])):
         of_contrast = contrast_moments(moments, contrast.first, contrast.second)
-        units = query_units(QueryOrder(order, q[order]), of_contrast, (low[:, column], high[:, column]), weight)
+        units = query_units(order, q[order], of_contrast, (low[:, column], high[:, column]), weight)
         contrasts.append(sums_after(units, drawn, contrast))
     cost = rows.cost[order] if arguments.draws is None else np.ones(len(order))
     expected = expected_size(q[order], cost, float(arguments.budget or arguments.draws or 0))

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ import pandas as pd
 from pt_active.frames.checks import agreeing, how_many, shown, some
 from pt_active.frames.clocks import clocks
 from pt_active.frames.columns import query_table, with_string_ids
-from pt_active.logs.partition import Question, graded_partition, partition_pool
+from pt_active.logs.partition import PartitionQuestion, graded_partition, partition_pool
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.making.pool import Pool, seen_by
 from pt_active.relevance.bounds import contrast_bounds
@@ -82,7 +82,7 @@ class Rows:
         return replace(self._queries(rows), by_document=by_document)
 
     def _queries(self, rows: np.ndarray) -> Rows:
-        of_query = {name: getattr(self, name)[rows] for name in ("qid", "cost", "documents", "seen")}
+        of_query: dict[str, Any] = {name: getattr(self, name)[rows] for name in ("qid", "cost", "documents", "seen")}
         return replace(self, **of_query, by_query={name: each[rows] for name, each in self.by_query.items()})
 
     def digest(self) -> str:
@@ -116,7 +116,7 @@ def bounded_contrasts(rankers: int) -> list[Contrast]:
     return [[Contrast(0)], [Contrast(0), Contrast(1), Contrast(0, 1)]][rankers - 1] if rankers <= 2 else []
 
 
-def query_rows(partition: pd.DataFrame, question: Question) -> Rows | None:
+def query_rows(partition: pd.DataFrame, question: PartitionQuestion) -> Rows | None:
     """Numbers of each query of a partition, from which queries can be drawn; None if the partition is empty."""
     if partition.empty:
         return None
@@ -131,7 +131,7 @@ def query_rows(partition: pd.DataFrame, question: Question) -> Rows | None:
     return _rows(pool, np.zeros(len(pool.queries), dtype=np.int64), by_query, {})
 
 
-def document_rows(partition: pd.DataFrame, question: Question) -> Rows | None:
+def document_rows(partition: pd.DataFrame, question: PartitionQuestion) -> Rows | None:
     """Numbers of each document of a partition that the measure sees; None if the partition is empty."""
     if partition.empty:
         return None
@@ -158,7 +158,7 @@ def _rows(
     return Rows(pool.qids, pool.query_cost, documents, seen, by_query, by_document, deepest, pool.max_grade)
 
 
-def _clock(pool: Pool, seen: np.ndarray, form: RankForm, question: Question) -> dict[str, np.ndarray]:
+def _clock(pool: Pool, seen: np.ndarray, form: RankForm, question: PartitionQuestion) -> dict[str, np.ndarray]:
     overhead = float(question.cost.per_query)
     if (question.drawing or natural_drawing(form, len(pool.names), overhead)) != SUCCESSIVE:
         return {}
@@ -194,7 +194,9 @@ def merged(parts: Iterable[Rows | None]) -> Rows:
 
 
 def _stacked(rows: list[Rows]) -> Rows:
-    of_query = {n: np.concatenate([getattr(part, n) for part in rows]) for n in ("qid", "cost", "documents", "seen")}
+    of_query: dict[str, Any] = {
+        n: np.concatenate([getattr(part, n) for part in rows]) for n in ("qid", "cost", "documents", "seen")
+    }
     by_query = {name: np.concatenate([part.by_query[name] for part in rows]) for name in rows[0].by_query}
     return replace(rows[0], **of_query, by_query=by_query)
 

@@ -17,7 +17,7 @@ from pt_active.frames.checks import whole_number
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.visible import check_visible
 from pt_active.logs.files import matching, partitioned, read_partition
-from pt_active.logs.partition import Question
+from pt_active.logs.partition import PartitionQuestion
 from pt_active.logs.planning import Settings, plan_by
 from pt_active.plans.making.rankers import Pairs
 from pt_active.plans.plan import Plan
@@ -150,7 +150,9 @@ class _Files:
     names: tuple[str, ...]
     workers: int | None
 
-    def each(self, function: Callable[[pd.DataFrame, Question], Any], question: Question, what: str) -> Iterable[Any]:
+    def each(
+        self, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion, what: str
+    ) -> Iterable[Any]:
         """What a function says of each partition; a terminal shows the progress."""
         return self._results(_said, function, question, what=what)
 
@@ -171,7 +173,7 @@ class _Files:
             _end_processes()
 
 
-def _said(path: Path, function: Callable[[pd.DataFrame, Question], Any], question: Question) -> Any:
+def _said(path: Path, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion) -> Any:
     return function(read_partition(path, question.names), question)
 
 

@@ -12,7 +12,6 @@ import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.frames.progress import working
-from pt_active.frames.records import checked_records, is_records
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.agreement import Agreement, agreement_of
@@ -25,7 +24,7 @@ from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_p
 from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.pairwise import PairStatus, check_pairs_asked, pair_status
 from pt_active.plans.answers.ranking import Ranking, rank_judged
-from pt_active.plans.answers.report.budgets import budget_table, foreseen
+from pt_active.plans.answers.report.further import budget_table, foreseen
 from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.running_status import RunningStatus
@@ -33,7 +32,7 @@ from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import missing_policy, plan_status
 from pt_active.plans.answers.without_judges import WithoutJudges, without_judges
 from pt_active.plans.making.artifact import KeptArtifact
-from pt_active.plans.making.judgments import as_qrels, check_settled, records_of_plan
+from pt_active.plans.making.judgments import as_qrels, check_settled, records_given, records_of_plan
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import model_means, wanted_documents
 from pt_active.plans.making.queries import has_order
@@ -158,7 +157,7 @@ class Answering(KeptArtifact[PlanTables]):
 
     def _judged(self, qrels: pd.DataFrame, records: pd.DataFrame | None, how: How[irm.Measure]) -> Any:
         """The sample with its labels, and with the error of the judges if there are records."""
-        said = _said(qrels, records)
+        said = records_given(qrels, records)
         check_settled(self.tables.pool.keys[wanted_documents(self.tables)], said, how.missing)
         checked = None if said is None else records_of_plan(self.tables, self.id, said)
         return judged_with(labelled_plan(self.tables, as_qrels(qrels, said)), checked, how)
@@ -247,7 +246,7 @@ class Answering(KeptArtifact[PlanTables]):
                 need.
         """
         policy = missing_policy(missing, looks)
-        records = _said(qrels, records)
+        records = records_given(qrels, records)
         labels, said, given = labels_and_said(self.tables, qrels, records, policy)
         if len(self.rankers) > 2 and first is None and second is None:
             check_pairs_asked(looks, margin)
@@ -295,7 +294,7 @@ class Answering(KeptArtifact[PlanTables]):
         asked = Rule.of(rule, margin)
         check_gate_looks(looks)
         policy, pair = missing_policy(missing, looks), named_pair(self.rankers, first, second, or_all=False)
-        records = _said(qrels, records)
+        records = records_given(qrels, records)
         if looks is not None and not has_order(self.tables):
             raise ArgumentError(
                 "the plan has no order, so nothing is known of it before all is judged; ask once, at the end: ",
@@ -364,7 +363,7 @@ class Answering(KeptArtifact[PlanTables]):
             ValueError: If an argument is unknown, the labels do not fit the plan, or the status is of something else.
         """
         check_page(Path(path))
-        said = _said(qrels, records)
+        said = records_given(qrels, records)
         about: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status, "records": said}
         about["texts"] = texts
         with working("answering for the report"):
@@ -392,23 +391,10 @@ class Answering(KeptArtifact[PlanTables]):
     ) -> JudgedQueries | JudgedDocuments:
         """The sample with its labels, from which `estimate`, `compare` and `rank` compute their results.
 
-        Args:
-            qrels: ``qid, docno, label``, the labels of `assessments`.
-            measure: A measure to estimate from the same labels; the plan's own if left out.
-            missing: What to do about a sampled document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
-                ``"expected"`` (the model's mean).
-
-        Raises:
-            ValueError: If an argument is unknown or the labels do not fit the plan.
+        The arguments are those of `estimate`, and so are the errors.
         """
         return labelled_plan(self.tables, as_qrels(qrels)).judged(asked(self.tables, measure, missing=missing))
 
     def model_means(self, measure: irm.Measure) -> np.ndarray:
         """``M(x)`` of every ranker and query under the grade model, float64[m, k], for any measure."""
         return model_means(self.tables, measure)
-
-
-def _said(qrels: pd.DataFrame, records: pd.DataFrame | None) -> pd.DataFrame | None:
-    """The records that the labels follow from, checked; None if there are none."""
-    said = qrels if records is None and is_records(qrels) else records
-    return None if said is None else checked_records(said)

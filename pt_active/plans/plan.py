@@ -22,12 +22,11 @@ from pt_active.frames.visible import visible
 from pt_active.plans.answering import Answering
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, gate_at_the_end
-from pt_active.plans.answers.interval_caution import interval_caution
+from pt_active.plans.answers.interval_caution import interval_caution, single_rankers_caution
 from pt_active.plans.answers.level import level_chosen, level_told
 from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.next_release import known_equal, reach_of, with_unasked
 from pt_active.plans.answers.status_of_plan import plan_status
-from pt_active.plans.answers.unanswered import unanswered
 from pt_active.plans.making.cut import cut_to_judged
 from pt_active.plans.making.documents import first_round
 from pt_active.plans.making.extension import Extension, extended
@@ -341,7 +340,7 @@ class Plan(Answering):
     @cached_property
     def caution(self) -> str:
         """What the plan will not answer, and what the grade model says against its intervals [theory 14]."""
-        return "; ".join(filter(None, (unanswered(self.tables), interval_caution(self.tables))))
+        return "; ".join(filter(None, (single_rankers_caution(self.tables), interval_caution(self.tables))))
 
     def __str__(self) -> str:
         return visible(in_words(self.tables) + (f"\n  caution   {self.caution}" if self.caution else ""))

@@ -11,8 +11,7 @@ from pt_active.inference.agreement import COEFFICIENTS, agreement_estimate
 from pt_active.inference.intervals import AUTO
 from pt_active.plans.answers.judged import Contrast, How, Measured
 from pt_active.plans.answers.results import ConfidenceInterval, Estimate
-from pt_active.risk.judged import JudgedPairs
-from pt_active.risk.proportions import BINOMIAL_REFERENCES
+from pt_active.risk.judged import BINOMIAL_REFERENCES, JudgedPairs
 from pt_active.sampling.designs import STRATIFIED
 
 
@@ -32,13 +31,9 @@ class AgreementEstimate(Estimate):
 
 @dataclass(frozen=True)
 class JudgedAgreement(JudgedPairs):
-    """The labels of an audit, asked for a coefficient of agreement in place of a loss.
+    """The labels of an audit, asked for a coefficient of agreement in place of a loss."""
 
-    Attributes:
-        coefficient: A name in `weighted_agreement.COEFFICIENTS`.
-    """
-
-    coefficient: str = "Kappa"
+    coefficient: str = "Kappa"  # a name in `weighted_agreement.COEFFICIENTS`
 
     @classmethod
     def of(cls, judged: JudgedPairs, coefficient: str) -> JudgedAgreement:
@@ -68,12 +63,12 @@ class JudgedAgreement(JudgedPairs):
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
         """The coefficient of one predictor with people, or the difference of two."""
-        pairs, sample, names = self.pairs, self.sample, self.names
+        pairs = self.pairs
         if how.estimator == STRATIFIED:
             raise ValueError(f"{self.coefficient} is not estimated from strata; draw the audit by another design")
-        self._check_drawable(pairs.member, f"that count in {self.coefficient}")
+        self._check_drawable(pairs.member, self.coefficient)
         if contrast.second is not None and self.agree(contrast.first, contrast.second):
-            return self._agreeing(names[contrast.first], names[contrast.second], how.estimator)
+            return self._agreeing(contrast.first, contrast.second, how.estimator)
         predictors = [s for s in (contrast.first, contrast.second) if s is not None]
         closest = pairs.closest_grades
         label = np.where(np.isnan(self.label), 0, self.label).astype(np.int64)
@@ -82,7 +77,7 @@ class JudgedAgreement(JudgedPairs):
             [closest[:, s] for s in predictors],
             label,
             pairs.grades,
-            sample,
+            self.sample,
             pairs.weight,
             how.estimator,
         )

@@ -17,10 +17,9 @@ from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.rankers import named_pair
 from pt_active.relevance.costs import Cost, UnitCost
 from pt_active.relevance.losses import Loss, described
-from pt_active.risk.judged import JudgedPairs, judged_pairs, usual_estimator
+from pt_active.risk.judged import JudgedPairs, judged_pairs, refuse_binomial, usual_estimator
 from pt_active.risk.kept import FORM, AuditArguments, AuditTables, audit_of, pair_table
 from pt_active.risk.pairs import Pairs
-from pt_active.risk.proportions import refuse_binomial
 from pt_active.sampling.designs import check_design, default_defensive, suits_single_risks
 
 DESIGN = "optimal"
@@ -167,22 +166,15 @@ class Audit(KeptArtifact[AuditTables]):
     ) -> Comparison:
         """Estimate and test the difference of two predictors' risks, first minus second.
 
-        Args:
-            qrels: ``qid, docno, label``, the labels of `assessments`.
-            estimator: ``regression`` (the default), ``snis`` or ``difference``.
-            confidence: Confidence level of the interval.
-            missing: How to treat a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
-            reference: ``auto``, ``simulated``, ``effective``, ``t`` or ``normal``, as for `Plan.estimate`.
-            first: A predictor; of two predictors by default the first.
-            second: The predictor to subtract; of two predictors by default the other one.
+        The arguments are those of `estimate`, without the references of shares, and the names of two predictors, which
+        can be left out if the audit has two. The level of the test is ``1 − confidence``.
 
         Returns:
             The comparison. Its ``winner`` is the predictor with the smaller error or cost, or the larger accuracy,
             precision, recall or F.
 
         Raises:
-            ValueError: If an argument is unknown, the labels do not fit the audit, pairs that count could never be
-                drawn, there is one predictor, or there are more than two and not two are named.
+            ValueError: As `estimate`, or if there is one predictor, or there are more than two and not two are named.
         """
         one, other = named_pair(self.predictors, first, second, "predictor", "audit")
         how = self._asked(estimator, confidence, missing, reference)
@@ -200,21 +192,15 @@ class Audit(KeptArtifact[AuditTables]):
     ) -> Ranking:
         """Estimate all predictors, test all pairwise differences, and group those that are not resolved [theory 5].
 
-        Args:
-            qrels: ``qid, docno, label``, the labels of `assessments`.
-            estimator: ``regression`` (the default), ``snis`` or ``difference``.
-            confidence: Confidence level of the intervals; all tests together have the level ``1 − confidence``.
-            missing: How to treat a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
-            reference: ``auto``, ``simulated``, ``effective``, ``t`` or ``normal``, as for `Plan.estimate`.
-            correction: Correction of the p-values: ``"tukey"``, or a method of statsmodels' ``multipletests``.
+        The arguments are those of `compare`, and a ``correction`` of the p-values: ``"tukey"``, or a method of
+        statsmodels' ``multipletests``. The level of all tests together is ``1 − confidence``.
 
         Returns:
             The ranking, best predictor first: the smallest error or cost, or the largest accuracy, precision, recall or
             F.
 
         Raises:
-            ValueError: If an argument is unknown, the labels do not fit the audit, pairs that count could never be
-                drawn, or there is one predictor.
+            ValueError: As `estimate`, or if there is one predictor.
         """
         refuse_binomial(reference)
         how = self._asked(estimator, confidence, missing, reference)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any
@@ -25,7 +25,6 @@ from pt_active.frames.strays import stray_labels
 from pt_active.inference.estimators import ESTIMATOR, MeanEstimate, effective_size, estimator_named
 from pt_active.inference.intervals import AUTO, SIMULATED, counted
 from pt_active.inference.ratios import (
-    Domain,
     Scores,
     difference_domain,
     domain_estimate,
@@ -33,13 +32,11 @@ from pt_active.inference.ratios import (
     risk_domain,
     stratified_estimate,
 )
-from pt_active.inference.reference import Replayed
 from pt_active.inference.replayed_pairs import surprise
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How, Judged, Measured, inferred
 from pt_active.plans.answers.results import Comparison, ConfidenceInterval, Estimate
 from pt_active.risk.pairs import Pairs
-from pt_active.risk.proportions import BINOMIAL_REFERENCES, ProportionEstimate, refuse_binomial
 from pt_active.risk.replayed import Estimated, PairReplays
 from pt_active.sampling.designs import STRATIFIED
 from pt_active.sampling.sample import Sample
@@ -52,21 +49,50 @@ _SCORED = (AUTO, SIMULATED, "effective")
 """References with which the interval of a risk keeps to the values that the risk can have."""
 
 
+BINOMIAL_REFERENCES = {"wilson": "wilson", "clopper-pearson": "beta"}
+"""The intervals of a proportion: name → name in statsmodels."""
+
+
+@dataclass(frozen=True)
+class ProportionEstimate(Estimate):
+    """An estimate with a binomial interval [T 3.19, 3.20], which exists even if all labels are equal."""
+
+    successes: int = 0  # drawn pairs that count in the numerator
+    trials: int = 0  # drawn pairs that count in the weight
+    method: str = "wilson"  # a name in `BINOMIAL_REFERENCES`
+
+    @property
+    def note(self) -> str:
+        """What a reader must know before trusting the interval; empty if there is nothing to say."""
+        return self.basis.caution if self.trials == 0 else ""
+
+    def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
+        """Wilson's or Clopper and Pearson's interval; for a sample without replacement it is rather too wide."""
+        from statsmodels.stats.proportion import proportion_confint
+
+        level = self._level(confidence_level)
+        if self.trials == 0:
+            return ConfidenceInterval(np.nan, np.nan)
+        if self.basis.census:
+            return ConfidenceInterval(self.value, self.value)
+        low, high = proportion_confint(self.successes, self.trials, 1 - level, BINOMIAL_REFERENCES[self.method])
+        return ConfidenceInterval(float(low), float(high))
+
+
+def refuse_binomial(reference: str) -> None:
+    """Raise if the interval of one share is asked for a difference."""
+    if reference in tuple(BINOMIAL_REFERENCES):
+        raise ValueError(f"the {reference} interval is for one share, not for the difference of two")
+
+
 @dataclass(frozen=True)
 class JudgedPairs(Judged):
-    """The drawn pairs of an audit with their labels.
+    """The drawn pairs of an audit with their labels."""
 
-    Attributes:
-        pairs: All pairs of the audit.
-        sample: The n pairs that were drawn.
-        label: float64[n], their labels; NaN where there is none, which counts as grade 0.
-        for_differences: Whether the design draws for differences of predictors alone, so that pairs that matter to a
-            single risk may be left out.
-    """
-
-    pairs: Pairs
+    pairs: Pairs  # all of the audit
     sample: Sample
-    label: np.ndarray
+    label: np.ndarray  # float64[n], of the drawn pairs; NaN where there is none, which counts as grade 0
+    # Whether the design draws for differences alone, so that pairs that matter to a single risk may be left out.
     for_differences: bool = False
 
     @cached_property
@@ -81,8 +107,7 @@ class JudgedPairs(Judged):
         if self.pairs.is_gaussian or not known.any():
             return ""
         rows, pairs = self.sample.rows[known], self.pairs
-        excess = surprise(pairs.grades[rows], pairs.closest_grades[rows], self.label[known].astype(np.int64))
-        if not excess > SURPRISING:
+        if not surprise(pairs.grades[rows], pairs.closest_grades[rows], self.label[known].astype(int)) > SURPRISING:
             return ""
         return (
             "the grade model is too sure of itself, since the labels surprise it more than it expects: pairs that it "
@@ -106,16 +131,12 @@ class JudgedPairs(Judged):
 
     def estimate(self, system: int, how: How[Any]) -> Estimate:
         """Estimate the risk of one predictor [theory 6]."""
-        if how.reference in tuple(BINOMIAL_REFERENCES):
-            return self._with_caution(self._proportion(system, how))
-        return self._with_caution(super().estimate(system, how))
-
-    def _with_caution(self, estimate: Estimate) -> Estimate:
-        """Add a caution if the pairs were drawn for differences, which leave out what all predictors get right."""
-        if not self.for_differences or estimate.basis.census or estimate.basis.caution:
-            return estimate
+        binomial = how.reference in tuple(BINOMIAL_REFERENCES)
+        found = self._proportion(system, how) if binomial else super().estimate(system, how)
+        if not self.for_differences or found.basis.census or found.basis.caution:
+            return found
         caution = "the pairs were drawn for differences; the interval of one risk alone may be too narrow"
-        return replace(estimate, basis=replace(estimate.basis, caution=caution))
+        return replace(found, basis=replace(found.basis, caution=caution))
 
     def compare(self, first: int, second: int, how: How[Any]) -> Comparison:
         """Estimate and test the difference of two predictors' risks, first minus second."""
@@ -131,84 +152,65 @@ class JudgedPairs(Judged):
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
         """The risk of a predictor, or the difference of two, a name in `risk_estimators` or ``stratified``."""
-        for predictor in (contrast.first, contrast.second):
-            if predictor is not None and not self.pairs.counts(predictor).any():
-                return self._without_pairs(self.names[predictor], how.estimator)
-        if contrast.second is None:
-            return self._risk(contrast.first, how)
-        return self._difference(contrast.first, contrast.second, how)
-
-    def _risk(self, predictor: int, how: How[Any]) -> Measured:
-        counts, name = self._counts(predictor), how.estimator
-        self._check_estimator(name)
-        fixed = self.pairs.fixed_weights(predictor)
-
-        def estimate(scores: Sequence[Scores], sample: Sample) -> MeanEstimate:
-            domain = risk_domain(scores[0], self.pairs.weight) if fixed else None
-            return self._mean(scores, sample, domain, name)
-
-        within_range = how.reference in _SCORED and (name == STRATIFIED or estimator_named(name, "pair").bounded)
-        bounds = self.pairs.bounds(predictor) if within_range else None
-        return self._measured([predictor], estimate, counts, name, bounds)
-
-    def _difference(self, first: int, second: int, how: How[Any]) -> Measured:
-        refuse_binomial(how.reference)
-        self._check_estimator(how.estimator)
-        pairs, names = self.pairs, self.names
-        if self.agree(first, second):
-            return self._agreeing(names[first], names[second], how.estimator)
-        known = pairs.known_differences(first, second)
-        differ = pairs.differ(first, second) if known else pairs.counts(first) | pairs.counts(second)
+        pairs, name, one, other = self.pairs, how.estimator, contrast.first, contrast.second
+        both = [one] if other is None else [one, other]
+        for each in both:
+            if not pairs.counts(each).any():
+                never = (
+                    f"no pair counts in {pairs.loss} of {self.names[each]!r}, whatever its label, so it is not defined"
+                )
+                return self._known(np.nan, replace(self.basis, census=False, n_effective=0.0), name, never)
+        if other is not None:
+            refuse_binomial(how.reference)
+        if (name == STRATIFIED) != is_stratified(self.sample):
+            raise ValueError(
+                f"the estimator {STRATIFIED!r} is for the design of that name, which takes no other; leave it out"
+            )
+        if other is not None and self.agree(one, other):
+            return self._agreeing(one, other, name)
+        fixed = pairs.fixed_weights(one) if other is None else pairs.known_differences(one, other)
+        count, what = pairs.counts(one), f"the risk of {self.names[one]!r}"
+        if other is not None:
+            count = pairs.differ(one, other) if fixed else count | pairs.counts(other)
+            what = f"the difference of {self.names[one]!r} and {self.names[other]!r}"
+        self._check_drawable(count, what)
 
         def estimate(scores: Sequence[Scores], sample: Sample) -> MeanEstimate:
-            domain = difference_domain(scores[0], scores[1], differ, pairs.weight) if known else None
-            return self._mean(scores, sample, domain, how.estimator)
+            if name == STRATIFIED:
+                return stratified_estimate(scores, sample)
+            if not fixed:
+                return ratio_estimate(scores, sample, pairs.weight, name)
+            if len(scores) == 1:
+                return domain_estimate(risk_domain(scores[0], pairs.weight), sample, name)
+            return domain_estimate(difference_domain(scores[0], scores[1], count, pairs.weight), sample, name)
 
-        self._check_drawable(differ, f"that count in the difference of {names[first]!r} and {names[second]!r}")
-        return self._measured([first, second], estimate, differ, how.estimator)
-
-    def _counts(self, predictor: int) -> np.ndarray:
-        """bool[N], the pairs that count in the risk of a predictor."""
-        counts = self.pairs.counts(predictor)
-        self._check_drawable(counts, f"that count in the risk of {self.names[predictor]!r}")
-        return counts
-
-    def _mean(self, scores: Sequence[Scores], sample: Sample, domain: Domain | None, estimator: str) -> MeanEstimate:
-        if estimator == STRATIFIED:
-            return stratified_estimate(scores, sample)
-        if domain is None:
-            return ratio_estimate(scores, sample, self.pairs.weight, estimator)
-        return domain_estimate(domain, sample, estimator)
+        scored = other is None and how.reference in _SCORED
+        within_range = scored and (name == STRATIFIED or estimator_named(name, "pair").bounded)
+        return self._measured(both, estimate, count, name, pairs.bounds(one) if within_range else None)
 
     def _proportion(self, predictor: int, how: How[Any]) -> ProportionEstimate:
-        method = how.reference
+        method, normal = how.reference, replace(how, reference="normal")
         if how.estimator != "snis":
             raise ValueError(
                 f"a {method} interval belongs to the plain share, estimator='snis', not to {how.estimator!r}"
             )
-        scores, sample, p = self.scores(predictor), self.sample, self.pairs.weight
-        share = self._risk(predictor, replace(how, reference="normal"))
-        successes, trials = counted(scores.numerator, scores.weight, sample.count, sample.importance(p), method)
-        parts = inferred(share, replace(how, reference="normal")) | {"degenerate": False}
-        parts |= {"name": self.names[predictor], "value": share.value}
+        scores, importance = self.scores(predictor), self.sample.importance(self.pairs.weight)
+        share = self.measured(Contrast(predictor), normal)
+        successes, trials = counted(scores.numerator, scores.weight, self.sample.count, importance, method)
+        parts = inferred(share, normal) | {"degenerate": False, "name": self.names[predictor], "value": share.value}
         return ProportionEstimate(successes=successes, trials=trials, method=method, **parts)
-
-    def _check_estimator(self, estimator: str) -> None:
-        if (estimator == STRATIFIED) != is_stratified(self.sample):
-            raise ValueError(
-                f"the estimator {STRATIFIED!r} is for the design of that name, which takes no other; leave it out"
-            )
 
     def _check_drawable(self, count: np.ndarray, what: str) -> None:
         never = 0 if self.sample.q is None else int((count & (self.sample.q <= 0)).sum())
         if never and not self.basis.census:
             raise ValueError(
-                f"pairs {what} could never be drawn ({never} in all), so it cannot be estimated from this sample; make "
-                "the audit with defensive > 0, or with a design that reaches all pairs, or compare two predictors"
+                f"pairs that count in {what} could never be drawn ({never} in all), so it cannot be estimated from "
+                "this sample; make the audit with defensive > 0, or with a design that reaches all pairs, or compare "
+                "two predictors"
             )
 
     def _all_judged(self, count: np.ndarray) -> bool:
-        """Whether all pairs that count were certain to be drawn, so that there is no sampling error."""
+        """Whether all pairs that count, bool[N], were certain to be drawn, so that there is no sampling error."""
         certain = self.sample.rows[self.sample.expected == 1]
         return self.basis.census or (not self.sample.repeated and bool(np.isin(np.flatnonzero(count), certain).all()))
 
@@ -218,17 +220,14 @@ class JudgedPairs(Judged):
         estimate: Estimated,
         count: np.ndarray,
         estimator: str,
-        bounds: tuple[float, float] | None = None,
+        bounds: tuple[float, float] | None,
     ) -> Measured:
-        """An estimate with the sample that it rests on.
-
-        Shapes: count bool[N].
-        """
-        scores = [self.scores(s) for s in predictors]
+        """An estimate with the sample that it rests on; ``count`` is bool[N], the pairs that count."""
+        scores, weight = [self.scores(s) for s in predictors], self.pairs.weight
         mean = estimate(scores, self.sample)
-        draws, undefined = self.sample.count, bool(np.isnan(mean.value))
+        undefined = bool(np.isnan(mean.value))
         reason = f"no sampled pair counts in {self.pairs.loss}, so the estimate is 0/0: judge more pairs"
-        importance = self.sample.importance(self.pairs.weight) * self.sample.of(count)
+        importance = self.sample.importance(weight) * self.sample.of(count)
         certain = self._all_judged(count) and not undefined
         basis = replace(
             self.basis,
@@ -236,39 +235,31 @@ class JudgedPairs(Judged):
             census=certain,
             caution=reason if undefined else "",
             model_caution="" if certain else self._model_caution,
-            n_effective=min(float(effective_size(draws, importance * score.weight)) for score in scores),
+            n_effective=min(float(effective_size(self.sample.count, importance * score.weight)) for score in scores),
         )
+        again = partial(self.replays.errors, predictors=predictors, estimate=estimate, bounds=bounds)
         return Measured(
             value=float(mean.value),
             standard_error=float(mean.standard_error),
             degrees=float(mean.degrees_of_freedom),
             basis=basis,
             certain=certain,
-            scale=sum(score.scale(self.pairs.weight) for score in scores),
+            scale=sum(score.scale(weight) for score in scores),
             unusable=undefined,
             bounds=bounds,
-            replayed=self._replayed(predictors, estimate, bounds),
+            replayed=again if self.replays.possible else None,
         )
 
-    def _replayed(
-        self, predictors: list[int], estimate: Estimated, bounds: tuple[float, float] | None
-    ) -> Callable[[int], Replayed] | None:
-        """Function from a number of replays to their errors; None if the sample cannot be drawn again."""
-        if not self.replays.possible:
-            return None
-        return partial(self.replays.errors, predictors=predictors, estimate=estimate, bounds=bounds)
-
-    def _agreeing(self, first: str, second: str, estimator: str) -> Measured:
+    def _agreeing(self, first: int, second: int, estimator: str) -> Measured:
         """The difference, 0, of two predictors that agree on every pair, whatever the labels."""
-        caution = f"{first!r} and {second!r} agree on every pair that counts: the difference is known to be 0"
-        basis = replace(self.basis, estimator=estimator, caution=caution)
-        return Measured(0.0, 0.0, np.inf, basis, certain=True, scale=0.0, unusable=True)
+        names = f"{self.names[first]!r} and {self.names[second]!r}"
+        caution = f"{names} agree on every pair that counts: the difference is known to be 0"
+        return self._known(0.0, self.basis, estimator, caution)
 
-    def _without_pairs(self, name: str, estimator: str) -> Measured:
-        """The risk of a predictor with which no pair counts, whatever the labels."""
-        caution = f"no pair counts in {self.pairs.loss} of {name!r}, whatever its label, so it is not defined"
-        basis = replace(self.basis, estimator=estimator, census=False, caution=caution, n_effective=0.0)
-        return Measured(np.nan, np.nan, 0.0, basis, certain=False, scale=0.0, unusable=True)
+    def _known(self, value: float, basis: Basis, estimator: str, caution: str) -> Measured:
+        """What is known whatever the labels are: that a difference is 0, or that a risk is not defined (NaN)."""
+        basis, defined = replace(basis, estimator=estimator, caution=caution), not np.isnan(value)
+        return Measured(value, value, np.inf if defined else 0.0, basis, certain=defined, scale=0.0, unusable=True)
 
 
 @dataclass(frozen=True)
@@ -306,7 +297,12 @@ def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str
     keys = pairs.keys.iloc[sample.rows]
     known = _real_qrels(qrels) if pairs.is_gaussian else checked_qrels(qrels)
     if pairs.max_grade is not None:
-        _check_highest_grade(keys.merge(known, on=["qid", "docno"]), pairs.max_grade)
+        drawn = keys.merge(known, on=["qid", "docno"])
+        try:
+            check_highest_grade(drawn, pairs.max_grade)
+        except ValueError as error:
+            wider = Argument("max_grade", int(drawn["label"].max()))
+            raise ArgumentError(f"{error}; the audit has no such grade: make it again with ", wider) from error
     label, ignored = drawn_labels(keys, known, pairs.max_grade, "pair")
     absent = np.isnan(label)
     lacking = np.zeros(len(pairs.keys), dtype=bool)
@@ -329,15 +325,6 @@ def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str
         level="pair",
     )
     return JudgedPairs(pairs.names, basis, pairs, sample, label, for_differences)
-
-
-def _check_highest_grade(drawn: pd.DataFrame, max_grade: int) -> None:
-    """Raise if the label of a drawn pair is above the highest grade; the message says how to make room for it."""
-    try:
-        check_highest_grade(drawn, max_grade)
-    except ValueError as error:
-        wider = Argument("max_grade", int(drawn["label"].max()))
-        raise ArgumentError(f"{error}; the audit has no such grade: make it again with ", wider) from error
 
 
 def _real_qrels(qrels: pd.DataFrame) -> pd.DataFrame:

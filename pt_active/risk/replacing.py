@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -121,36 +122,27 @@ class Replacement(Printed):
 
     def __str__(self) -> str:
         low, high = self.tau_interval
-        rows = [("ranker", self._ranker_in_words(row)) for row in self.rankers.to_dict("records")]
-        rows += [(row["verdict"], self._pair_in_words(row)) for row in self.pairs.head(_MAX_PRINTED).to_dict("records")]
+        rows = [("ranker", self._in_words(row, row["name"])) for row in self.rankers.to_dict("records")]
+        for row in self.pairs.head(_MAX_PRINTED).to_dict("records"):
+            rows.append((row["verdict"], self._in_words(row, f"{row['first']} − {row['second']}", "+")))
         tau = [("tau", f"{low:.3f} to {high:.3f} ({self.confidence:.0%}); {self.tau:.3f} by the estimates")]
         number = how_many("ranker", len(self.rankers)), how_many("pair", len(self.pairs))
         level = [("level", f"the intervals of all {number[0]} hold at once, and those of all {number[1]}")]
         return printed(f"{self.answer}\n{self.measure}", [*rows, *tau, *level, *self.basis])
 
-    def _ranker_in_words(self, row: dict[Any, Any]) -> str:
-        values = f"{row['name']}: {row['judge']:.4f} by {self.judge}, {row['people']:.4f} by people"
+    def _in_words(self, row: dict[Any, Any], what: str, sign: str = "") -> str:
+        """One row, of a ranker, whose error is given, or of a pair; without an interval its error alone."""
+        values = f"{what}: {row['judge']:{sign}.4f} by {self.judge}, {row['people']:{sign}.4f} by people"
         if np.isnan(row["low"]):
-            return f"{values}, {_unknown(row)}"
-        return f"{values}; error {row['error']:+.4f} {_interval(row['error_low'], row['error_high'])}"
-
-    def _pair_in_words(self, row: dict[Any, Any]) -> str:
-        values = (
-            f"{row['first']} − {row['second']}: {row['judge']:+.4f} by {self.judge}, {row['people']:+.4f} by people"
-        )
-        return (
-            f"{values}, {_unknown(row)}" if np.isnan(row["low"]) else f"{values} {_interval(row['low'], row['high'])}"
-        )
+            error = f"SE {row['standard_error']:.4f}" if row["standard_error"] > 0 else "its error unknown"
+            return f"{values}, {error}: not known from this plan"
+        if "error" in row:
+            return f"{values}; error {row['error']:+.4f} {_interval(row['error_low'], row['error_high'])}"
+        return f"{values} {_interval(row['low'], row['high'])}"
 
 
 def _interval(low: float, high: float, places: int = 4) -> str:
     return f"[{low:+.{places}f}, {high:+.{places}f}]"
-
-
-def _unknown(row: dict[Any, Any]) -> str:
-    """What is said of an estimate without an interval."""
-    error = f"SE {row['standard_error']:.4f}" if row["standard_error"] > 0 else "its error unknown"
-    return f"{error}: not known from this plan"
 
 
 _MAX_PRINTED = 20
@@ -184,27 +176,29 @@ def replacement(
         raise ValueError(f"the plan has one ranker, {shown(plan.rankers[0])}: there is no comparison to judge")
     how = asked(plan.tables, measure, confidence=confidence, missing=missing)
     alone = _judge_alone(plan, judge, name, how.measure)
+    each = partial(plan.compare, qrels, how.measure, missing=missing)
     with warnings.catch_warnings():
         # A plan for a difference lacks documents that single rankers need; these then have no interval.
         warnings.simplefilter("ignore", UserWarning)
         level = 1 - (1 - confidence) / len(plan.rankers)
         estimates = plan.estimate(qrels, how.measure, confidence=level, missing=missing)
-    of_rankers = [_ranker(estimates[ranker], value) for ranker, value in zip(plan.rankers, alone, strict=True)]
+    rows, found = [], []
     number = len(plan.rankers) * (len(plan.rankers) - 1) // 2
-    each = 1 - (1 - confidence) / number
-    rows, bases = [], []
     for a, b in combinations(range(len(alone)), 2):
         lead = float(difference(alone[a], alone[b]))
-        first, second = (a, b) if lead >= 0 else (b, a)
-        found = plan.compare(
-            qrels, how.measure, confidence=each, missing=missing, first=plan.rankers[first], second=plan.rankers[second]
-        )
-        rows.append(_pair(found, abs(lead)))
-        bases.append(found.basis)
-    fewest = min(bases, key=lambda basis: (basis.census, basis.n_effective))
-    facts = tuple(fewest.facts(of_many=len(bases) > 1))
+        one, other = (plan.rankers[s] for s in ((a, b) if lead >= 0 else (b, a)))
+        found.append(each(confidence=1 - (1 - confidence) / number, first=one, second=other))
+        rows.append(_pair(found[-1], abs(lead)))
+    fewest = min((pair.basis for pair in found), key=lambda basis: (basis.census, basis.n_effective))
     return Replacement(
-        name, str(how.measure), pd.DataFrame(of_rankers), _closed(pd.DataFrame(rows)), confidence, basis=facts
+        judge=name,
+        measure=str(how.measure),
+        rankers=pd.DataFrame(
+            [_ranker(estimates[ranker], value) for ranker, value in zip(plan.rankers, alone, strict=True)]
+        ),
+        pairs=_closed(pd.DataFrame(rows)),
+        confidence=confidence,
+        basis=tuple(fewest.facts(of_many=len(found) > 1)),
     )
 
 
@@ -236,27 +230,21 @@ def _ranker(estimate: Estimate, alone: float) -> dict[str, object]:
 def _pair(found: Comparison, alone: float) -> dict[str, object]:
     """One row of the pairs. Without an interval, or if the judge finds both equal, nothing is confirmed."""
     low, high = found.confidence_interval()
-    verdict = OPEN
-    if alone != 0 and (low > 0 or high < 0):
-        verdict = CONFIRMED if low > 0 else REFUTED
-    pair = {"first": found.first, "second": found.second, "judge": alone}
-    pair |= {"people": found.difference, "standard_error": found.standard_error, "low": low, "high": high}
-    return pair | {"verdict": verdict}
+    pair = {"first": found.first, "second": found.second, "judge": alone, "people": found.difference}
+    verdict = CONFIRMED if alone and low > 0 else REFUTED if alone and high < 0 else OPEN
+    return pair | {"standard_error": found.standard_error, "low": low, "high": high, "verdict": verdict}
 
 
 def _closed(pairs: pd.DataFrame) -> pd.DataFrame:
     """The pairs with verdicts that follow from others: if a is better than b, and b than c, so is a than c."""
-    better = {
-        (row["first"], row["second"]) if row["verdict"] == CONFIRMED else (row["second"], row["first"])
-        for row in pairs.to_dict("records")
-        if row["verdict"] != OPEN
-    }
     names = sorted(set(pairs["first"]) | set(pairs["second"]))
-    for middle in names:
-        for one in names:
-            better |= {(one, other) for other in names if (one, middle) in better and (middle, other) in better}
-    verdicts = [
-        CONFIRMED if (a, b) in better and alone else REFUTED if (b, a) in better and alone else OPEN
-        for a, b, alone in zip(pairs["first"], pairs["second"], pairs["judge"], strict=True)
-    ]
-    return pairs.assign(verdict=verdicts)
+    place = {name: number for number, name in enumerate(names)}
+    first, second = (pairs[side].map(place).to_numpy() for side in ("first", "second"))
+    better = np.zeros((len(names), len(names)), dtype=bool)
+    better[first, second] = pairs["verdict"] == CONFIRMED
+    better[second, first] |= (pairs["verdict"] == REFUTED).to_numpy()
+    for middle in range(len(names)):
+        better |= better[:, [middle]] & better[[middle]]
+    told = pairs["judge"].to_numpy() != 0
+    verdict = np.select([better[first, second] & told, better[second, first] & told], [CONFIRMED, REFUTED], OPEN)
+    return pairs.assign(verdict=verdict)

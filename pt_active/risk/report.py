@@ -21,7 +21,7 @@ from pt_active.risk.agreement import JudgedAgreement
 from pt_active.risk.audit import Audit
 from pt_active.risk.further import labels_to_halve, labels_to_settle
 from pt_active.risk.judged import JudgedPairs, KnownZero, usual_estimator
-from pt_active.showing.printed import Printed, plain_rows
+from pt_active.showing.printed import Printed, plain
 
 QUANTITIES: dict[str, Callable[[int], Loss] | str] = {
     "error": lambda rel: ZeroOne(),
@@ -123,7 +123,7 @@ class AuditReport(Printed):
             drift=_drift(judged, how, rel) if two else pd.DataFrame(columns=_DRIFT),
             rel=rel,
             manifest=audit.manifest,
-            campaign=_campaign(judged, audit.manifest, records),
+            campaign=Campaign.of(judged.basis, records, int(audit.manifest["counts"]["pairs"])),
             further=more,
         )
 
@@ -148,11 +148,11 @@ class AuditReport(Printed):
     def answer(self) -> str:
         """The result in one sentence."""
         if len(self.judges) == 1:
-            estimate = self.estimates["error"][self.judges[0]]
-            return (
-                f"{self.judges[0]} gives {estimate.value:.1%} of the pairs another grade than people do, "
-                f"{_share_interval(estimate)}."
-            )
+            one = self.estimates["error"][self.judges[0]]
+            low, high = one.confidence_interval()
+            ends = f"{one.confidence_level:.0%} interval {low:.1%} to {high:.1%}"
+            share = f"{one.name} gives {one.value:.1%} of the pairs another grade than people do"
+            return f"{share}, {'with no interval' if np.isnan(low) else ends}."
         if isinstance(self.ranking, KnownZero):
             return f"{self.judges[0]} and {self.judges[1]} give every pair the same grade, so they err equally often."
         if len(self.kept) == 1:
@@ -166,35 +166,33 @@ class AuditReport(Printed):
 
     def table(self) -> pd.DataFrame:
         """One row per quantity and judge: ``quantity, judge, estimate, low, high, note``."""
-        rows = [
-            (estimate.basis.measure, judge, estimate.value, *estimate.confidence_interval(), estimate.note)
-            for of_judges in self.estimates.values()
-            for judge, estimate in of_judges.items()
-        ]
+        each = [one for of_judges in self.estimates.values() for one in of_judges.values()]
+        rows = [(one.basis.measure, one.name, *_numbers(one)) for one in each]
         return pd.DataFrame(rows, columns=["quantity", "judge", "estimate", "low", "high", "note"])
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, Any]:
         """Every number, ready for JSON: NaN and infinite numbers become None."""
-        each = {name: {judge: e.to_dict() for judge, e in of.items()} for name, of in self.estimates.items()}
-        ranking = None if self.ranking is None else self.ranking.to_dict()
-        tables = {"by_grade": plain_rows(self.by_grade), "drift": plain_rows(self.drift)}
-        return {"answer": self.answer, "kept": list(self.kept), "rel": self.rel, "estimates": each} | {
-            "ranking": ranking,
-            **tables,
+        said = {
+            "answer": self.answer,
+            "kept": self.kept,
+            "rel": self.rel,
+            "estimates": {name: {judge: e.to_dict() for judge, e in of.items()} for name, of in self.estimates.items()},
+            "ranking": None if self.ranking is None else self.ranking.to_dict(),
+            "by_grade": self.by_grade,
+            "drift": self.drift,
         }
+        ready: dict[str, Any] = plain(said)
+        return ready
 
     def __str__(self) -> str:
-        basis = self.estimates["error"][self.judges[0]].basis
-        lines = [self.answer, _lines(self.table().drop(columns="note"))]
+        table, judges = self.table(), self.judges
+        lines = [self.answer, _lines(table)]
         if len(self.drift):
-            lines.append(f"{self.judges[0]} minus {self.judges[1]}:\n{_lines(self.drift.drop(columns='note'))}")
-        notes = list(dict.fromkeys(f"{e.basis.measure} of {e.name}: {e.note}" for e in self._all if e.note))
-        facts = [f"{name:<10}{text}" for name, text in basis.facts()]
-        return visible("\n\n".join(lines) + "\n\n" + "\n".join([*facts, *(f"note      {note}" for note in notes)]))
-
-    @property
-    def _all(self) -> list[Estimate]:
-        return [estimate for of_judges in self.estimates.values() for estimate in of_judges.values()]
+            lines.append(f"{judges[0]} minus {judges[1]}:\n{_lines(self.drift)}")
+        noted = table[table["note"] != ""]
+        notes = dict.fromkeys(noted["quantity"] + " of " + noted["judge"] + ": " + noted["note"])
+        facts = [*self.estimates["error"][judges[0]].basis.facts(), *(("note", note) for note in notes)]
+        return visible("\n\n".join(lines) + "\n\n" + "\n".join(f"{name:<10}{text}" for name, text in facts))
 
 
 _BY_GRADE = ["judge", "said", "label", "pairs", "labelled", "share", "low", "high", "note"]
@@ -234,8 +232,7 @@ def _by_grade(judged: JudgedPairs, how: How[Any]) -> pd.DataFrame:
             counts = int(member.sum()), int(member[judged.sample.rows].sum())
             for label in range(grades):
                 estimate = with_loss(judged, _is_label(label, grades), member).estimate(s, how)
-                numbers = estimate.value, *estimate.confidence_interval(), estimate.note
-                rows.append((name, grade, label, *counts, *numbers))
+                rows.append((name, grade, label, *counts, *_numbers(estimate)))
     return pd.DataFrame(rows, columns=_BY_GRADE)
 
 
@@ -254,34 +251,23 @@ def _drift(judged: JudgedPairs, how: How[Any], rel: int) -> pd.DataFrame:
         "share of pairs with another grade": float(p @ changed),
         "difference in the mean grade": float(difference(p @ said[:, 0], p @ said[:, 1])),
     }
-    rows: list[tuple[object, ...]] = [
-        (what, value, value, value, "known of all pairs") for what, value in known.items()
-    ]
+    rows: list[tuple[object, ...]] = [(what, value, value, value, KNOWN) for what, value in known.items()]
     for name in ("error", "precision", "recall", "kappa"):
         found = asked_for(judged, name, rel).compare(0, 1, how)
-        what = f"difference in {found.basis.measure}"
-        rows.append((what, found.difference, *found.confidence_interval(), found.note))
+        rows.append((f"difference in {found.basis.measure}", *_numbers(found)))
     for s, name in enumerate(judged.names):
         if changed.any():
             right = with_loss(judged, Accuracy(), changed).estimate(s, how)
-            what = f"right where they differ: {name}"
-            rows.append((what, right.value, *right.confidence_interval(), right.note))
+            rows.append((f"right where they differ: {name}", *_numbers(right)))
     return pd.DataFrame(rows, columns=_DRIFT)
 
 
-def _share_interval(estimate: Estimate) -> str:
-    low, high = estimate.confidence_interval()
-    if np.isnan(low):
-        return "with no interval"
-    return f"{estimate.confidence_level:.0%} interval {low:.1%} to {high:.1%}"
+def _numbers(result: Estimate | Comparison) -> tuple[float, float, float, str]:
+    """An estimate, its interval and its note."""
+    return (result.point, *result.confidence_interval(), result.note)
 
 
 def _lines(table: pd.DataFrame) -> str:
-    """A table as text, numbers with four digits."""
-    return table.to_string(index=False, float_format=lambda value: f"{value:.4f}", na_rep="–")
-
-
-def _campaign(judged: JudgedPairs, manifest: dict[str, Any], records: pd.DataFrame | None) -> Campaign:
-    """The judging of an audit; its pool is counted in pairs alone."""
-    pairs, basis = int(manifest["counts"]["pairs"]), judged.basis
-    return Campaign.counted((basis.n_judged, pairs, basis.n_queries, 0, basis.level), records)
+    """A table as text, numbers with four digits, without its notes."""
+    numbered = table.drop(columns="note")
+    return numbered.to_string(index=False, float_format=lambda value: f"{value:.4f}", na_rep="–")

@@ -9,20 +9,17 @@ import numpy as np
 from pt_active.relevance._kernels import _compiled
 from pt_active.relevance._revealed_kernels import uniform
 
-_CERTAIN = 1e-9
-"""A sum of probabilities within this of 0 or 1 is 0 or 1, because it carries their rounding."""
+_CERTAIN = 1e-9  # A sum of probabilities within this of 0 or 1 is 0 or 1, because it carries their rounding
 
 _SAME = 1 + 1e-9
 """Sizes whose ratio is at most this are pooled, so that those that are equal but for rounding become equal."""
 
-_CERTAIN_HALF = 1e-12
-"""A probability within this of 0 or 1 counts as 0 or 1."""
+_CERTAIN_HALF = 1e-12  # A probability within this of 0 or 1 counts as 0 or 1
 
 _SAME_COST = 1e-9
 """Costs that differ by less than this share of the largest count as equal; so do gains that differ by this share."""
 
-_BELOW = 1e-6
-"""What the logarithm of a cost may lie below a whole number and count as the whole number."""
+_BELOW = 1e-6  # What the logarithm of a cost may lie below a whole number and count as the whole number
 
 
 @_compiled

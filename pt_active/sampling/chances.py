@@ -13,11 +13,8 @@ from pt_active.sampling.designs import DEFENSIVE_SHARE
 _ROUNDING = 1e-9
 """Share by which a sum of costs may exceed the budget, because sums in different orders differ in the last digits."""
 
-_CERTAIN = 1 - 1e-12
-"""A probability from here on is 1 but for rounding."""
-
-_NEWTON_STEPS = 200
-"""The largest number of steps towards the time by which units cost a budget; ten are usual."""
+_CERTAIN = 1 - 1e-12  # A probability from here on is 1 but for rounding
+_NEWTON_STEPS = 200  # The largest number of steps towards the time by which units cost a budget; ten are usual
 
 _PRECISION = 1e-9
 """The steps end when one is below this share of the time; the next would be of the order of its square."""

@@ -58,17 +58,13 @@ DESIGNS: dict[str, tuple[Part, ...]] = {
 """The designs by name: `optimal` (theory 4), `assisted` (theory 5), the baselines of theory 4, and `hedged`, which
 bases one half of q on the grade model and the other half on the rankings alone."""
 
-DEFENSIVE_SHARE = 0.1
-"""Default share of p in the defensive mixture."""
+DEFENSIVE_SHARE = 0.1  # Default share of p in the defensive mixture
 
 PASSIVE_DRAWS = 4.5
 """With so few draws the default design is plain random sampling (``examples/reproduce/small_samples.py``)."""
 
-_ROUNDING = 1e-14
-"""A root of ``a(x)`` below this share of the largest mean is rounding, and counts as zero."""
-
-_SAME = 1e-12
-"""A variance of a difference below this share of both variances is rounding, and counts as zero."""
+_ROUNDING = 1e-14  # A root of ``a(x)`` below this share of the largest mean is rounding, and counts as zero
+_SAME = 1e-12  # A variance of a difference below this share of both variances is rounding, and counts as zero
 
 
 def design_named(name: str) -> tuple[Part, ...]:
@@ -234,8 +230,7 @@ GAP_DESIGNS = {"disagreement": 0, "active_inf": 1, "active_0": 2}
 binary grades and no difference. `active_0` and `active_inf` are the limits of the design for the squared loss as the
 predictive variance goes to 0 and to infinity."""
 
-STRATIFIED = "stratified"
-"""The name of the baseline that draws from strata (`pt_active.sampling.strata`)."""
+STRATIFIED = "stratified"  # The name of the baseline that draws from strata (`pt_active.sampling.strata`)
 
 
 def audit_designs() -> tuple[str, ...]:

@@ -16,22 +16,16 @@ from pt_active.sampling.pools import DocumentPool
 from pt_active.sampling.sample import DocumentDesign, DocumentSizes, Prices
 from pt_active.sampling.successive import largest_below, succession_design
 
-_STRIDE = 0.25
-"""By which share the size of a step of a cascade exceeds that of the next deeper one, if they differ."""
-
-_ROUNDING = 1e-9
-"""Share by which sizes may miss a step because of rounding."""
+_STRIDE = 0.25  # By which share the size of a step of a cascade exceeds that of the next deeper one, if they differ
+_ROUNDING = 1e-9  # Share by which sizes may miss a step because of rounding
 
 
 RANGE_SHARE = 0.1
 """Share of the rates of a successive drawing that follows the range of values instead of the model's variance. It
 bounds how far a single label can move a running estimate, also where the model is certain [theory 14]."""
 
-_REWEIGHTINGS = 10
-"""How often the pairs of rankers are reweighted to minimise the largest variance."""
-
-_SUBSAMPLE = 2000
-"""Queries used to find the pair weights that minimise the largest variance."""
+_REWEIGHTINGS = 10  # How often the pairs of rankers are reweighted to minimise the largest variance
+_SUBSAMPLE = 2000  # Queries used to find the pair weights that minimise the largest variance
 
 
 SINGLES_LOSS = {"additive": 0.02, "cascade": 0.007, "revealed": 0.01}

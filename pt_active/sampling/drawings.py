@@ -32,8 +32,7 @@ REVEALED_VARIANCE = 0.1
 cascade. All documents of a query matter to it, most of them little."""
 
 
-NESTED_FAMILIES = ("cascade", "revealed")
-"""Families of measures whose documents are judged from the top by default."""
+NESTED_FAMILIES = ("cascade", "revealed")  # Families of measures whose documents are judged from the top by default
 
 
 @dataclass(frozen=True)

@@ -114,12 +114,7 @@ def races(
     Yields:
         For each budget, R samples of up to D distinct queries, in the order in which they came.
     """
-    reachable = _reachable(q)
-    arrival = _over(rng.exponential(size=(repetitions, len(reachable))), q[..., reachable])
-    order = np.argsort(arrival, axis=1, kind="stable")
-    arrival = _ended(np.take_along_axis(arrival, order, axis=1))
-    order = reachable[order]
-    spent, rate = _spent(cost[order], arrival), _of(q, order)
+    order, arrival, spent, rate = _in_order(draw_priorities(q, repetitions, rng), q, cost)
     count, start = np.zeros_like(order), np.zeros((repetitions, 1))
     for budget in budgets:
         distinct = within_budget(spent, budget).sum(axis=1, keepdims=True)
@@ -169,7 +164,8 @@ def draw_priorities(q: np.ndarray, repetitions: int, rng: np.random.Generator, l
     """Random priorities ``E/q`` of queries, float64[R, m]; infinite where q, float64[m] or float64[R, m], is 0."""
     priority = np.full((repetitions, q.shape[-1]), np.inf)
     reachable = _reachable(q)
-    priority[:, reachable] = _over(law.clocks(rng, (repetitions, len(reachable))), q[..., reachable])
+    with np.errstate(divide="ignore"):
+        priority[:, reachable] = law.clocks(rng, (repetitions, len(reachable))) / q[..., reachable]
     return priority
 
 
@@ -177,9 +173,7 @@ def prefixes(
     priority: np.ndarray, q: np.ndarray, cost: np.ndarray, budgets: Sequence[float], law: Law = EXPONENTIAL
 ) -> Iterator[Sample]:
     """The samples that priorities, float64[R, m], lead to; each is the beginning of the one for the next budget."""
-    order = np.argsort(priority, axis=1, kind="stable")[:, : len(_reachable(q))]
-    priority = _ended(np.take_along_axis(priority, order, axis=1))
-    spent, rate = _spent(cost[order], priority), _of(q, order)
+    order, priority, spent, rate = _in_order(priority, q, cost)
     for budget in budgets:
         came = within_budget(spent, budget)
         distinct = came.sum(axis=1, keepdims=True)
@@ -209,25 +203,12 @@ def _reachable(q: np.ndarray) -> np.ndarray:
     return np.flatnonzero((q > 0).any(axis=0) if q.ndim == 2 else q > 0)
 
 
-def _over(random: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Random times over rates, float64[R, r]; infinite where a rate is 0."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(random / q)
-
-
-def _of(q: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """The q of each unit of an order, float64[R, r]."""
-    return np.asarray(q[order] if q.ndim == 1 else np.take_along_axis(q, order, axis=1))
-
-
-def _spent(cost: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """What has been spent after each unit of an order; infinite from the first that never comes."""
-    return np.cumsum(np.where(np.isfinite(times[:, : cost.shape[1]]), cost, np.inf), axis=1)
-
-
-def _ended(times: np.ndarray) -> np.ndarray:
-    """Arrival times with a last column that is infinite, for what never comes."""
-    return np.pad(times, ((0, 0), (0, 1)), constant_values=np.inf)
+def _in_order(times: np.ndarray, q: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The order of queries by their times; these, with a last one that is infinite; what is spent after each; its q."""
+    order = np.argsort(times, axis=1, kind="stable")[:, : len(_reachable(q))]
+    times = np.pad(np.take_along_axis(times, order, axis=1), ((0, 0), (0, 1)), constant_values=np.inf)
+    spent = np.cumsum(np.where(np.isfinite(times[:, :-1]), cost[order], np.inf), axis=1)
+    return order, times, spent, q[order] if q.ndim == 1 else np.take_along_axis(q, order, axis=1)
 
 
 def pays_for_all(budget: float, cost: np.ndarray) -> bool:

@@ -13,8 +13,7 @@ MIXED_SHARE = 0.01
 """Share of both rankers' squared gradients that is added to that of the difference of two cascades, and share of an
 equal weight that is added to the weight of each pair of rankers."""
 
-_ROUNDING = 1e-12
-"""A difference of gradients below this share of the largest gradient is rounding, and counts as zero."""
+_ROUNDING = 1e-12  # A difference of gradients below this share of the largest gradient is rounding, and counts as zero
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ _WINDOW = 2
 _FIRST_LABELLING = 1 << 20
 """Random numbers of simulated labellings begin here, so that they differ from those of the label vectors."""
 
-_KEPT = 8
-"""Results that a pool keeps for the next contrast of rankers."""
+_KEPT = 8  # Results that a pool keeps for the next contrast of rankers
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ import numpy as np
 
 from pt_active.sampling.chances import EXPONENTIAL, Law
 
-_MARGIN = 1.5
-"""Standard deviations of the cost of documents judged from the top that are kept in reserve."""
+_MARGIN = 1.5  # Standard deviations of the cost of documents judged from the top that are kept in reserve
 
 
 @dataclass(frozen=True)

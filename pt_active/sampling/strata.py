@@ -12,11 +12,8 @@ import numpy as np
 
 from pt_active.relevance.digits import rounded
 
-DEFAULT_STRATA = 5
-"""Default number of strata."""
-
-MIN_DRAWS_PER_STRATUM = 2
-"""Draws that each stratum gets at least; with two its variance can be estimated."""
+DEFAULT_STRATA = 5  # Default number of strata
+MIN_DRAWS_PER_STRATUM = 2  # Draws that each stratum gets at least; with two its variance can be estimated
 
 
 def strata_by(confidence: np.ndarray, number: int = DEFAULT_STRATA) -> np.ndarray:

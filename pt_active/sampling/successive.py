@@ -14,11 +14,8 @@ from pt_active.sampling.sample import DocumentDesign, DocumentSizes, Prices, Sam
 MAX_PLANNED_PROBABILITY = 0.95
 """No document is more probable than this at the planned budget, because a certain one would need an infinite rate."""
 
-_ROUNDING = 1e-12
-"""Rates whose difference is at most this share are equal but for rounding."""
-
-_TOLERANCE = 1e-13
-"""A threshold is known to this, and to this share of it."""
+_ROUNDING = 1e-12  # Rates whose difference is at most this share are equal but for rounding
+_TOLERANCE = 1e-13  # A threshold is known to this, and to this share of it
 
 
 def succession_design(sizes: DocumentSizes, prices: Prices, budget: float) -> DocumentDesign:

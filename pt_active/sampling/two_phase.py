@@ -16,14 +16,9 @@ APART_SHARE = 0.25
 """Probability that a query has its documents drawn independently although those of the others are spread. Products of
 the residuals of a query can be estimated from these queries alone: what spreading gains, and how a cascade bends."""
 
-_ROUNDING = 1e-9
-"""Share of an excess below which a difference of costs is rounding."""
-
-_SAME = 1e-12
-"""Probabilities that differ by less than this share are equal but for rounding."""
-
-_MAX_DEVIATIONS = 6
-"""Standard deviations by which the cost of the documents drawn in a query may exceed its mean."""
+_ROUNDING = 1e-9  # Share of an excess below which a difference of costs is rounding
+_SAME = 1e-12  # Probabilities that differ by less than this share are equal but for rounding
+_MAX_DEVIATIONS = 6  # Standard deviations by which the cost of the documents drawn in a query may exceed its mean
 
 
 def draw_documents(

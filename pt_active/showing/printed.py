@@ -1,16 +1,26 @@
-"""How is a result printed as a heading and facts below it?"""
+"""How is a result printed, shown in a notebook, and made ready for JSON?"""
 
 from __future__ import annotations
 
 import html
+import zlib
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
-from typing import Any
+from dataclasses import fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from pt_active.frames.visible import visible
+from pt_active.showing.charts import Intervals
+from pt_active.showing.plots import MAX_ESTIMATES
+from pt_active.showing.svg import framed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_MAX_ROWS = 15
+"""Rows of a chart above a result's text."""
 
 Facts = list[tuple[str, str]]
 """Pairs of a name and a text, in the order in which they are printed."""
@@ -25,6 +35,26 @@ class Printed:
     def _picture(self) -> str:
         """A chart as HTML; empty if there is none."""
         return ""
+
+
+class Drawn(Printed):
+    """Base of results that a notebook shows with a chart."""
+
+    def _chart(self) -> Intervals:
+        raise NotImplementedError
+
+    def plot(self) -> Figure:
+        """The estimates with their intervals, as a matplotlib figure."""
+        chart = self._chart()
+        return replace(chart, rows=chart.rows[:MAX_ESTIMATES]).figure()
+
+    def _picture(self) -> str:
+        chart = self._chart()
+        known = [row for row in chart.rows if not np.isnan(row.value)][:_MAX_ROWS]
+        if not known:
+            return ""
+        name = f"drawn-{zlib.crc32(str(known).encode('utf-8', 'replace')):08x}"
+        return framed(replace(chart, rows=known).svg(name, chart.axis))
 
 
 def printed(head: str, facts: Facts) -> str:

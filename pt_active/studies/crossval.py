@@ -135,16 +135,11 @@ class LearnerComparison(Printed):
     def to_frame(self) -> pd.DataFrame:
         """One row with every number of the comparison."""
         low, high = self.confidence_interval()
-        row = {"first": self.first, "second": self.second, "measure": self.measure, "difference": self.difference}
-        row |= {"standard_error": self.standard_error, "pvalue": self.pvalue, "winner": self.winner}
-        row |= {"low": low, "high": high, "confidence_level": self.confidence_level, "corrected": self.corrected}
-        row |= {"degrees_of_freedom": self.degrees_of_freedom, "folds": self.folds, "repeats": self.repeats}
-        row |= {
-            "n_queries": len(self.per_query) // self.repeats,
-            "validation": self.validation,
-            "seed": self.seed,
-            "note": self.note,
-        }
+        names = ["first", "second", "measure", "difference", "standard_error", "pvalue", "winner"]
+        row = {name: getattr(self, name) for name in names} | {"low": low, "high": high}
+        names = ["confidence_level", "corrected", "degrees_of_freedom", "folds", "repeats"]
+        row |= {name: getattr(self, name) for name in names} | {"n_queries": len(self.per_query) // self.repeats}
+        row |= {name: getattr(self, name) for name in ("validation", "seed", "note")}
         return pd.DataFrame([row])
 
     @property

@@ -29,7 +29,7 @@ _RELIABILITY = 0.65  # The share of the variance of latent quality that a fair g
 class HostilePopulation(NamedTuple):
     """A graded pool of the rankers ``a`` and ``b``, and its judgments."""
 
-    pool: pd.DataFrame  # ``qid, docno, rank_a, score_a, rank_b, score_b, grade_0 … grade_G``
+    pool: pd.DataFrame  # ``qid, docno, rank_a, score_a, rank_b, score_b, grade_0 … grade_G``, ``traffic`` if any
     qrels: pd.DataFrame  # ``qid, docno, label`` of every document
 
 

@@ -253,24 +253,15 @@ def _rows(
         "width": np.where(finite, high - low, 0.0).sum(axis=1) / np.maximum(finite.sum(axis=1), 1),
     }
     if population.compared:
-        columns |= _decisions(true, swapped)
+        pvalue, favours = true.pvalues(), np.sign(true.estimate) * np.sign(true.truth)
+        false = None if swapped is None else swapped.pvalues(swapped.truth) < 1 - LEVEL
+        columns |= share_columns("selection_error", ((1 - favours) / 2).mean(axis=1), size)
+        type_1 = np.full(len(pvalue), np.nan) if false is None else false.mean(axis=1)
+        columns |= share_columns("type_1_error", type_1, size)
+        columns |= share_columns("type_2_error", (pvalue >= 1 - LEVEL).mean(axis=1), size)
+        columns["mean_pvalue"] = pvalue.mean(axis=1)
     counts = ("n_draws", "n_queries", "n_judged", "n_effective", "spent")
     return pd.DataFrame(columns | {name: getattr(true, name).mean(axis=1) for name in counts})
-
-
-def _decisions(true: Replays, swapped: Replays | None) -> dict[str, Any]:
-    """Error rates of selection and test at each budget, and their Monte Carlo errors, float64[B] each."""
-    pvalue, favours = true.pvalues(), np.sign(true.estimate) * np.sign(true.truth)
-    type_1 = np.full(len(pvalue), np.nan)
-    if swapped is not None:
-        type_1 = (swapped.pvalues(swapped.truth) < 1 - LEVEL).mean(axis=1)
-    size = pvalue.shape[1]
-    return {
-        **share_columns("selection_error", ((1 - favours) / 2).mean(axis=1), size),
-        **share_columns("type_1_error", type_1, size),
-        **share_columns("type_2_error", (pvalue >= 1 - LEVEL).mean(axis=1), size),
-        "mean_pvalue": pvalue.mean(axis=1),
-    }
 
 
 def _with_savings(

@@ -8,7 +8,8 @@ import pytest
 
 from pt_active import DCG, ERR, Plan, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
-from pt_active.plans.answers.slices import NO_VALUE, slices
+from pt_active.plans.answers.labelled_plan import asked, labelled_plan
+from pt_active.plans.answers.slices import NO_VALUE, slices_of
 
 
 def true_differences(demo: DemoCollection, graded: pd.DataFrame, measure: object) -> pd.Series:
@@ -58,7 +59,7 @@ def test_groups_centre_on_the_truth_and_cover_it(level, demo, grouped) -> None:
     for seed in range(40):
         plan = Plan.create(grouped, None, DCG @ 10, budget=600, level=level, seed=seed)
         qrels = demo.judge(plan.assessments)[["qid", "docno", "label"]]
-        for each in slices(plan, qrels, "qwords", (0, 1)):
+        for each in slices_of(labelled_plan(plan.tables, qrels), "qwords", (0, 1), asked(plan.tables)):
             result = each.results[0]
             low, high = result.confidence_interval()
             found[each.value].append((result.difference, low <= truth[each.value] <= high))

@@ -121,32 +121,6 @@ def test_at_a_hundred_labels_kernel_intervals_cover_for_means_ratios_and_areas()
     assert abs(covered(found, wanted["mean"][1])[0] - 0.93) <= 0.038
 
 
-@pytest.mark.usefixtures("weighed_once")
-def test_at_a_hundred_labels_intervals_of_slices_cover() -> None:
-    """The cross-entropy of a calibrated predictor on 10 % and 20 % of 1,500 pairs: ten and twenty labels count.
-
-    500 samples find a coverage below .87 or .90, or above .97.
-    """
-    rng, repetitions = np.random.default_rng(5), 500
-    chance = 1 / (1 + np.exp(-1.5 * rng.normal(size=1500)))
-    right = np.where(rng.random(1500) < chance, chance, 1 - chance)
-    loss, size = -np.log(right), defended(-chance * np.log(chance) - (1 - chance) * np.log(1 - chance))
-    drawn = []
-    for seed in range(repetitions):
-        source, rounds = np.random.default_rng([3, seed]), Steps.none_yet(chance)
-        for _ in range(4):
-            rounds = draw_round(rounds, size, 25, "fixed", source)
-        drawn.append(rounds)
-    for share, least in ((0.1, 0.91), (0.2, 0.93)):
-        inside = (rng.random(1500) < share).astype(float)
-        statistic, truth = statistics.ratio(loss * inside, inside), loss @ inside / inside.sum()
-        for name in ("lur", "aiipw_ratio"):
-            found = [estimate_statistic(rounds, statistic, name) for rounds in drawn]
-            coverage = covered(found, truth)[0]
-            assert coverage >= least - 3 * np.sqrt(least * (1 - least) / repetitions), (name, share, coverage)
-            assert coverage <= 0.97, (name, share, coverage)
-
-
 def test_what_is_drawn_by_more_than_the_score_bends_aiipw_but_not_lur() -> None:
     world = World(600, 4)
     size = defended(np.exp(world.hidden))

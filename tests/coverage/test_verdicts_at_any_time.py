@@ -128,21 +128,6 @@ def test_a_model_that_is_fitted_again_misleads_nobody(script, name: str, how: st
     assert np.mean(found) <= limit(RUNS)
 
 
-def test_orders_of_a_replay_are_those_of_the_plan(script) -> None:
-    """The units of one order, put into another, give what the plan gives in that order."""
-    module, (pool, qrels) = script("sequences"), wrong(10, 20)
-    one, other = (each.proof for each in module.sequences(plan_of(pool, "document"), qrels, 2, 5))
-    columns = ("rate", "mean", "low", "high")
-    rank = [np.lexsort([getattr(each.units, name) for name in columns]) for each in (one, other)]
-    order = np.empty_like(rank[0])
-    order[rank[1]] = rank[0]
-    units = one.units
-    again = Units.one_by_one(*(part[order] for part in (units.rate, units.mean, units.variance, units.low, units.high)))
-    draws = again.judged(module.contributions(one)[order], len(order))
-    assert not np.array_equal(order, np.arange(len(order)))
-    np.testing.assert_allclose(draws.value, other.draws.value, rtol=1e-9, atol=1e-12)
-
-
 def test_a_round_of_a_plan_is_a_block_of_draws() -> None:
     """The second round by hand: its Z, from its own grades and rates, with the labels of the first one known."""
     pool, qrels = wrong(11, 20)

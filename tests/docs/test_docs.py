@@ -37,7 +37,7 @@ from pt_active.plans.making.judgments import RULES
 from pt_active.relevance import costs, measures
 from pt_active.relevance.grades.auto import GRADES
 from pt_active.relevance.losses import LOSSES
-from pt_active.risk.proportions import BINOMIAL_REFERENCES
+from pt_active.risk.judged import BINOMIAL_REFERENCES
 from pt_active.rounds.kept import STRATEGIES
 from pt_active.sampling import designs
 from pt_active.sampling import drawings as document_drawings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import ir_datasets
 import pytest
@@ -15,62 +15,44 @@ NAME = "made-up-for-a-test"
 
 
 class Page(NamedTuple):
-    """A document of two fields."""
-
     doc_id: str
     title: str
     body: str
 
     def default_text(self) -> str:
-        """What is judged."""
         return f"{self.title} {self.body}"
 
 
 class Topic(NamedTuple):
-    """A TREC topic."""
-
     query_id: str
     title: str
     description: str
 
     def default_text(self) -> str:
-        """What a system is given."""
         return self.title
 
 
 PAGES = [Page("d1", "Lamps", "of oak"), Page("d2", "Chairs", "of oak"), Page("d3", "Tables", "of pine")]
 
 
+class Known:
+    def get_many(self, wanted: list[str]) -> dict[str, Page]:
+        return {each.doc_id: each for each in PAGES if each.doc_id in wanted}
+
+
 class Pages(BaseDocs):
-    """Three documents, of which a store gives those that are asked for."""
-
-    def docs_iter(self) -> Iterator[Page]:
-        """All documents."""
-        return iter(PAGES)
-
-    def docs_store(self) -> Any:
-        """A store that knows the documents by their ids."""
-
-        class Known:
-            def get_many(self, wanted: list[str]) -> dict[str, Page]:
-                return {each.doc_id: each for each in PAGES if each.doc_id in wanted}
-
-        return Known()
+    docs_iter = staticmethod(lambda: iter(PAGES))
+    docs_store = Known
 
 
 class Topics(BaseQueries):
-    """Two queries."""
-
-    def queries_iter(self) -> Iterator[Topic]:
-        """All queries."""
-        return iter([Topic("7", " oak lamp", "Lamps of oak."), Topic("8", "chair", "Chairs.")])
+    queries_iter = staticmethod(
+        lambda: iter([Topic("7", " oak lamp", "Lamps of oak."), Topic("8", "chair", "Chairs.")])
+    )
 
 
 class Offline(BaseDocs, BaseQueries):
-    """A data set that was never fetched."""
-
     def docs_iter(self) -> Iterator[Page]:
-        """Fail as a download without a network does."""
         raise ConnectionError("Max retries exceeded\nwith url: /secret")
 
     queries_iter = docs_iter
@@ -86,14 +68,10 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ir_datasets.registry, "_registered", registry)
 
 
-def test_texts_of_all_documents_or_of_those_that_are_wanted() -> None:
+def test_texts_of_all_documents_or_of_those_that_are_wanted_and_what_judges_are_shown_of_queries() -> None:
     every = read_texts(f"ir_datasets:{NAME}")
     assert every.to_numpy().tolist() == [["d1", "Lamps of oak"], ["d2", "Chairs of oak"], ["d3", "Tables of pine"]]
-    some = read_texts(f"ir_datasets:{NAME}", docnos=["d3", "d9", "d1", "d3"])
-    assert some["docno"].tolist() == ["d3", "d1"]
-
-
-def test_queries_keep_what_judges_are_shown() -> None:
+    assert read_texts(f"ir_datasets:{NAME}", docnos=["d3", "d9", "d1", "d3"])["docno"].tolist() == ["d3", "d1"]
     topics = read_topics(f"ir_datasets:{NAME}")
     assert topics.columns.tolist() == ["qid", "query", "description"]
     assert topics.to_numpy().tolist() == [["7", "oak lamp", "Lamps of oak."], ["8", "chair", "Chairs."]]

@@ -87,19 +87,31 @@ def folder(demo: DemoCollection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     return tmp_path
 
 
-def test_the_plan_and_its_report_say_what_was_dropped(folder: Path, demo: DemoCollection) -> None:
+def test_plans_budgets_and_reports_say_what_was_dropped_of_runs_and_training_runs(
+    folder: Path, demo: DemoCollection
+) -> None:
     first, second = list(demo.runs)
-    words = ["plan", "--measure", "DCG@10", "--budget", "300", "--grades", "uniform", "--max-grade", "3", "--out", "p"]
-    words += ["--run", f"{first}={first}.run", "--run", f"{second}={second}.run"]
-    refused = CliRunner().invoke(app, words)
+    lines = [f"{row.qid} 0 {row.docno} {row.label}" for row in demo.qrels.itertuples()]
+    Path("past.qrels").write_text("\n".join(lines))
+    runs = ["--run", f"{first}={first}.run", "--run", f"{second}={second}.run", "--measure", "DCG@10"]
+    uniform = ["plan", *runs, "--budget", "300", "--grades", "uniform", "--max-grade", "3", "--out", "p"]
+    refused = CliRunner().invoke(app, uniform)
     assert refused.exit_code == 2
     assert "which is not a finite number" in refused.output
-    made = CliRunner().invoke(app, [*words, "--lenient", "--json", "--quiet"])
-    assert made.exit_code == 0, made.output
-    dropped = json.loads(made.stdout)["dropped"]
-    assert [each["ranker"] for each in dropped] == [first, second]
-    kinds = {"document that occurred before": 1, "score that is not a finite number": 1}
-    assert [each["kinds"] for each in dropped] == [kinds, kinds]
+    trained = [*runs, "--train-run", f"{first}.run", "--train-qrels", "past.qrels"]
+    training = [first, second, f"{first}.run (training)"]
+    for command, rankers in (
+        (uniform, [first, second]),
+        (["plan", *trained, "--budget", "300", "--out", "q"], training),
+        (["budget", *trained, "--width", "1"], training),
+    ):
+        made = CliRunner().invoke(app, [*command, "--lenient", "--json", "--quiet"])
+        assert made.exit_code == 0, made.output
+        dropped = json.loads(made.stdout)["dropped"]
+        assert [each["ranker"] for each in dropped] == rankers
+        kinds = {"document that occurred before": 1, "score that is not a finite number": 1}
+        assert [each["kinds"] for each in dropped] == [kinds] * len(rankers)
+        assert any(", again" in example for example in dropped[-1]["examples"])
     plan = Plan.load("p")
     assert f"dropped   2 lines of run {first}: document that occurred before (1), score" in str(plan)
     plan.report("page.html", demo.judge(plan.assessments))
@@ -132,18 +144,3 @@ def test_infinite_scores_are_refused_by_line_or_dropped(score, tmp_path):
     pd.DataFrame({"qid": "q1", "docno": ["d1", "d2"], "score": [2.0, float(score)]}).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(ValueError, match=r"a.parquet: row 2: expected a finite number as score; got -?inf"):
         read_run(tmp_path / "a.parquet")
-
-
-def test_lines_of_training_runs_are_counted_by_plans_and_budgets(folder: Path, demo: DemoCollection) -> None:
-    first, second = list(demo.runs)
-    lines = [f"{row.qid} 0 {row.docno} {row.label}" for row in demo.qrels.itertuples()]
-    Path("past.qrels").write_text("\n".join(lines))
-    words = ["--run", f"{first}={first}.run", "--run", f"{second}={second}.run", "--measure", "DCG@10", "--lenient"]
-    words += ["--train-run", f"{first}.run", "--train-qrels", "past.qrels", "--json", "--quiet"]
-    for command in (["plan", *words, "--budget", "300", "--out", "p"], ["budget", *words, "--width", "1"]):
-        made = CliRunner().invoke(app, command)
-        assert made.exit_code == 0, made.output
-        dropped = json.loads(made.stdout)["dropped"]
-        assert [each["ranker"] for each in dropped] == [first, second, f"{first}.run (training)"]
-        assert [each["lines"] for each in dropped] == [2, 2, 2]
-        assert any(", again" in example for example in dropped[2]["examples"])

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 
 import pandas as pd
 import pytest
@@ -26,33 +25,18 @@ LABELS = [3, 0, None]
 FOUND = {"qid": ["q1", "q1"], "docno": ["d1", "d,2"], "label": [3, 0]}
 
 
-def fill_trec(path):
-    lines = path.read_text(encoding="utf-8").splitlines()
-    filled = [
-        re.sub("-1$", "-1" if label is None else str(label), line) for line, label in zip(lines, LABELS, strict=True)
-    ]
-    path.write_text("\n".join(filled) + "\n", encoding="utf-8")
-
-
-def fill_csv(path):
-    table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    table.assign(label=["" if label is None else label for label in LABELS]).to_csv(path, index=False)
-
-
-def fill_jsonl(path):
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
-    filled = [json.dumps(row | {"label": label}) for row, label in zip(rows, LABELS, strict=True)]
-    path.write_text("\n".join(filled), encoding="utf-8")
-
-
-def fill_prels(path):
-    rows = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
-    labels = ["-1" if label is None else str(label) for label in LABELS]
-    filled = ["\t".join([*row[:2], label, *row[3:]]) for row, label in zip(rows, labels, strict=True)]
-    path.write_text("\r\n".join(filled) + "\r\n", encoding="utf-8")
-
-
-FILL = {"trec": fill_trec, "csv": fill_csv, "jsonl": fill_jsonl, "prels": fill_prels, "strata": fill_trec}
+def filled(path, format):
+    """Write labels into a worklist, as people and tools do: tables again as tables, prels with tabs and CRLF."""
+    if format == "csv":
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        return table.assign(label=["" if label is None else label for label in LABELS]).to_csv(index=False)
+    lines = zip(path.read_text(encoding="utf-8").split("\n")[:-1], LABELS, strict=True)
+    if format == "jsonl":
+        return "\n".join(json.dumps(json.loads(line) | {"label": label}) for line, label in lines)
+    numbers = [(line.split(), "-1" if label is None else str(label)) for line, label in lines]
+    if format == "prels":
+        return "".join("\t".join([*row[:2], label, *row[3:]]) + "\r\n" for row, label in numbers)
+    return "".join(" ".join([*row[:-1], label]) + "\n" for row, label in numbers)
 
 
 @pytest.mark.parametrize("format", list(FORMATS))
@@ -64,30 +48,29 @@ def test_labels_come_back_from_every_format(tmp_path, format, columns):
     write_assessments(ASSESSMENTS[list(dict.fromkeys([*columns, *design]))], path, format)
     assert read_judgments(path).empty
     assert read_judgments(path).attrs["unjudged"] == 3
-    FILL[format](path)
+    content = filled(path, format)
+    with open(path, "w", encoding="utf-8", newline="") as stream:
+        stream.write(content)
     judgments = read_judgments(path)
     assert judgments.to_dict("list") == FOUND | {name: ASSESSMENTS[name].tolist()[:2] for name in design}
     assert judgments.attrs["unjudged"] == 1
     pd.testing.assert_frame_equal(ASSESSMENTS, before)
 
 
-def test_trec_worklist_is_read_by_trec_tools(tmp_path):
-    write_assessments(ASSESSMENTS, tmp_path / "pool", "trec")
-    assert (tmp_path / "pool").read_text() == "q1 0 d1 -1\nq1 0 d,2 -1\n2 0 d1 -1\n"
-    assert read_qrels(tmp_path / "pool").empty
-
-
-def test_prels_are_those_of_the_million_query_track(tmp_path):
-    write_assessments(ASSESSMENTS, tmp_path / "pool", "prels")
-    written = "q1 d1 -1 1 1.0\nq1 d,2 -1 1 0.30000000000000004\n2 d1 -1 1 5e-324\n"
-    assert (tmp_path / "pool").read_text() == written
-
-
-def test_strata_are_those_of_sample_eval(tmp_path):
-    write_assessments(ASSESSMENTS, tmp_path / "pool", "strata")
-    assert (tmp_path / "pool").read_text() == "q1 0 d1 0 -1\nq1 0 d,2 12 -1\n2 0 d1 1 -1\n"
-    write_assessments(ASSESSMENTS.astype({"stratum": float}), tmp_path / "floats", "strata")
-    assert (tmp_path / "floats").read_text() == (tmp_path / "pool").read_text()
+@pytest.mark.parametrize(
+    ("format", "written"),
+    [
+        ("trec", "q1 0 d1 -1\nq1 0 d,2 -1\n2 0 d1 -1\n"),
+        ("prels", "q1 d1 -1 1 1.0\nq1 d,2 -1 1 0.30000000000000004\n2 d1 -1 1 5e-324\n"),
+        ("strata", "q1 0 d1 0 -1\nq1 0 d,2 12 -1\n2 0 d1 1 -1\n"),
+    ],
+)
+def test_lines_are_those_of_trec_of_the_million_query_track_and_of_sample_eval(tmp_path, format, written):
+    for name, assessments in (("pool", ASSESSMENTS), ("floats", ASSESSMENTS.astype({"stratum": float}))):
+        write_assessments(assessments, tmp_path / name, format)
+        assert (tmp_path / name).read_text() == written
+    if format == "trec":
+        assert read_qrels(tmp_path / "pool").empty
 
 
 @pytest.mark.parametrize("format", ["trec", "csv", "jsonl"])
@@ -147,12 +130,7 @@ def test_the_first_line_tells_the_columns_of_judgments(tmp_path, line, columns, 
 def test_each_label_keeps_its_own_inclusion_probability(tmp_path):
     (tmp_path / "filled").write_text("q a -1 1 0.1\nq b 2 1 0.2\nq c -1 1 0.3\nq d -2 0 0.4\n")
     judgments = read_judgments(tmp_path / "filled")
-    assert judgments.to_dict("list") == {
-        "qid": ["q"] * 2,
-        "docno": ["b", "d"],
-        "label": [2, 0],
-        "inclusion": [0.2, 0.4],
-    }
+    assert judgments.to_numpy().tolist() == [["q", "b", 2, 0.2], ["q", "d", 0, 0.4]]
     assert judgments.attrs["unjudged"] == 2
 
 
@@ -163,28 +141,22 @@ def test_other_lines_are_no_judgments(tmp_path, line):
         read_judgments(tmp_path / "filled")
 
 
-def test_csv_keeps_texts_as_they_are(tmp_path):
-    write_assessments(ASSESSMENTS, tmp_path / "pool.csv", "csv")
-    with open(tmp_path / "pool.csv", encoding="utf-8", newline="") as stream:
+def test_tables_and_json_keep_texts_as_they_are(tmp_path):
+    for format in ("csv", "jsonl"):
+        write_assessments(ASSESSMENTS, tmp_path / format, format)
+    with open(tmp_path / "csv", encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert list(rows[0]) == ["qid", "docno", "query", "text", "label"]
     assert [row["text"] for row in rows] == [*ASSESSMENTS["text"][:2], ""]
     assert [row["query"] for row in rows] == ASSESSMENTS["query"].tolist()
     assert {row["label"] for row in rows} == {""}
-
-
-def test_jsonl_keeps_texts_as_they_are(tmp_path):
-    write_assessments(ASSESSMENTS, tmp_path / "pool.jsonl", "jsonl")
-    content = (tmp_path / "pool.jsonl").read_text(encoding="utf-8")
+    content = (tmp_path / "jsonl").read_text(encoding="utf-8")
     rows = [json.loads(line) for line in content.split("\n")[:-1]]
     assert "żółć" in content
     assert [row["text"] for row in rows] == [*ASSESSMENTS["text"][:2], None]
     assert rows[0] == {"qid": "q1", "docno": "d1", "query": "wooden lamp", "text": "plain", "label": None}
-
-
-def test_integer_ids_become_strings(tmp_path):
-    write_assessments(pd.DataFrame({"qid": [1], "docno": [2]}), tmp_path / "pool.jsonl", "jsonl")
-    assert '"qid": "1", "docno": "2"' in (tmp_path / "pool.jsonl").read_text()
+    write_assessments(pd.DataFrame({"qid": [1], "docno": [2]}), tmp_path / "whole", "jsonl")
+    assert '"qid": "1", "docno": "2"' in (tmp_path / "whole").read_text()
 
 
 @pytest.mark.parametrize("format", list(FORMATS))
@@ -240,13 +212,8 @@ def test_what_cannot_be_written_is_refused(tmp_path, assessments, format, compla
     assert list(tmp_path.iterdir()) == []
 
 
-def test_plain_qrels_are_judgments(tmp_path):
-    (tmp_path / "q.qrels").write_text("q1 0 d1 3\nq1 0 d,2 -2\n2\t0\td1\t-1\n")
-    assert read_judgments(tmp_path / "q.qrels").to_dict("list") == FOUND
-
-
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_csv_as_spreadsheets_save_it(tmp_path, separator):
+def test_tables_as_spreadsheets_save_them_and_plain_qrels_are_judgments(tmp_path, separator):
     rows = [
         ["label", "docno", "note", "qid"],
         ["3", "d1", "x", "q1"],
@@ -255,7 +222,9 @@ def test_csv_as_spreadsheets_save_it(tmp_path, separator):
     ]
     content = "\ufeff" + "\r\n".join(separator.join(row) for row in rows)
     (tmp_path / "saved.csv").write_text(content, encoding="utf-8")
-    assert read_judgments(tmp_path / "saved.csv").to_dict("list") == FOUND
+    (tmp_path / "q.qrels").write_text("q1 0 d1 3\nq1 0 d,2 -2\n2\t0\td1\t-1\n")
+    for name in ("saved.csv", "q.qrels"):
+        assert read_judgments(tmp_path / name).to_dict("list") == FOUND
 
 
 @pytest.mark.parametrize(
@@ -298,11 +267,6 @@ def test_malformed_judgments_are_named(tmp_path, content, complaint):
     (tmp_path / "filled").write_text(content)
     with pytest.raises(ValueError, match=rf"filled: .*{complaint}"):
         read_judgments(tmp_path / "filled")
-
-
-def test_missing_judgments_file_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        read_judgments(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -144,65 +144,6 @@ def test_regression_is_exact_where_the_truth_is_linear_in_the_model(slope, pool_
     assert estimate.standard_error == pytest.approx(0, abs=1e-14)
 
 
-def test_a_slope_is_cut_to_between_0_and_1():
-    """A model of the wrong sign is left out, and one that is too cautious counts as it is."""
-    v, _, model, pool_mean = random_draws(4, 30)
-    value = of_draws(regression, v, 2 - 3 * model, model, pool_mean, 0.04).value
-    assert value == of_draws(snis, v, 2 - 3 * model, model, pool_mean).value
-    value = of_draws(regression, v, 2 + 3 * model, model, pool_mean, 0.04).value
-    assert value == pytest.approx(2 + pool_mean + 2 * (v @ model) / v.sum())
-
-
-def test_the_error_is_that_of_predicting_each_draw_from_the_others():
-    """For equal weights and a clear line: the residuals of ordinary least squares without the draw."""
-    rng = np.random.default_rng(5)
-    model = rng.normal(size=40)
-    y = 0.5 * model + 0.1 * rng.normal(size=40)
-    estimate = of_draws(regression, np.ones(40), y, model, 0.0, 1e-9)
-    squares = 0.0
-    for i in range(40):
-        rest = np.delete(np.arange(40), i)
-        slope, level = np.polyfit(model[rest], y[rest], 1)
-        squares += ((y[i] - level - slope * model[i]) / 40) ** 2
-    assert estimate.standard_error == pytest.approx(math.sqrt(squares), rel=1e-2)
-
-
-def test_a_doubtful_line_counts_less_where_the_sample_spreads_less_than_the_pool():
-    """In proportion to the spread if the line is doubtful, and not at all less if it is clear."""
-    v, _, model, pool_mean = random_draws(4, 200)
-    noise, w = np.random.default_rng(5).normal(size=200), v / v.sum()
-    spread = w @ (model - w @ model) ** 2
-    noise -= np.polyval(np.polyfit(model, noise, 1, w=np.sqrt(w)), model)
-    for size, part in ((0.4, 0.5), (1e-4, 1.0)):
-        y = 0.4 * model + size * noise
-        plain = of_draws(snis, v, y, model, pool_mean).value
-        full, half = (of_draws(regression, v, y, model, pool_mean, ratio * spread).value - plain for ratio in (1, 2))
-        assert abs(full) > 1e-3
-        assert half / full == pytest.approx(part, rel=1e-4)
-
-
-def test_a_line_that_noise_could_make_is_dropped():
-    """Below ``F = 1`` of the weighted regression the estimate is that without a model."""
-    dropped = kept = 0
-    for seed in range(100):
-        v, y, model, pool_mean = random_draws(seed, 8)
-        y = y + 0.3 * np.random.default_rng(seed).normal(size=8)
-        w = v / v.sum()
-        x = np.column_stack([np.ones(8), model])
-        line = np.linalg.solve(x.T @ (w[:, None] * x), x.T @ (w * y))
-        around, left = w @ (y - w @ y) ** 2, w @ (y - x @ line) ** 2
-        ratio = (effective_size(np.ones(8), v) - 2) * (around - left) / left
-        estimate, plain = (of_draws(each, v, y, model, pool_mean, 1e-9).value for each in (regression, snis))
-        if line[1] < 0 or ratio < 1:
-            assert estimate == plain
-            dropped += line[1] > 0
-        elif 1.01 < ratio < 6:
-            slope = min(1, line[1]) * (1 - 1 / ratio)
-            assert estimate == pytest.approx(plain + slope * (pool_mean - w @ model), abs=1e-12)
-            kept += 1
-    assert min(dropped, kept) >= 10
-
-
 @settings(max_examples=80, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 40), st.floats(1e-3, 1e3), st.floats(-5, 5), st.floats(-5, 5))
 def test_regression_scales_turns_and_shifts_with_the_values(seed, n, factor, up, along):
@@ -232,13 +173,6 @@ def test_regression_of_ten_draws_is_nearly_unbiased_and_no_worse_than_the_mean(n
         assert abs(error.mean()) < 0.1 * error.std()
         plain = snis(sample, controls).estimate(truth[rows]).value - truth.mean()
         assert (error**2).mean() < 1.05 * (plain**2).mean()
-
-
-def test_effective_size():
-    assert effective_size(np.ones_like(np.full(7, 0.3)), np.full(7, 0.3)) == pytest.approx(7)
-    assert effective_size(np.ones_like(np.array([1.0, 1e-9, 1e-9])), np.array([1.0, 1e-9, 1e-9])) == pytest.approx(1)
-    assert effective_size(np.ones_like(np.array([1.0, 2.0, 3.0])), np.array([1.0, 2.0, 3.0])) == pytest.approx(36 / 14)
-    assert effective_size(np.ones_like(np.zeros(3)), np.zeros(3)) == 0
 
 
 # --- score intervals ------------------------------------------------------------------------------------------------

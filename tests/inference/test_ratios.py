@@ -17,7 +17,6 @@ from pt_active.inference.ratios import (
     Scores,
     difference_domain,
     domain_estimate,
-    linearised,
     ratio_estimate,
     risk_domain,
     risk_estimators,
@@ -117,19 +116,6 @@ def test_one_draw_that_counts_says_nothing_of_the_error_of_a_ratio() -> None:
     assert found.degrees_of_freedom <= 0
 
 
-def test_the_linearised_error_is_the_derivative_of_the_ratio() -> None:
-    """The gradient is the change of Ĝ if a pair has a slightly larger weight."""
-    rng = np.random.default_rng(3)
-    s, v, step = random_scores(rng, 8), rng.uniform(0.2, 3, 8), 1e-6
-    d = linearised([s], v, np.ones(8))[0].gradient
-    for i in range(8):
-        more, less = v.copy(), v.copy()
-        more[i] += step
-        less[i] -= step
-        ends = [linearised([s], w, np.ones(8))[0].value for w in (more, less)]
-        assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(d[i], rel=1e-6)
-
-
 def test_unknown_estimator() -> None:
     s = random_scores(np.random.default_rng(5), 3)
     for call in (
@@ -144,32 +130,6 @@ def test_unknown_estimator() -> None:
 def test_no_drawn_pair_with_a_weight_is_undefined(estimator: str) -> None:
     zero = Scores(np.zeros(3), np.zeros(3), np.full(3, 0.2), np.full(3, 0.5))
     assert np.isnan(ratio_estimate([zero], once(np.ones(3)), plain(3), estimator).value)
-
-
-def test_a_line_is_not_drawn_beyond_the_values_that_it_went_through() -> None:
-    """Where model values differ by nothing in the sample and by much in the pool, the slope is shrunk."""
-    rng = np.random.default_rng(15)
-    v, loss = rng.uniform(0.5, 2, 20), rng.integers(0, 2, 20).astype(float)
-    effective = v.sum() ** 2 / (v @ v)
-    model = np.r_[rng.random(20) * 1e-9, np.ones(5)]
-    s = Scores(loss, np.ones(20), model, np.ones(25))
-    for found in (
-        domain_estimate(risk_domain(s, plain(25)), once(v), "regression"),
-        ratio_estimate([s], once(v), plain(25), "regression"),
-    ):
-        assert found.value == pytest.approx(v @ loss / v.sum(), abs=1e-6)
-    share, pool = v / v.sum(), np.r_[0.1 * loss + rng.random(20), 4 * np.ones(5)]
-    mean, centre = share @ loss, share @ pool[:20]
-    spread, variance = share @ (pool[:20] - centre) ** 2, pool.var()
-    covariance = share @ ((loss - mean) * (pool[:20] - centre))
-    ratio = (effective - 2) / ((share @ (loss - mean) ** 2) * spread / covariance**2 - 1)
-    assert 1 < ratio < 6
-    assert spread < 0.2 * variance
-    slope = covariance / variance * (1 - 1 / ratio)
-    assert slope > 0
-    expected = mean + slope * (pool.mean() - centre)
-    found = domain_estimate(risk_domain(replace(s, expected_numerator=pool), plain(25)), once(v), "regression")
-    assert found.value == pytest.approx(expected, abs=1e-12)
 
 
 # --- by enumeration of all samples ----------------------------------------------------------------------------------
@@ -312,7 +272,7 @@ def test_successes_are_counted_in_plain_samples_of_shares_only() -> None:
 
 def test_wilson_and_clopper_pearson_are_scipys() -> None:
     from pt_active.plans.answers.basis import Basis
-    from pt_active.risk.proportions import ProportionEstimate
+    from pt_active.risk.judged import ProportionEstimate
 
     basis = Basis("Error", "snis", 40, 4, 40, 40.0, False, (), "error", 0, level="pair")
     for successes, (method, name) in product((0, 7), (("wilson", "wilson"), ("clopper-pearson", "exact"))):

@@ -185,18 +185,6 @@ def test_ailur_takes_the_rounds_apart() -> None:
     )
 
 
-def test_weights_that_sum_to_one_divide_the_error_too() -> None:
-    rng, g = np.random.default_rng(12), np.random.default_rng(13).normal(size=200)
-    rounds = draw_round(Steps.none_yet(g), np.exp(g), 30, "fixed", rng)
-    values = rng.normal(size=200)
-    for name in ("aiipw", "ailur"):
-        total = WEIGHTINGS[name](rounds, 0.1).weights.sum()
-        plain, divided = (estimate_mean(rounds, values, each, bandwidth=0.1) for each in (name, f"{name}_ratio"))
-        assert abs(total - 1) > 0.02
-        assert divided.value == pytest.approx(plain.value / total, rel=1e-12)
-        assert divided.standard_error == pytest.approx(plain.standard_error / total, rel=1e-12)
-
-
 def test_aiipw_is_the_printed_sum() -> None:
     rng, g = np.random.default_rng(7), np.random.default_rng(8).normal(size=80)
     rounds = draw_round(Steps.none_yet(g), np.exp(g), 30, "poisson", rng)

@@ -39,25 +39,16 @@ HOSTILE = "<script>window.ran = 1</script><img src=x onerror='window.ran = 1'>\u
 def plan(graded, demo, tmp_path_factory) -> Path:
     texts = demo.documents.assign(text=demo.documents["text"] + HOSTILE)[["docno", "text"]]
     frame = graded.drop(columns="text", errors="ignore").merge(texts, on="docno")
-    return (
-        Plan.create(frame, None, DCG @ 10, budget=60, level="document", seed=3)
-        .save(tmp_path_factory.mktemp("judged") / "plan")
-        .path
-    )
+    made = Plan.create(frame, None, DCG @ 10, budget=60, level="document", seed=3)
+    return made.save(tmp_path_factory.mktemp("judged") / "plan").path
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[webdriver.Chrome]:
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
-    for word in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--window-size=1280,900",
-    ):
-        options.add_argument(word)
+    for word in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "window-size=1280,900"):
+        options.add_argument(f"--{word}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     yield driver
@@ -94,6 +85,13 @@ class Page:
         for key in keys:
             self.driver.switch_to.active_element.send_keys(key)
 
+    def answer(self, *keys: str) -> str:
+        """Press keys, the last of which leads to another document; returns the one before."""
+        here = self.here
+        self.press(*keys)
+        self.until(lambda: self.here != here)
+        return here
+
     def kept(self) -> None:
         self.until(lambda: self.text("kept") == "All labels are kept")
 
@@ -114,19 +112,11 @@ def test_a_judge_works_with_the_keyboard_alone(plan: Path, browser) -> None:
     with served(plan, "--judges", "ann,ben", "--port", "0") as (_, links):
         page = Page(browser, links["ann"])
         assert browser.title == "Judging as ann"
-        first = page.here
         assert "<script>window.ran" in page.text("text")
         assert "\\u202e" in page.text("text")
         marks = [mark.text.lower() for mark in browser.find_elements(By.CSS_SELECTOR, "#text mark")]
         assert all(word.rstrip("s")[:4] in page.text("query").lower() for word in marks)
-        page.press("2")
-        page.until(lambda: page.here != first)
-        second = page.here
-        page.press("s")
-        page.until(lambda: page.here != second)
-        third = page.here
-        page.press("n", "cut off at the end", Keys.ESCAPE, "x")
-        page.until(lambda: page.here != third)
+        first, _, third = page.answer("2"), page.answer("s"), page.answer("n", "cut off at the end", Keys.ESCAPE, "x")
         fourth = page.here
         page.kept()
         said = kept_in(plan)
@@ -173,9 +163,7 @@ def test_labels_survive_a_lost_connection(plan: Path, browser) -> None:
         run.send_signal(signal.SIGKILL)
         run.wait()
         for grade in ("1", "2", "0"):
-            here = page.here
-            page.press(grade)
-            page.until(lambda here=here: page.here != here)
+            page.answer(grade)
         page.until(lambda: "3 labels kept in this browser" in page.text("kept"))
         assert len(kept_in(plan)) == before
         # The page is closed and opened again: what was not sent is still in the browser.
@@ -194,34 +182,9 @@ def shows(browser, text: str) -> None:
     WebDriverWait(browser, 10).until(lambda browser: browser.find_elements(*place))
 
 
-def test_an_organiser_adjudicates_and_pauses(plan: Path, browser, tmp_path: Path) -> None:
-    store = str(tmp_path / "other.sqlite")
-    with served(plan, "--judges", "ann,ben", "--port", "0", "--double", "1", "--store", store) as (_, links):
-        for name, grade in (("ann", "0"), ("ben", "3")):
-            page = Page(browser, links[name])
-            here = page.here
-            page.press(grade)
-            page.until(lambda page=page, here=here: page.here != here)
-            page.kept()
-        browser.get(links["organiser"])
-        browser.find_element(By.PARTIAL_LINK_TEXT, "Adjudicate (1)").click()
-        assert re.findall(r"(ann|ben): (\d)", browser.find_element(By.TAG_NAME, "ul").text) == [
-            ("ann", "0"),
-            ("ben", "3"),
-        ]
-        browser.find_elements(By.CSS_SELECTOR, ".dispute .grade")[2].click()
-        shows(browser, "There are none at the moment")
-        decided = stored_records(store).iloc[-1]
-        assert (decided["annotator"], decided["label"]) == ("adjudicator", 2)
-        browser.find_element(By.LINK_TEXT, "Back to the overview").click()
-        browser.find_element(By.XPATH, "//button[text()='Pause']").click()
-        shows(browser, "Judging is paused")
-        assert browser.execute_script("return window.ran") is None
-        page = Page(browser, links["ann"])
-        assert "paused" in page.text("idle")
-
-
-def test_an_organiser_adjudicates_with_keys_beside_the_guideline(plan: Path, browser, tmp_path: Path) -> None:
+def test_an_organiser_adjudicates_by_keys_or_clicks_beside_the_guideline_and_pauses(
+    plan: Path, browser, tmp_path: Path
+) -> None:
     store, guideline = tmp_path / "other.sqlite", tmp_path / "guideline.md"
     guideline.write_text("# What counts\n\nRelated is not relevant.\n", encoding="utf-8")
     files = ("--store", str(store), "--guideline", str(guideline))
@@ -229,36 +192,48 @@ def test_an_organiser_adjudicates_with_keys_beside_the_guideline(plan: Path, bro
         for name, grade in (("ann", "0"), ("ben", "3")):
             page = Page(browser, links[name])
             for _ in range(3):
-                here = page.here
-                page.press(grade)
-                page.until(lambda page=page, here=here: page.here != here)
+                page.answer(grade)
             page.kept()
-        browser.get(f"{links['organiser']}adjudicate")
+        browser.get(links["organiser"])
+        browser.find_element(By.PARTIAL_LINK_TEXT, "Adjudicate (3)").click()
         shown = browser.find_element(By.TAG_NAME, "aside").text
         assert "What counts" in shown
         assert "Related is not relevant." in shown
+        said = re.findall(r"(ann|ben): (\d)", browser.find_element(By.CSS_SELECTOR, ".dispute ul").text)
+        assert said == [("ann", "0"), ("ben", "3")]
         names = [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".dispute .faint")]
         assert len(names) == 3
 
         def now() -> str:
             return browser.find_element(By.CSS_SELECTOR, ".dispute.now .faint").text
 
-        def press(key: str) -> None:
-            browser.find_element(By.TAG_NAME, "body").send_keys(key)
+        def press(*keys: str) -> None:
+            for key in keys:
+                browser.find_element(By.TAG_NAME, "body").send_keys(key)
+
+        def left(number: int) -> None:
+            shown = By.CLASS_NAME, "dispute"
+            WebDriverWait(browser, 10).until(lambda browser: len(browser.find_elements(*shown)) == number)
 
         assert now() == names[0]
         press("s")
         assert now() == names[1]
-        press("9")
-        press("2")
-        WebDriverWait(browser, 10).until(lambda browser: len(browser.find_elements(By.CLASS_NAME, "dispute")) == 2)
+        press("9", "2")
+        left(2)
         assert now() == names[0]
         press("1")
-        WebDriverWait(browser, 10).until(lambda browser: len(browser.find_elements(By.CLASS_NAME, "dispute")) == 1)
-        decided = stored_records(store).tail(2)
-        assert decided["annotator"].tolist() == ["adjudicator"] * 2
-        assert list(zip(decided["docno"], decided["label"], strict=True)) == [(names[1], 2), (names[0], 1)]
+        left(1)
+        browser.find_elements(By.CSS_SELECTOR, ".dispute .grade")[2].click()
+        shows(browser, "There are none at the moment")
+        decided = stored_records(store).tail(3)
+        assert decided["annotator"].tolist() == ["adjudicator"] * 3
+        wanted = [(names[1], 2), (names[0], 1), (names[2], 2)]
+        assert list(zip(decided["docno"], decided["label"], strict=True)) == wanted
+        browser.find_element(By.LINK_TEXT, "Back to the overview").click()
+        browser.find_element(By.XPATH, "//button[text()='Pause']").click()
+        shows(browser, "Judging is paused")
         assert browser.execute_script("return window.ran") is None
+        assert "paused" in Page(browser, links["ann"]).text("idle")
 
 
 def test_a_file_works_without_a_server(plan: Path, browser, tmp_path: Path) -> None:
@@ -267,11 +242,7 @@ def test_a_file_works_without_a_server(plan: Path, browser, tmp_path: Path) -> N
     order, two = JudgingOrder.of(loaded, double=0.5), ["ann", "ben"]
     file.write_text(offline_page(loaded, order, "ann", two), encoding="utf-8")
     page = Page(browser, file.as_uri())
-    first = page.here
-    for key in ("2", "s", "0"):
-        here = page.here
-        page.press(key)
-        page.until(lambda here=here: page.here != here)
+    first, *_ = [page.answer(key) for key in ("2", "s", "0")]
     page.press("u", "1")
     assert page.text("kept") == "5 answers kept in this browser"
     # The answers are there when the file is opened again.

@@ -133,125 +133,62 @@ def book(judgements: Any, **options: Any) -> dict[str, Any]:
     return {"query_doc_pairs": [{"query_text": "x", "doc_id": "0012", "options": ours, "judgements": judgements}]}
 
 
+OF = "document '0012' of query '007'"
+IDS = {"qid": "007", "docno": "0012"}
 BATCH = "WorkerId,AssignmentStatus,SubmitTime,Input.qid,Input.docno,Answer.label\n"
+DOCCANO = '{"text": "x", "qid": "007", "docno": "0012", "label": ["1"]}\n'
+SAID = "qid,docno,label,annotator,status\n"
+FOREIGN = [task() | {"data": IDS | {"pt_active": "feedfeed"}}]
+ANSWER = BATCH.replace("Answer.label", "Answer.x")
+NAIVE = "qid,docno,label,annotator,time\n007,0012,1,ann,2026-03-01 10:30\n"
+TWICE = {"007:0012:": {"label": {"1": True, "2": True}}}
+
+
+def state(items: object) -> dict[str, Any]:
+    return {"user_id": "a", "instance_id_to_label_to_value": items}
+
 
 WRONG: list[tuple[str, str | object, str]] = [
     ("half.json", '[{"data": {"qid": "007", "docno":', "expected JSON; got "),
-    ("twice.json", [task(), task()], "task 1 and task 2 are both document '0012' of query '007'"),
+    ("twice.json", [task(), task()], f"task 1 and task 2 are both {OF}"),
     ("other.json", [{"data": {"text": "x"}, "annotations": []}], "task 1: expected the qid and docno that `pt-active"),
     ("grade.json", [task(choices=["7"])], "task 1: expected a label that is a grade of the plan, from 0 to 2"),
     ("many.json", [task(choices=["1", "2"])], "task 1: expected one grade; got ['1', '2']"),
-    (
-        "words.json",
-        [task(choices=["good"])],
-        "task 1: document '0012' of query '007': expected a label that is a whole ",
-    ),
-    (
-        "when.json",
-        [task(created_at="yesterday")],
-        "expected a time with its zone, such as 2026-03-01T09:30:00Z; got 'yes",
-    ),
-    (
-        "annotations.json",
-        [{"data": {"qid": "007", "docno": "0012"}, "annotations": 3}],
-        "task 1: expected a list of anno",
-    ),
-    (
-        "min.json",
-        [{"id": 1, "annotation_id": 3, "qid": "007"}],
-        "this is Label Studio's JSON-MIN, which leaves skips out",
-    ),
-    (
-        "stray.json",
-        [task(docno="0013")],
-        "task 1: document '0013' of query '007' is not in the plan; 1 record is of such",
-    ),
-    (
-        "near.json",
-        [task(docno="12")],
-        "is not in the plan; 1 record is of such documents; document '12' of query '007' is",
-    ),
-    (
-        "foreign.json",
-        [{"data": {"qid": "007", "docno": "0012", "pt_active": "feedfeed"}, "annotations": task()["annotations"]}],
-        "task 1: expected a plan that is '",
-    ),
-    (
-        "book.json",
-        book([{"rating": 1.5}]),
-        "pair 1: document '0012' of query '007': expected a label that is a whole grade",
-    ),
+    ("words.json", [task(choices=["good"])], f"task 1: {OF}: expected a label that is a whole "),
+    ("when.json", [task(created_at="yesterday")], "a time with its zone, such as 2026-03-01T09:30:00Z; got 'yes"),
+    ("annotations.json", [{"data": IDS, "annotations": 3}], "task 1: expected a list of anno"),
+    ("min.json", [{"id": 1, "annotation_id": 3}], "this is Label Studio's JSON-MIN, which leaves skips out"),
+    ("stray.json", [task(docno="0013")], "task 1: document '0013' of query '007' is not in the plan; 1 record is of "),
+    ("near.json", [task(docno="12")], "the plan; 1 record is of such documents; document '12' of query '007' is"),
+    ("foreign.json", FOREIGN, "task 1: expected a plan that is '"),
+    ("book.json", book([{"rating": 1.5}]), f"pair 1: {OF}: expected a label that is a whole grade"),
     (
         "bare.json",
         book([], pt_active=None),
-        "pair 1: expected the qid and docno that `pt-active export --format quepid`",
+        "pair 1: expected the qid and docno that `pt-active export --format quep",
     ),
     ("pairs.json", {"query_doc_pairs": 3}, "the book: expected a list of pairs; got 3"),
     ("doccano.jsonl", '{"text": "x", "label": ["1"]}\n', "line 1: expected the qid and docno that `pt-active export"),
-    (
-        "labels.jsonl",
-        '{"text": "x", "qid": "007", "docno": "0012", "label": ["1", "2"]}\n',
-        "line 1: expected one grade; got ['1', '2']",
-    ),
-    (
-        "half.jsonl",
-        '{"text": "x", "qid": "007", "docno": "0012", "label": ["1"]}\n{"text"',
-        "line 2: expected JSON; got ",
-    ),
-    (
-        "again.jsonl",
-        '{"text": "x", "qid": "007", "docno": "0012", "label": ["1"]}\n' * 2,
-        "line 1 and line 2 are both document '0012' of query '007'",
-    ),
-    (
-        "state.json",
-        {"user_id": "a", "instance_id_to_label_to_value": {"17": {}}},
-        "item '17': expected an id qid:docno:plan",
-    ),
-    (
-        "grades.json",
-        {"user_id": "a", "instance_id_to_label_to_value": {"007:0012:": {"label": {"1": True, "2": True}}}},
-        "item '007:0012:': expected one grade; got ['1', '2']",
-    ),
-    (
-        "argilla.json",
-        [{"fields": {}, "metadata": {}, "responses": {}}],
-        "record 1: expected the qid and docno that `pt-ac",
-    ),
+    ("labels.jsonl", DOCCANO.replace('"1"', '"1", "2"'), "line 1: expected one grade; got ['1', '2']"),
+    ("half.jsonl", DOCCANO + '{"text"', "line 2: expected JSON; got "),
+    ("again.jsonl", DOCCANO * 2, f"line 1 and line 2 are both {OF}"),
+    ("state.json", state({"17": {}}), "item '17': expected an id qid:docno:plan"),
+    ("grades.json", state(TWICE), "item '007:0012:': expected one grade; got ['1', '2']"),
+    ("argilla.json", [{"fields": {}, "metadata": {}, "responses": {}}], "record 1: expected the qid and docno that `"),
     (
         "batch.csv",
         BATCH + "A,Approved,last week,007,0012,1\n",
-        "row 2: expected a SubmitTime such as Tue Mar 03 14:05:14",
+        "row 2: expected a SubmitTime such as Tue Mar 03 14:05:",
     ),
-    (
-        "answer.csv",
-        BATCH.replace("Answer.label", "Answer.x") + "A,Approved,,007,0012,1\n",
-        "expected a column Answer.label",
-    ),
-    (
-        "table.csv",
-        "qid,docno,label,annotator,status\n007,0012,,ann,done\n",
-        "row 2: document '0012' of query '007': expe",
-    ),
-    (
-        "both.csv",
-        "qid,docno,label,annotator,status\n007,0012,1,ann,skipped\n",
-        "the status is 'skipped' and the label '1'",
-    ),
-    ("none.csv", "qid,docno,label,annotator,status\n007,0012,,ann,judged\n", "the status is 'judged' and the label ''"),
-    ("naive.csv", "qid,docno,label,annotator,time\n007,0012,1,ann,2026-03-01 10:30\n", "expected a time with its zone"),
+    ("answer.csv", ANSWER + "A,Approved,,007,0012,1\n", "expected a column Answer.label"),
+    ("table.csv", SAID + "007,0012,,ann,done\n", f"row 2: {OF}: expected a status"),
+    ("both.csv", SAID + "007,0012,1,ann,skipped\n", "the status is 'skipped' and the label '1'"),
+    ("none.csv", SAID + "007,0012,,ann,judged\n", "the status is 'judged' and the label ''"),
+    ("naive.csv", NAIVE, "expected a time with its zone"),
     ("two.csv", "qid,docno,label,Label\n007,0012,1,2\n", "expected each column once; got 'label' more than once"),
     ("empty.csv", "qid,docno,label,status\n,0012,1,\n", "row 2: expected a qid; it is empty"),
-    (
-        "high.csv",
-        "qid,docno,label,annotator\n007,0012,3,ann\n",
-        "row 2: expected a label that is a grade of the plan, from 0",
-    ),
-    (
-        "clash.csv",
-        "qid,docno,label\n007,0012,1\n007,0012,2\n",
-        "row 2 and row 3 are both document '0012' of query '007'",
-    ),
+    ("high.csv", SAID + "007,0012,3,ann,\n", "row 2: expected a label that is a grade of the plan, from 0"),
+    ("clash.csv", "qid,docno,label\n007,0012,1\n007,0012,2\n", f"row 2 and row 3 are both {OF}"),
     ("cut.csv", b"\xff\xfeq\x00i\x00d\x00,", "the UTF-16 text is cut off or damaged"),
     ("bytes.csv", b"qid,docno,label\n007,\x81,1\n", "line 2: bytes that are neither UTF-8 nor Windows-1252"),
     ("list.json", [{"a": 1}], "neither a file of a known judging tool"),
@@ -259,18 +196,10 @@ WRONG: list[tuple[str, str | object, str]] = [
 ]
 
 
-def wrong_file(folder: Path, name: str, content: object) -> Path:
-    path = folder / name
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    else:
-        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize(("name", "content", "message"), WRONG, ids=[name for name, _, _ in WRONG])
 def test_a_wrong_file_is_one_clear_line(tmp_path: Path, plan: Plan, name: str, content: object, message: str) -> None:
-    path = wrong_file(tmp_path, name, content)
+    path, text = tmp_path / name, content if isinstance(content, (str, bytes)) else json.dumps(content)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ValueError, match=re.escape(message)) as told:
         read_file(path, plan)
     assert str(told.value).startswith(f"{path}: ")
@@ -358,24 +287,14 @@ def test_tables_keep_whatever_people_wrote(
     assert said(read_file(path, plan)) == expected
 
 
-@pytest.mark.parametrize(
-    ("given_time", "utc"),
-    [
-        ("2026-03-01T09:30:00Z", "2026-03-01T09:30:00Z"),
-        ("2026-03-01 10:30:00.5+01:00", "2026-03-01T09:30:00.500000Z"),
-        ("2026-03-01T01:30-0800", "2026-03-01T09:30:00Z"),
-        (pd.Timestamp("2026-03-01T09:30", tz="UTC").to_pydatetime(), "2026-03-01T09:30:00Z"),
-        (None, ""),
-    ],
-)
-def test_times_are_kept_in_utc(given_time: object, utc: str) -> None:
-    assert utc_time(given_time) == utc
-
-
-@pytest.mark.parametrize("wrong", ["2026-03-01", "2026-13-01T00:00Z", "12.5", "2026-03-01T09:30:00"])
-def test_times_without_zone_are_refused(wrong: str) -> None:
-    with pytest.raises(ValueError, match="expected a time"):
-        utc_time(wrong)
+def test_times_are_kept_in_utc_and_those_without_zone_refused() -> None:
+    moment = "2026-03-01T09:30:00Z"
+    whole = (moment, "2026-03-01T01:30-0800", pd.Timestamp("2026-03-01T09:30", tz="UTC").to_pydatetime())
+    assert {utc_time(each) for each in whole} == {moment}
+    assert (utc_time("2026-03-01 10:30:00.5+01:00"), utc_time(None)) == ("2026-03-01T09:30:00.500000Z", "")
+    for wrong in ("2026-03-01", "2026-13-01T00:00Z", "12.5", "2026-03-01T09:30:00"):
+        with pytest.raises(ValueError, match="expected a time"):
+            utc_time(wrong)
 
 
 def test_a_note_without_a_grade_is_a_skip() -> None:
@@ -384,13 +303,8 @@ def test_a_note_without_a_grade_is_a_skip() -> None:
 
 
 def test_labels_of_trec_mean_what_they_mean_in_qrels() -> None:
-    assert [GradeNames().judgment(each) for each in (-1, "-2", "2.0", 0, " 1 ")] == [
-        (None, ""),
-        (0, "judged"),
-        (2, "judged"),
-        (0, "judged"),
-        (1, "judged"),
-    ]
+    grades = [GradeNames().judgment(each) for each in (-1, "-2", "2.0", 0, " 1 ")]
+    assert grades == [(None, ""), *((grade, "judged") for grade in (0, 2, 0, 1))]
     for wrong in ("-3", "1.5", True, 1001, "٣x"):
         with pytest.raises(ValueError, match="expected a label that is a whole grade from 0"):
             GradeNames().judgment(wrong)

@@ -127,7 +127,7 @@ def test_the_judgments_of_another_plan_are_refused(tmp_path: Path) -> None:
 
 def test_every_acknowledged_record_survives_kills(tmp_path: Path) -> None:
     path, acknowledged, rng = tmp_path / "s.sqlite", [], random.Random(4)
-    for start in range(0, 500_000, 100_000):
+    for start in range(0, 300_000, 100_000):
         run = subprocess.Popen(
             [sys.executable, "-c", WRITER, str(path), str(start)], stdout=subprocess.PIPE, text=True, env=os.environ
         )

@@ -11,7 +11,8 @@ import pytest
 from pt_active import Outlook, Plan, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
 from pt_active.plans.answers.contributions import Contributions
-from pt_active.plans.answers.slices import slices
+from pt_active.plans.answers.labelled_plan import asked, labelled_plan
+from pt_active.plans.answers.slices import slices_of
 
 BUDGET = 400
 
@@ -49,15 +50,6 @@ def test_if_all_is_judged_the_estimate_is_the_measure(measure: str, graded, demo
         assert {name: estimates[name].value for name in value} == pytest.approx(value, abs=1e-12)
 
 
-def test_rows_in_another_order_and_rows_of_other_queries_change_nothing(plan: Plan, qrels, graded) -> None:
-    shuffled = graded.sample(frac=1, random_state=3)
-    again = Plan.create(shuffled, None, "nDCG@10", budget=BUDGET, level="document", seed=4)
-    pd.testing.assert_frame_equal(again.assessments, plan.assessments)
-    assert again.compare(qrels.sample(frac=1, random_state=1)).difference == plan.compare(qrels).difference
-    with pytest.raises(ValueError, match="twice|more than once|more than one"):
-        Plan.create(pd.concat([graded, graded]), None, "nDCG@10", budget=BUDGET, level="document")
-
-
 def test_names_matter_to_chance_alone(plan: Plan, graded, demo) -> None:
     """With other names other labels stand for the unknown ones, so estimates move by far less than their error."""
     renamed = graded.assign(docno="x" + graded["docno"])
@@ -67,18 +59,6 @@ def test_names_matter_to_chance_alone(plan: Plan, graded, demo) -> None:
     found, before = again.compare(labels), plan.compare(demo.judge(plan.assessments))
     assert found.difference != before.difference
     assert abs(found.difference - before.difference) < 3 * (found.standard_error + before.standard_error)
-
-
-def test_exchanged_rankers_change_the_sign_alone(plan: Plan, qrels: pd.DataFrame) -> None:
-    one, other = plan.compare(qrels, first="candidate"), plan.compare(qrels, second="candidate")
-    assert one.difference == pytest.approx(-other.difference, abs=1e-14)
-    assert one.standard_error == pytest.approx(other.standard_error, abs=1e-14)
-    assert one.confidence_interval() == pytest.approx([-end for end in reversed(other.confidence_interval())])
-
-
-def test_a_saved_plan_gives_the_same_answers(plan: Plan, qrels: pd.DataFrame, tmp_path: Path) -> None:
-    plan.save(tmp_path / "plan")
-    assert Plan.load(tmp_path / "plan").compare(qrels) == plan.compare(qrels)
 
 
 def test_rounds_learn_from_the_labels_so_far(plan: Plan, qrels: pd.DataFrame, graded, demo) -> None:
@@ -96,7 +76,8 @@ def test_rounds_learn_from_the_labels_so_far(plan: Plan, qrels: pd.DataFrame, gr
 
 
 def test_the_effects_of_labels_add_up_to_the_estimate(plan: Plan, qrels: pd.DataFrame) -> None:
-    taken = Contributions.of(plan, qrels, np.array([1.0, -1.0]))
+    labelled = labelled_plan(plan.tables, qrels)
+    taken = Contributions.of_labelled(labelled, np.array([1.0, -1.0]), asked(plan.tables))
     difference = plan.compare(qrels, first=plan.rankers[0], second=plan.rankers[1]).difference
     assert taken.base + taken.queries["contribution"].sum() == pytest.approx(difference, abs=1e-12)
     effects = taken.documents.groupby("qid")["effect"].sum()
@@ -142,7 +123,8 @@ def test_other_questions_to_the_same_labels(plan: Plan, qrels: pd.DataFrame, gra
     assert "nDCG@10" in str(plan.report(tmp_path / "report.html", qrels))
     lengths = graded.assign(qlong=graded["query"].str.len() > 12)
     sliced = Plan.create(lengths, None, "nDCG@10", UnitCost(per_query=2), budget=BUDGET, level="document", seed=1)
-    groups = slices(sliced, demo.judge(sliced.assessments), "qlong", (0, 1))
+    labelled = labelled_plan(sliced.tables, demo.judge(sliced.assessments))
+    groups = slices_of(labelled, "qlong", (0, 1), asked(sliced.tables))
     assert sum(group.share for group in groups) == pytest.approx(1)
 
 

@@ -102,16 +102,6 @@ def test_a_census_is_exact_for_other_measures_and_rankers_too(measure, design, d
             assert found.standard_error == 0
 
 
-def test_the_same_seed_gives_the_same_plan_in_any_row_order(plan: Plan, demo, graded) -> None:
-    shuffled = graded.sample(frac=1, random_state=3)
-    again = Plan.create(shuffled, None, DCG @ 10, budget=BUDGET, level="document", design="spread", seed=4)
-    pd.testing.assert_frame_equal(
-        again.assessments[["qid", "docno", "inclusion"]], plan.assessments[["qid", "docno", "inclusion"]]
-    )
-    other = Plan.create(graded, None, DCG @ 10, budget=BUDGET, level="document", design="spread", seed=5)
-    assert pairs(other.assessments) != pairs(plan.assessments)
-
-
 @given(seed=st.integers(0, 2**31))
 @settings(max_examples=5)
 def test_names_of_queries_and_documents_do_not_matter(plan: Plan, qrels: pd.DataFrame, graded, seed) -> None:
@@ -125,14 +115,6 @@ def test_names_of_queries_and_documents_do_not_matter(plan: Plan, qrels: pd.Data
     assert again.compare(labels).difference == pytest.approx(plan.compare(qrels).difference)
 
 
-def test_save_and_load(plan: Plan, qrels: pd.DataFrame, tmp_path: Path) -> None:
-    plan.save(tmp_path / "plan")
-    loaded = pt.Artifact.load(str(tmp_path / "plan"))
-    assert str(loaded) == str(plan)
-    assert loaded.compare(qrels) == plan.compare(qrels)
-    pd.testing.assert_frame_equal(loaded.queries, plan.queries)
-
-
 @pytest.mark.parametrize("design", ["spread", "poisson", "depth"])
 @pytest.mark.parametrize("estimator", ["regression", "difference", "ht"])
 def test_every_drawing_answers_every_measure(design, estimator, demo, graded) -> None:
@@ -144,36 +126,6 @@ def test_every_drawing_answers_every_measure(design, estimator, demo, graded) ->
         low, high = found.confidence_interval()
         assert low < found.difference < high
         assert found.n_effective > 0
-
-
-def test_missing_labels_are_counted_and_handled(plan: Plan, qrels: pd.DataFrame) -> None:
-    some = qrels.iloc[5:]
-    with pytest.raises(ValueError, match="5 sampled documents have no label"):
-        plan.compare(some)
-    for policy in ("nonrelevant", "expected"):
-        found = plan.compare(some, missing=policy)
-        assert (len(found.missing), found.basis.n_judged) == (5, len(qrels) - 5)
-        assert f"5 labels, taken as {policy}" in str(found)
-    zeros = pd.concat([some, qrels.iloc[:5].assign(label=0)])
-    assert plan.compare(some, missing="nonrelevant").difference == plan.compare(zeros).difference
-
-
-def test_labels_of_documents_that_were_not_drawn_are_ignored_and_counted(plan, qrels, demo, graded) -> None:
-    rest = graded[~graded.set_index(["qid", "docno"]).index.isin(list(pairs(qrels)))]
-    never = rest[rest["rank_production"] == rest["rank_candidate"]].head(4)
-    extra = pd.concat([demo.judge(never), demo.judge(rest.head(3))]).drop_duplicates(["qid", "docno"])
-    strange = pd.DataFrame({"qid": ["nowhere"], "docno": ["d"], "label": [1]})
-    with pytest.warns(UserWarning, match="labels of documents that were not drawn are ignored"):
-        found = plan.compare(pd.concat([qrels, extra, strange]))
-    assert found.basis.ignored == len(extra) + 1
-    assert found.difference == plan.compare(qrels).difference
-
-
-def test_bad_labels_are_refused(plan: Plan, qrels: pd.DataFrame) -> None:
-    with pytest.raises(ValueError, match="must not be above the highest grade, 3"):
-        plan.compare(qrels.assign(label=7))
-    with pytest.raises(ValueError, match="no label belongs to a drawn document"):
-        plan.compare(qrels.assign(docno="x" + qrels["docno"]))
 
 
 @pytest.mark.parametrize("measure", ["nDCG@10", "AP"])

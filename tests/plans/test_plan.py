@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
 
 import ir_measures
@@ -30,7 +29,6 @@ from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.relevance.grades.learned import OrderedLogitGrades
-from pt_active.risk import Audit
 from pt_active.sampling.sample import Sample
 
 BUDGET = 600
@@ -192,24 +190,6 @@ def test_census(demo: DemoCollection, pipeline: pt.Transformer, graded: pd.DataF
     assert "every query of the pool was judged" in str(comparison)
 
 
-def test_missing_labels(plan: Plan, qrels: pd.DataFrame) -> None:
-    gap = qrels.drop(index=qrels.index[[3, 50]])
-    lost = set(qrels.loc[qrels.index[[3, 50]], ["qid", "docno"]].itertuples(index=False, name=None))
-    with pytest.raises(ValueError, match="2 sampled documents have no label"):
-        plan.compare(gap)
-    for policy in ("nonrelevant", "expected"):
-        comparison = plan.compare(gap, missing=policy)
-        assert set(comparison.missing) == lost
-        assert comparison.basis.missing_policy == policy
-        assert f"2 labels, taken as {policy}" in str(comparison)
-    zero = qrels.assign(label=qrels.label.where(~qrels.index.isin(qrels.index[[3, 50]]), 0))
-    assert plan.compare(gap, missing="nonrelevant").difference == plan.compare(zero).difference
-    unjudged = qrels.assign(label=qrels.label.where(~qrels.index.isin(qrels.index[[3, 50]]), -1))
-    assert set(plan.compare(unjudged, missing="expected").missing) == lost
-    with pytest.raises(ValueError, match="unknown missing 'zero'"):
-        plan.compare(gap, missing="zero")
-
-
 @pytest.mark.parametrize("measure", [DCG @ 10, ERR @ 10])
 def test_expected_labels_average_over_the_model(
     plan: Plan, qrels: pd.DataFrame, graded: pd.DataFrame, measure: object
@@ -222,30 +202,6 @@ def test_expected_labels_average_over_the_model(
         for label in range(4)
     )
     assert plan.judged(gap, measure, missing="expected").values == pytest.approx(weighted, abs=1e-12)
-
-
-def test_hand_picked_labels_are_not_part_of_the_sample(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
-    everything = pd.concat([qrels, demo.qrels]).drop_duplicates(["qid", "docno"])
-    with pytest.warns(UserWarning, match="queries that were not sampled are ignored"):
-        comparison = plan.compare(everything)
-    assert comparison.difference == plan.compare(qrels).difference
-    assert comparison.basis.ignored == (~everything.qid.isin(plan.sample.qid)).sum()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda q: q.assign(label=9), "must not be above the highest grade, 3"),
-        (lambda q: q.assign(label=0.5), "must be whole numbers"),
-        (lambda q: q.assign(qid="other-" + q.qid), "no label belongs to a sampled document"),
-        (lambda q: q.drop(columns="label"), "they lack 'label'"),
-    ],
-)
-def test_labels_that_do_not_fit(plan: Plan, qrels: pd.DataFrame, change: object, message: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with pytest.raises(ValueError, match=message):
-            plan.estimate(change(qrels))
 
 
 @pytest.mark.parametrize(
@@ -305,60 +261,6 @@ def test_integer_qids_everywhere(demo: DemoCollection, grades: OrderedLogitGrade
     assert np.isfinite(plan.compare(numbered(judged)).difference)
 
 
-def test_saved_plans_come_back(plan: Plan, qrels: pd.DataFrame, tmp_path: Path) -> None:
-    saved = plan.save(tmp_path / "release-7")
-    assert saved.path == tmp_path / "release-7"
-    for loaded in (Plan.load(tmp_path / "release-7"), Plan(tmp_path / "release-7")):
-        pd.testing.assert_frame_equal(loaded.queries, plan.queries)
-        pd.testing.assert_frame_equal(loaded.assessments, plan.assessments)
-        assert str(loaded.compare(qrels)) == str(plan.compare(qrels))
-        assert str(loaded.compare(qrels, DCG @ 3)) == str(plan.compare(qrels, DCG @ 3))
-        assert loaded.manifest == plan.manifest
-    assert isinstance(pt.Artifact.load(str(tmp_path / "release-7")), Plan)
-
-
-def test_plans_are_not_overwritten_nor_left_half_written(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "there").mkdir()
-    with pytest.raises(FileExistsError, match="there exists"):
-        plan.save(tmp_path / "there")
-    with pytest.raises(FileNotFoundError, match="does not exist"):
-        plan.save(tmp_path / "no" / "such")
-
-    def full_disk(*args: object, **kwargs: object) -> None:
-        raise OSError("no space left")
-
-    monkeypatch.setattr(Path, "write_text", full_disk)
-    with pytest.raises(OSError, match="no space left"):
-        plan.save(tmp_path / "broken")
-    assert [path.name for path in tmp_path.iterdir()] == ["there"]
-
-
-def test_plans_of_another_format_are_refused(plan: Plan, tmp_path: Path) -> None:
-    folder = plan.save(tmp_path / "old").path
-    manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps(manifest | {"format_version": 99}))
-    with pytest.raises(ValueError, match=r"saved by pt-active .* in format 99; this version reads the formats 3, 4, 5"):
-        Plan.load(folder)
-    with pytest.raises(FileNotFoundError, match="there is no plan"):
-        Plan.load(tmp_path)
-
-
-def test_the_same_seed_gives_the_same_plan(demo: DemoCollection, graded: pd.DataFrame) -> None:
-    one, same, other = (
-        Plan.create(graded, demo.topics, DCG @ 10, budget=BUDGET, seed=s, level="query") for s in (4, 4, 5)
-    )
-    pd.testing.assert_frame_equal(one.queries, same.queries)
-    assert one.manifest == same.manifest
-    assert one.sample.qid.tolist() != other.sample.qid.tolist()
-    shuffled = Plan.create(
-        graded.sample(frac=1, random_state=2), demo.topics, DCG @ 10, budget=BUDGET, seed=4, level="query"
-    )
-    assert shuffled.sample.qid.tolist() == one.sample.qid.tolist()
-    assert shuffled.manifest["inputs"] == one.manifest["inputs"]
-
-
 def test_pipeline_and_plan_agree(demo: DemoCollection, graded: pd.DataFrame, plan: Plan) -> None:
     sample = (SamplingDistribution(DCG @ 10, level="query") >> Draw(budget=BUDGET, replace=False, seed=4))(graded)
     columns = ["q_draws", "q_importance", "q_inclusion"]
@@ -367,24 +269,6 @@ def test_pipeline_and_plan_agree(demo: DemoCollection, graded: pd.DataFrame, pla
     drawn = (SamplingDistribution(DCG @ 10, level="query") >> Draw(budget=BUDGET, seed=4))(graded)
     pd.testing.assert_frame_equal(drawn.set_index("qid")[columns], repeated.set_index("qid")[columns])
     assert repeated.q_draws.max() > 1
-
-
-def test_many_rankers_need_names(demo: DemoCollection, grades: OrderedLogitGrades) -> None:
-    runs = demo.runs | {
-        "mix": demo.runs["production"].assign(score=-demo.runs["production"]["score"]).drop(columns="rank")
-    }
-    plan = Plan.create(Runs(**runs, depth=10) >> grades, demo.topics, DCG @ 5, budget=BUDGET, level="query")
-    judged = demo.judge(plan.assessments)
-    with pytest.raises(ValueError, match="say which rankers to compare"):
-        plan.compare(judged)
-    with pytest.raises(ValueError, match="no ranker 'none'"):
-        plan.compare(judged, first="none", second="mix")
-    with pytest.raises(ValueError, match="with itself"):
-        plan.compare(judged, first="mix", second="mix")
-    assert plan.compare(judged, first="candidate", second="mix").winner == "candidate"
-    alone = Plan.create(Runs(only=demo.runs["candidate"]) >> grades, demo.topics, DCG @ 5, budget=BUDGET, level="query")
-    with pytest.raises(ValueError, match="needs two rankers"):
-        alone.compare(demo.judge(alone.assessments))
 
 
 def test_nothing_varies(demo: DemoCollection, graded: pd.DataFrame) -> None:
@@ -510,13 +394,6 @@ def test_a_census_with_missing_labels_is_not_certain() -> None:
 # --- what comes in --------------------------------------------------------------------------------------------------
 
 
-def test_labels_that_are_used_are_counted(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
-    full = demo.qrels[demo.qrels.qid.isin(plan.sample.qid)]
-    assert len(full) > len(plan.assessments)
-    assert plan.compare(full).basis.n_judged == len(plan.assessments)
-    assert plan.compare(full).difference == pytest.approx(plan.compare(qrels).difference)
-
-
 def test_labels_of_other_queries_may_be_anything(plan: Plan, qrels: pd.DataFrame) -> None:
     other = pd.DataFrame({"qid": ["elsewhere"], "docno": ["d1"], "label": [9]})
     with pytest.warns(UserWarning, match="1 label of 1 query that was not sampled is ignored"):
@@ -550,29 +427,6 @@ def test_numbers_that_must_be_whole(graded: pd.DataFrame, arguments: dict, messa
         Plan.create(graded, None, DCG @ 10, **({"draws": 5} | arguments))
 
 
-def test_numpy_numbers_can_be_saved(graded: pd.DataFrame, tmp_path: Path) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, draws=np.int64(5), seed=np.int64(3))
-    assert Plan.load(plan.save(tmp_path / "plan").path).manifest["arguments"]["seed"] == 3
-
-
-@pytest.mark.parametrize(
-    ("file", "text", "message"),
-    [
-        ("manifest.json", "{", "manifest.json is not JSON"),
-        ("manifest.json", "[]", "manifest.json holds no object"),
-        ("manifest.json", '{"format_version": 3}', "manifest.json lacks arguments, census, counts, pool_cost, spent"),
-        ("manifest.json", "{}", "manifest.json lacks format_version"),
-        ("queries.parquet", "x", r"queries.parquet is not as it was saved \(its SHA-256 differs\); restore the folder"),
-        ("documents.parquet", None, "documents.parquet cannot be read"),
-    ],
-)
-def test_damaged_plans_say_so(plan: Plan, tmp_path: Path, file: str, text: str | None, message: str) -> None:
-    folder = Path(str(plan.save(tmp_path / "plan").path))
-    (folder / file).unlink() if text is None else (folder / file).write_text(text)
-    with pytest.raises(ValueError, match=f"plan is damaged: {message}"):
-        Plan.load(folder)
-
-
 @pytest.mark.parametrize("measure", ["Judged@10", "nDCG(judged_only=True)@10"])
 def test_measures_of_what_is_judged_are_refused(graded: pd.DataFrame, measure: str) -> None:
     with pytest.raises(ValueError, match="depends on which documents are judged"):
@@ -598,9 +452,3 @@ def test_the_plan_keeps_the_texts_of_what_it_draws(level: str, graded: pd.DataFr
     assert (through["text"] == "text of " + through["docno"]).all()
     with pytest.raises(ValueError, match="texts"):
         Plan.create(graded, None, DCG @ 10, **about, texts=texts.drop(columns="text"))
-
-
-def test_a_folder_of_another_kind_is_named(tmp_path: Path, graded: pd.DataFrame) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=100).save(tmp_path / "plan")
-    with pytest.raises(ValueError, match="plan holds a plan, and an audit is needed"):
-        Audit.load(plan.path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable
 
@@ -17,11 +16,9 @@ from sklearn.metrics import average_precision_score, f1_score, log_loss, precisi
 
 from pt_active import DCG, OrderedLogitGrades, Runs, measure_values
 from pt_active.demo.collection import DemoCollection
-from pt_active.frames.strays import SPELLING
 from pt_active.inference.weightings import inclusion_regression, round_estimators
 from pt_active.relevance.grades.recalibration import recalibrated_grades
 from pt_active.relevance.losses import GaussianSquared, Loss, PairMeasure
-from pt_active.risk import Audit
 from pt_active.rounds import (
     AP,
     AUC,
@@ -231,67 +228,6 @@ def test_one_class_leaves_auc_undefined_and_says_so() -> None:
     assert np.isfinite(still.value)
 
 
-def test_a_saved_test_goes_on_as_if_it_had_not_been_saved(tmp_path) -> None:
-    test, labels = in_rounds(ActiveTest.create(PAIRS, None, CrossEntropy(), seed=6), ["ori", "rec"])
-    test.save(tmp_path / "test")
-    again = ActiveTest.load(tmp_path / "test")
-    assert str(again) == str(test)
-    assert again.manifest == test.manifest
-    pd.testing.assert_frame_equal(again.assessments, test.assessments)
-    assert again.estimate(labels).to_dict() == test.estimate(labels).to_dict()
-    for strategy in ("rec", "rf"):
-        pd.testing.assert_frame_equal(
-            again.next_round(20, labels, strategy).assessments, test.next_round(20, labels, strategy).assessments
-        )
-    lazily = ActiveTest(tmp_path / "test")
-    assert lazily.estimate(labels).value == test.estimate(labels).value
-    with pytest.raises(FileExistsError, match="choose another folder"):
-        test.save(tmp_path / "test")
-    with pytest.raises(FileNotFoundError, match="does not exist"):
-        test.save(tmp_path / "no" / "test")
-    assert test.export(tmp_path / "judge.csv", "csv").read_text().startswith("qid,docno")
-
-
-def test_queries_are_saved_too(queries, truth, tmp_path) -> None:
-    test, labels = in_rounds(queries, ["ori"], truth)
-    test.save(tmp_path / "queries")
-    again = ActiveTest.load(tmp_path / "queries")
-    assert again.estimate(labels).to_dict() == test.estimate(labels).to_dict()
-    pd.testing.assert_frame_equal(
-        again.next_round(9, labels, "rec").assessments, test.next_round(9, labels, "rec").assessments
-    )
-
-
-def test_damaged_folders_are_refused(tmp_path) -> None:
-    with pytest.raises(FileNotFoundError, match="no active test"):
-        ActiveTest.load(tmp_path / "none")
-    saved = ActiveTest.create(PAIRS, None, Squared()).next_round(5).save(tmp_path / "test")
-    manifest = tmp_path / "test" / "manifest.json"
-    text = manifest.read_text()
-    manifest.write_text(json.dumps(json.loads(text) | {"format_version": 99}))
-    with pytest.raises(ValueError, match="in format 99; this version reads the formats 1, 2"):
-        ActiveTest.load(tmp_path / "test")
-    manifest.write_text("{")
-    with pytest.raises(ValueError, match="active test at .* is damaged: manifest.json is not JSON"):
-        ActiveTest.load(tmp_path / "test")
-    manifest.write_text(text)
-    (tmp_path / "test" / "drawn.parquet").unlink()
-    with pytest.raises(ValueError, match="active test at .* is damaged: drawn.parquet cannot be read"):
-        ActiveTest.load(tmp_path / "test")
-    assert len(saved.assessments) == 5
-    audit = Audit.create(PAIRS.assign(f=1), {"f": "f"}, ZeroOne(), draws=5).save(tmp_path / "audit")
-    with pytest.raises(ValueError, match="audit holds an audit, and an active test is needed"):
-        ActiveTest.load(audit.path)
-    changed = json.loads(text) | {"arguments": {"seed": 0}}
-    manifest.write_text(json.dumps(changed))
-    with pytest.raises(ValueError, match=r"manifest\.json is not as it was saved"):
-        ActiveTest.load(tmp_path / "test")
-    del changed["sha256"]
-    manifest.write_text(json.dumps(changed))
-    with pytest.raises(ValueError, match=r"manifest\.json lacks measure"):
-        ActiveTest.load(tmp_path / "test")
-
-
 def steps_and_values(frame: pd.DataFrame, measure: Loss, seed: int | None) -> tuple[np.ndarray, list[float]]:
     """Who was drawn when, and three estimates; of shuffled labels, some of them twice, if there is a seed."""
     qrels = frame[["qid", "docno", "label"]]
@@ -314,41 +250,6 @@ def test_row_order_and_names_do_not_matter(unmixed: dict, seed: int, measure: Lo
     steps, values = steps_and_values(mixed, measure, seed)
     np.testing.assert_array_equal(steps, unmixed[measure][0])
     np.testing.assert_allclose(values, unmixed[measure][1], rtol=1e-9)
-
-
-def test_missing_labels_are_never_zeros_by_stealth(queries, truth) -> None:
-    test, labels = in_rounds(queries, ["ori"], truth)
-    part = labels.iloc[5:]
-    with pytest.raises(ValueError, match="5 sampled documents have no label"):
-        test.estimate(part)
-    low, expected, full = (
-        test.estimate(q, missing=m) for q, m in ((part, "nonrelevant"), (part, "expected"), (labels, "error"))
-    )
-    assert len(low.missing) == len(expected.missing) == 5
-    assert full.missing == ()
-    assert len({low.value, expected.value, full.value}) == 3
-    with pytest.warns(UserWarning, match="labels of documents that were not drawn are ignored"):
-        found = test.estimate(truth)
-    assert found.value == pytest.approx(full.value, abs=1e-12)
-    with pytest.raises(ValueError, match="no label belongs to a drawn document"):
-        test.estimate(labels.assign(qid="no " + labels["qid"]))
-    with pytest.raises(ValueError, match="unknown missing 'zero'"):
-        test.estimate(labels, missing="zero")
-    with pytest.raises(ValueError, match="must not be above the highest grade, 3"):
-        test.estimate(labels.assign(label=7))
-
-
-def test_labels_of_mistyped_documents_are_counted_and_named(queries, truth) -> None:
-    test, labels = in_rounds(queries, ["ori"], truth)
-    labels = labels.reset_index(drop=True)
-    meant = labels["docno"][0]
-    typed = labels.assign(docno=labels["docno"].where(labels.index > 0, meant + " "))
-    with pytest.raises(ValueError, match=f"did you mean '{meant}'"):
-        test.estimate(typed)
-    with pytest.warns(UserWarning, match="is ignored"):
-        found = test.estimate(typed, missing="expected")
-    assert found.basis.unknown == {SPELLING: 1}
-    assert f"did you mean '{meant}'" in found.basis.label_caution
 
 
 def test_a_poisson_round_may_draw_nothing() -> None:

@@ -54,9 +54,6 @@ def sizes_of(instance, overhead, drawing, defensive=0.1, **options):
     return document_sizes(DocumentPool(form, indptr, ranks, weight), variables, cost, overhead, settings, budget)
 
 
-# --- gradients and steps --------------------------------------------------------------------------------------------
-
-
 @settings(max_examples=40)
 @given(SEEDS, st.sampled_from(MEASURES), st.integers(1, 3))
 def test_the_gradient_is_what_a_document_changes_at_any_real_values(seed, measure, systems):
@@ -123,9 +120,6 @@ def test_revealed_steps_are_differences_of_values_and_telescope(seed, measure, s
     assert not np.delete(part, few, axis=1).any()
 
 
-# --- variables ------------------------------------------------------------------------------------------------------
-
-
 def test_moments_of_variables_and_known_labels():
     form, grades = form_of("ERR(max_rel=2)", np.array([[1]])), np.array([[0.5, 0.3, 0.2], [0, 1, 0], [0.2, 0, 0.8]])
     kappa = np.array([0, 0.25, 0.75])
@@ -147,9 +141,6 @@ def test_the_hedge_is_a_share_of_the_average_variance_for_unknown_documents_alon
     np.testing.assert_array_equal(hedged(variables, gradient, 0.0).variance, variables.variance)
     certain = Variables(variables.mean, np.zeros(4), variables.known)
     assert hedged(certain, gradient, 0.3).variance.tolist() == [1, 1, 1, 0]
-
-
-# --- sizes ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("overhead", "common"), [(0.0, 0.0), (2.0, 0.0), (2.0, 0.3), (2.0, 10.0)])
@@ -346,25 +337,6 @@ def test_the_gain_is_the_squared_gradient_times_weight_and_variance():
     np.testing.assert_allclose(gain, weight[query] ** 2 * variables.variance * d[0] ** 2, rtol=1e-12)
 
 
-@pytest.mark.parametrize("measure", ["DCG", "ERR(max_rel=2)"])
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("share", [0.02, 0.3, 0.6])
-def test_largest_makes_the_largest_variance_of_a_pair_smaller(measure, seed, share):
-    instance = random_instance(seed, measure, 3, lengths=(4,) * 12)
-    form, indptr, ranks, _, cost, _ = instance
-    alone = [
-        sizes_of((form, indptr, ranks[[a, b]], *instance[3:]), 0.0, "poisson", 0) for a, b in [(0, 1), (0, 2), (1, 2)]
-    ]
-    largest = {}
-    for objective in ("mean", "largest"):
-        budget = share * cost.sum()
-        sizes = sizes_of(instance, 0.0, "poisson", 0, objective=objective, budget=budget)
-        psi = document_design(sizes, "poisson", Prices(indptr, cost, 0.0), budget).inclusion
-        excess = np.where(psi > 0, 1 / np.where(psi > 0, psi, 1.0) - 1, 0.0)
-        largest[objective] = max((pair.gain * excess).sum() for pair in alone)
-    assert largest["largest"] < largest["mean"]
-
-
 @pytest.mark.parametrize(
     ("seed", "lengths", "share"), [(0, (4,) * 12, 0.6), (2, (4,) * 12, 0.3), (104, (3,) * 4, 0.85)]
 )
@@ -431,9 +403,6 @@ def test_neither_the_order_of_documents_nor_the_unit_of_cost_matters(seed, drawi
     found = document_design(other, drawing, Prices(indptr, 3 * cost[moved], 3 * overhead), 3 * budget)
     np.testing.assert_allclose(found.inclusion, design.inclusion[moved], rtol=1e-9)
     np.testing.assert_allclose(found.opening, design.opening, rtol=1e-9)
-
-
-# --- what is refused ------------------------------------------------------------------------------------------------
 
 
 def test_what_is_refused():

@@ -11,7 +11,7 @@ from scipy import stats
 
 from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.sampling.chances import EXPONENTIAL, UNIFORM, Law
-from pt_active.sampling.draws import draw_number, draw_priorities, draw_to_budget, first_within, prefixes
+from pt_active.sampling.draws import draw_number, draw_priorities, draw_to_budget, prefixes
 from pt_active.sampling.sample import Sample
 
 Q = np.array([0.4, 0.3, 0.2, 0.1])
@@ -32,15 +32,6 @@ def test_the_next_unit_has_its_share_of_what_is_left() -> None:
     assert stats.chisquare(count, 40_000 * np.array(chance)).pvalue > 0.0027
 
 
-def test_what_is_likely_comes_early_more_often_than_by_uniform_clocks() -> None:
-    """So the test above would see the other law: by ``U/q`` the first unit of two is x with another probability."""
-    q = np.array([0.8, 0.2])
-    first = {n: draw_priorities(q, 20_000, np.random.default_rng(2), law).argmin(axis=1) for n, law in LAWS.items()}
-    # U₁/q₁ < U₂/q₂ with probability 1 − q₂/(2 q₁)
-    for name, chance in (("exponential", 0.2), ("uniform", 0.2 / 1.6)):
-        assert first[name].mean() == pytest.approx(chance, abs=3 * np.sqrt(chance * (1 - chance) / 20_000))
-
-
 def test_inclusion_is_the_chance_of_a_clock_before_the_threshold() -> None:
     rate = np.array([1e-9, 0.1, 1.0, 3.0, np.inf])
     np.testing.assert_allclose(EXPONENTIAL.inclusion(rate), stats.expon.cdf(rate), rtol=1e-12)
@@ -49,9 +40,6 @@ def test_inclusion_is_the_chance_of_a_clock_before_the_threshold() -> None:
         clocks = law.clocks(np.random.default_rng(3), (2, 5000))
         assert clocks.shape == (2, 5000)
         assert stats.kstest(clocks.ravel(), name).pvalue > 0.0027
-
-
-# --- integration over the threshold -----------------------------------------------------------------------------------
 
 
 def outcomes(law: Law, budget: float) -> Iterator[tuple[Sample, np.ndarray]]:
@@ -99,9 +87,6 @@ def test_the_estimate_and_its_variance_are_exactly_unbiased(law: str, budget: fl
         assert moments[2] == pytest.approx(moments[1] - moments[0] ** 2, rel=1e-7)
 
 
-# --- given clocks -----------------------------------------------------------------------------------------------------
-
-
 def test_given_clocks_decide_in_place_of_the_generator() -> None:
     clock = np.array([1.0, 0.2, 0.9, 0.1])
     priority = clock / Q
@@ -121,11 +106,3 @@ def test_a_unit_that_cannot_be_drawn_never_comes() -> None:
     sample = draw_number(q, np.full(3, 1 / 3), 1, np.random.default_rng(0), replace=False, clock=np.ones(3))
     assert sample.priority.tolist() == [2, np.inf, 2]
     assert sample.rows.tolist() == [0]
-
-
-def test_a_larger_budget_goes_on_in_the_same_order() -> None:
-    priority = draw_priorities(Q, 1, np.random.default_rng(4))[0]
-    few, many = (first_within(priority, Q, P, COST, budget) for budget in (2.0, 4.5))
-    assert set(few.rows) < set(many.rows)
-    everything = first_within(priority, Q, P, COST, COST.sum())
-    assert (everything.census, everything.expected.tolist()) == (True, [1.0] * 4)

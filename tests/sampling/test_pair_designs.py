@@ -9,7 +9,7 @@ import pytest
 
 from pt_active.relevance.introspection import Introspection, gaussian_introspection, introspection, label_tables
 from pt_active.relevance.losses import Loss
-from pt_active.risk import FMeasure, Squared, ZeroOne
+from pt_active.risk import FMeasure, ZeroOne
 from pt_active.sampling.designs import audit_designs, check_design, gap_distribution, sampling_distribution
 
 N = 40
@@ -47,9 +47,6 @@ def rho(rng: np.random.Generator) -> np.ndarray:
 
 def binary(rho: np.ndarray) -> np.ndarray:
     return np.column_stack([1 - rho, rho])
-
-
-# --- closed forms of the sources ------------------------------------------------------------------------------------
 
 
 def test_zero_one(rng, p) -> None:
@@ -122,41 +119,11 @@ def test_difference_of_squared(rng, p) -> None:
         assert gap_distribution(design, f, cost, p) == pytest.approx(limit, abs=1e-7)
 
 
-# --- degenerate cases -----------------------------------------------------------------------------------------------
-
-
-def test_a_risk_of_one_half_gives_uniform_sampling(rng) -> None:
-    p, f = np.full(N, 1 / N), rng.integers(0, 2, N).astype(float)
-    half = rng.uniform(0.1, 0.9, N // 2)
-    rho = np.r_[half, 1 - half]
-    f[N // 2 :] = f[: N // 2]
-    view = view_of(ZeroOne(), f[:, None], binary(rho), p)
-    assert view.risk == pytest.approx([0.5], abs=1e-12)
-    assert generic(view, p) == pytest.approx(p, abs=1e-12)
-
-
 def test_uninformative_grades_give_disagreement(rng, p) -> None:
     f, cost = rng.integers(0, 2, (N, 2)).astype(float), rng.uniform(1, 2, N)
     found = generic(view_of(ZeroOne(), f, np.full((N, 2), 0.5), p), p, cost)
     assert found == pytest.approx(gap_distribution("disagreement", f, cost, p), abs=1e-12)
     assert (found[f[:, 0] == f[:, 1]] == 0).all()
-
-
-def test_precision_ignores_predicted_negatives(rng, p, rho) -> None:
-    f = (rho > 0.5).astype(float)
-    q = generic(view_of(FMeasure(1.0), f[:, None], binary(rho), p), p)
-    assert (q[f == 0] == 0).all()
-    assert (q[f == 1] > 0).all()
-
-
-def test_costs_like_the_expected_squared_deviation_give_passive_sampling(rng, p) -> None:
-    grades, f = rng.dirichlet(np.ones(3), N), rng.integers(0, 3, (N, 1)).astype(float)
-    view = view_of(Squared(), f, grades, p)
-    deviation = view.moments.mean[:, 0] ** 2 + view.moments.covariance[:, 0, 0]
-    assert generic(view, p, cost=7 * deviation) == pytest.approx(p, abs=1e-12)
-
-
-# --- several predictors, and the baselines --------------------------------------------------------------------------
 
 
 def test_three_predictors_share_the_pairwise_designs(rng, p) -> None:

@@ -217,23 +217,6 @@ def test_orders_have_the_probabilities_of_successive_sampling():
     assert abs(square - 119) < 3 * math.sqrt(2 * 119)
 
 
-@pytest.mark.parametrize(("measure", "overhead"), [("DCG@4", 0.0), ("DCG@4", 2.0), ("ERR(max_rel=2)@3", 0.0)])
-def test_documents_are_judged_as_often_as_they_should_be(random_documents, measure, overhead):
-    """``E[I/π] = 1`` for each document that can be drawn, 3.5 standard errors of 1,200 draws."""
-    pool, variables, _, cost = random_documents(2, measure)
-    sizes = document_sizes(pool, variables, cost, overhead, RoundSettings("successive"))
-    design = document_design(sizes, "successive", Prices(pool.indptr, cost, overhead), 14.0)
-    rng = np.random.default_rng(1)
-    samples = [draw_documents(design, Prices(pool.indptr, cost, overhead), 14.0, rng) for _ in range(1200)]
-    assert max(each.spent for each in samples) <= 14.0
-    weighted = np.array([each.drawn / np.maximum(each.design.chance(pool.query), 1e-300) for each in samples])
-    weighted = weighted[:, design.order]
-    assert (np.abs(weighted.mean(axis=0) - 1) < 3.5 * weighted.std(axis=0) / math.sqrt(1200)).all()
-
-
-# --- rates ----------------------------------------------------------------------------------------------------------
-
-
 def sizes_by_hand(pool, variables, cost, overhead):
     """The sizes of an additive measure for one ranker, from the formulas of the page on documents."""
     part = pool.weight[pool.query] * pool.gradients(variables.mean)[0]
@@ -302,9 +285,6 @@ def test_the_design_is_expected_to_spend_its_budget(random_documents, seed, meas
     census = draw_documents(everything, Prices(pool.indptr, cost, overhead), whole, np.random.default_rng(0), clock)
     assert census.drawn[sizes.order].all()
     assert (census.design.chance(pool.query)[sizes.order] == 1).all()
-
-
-# --- order ----------------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=40)

@@ -34,9 +34,6 @@ def assert_frequencies(drawn, chance):
     assert (gap <= 3 * error + 1e-15).all()
 
 
-# --- the pivotal method ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "inclusion",
     [
@@ -67,26 +64,6 @@ def test_pivotal_in_a_given_order_spreads_over_neighbours():
     drawn = np.array([pivotal([0.5] * 4, [2, 0, 3, 1], rng) for _ in range(DRAWS)])
     assert (drawn[:, [2, 0]].sum(axis=1) == 1).all()
     assert_frequencies(drawn, np.full(4, 0.5))
-
-
-def test_pivotal_draws_from_its_order_alone():
-    drawn = pivotal([1.0, 1.0, 1.0], [2, 0], np.random.default_rng(0))
-    assert drawn.tolist() == [True, False, True]
-    assert not pivotal([1.0, 1.0], np.empty(0, dtype=np.int64), np.random.default_rng(0)).any()
-
-
-@settings(max_examples=100)
-@given(SEEDS)
-def test_the_size_of_a_pivotal_draw_is_never_further_than_one_from_its_expectation(seed):
-    rng = np.random.default_rng(seed)
-    inclusion = np.clip(rng.uniform(-0.3, 1.3, rng.integers(1, 30)), 0, 1)
-    drawn = pivotal(inclusion, rng.permutation(len(inclusion)), rng)
-    assert abs(drawn.sum() - inclusion.sum()) < 1
-    assert drawn[inclusion == 1].all()
-    assert not drawn[inclusion == 0].any()
-
-
-# --- samples --------------------------------------------------------------------------------------------------------
 
 
 def designed(pool, variables, cost, overhead, drawing, budget, defensive=0.5):
@@ -144,18 +121,6 @@ def test_documents_have_the_probabilities_of_the_design(random_documents, drawin
         assert_frequencies(
             pairs, np.array([np.prod(design.inclusion[[a, b]]) for a, b in itertools.combinations(mine, 2)])
         )
-
-
-def test_spread_draws_fewer_documents_of_a_query_together_than_poisson_does(random_documents):
-    pool, variables, _, cost = random_documents(2, "DCG@4")
-    rng, variance = np.random.default_rng(1), {}
-    for drawing in ("spread", "poisson"):
-        design = designed(pool, variables, cost, 0.0, drawing, 8.0)
-        samples = [draw_documents(design, Prices(pool.indptr, cost, 0.0), 1e9, rng) for _ in range(1000)]
-        used = [each.drawn for each in samples if drawing == "poisson" or not each.apart[-1]]
-        count = np.array([np.bincount(pool.query[drawn], minlength=8) for drawn in used])
-        variance[drawing] = count[:, -1].var()
-    assert variance["spread"] < 0.8 * variance["poisson"]
 
 
 def test_spread_draws_keep_three_quarters_of_the_gain_and_any_two_documents_can_come_together():

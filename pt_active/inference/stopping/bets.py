@@ -15,7 +15,7 @@ stakes ``β`` on ``Z_t`` being above r holds ``K(r) = Π (1 + β_t (Z_t − r))`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -31,11 +31,8 @@ _PLANNED = {0.25: 0.06, 0.5: 0.12, 1.0: 0.24, 2.0: 0.12, 4.0: 0.06}
 """Sizes of the sample in units of the planned one → share of the capital that is bet for them. The rest is spread
 evenly over all sizes, so that a verdict far from the plan costs little more."""
 
-_BISECTIONS = 60
-"""Steps of the search for the ends of an interval, at most."""
-
-_PRECISION = 1e-4
-"""Ends of intervals are found to this share of their distance; they err to the outside."""
+_BISECTIONS = 60  # Steps of the search for the ends of an interval, at most
+_PRECISION = 1e-4  # Ends of intervals are found to this share of their distance; they err to the outside
 
 
 @dataclass(frozen=True)
@@ -106,12 +103,7 @@ def excluded(draws: Draws, stakes: Stakes, truth: float, alpha: float) -> int:
     return max(bet, known) if min(bet, known) < 0 else min(bet, known)
 
 
-_Bets: TypeAlias = tuple[
-    np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, float, np.ndarray, np.ndarray
-]
-
-
-def _bets(draws: Draws, stakes: Stakes) -> _Bets:
+def _bets(draws: Draws, stakes: Stakes) -> tuple[Any, ...]:
     """The first arguments of the compiled loops."""
     before, lost = draws.left_out.of_bets(draws.trust)
     value, worst = draws.value - draws.unjudged.below, draws.worst - draws.unjudged.base_below

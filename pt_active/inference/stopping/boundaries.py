@@ -12,14 +12,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-_NODES = 160
-"""Nodes of the Gauss-Legendre rule that integrates over a continuation region."""
-
-_MAX_ERRORS = 9.0
-"""The limit of integration, in standard errors."""
-
-_TINY = np.finfo(np.float64).tiny
-"""Added to probabilities so that the logarithm of 0 is finite."""
+_NODES = 160  # Nodes of the Gauss-Legendre rule that integrates over a continuation region
+_MAX_ERRORS = 9.0  # The limit of integration, in standard errors
+_TINY = np.finfo(np.float64).tiny  # Added to probabilities so that the logarithm of 0 is finite
 
 
 def mixture_scale(alpha: float) -> float:

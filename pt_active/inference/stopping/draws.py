@@ -14,14 +14,12 @@ import numpy as np
 from pt_active.inference.stopping.unseen import LeftOut, Unjudged
 from pt_active.inference.ties import ROUNDING
 
-_BELIEVED = 20.0
-"""Number of draws that the model's expectation of the variance counts for."""
+_BELIEVED = 20.0  # Number of draws that the model's expectation of the variance counts for
 
 _NO_VARIANCE = 1e-15
 """A variance below this share of that of the first draw counts as this share, since it is what rounding left of 0."""
 
-_SMALLEST = 1e-100
-"""The smallest size of a difference, where all bounds are 0."""
+_SMALLEST = 1e-100  # The smallest size of a difference, where all bounds are 0
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ import numpy as np
 
 from pt_active.sampling.chances import EXPONENTIAL, UNIFORM, Clipped, Law, successive_factor
 
-_NODES = 400
-"""Quantiles of the estimated standard error over which power is averaged."""
+_NODES = 400  # Quantiles of the estimated standard error over which power is averaged
 
 _MAX_QUANTILE = 1e6
 """If the t quantile is above this, no difference of practical use can be found. At a confidence of 0.95 that is so with

@@ -14,8 +14,7 @@ import numpy as np
 from pt_active.inference.stopping.bets import LARGEST_STAKE, Stakes, log_capitals_of_bets
 from pt_active.inference.stopping.draws import Draws, Units
 
-_BLOCKS = 80
-"""Blocks of draws into which a continuation is divided, at most."""
+_BLOCKS = 80  # Blocks of draws into which a continuation is divided, at most
 
 
 @dataclass(frozen=True)

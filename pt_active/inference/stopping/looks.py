@@ -13,30 +13,24 @@ from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.unseen import Columns
 from pt_active.sampling.sample import Sample
 
-ALWAYS = "always"
-"""The name for looks at any time whose verdicts hold for any data, by bets (`bets`)."""
+ALWAYS = "always"  # The name for looks at any time whose verdicts hold for any data, by bets (`bets`)
 
 ASYMPTOTIC = "asymptotic"
 """The name for looks at any time whose intervals hold for large samples only, by a normal mixture."""
 
-MIN_DEGREES = 50
-"""Looks at any time by a normal mixture have no interval with fewer degrees of freedom."""
+MIN_DEGREES = 50  # Looks at any time by a normal mixture have no interval with fewer degrees of freedom
 
 MIN_PLANNED = 200
 """Planned looks have no interval with fewer degrees of freedom. With so many, a single look keeps its level where one
 query in eight carries the difference; where one in 32 does, it needs 1,200 (``examples/reproduce/hostile.py``)."""
 
-PLANNED_LOOKS = 5
-"""Number of looks of a group-sequential plan, at equal steps."""
-
-_STACKED = 1 << 15
-"""Units of all samples that are estimated from at a time."""
+PLANNED_LOOKS = 5  # Number of looks of a group-sequential plan, at equal steps
+_STACKED = 1 << 15  # Units of all samples that are estimated from at a time
 
 _UNREACHED = 1e100
 """Stands for the inclusion probability of units beyond the end of a sample, so that they weigh nothing in any sum."""
 
-SIMULATED_PATHS = 4000
-"""Simulated continuations of the judging."""
+SIMULATED_PATHS = 4000  # Simulated continuations of the judging
 
 FIRST, SECOND, WITHIN = 1, 2, 3
 """Verdicts: the first is better, the second is better, or neither by more than the margin. 0 stands for no verdict."""

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-MAX_TOPICS = 10**7
-"""The search for a number of topics ends here."""
+MAX_TOPICS = 10**7  # The search for a number of topics ends here
 
 
 def residual_variance(values: np.ndarray) -> float:

@@ -45,17 +45,11 @@ Page = Callable[[Request], Awaitable[Response]]
 
 @dataclass
 class Site:
-    """All pages of a campaign.
-
-    Attributes:
-        campaign: What judges get and give.
-        organiser: What the organiser sees and decides.
-        guideline: HTML of the guideline, made by `guideline_html`; empty if there is none.
-    """
+    """All pages of a campaign."""
 
     campaign: Campaign
-    organiser: Organiser
-    guideline: str = ""
+    organiser: Organiser  # what the organiser sees and decides
+    guideline: str = ""  # HTML of the guideline, made by `guideline_html`; empty if there is none
 
     def __post_init__(self) -> None:
         self._templates = environment()

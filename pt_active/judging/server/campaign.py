@@ -53,28 +53,16 @@ class Sent(NamedTuple):
 
 @dataclass
 class Campaign:
-    """The judging of a plan: its documents, its store, and who has what.
-
-    Attributes:
-        plan: The plan.
-        work: Its documents.
-        store: Where judgments are kept.
-        names: The words for the grades.
-        patience: Seconds without a sign of a judge until the judge's documents go to others.
-        clock: Returns the time, in seconds since 1970.
-        sharing: Who has which document.
-        said: Of each document, judge → the latest record.
-        kept: The number of records.
-    """
+    """The judging of a plan: its documents, its store, and who has what."""
 
     plan: Plan
     work: JudgingOrder
-    store: Store
-    names: GradeNames = field(default_factory=GradeNames)
-    patience: float = PATIENCE
-    clock: Callable[[], float] = time.time
-    sharing: Sharing = field(init=False)
-    said: list[dict[str, Entry]] = field(init=False)
+    store: Store  # where judgments are kept
+    names: GradeNames = field(default_factory=GradeNames)  # the words for the grades
+    patience: float = PATIENCE  # seconds without a sign of a judge until the judge's documents go to others
+    clock: Callable[[], float] = time.time  # returns the time, in seconds since 1970
+    sharing: Sharing = field(init=False)  # who has which document
+    said: list[dict[str, Entry]] = field(init=False)  # of each document, judge → the latest record
     kept: int = field(init=False)
     _times: dict[str, deque[float]] = field(init=False)
     _done: dict[str, dict[int, None]] = field(init=False)

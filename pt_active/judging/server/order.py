@@ -106,10 +106,7 @@ OrderOf: TypeAlias = Callable[[Plan, pd.DataFrame | None], JudgingOrder]
 
 
 def judges_of(plan: str, documents: pd.DataFrame, double: float) -> np.ndarray:
-    """int64[N], by how many people each document of a plan is judged.
-
-    A hash of its ids chooses those that two people judge, each with the same probability, whatever else is drawn.
-    """
+    """int64[N], by how many people each document of a plan is judged; a hash of its ids chooses those for two."""
     share = min(double, np.nextafter(1, 0))
     chosen = clocks(_seed_of(plan), documents["qid"], documents["docno"], stage=_DOUBLE_STAGE) < -np.log1p(-share)
     return np.where(chosen, 2, 1)
@@ -121,11 +118,7 @@ def _seed_of(plan: str) -> int:
 
 
 def _asked_for(plan: Plan) -> pd.DataFrame:
-    """``qid, docno, round, unit, drawn``: what was drawn, in that order.
-
-    Documents of one ``unit`` are next to each other and of no use without each other: those of a query, or of a step of
-    a cascade.
-    """
+    """``qid, docno, round, unit, drawn``: what was drawn, in that order; a ``unit`` is of no use in part."""
     tables = plan.tables
     pool, wanted = tables.pool, wanted_documents(tables)
     table = pool.keys[["qid", "docno"]].assign(round=0, priority=0.0)
@@ -145,10 +138,7 @@ def _asked_for(plan: Plan) -> pd.DataFrame:
 
 
 def _blocks(table: pd.DataFrame, size: int) -> np.ndarray:
-    """int64[N], the block of each document, in the order drawn.
-
-    A block ends when it has enough documents, and where another round begins. Units are not split.
-    """
+    """int64[N], the block of each document: it ends when it has enough, whole units, and with a round."""
     units = table.groupby("unit", sort=False)["round"].agg(["first", "size"])
     block, inside, before, numbers = 0, 0, None, []
     for number, documents in units.itertuples(index=False, name=None):

@@ -51,19 +51,14 @@ class Organiser:
     """The organiser's side of a campaign.
 
     Attributes:
-        campaign: The campaign.
-        folder: The folder of its plan.
-        order_of: Puts the documents of the extended plan in order.
-        texts: ``docno, text``, for documents that an extension adds; None if there are none.
-        margin: Differences up to this do not matter; a plan of one ranker needs it.
         extended: Is told the folder of a plan and that of the longer plan that takes its place.
     """
 
     campaign: Campaign
-    folder: Path
-    order_of: OrderOf
-    texts: pd.DataFrame | None = None
-    margin: float | None = None
+    folder: Path  # the folder of its plan
+    order_of: OrderOf  # puts the documents of the extended plan in order
+    texts: pd.DataFrame | None = None  # ``docno, text``, for documents that an extension adds; None if there are none
+    margin: float | None = None  # differences up to this do not matter; a plan of one ranker needs it
     extended: Callable[[Path, Path], None] = lambda before, after: None
     _looked: tuple[float, int, dict[str, Any]] = field(default=_NEVER, init=False)
     _extending: bool = field(default=False, init=False)

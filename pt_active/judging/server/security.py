@@ -32,11 +32,7 @@ HEADERS = {
 
 
 class SafeHeaders:
-    """Puts `HEADERS` on every answer, also on those about errors.
-
-    Args:
-        app: The application.
-    """
+    """Puts `HEADERS` on every answer, also on those about errors."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

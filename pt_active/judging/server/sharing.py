@@ -25,22 +25,17 @@ class Sharing:
     """Who has which document, and who has judged it.
 
     Attributes:
-        work: The documents.
-        patience: Seconds without a sign of a judge until the judge's documents go to others.
-        outcome: Of each document, judge → the status of the latest record.
         holders: Of each document, the judges who were given it and have not answered yet, with the time.
-        left: How many judgments are still needed, of all documents together.
         passed: The documents that somebody skipped, or could not judge, and that nobody has judged.
-        shared: The documents for which several judges have answered.
     """
 
     work: JudgingOrder
-    patience: float = PATIENCE
-    outcome: list[dict[str, str]] = field(init=False)
+    patience: float = PATIENCE  # seconds without a sign of a judge until the judge's documents go to others
+    outcome: list[dict[str, str]] = field(init=False)  # of each document, judge → the status of the latest record
     holders: list[dict[str, float]] = field(init=False)
-    left: int = field(init=False)
+    left: int = field(init=False)  # how many judgments are still needed, of all documents together
     passed: set[int] = field(init=False)
-    shared: set[int] = field(init=False)
+    shared: set[int] = field(init=False)  # the documents for which several judges have answered
     _given: list[set[str]] = field(init=False)
     _held: dict[str, set[int]] = field(init=False)
     _seen: dict[str, float] = field(init=False)
@@ -128,9 +123,5 @@ class Sharing:
         """Whether a document needs this judge: more judges than those who are at it."""
         if judge in self.outcome[place]:
             return False
-        others = sum(self._at_it(place, other, now) for other in self.holders[place] if other != judge)
-        return self.wanted(place) > others
-
-    def _at_it(self, place: int, judge: str, now: float) -> bool:
-        sign = max(self.holders[place][judge], self._seen.get(judge, 0.0))
-        return now - sign < self.patience
+        signs = [max(at, self._seen.get(name, 0.0)) for name, at in self.holders[place].items() if name != judge]
+        return self.wanted(place) > sum(now - sign < self.patience for sign in signs)

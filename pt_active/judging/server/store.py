@@ -125,11 +125,7 @@ class Store:
             change.execute("INSERT INTO about VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = ?2", (name, value))
 
     def token(self, name: str) -> str:
-        """The secret of a judge's link, the same at every start of the server.
-
-        Args:
-            name: The judge; one that is not known yet becomes one.
-        """
+        """The secret of a judge's link, the same at every start of the server; who is not known becomes a judge."""
         with self._connection as change:
             change.execute("INSERT OR IGNORE INTO people VALUES (?, ?)", (name, secrets.token_urlsafe(18)))
         return str(self._connection.execute("SELECT token FROM people WHERE name = ?", (name,)).fetchone()[0])

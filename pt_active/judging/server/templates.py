@@ -106,10 +106,7 @@ def offline_page(
 
 
 def share_of(order: JudgingOrder, judges: Sequence[str], name: str) -> list[int]:
-    """The documents of a judge if all are shared out beforehand.
-
-    Queries of a block go round among the judges. A document that several people judge also goes to those who come next.
-    """
+    """The documents of a judge if all are shared out beforehand: queries go round, doubled ones also to the next."""
     if name not in judges:
         raise ArgumentError(Argument("annotator", name), f" must be one of the judges, {', '.join(judges)}")
     own, places = list(judges).index(name), []

@@ -19,7 +19,6 @@ from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.units import (
     Contributions,
     Known,
-    QueryOrder,
     check_reached,
     document_stakes,
     document_units,
@@ -158,7 +157,7 @@ class _Queries(Source):
             pool, order, weights = self.tables.pool, self.order, contrast.weights(len(self.tables.pool.names))
             bounds = contrast_bounds(self.measure, pool.indptr, pool.ranks, pool.max_grade, weights)
             moments = contrast_moments(self._moments, contrast.first, contrast.second)
-            units = query_units(QueryOrder(order.rows, order.q), moments, bounds, pool.query_weight)
+            units = query_units(order.rows, order.q, moments, bounds, pool.query_weight)
             rest = self.tables.manifest.rest
             if rest is not None and (others := kept_sums(rest, contrast)) is not None:
                 units = with_stand_ins(units, rest.stand_ins, others)

@@ -9,11 +9,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.inference.estimators import ESTIMATOR
 from pt_active.plans.answers.judged import How, LabelledPlan
-from pt_active.plans.answers.labelled_plan import asked, labelled_plan
-from pt_active.plans.making.artifact import KeptArtifact
-from pt_active.plans.making.kept import PlanTables
 
 DOCUMENTS_PER_QUERY = 3
 """Deciding documents listed per query, at most."""
@@ -49,28 +45,8 @@ class Contributions:
     documents: pd.DataFrame
 
     @classmethod
-    def of(
-        cls,
-        plan: KeptArtifact[PlanTables],
-        qrels: pd.DataFrame,
-        contrast: np.ndarray,
-        measure: irm.Measure | None = None,
-        estimator: str = ESTIMATOR,
-        missing: str = "error",
-    ) -> Contributions:
-        """Take an estimate of a plan apart.
-
-        Shapes: contrast float64[k].
-        """
-        how = asked(plan.tables, measure, estimator, missing=missing)
-        return cls.of_labelled(labelled_plan(plan.tables, qrels), contrast, how)
-
-    @classmethod
     def of_labelled(cls, labelled: LabelledPlan[Any], contrast: np.ndarray, how: How[irm.Measure]) -> Contributions:
-        """Take an estimate apart, given a plan that is already joined to its labels.
-
-        Shapes: contrast float64[k].
-        """
+        """Take an estimate of a contrast, float64[k], apart."""
         contrast, k = np.asarray(contrast, dtype=float), len(labelled.tables.pool.names)
         if contrast.shape != (k,):
             raise ValueError(f"the contrast needs one number for each of {k} rankers, got {contrast}")

@@ -77,7 +77,7 @@ def said_of(
         pairs = zip(keys["qid"], keys["docno"], strict=True)
         rows = np.flatnonzero(lacking & np.fromiter((pair in passed for pair in pairs), bool, len(lacking)))
     found = keys.iloc[rows[np.argsort(place[rows], kind="stable")]][["qid", "docno"]].itertuples(index=False, name=None)
-    gaps = tuple(Gap(*pair, *passed.get(pair, ("", NO_LABEL))) for pair in found)
+    gaps = tuple(Gap(qid, docno, *passed.get((qid, docno), ("", NO_LABEL))) for qid, docno in found)
     return Said(gaps) if records is None else Said(gaps, len(waiting_of(records)), len(changed_of(records)))
 
 

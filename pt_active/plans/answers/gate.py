@@ -142,10 +142,9 @@ class Gate(Printed):
             return f"release {self.status.first}"
         if self.outcome == FAIL:
             return f"keep {self.status.second}"
-        if self._is_beyond:
-            return f"make a new plan with {self.status.first} and {self.status.second}, and judge what is new"
-        if self.reach is not None and self._is_still:
-            return f"make a new plan with {self.status.first} and {self.status.second}"
+        if self._is_beyond or (self.reach is not None and self._is_still):
+            new = ", and judge what is new" if self._is_beyond else ""
+            return f"make a new plan with {self.status.first} and {self.status.second}{new}"
         if self.status.looks is None:
             return (
                 "judge the rest of the plan, then ask again"
@@ -157,19 +156,11 @@ class Gate(Printed):
     def to_dict(self) -> dict[str, object]:
         """Every number and sentence, ready for JSON."""
         state = self.status.to_dict()
-        names = ("resolution", "resolved_at", "winner", "overturned", "e_value", "margin")
-        kept = {name: value for name, value in state.items() if name not in names}
-        return kept | {
-            "rule": self.rule.name,
-            "margin": self.rule.margin,
-            "threshold": self.rule.threshold,
-            "outcome": self.outcome,
-            "decided_at": self.decided_at,
-            "question": self.question,
-            "answer": self.answer,
-            "advice": self.advice,
-            **({} if self.reach is None else {"reach": vars(self.reach)}),
-        }
+        for name in ("resolution", "resolved_at", "winner", "overturned", "e_value", "margin"):
+            del state[name]
+        own = {name: getattr(self, name) for name in ("outcome", "decided_at", "question", "answer", "advice")}
+        rule = {"rule": self.rule.name, "margin": self.rule.margin, "threshold": self.rule.threshold}
+        return state | rule | own | ({} if self.reach is None else {"reach": vars(self.reach)})
 
     def facts(self) -> Facts:
         """Names and values, as printed."""
@@ -186,13 +177,11 @@ class Gate(Printed):
         return printed(f"{self.status.measure}: {self.question}", self.facts())
 
 
-_EITHER = Argument("looks", ALWAYS), " or, once at the end, ", Argument("looks", None)
-
-
 def check_gate_looks(looks: str | None) -> None:
     """Raise unless such looks can decide a gate."""
     if looks not in (None, ALWAYS):
-        raise ArgumentError(Argument("looks", looks), " cannot decide a gate; use ", *_EITHER)
+        either = Argument("looks", ALWAYS), " or, once at the end, ", Argument("looks", None)
+        raise ArgumentError(Argument("looks", looks), " cannot decide a gate; use ", *either)
 
 
 def gate_at_any_time(

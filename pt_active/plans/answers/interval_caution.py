@@ -1,4 +1,4 @@
-"""What does the grade model say of a plan's intervals before anything is judged [theory 14]?"""
+"""What does the grade model say of a plan's intervals before anything is judged, and which will there be none of?"""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from pt_active.inference.reference import FEW, MAX_DRAWS, REPLAYS
 from pt_active.inference.replayed_documents import DocumentReplays, Drawn
 from pt_active.plans.answers.basis import SAMPLED
 from pt_active.plans.answers.judged import SUFFICIENT_DEGREES, Contrast
+from pt_active.plans.answers.judged_documents import MAX_UNREACHED_SHARE
 from pt_active.plans.answers.replayed import REPLAY_SEED, QueryReplays
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.pool import seen_by
 from pt_active.plans.making.queries import sample_of
+from pt_active.sampling.drawings import can_serve_singles
+from pt_active.sampling.pools import Variables
 
-MAX_CONTRASTS = 5
-"""At most so many rankers are compared with the first one."""
+MAX_CONTRASTS = 5  # At most so many rankers are compared with the first one
 
 
 def interval_caution(tables: PlanTables) -> str:
@@ -67,3 +69,33 @@ def _of_documents(tables: PlanTables, contrasts: list[Contrast]) -> tuple[float,
         DocumentReplays(seen, first.sample.design, each, first.grades, pool.by_name, mean, kept) for each in weights
     )
     return float(first.sample.drawn.sum()) - 1, [each.replayed(REPLAYS, REPLAY_SEED).degrees for each in replays]
+
+
+def single_rankers_caution(tables: PlanTables) -> str:
+    """The caution that single rankers have no interval, if documents that matter to them alone are never judged."""
+    arguments, pool = tables.manifest.arguments, tables.pool
+    if not tables.rounds or len(pool.names) == 1 or tables.manifest.later_rankers:
+        return ""
+    seen = seen_by(tables.measure, pool)
+    if can_serve_singles(seen.form, arguments.design, arguments.per_query):
+        return ""
+    share = _unreached(tables)
+    if not share > MAX_UNREACHED_SHARE:
+        return ""
+    return (
+        f"the plan is for differences: single rankers will have no intervals, because {share:.0%} of the variance that "
+        'the model expects of one lies in documents that are never judged; design="spread" judges some of them'
+    )
+
+
+def _unreached(tables: PlanTables) -> float:
+    """The largest share of a ranker's variance in documents that are never judged, as the model expects it."""
+    pool, tiny = tables.pool, np.finfo(float).tiny
+    if rest := tables.manifest.rest:
+        singles = [rest.of(s, None) for s in range(len(pool.names))]
+        return max(each.unreached / max(each.variance, tiny) for each in singles)
+    seen = seen_by(tables.measure, pool)
+    variables = Variables.of(seen.form, pool.grades)
+    variance = (seen.weight[seen.query] * seen.gradients(variables.mean)) ** 2 * variables.variance
+    never = np.all([each.sample.design.inclusion == 0 for each in tables.rounds], axis=0)
+    return float((variance[:, never].sum(axis=1) / np.maximum(variance.sum(axis=1), tiny)).max())

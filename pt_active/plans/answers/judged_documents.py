@@ -64,8 +64,8 @@ class JudgedDocuments(Judged):
         about = None if self.rest is None else self.rest.of(contrast.first, contrast.second)
         undrawn = None
         if about is not None:
-            sums = (np.array(each) for each in (about.weight, about.mean, about.square))
-            undrawn = Undrawn(*sums, about.settled, about.cautious)
+            weight, mean_of, square = (np.array(each) for each in (about.weight, about.mean, about.square))
+            undrawn = Undrawn(weight, mean_of, square, about.settled, about.cautious)
         mean = estimate_rounds(self.pool, self.rounds, self.label, weights, how.estimator, undrawn)
         unreached, variance = self._unreached(weights) if about is None else _share(about.unreached, about.variance)
         replays = self._replays(weights, how)

@@ -19,14 +19,9 @@ from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, RoundSettings, natura
 LEVELS = ("query", "document")
 """What is sampled: whole queries, each judged down to the measure's cutoff, or single documents."""
 
-_USUAL_SHARE = 0.1
-"""The share of the pool's cost at which levels are compared if no budget is given."""
-
-_MAX_QUERIES = 2000
-"""Of more queries, only every n-th is used to compare levels."""
-
-_CONFIDENCE = 0.95
-"""The level of the intervals whose half-widths are compared."""
+_USUAL_SHARE = 0.1  # The share of the pool's cost at which levels are compared if no budget is given
+_MAX_QUERIES = 2000  # Of more queries, only every n-th is used to compare levels
+_CONFIDENCE = 0.95  # The level of the intervals whose half-widths are compared
 
 
 def level_told(level: str | None, design: str | None, *, only_queries: bool, objective: str = "mean") -> str | None:

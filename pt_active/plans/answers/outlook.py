@@ -35,11 +35,8 @@ from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.drawings import SUCCESSIVE, natural_drawing
 from pt_active.showing.printed import Printed
 
-BUDGET_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)
-"""Default budgets of the table, as shares of the cost of the whole pool."""
-
-POWER = 0.8
-"""Default probability of finding a difference."""
+BUDGET_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)  # Default budgets of the table, as shares of the cost of the whole pool
+POWER = 0.8  # Default probability of finding a difference
 
 ASSURANCE = 0.9
 """The probability that the standard error is below ``high``, for which budgets are found once there is a pilot; it is

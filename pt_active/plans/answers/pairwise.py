@@ -81,18 +81,10 @@ class PairStatus(Printed):
 
     def table(self) -> pd.DataFrame:
         """One row per pair: ``first, second, difference, low, high, e_value, better``, the last one None if open."""
-        rows = [
-            {
-                "first": each.first,
-                "second": each.second,
-                "difference": each.value,
-                "low": each.low,
-                "high": each.high,
-                "e_value": each.e_value,
-            }
-            for each in self.pairs
-        ]
-        return pd.DataFrame(rows).assign(better=pd.Series([each.winner for each in self.pairs], dtype=object))
+        names = ["first", "second", "value", "low", "high", "e_value"]
+        rows = pd.DataFrame({name: [getattr(each, name) for each in self.pairs] for name in names})
+        better = pd.Series([each.winner for each in self.pairs], dtype=object)
+        return rows.rename(columns={"value": "difference"}).assign(better=better)
 
     def to_dict(self) -> dict[str, object]:
         """Every number and sentence, ready for JSON."""

@@ -32,11 +32,8 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import document_variable
 from pt_active.plans.making.pool import Pool
 
-SUFFICIENT_PILOT = 30
-"""From so many queries on, a pilot's own errors say more than the model's opinion of them."""
-
-MIN_DOCUMENTS = 4
-"""Fewer documents are no sample that an interval can rest on."""
+SUFFICIENT_PILOT = 30  # From so many queries on, a pilot's own errors say more than the model's opinion of them
+MIN_DOCUMENTS = 4  # Fewer documents are no sample that an interval can rest on
 
 
 @dataclass(frozen=True)

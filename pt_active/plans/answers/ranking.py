@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -26,8 +25,7 @@ from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.showing.charts import Intervals
-from pt_active.showing.drawn import Drawn
-from pt_active.showing.printed import plain_rows, printed
+from pt_active.showing.printed import Drawn, plain_rows, printed
 from pt_active.showing.svg import Row
 
 _MAX_PRINTED = 20
@@ -94,9 +92,8 @@ class Ranking(Drawn):
             (pvalues < self.alpha / len(pvalues)) == [each is not None for each in self.winners]
         )
         with np.errstate(divide="ignore", invalid="ignore"):
-            together = np.array(self.corrected) / pvalues
-            if self.correction == HOLM:
-                together = len(known) - np.searchsorted(known, pvalues)
+            left = len(known) - np.searchsorted(known, pvalues)
+            together = left if self.correction == HOLM else np.array(self.corrected) / pvalues
             levels = np.where(agree, self.pair_confidence, 1 - self.alpha / together)
         return tuple(map(float, levels))
 
@@ -121,10 +118,8 @@ class Ranking(Drawn):
         """
         names = self.names
         joined = np.zeros((len(names), len(names)), dtype=bool)
-        pairs = zip(combinations(range(len(names)), 2), self.winners, strict=True)
-        for (a, b), winner in pairs:
-            joined[a, b] = joined[b, a] = winner is None
-        return tuple(tuple(names[s] for s in group) for group in indistinct_groups(joined))
+        joined[np.triu_indices(len(names), 1)] = [winner is None for winner in self.winners]
+        return tuple(tuple(names[s] for s in group) for group in indistinct_groups(joined | joined.T))
 
     @property
     def letters(self) -> dict[str, str]:
@@ -137,8 +132,7 @@ class Ranking(Drawn):
         noted = [each for each in self.comparisons if each.note]
         notes = [each.note for each in noted[:1]]
         if len({each.note for each in self.comparisons}) > 1:
-            pair = f"{noted[0].first} − {noted[0].second}"
-            compared = how_many("pair", len(self.comparisons))
+            pair, compared = f"{noted[0].first} − {noted[0].second}", how_many("pair", len(self.comparisons))
             have = agreeing("has", len(noted))
             notes = [f"{len(noted)} of {compared} {have} a note, see pairs(); {pair}: {noted[0].note}"]
         cautions = {each.basis.caution for each in self.estimates}
@@ -170,25 +164,25 @@ class Ranking(Drawn):
 
     def pairs(self) -> pd.DataFrame:
         """One row per pair: the difference, its standard error, p-values uncorrected and corrected, winner and note."""
-        columns = ["first", "second", "difference", "standard_error", "pvalue"]
+        columns = ["first", "second", "difference", "standard_error", "pvalue", "note"]
         table = pd.DataFrame({c: [getattr(each, c) for each in self.comparisons] for c in columns})
-        winners = np.array(self.winners, dtype=object)
-        notes = [each.note for each in self.comparisons]
-        return table.assign(pvalue_corrected=self.corrected, winner=pd.Series(winners, dtype=object), note=notes)
+        table.insert(5, "pvalue_corrected", self.corrected)
+        table.insert(6, "winner", pd.Series(self.winners, dtype=object))
+        return table
 
     def to_dict(self) -> dict[str, object]:
         """The whole ranking, ready for JSON: NaN and infinite numbers become None."""
-        head = {name: getattr(self.basis, name) for name in _COMMON_FIELDS} | {
-            "missing": len(self.basis.missing),
-            "unknown": sum(self.basis.unknown.values()),
-            "unknown_kinds": dict(self.basis.unknown),
-        }
-        head |= {"correction": self.correction, "confidence_level": self.estimates[0].confidence_level}
-        body = {
-            _RANKED[self.basis.level]: plain_rows(self.to_frame()),
+        basis = self.basis
+        return {name: getattr(basis, name) for name in _COMMON_FIELDS} | {
+            "missing": len(basis.missing),
+            "unknown": sum(basis.unknown.values()),
+            "unknown_kinds": dict(basis.unknown),
+            "correction": self.correction,
+            "confidence_level": self.estimates[0].confidence_level,
+            _RANKED[basis.level]: plain_rows(self.to_frame()),
             "groups": [list(group) for group in self.groups],
+            "pairs": plain_rows(self.pairs()),
         }
-        return head | body | {"pairs": plain_rows(self.pairs())}
 
     def __str__(self) -> str:
         resolved = sum(winner is not None for winner in self.winners)
@@ -213,20 +207,17 @@ class Ranking(Drawn):
     def _rows(self) -> list[str]:
         shown = self.estimates[:_MAX_PRINTED]
         cells = self._letter_columns() if len(self.groups) <= _MAX_LETTERS else dict.fromkeys(self.names, "")
-        values = [f"{estimate.value:.4f}" for estimate in shown]
-        intervals = [estimate.interval_text() for estimate in shown]
-        columns = [[estimate.name for estimate in shown], values, intervals]
-        wide = [max(map(len, column)) for column in columns]
-        rows = [
-            f"{name:{wide[0]}}  {value:>{wide[1]}}  {interval:{wide[2]}}  {cells[name]}".rstrip()
-            for name, value, interval in zip(*columns, strict=True)
-        ]
+        rows = [(each.name, f"{each.value:.4f}", each.interval_text()) for each in shown]
+        first, second, third = (max(map(len, column)) for column in zip(*rows, strict=True))
+        rows_of = (f"{name:{first}}  {value:>{second}}  {ends:{third}}  {cells[name]}" for name, value, ends in rows)
         rest = len(self.names) - len(shown)
-        return rows + ([f"… and {rest} more, see to_frame()"] if rest else [])
+        return [*map(str.rstrip, rows_of), *([f"… and {rest} more, see to_frame()"] if rest else [])]
 
 
 def rank_judged(judged: Judged, how: How[Any], correction: str = HOLM) -> Ranking:
     """Rank the systems of a sample with labels [theory 5]."""
+    from tqdm.auto import tqdm
+
     level = judged.basis.level
     if len(judged.names) < 2:
         raise ValueError(f"a ranking needs at least two {_RANKED[level]}; there is only {judged.names[0]!r}")
@@ -236,31 +227,17 @@ def rank_judged(judged: Judged, how: How[Any], correction: str = HOLM) -> Rankin
         estimates = [judged.estimate(s, how) for s in range(len(judged.names))]
         place = places(np.array([each.value for each in estimates]) * (1 if judged.lower_is_better else -1))
         order = sorted(range(len(estimates)), key=lambda s: (place[s], estimates[s].name))
-        ranked, comparisons = tuple(estimates[s] for s in order), _comparisons(judged, order, how)
-    if level != "pair":
-        _warn_of_cautions([*comparisons, *ranked])
-    corrected = _corrected(comparisons, len(ranked), correction, 1 - how.confidence)
-    return Ranking(ranked, comparisons, tuple(map(float, corrected)), correction)
-
-
-def _corrected(comparisons: tuple[Comparison, ...], systems: int, correction: str, alpha: float) -> np.ndarray:
-    """float64[k(k−1)/2], the p-values corrected for their number."""
+        ranked, pairs = tuple(estimates[s] for s in order), list(combinations(order, 2))
+        waiting = tqdm(pairs, desc="comparing", unit="pair", delay=1, leave=False)
+        comparisons = tuple(judged.compare(a, b, how) for a, b in waiting)
+    cautions = list(dict.fromkeys(each.basis.caution for each in (*comparisons, *ranked) if each.basis.caution))
+    if cautions and level != "pair":
+        warnings.warn(f"{cautions[0]} (the first of {how_many('such note', len(cautions))})", stacklevel=3)
     names = ("difference", "test_error", "test_degrees", "pvalue")
     columns = (np.array([getattr(each, name) for each in comparisons], dtype=np.float64) for name in names)
     difference, error, degrees, pvalues = columns
     if correction == TUKEY:
-        return tukey_pvalues(difference, error, degrees, pvalues, systems)
-    return corrected_pvalues(pvalues, alpha, correction)[1]
-
-
-def _comparisons(judged: Judged, order: list[int], how: How[Any]) -> tuple[Comparison, ...]:
-    from tqdm.auto import tqdm
-
-    pairs = list(combinations(order, 2))
-    return tuple(judged.compare(a, b, how) for a, b in tqdm(pairs, desc="comparing", unit="pair", delay=1, leave=False))
-
-
-def _warn_of_cautions(results: Sequence[Comparison | Estimate]) -> None:
-    cautions = list(dict.fromkeys(each.basis.caution for each in results if each.basis.caution))
-    if cautions:
-        warnings.warn(f"{cautions[0]} (the first of {how_many('such note', len(cautions))})", stacklevel=4)
+        corrected = tukey_pvalues(difference, error, degrees, pvalues, len(ranked))
+    else:
+        corrected = corrected_pvalues(pvalues, 1 - how.confidence, correction)[1]
+    return Ranking(ranked, comparisons, tuple(map(float, corrected)), correction)

@@ -15,8 +15,7 @@ from pt_active.inference.reference import Tails
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.plans.answers.basis import EVERYTHING, SAMPLED, Basis
 from pt_active.showing.charts import Intervals
-from pt_active.showing.drawn import Drawn
-from pt_active.showing.printed import Facts, plain, printed
+from pt_active.showing.printed import Drawn, Facts, plain, printed
 from pt_active.showing.svg import Row
 
 
@@ -118,9 +117,7 @@ class _Inference(Drawn):
         Raises:
             ValueError: If the level lies outside (0, 1).
         """
-        level = (
-            self.confidence_level if confidence_level is None else checks.level("confidence_level", confidence_level)
-        )
+        level = self._level(confidence_level)
         if self.degenerate:
             return ConfidenceInterval(np.nan, np.nan)
         low, high, degrees = self.reference_tails

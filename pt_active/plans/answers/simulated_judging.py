@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import combinations, cycle
+from typing import NamedTuple
 
 import numpy as np
 from tqdm.auto import tqdm
@@ -15,7 +15,7 @@ from pt_active.inference.stopping.bets import Stakes, excluded
 from pt_active.inference.stopping.draws import Units
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.units import QueryOrder, document_stakes, document_units, planned_stakes, query_units
+from pt_active.plans.answers.units import document_stakes, document_units, planned_stakes, query_units
 from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import document_moments
@@ -23,20 +23,17 @@ from pt_active.sampling.designs import contrast_moments
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.successive import Succession, priorities_of
 
-_REPLAYS = 200
-"""Evaluations that are replayed."""
+_REPLAYS = 200  # Evaluations that are replayed
 
 
-@dataclass(frozen=True)
-class Effort:
+class Effort(NamedTuple):
     """What each of R replayed evaluations takes until its verdict, or until all is judged."""
 
     labels: np.ndarray  # float64[R], the number of labels
     cost: np.ndarray  # float64[R], what they cost
 
 
-@dataclass(frozen=True)
-class _Replay:
+class _Replay(NamedTuple):
     """One evaluation, judged to the end."""
 
     units: Units  # The population in the order in which it comes
@@ -59,28 +56,21 @@ def simulated_effort(
     rng, k = np.random.default_rng(forecast.seed), len(forecast.pool.names)
     contrasts = [Contrast(0)] if k == 1 else [Contrast(*pair) for pair in combinations(range(k), 2)]
     of_units, level = _of_documents if method.of_documents else _of_queries, alpha / len(contrasts)
+    scales = np.ones(_REPLAYS)  # The variance of the errors over the one that the model expects, in random order
+    if optimism is not None:
+        even = (np.arange(_REPLAYS) + 0.5) / _REPLAYS
+        scales = np.random.default_rng(forecast.seed).permutation(optimism.quantile(even))
+    labels, cost = np.zeros((2, _REPLAYS))
     replays = of_units(forecast, method, cycle(contrasts), budget, level, rng)
-    labels, cost = [], []
-    for scale in tqdm(
-        _scales(optimism, forecast.seed), desc="until known", unit="replay", disable=not progress, leave=False
-    ):
-        each = next(replays)
+    shown = tqdm(scales, desc="until known", unit="replay", disable=not progress, leave=False)
+    for i, (scale, each) in enumerate(zip(shown, replays, strict=False)):
+        units = each.units
         error = np.sqrt(scale) * (each.contribution - each.units.mean)
-        draws = each.units.judged(
-            np.clip(each.units.mean + error, each.units.low, each.units.high), len(each.units.drawn_at)
-        )
+        draws = units.judged(np.clip(units.mean + error, units.low, units.high), len(units.drawn_at))
         at = excluded(draws, each.stakes, float(draws.base[-1]) - difference, level / 2)
         some = slice(at if at >= 0 else None)
-        labels.append(each.labels[some].sum())
-        cost.append(each.cost[some].sum())
-    return Effort(np.array(labels, dtype=np.float64), np.array(cost))
-
-
-def _scales(optimism: Optimism | None, seed: int) -> np.ndarray:
-    """float64[R], the variance of the errors in each replay over the one that the model expects, in random order."""
-    if optimism is None:
-        return np.ones(_REPLAYS)
-    return np.random.default_rng(seed).permutation(optimism.quantile((np.arange(_REPLAYS) + 0.5) / _REPLAYS))
+        labels[i], cost[i] = each.labels[some].sum(), each.cost[some].sum()
+    return Effort(labels, cost)
 
 
 def _of_queries(
@@ -88,7 +78,6 @@ def _of_queries(
 ) -> Iterator[_Replay]:
     pool, q, weight = forecast.pool, forecast.distribution(method), forecast.pool.query_weight
     counts = np.bincount(pool.query_of_document[pool.seen(forecast.measure)], minlength=len(weight))
-    values = _simulated_values(forecast, rng)
     reachable = np.flatnonzero(q > 0)
     for contrast in pairs:
         rows = reachable[np.argsort(rng.exponential(size=len(reachable)) / q[reachable])]
@@ -96,24 +85,14 @@ def _of_queries(
             forecast.measure, pool.indptr, pool.ranks, pool.max_grade, contrast.weights(len(pool.names))
         )
         moments = contrast_moments(forecast.moments, contrast.first, contrast.second)
-        units = query_units(QueryOrder(rows, q[rows]), moments, bounds, weight)
+        units = query_units(rows, q[rows], moments, bounds, weight)
         stakes = planned_stakes(units, pool.query_cost[rows], budget, alpha)
-        yield _Replay(units, weight[rows] * values(contrast)[rows], stakes, counts[rows], pool.query_cost[rows])
-
-
-def _simulated_values(forecast: Forecast, rng: np.random.Generator) -> Callable[[Contrast], np.ndarray]:
-    """Function from a contrast to its values under labels from the model, float64[m], new ones at each call."""
-    pool = forecast.pool
-
-    def by_labels(contrast: Contrast) -> np.ndarray:
-        known = np.eye(pool.max_grade + 1)[_simulated_labels(pool.grades, rng)]
-        return contrast.of(document_moments(forecast.measure, pool.indptr, pool.ranks, known, pool.max_grade))
-
-    def normal(contrast: Contrast) -> np.ndarray:
-        mean, variance = contrast_moments(forecast.moments, contrast.first, contrast.second)
-        return np.asarray(mean + np.sqrt(variance) * rng.standard_normal(len(mean)))
-
-    return by_labels if has_rank_form(forecast.measure) else normal
+        if has_rank_form(forecast.measure):
+            known = np.eye(pool.max_grade + 1)[_simulated_labels(pool.grades, rng)]
+            value = contrast.of(document_moments(forecast.measure, pool.indptr, pool.ranks, known, pool.max_grade))
+        else:  # normal, with the moments of the model
+            value = moments[0] + np.sqrt(moments[1]) * rng.standard_normal(len(weight))
+        yield _Replay(units, weight[rows] * value[rows], stakes, counts[rows], pool.query_cost[rows])
 
 
 def _simulated_labels(grades: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +11,9 @@ import pandas as pd
 
 from pt_active.frames.checks import shown, some
 from pt_active.frames.columns import query_columns
-from pt_active.inference.estimators import ESTIMATOR
 from pt_active.plans.answers.judged import How, Judged, LabelledPlan
-from pt_active.plans.answers.labelled_plan import asked, labelled_plan
 from pt_active.plans.answers.results import Comparison, Estimate
-from pt_active.plans.making.artifact import KeptArtifact
-from pt_active.plans.making.kept import PlanTables, check_whole
+from pt_active.plans.making.kept import check_whole
 
 MAX_GROUPS = 20
 """Groups that a column may make, at most."""
@@ -70,23 +66,6 @@ def _row(result: Comparison | Estimate) -> dict[str, object]:
         "high": high,
         "note": result.note,
     }
-
-
-def slices(
-    plan: KeptArtifact[PlanTables],
-    qrels: pd.DataFrame,
-    column: str,
-    pair: tuple[int, int] | None = None,
-    measure: irm.Measure | None = None,
-    estimator: str = ESTIMATOR,
-    confidence: float = 0.95,
-    missing: str = "error",
-) -> list[Slice]:
-    """Estimate within each group of queries."""
-    how = asked(plan.tables, measure, estimator, confidence, missing)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return slices_of(labelled_plan(plan.tables, qrels), column, pair, how)
 
 
 def slices_of(

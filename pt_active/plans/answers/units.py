@@ -38,16 +38,6 @@ Contributions = Callable[[np.ndarray], Known]
 """From int64[N], all labels, -1 where there is none, to what each unit contributes."""
 
 
-class QueryOrder(NamedTuple):
-    """Queries in the order in which they come.
-
-    Shapes: rows int64[r], rate float64[r].
-    """
-
-    rows: np.ndarray
-    rate: np.ndarray
-
-
 def check_reached(missed: int, what: str) -> None:
     """Raise if units never come that can change the result."""
     if number := int(missed):
@@ -55,10 +45,7 @@ def check_reached(missed: int, what: str) -> None:
 
 
 def planned_stakes(units: Units, cost: np.ndarray, budget: float, alpha: float) -> Stakes:
-    """Bets for about as many draws as a budget is expected to pay for.
-
-    Shapes: cost float64[N].
-    """
+    """Bets for about as many draws as a budget is expected to pay for; ``cost`` is float64[N]."""
     variance = float(units.expected[0]) if len(units.expected) else 1.0
     return Stakes.planned(variance, len(units.rate), expected_size(units.rate, cost, budget), alpha)
 
@@ -77,10 +64,7 @@ def document_stakes(units: Units, order: Succession, budget: float, alpha: float
 def partly_judged(
     measure: irm.Measure, pool: Pool, label: np.ndarray, weights: np.ndarray, units: Units, rows: np.ndarray
 ) -> Known:
-    """What queries contribute that are not fully judged, float64[number of rows] each.
-
-    Shapes: label int64[N], weights float64[k], rows int64[n].
-    """
+    """What queries contribute that are not fully judged, float64[number of rows] each."""
     if not (has_rank_form(measure) and (form := seen_by(measure, pool).form).family == "additive"):
         return Known(units.mean, units.low, units.high)
     weight = pool.query_weight[pool.query_of_document] * (weights @ discounts(form, pool.ranks))
@@ -93,13 +77,13 @@ def partly_judged(
 
 
 def query_units(
-    order: QueryOrder, moments: tuple[np.ndarray, np.ndarray], bounds: tuple[np.ndarray, np.ndarray], weight: np.ndarray
+    rows: np.ndarray,
+    rate: np.ndarray,
+    moments: tuple[np.ndarray, np.ndarray],
+    bounds: tuple[np.ndarray, np.ndarray],
+    weight: np.ndarray,
 ) -> Units:
-    """The units of a plan of queries, for one contrast.
-
-    Shapes: weight float64[m].
-    """
-    rows, rate = order
+    """The queries at some rows, in the order in which they come, as units of one contrast; ``weight`` is float64[m]."""
     mean, variance = moments
     low, high = (weight * bound for bound in bounds)
     check_reached(((high > low) & ~np.isin(np.arange(len(weight)), rows)).sum(), "queries")
@@ -118,10 +102,7 @@ def document_units(
     weights: np.ndarray,
     added: float | None = None,
 ) -> tuple[Units, Contributions]:
-    """The units of a block of documents for one contrast, and what labels let them contribute.
-
-    Shapes: grades float64[N, G+1], before int64[N], passed bool[N], weights float64[k].
-    """
+    """The units of a block of documents for one contrast, and what labels let them contribute."""
     variables = Variables.of(seen.form, grades, before)
     if order.design.unit == "step":
         return _cascade(seen, variables, order, weights)
@@ -206,10 +187,7 @@ def _cascade(
 
 
 def judged_from_the_top(documents: np.ndarray, query: np.ndarray, label: np.ndarray) -> np.ndarray:
-    """bool[N], the documents that are judged with all above them: what one adds to a cascade depends on those.
-
-    Shapes: documents and query int64[n], label int64[N].
-    """
+    """bool[N], the documents that are judged with all above them: what one adds to a cascade depends on those."""
     absent = np.cumsum(label[documents] < 0)
     first = np.searchsorted(query, query)
     before = absent[first] - (label[documents[first]] < 0)
@@ -219,10 +197,8 @@ def judged_from_the_top(documents: np.ndarray, query: np.ndarray, label: np.ndar
 
 
 def _rates(order: Succession) -> np.ndarray:
-    rate = order.design.rate
-    if rate is None:
-        raise ValueError("the documents have no rates")
-    return rate
+    assert order.design.rate is not None, "documents that come one after the other have rates"
+    return order.design.rate
 
 
 def sums_after(units: Units, drawn: int, contrast: Contrast) -> Beyond:
@@ -266,12 +242,12 @@ def with_stand_ins(units: Units, stand_ins: int, others: Beyond) -> Units:
     small = min(others.least_rate, others.rate / 2) / others.rate
     parts[0], shares = 0.0, np.r_[small, np.full(stand_ins - 1, (1 - small) / (stand_ins - 1))]
     mean, rate = others.mean * shares, others.rate * shares
-    low, high = mean[0] + others.worst * rate[0], mean[0] + others.best * rate[0]
-    lows, highs = (parts * (total - end) for total, end in ((others.low, low), (others.high, high)))
-    lows[0], highs[0] = low, high
+    ends = mean[0] + others.worst * rate[0], mean[0] + others.best * rate[0]
+    lows, highs = (parts * (total - end) for total, end in zip((others.low, others.high), ends, strict=True))
+    lows[0], highs[0] = ends
     variance = others.variance * rate * np.r_[0.5, np.full(stand_ins - 1, 0.5 / (stand_ins - 1))]
     # Rounding must not put a mean outside its bounds.
     tails = rate, mean, variance, np.minimum(lows, mean), np.maximum(highs, mean)
     kept = units.rate, units.mean, units.variance, units.low, units.high
-    columns = (np.r_[own[:-stand_ins], tail] for own, tail in zip(kept, tails, strict=True))
-    return Units.one_by_one(*columns, settled=others.settled)
+    rate, mean, variance, low, high = (np.r_[own[:-stand_ins], tail] for own, tail in zip(kept, tails, strict=True))
+    return Units.one_by_one(rate, mean, variance, low, high, others.settled)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,12 +83,12 @@ def _times(draws: Draws, stakes: Stakes, margin: float, alpha: float) -> dict[in
 
 def _narrow_from(draws: Draws, stakes: Stakes, margin: float, alpha: float) -> int:
     """The number of draws from which on the interval is as narrow as is wanted; intervals only become narrower."""
-    few, enough = -1, len(draws.value)
-    while enough - few > 1:
-        middle = (few + enough) // 2
-        low, high = interval(draws.first(middle), stakes, alpha)
-        few, enough = (few, middle) if high - low <= 2 * margin else (middle, enough)
-    return enough
+
+    def narrow(number: int) -> bool:
+        low, high = interval(draws.first(number), stakes, alpha)
+        return bool(high - low <= 2 * margin)
+
+    return bisect_left(range(len(draws.value)), True, key=narrow)
 
 
 def _evidence(draws: Draws, stakes: Stakes, resolution: int) -> float:
@@ -189,8 +190,4 @@ def pair_verdicts(proofs: list[Proof], alpha: float) -> list[Verdict]:
 
 def _proved_at(evidence: np.ndarray, column: int, alpha: float) -> int:
     """The number of draws after which a hypothesis is first rejected together with the others; it stays rejected."""
-    few, enough = 0, len(evidence) - 1
-    while enough - few > 1:
-        middle = (few + enough) // 2
-        few, enough = (few, middle) if holm(evidence[middle])[column] >= 1 / alpha else (middle, enough)
-    return enough
+    return bisect_left(range(len(evidence) - 1), True, 1, key=lambda n: bool(holm(evidence[n])[column] >= 1 / alpha))

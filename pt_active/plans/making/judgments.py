@@ -136,6 +136,12 @@ def as_qrels(given: pd.DataFrame, records: pd.DataFrame | None = None) -> pd.Dat
     return given if waiting is None or waiting.empty else _without(checked_qrels(given), waiting)
 
 
+def records_given(qrels: pd.DataFrame, records: pd.DataFrame | None) -> pd.DataFrame | None:
+    """The records that the labels follow from, checked; None if there are none."""
+    said = qrels if records is None and is_records(qrels) else records
+    return None if said is None else checked_records(said)
+
+
 def records_of_plan(tables: PlanTables, plan: str, records: pd.DataFrame) -> pd.DataFrame:
     """Check that records belong to a plan."""
     checked = checked_records(records)

@@ -24,10 +24,7 @@ Pairs = Mapping[tuple[str, str], float] | str
 
 
 def pair_weights(pairs: Pairs | None, names: Sequence[str]) -> np.ndarray | None:
-    """The weights of all pairs of rankers.
-
-    Returns float64[k(k−1)/2].
-    """
+    """float64[k(k−1)/2], the weights of all pairs of rankers; None if all weigh the same."""
     if pairs is None:
         return None
     if len(names) < 2:
@@ -41,7 +38,13 @@ def pair_weights(pairs: Pairs | None, names: Sequence[str]) -> np.ndarray | None
     weights = np.array([named_weights.get(frozenset(pair), 0.0) for pair in combinations(names, 2)])
     if not weights.any():
         raise ValueError("pairs gives every pair the weight 0, so there is nothing to design for")
-    _warn_of_unweighted([pair for pair, w in zip(combinations(names, 2), weights, strict=True) if w == 0])
+    if left := [f"{a} − {b}" for (a, b), w in zip(combinations(names, 2), weights, strict=True) if w == 0]:
+        warnings.warn(
+            f"{checks.how_many('pair', len(left))} of rankers {checks.agreeing('has', len(left))} weight 0: "
+            f"{checks.some(left)}; they can still be compared, as well as labels for the other pairs allow, but the "
+            "design does nothing for them",
+            stacklevel=3,
+        )
     return weights
 
 
@@ -107,16 +110,6 @@ def _checked(pairs: Mapping[tuple[str, str], float], names: Sequence[str]) -> di
 def _check_names(where: str, named: Sequence[str], names: Sequence[str]) -> None:
     if unknown := [name for name in named if name not in names]:
         raise ValueError(f"{where}: no ranker {checks.shown(unknown[0])}; there are {checks.some(names, 20)}")
-
-
-def _warn_of_unweighted(pairs: list[tuple[str, str]]) -> None:
-    if pairs:
-        warnings.warn(
-            f"{checks.how_many('pair', len(pairs))} of rankers {checks.agreeing('has', len(pairs))} weight 0: "
-            f"{checks.some([f'{a} − {b}' for a, b in pairs])}; they can still be compared, as well as labels for the "
-            "other pairs allow, but the design does nothing for them",
-            stacklevel=4,
-        )
 
 
 def with_rankers(tables: PlanTables, measure: irm.Measure, runs: Mapping[str, pd.DataFrame]) -> PlanTables:

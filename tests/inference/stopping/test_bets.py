@@ -24,9 +24,6 @@ BOLD = Stakes(np.array([1e6]), np.ones(1))
 """A bet that is as large as its cap allows."""
 
 
-# --- all orders of a pool ---------------------------------------------------------------------------------------------
-
-
 @lru_cache
 def orders(
     rates: tuple[float, ...], made_known: tuple[frozenset[int], ...]
@@ -260,9 +257,6 @@ def test_capital_is_the_product_of_the_definition() -> None:
         np.testing.assert_allclose(np.exp(log_capitals_of_bets(part, STAKES, 0.3)), capital)
 
 
-# --- rounding and extremes --------------------------------------------------------------------------------------------
-
-
 def test_a_tie_is_not_excluded_by_rounding() -> None:
     """Contributions that sum to 0, of which floating-point sums leave 5e-17."""
     contribution = np.tile([0.1, 0.2, -0.3], 5)
@@ -349,9 +343,6 @@ def test_a_contribution_outside_its_bounds_raises(outside: float) -> None:
     units.judged(contribution[[1, 1, 2, 0]], 1)
 
 
-# --- intervals --------------------------------------------------------------------------------------------------------
-
-
 @st.composite
 def judged_units(draw: st.DrawFn) -> tuple[Units, np.ndarray]:
     n = draw(st.integers(1, 12))
@@ -424,17 +415,6 @@ def test_intervals_are_nested_bounded_and_equivariant(
     np.testing.assert_allclose(interval(units.judged(c, n).mirrored, stakes, 0.3), [-high, -low], atol=1e-8)
 
 
-@settings(deadline=None, max_examples=40)
-@given(judged_units())
-def test_an_interval_collapses_to_the_truth_when_everything_is_judged(case: tuple[Units, np.ndarray]) -> None:
-    units, c = case
-    draws, truth = units.judged(c, len(c)), truth_of(units, c)
-    low, high = interval(draws, stakes_of(units, 0.01), 1e-9)
-    assert low == pytest.approx(truth, abs=1e-9)
-    assert high == pytest.approx(truth, abs=1e-9)
-    assert draws.estimate() == (pytest.approx(truth, abs=1e-9), 0.0)
-
-
 def test_nothing_judged_and_nothing_to_judge() -> None:
     units = Units.one_by_one(np.ones(4), np.zeros(4), np.ones(4), LOW, HIGH, 2.0)
     draws = units.judged(np.full(4, np.nan), 0)
@@ -458,9 +438,6 @@ def test_the_estimate_weights_draws_by_the_inverse_of_their_variance() -> None:
     value, error = draws.estimate()
     assert value == pytest.approx(weight @ draws.value / weight.sum())
     assert error == pytest.approx(np.sqrt(draws.trust[-1] / weight.sum()))
-
-
-# --- hostile populations ----------------------------------------------------------------------------------------------
 
 
 def skewed(rng: np.random.Generator, n: int) -> tuple[np.ndarray, ...]:
@@ -535,32 +512,6 @@ def test_a_verdict_takes_fewer_draws_than_by_a_bound_without_a_model() -> None:
         trivial.append(int(beyond.argmax()) + 1 if beyond.any() else n)
     assert np.mean(taken) < 0.5 * np.mean(trivial)
     assert np.mean(taken) < 0.5 * n
-
-
-def test_the_interval_of_a_planned_sample_of_small_units_is_narrow() -> None:
-    rng, ratio, n = np.random.default_rng(7), [], 600
-    for _ in range(10):
-        c, units = in_order(small_units(rng, 6000, 0.0), rng)
-        draws = units.judged(c, n)
-        stakes = Stakes.planned(float(units.expected[0]), 6000, n, 0.05)
-        low, high = interval(draws, stakes, 0.05)
-        ratio.append((high - low) / 2 / (1.96 / np.sqrt((1 / draws.expected).sum())))
-    assert 1 < np.mean(ratio) < 1.5
-
-
-# --- stakes and many hypotheses ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("units", "planned"), [(0, 1.0), (1, 1.0), (8, 3.0), (9, 0.5), (100_000, 700.0)])
-def test_planned_stakes_share_the_whole_capital(units: int, planned: float) -> None:
-    stakes = Stakes.planned(2.0, units, planned, 0.05)
-    assert stakes.share.sum() == pytest.approx(1)
-    assert (stakes.share > 0).all()
-    np.testing.assert_allclose(np.exp(stakes.logs), stakes.share)
-    size = 2 * np.log(2 / 0.05) * 2.0 / stakes.signal**2
-    assert size.min() <= 8 + 1e-9
-    assert size.max() >= max(units, 4 * planned) - 1e-6
-    assert np.isclose(size[:, None], planned * np.array([0.25, 0.5, 1, 2, 4])).any(axis=0).all()
 
 
 @given(st.lists(st.sampled_from([0.0, 0.3, 1.0, 2.0, 7.5, 40.0, 1e300, np.inf]), min_size=1, max_size=6))

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy import optimize, stats
+from scipy import stats
 
 from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.stopping.boundaries import (
@@ -27,7 +24,6 @@ from pt_active.inference.stopping.looks import (
     WITHIN,
     Looks,
     cost_to_resolve,
-    critical_values,
     information,
     look_sizes,
     nested_estimates,
@@ -40,9 +36,6 @@ from pt_active.sampling.sample import Sample
 FIFTHS = np.arange(1, 6) / 5
 
 
-# --- group-sequential looks -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("spending", "alpha", "table"),
     [  # Reboussin, DeMets, Kim and Lan 2000; Jennison and Turnbull 2000.
@@ -52,33 +45,6 @@ FIFTHS = np.arange(1, 6) / 5
 )
 def test_boundaries_are_those_of_the_tables(spending: str, alpha: float, table: list[float]) -> None:
     np.testing.assert_allclose(spending_boundary(FIFTHS, FIFTHS, alpha, spending), table, atol=6e-4)
-
-
-def test_spending_starts_low_and_ends_at_alpha() -> None:
-    for spend in (obrien_fleming, pocock):
-        assert float(spend(np.array(1.0), 0.05)) == pytest.approx(0.05, rel=1e-12)
-        assert (np.diff(spend(np.linspace(0.01, 1, 50), 0.05)) > 0).all()
-    assert float(obrien_fleming(np.array(0.5), 0.05)) == pytest.approx(
-        4 * stats.norm.sf(stats.norm.isf(0.0125) / 0.5**0.5)
-    )
-    assert float(pocock(np.array(0.5), 0.05)) == pytest.approx(0.05 * np.log(1 + (np.e - 1) / 2))
-
-
-def test_one_look_is_the_plain_test() -> None:
-    for spending in ("obrien-fleming", "pocock"):
-        assert spending_boundary([1.0], [7.0], 0.05, spending)[0] == pytest.approx(stats.norm.isf(0.025), abs=1e-9)
-
-
-def test_each_look_spends_what_it_may() -> None:
-    """Exact, from the multivariate normal distribution of the looks, at unequal times that differ from the spending."""
-    spent, time = [0.3, 0.7, 1.0], np.array([2.0, 3.0, 11.0])
-    edge = spending_boundary(spent, time, 0.1, "pocock")
-    correlation = np.sqrt(np.minimum.outer(time, time) / np.maximum.outer(time, time))
-    for looks in (2, 3):
-        part = np.zeros(looks), correlation[:looks, :looks]
-        ends = {"lower_limit": -edge[:looks], "abseps": 1e-9, "releps": 1e-9, "maxpts": 10**6}
-        inside = stats.multivariate_normal.cdf(edge[:looks], *part, **ends)
-        assert 1 - inside == pytest.approx(float(pocock(np.array(spent[looks - 1]), 0.1)), abs=2e-6)
 
 
 @pytest.mark.parametrize(("spending", "spend"), [("obrien-fleming", obrien_fleming), ("pocock", pocock)])
@@ -96,15 +62,6 @@ def test_each_of_many_looks_spends_what_it_may(spending: str, spend) -> None:
             assert 1 - left.mean() == pytest.approx(spent, abs=3 * np.sqrt(spent * (1 - spent) / walks) + 1e-9)
 
 
-@settings(max_examples=15)
-@given(st.floats(0.01, 100), st.integers(1, 12))
-def test_boundaries_do_not_depend_on_the_unit_of_time(unit: float, looks: int) -> None:
-    spent = np.arange(1, looks + 1) / looks
-    plain = spending_boundary(spent, spent, 0.05, "obrien-fleming")
-    np.testing.assert_allclose(spending_boundary(spent, unit * spent, 0.05, "obrien-fleming"), plain, rtol=1e-6)
-    assert (np.diff(plain) < 1e-9).all()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -120,20 +77,6 @@ def test_boundaries_do_not_depend_on_the_unit_of_time(unit: float, looks: int) -
 def test_bad_looks_are_refused(arguments: tuple, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         spending_boundary(*arguments)
-
-
-# --- always-valid intervals -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
-def test_the_mixture_is_narrowest_at_the_planned_time(alpha: float) -> None:
-    def width(log_rho: float) -> float:
-        rho = np.exp(log_rho)
-        return float((1 + rho) * np.log((1 + rho) / (rho * alpha**2)))
-
-    best = optimize.minimize_scalar(width, bounds=(-6, 3), method="bounded", options={"xatol": 1e-10})
-    assert mixture_scale(alpha) == pytest.approx(np.exp(best.x), rel=1e-5)
-    assert mixture_boundary(1.0, alpha) == pytest.approx(np.sqrt(best.fun), rel=1e-12)
 
 
 def test_the_boundary_is_where_the_mixture_of_likelihood_ratios_reaches_one_over_alpha() -> None:
@@ -154,40 +97,12 @@ def test_a_brownian_motion_stays_inside() -> None:
     assert naive > 0.4
 
 
-def test_no_time_has_no_boundary_and_no_chance_needs_none() -> None:
-    assert mixture_boundary(np.inf, 0.05) == np.inf
-    for time in (0.0, -1.0, np.nan):
-        with pytest.raises(ValueError, match="time must be positive"):
-            mixture_boundary(np.array([1.0, time]), 0.05)
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        mixture_scale(0.0)
-
-
 def test_widths_are_t_quantiles_of_the_same_tail() -> None:
     found = half_widths(np.array([3.0]), np.array([2.0]), np.array([7.0]))
     assert found[0] == pytest.approx(2 * stats.t.isf(stats.norm.sf(3.0), 7))
     assert half_widths(np.array([3.0]), np.array([2.0]), np.array([np.inf]))[0] == pytest.approx(6.0)
     for error, degrees in ((2.0, 0.0), (np.nan, 5.0), (2.0, -1.0)):
         assert half_widths(np.array([3.0]), np.array([error]), np.array([degrees]))[0] == np.inf
-
-
-# --- prefixes of a drawing order --------------------------------------------------------------------------------------
-
-
-def test_nested_poisson_samples_have_the_covariance_of_the_larger() -> None:
-    """All outcomes of three queries that share one uniform each: in the smaller sample, only in the larger, in none."""
-    q, terms = np.array([0.5, 0.3, 0.2]), np.array([1.0, -2.0, 0.7])
-    small, large = np.minimum(1, 1.1 * q), np.minimum(1, 2.4 * q)
-    chance = np.stack([small, large - small, 1 - large])
-    moments = np.zeros(3)
-    for outcome in product(range(3), repeat=3):
-        probability = np.prod([chance[o, x] for x, o in enumerate(outcome)])
-        early = sum(terms[x] / small[x] for x, o in enumerate(outcome) if o == 0)
-        late = sum(terms[x] / large[x] for x, o in enumerate(outcome) if o <= 1)
-        moments += probability * np.array([early, late, early * late])
-    variance = terms**2 @ (1 / large - 1)
-    np.testing.assert_allclose(moments[:2], terms.sum(), rtol=1e-12)
-    assert moments[2] - moments[0] * moments[1] == pytest.approx(variance, rel=1e-12)
 
 
 def test_prefixes_of_one_order_have_the_covariance_of_the_larger() -> None:
@@ -202,15 +117,6 @@ def test_prefixes_of_one_order_have_the_covariance_of_the_larger() -> None:
     product_of = (early - terms.sum()) * (late - terms.sum()) - (late - terms.sum()) ** 2
     assert abs(product_of.mean()) <= 3 * product_of.std() / np.sqrt(repetitions)
     assert late.mean() == pytest.approx(terms.sum(), abs=3 * late.std() / np.sqrt(repetitions))
-
-
-def test_a_smaller_budget_draws_a_prefix() -> None:
-    rng = np.random.default_rng(5)
-    q = rng.dirichlet(np.ones(12))
-    priority, cost = draw_priorities(q, 1, rng), rng.uniform(1, 3, 12)
-    samples = list(prefixes(priority, q, cost, [5, 9, 16]))
-    for few, many in pairwise(samples):
-        np.testing.assert_array_equal(few.rows[0], many.rows[0][: few.rows.shape[1]])
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -250,16 +156,6 @@ def test_looks_are_where_they_were_planned() -> None:
     names = "always, asymptotic, obrien-fleming, pocock, or None for the end alone"
     with pytest.raises(ValueError, match=f"unknown looks 'daily'; it is one of {names}"):
         look_sizes("daily", 3)
-
-
-def test_a_census_at_the_end_spends_nothing() -> None:
-    sizes, time = np.array([3, 5, 8, 10, 12]), np.array([0.1, 0.3, 1.0, 3.0, np.inf])
-    found = critical_values("pocock", sizes, time, 0.05)
-    assert found[-1] == np.inf
-    np.testing.assert_allclose(found[:-1], spending_boundary(sizes[:-1] / 12, time[:-1], 0.05, "pocock"))
-
-
-# --- where a sample is heading ----------------------------------------------------------------------------------------
 
 
 def test_verdicts() -> None:

@@ -57,21 +57,6 @@ def test_the_foreseen_share_of_decided_continuations_is_that_of_real_ones() -> N
     assert (np.abs(difference.mean(axis=0)) <= 3 * error + 0.1).all()
 
 
-def test_blocks_divide_all_draws_to_come() -> None:
-    _, units = population(np.random.default_rng(1), 700, 0.1)
-    ahead = Ahead.of(units, 60, 1.5)
-    starts = np.r_[60, ahead.last[:-1]]
-    assert (ahead.last > starts).all()
-    assert ahead.last[-1] == 700
-    assert ahead.ended.tolist() == [False] * (len(starts) - 1) + [True]
-    for block, (start, last) in enumerate(zip(starts, ahead.last, strict=True)):
-        variance = 1.5 * units.expected[start:last]
-        assert ahead.information[block] == pytest.approx((1 / variance).sum())
-        assert variance.min() <= ahead.variance[block] <= variance.max()
-        assert -units.worst[start] >= ahead.down[block] >= -units.worst[last - 1] >= 0
-        assert units.best[start] >= ahead.up[block] >= units.best[last - 1] >= 0
-
-
 def test_draws_that_make_several_units_known_are_counted_not_the_units() -> None:
     rng = np.random.default_rng(2)
     known = np.repeat(np.arange(50), 4)
@@ -83,17 +68,6 @@ def test_draws_that_make_several_units_known_are_counted_not_the_units() -> None
     assert ahead.ended[-1]
     block = decided_after(draws, stakes_of(units, 20), ahead, WINNER, ALPHA, np.full(5, 100.0))
     assert (ahead.last[block] <= 50).all()
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_without_noise_the_end_comes_sooner_for_a_larger_difference(sign: int) -> None:
-    c, units = population(np.random.default_rng(3), 1000, 0.0)
-    draws, stakes = units.judged(c, 20), stakes_of(units, 200)
-    ahead, claims = Ahead.of(units, 20, 1.0), [[Claim(0.0, sign > 0)]]
-    ends = [decided_without_noise(draws, stakes, ahead, claims, ALPHA, sign * truth) for truth in (0, 60, 120, 400)]
-    assert ends[0] == len(ahead.last) - 1
-    assert ends[0] > ends[1] > ends[2] > ends[3]
-    assert decided_without_noise(draws, stakes, ahead, claims, ALPHA, -sign * 400) == len(ahead.last) - 1
 
 
 def test_without_noise_the_end_is_that_of_the_formula() -> None:
@@ -140,23 +114,6 @@ def test_a_verdict_needs_all_of_its_claims_and_the_first_verdict_counts() -> Non
     assert single[0] != single[1]
     assert decided_without_noise(draws, stakes, ahead, [[near, far]], ALPHA, 10.0) == max(single)
     assert decided_without_noise(draws, stakes, ahead, [[near], [far]], ALPHA, 10.0) == min(single)
-
-
-def test_everything_is_decided_at_the_end_and_seeds_decide_the_noise() -> None:
-    c, units = population(np.random.default_rng(5), 300, 0.0)
-    draws, stakes = units.judged(c, 299), stakes_of(units, 50)
-    ahead = Ahead.of(units, 299, 1.0)
-    truth = float(c.sum())
-    block = decided_after(draws, stakes, ahead, [[Claim(truth, above=True)]], ALPHA, np.full(9, truth))
-    assert (ahead.last[block] == 300).all()
-    draws, ahead = units.judged(c, 10), Ahead.of(units, 10, 1.0)
-    first, same, other = (
-        decided_after(draws, stakes, ahead, WINNER, ALPHA, np.full(50, 20.0), seed) for seed in (0, 0, 1)
-    )
-    np.testing.assert_array_equal(first, same)
-    assert (first != other).any()
-    with pytest.raises(ValueError, match="nothing is left"):
-        Ahead.of(units, 300, 1.0)
 
 
 def test_a_model_that_is_sure_of_the_rest_foresees_numbers() -> None:

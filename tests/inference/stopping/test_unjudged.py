@@ -122,28 +122,6 @@ def test_the_least_and_the_largest_square_are_those_of_all_completions(seed: int
     assert held > 0
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_draws_before_the_first_gap_prove_what_they_did(seed: int) -> None:
-    units = population(seed)
-    contribution = np.random.default_rng(seed).uniform(units.low, units.high)
-    some, first = lacking(units, contribution, (4,), 0.0, N), units.judged(contribution, 4)
-    for known, before in ((some, first), (some.mirrored, first.mirrored)):
-        for truth in TRUTHS:
-            np.testing.assert_array_equal(log_capital(known, STAKES, truth)[:4], log_capital(before, STAKES, truth))
-    wide, narrow = interval(first, STAKES, 0.3), interval(some, STAKES, 0.3)
-    assert wide[0] - 1e-3 <= narrow[0] <= narrow[1] <= wide[1] + 1e-3
-
-
-def test_without_gaps_nothing_changes() -> None:
-    units = population(9)
-    contribution = np.random.default_rng(9).uniform(units.low, units.high)
-    plain, said = units.judged(contribution, N), units.judged(contribution, N, contribution, contribution)
-    assert plain.estimate() == said.estimate()
-    np.testing.assert_array_equal(plain.variances, np.stack([plain.variance] * 2))
-    assert interval(plain, STAKES, 0.1) == interval(said, STAKES, 0.1)
-    assert excluded(plain, STAKES, 0.0, 0.5) == excluded(said, STAKES, 0.0, 0.5)
-
-
 def test_the_estimate_has_the_gaps_as_expected_and_their_variance_in_its_error() -> None:
     units = population(3)
     contribution = np.random.default_rng(3).uniform(units.low, units.high)
@@ -159,16 +137,6 @@ def test_the_estimate_has_the_gaps_as_expected_and_their_variance_in_its_error()
     assert error**2 == pytest.approx(some.trust[-1] * (1 / (1 / whole.expected)[np.arange(N) != 2].sum() + own))
     assert some.trust[-1] == pytest.approx((20 + ((whole.value - whole.base[:-1]) ** 2 / whole.expected).sum()) / 26)
     np.testing.assert_allclose(log_capital(some.as_expected, STAKES, 0.1)[:-1], log_capital(whole, STAKES, 0.1)[:-1])
-
-
-def test_the_parts_of_what_is_not_judged_are_kept_when_draws_are_cut_and_joined() -> None:
-    units = population(5)
-    contribution = np.random.default_rng(5).uniform(units.low, units.high)
-    some = lacking(units, contribution, (1, 3), 0.5, N)
-    for part in (some.first(4), some.mirrored.mirrored.first(4)):
-        np.testing.assert_array_equal(log_capital(part, STAKES, 0.1), log_capital(some, STAKES, 0.1)[:4])
-    begun = units.judged(contribution, 0)
-    np.testing.assert_array_equal(log_capital(begun.then(some), STAKES, 0.1), log_capital(some, STAKES, 0.1))
 
 
 @pytest.mark.parametrize("seed", range(6))

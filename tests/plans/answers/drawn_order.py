@@ -1,7 +1,10 @@
-"""A plan of queries whose labels come in the order in which they were drawn."""
+"""Plans whose labels come in the order in which they were drawn."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pandas as pd
 
 from pt_active import Plan
@@ -20,3 +23,21 @@ def in_order(plan: Plan) -> list[str]:
 def prefix(plan: Plan, labels: pd.DataFrame, n: int) -> pd.DataFrame:
     """The labels of the first queries."""
     return wanted(plan, labels)[lambda frame: frame.qid.isin(in_order(plan)[:n])]
+
+
+def small_pool(seed: int, rankers: int = 2) -> pd.DataFrame:
+    """30 queries of 4 documents each, in random orders, with grades from 0 to 2."""
+    rng, rows = np.random.default_rng(seed), []
+    for number in range(30):
+        ranks = [rng.permutation(4) for _ in range(rankers)]
+        for place in range(4):
+            row = {"qid": f"q{number:02}", "docno": f"d{place}"}
+            rows.append(row | {f"rank_{name}": ranks[i][place] for i, name in enumerate("abc"[:rankers])})
+    grades = rng.dirichlet([1, 1, 1], len(rows))
+    return pd.DataFrame(rows).assign(grade_0=grades[:, 0], grade_1=grades[:, 1], grade_2=grades[:, 2])
+
+
+def small_plan(level: str, pool: pd.DataFrame, budget: float) -> Plan:
+    """A plan of such a pool whose units come one after the other."""
+    design: dict[str, Any] = {"design": "successive"} if level == "document" else {}
+    return Plan.create(pool, None, "DCG@3", budget=budget, level=level, seed=3, **design)

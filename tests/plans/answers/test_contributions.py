@@ -17,7 +17,8 @@ from pt_active.frames.topics import read_topics
 from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.judged_queries import MIN_REGRESSION_DRAWS
-from pt_active.plans.answers.slices import MAX_GROUPS, NO_VALUE, slices
+from pt_active.plans.answers.labelled_plan import asked, labelled_plan
+from pt_active.plans.answers.slices import MAX_GROUPS, NO_VALUE, Slice, slices_of
 
 PAIR = np.array([1.0, -1.0])
 CASES = [
@@ -27,6 +28,14 @@ CASES = [
     ("document", DCG @ 10),
     ("document", ERR @ 10),
 ]
+
+
+def taken_apart(plan: Plan, qrels: pd.DataFrame, contrast: np.ndarray, **how) -> Contributions:
+    return Contributions.of_labelled(labelled_plan(plan.tables, qrels), contrast, asked(plan.tables, **how))
+
+
+def slices(plan: Plan, qrels: pd.DataFrame, column: str, pair: tuple[int, int] | None = None, **how) -> list[Slice]:
+    return slices_of(labelled_plan(plan.tables, qrels), column, pair, asked(plan.tables, **how))
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +64,7 @@ def test_contributions_sum_to_the_estimate(level, measure, estimator, planned_on
     if level == "document" and estimator == "snis":
         return
     plan, qrels = planned_once(measure, level)
-    found = Contributions.of(plan, qrels, PAIR, estimator=estimator)
+    found = taken_apart(plan, qrels, PAIR, estimator=estimator)
     whole = plan.compare(qrels, estimator=estimator).difference
     assert found.base + found.queries["contribution"].sum() == pytest.approx(whole, abs=1e-10)
     assert found.queries["weight"].sum() == pytest.approx(1, abs=1e-12)
@@ -88,7 +97,7 @@ def test_a_labels_effect_is_what_the_estimate_loses_without_it(
     A line is trusted as far as with all labels.
     """
     plan, qrels = planned_once(measure, "query", replace)
-    found = Contributions.of(plan, qrels, PAIR, estimator=estimator)
+    found = taken_apart(plan, qrels, PAIR, estimator=estimator)
     judged = plan.judged(qrels)
     controls = Controls(judged.pool_weight, judged.pool_model @ PAIR)
     weighting = ESTIMATORS[estimator].weigh(judged.sample, controls).at(judged.values @ PAIR)
@@ -108,22 +117,23 @@ def test_a_labels_effect_is_what_the_estimate_loses_without_it(
 
 def test_rounds_and_single_rankers_are_taken_apart_too(demo, graded) -> None:
     plan, qrels = planned(graded, demo, DCG @ 10, "document")
-    longer = plan.extend(150, qrels)
+    longer = plan.extend(150, qrels, grades="refit")
+    assert len(longer.tables.rounds) == 2
     every = pd.concat([qrels, demo.judge(longer.assessments)[["qid", "docno", "label"]]])
     for contrast, whole in (
         (PAIR, longer.compare(every).difference),
         (np.array([0.0, 1.0]), longer.estimate(every)["candidate"].value),
     ):
-        found = Contributions.of(longer, every, contrast)
+        found = taken_apart(longer, every, contrast)
         assert found.base + found.queries["contribution"].sum() == pytest.approx(whole, abs=1e-10)
         assert found.documents["effect"].sum() == pytest.approx(found.queries["contribution"].sum(), abs=1e-10)
     with pytest.raises(ValueError, match="one number for each of 2 rankers"):
-        Contributions.of(plan, qrels, np.ones(3))
+        taken_apart(plan, qrels, np.ones(3))
 
 
 def test_deciding_documents_are_the_largest_of_the_first_queries(demo, graded) -> None:
     plan, qrels = planned(graded, demo, DCG @ 10, "query")
-    found = Contributions.of(plan, qrels, PAIR)
+    found = taken_apart(plan, qrels, PAIR)
     rows = found.deciding(4)
     assert list(dict.fromkeys(rows["qid"])) == list(found.queries["qid"].head(4))
     for qid, group in rows.groupby("qid"):
@@ -138,7 +148,7 @@ def test_values_that_are_equal_up_to_rounding_stand_in_the_order_of_their_ids(le
     copies = pd.concat([one.assign(qid=f"q{i}", traffic=1 + i * 1e-14) for i in range(6)])
     plan = Plan.create(copies, None, DCG @ 10, budget=1e6, level=level)
     labels = demo.judge(one)[["docno", "label"]]
-    found = Contributions.of(plan, plan.assessments.merge(labels, on="docno")[["qid", "docno", "label"]], PAIR)
+    found = taken_apart(plan, plan.assessments.merge(labels, on="docno")[["qid", "docno", "label"]], PAIR)
     assert found.queries["qid"].tolist() == [f"q{i}" for i in range(6)]
     assert found.queries["contribution"].abs().nunique() > 1
     assert found.documents["qid"].head(6).tolist() == [f"q{i}" for i in range(6)]

@@ -96,11 +96,6 @@ def test_one_heavy_query_weakens_a_pilot(graded: pd.DataFrame, demo: DemoCollect
     assert even.degrees > 1.4 * heavy.degrees
 
 
-def test_a_constant_model_is_corrected_too(graded: pd.DataFrame, demo: DemoCollection) -> None:
-    table = piloted(flat(graded), demo, draws=3).table([300])
-    assert np.isfinite(table[["standard_error", "low", "high"]]).all(axis=None)
-
-
 def test_documents_count_for_a_limited_number_of_degrees(graded: pd.DataFrame, demo: DemoCollection) -> None:
     outlook = piloted(graded, demo, budget=900, level="document")
     own = list(outlook.curves)[1]

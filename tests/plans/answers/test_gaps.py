@@ -9,34 +9,25 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from drawn_order import small_plan, small_pool
 
 from pt_active import ColumnCost, Plan
 from pt_active.plans.answers.gaps import Gap
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.status import Status
+from pt_active.plans.making.queries import in_drawing_order
 
 
 def pool(rankers: int = 2) -> pd.DataFrame:
-    rng, rows = np.random.default_rng(4), []
-    for number in range(30):
-        ranks = [rng.permutation(4) for _ in range(rankers)]
-        for place in range(4):
-            row = {"qid": f"q{number:02}", "docno": f"d{place}"}
-            row |= {f"rank_{name}": ranks[i][place] for i, name in enumerate("abc"[:rankers])}
-            rows.append(row)
-    grades = rng.dirichlet([1, 1, 1], len(rows))
-    return pd.DataFrame(rows).assign(grade_0=grades[:, 0], grade_1=grades[:, 1], grade_2=grades[:, 2])
+    return small_pool(4, rankers)
 
 
-def plan_of(level: str, rankers: int = 2, budget: float = 60) -> Plan:
-    design = {"design": "successive"} if level == "document" else {}
-    return Plan.create(pool(rankers), None, "DCG@3", budget=budget, level=level, seed=3, **design)
+def plan_of(level: str, rankers: int = 2) -> Plan:
+    return small_plan(level, pool(rankers), 60)
 
 
 def drawn(plan: Plan) -> pd.DataFrame:
     """The documents in the order in which they come, all judged by one person."""
-    from pt_active.plans.making.queries import in_drawing_order
-
     ordered = in_drawing_order(plan.tables)[["qid", "docno"]]
     return ordered.assign(label=np.arange(len(ordered)) % 3, annotator="ann", status="judged")
 

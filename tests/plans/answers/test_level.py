@@ -159,19 +159,3 @@ def test_a_sample_too_small_for_an_interval_has_no_half_width(graded: pd.DataFra
     choice = Plan.create(graded, None, DCG @ 10, budget=25).tables.manifest.choice
     assert choice.other_half_width is None
     assert str(choice).endswith("whole queries, hedged, would give no interval")
-
-
-def test_two_samples_too_small_for_an_interval_have_no_half_widths(graded: pd.DataFrame) -> None:
-    choice = Plan.create(graded, None, DCG @ 10, budget=1).tables.manifest.choice
-    assert choice.half_width is choice.other_half_width is None
-    assert str(choice) == (
-        "documents, successive; the sample is too small for an interval, and so would be one of whole queries"
-    )
-
-
-def test_methods_without_settings_are_the_usual_ones(graded: pd.DataFrame) -> None:
-    usual = Outlook.of(graded, None, DCG @ 10)
-    own = Outlook.of_plan(Plan.create(graded, None, DCG @ 10, budget=BUDGET))
-    method = Method("successive", "regression", with_replacement=False)
-    assert own.curves[method].variance(BUDGET) == pytest.approx(usual.curves[method].variance(BUDGET))
-    assert np.isfinite(own.curves[method].half_width(BUDGET, 0.95))

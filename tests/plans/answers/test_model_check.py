@@ -146,15 +146,6 @@ def test_a_round_counts_what_the_labels_show_instead(demo, spoilt) -> None:
     assert trust < 0.3
 
 
-def test_a_round_that_leans_less_is_kept(demo, spoilt, tmp_path) -> None:
-    plan, qrels = judged(spoilt, demo, budget=600)
-    with pytest.warns(UserWarning, match="the round counts its grades for"):
-        longer = plan.extend(100, qrels)
-    again = Plan.load(longer.save(tmp_path / "plan").path)
-    every = pd.concat([qrels, demo.judge(longer.assessments)[["qid", "docno", "label"]]])
-    assert again.compare(every).to_dict() == longer.compare(every).to_dict()
-
-
 @pytest.fixture(scope="module")
 def sharp(graded: pd.DataFrame) -> pd.DataFrame:
     """A model that is right on average, and far too sure of it."""
@@ -205,17 +196,6 @@ def test_what_stands_for_a_label_is_not_a_label(level, missing, demo, graded) ->
     with pytest.raises(ValueError, match="have no label"):
         ModelCheck.of(plan, qrels.iloc[5:])
     assert ModelCheck.of(plan, qrels.iloc[5:], missing).calibration.n_documents == len(qrels) - 5
-
-
-def test_numbers_as_ids_and_other_labels_do_no_harm(demo, graded) -> None:
-    number = {q: i for i, q in enumerate(graded["qid"].unique())}
-    plan, qrels = judged(graded, demo, "query")
-    again = Plan.create(graded.assign(qid=graded["qid"].map(number)), None, DCG @ 10, budget=400, level="query")
-    labels = demo.judge(graded)[["qid", "docno", "label"]]
-    with pytest.warns(UserWarning, match="hand-picked"):
-        found = ModelCheck.of(again, labels.assign(qid=labels["qid"].map(number)))
-    assert found.calibration.n_documents == len(again.assessments)
-    assert ModelCheck.of(plan, qrels).to_frame()["slope"].iloc[0] == ModelCheck.of(plan, qrels).calibration.slope
 
 
 def test_later_rankers_leave_the_gains_out(demo, graded) -> None:

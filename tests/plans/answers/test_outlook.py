@@ -86,18 +86,6 @@ def test_a_pilot_tells_how_far_the_model_flatters_itself(level, demo: DemoCollec
     assert "which may flatter" in str(before)
 
 
-def test_a_plan_looks_ahead_from_its_own_pool(demo: DemoCollection, graded: pd.DataFrame) -> None:
-    cost = UnitCost(per_query=2)
-    plan = Plan.create(graded, None, DCG @ 10, cost, budget=300, level="document", seed=3)
-    labels = demo.judge(plan.assessments)
-    for qrels, pilot in ((None, None), (labels, (plan, labels))):
-        of_pool = Outlook.of(graded, None, DCG @ 10, cost, pilot=pilot)
-        own, pool = (
-            look.table().sort_values(["level", "design", "budget"]) for look in (Outlook.of_plan(plan, qrels), of_pool)
-        )
-        pd.testing.assert_frame_equal(own.reset_index(drop=True), pool.reset_index(drop=True))
-
-
 def test_the_table_and_its_inverse(graded: pd.DataFrame) -> None:
     outlook = Outlook.of(graded, None, DCG @ 10)
     table = outlook.table(difference=0.3)
@@ -115,14 +103,6 @@ def test_the_table_and_its_inverse(graded: pd.DataFrame) -> None:
     found = outlook.budget_for(difference=0.5, power=0.9)
     assert (found["power"] >= 0.9).all()
     assert (outlook.budget_for(width=1e-9)["documents"].diff().dropna() <= 0).all()
-
-
-def test_any_measure_has_rows_of_documents(graded: pd.DataFrame) -> None:
-    outlook = Outlook.of(graded, None, "nDCG@5")
-    table = outlook.table([300])
-    assert list(table["design"]) == ["passive", "hedged", "depth"]
-    assert list(table["level"]) == ["query", "query", "document"]
-    assert table["standard_error"].iloc[2] < table["standard_error"].iloc[0]
 
 
 def test_what_only_a_census_reaches_is_said(graded: pd.DataFrame) -> None:
@@ -187,15 +167,6 @@ def test_bad_arguments_are_refused(demo: DemoCollection, graded: pd.DataFrame) -
 def test_wrong_types_are_refused(call, message: str, graded: pd.DataFrame) -> None:
     with pytest.raises(ValueError, match=message):
         call(Outlook.of(graded, None, DCG @ 10), graded)
-
-
-def test_a_plan_alone_is_no_pilot(graded: pd.DataFrame) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=300, level="query")
-    with pytest.raises(ValueError, match=r"pilot must be a plan and its labels, \(plan, qrels\), got"):
-        Outlook.of(graded, None, DCG @ 10, pilot=plan)
-
-
-# --- what the curves and pilots are made of ---------------------------------------------------------------------------
 
 
 def test_a_line_costs_two_degrees_of_freedom_and_a_mean_one(demo: DemoCollection, graded: pd.DataFrame) -> None:

@@ -62,15 +62,6 @@ def test_labels_that_belong_to_nothing_are_counted_until_their_document_has_one(
     assert str(later) == str(plan.status(pd.concat([given, labels.iloc[3:6]])))
 
 
-def test_labels_of_another_collection_are_refused(demo, graded, tmp_path) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=100, level="document", seed=3)
-    labels, following = in_order(plan, demo, tmp_path), plan.follow()
-    with pytest.raises(ValueError, match="no label belongs to a document of the plan"):
-        following.add(labels.assign(docno="x" + labels.docno))
-    assert following.add(labels.head(0)).judged == 0
-    assert following.add(labels.head(5)).judged == 5
-
-
 def test_a_block_with_new_grades_is_followed_too(demo, graded, tmp_path) -> None:
     first = Plan.create(graded, None, DCG @ 10, budget=100, level="document", seed=3)
     labels = in_order(first, demo, tmp_path)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from drawn_order import small_plan, small_pool
 
 from pt_active import Plan
 from pt_active.plans.answers.status import Status
@@ -14,19 +15,11 @@ from pt_active.plans.making.queries import in_drawing_order
 
 
 def pool(rankers: int = 2) -> pd.DataFrame:
-    rng, rows = np.random.default_rng(8), []
-    for number in range(30):
-        ranks = [rng.permutation(4) for _ in range(rankers)]
-        for place in range(4):
-            row = {"qid": f"q{number:02}", "docno": f"d{place}"}
-            rows.append(row | {f"rank_{name}": ranks[i][place] for i, name in enumerate("abc"[:rankers])})
-    grades = rng.dirichlet([1, 1, 1], len(rows))
-    return pd.DataFrame(rows).assign(grade_0=grades[:, 0], grade_1=grades[:, 1], grade_2=grades[:, 2])
+    return small_pool(8, rankers)
 
 
 def plan_of(level: str, rankers: int = 2) -> Plan:
-    design = {"design": "successive"} if level == "document" else {}
-    return Plan.create(pool(rankers), None, "DCG@3", budget=80, level=level, seed=3, **design)
+    return small_plan(level, pool(rankers), 80)
 
 
 def judged(plan: Plan, twice: list[int]) -> pd.DataFrame:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pandas as pd
 
 from pt_active.frames.checks import how_many
 from pt_active.frames.records import JUDGED, checked_records, latest
 from pt_active.plans.answers.basis import Basis
-from pt_active.plans.making.manifest import Manifest
 from pt_active.showing.rounding import share
 
 _MAX_NAMED = 6
@@ -38,22 +37,26 @@ class Campaign:
     counting: int = 0
 
     @classmethod
-    def of(cls, basis: Basis, made: Manifest, counting: int, records: pd.DataFrame | None) -> Campaign:
-        """The campaign behind a result."""
-        sizes = basis.n_judged, made.counts.documents, basis.n_queries, made.counts.queries, basis.level
-        return replace(cls.counted(sizes, records), measure=made.arguments.measure, counting=counting)
-
-    @classmethod
-    def counted(cls, sizes: tuple[int, int, int, int, str], records: pd.DataFrame | None) -> Campaign:
-        """The campaign of today with its first five fields."""
-        made = cls(*sizes, written=datetime.date.today().isoformat())
-        if records is None:
-            return made
-        said = latest(checked_records(records))
-        said = said[said["status"] == JUDGED]
-        days = sorted(day[:10] for day in said["time"] if day) or [""]
-        names = tuple(str(name) for name in said["annotator"].value_counts(sort=True).index)
-        return replace(made, judges=names, since=days[0], until=days[-1])
+    def of(
+        cls,
+        basis: Basis,
+        records: pd.DataFrame | None,
+        documents: int,
+        all_queries: int = 0,
+        measure: str = "",
+        counting: int = 0,
+    ) -> Campaign:
+        """The campaign of today behind a result."""
+        names: tuple[str, ...] = ()
+        days = [""]
+        if records is not None:
+            said = latest(checked_records(records))
+            said = said[said["status"] == JUDGED]
+            days = sorted(day[:10] for day in said["time"] if day) or days
+            names = tuple(str(name) for name in said["annotator"].value_counts(sort=True).index)
+        sizes = basis.n_judged, documents, basis.n_queries, all_queries, basis.level
+        today = datetime.date.today().isoformat()
+        return cls(*sizes, names, days[0], days[-1], today, measure, counting)
 
     @property
     def extent(self) -> str:

@@ -23,14 +23,13 @@ from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_p
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.ranking import Ranking, rank_judged
-from pt_active.plans.answers.report.budgets import budget_table, foreseen
 from pt_active.plans.answers.report.campaign import Campaign
 from pt_active.plans.answers.report.differences import differences
 from pt_active.plans.answers.report.findings import Findings, compared
-from pt_active.plans.answers.report.further import further
+from pt_active.plans.answers.report.further import budget_table, foreseen, further
+from pt_active.plans.answers.report.headline import answer_in_words, status_in_words
 from pt_active.plans.answers.report.sections import page_of, verdict_of
 from pt_active.plans.answers.report.side_by_side import side_by_side, texts_of
-from pt_active.plans.answers.report.words import answer_in_words, status_in_words
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.slices import slices_of
 from pt_active.plans.answers.status import Status
@@ -122,10 +121,11 @@ class Report(Findings):
             pair, known = _places(judged.names, result), texts_of(tables.assessments, texts)
             sliced = pair if isinstance(result, Comparison) else None
             groups = [each for column in slices for each in slices_of(labelled, column, sliced, how)]
-            counting = int(tables.pool.seen(tables.measure).sum())
+            counting, sizes = int(tables.pool.seen(tables.measure).sum()), tables.manifest.counts
+            measured = tables.manifest.arguments.measure
             return replace(
                 made,
-                campaign=Campaign.of(result.basis, tables.manifest, counting, records),
+                campaign=Campaign.of(result.basis, records, sizes.documents, sizes.queries, measured, counting),
                 beside=() if pair is None else side_by_side(labelled, pair, how.measure, known),
                 slices=pd.DataFrame([row for each in groups for row in each.rows()], columns=_SLICE_COLUMNS),
                 texts=known,

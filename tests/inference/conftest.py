@@ -1,0 +1,90 @@
+"""Every outcome of a drawing of documents in two phases, with its probability."""
+
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from pt_active.inference.documents import document_estimate
+from pt_active.sampling.sample import Sample, TwoPhase
+from pt_active.sampling.two_phase import APART_SHARE
+
+
+def second_phases(design, indptr):
+    """Each query's outcomes of the second phase: probability, documents, whether they were drawn apart."""
+    for a, b in itertools.pairwise(indptr):
+        mine = design.order[(design.order >= a) & (design.order < b)]
+        pi = design.inclusion[mine]
+        apart = [
+            (math.prod(np.where(taken, pi, 1 - pi)), mine[list(taken)], True)
+            for taken in itertools.product([True, False], repeat=len(mine))
+        ]
+        if design.drawing == "poisson":
+            yield apart
+        elif design.drawing == "depth":
+            chance = -np.diff(np.r_[1.0, pi, 0.0])
+            yield [(chance[n], mine[:n], False) for n in range(len(mine) + 1)]
+        else:
+            assert pi.sum() == pytest.approx(1) or not len(pi)
+            one = [(p, np.array([z]), False) for p, z in zip(pi, mine, strict=True)] or [(1.0, mine, False)]
+            yield [(APART_SHARE * p, *rest) for p, *rest in apart] + [
+                ((1 - APART_SHARE) * p, *rest) for p, *rest in one
+            ]
+
+
+def all_outcomes(design, indptr):
+    """For each outcome of the second phase, a list of all outcomes of the first: joint probability and sample."""
+    m = len(indptr) - 1
+    sure = [[1.0] if p in (0, 1) else [1.0, 0.0] for p in design.opening]
+    for combination in itertools.product(*second_phases(design, indptr)):
+        chance = math.prod(p for p, _, _ in combination)
+        if chance == 0:
+            continue
+        rows = []
+        for came in itertools.product(*sure):
+            opened = np.array(came) * (design.opening > 0)
+            both = chance * math.prod(np.where(opened > 0, design.opening, 1 - design.opening))
+            drawn = np.zeros(indptr[-1], dtype=bool)
+            for x in range(m):
+                drawn[combination[x][1]] = opened[x] > 0
+            apart = np.array([row[2] for row in combination])
+            rows.append((both, TwoPhase(design, Sample.once(opened * design.opening), drawn, apart, 0.0)))
+        yield rows
+
+
+def estimates_of_all(pool, design, mean_of, truth, contrast, share=0.0):
+    """Expectations of an estimate and its variances, and the true variances: first phase, second, together."""
+    chance, fields, groups = [], [], []
+    for group, rows in enumerate(all_outcomes(design, pool.indptr)):
+        for p, sample in rows:
+            mean = mean_of(sample)
+            estimate = document_estimate(
+                pool,
+                sample,
+                mean,
+                np.where(sample.drawn if mean.ndim == 1 else sample.drawn[:, None], truth, mean),
+                contrast,
+                share,
+            )
+            fields.append((estimate.value, estimate.first, estimate.second))
+            chance.append(p)
+            groups.append(group)
+    chance, (value, *parts), groups = np.array(chance), np.array(fields).T, np.array(groups)
+    assert chance.sum() == pytest.approx(1)
+    total = chance @ (value - chance @ value) ** 2
+    mass = np.bincount(groups, weights=chance)
+    given_documents = np.bincount(groups, weights=chance * value) / mass
+    within = mass @ (np.bincount(groups, weights=chance * value**2) / mass - given_documents**2)
+    return chance @ value, [chance @ part for part in parts], (within, total - within, total)
+
+
+@pytest.fixture(scope="session")
+def outcomes() -> Callable:
+    return all_outcomes
+
+
+@pytest.fixture(scope="session")
+def enumerated() -> Callable:
+    return estimates_of_all

@@ -1,0 +1,296 @@
+"""What plans, audits and active tests have in common: how they are kept, and how they take labels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+
+from pt_active import ActiveTest, Estimate, Plan
+from pt_active.frames.strays import SPELLING
+from pt_active.risk import Audit, ZeroOne
+from pt_active.rounds import CrossEntropy
+
+Artifact = Plan | Audit | ActiveTest
+
+
+def _test(frame: pd.DataFrame, seed: int, measure: Any, size: int) -> ActiveTest:
+    return ActiveTest.create(frame, None, measure, seed=seed).next_round(size)
+
+
+MAKERS: dict[str, Callable[[pd.DataFrame, int], Artifact]] = {
+    "queries": lambda frame, seed: Plan.create(frame, None, "DCG@4", budget=60, level="query", seed=seed),
+    "documents": lambda frame, seed: Plan.create(frame, None, "DCG@4", budget=60, level="document", seed=seed),
+    "depths": lambda frame, seed: Plan.create(frame, None, "nDCG@4", budget=60, level="document", seed=seed),
+    "audit": lambda frame, seed: Audit.create(frame, {"a": "one", "b": "other"}, ZeroOne(), budget=60, seed=seed),
+    "rounds of queries": lambda frame, seed: _test(frame, seed, "DCG@4", 12),
+    "rounds of pairs": lambda frame, seed: _test(frame, seed, CrossEntropy(), 60),
+}
+KINDS = pytest.mark.parametrize("kind", MAKERS)
+
+
+@pytest.fixture(scope="module")
+def pool() -> pd.DataFrame:
+    """24 queries of six documents with two rankers, grades, the predictions of two judges, and labels."""
+    rng = np.random.default_rng(0)
+    qids = [f"q{number:02d}" for number in range(24)]
+    frame = pd.DataFrame({"qid": np.repeat(qids, 6), "docno": [f"q{q}doc{d}" for q in range(24) for d in range(6)]})
+    for name in ("a", "b"):
+        frame[f"rank_{name}"] = np.concatenate([rng.permutation(6) for _ in qids])
+    frame[["grade_0", "grade_1", "grade_2"]] = rng.dirichlet([2, 1, 1], len(frame))
+    label = [rng.choice(3, p=row) for row in frame.filter(like="grade_").to_numpy()]
+    judges = {
+        name: np.where(rng.random(len(frame)) < 0.6, label, rng.integers(0, 3, len(frame))) for name in ("one", "other")
+    }
+    return frame.assign(**judges, label=label, query="desk lamp", text="a lamp")
+
+
+@pytest.fixture(scope="module")
+def made(pool: pd.DataFrame) -> dict[str, Artifact]:
+    return {kind: make(pool.drop(columns="label"), 5) for kind, make in MAKERS.items()}
+
+
+def labels(artifact: Artifact, pool: pd.DataFrame) -> pd.DataFrame:
+    keys = ["qid", "docno"]
+    return artifact.assessments[keys].merge(pool[[*keys, "label"]], on=keys)
+
+
+def estimate(artifact: Artifact, qrels: pd.DataFrame, **how: Any) -> Estimate:
+    found = artifact.estimate(qrels, **how)
+    return found if isinstance(found, Estimate) else next(iter(found.values()))
+
+
+def further(artifact: Artifact, qrels: pd.DataFrame) -> list[Artifact]:
+    """What may be judged next."""
+    if isinstance(artifact, Plan):
+        return [artifact.extend(20, qrels)]
+    return [artifact.next_round(5, qrels, "rec")] if isinstance(artifact, ActiveTest) else []
+
+
+def numbers(found: Estimate) -> tuple[float, ...]:
+    return found.value, found.standard_error, *found.confidence_interval()
+
+
+# --- on disk ----------------------------------------------------------------------------------------------------------
+
+
+@KINDS
+def test_what_was_saved_says_the_same(kind: str, made: dict, pool: pd.DataFrame, tmp_path: Path) -> None:
+    artifact = made[kind]
+    saved, known = artifact.save(tmp_path / "kept"), labels(artifact, pool)
+    assert saved.path == tmp_path / "kept"
+    for again in (type(artifact).load(saved.path), type(artifact)(saved.path), pt.Artifact.load(str(saved.path))):
+        assert type(again) is type(artifact)
+        pd.testing.assert_frame_equal(again.assessments, artifact.assessments)
+        assert again.manifest == json.loads(json.dumps(artifact.manifest))
+        assert str(again) == str(artifact)
+        assert estimate(again, known) == estimate(artifact, known)
+        for one, other in zip(further(again, known), further(artifact, known), strict=True):
+            pd.testing.assert_frame_equal(one.assessments, other.assessments)
+    exported = pd.read_csv(again.export(tmp_path / "judge-me.csv", "csv"))
+    assert len(exported) == len(again.assessments)
+
+
+@KINDS
+def test_nothing_is_overwritten_nor_left_half_written(
+    kind: str, made: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").mkdir()
+    with pytest.raises(FileExistsError, match="there exists; choose another folder"):
+        made[kind].save(tmp_path / "there")
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        made[kind].save(tmp_path / "no" / "such")
+
+    def full_disk(*args: object, **kwargs: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(Path, "write_text", full_disk)
+    with pytest.raises(OSError, match="no space left"):
+        made[kind].save(tmp_path / "broken")
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+@KINDS
+def test_damage_is_named(kind: str, made: dict, tmp_path: Path) -> None:
+    folder = Path(str(made[kind].save(tmp_path / "kept").path))
+    load, manifest, table = type(made[kind]).load, folder / "manifest.json", next(folder.glob("*.parquet"))
+    content = manifest.read_text()
+    for text, message in (
+        ("{", "is damaged: manifest.json is not JSON"),
+        ("[]", "is damaged: manifest.json holds no object"),
+        ("{}", "is damaged: manifest.json lacks format_version"),
+        ('{"format_version": true}', "in format True; this version reads the format"),
+        (json.dumps(json.loads(content) | {"format_version": 99}), "saved by pt-active .* in format 99; this version"),
+        (content.replace('"seed": 5', '"seed": 6'), "is damaged: manifest.json is not as it was saved"),
+    ):
+        manifest.write_text(text)
+        with pytest.raises(ValueError, match=message):
+            load(folder)
+    manifest.write_text(content)
+    table.write_text("x")
+    with pytest.raises(ValueError, match=rf"{table.name} is not as it was saved \(its SHA-256 differs\); restore the"):
+        load(folder)
+    table.unlink()
+    with pytest.raises(ValueError, match=f"damaged: {table.name} cannot be read"):
+        load(folder)
+    manifest.unlink()
+    with pytest.raises(FileNotFoundError, match="there is no (plan|audit|active test) at"):
+        load(folder)
+
+
+def test_a_folder_of_another_kind_is_named(made: dict, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="plan holds a plan, and an audit is needed"):
+        Audit.load(made["queries"].save(tmp_path / "plan").path)
+    with pytest.raises(ValueError, match="audit holds an audit, and an active test is needed"):
+        ActiveTest.load(made["audit"].save(tmp_path / "audit").path)
+
+
+# --- what must not matter ---------------------------------------------------------------------------------------------
+
+
+@KINDS
+def test_the_seed_alone_draws_whatever_the_order_of_rows(kind: str, made: dict, pool: pd.DataFrame) -> None:
+    artifact, frame = made[kind], pool.drop(columns="label")
+    shuffled = MAKERS[kind](frame.sample(frac=1, random_state=2), 5)
+    pd.testing.assert_frame_equal(shuffled.assessments, artifact.assessments)
+    assert shuffled.manifest["inputs"] == artifact.manifest["inputs"]
+    theirs = labels(artifact, pool).sample(frac=1, random_state=1)
+    assert numbers(estimate(shuffled, theirs)) == pytest.approx(numbers(estimate(artifact, labels(artifact, pool))))
+    assert not MAKERS[kind](frame, 6).assessments.equals(artifact.assessments)
+
+
+@KINDS
+def test_numbers_of_numpy_can_be_saved(kind: str, made: dict, pool: pd.DataFrame, tmp_path: Path) -> None:
+    again = MAKERS[kind](pool.drop(columns="label"), np.int64(5))
+    assert again.manifest == made[kind].manifest
+    again.save(tmp_path / "kept")
+
+
+# --- labels -----------------------------------------------------------------------------------------------------------
+
+
+@KINDS
+def test_missing_labels_are_named_and_never_zeros_by_stealth(kind: str, made: dict, pool: pd.DataFrame) -> None:
+    artifact, known = made[kind], labels(made[kind], pool)
+    gone, gap = known.index[[3, 20]], known.drop(index=known.index[[3, 20]])
+    for lacking in (gap, known.assign(label=known["label"].where(~known.index.isin(gone), -1))):
+        with pytest.raises(ValueError, match="2 sampled (documents|pairs) have no label"):
+            estimate(artifact, lacking)
+        found = estimate(artifact, lacking, missing="nonrelevant")
+        assert set(found.missing) == set(known.loc[gone, ["qid", "docno"]].itertuples(index=False, name=None))
+        assert (found.basis.missing_policy, found.basis.n_judged) == ("nonrelevant", len(known) - 2)
+        assert "2 labels, taken as nonrelevant" in str(found)
+        zero = estimate(artifact, known.assign(label=known["label"].where(~known.index.isin(gone), 0)))
+        assert found.value == zero.value
+    if kind == "audit":
+        with pytest.raises(ValueError, match="unknown missing 'expected'"):
+            estimate(artifact, known, missing="expected")
+    else:
+        assert "2 labels, taken as expected" in str(estimate(artifact, gap, missing="expected"))
+    with pytest.raises(ValueError, match="unknown missing 'zero'"):
+        estimate(artifact, gap, missing="zero")
+
+
+@KINDS
+@pytest.mark.filterwarnings("ignore:.* ignored")
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda q: q.assign(label=9), "must not be above the highest grade, 2"),
+        (lambda q: q.assign(label=0.5), "must be whole numbers"),
+        (
+            lambda q: q.assign(qid="other-" + q.qid),
+            "no label belongs to a (sampled document|drawn document|drawn pair)",
+        ),
+        (lambda q: q.drop(columns="label"), "they lack 'label'"),
+        (lambda q: pd.concat([q, q.assign(label=(q.label + 1) % 3)]), "more than one label|different labels"),
+    ],
+)
+def test_labels_that_do_not_fit(kind: str, made: dict, pool: pd.DataFrame, change: Callable, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        estimate(made[kind], change(labels(made[kind], pool)))
+
+
+@KINDS
+def test_labels_that_stand_twice_count_once_and_those_of_others_not_at_all(
+    kind: str, made: dict, pool: pd.DataFrame
+) -> None:
+    artifact, known = made[kind], labels(made[kind], pool)
+    plain = estimate(artifact, known)
+    assert estimate(artifact, pd.concat([known, known])) == plain
+    assert plain.basis.ignored == 0
+    assert plain.basis.n_judged == len(known)
+    with pytest.warns(UserWarning, match="not (drawn|sampled) (is|are) ignored"):
+        everything = estimate(artifact, pool[["qid", "docno", "label"]])
+    assert everything.basis.ignored > 0
+    if kind != "rounds of queries":  # these count what is below the cutoff too
+        assert everything.basis.n_judged == len(known)
+    assert numbers(everything) == numbers(plain)
+
+
+@KINDS
+@pytest.mark.filterwarnings("ignore:.* ignored")
+def test_labels_of_mistyped_documents_are_counted_and_named(kind: str, made: dict, pool: pd.DataFrame) -> None:
+    artifact, known = made[kind], labels(made[kind], pool)
+    typed = known.assign(docno=known["docno"].where(known.index > 0, known["docno"] + " "))
+    with pytest.raises(ValueError, match=f"did you mean '{known['docno'][0]}'"):
+        estimate(artifact, typed)
+    found = estimate(artifact, typed, missing="nonrelevant")
+    assert found.basis.unknown == {SPELLING: 1}
+    assert found.to_dict()["unknown"] == 1
+    assert f"did you mean '{known['docno'][0]}'" in found.basis.label_caution
+    assert estimate(artifact, known).basis.unknown == {}
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"confidence": 95}, "confidence must lie between 0 and 1"),
+        ({"estimator": "mle"}, "unknown estimator 'mle'"),
+        ({"reference": "z"}, "unknown reference 'z'"),
+    ],
+)
+def test_questions_that_have_no_answer(kind: str, made: dict, pool: pd.DataFrame, how: dict, message: str) -> None:
+    if "reference" in how and isinstance(made[kind], ActiveTest):
+        pytest.skip("its references cannot be chosen")
+    with pytest.raises(ValueError, match=message):
+        estimate(made[kind], labels(made[kind], pool), **how)
+
+
+# --- pairs ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["queries", "documents", "depths", "audit"])
+def test_who_can_be_compared(kind: str, made: dict, pool: pd.DataFrame) -> None:
+    artifact, known = made[kind], labels(made[kind], pool)
+    # Replays of depths are not mirrored if few documents are drawn.
+    how = {"reference": "effective"} if kind == "depths" else {}
+    one, other = artifact.compare(known, **how), artifact.compare(known, first="b", **how)
+    assert (one.first, one.second) == (other.second, other.first) == ("a", "b")
+    assert artifact.compare(known, second="a", **how) == other
+    assert one.difference == pytest.approx(-other.difference, abs=1e-14)
+    assert one.pvalue == pytest.approx(other.pvalue, abs=1e-14)
+    assert one.confidence_interval() == pytest.approx([-end for end in reversed(other.confidence_interval())])
+    with pytest.raises(ValueError, match="no (ranker|predictor) 'none' in this (plan|audit)"):
+        artifact.compare(known, first="none", second="a")
+    with pytest.raises(ValueError, match="with itself"):
+        artifact.compare(known, first="a", second="a")
+    few, many = pool.drop(columns=["label", "rank_b"]), pool.drop(columns="label").assign(rank_c=5 - pool["rank_a"])
+    if kind == "audit":
+        judges = {"a": "one", "b": "other", "c": "rank_c"}
+        alone = Audit.create(pool, {"a": "one"}, ZeroOne(), budget=60)
+        three = Audit.create(many.assign(rank_c=1), judges, ZeroOne(), budget=60)
+    else:
+        alone, three = MAKERS[kind](few, 5), MAKERS[kind](many, 5)
+    with pytest.raises(ValueError, match="needs two (rankers|predictors); this (plan|audit) has only 'a'"):
+        alone.compare(labels(alone, pool))
+    with pytest.raises(ValueError, match="say which (rankers|predictors) to compare"):
+        three.compare(labels(three, pool))
+    assert three.compare(labels(three, pool), first="c", second="a").first == "c"

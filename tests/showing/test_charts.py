@@ -1,0 +1,129 @@
+"""Numbers as they are rounded, charts as SVG and as figures: each holds its table, and its words fit."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active.plans.answers.relative import RelativeChange
+from pt_active.plans.answers.report.headline import in_percent
+from pt_active.showing import plots
+from pt_active.showing.charts import Bars, Intervals
+from pt_active.showing.printed import plain
+from pt_active.showing.rounding import decimals, fixed, from_to, minus, number, roughly, share, with_interval
+from pt_active.showing.svg import Row, Scale
+
+
+@pytest.mark.parametrize(
+    ("numbers", "how", "text"),
+    [
+        ((4.23, 1.13, 7.33, " %"), {"sign": True}, "+4.2 % ± 3.1"),
+        ((0.27597, -0.14319, 0.71242), {}, "0.28 (−0.14 to +0.71)"),
+        ((-0.001234, -0.0023, -0.0002), {}, "−0.0012 (−0.0023 to −0.0002)"),
+        ((12.3, 2.3, 22.3), {}, "12 ± 10"),
+        ((0.5, np.nan, np.nan), {}, "about 0.5"),
+        ((2.0, 2.0, 2.0), {}, "2.0000"),
+        # An interval without 0 does not seem to touch it.
+        ((3.1, 0.02, 6.2), {"sign": True}, "+3.10 (+0.02 to +6.20)"),
+        ((-3.1, -6.2, -0.004), {"sign": True}, "−3.100 (−6.200 to −0.004)"),
+        ((3.2, -0.02, 6.2), {"sign": True}, "+3.2 (0.0 to +6.2)"),
+    ],
+)
+def test_numbers_have_the_digits_that_their_interval_supports(numbers, how, text) -> None:
+    assert with_interval(*numbers, **how) == text
+
+
+def test_numbers_as_they_are_shown() -> None:
+    shown = {0.123456: "0.1235", -1e-7: "−1e−07", 12345.6: "12346", 3: "3", np.nan: "–", np.inf: "–", True: "yes"}
+    assert {value: number(value) for value in [*shown, None]} == shown | {None: "–"}
+    assert number(np.int64(12345678)) == "12345678"
+    assert from_to(-0.0004, 0.31) == "0.00 to +0.31"
+    assert [decimals(0, 2 * half) for half in (0.0031, 0.031, 0.31, 3.1, 31, 310)] == [4, 3, 2, 1, 0, 0]
+    assert fixed(-0.0, 2) == fixed(-0.001, 2) == "0.00"
+    assert [roughly(n) for n in (1, 7.2, 34.5, 181, 1234, 98765)] == ["1", "8", "35", "190", "1,300", "99,000"]
+    shares = [share(*each) for each in ((0, 5), (5, 5), (1, 15), (999, 1000), (1, 3))]
+    assert shares == ["0 %", "100 %", "6.7 %", "99.9 %", "33 %"]
+    assert minus("[-0.7, -1] in doc-7, -x, GX-1-2 and 2026-03-01") == "[−0.7, −1] in doc-7, -x, GX-1-2 and 2026-03-01"
+
+
+def test_a_share_without_an_interval_has_no_decimals() -> None:
+    assert in_percent(RelativeChange("a", 12.34, 1.0749)) == "about +107 % of a's 12.3"
+    assert in_percent(RelativeChange("a", 12.34, 0.004)) == "less than 1 % of a's 12.3"
+    assert in_percent(None) == ""
+
+
+def test_what_is_ready_for_json_has_no_numbers_that_json_lacks() -> None:
+    table = pd.DataFrame({"a": [1.0, np.inf], "b": ["x", None]})
+    said = {"row": Row("r", np.nan, 1), "table": table, "all": (np.float64(2), [np.int64(3)]), 4: None}
+    row = {"label": "r", "value": None, "low": 1, "high": None, "strong": True, "text": ""}
+    rows = [{"a": 1.0, "b": "x"}, {"a": None, "b": None}]
+    assert plain(said) == {"row": row, "table": rows, "all": [2.0, [3]], "4": None}
+
+
+@pytest.mark.parametrize(("low", "high"), [(-0.71, 0.14), (0, 1), (0.643, 0.665), (-12345, 3), (1e-6, 3e-6), (50, 51)])
+def test_ticks_are_round_few_and_apart(low: float, high: float) -> None:
+    scale = Scale.over([low, high])
+    ticks = scale.ticks()
+    assert 2 <= len({label for _, label in ticks}) == len(ticks) <= 6
+    for value, label in ticks:
+        assert scale.low <= value <= scale.high
+        assert float(label.replace("−", "-")) == pytest.approx(value, abs=1e-9 * (high - low) + 1e-12)
+    assert sum(len(label) for _, label in ticks) <= 36
+
+
+def test_places_in_a_chart_are_those_of_the_numbers() -> None:
+    drawn = Intervals([Row("a", 1.0, 0.0, 2.0), Row("b", 4.0, strong=False)], "", True).svg("x", "t", "d")
+    places = [float(x) for x in re.findall(r'<circle cx="([\d.]+)%"', drawn)]
+    ends = [float(x) for x in re.search(r'<line x1="([\d.]+)%"[^>]*x2="([\d.]+)%"[^>]*stroke-width: 3', drawn).groups()]
+    assert np.mean(ends) == pytest.approx(places[0], abs=0.01)
+    assert (places[1] - places[0]) / (places[0] - ends[0]) == pytest.approx(3, abs=0.01)
+    assert drawn.count("var(--ground)") == 1
+    assert 'width="100%"' in drawn
+    assert "viewBox" not in drawn
+    drawn = Bars([Row("<b>", 1.0), Row("c", -1.0)]).svg("c", "<t>", "<d>")
+    assert not re.search("<[btd]>", drawn)
+    assert {"&lt;b&gt;", "&lt;t&gt;", "&lt;d&gt;"} <= set(re.findall(r"&lt;.&gt;", drawn))
+
+
+def test_figures_hold_the_tables() -> None:
+    rows = {"level": ["query"] * 2 + ["document"] * 2, "design": ["passive"] * 2 + ["spread"] * 2}
+    budget = pd.DataFrame(rows | {"budget": [10.0, 20.0] * 2, "half_width": [3.0, 2.0, 2.5, 1.0]})
+    (axes,) = plots.plot_budget(budget, 15.0).axes
+    drawn = {each.get_label(): each.get_xydata() for each in axes.lines}
+    np.testing.assert_allclose(drawn["queries, passive"], budget[["budget", "half_width"]].head(2))
+    np.testing.assert_allclose(drawn["documents, spread"], budget[["budget", "half_width"]].tail(2))
+    design = pd.DataFrame({"axis": ["cost", "cost", "value"], "low": 1.0, "high": 2.0, "chance": [0.1, 0.2, 0.3]})
+    (axes,) = plots.plot_design(design.assign(chance_of="chance")).axes
+    np.testing.assert_allclose([w for bar in axes.patches if np.isfinite(w := bar.get_width())], [0.1, 0.2, 0.3])
+    moved = pd.DataFrame({"qid": [f"q{n}" for n in range(25)], "contribution": np.arange(25) - 9.5})
+    (axes,) = plots.plot_contributions(moved).axes
+    np.testing.assert_allclose([bar.get_width() for bar in axes.patches], moved["contribution"].head(20))
+    assert all((bar.get_facecolor()[2] > 0.5) == (bar.get_width() >= 0) for bar in axes.patches)
+    bins = pd.DataFrame({"expected": [1.0, 2.0], "observed": [1.5, 1.0], "standard_error": [0.1, np.nan]})
+    (axes,) = plots.plot_calibration(bins, 0.5, 0.2, "gain").axes
+    np.testing.assert_allclose(axes.lines[1].get_xydata(), [[1.0, 0.7], [2.0, 1.2]])
+    np.testing.assert_allclose(axes.lines[2].get_xydata(), bins[["expected", "observed"]])
+    many = pd.DataFrame({"name": [f"n{i}" for i in range(40)], "estimate": np.arange(40.0), "low": -1.0, "high": 50.0})
+    (axes,) = plots.plot_estimates(many, null=0.0).axes
+    np.testing.assert_allclose(axes.lines[0].get_xdata(), np.arange(plots.MAX_ESTIMATES))
+
+
+def test_figures_refuse_tables_that_they_cannot_draw() -> None:
+    with pytest.raises(ValueError, match="it lacks half_width"):
+        plots.plot_budget(pd.DataFrame({"level": ["query"], "design": ["passive"], "budget": [1.0]}))
+    with pytest.raises(ValueError, match="no rows"):
+        plots.plot_contributions(pd.DataFrame({"qid": [], "contribution": []}))
+
+
+def test_long_names_stay_distinct() -> None:
+    names = [f"qkind = {'very ' * 8}long value {end}" for end in "ab"]
+    names += [f"{'x' * 20}{middle}{'y' * 25}" for middle in "cd"]
+    (axes,) = plots.plot_estimates(pd.DataFrame({"name": names, "estimate": 0.0, "low": -1.0, "high": 1.0})).axes
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert len(set(labels)) == 4
+    assert labels[0].startswith("qkind = very")
+    assert labels[0].endswith("long value a")
+    assert max(map(len, labels)) <= 60
