@@ -30,6 +30,9 @@ from pt_active.studies.simulate import DESIGN_NAMES, ESTIMATOR_NAMES, in_short
 
 DESIGNS_TRIED, ESTIMATORS_TRIED = ", ".join(DESIGN_NAMES), ", ".join(ESTIMATOR_NAMES)
 
+SEED = 7
+"""The random seed of the demo."""
+
 MAX_REPETITIONS = 1_000_000
 """The most samples of a design: all estimates are kept until the end."""
 
@@ -158,7 +161,7 @@ def demo(out: Path = option(Path("demo-out"), "The folder to make.", "DIR")) -> 
 
     check_new(out)
     with Console(stderr=True).status("simulating, planning, judging …"):
-        result = run_demo()
+        result = run_demo(SEED)
         write_demo(result, out)
     again = command_line("status", out / "plan", out / "judgments.csv")
     hint = f"The picture is {out / 'demo.png'}. The same comparison by hand:\n  {again}"

@@ -145,7 +145,7 @@ def test_a_graded_pool_instead_of_runs(files):
     assert again.startswith("Plan for DCG@5 of a, b")
     pd.testing.assert_frame_equal(Plan.load("again").queries, Plan.load("plan").queries)
     assert complaint("plan", "--pool", "pool.parquet", *MEASURED[:-1], "third", "--depth", "3", *UNIFORM) == (
-        "--pool already has grades; leave out --max-grade, --grades, --depth"
+        "--pool already has grades; leave out --max-grade, --depth, --grades"
     )
 
 
