@@ -27,9 +27,8 @@ from pt_active.frames.topics import read_topics
 from pt_active.frames.trec import read_qrels
 from pt_active.frames.worklists import FORMATS, TABLE_FORMAT, write_assessments
 from pt_active.judging.files import write_worklist
-from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.tools.registry import TOOLS
-from pt_active.judging.worklist import Worklist
+from pt_active.judging.worklist import GradeNames, Worklist
 from pt_active.relevance.grades.judge_tables import judge_labels
 from pt_active.relevance.losses import ZeroOne
 from pt_active.risk.audit import DESIGN, Audit

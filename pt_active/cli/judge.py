@@ -19,11 +19,11 @@ from pt_active.frames.checks import agreeing, how_many, positive, shown, within
 from pt_active.frames.records import ADJUDICATOR
 from pt_active.frames.topics import read_texts
 from pt_active.frames.visible import visible, visible_field
-from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.server.campaign import Campaign
 from pt_active.judging.server.order import BLOCK, DOUBLE, JudgingOrder, OrderOf, texts_together
 from pt_active.judging.server.sharing import PATIENCE
 from pt_active.judging.server.store import DOUBLE_SHARE, Store
+from pt_active.judging.worklist import GradeNames
 from pt_active.plans.plan import Plan
 
 if TYPE_CHECKING:

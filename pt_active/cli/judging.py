@@ -18,12 +18,11 @@ from pt_active.frames.records import STATUSES, is_records
 from pt_active.frames.topics import with_texts
 from pt_active.frames.worklists import FORMAT, FORMATS, TABLE_FORMAT, write_assessments
 from pt_active.judging.files import import_records, read_labels, write_worklist
-from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.records import write_records
 from pt_active.judging.server.order import JudgingOrder
 from pt_active.judging.server.templates import guideline_html, offline_page
 from pt_active.judging.tools.registry import TOOLS
-from pt_active.judging.worklist import Worklist
+from pt_active.judging.worklist import GradeNames, Worklist
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.queries import ORDERS, in_drawing_order
 from pt_active.plans.plan import Plan

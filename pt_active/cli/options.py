@@ -18,7 +18,7 @@ from pt_active.inference.estimators import ESTIMATOR, ESTIMATORS
 from pt_active.inference.several_judges import TIES
 from pt_active.inference.stopping.looks import ALWAYS, look_names
 from pt_active.judging.files import read_labels
-from pt_active.judging.grade_names import GradeNames
+from pt_active.judging.worklist import GradeNames
 from pt_active.plans.answers.status_of_plan import labels_so_far
 from pt_active.plans.making.judgments import RULES, qrels_of
 from pt_active.plans.making.labelled import wanted_documents

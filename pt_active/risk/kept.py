@@ -65,6 +65,7 @@ class AuditManifest(Provenance):
     counts: AuditCounts
     spent: float
     pool_cost: float  # of labelling the whole pool
+    inputs: dict[str, str] = field(default_factory=dict)  # the digest of the frame
 
 
 @dataclass(frozen=True)

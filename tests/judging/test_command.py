@@ -18,6 +18,7 @@ from pt_active.cli.judge import Setting
 from pt_active.cli.project import FILE
 from pt_active.judging.server.serve import listening
 from pt_active.judging.server.store import Entry, Store, stored_records
+from pt_active.judging.worklist import GradeNames
 
 
 @pytest.fixture(scope="module")
@@ -119,13 +120,6 @@ def test_what_does_not_fit_is_one_line(plan: Path, tmp_path: Path) -> None:
     port = str(opened.getsockname()[1])
     assert f"127.0.0.1, port {port}: Address already in use" in complaint(plan, *store, "--port", port)
     opened.close()
-
-
-def test_the_judgments_of_another_plan_are_refused(plan: Path, graded, tmp_path: Path) -> None:
-    other = Plan.create(graded, None, DCG @ 10, budget=40, level="document", seed=4).save(tmp_path / "other")
-    store = tmp_path / "s.sqlite"
-    Store(store, Plan.load(plan).id).close()
-    assert f"expected judgments of the plan {other.id}" in complaint(other.path, "--store", store)
 
 
 def test_one_ranker_needs_a_margin(graded, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ stakes ``β`` on ``Z_t`` being above r holds ``K(r) = Π (1 + β_t (Z_t − r))`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
@@ -103,7 +103,11 @@ def excluded(draws: Draws, stakes: Stakes, truth: float, alpha: float) -> int:
     return max(bet, known) if min(bet, known) < 0 else min(bet, known)
 
 
-def _bets(draws: Draws, stakes: Stakes) -> tuple[Any, ...]:
+_Array: TypeAlias = np.ndarray
+_Bets: TypeAlias = tuple[_Array, _Array, _Array, _Array, _Array, float, float, _Array, _Array]
+
+
+def _bets(draws: Draws, stakes: Stakes) -> _Bets:
     """The first arguments of the compiled loops."""
     before, lost = draws.left_out.of_bets(draws.trust)
     value, worst = draws.value - draws.unjudged.below, draws.worst - draws.unjudged.base_below
