@@ -21,8 +21,8 @@ from pt_active.judging.files import read_labels
 from pt_active.judging.worklist import GradeNames
 from pt_active.plans.answers.status_of_plan import labels_so_far
 from pt_active.plans.making.judgments import RULES, qrels_of
-from pt_active.plans.making.labelled import wanted_documents
 from pt_active.plans.making.queries import has_order
+from pt_active.plans.making.sampled import wanted_documents
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import COSTS, Cost, TimeCost
 from pt_active.sampling.designs import DESIGNS
