@@ -250,7 +250,7 @@ bets: a draw can lose more than everything [test_bets]
 bets: a stake knows the draw that it is on [test_bets]
     self.expected * self.trust[:-1] => self.expected * self.trust[1:]
 bets: excluded at half of the capital [test_bets]
-    truth, stakes.share, 1 / alpha) => truth, stakes.share, 0.5 / alpha)
+    stakes.share.copy(), 1 / alpha => stakes.share.copy(), 0.5 / alpha
 bets: the lower bound of what is known from the upper [test_bets]
     np.where(known, least - self.low, 0.0) => np.where(known, least - self.high, 0.0)
 bets: rounding excludes [test_bets]
@@ -348,7 +348,7 @@ difference of risks: share of the domain forgotten [test_ratios]
 difference of risks: as many labels as the ratio that rests on more [test_ratios]
     np.minimum(first.effective, second.effective), => np.maximum(first.effective, second.effective),
 difference of risks: says the effective size of the risk that rests on more [test_audit]
-    n_effective=min(float(effective_size(draws, => n_effective=max(float(effective_size(draws,
+    n_effective=min(float(effective_size(self => n_effective=max(float(effective_size(self
 risk as a ratio: degrees of freedom of pairs that do not count [test_ratios]
     mean.degrees_of_freedom - idle => mean.degrees_of_freedom
 strata: no finite population correction [test_ratios]

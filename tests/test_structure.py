@@ -110,6 +110,19 @@ def test_folders_import_only_from_those_before_them(imports: dict[str, set[str]]
     assert wrong == []
 
 
+IN_PLANS = ("making", "answers", "answers.report", "answering", "plan")
+"""A folder or file of plans imports only from itself and from those before it."""
+
+
+def test_no_arrow_leads_up_inside_plans(imports: dict[str, set[str]]) -> None:
+    def place(module: str) -> int:
+        return max(n for n, part in enumerate(IN_PLANS) if f"{module}.".startswith(f"plans.{part}."))
+
+    inside = {module for module in imports if module.startswith("plans.")}
+    wrong = [(one, other) for one in inside for other in imports[one] & inside if place(other) > place(one)]
+    assert wrong == []
+
+
 @pytest.mark.parametrize("folder", ["sampling", "inference"])
 def test_sampling_and_inference_know_no_frames(folder: str, imports: dict[str, set[str]]) -> None:
     for module, path in modules().items():

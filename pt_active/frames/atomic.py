@@ -82,7 +82,7 @@ def _unfinished(target: Path, replace: bool) -> Iterator[Path]:
     """The temporary path of a target, which is removed if the block fails; errors name the target instead."""
     temporary = target.absolute().parent / _temporary_name(target.suffix)
     try:
-        if _exists(target) and not replace:
+        if os.path.lexists(target) and not replace:
             raise _taken(target)
         _remove_leftovers(temporary.parent)
         yield temporary
@@ -90,26 +90,14 @@ def _unfinished(target: Path, replace: bool) -> Iterator[Path]:
     except BaseException as error:
         _remove(temporary)
         about = getattr(error, "filename", None)
-        if not isinstance(error, OSError) or error.errno is None or (about and not _within(about, temporary)):
+        inside = isinstance(about, (str, os.PathLike)) and temporary.name in Path(about).parts
+        if not isinstance(error, OSError) or error.errno is None or (about and not inside):
             raise
         raise OSError(error.errno, f"{os.strerror(error.errno)}; nothing was written", str(target)) from error
 
 
-def _exists(target: Path) -> bool:
-    """Whether a path exists, as a broken link too."""
-    try:
-        target.lstat()
-    except FileNotFoundError:
-        return False
-    return True
-
-
 def _taken(target: Path) -> FileExistsError:
     return FileExistsError(f"{target} exists, and nothing is replaced; choose another name")
-
-
-def _within(name: object, temporary: Path) -> bool:
-    return isinstance(name, (str, os.PathLike)) and temporary.name in Path(name).parts
 
 
 def _name_file(temporary: Path, target: Path) -> None:
@@ -121,23 +109,19 @@ def _name_file(temporary: Path, target: Path) -> None:
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        _name_without_links(temporary, target)
+        try:
+            # Only one writer can make an empty file of that name, which it then replaces.
+            os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        except FileExistsError:
+            raise _taken(target) from None
+        os.replace(temporary, target)
     else:
         temporary.unlink()
 
 
-def _name_without_links(temporary: Path, target: Path) -> None:
-    """Take the name with an empty file, which only one writer can make, and replace that."""
-    try:
-        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-    except FileExistsError:
-        raise _taken(target) from None
-    os.replace(temporary, target)
-
-
-def _flush(path: Path) -> None:
-    """Have a file written to disk."""
-    handle = os.open(path, os.O_RDWR)
+def _flush(path: Path, flags: int = os.O_RDWR) -> None:
+    """Have a file written to disk, or the names in a folder."""
+    handle = os.open(path, flags)
     try:
         os.fsync(handle)
     finally:
@@ -145,13 +129,8 @@ def _flush(path: Path) -> None:
 
 
 def _flush_folder(path: Path) -> None:
-    """Have the names in a folder written to disk, where the system can do that."""
-    with suppress(OSError):
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    with suppress(OSError):  # some systems cannot do that
+        _flush(path, os.O_RDONLY)
 
 
 def _remove(path: Path) -> None:

@@ -32,9 +32,9 @@ from pt_active.plans.making.rest import Beyond, Rest, RestOfDocuments
 from pt_active.relevance.bounds import document_bounds
 from pt_active.relevance.measures import RankForm, rank_form
 from pt_active.sampling.chances import expected_size
+from pt_active.sampling.document_designs import ErrorVariance, Influence, influence_of, influence_of_singles
 from pt_active.sampling.documents import CERTAIN_MODEL, COMMON_SHARE, Sizing, added_variance, serves_singles
 from pt_active.sampling.drawings import DEFENSIVE_VARIANCE, RoundSettings
-from pt_active.sampling.influence import ErrorVariance, Influence, influence_of, influence_of_singles
 from pt_active.sampling.pools import DocumentPool, GradedPool
 from pt_active.sampling.sample import DocumentDesign, DocumentSizes, Prices, Sample, TwoPhase
 

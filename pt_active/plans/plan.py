@@ -27,7 +27,6 @@ from pt_active.plans.answers.level import level_chosen, level_told
 from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.next_release import known_equal, reach_of, with_unasked
 from pt_active.plans.answers.status_of_plan import plan_status
-from pt_active.plans.making.cut import cut_to_judged
 from pt_active.plans.making.documents import first_round
 from pt_active.plans.making.extension import Extension, extended
 from pt_active.plans.making.judgments import as_qrels
@@ -42,6 +41,7 @@ from pt_active.plans.making.queries import (
     plan_of_queries,
 )
 from pt_active.plans.making.rankers import Pairs, listed_weights, named_pair, pair_weights, with_rankers
+from pt_active.plans.making.sampled import cut_to_judged
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query, unit_of
 from pt_active.relevance.measures import parse_lasting
 from pt_active.sampling.designs import defensive_share
@@ -128,8 +128,7 @@ class Plan(Answering):
         draws = None if draws is None else whole_number("draws", draws, 1, MAX_DRAWS)
         budget = None if budget is None else positive("budget", budget)
         defensive = None if defensive is None else number("defensive", defensive)
-        cost = UnitCost() if cost is None else cost
-        check_per_query(cost)
+        check_per_query(cost := UnitCost() if cost is None else cost)
         frame = graded_frame(pool, topics)
         grades = grade_columns(frame.columns)
         measure = parse_lasting(measure, max_grade=len(grades) - 1 if grades else None)
@@ -141,8 +140,8 @@ class Plan(Answering):
             with working("comparing documents with whole queries"):
                 choice = level_chosen(forecast, budget, defensive, weights)
             level = choice.level
-        affordable = np.inf if budget is None else budget / float(arrays.query_weight @ arrays.query_cost)
-        usual_design, usual_defensive = _usual(level, arrays, measure, cost.per_query, draws or affordable)
+        affordable = draws or (budget or np.inf) / float(arrays.query_weight @ arrays.query_cost)
+        usual_design, usual_defensive = _usual(level, arrays, measure, cost.per_query, affordable)
         arguments = PlanArguments(
             measure=str(measure),
             cost=repr(cost),

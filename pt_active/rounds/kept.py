@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import ir_measures.measures as irm
@@ -78,6 +78,7 @@ class ActiveTestManifest(Provenance):
 
     format_version: int = FORMAT_VERSION
     arguments: ActiveTestArguments
+    inputs: dict[str, str] = field(default_factory=dict)  # the digest of the pool
     rounds: tuple[DrawnRound, ...]
 
 

@@ -8,9 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from pt_active.sampling.document_designs import Sizing
+from pt_active.sampling.document_designs import ErrorVariance, Influence, Sizing, influence_of, influence_of_singles
 from pt_active.sampling.drawings import SUCCESSIVE, RoundSettings, can_serve_singles, check_settings
-from pt_active.sampling.influence import ErrorVariance, Influence, influence_of, influence_of_singles
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentSizes, Prices

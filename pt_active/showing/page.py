@@ -32,14 +32,9 @@ class Page:
     """A page of results, whatever its form.
 
     Attributes:
-        title: What it is about.
-        made: What was sampled: ``plan`` or ``audit``.
-        head: Its first screen.
-        data: Every number, ready for JSON, with the ``manifest`` of what was made.
-        verdict: The sections that belong to the answer.
-        sections: The details.
-        tables: The tables of its short form, Markdown.
-        lines: The last lines of that form: paragraphs, and facts if they begin with a hyphen.
+        made: What was sampled: ``plan`` or ``audit``; ``data`` has its manifest.
+        verdict: The sections that belong to the answer; ``sections`` are the details.
+        tables: The tables of the short form, Markdown, and ``lines`` its last: paragraphs, and facts after hyphens.
         note: What a reader must know before trusting the answer; empty if there is nothing.
         reassures: Whether that is good news.
         status: The state of the judging if it goes on.

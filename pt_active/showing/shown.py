@@ -61,15 +61,10 @@ class Returned:
 
 @dataclass(frozen=True)
 class Beside:
-    """A query with the first documents of two rankers.
+    """A query with the first documents of two rankers, at each rank from 1; None past the end.
 
-    Attributes:
-        qid: The query's id.
-        query: Its text; empty if there is none.
-        values: The measure of both rankers, by the labels and, where there are none, by the grade model.
-        judged: How many of the shown documents are judged.
-        shown: How many different documents are shown.
-        ranks: For each rank from 1, the document of the first ranker and that of the second; None past the end.
+    ``values`` have the measure of both, by the labels and, where there are none, by the grade model; of the ``shown``
+    documents so many are ``judged``.
     """
 
     qid: str
@@ -121,19 +116,12 @@ class Shown:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page.
+    """A part of the page, in this order: title, paragraphs, facts, a chart with its caption, and what is below it.
 
     Attributes:
-        title: Title of the section; empty if it has none.
-        words: Its paragraphs.
-        svg: Its chart; empty if there is none.
-        caption: Caption of the chart.
-        tables: Tables below the chart; folded if there is a chart.
-        facts: Names and values above the chart.
-        open: A table that is never folded.
+        tables: Tables that are folded if there is a chart; ``open`` is never folded.
         decided: Documents whose labels counted, with their texts.
-        beside: Queries with the documents of two rankers, folded one by one.
-        sides: The names of these two rankers.
+        beside: Queries with the documents of two rankers, ``sides``, folded one by one.
         folded: Further tables, each under its caption.
     """
 

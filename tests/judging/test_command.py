@@ -16,9 +16,9 @@ from pt_active import DCG, Plan
 from pt_active.cli.app import app
 from pt_active.cli.judge import Setting
 from pt_active.cli.project import FILE
-from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.server.serve import listening
 from pt_active.judging.server.store import Entry, Store, stored_records
+from pt_active.judging.worklist import GradeNames
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +60,8 @@ def test_the_share_that_two_judge_stays_that_of_the_first_start(plan: Path, tmp_
     loaded = Plan.load(plan)
 
     def started(store: str, judges: list[str], double: float | None, *entries: Entry) -> float:
-        setting = Setting(plan, tmp_path / store, None, 50, double, GradeNames(), None, 60.0, None, tmp_path / FILE)
-        campaign = setting.site(loaded, judges).campaign
+        kept = {"store": tmp_path / store, "project": tmp_path / FILE}
+        campaign = Setting(judges=",".join(judges) or None, double=double, **kept).site(loaded, plan, None).campaign
         campaign.store.append(entries)
         campaign.store.close()
         return campaign.work.double
@@ -120,13 +120,6 @@ def test_what_does_not_fit_is_one_line(plan: Path, tmp_path: Path) -> None:
     port = str(opened.getsockname()[1])
     assert f"127.0.0.1, port {port}: Address already in use" in complaint(plan, *store, "--port", port)
     opened.close()
-
-
-def test_the_judgments_of_another_plan_are_refused(plan: Path, graded, tmp_path: Path) -> None:
-    other = Plan.create(graded, None, DCG @ 10, budget=40, level="document", seed=4).save(tmp_path / "other")
-    store = tmp_path / "s.sqlite"
-    Store(store, Plan.load(plan).id).close()
-    assert f"expected judgments of the plan {other.id}" in complaint(other.path, "--store", store)
 
 
 def test_one_ranker_needs_a_margin(graded, tmp_path: Path) -> None:

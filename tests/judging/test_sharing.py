@@ -149,7 +149,7 @@ def test_documents_of_a_judge_who_is_gone_go_to_another() -> None:
     sharing = Sharing(listed([[2]]))
     sharing.next_for("ann", 0)
     assert sharing.next_for("ben", PATIENCE - 1)[0] == []
-    sharing.seen("ann", PATIENCE - 1)
+    sharing.sign("ann", PATIENCE - 1)
     assert sharing.next_for("ben", PATIENCE + 1)[0] == []
     assert sharing.next_for("ben", 2 * PATIENCE)[0] == [0, 1]
     # Who comes back gets nothing twice, but what was on its way still counts.
@@ -213,17 +213,8 @@ def test_everything_is_done_whoever_comes_and_goes(sizes, judges, seed, skips) -
             answered[place, name] += 1
     assert max(answered.values()) == 1
     assert sharing.settled == size - sum(sharing.wanted(place) > 0 for place in range(size))
-    assert sharing.left == sum(sharing.wanted(place) for place in range(size))
-    assert sharing.passed == {p for p, said in enumerate(sharing.outcome) if said and JUDGED not in said.values()}
-    assert sharing.shared == {p for p, said in enumerate(sharing.outcome) if len(said) > 1}
     for place in range(size):
         if len(sharing.outcome[place]) < judges:
             assert sharing.wanted(place) == 0
         statuses = list(sharing.outcome[place].values())
         assert statuses.count(JUDGED) <= (2 if place in double else 1)
-
-
-def test_what_is_given_does_not_depend_on_grades() -> None:
-    """`Sharing` never sees a grade: the same coming and going gives the same documents."""
-    assert "label" not in Sharing.answer.__code__.co_varnames
-    assert "label" not in Sharing.next_for.__code__.co_varnames

@@ -211,7 +211,11 @@ def test_expected_labels_average_over_the_model(
         ({"budget": -5}, "budget must be a positive number"),
         ({}, "either budget= or draws="),
         ({"budget": 500, "draws": 3}, "either budget= or draws="),
-        ({"draws": 0}, "draws must be at least 1"),
+        ({"draws": 0}, "draws must be at least 1, got 0"),
+        ({"draws": 3.7}, "draws must be a whole number, got 3.7"),
+        ({"draws": 5, "seed": None}, "seed must be a whole number, got None"),
+        ({"draws": 5, "seed": -3}, "seed must be at least 0, got -3"),
+        ({"draws": 5, "seed": 1.5}, "seed must be a whole number, got 1.5"),
         ({"budget": 500, "level": "word"}, "unknown level 'word'"),
         ({"budget": 500, "defensive": 2, "level": "query"}, "defensive must lie between 0 and 1"),
         ({"budget": 500, "design": "magic"}, "unknown design"),
@@ -295,17 +299,10 @@ def test_results_print_and_export(plan: Plan, qrels: pd.DataFrame) -> None:
         str(comparison.difference)[:4] in comparison._repr_html_()
         or f"{comparison.difference:+.4f}" in comparison._repr_html_()
     )
-    with pytest.raises(ValueError, match="confidence must lie"):
-        plan.compare(qrels, confidence=95)
     with pytest.raises(ValueError, match="confidence_level must lie"):
         comparison.confidence_interval(1.0)
     for reference in ("effective", "t", "normal"):
-        width = np.diff(plan.compare(qrels, reference=reference).confidence_interval())
-        assert width > 0
-    with pytest.raises(ValueError, match="unknown estimator 'mle'"):
-        plan.compare(qrels, estimator="mle")
-    with pytest.raises(ValueError, match="unknown reference 'z'"):
-        plan.compare(qrels, reference="z")
+        assert np.diff(plan.compare(qrels, reference=reference).confidence_interval()) > 0
 
 
 def test_one_draw_gives_no_interval(demo: DemoCollection, graded: pd.DataFrame) -> None:
@@ -410,21 +407,6 @@ def test_a_sample_can_be_planned_again(demo: DemoCollection, graded: pd.DataFram
     loaded = Plan.load(saved.path)
     assert loaded.queries.q_region.eq("north").all()
     assert loaded.tables.pool.queries.columns.tolist() == saved.tables.pool.queries.columns.tolist()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"seed": None}, "seed must be a whole number, got None"),
-        ({"seed": -3}, "seed must be at least 0, got -3"),
-        ({"seed": 1.5}, "seed must be a whole number, got 1.5"),
-        ({"draws": 3.7}, "draws must be a whole number, got 3.7"),
-        ({"draws": 0}, "draws must be at least 1, got 0"),
-    ],
-)
-def test_numbers_that_must_be_whole(graded: pd.DataFrame, arguments: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Plan.create(graded, None, DCG @ 10, **({"draws": 5} | arguments))
 
 
 @pytest.mark.parametrize("measure", ["Judged@10", "nDCG(judged_only=True)@10"])

@@ -187,14 +187,6 @@ def test_pairs_come_by_uniform_clocks_so_that_large_probabilities_are_certain(fr
     assert (inclusion == 1).any() == (draws == 380)
 
 
-def test_the_names_and_order_of_predictors(frame, qrels) -> None:
-    audit = Audit.create(frame, BOTH, ZeroOne(), draws=60, seed=7)
-    turned = Audit.create(frame, {"second": "b", "first": "a"}, ZeroOne(), draws=60, seed=7)
-    assert audit.assessments.equals(turned.assessments)
-    known = labels(audit, qrels)
-    assert turned.compare(known).difference == pytest.approx(-audit.compare(known).difference, abs=1e-12)
-
-
 # --- what cannot be said --------------------------------------------------------------------------------------------
 
 

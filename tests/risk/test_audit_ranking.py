@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active import Plan
 from pt_active.inference.replay import share_error
 from pt_active.inference.significance import studentized_range_tail
 from pt_active.plans.answers.ranking import Ranking
@@ -227,14 +226,6 @@ def test_what_cannot_be_ranked(world) -> None:
             audit.rank(qrels, correction=wrong)
     with pytest.raises(ValueError, match="say which predictors to compare.*; or rank them all"):
         audit.compare(qrels)
-
-
-def test_both_faces_rank_by_the_same_code() -> None:
-    import pt_active.plans.answering
-    import pt_active.risk.audit
-
-    assert pt_active.plans.answering.rank_judged is pt_active.risk.audit.rank_judged
-    assert Plan.rank.__annotations__["return"] == Audit.rank.__annotations__["return"] == "Ranking"
 
 
 @pytest.mark.parametrize("loss", [ZeroOne(), Accuracy(), Squared()], ids=str)

@@ -265,48 +265,46 @@ def test_a_poisson_round_may_draw_nothing() -> None:
     assert len(test.next_round(2).assessments) == 2
 
 
-def test_bad_arguments(pipeline, demo, grades: OrderedLogitGrades) -> None:
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"qrels": QRELS, "strategy": "rec"}, "learns from labels: draw the first round"),
+        ({"qrels": QRELS, "strategy": "rf"}, "learns from labels: draw the first round"),
+        ({"strategy": "best"}, "unknown strategy 'best'; it is one of ori, rec, rf, uniform"),
+        ({"model": OrderedLogitGrades(1)}, 'a model is fitted for strategy="rf" only'),
+        ({"size": 2.5}, "size must be a whole number, got 2.5"),
+        ({"size": 0}, "size must be at least 1"),
+        ({"drawing": "systematic"}, "unknown drawing"),
+    ],
+)
+def test_rounds_that_cannot_be_drawn(options: dict, message: str) -> None:
     test = ActiveTest.create(PAIRS, None, CrossEntropy())
     assert test.assessments.empty
     assert "drawn     0 of 300 pairs" in str(test)
-    for strategy in ("rec", "rf"):
-        with pytest.raises(ValueError, match="learns from labels: draw the first round"):
-            test.next_round(5, QRELS, strategy)
+    with pytest.raises(ValueError, match=message):
+        test.next_round(**{"size": 5} | options)
+    if "strategy" in options and "qrels" in options:
         with pytest.raises(ValueError, match="learns from labels"):
-            test.next_round(5).next_round(5, None, strategy)
-    with pytest.raises(ValueError, match="unknown strategy 'best'; it is one of ori, rec, rf, uniform"):
-        test.next_round(5, strategy="best")
-    with pytest.raises(ValueError, match='a model is fitted for strategy="rf" only'):
-        test.next_round(5, model=grades)
-    with pytest.raises(ValueError, match="size must be a whole number, got 2.5"):
-        test.next_round(2.5)
-    with pytest.raises(ValueError, match="size must be at least 1"):
-        test.next_round(0)
-    with pytest.raises(ValueError, match="unknown drawing"):
-        test.next_round(3, drawing="systematic")
-    drawn, labels = in_rounds(test, ["ori"])
-    with pytest.raises(ValueError, match="unknown estimator 'snis'; the estimators are lur"):
-        drawn.estimate(labels, estimator="snis")
-    with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
-        drawn.estimate(labels, confidence=95)
-    with pytest.raises(ValueError, match="bandwidth must be a positive number or 'cross_validated', got -1"):
-        drawn.estimate(labels, bandwidth=-1)
-    with pytest.raises(ValueError, match="slice must name a column of the pool that is true or false, got 'long'"):
-        drawn.estimate(labels, ZeroOne(slice="long"))
-    with pytest.raises(ValueError, match="slice 'grade_1': values must be true or false; 300 values are not"):
-        drawn.estimate(labels, AUC(slice="grade_1"))
-    with pytest.raises(ValueError, match=r"write Precision\(…, slice='short'\)"):
-        drawn.estimate(labels, Precision(), slice="short")
-    with pytest.raises(ValueError, match="lur_difference is for means"):
-        drawn.estimate(labels, Precision(), "lur_difference")
-    with pytest.raises(ValueError, match=r"a loss or an area, such as Precision\(rel=2\) or AUC\(\), got 'AUC'"):
-        drawn.estimate(labels, "AUC")
-    with pytest.raises(ValueError, match="rel=2 is above the highest grade, 1"):
-        drawn.estimate(labels, AUC(rel=2))
-    with pytest.raises(ValueError, match="rel must be a whole number of at least 1, got 0"):
-        AP(rel=0)
-    with pytest.raises(ValueError, match="topics are needed where the pool is a pipeline"):
-        ActiveTest.create(pipeline, None, DCG @ 10)
+            test.next_round(5).next_round(5, None, options["strategy"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"estimator": "snis"}, "unknown estimator 'snis'; the estimators are lur"),
+        ({"bandwidth": -1}, "bandwidth must be a positive number or 'cross_validated', got -1"),
+        ({"measure": ZeroOne(slice="long")}, "slice must name a column of the pool that is true or false, got 'long'"),
+        ({"measure": AUC(slice="grade_1")}, "slice 'grade_1': values must be true or false; 300 values are not"),
+        ({"measure": Precision(), "slice": "short"}, r"write Precision\(…, slice='short'\)"),
+        ({"measure": Precision(), "estimator": "lur_difference"}, "lur_difference is for means"),
+        ({"measure": "AUC"}, r"a loss or an area, such as Precision\(rel=2\) or AUC\(\), got 'AUC'"),
+        ({"measure": AUC(rel=2)}, "rel=2 is above the highest grade, 1"),
+    ],
+)
+def test_questions_that_have_no_answer(asked: dict, message: str) -> None:
+    test, labels = in_rounds(ActiveTest.create(PAIRS, None, CrossEntropy()), ["ori"])
+    with pytest.raises(ValueError, match=message):
+        test.estimate(labels, **asked)
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def decided_after(
     claims: list[list[Claim]],
     alpha: float,
     truths: np.ndarray,
-    seed: int = 0,
+    seed: int | None = 0,
 ) -> np.ndarray:
     """The block after which any of several verdicts is reached, int64[P], for P simulated continuations.
 
@@ -88,29 +88,11 @@ def decided_after(
         claims: Verdicts; each is reached once all of its claims are proved.
         alpha: The level of each claim.
         truths: float64[P], the truth of each continuation.
-        seed: Seed of the noise.
+        seed: Seed of the noise; None for none.
     """
-    rng = np.random.default_rng(seed)
-    noise = rng.standard_normal((len(truths), len(ahead.last))) * np.sqrt(ahead.information)
-    return _decided(draws, stakes, ahead, claims, alpha, truths, noise)
-
-
-def decided_without_noise(
-    draws: Draws, stakes: Stakes, ahead: Ahead, claims: list[list[Claim]], alpha: float, truth: float
-) -> int:
-    """The block after which a verdict is reached if all goes on as it would on average."""
-    return int(_decided(draws, stakes, ahead, claims, alpha, np.array([truth]), np.zeros((1, len(ahead.last))))[0])
-
-
-def _decided(
-    draws: Draws,
-    stakes: Stakes,
-    ahead: Ahead,
-    claims: list[list[Claim]],
-    alpha: float,
-    truths: np.ndarray,
-    noise: np.ndarray,
-) -> np.ndarray:
+    noise = np.zeros((len(truths), len(ahead.last)))
+    if seed is not None:
+        noise = np.random.default_rng(seed).standard_normal(noise.shape) * np.sqrt(ahead.information)
     done = np.broadcast_to(ahead.ended, noise.shape).copy()
     for verdict in claims:
         proved = np.ones(noise.shape, dtype=bool)
@@ -118,6 +100,13 @@ def _decided(
             proved &= _proved(draws, stakes, ahead, claim, alpha, truths, noise)
         done |= proved
     return np.asarray(done.argmax(axis=1))
+
+
+def decided_without_noise(
+    draws: Draws, stakes: Stakes, ahead: Ahead, claims: list[list[Claim]], alpha: float, truth: float
+) -> int:
+    """The block after which a verdict is reached if all goes on as it would on average."""
+    return int(decided_after(draws, stakes, ahead, claims, alpha, np.array([truth]), None)[0])
 
 
 def _proved(

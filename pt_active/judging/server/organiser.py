@@ -111,7 +111,7 @@ class Organiser:
 
     def _about(self, name: str) -> dict[str, Any]:
         campaign = self.campaign
-        done, sign = Counter(campaign.done_by(name)), campaign.sharing.last_seen(name)
+        done, sign = Counter(campaign.done_by(name)), campaign.sharing.seen.get(name)
         ago = None if sign is None else campaign.clock() - sign
         return {
             "name": name,
@@ -150,7 +150,7 @@ class Organiser:
     def waiting(self) -> list[dict[str, str]]:
         """The documents that somebody skipped, or could not judge, and that nobody has judged."""
         sharing, listed = self.campaign.sharing, []
-        for place in sorted(sharing.passed)[:_MAX_LISTED]:
+        for place in sharing.passed[:_MAX_LISTED]:
             shown = shown_document(self.campaign.work.documents[place])
             who = ", ".join(f"{visible_field(judge)} ({status})" for judge, status in sharing.outcome[place].items())
             state = "waits for another judge" if sharing.wanted(place) else "left to the model"
@@ -160,8 +160,7 @@ class Organiser:
     def disagreements(self) -> list[int]:
         """The places of documents on which judges differ by `FAR_APART` grades, and that are not settled."""
         apart = []
-        for place in sorted(self.campaign.sharing.shared):
-            said = self.campaign.said[place]
+        for place, said in enumerate(self.campaign.said):
             grades = [entry.label for entry in said.values() if entry.label is not None]
             if grades and ADJUDICATOR not in said and max(grades) - min(grades) >= FAR_APART:
                 apart.append(place)

@@ -7,8 +7,8 @@ in which something is left to do. Who judged what, and how fast, decides about i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 
 from pt_active.frames.records import JUDGED, still_wanted
 from pt_active.judging.server.order import JudgingOrder
@@ -22,32 +22,19 @@ PATIENCE = 30 * 60.0
 
 @dataclass
 class Sharing:
-    """Who has which document, and who has judged it.
-
-    Attributes:
-        holders: Of each document, the judges who were given it and have not answered yet, with the time.
-        passed: The documents that somebody skipped, or could not judge, and that nobody has judged.
-    """
+    """Who has which document, and who has judged it."""
 
     work: JudgingOrder
     patience: float = PATIENCE  # seconds without a sign of a judge until the judge's documents go to others
-    outcome: list[dict[str, str]] = field(init=False)  # of each document, judge → the status of the latest record
-    holders: list[dict[str, float]] = field(init=False)
-    left: int = field(init=False)  # how many judgments are still needed, of all documents together
-    passed: set[int] = field(init=False)
-    shared: set[int] = field(init=False)  # the documents for which several judges have answered
-    _given: list[set[str]] = field(init=False)
-    _held: dict[str, set[int]] = field(init=False)
-    _seen: dict[str, float] = field(init=False)
-    _block: list[int] = field(init=False)
-    _unsettled: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
         size = len(self.work.documents)
-        self.outcome, self.holders = [{} for _ in range(size)], [{} for _ in range(size)]
-        self._given = [set() for _ in range(size)]
-        self.left, self.passed, self.shared = sum(each.judges for each in self.work.documents), set(), set()
-        self._held, self._seen = defaultdict(set), {}
+        # Of each document: judge → the status of the latest record; who has it now, since when; who ever had it.
+        self.outcome: list[dict[str, str]] = [{} for _ in range(size)]
+        self.holders: list[dict[str, float]] = [{} for _ in range(size)]
+        self._given: list[set[str]] = [set() for _ in range(size)]
+        self._held: dict[str, set[int]] = defaultdict(set)
+        self.seen: dict[str, float] = {}
         self._block = [number for number, block in enumerate(self.work.blocks) for query in block for _ in query]
         self._unsettled = [sum(map(len, block)) for block in self.work.blocks]
 
@@ -62,17 +49,23 @@ class Sharing:
         judged = sum(status == JUDGED for status in said.values())
         return still_wanted(self.work.documents[place].judges, judged, len(said) - judged)
 
-    def seen(self, judge: str, now: float) -> None:
-        """Note that a judge is there."""
-        self._seen[judge] = max(now, self._seen.get(judge, now))
+    @property
+    def left(self) -> int:
+        """How many judgments are still needed, of all documents together."""
+        return sum(map(self.wanted, range(len(self.outcome))))
 
-    def last_seen(self, judge: str) -> float | None:
-        """When there was a sign of a judge; None if there was none."""
-        return self._seen.get(judge)
+    @property
+    def passed(self) -> list[int]:
+        """The documents that somebody skipped, or could not judge, and that nobody has judged."""
+        return [place for place, said in enumerate(self.outcome) if said and JUDGED not in said.values()]
+
+    def sign(self, judge: str, now: float) -> None:
+        """Note that a judge is there."""
+        self.seen[judge] = max(now, self.seen.get(judge, now))
 
     def hold(self, place: int, judge: str, now: float) -> None:
         """Note that a judge was given a document."""
-        self.seen(judge, now)
+        self.sign(judge, now)
         self._given[place].add(judge)
         if judge not in self.outcome[place]:
             self.holders[place][judge] = now
@@ -80,17 +73,12 @@ class Sharing:
 
     def answer(self, place: int, judge: str, status: str, now: float) -> None:
         """Note what a judge did with a document; a later answer replaces the earlier one."""
-        self.seen(judge, now)
+        self.sign(judge, now)
         before, said = self.wanted(place), self.outcome[place]
         self.holders[place].pop(judge, None)
         self._held[judge].discard(place)
         said[judge] = status
-        after = self.wanted(place)
-        self.left += after - before
-        self._unsettled[self._block[place]] += (after > 0) - (before > 0)
-        (self.passed.discard if JUDGED in said.values() else self.passed.add)(place)
-        if len(said) > 1:
-            self.shared.add(place)
+        self._unsettled[self._block[place]] += (self.wanted(place) > 0) - (before > 0)
 
     def was_given(self, place: int, judge: str) -> bool:
         """Whether a judge was ever given a document: an answer may come late, when others have it too."""
@@ -98,13 +86,15 @@ class Sharing:
 
     def next_for(self, judge: str, now: float, ahead: int = AHEAD) -> tuple[list[int], list[int]]:
         """The documents that a judge should judge next."""
-        self.seen(judge, now)
+        self.sign(judge, now)
         kept = {place for place in self._held[judge] if self._free(place, judge, now)}
         for place in self._held[judge] - kept:
             self.holders[place].pop(judge, None)
         self._held[judge] = kept
         new: list[int] = []
-        for query in self._queries() if len(kept) < ahead else ():
+        # The queries of the blocks in which something is left to do, in their order.
+        open_blocks = (block for left, block in zip(self._unsettled, self.work.blocks, strict=True) if left)
+        for query in chain.from_iterable(open_blocks) if len(kept) < ahead else ():
             fresh = [p for p in query if p not in self._held[judge] and self._free(p, judge, now)]
             for place in fresh:
                 self.hold(place, judge, now)
@@ -113,15 +103,9 @@ class Sharing:
                 break
         return sorted(self._held[judge]), new
 
-    def _queries(self) -> Iterator[list[int]]:
-        """The queries of the blocks in which something is left to do, in their order."""
-        for left, block in zip(self._unsettled, self.work.blocks, strict=True):
-            if left:
-                yield from block
-
     def _free(self, place: int, judge: str, now: float) -> bool:
         """Whether a document needs this judge: more judges than those who are at it."""
         if judge in self.outcome[place]:
             return False
-        signs = [max(at, self._seen.get(name, 0.0)) for name, at in self.holders[place].items() if name != judge]
+        signs = [max(at, self.seen.get(name, 0.0)) for name, at in self.holders[place].items() if name != judge]
         return self.wanted(place) > sum(now - sign < self.patience for sign in signs)

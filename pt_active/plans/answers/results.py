@@ -20,12 +20,7 @@ from pt_active.showing.svg import Row
 
 
 class ConfidenceInterval(NamedTuple):
-    """A two-sided interval.
-
-    Attributes:
-        low: Lower end.
-        high: Upper end.
-    """
+    """A two-sided interval."""
 
     low: float
     high: float
@@ -281,14 +276,7 @@ class Comparison(_Inference):
 
     @classmethod
     def tested(cls, first: str, second: str, difference: float, fields: dict[str, Any]) -> Comparison:
-        """Make a comparison, with the test that the difference is 0 [T 3.2].
-
-        Args:
-            first: The ranker that is compared.
-            second: The ranker that it is compared with.
-            difference: First minus second.
-            fields: The other fields, by name.
-        """
+        """Make a comparison from its fields by name, with the test that the difference is 0 [T 3.2]."""
         ends = fields.get("tails") or Tails(1.0, 1.0, fields["degrees_of_freedom"])
         error, pvalue = ends.facing(difference) * fields["standard_error"], np.nan
         tied = difference == 0 and not fields["basis"].census

@@ -65,7 +65,6 @@ class Provenance(Record):
 
     format_version: int
     versions: dict[str, str] = field(default_factory=dict)  # package → version
-    inputs: dict[str, str | None] = field(default_factory=dict)  # frame that it was made from → digest
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import ir_measures.measures as irm
@@ -165,6 +165,7 @@ class Manifest(Provenance):
     counts: Counts
     spent: float
     pool_cost: float  # of judging the whole pool
+    inputs: dict[str, str | None] = field(default_factory=dict)  # frame that it was made from → digest
     rounds: tuple[RoundEntry, ...] = ()  # empty if queries were drawn
     extensions: tuple[ExtensionEntry, ...] = ()  # of a plan of queries
     later_rankers: tuple[str, ...] = ()  # added after the sample was drawn
