@@ -190,8 +190,8 @@ def _table(change: Callable[[pd.DataFrame], pd.DataFrame]) -> Callable[[Path], N
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (_with(arguments={}), "manifest.json lacks design, replace"),
-        (_with(arguments=[1]), "manifest.json lacks design, replace"),
+        (_with(arguments={}), "manifest.json lacks design"),
+        (_with(arguments=[1]), "manifest.json lacks design"),
         (_with(counts=None), "copy is damaged: manifest.json lacks assessments, draws, pairs, queries"),
         (_with(spent="12"), "copy is damaged: manifest.json: spent cannot be '12'"),
         (_with(predictors=["zz"]), "prediction_zz"),
