@@ -34,9 +34,10 @@ from pt_active.plans.answers.without_judges import WithoutJudges, without_judges
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.judgments import as_qrels, check_settled, records_given, records_of_plan
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import model_means, wanted_documents
+from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.making.rankers import named_pair
+from pt_active.plans.making.sampled import wanted_documents
 from pt_active.showing.page import check_page
 from pt_active.showing.plots import plot_budget
 

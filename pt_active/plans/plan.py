@@ -27,7 +27,6 @@ from pt_active.plans.answers.level import level_chosen, level_told
 from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.next_release import known_equal, reach_of, with_unasked
 from pt_active.plans.answers.status_of_plan import plan_status
-from pt_active.plans.making.cut import cut_to_judged
 from pt_active.plans.making.documents import first_round
 from pt_active.plans.making.extension import Extension, extended
 from pt_active.plans.making.judgments import as_qrels
@@ -42,6 +41,7 @@ from pt_active.plans.making.queries import (
     plan_of_queries,
 )
 from pt_active.plans.making.rankers import Pairs, listed_weights, named_pair, pair_weights, with_rankers
+from pt_active.plans.making.sampled import cut_to_judged
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query, unit_of
 from pt_active.relevance.measures import parse_lasting
 from pt_active.sampling.designs import defensive_share

@@ -26,8 +26,8 @@ from pt_active.inference.ratios import (
 from pt_active.relevance.introspection import introspection, label_tables
 from pt_active.relevance.losses import Loss
 from pt_active.risk import F1, Precision, Recall, ZeroOne
+from pt_active.sampling.draws import allocation, draw_strata, strata_by
 from pt_active.sampling.sample import Sample
-from pt_active.sampling.strata import allocation, draw_strata, strata_by
 
 
 def random_scores(rng: np.random.Generator, n: int) -> Scores:

@@ -13,7 +13,7 @@ import pandas as pd
 from pt_active.frames.checks import data_frame, whole_number, within
 from pt_active.frames.clocks import clocks
 from pt_active.frames.columns import with_string_ids
-from pt_active.plans.making.labelled import wanted_documents
+from pt_active.plans.making.sampled import wanted_documents
 from pt_active.plans.plan import Plan
 
 BLOCK = 50

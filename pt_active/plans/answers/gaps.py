@@ -13,8 +13,8 @@ from pt_active.frames.qrels import checked_qrels, whole_labels
 from pt_active.frames.records import JUDGED, checked_records, latest
 from pt_active.plans.making.judgments import as_qrels, changed_of, waiting_of
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import wanted_documents
 from pt_active.plans.making.queries import has_order
+from pt_active.plans.making.sampled import sampled
 
 NO_LABEL = "no label"
 """The status of a document that nobody has judged or skipped although later ones are judged."""
@@ -66,8 +66,10 @@ def said_of(
 
     ``at_once`` says that all documents without a label were passed over if the plan has no order.
     """
-    keys, label, place = tables.pool.keys, whole_labels(tables.pool.keys, checked_qrels(qrels)), _places(tables)
-    lacking = wanted_documents(tables) & np.isfinite(place) & (label < 0)
+    keys, label = tables.pool.keys, whole_labels(tables.pool.keys, checked_qrels(qrels))
+    drawn = sampled(tables)
+    place = drawn.place
+    lacking = drawn.wanted & np.isfinite(place) & (label < 0)
     passed: dict[tuple[str, str], tuple[str, str]] = {}
     if records is None:
         last = place[(label >= 0) & np.isfinite(place)].max(initial=-np.inf)
@@ -79,23 +81,6 @@ def said_of(
     found = keys.iloc[rows[np.argsort(place[rows], kind="stable")]][["qid", "docno"]].itertuples(index=False, name=None)
     gaps = tuple(Gap(qid, docno, *passed.get((qid, docno), ("", NO_LABEL))) for qid, docno in found)
     return Said(gaps) if records is None else Said(gaps, len(waiting_of(records)), len(changed_of(records)))
-
-
-def _places(tables: PlanTables) -> np.ndarray:
-    """float64[N], increasing in the order in which documents come; infinite for those that need no label."""
-    pool = tables.pool
-    if not tables.rounds:
-        by_query = tables.queries.get("q_priority", pd.Series(np.nan, index=tables.queries.index)).to_numpy(float)
-        place = np.nan_to_num(by_query, nan=0.0, posinf=np.inf)[pool.query_of_document]
-        return np.where(pool.seen(tables.measure), place, np.inf)
-    place = np.full(len(pool.docno), np.inf)
-    for number, each in enumerate(tables.rounds):
-        drawn, priority, within = each.sample.drawn, each.sample.priority, np.zeros(len(place))
-        if priority is not None:
-            values, rank = np.unique(np.where(drawn, priority, np.inf), return_inverse=True)
-            within = rank / (len(values) + 1)
-        place[drawn] = number + within[drawn]
-    return place
 
 
 def _passed_over(records: pd.DataFrame) -> dict[tuple[str, str], tuple[str, str]]:

@@ -24,7 +24,7 @@ from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import foreseen, labels_so_far, status_of, with_strays
 from pt_active.plans.answers.verdict import Prospect, prospect_of, verdict_of
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import strays_of
+from pt_active.plans.making.sampled import strays_of
 from pt_active.showing.printed import Facts, Printed, printed
 
 OUTCOMES = PASS, FAIL, UNRESOLVED = "pass", "fail", "unresolved"

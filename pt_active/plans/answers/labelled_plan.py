@@ -19,15 +19,15 @@ import pandas as pd
 
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import ADJUDICATOR, latest
+from pt_active.frames.strays import Strays
 from pt_active.inference.agreement import coincidences, judges_variance
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan, inferred
 from pt_active.plans.answers.judged_documents import DocumentPlan
 from pt_active.plans.answers.judged_queries import QueryPlan
 from pt_active.plans.answers.results import ConfidenceInterval
-from pt_active.plans.making.cut import NothingJudged, cut_to_labels
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import labels_of_plan, strays_of, wanted_documents
+from pt_active.plans.making.sampled import NothingJudged, sampled, strays_of, wanted_documents
 from pt_active.relevance.measures import parse_measure
 
 
@@ -53,13 +53,22 @@ def labelled_plan(tables: PlanTables, qrels: pd.DataFrame) -> LabelledPlan[Any]:
     strays = strays_of(tables, qrels)
     if tables.manifest.cut:
         qrels = qrels.merge(tables.pool.keys.loc[wanted_documents(tables), ["qid", "docno"]], on=["qid", "docno"])
-    return (DocumentPlan if tables.rounds else QueryPlan)(tables, *labels_of_plan(tables, qrels), strays)
+    return _joined(tables, *sampled(tables).labels(qrels), strays)
+
+
+def _joined(
+    tables: PlanTables,
+    label: np.ndarray,
+    ignored: int = 0,
+    strays: Strays = Strays(),  # noqa: B008
+) -> LabelledPlan[Any]:
+    return (DocumentPlan if tables.rounds else QueryPlan)(tables, label, ignored, strays)
 
 
 def plan_so_far(tables: PlanTables, label: np.ndarray) -> LabelledPlan[Any]:
     """A plan cut to what is judged, with its labels, int64[N]: what every estimate is from while labels come in."""
-    cut = cut_to_labels(tables, label)
-    return (DocumentPlan if cut.rounds else QueryPlan)(cut, np.where(wanted_documents(cut), label, -1), 0)
+    cut = sampled(tables).cut(label)
+    return _joined(cut, np.where(wanted_documents(cut), label, -1))
 
 
 class Point(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import ir_measures.measures as irm
@@ -12,10 +11,10 @@ import pandas as pd
 from pt_active.frames.checks import agreeing, how_many
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.runs import ordered_run
-from pt_active.inference.rounds import round_weights
 from pt_active.plans.answers.judged_documents import MAX_UNREACHED_SHARE
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.sampled import sampled
 from pt_active.relevance.bounds import expectation_errors
 from pt_active.relevance.measures import cutoff_of, has_rank_form
 
@@ -147,7 +146,7 @@ def _worst(tables: PlanTables, measure: irm.Measure, pair: tuple[int, int]) -> t
     pool, contrast = tables.pool, np.zeros(len(tables.pool.names))
     contrast[list(pair)] = 1.0, -1.0
     low = high = 0.0
-    for share, grades, never in _never_drawn(tables):
+    for share, grades, never in sampled(tables).never_drawn():
         if not never.any():
             continue
         try:
@@ -158,15 +157,3 @@ def _worst(tables: PlanTables, measure: irm.Measure, pair: tuple[int, int]) -> t
         low, high = low + share * below, high + share * above
     # In plans of queries, the line through the labels may expect anything of such a query.
     return None if not tables.rounds and (low or high) else (low, high)
-
-
-def _never_drawn(tables: PlanTables) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
-    """The weight of each round, its grades, and which documents it neither could draw nor knew, bool[N]."""
-    if not tables.rounds:
-        q, draws = tables.queries["q_prob"].to_numpy(), tables.queries["q_draws"].to_numpy()
-        yield 1.0, tables.pool.grades, ((q <= 0) & (draws == 0))[tables.pool.query_of_document]
-        return
-    known = np.zeros(len(tables.pool.docno), dtype=bool)
-    for share, each in zip(round_weights(tables.rounds), tables.rounds, strict=True):
-        yield float(share), each.grades, ~known & (each.sample.design.inclusion <= 0)
-        known |= each.sample.drawn

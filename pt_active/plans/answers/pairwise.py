@@ -20,7 +20,7 @@ from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import labels_so_far, nothing_foreseen, status_of, with_strays
 from pt_active.plans.answers.verdict import pair_verdicts
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import strays_of
+from pt_active.plans.making.sampled import strays_of
 from pt_active.showing.printed import Facts, Printed, printed
 
 _MAX_PRINTED = 15

@@ -17,7 +17,7 @@ from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import proved_status, with_strays
 from pt_active.plans.making.judgments import qrels_of, records_of_plan
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import strays_of
+from pt_active.plans.making.sampled import strays_of
 
 
 class RunningStatus:

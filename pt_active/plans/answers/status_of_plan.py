@@ -29,7 +29,7 @@ from pt_active.plans.answers.verdict import (
     width_prospect_of,
 )
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import strays_of
+from pt_active.plans.making.sampled import strays_of
 
 _MIN_FORESEEN = 10
 """With fewer labels, nothing is said of how many more labels it will take: the error is a guess of the model."""

@@ -19,10 +19,9 @@ from pt_active.plans.answers.results import Estimate
 from pt_active.plans.answers.sequence import sequence_of
 from pt_active.plans.answers.status import VALID
 from pt_active.plans.answers.verdict import verdict_of
-from pt_active.plans.making.cut import cut_to_labels
 from pt_active.plans.making.judgments import qrels_of, settled_labels
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import wanted_documents
+from pt_active.plans.making.sampled import sampled
 from pt_active.showing.printed import Facts, Printed, plain_rows, printed
 
 _MIN_JUDGES = 2
@@ -94,8 +93,9 @@ def without_judges(
         raise ValueError(f"the labels are of {how_many('judge', len(names))}; none can be left out")
     alone = ~labels.duplicated(["qid", "docno"], keep=False)
     known = known_labels(tables.pool.keys, qrels_of(labels))
-    lacking = wanted_documents(tables) & tables.pool.seen(tables.measure) & (known < 0)
-    cut = cut_to_labels(tables, known) if lacking.any() else tables
+    drawn = sampled(tables)
+    lacking = drawn.wanted & tables.pool.seen(tables.measure) & (known < 0)
+    cut = drawn.cut(known) if lacking.any() else tables
 
     def result(labels: pd.DataFrame, filled: bool) -> tuple[float, str | None]:
         """The estimate and the better ranker; if ``filled``, what has no label is as the model expects."""

@@ -21,9 +21,9 @@ from pt_active.frames.qrels import (
     warn_of_ignored,
     whole_labels,
 )
-from pt_active.frames.strays import Strays, not_found, stray_labels
+from pt_active.frames.strays import not_found
 from pt_active.inference.calibration import Calibration, calibration
-from pt_active.inference.rounds import Round, judged_before
+from pt_active.inference.rounds import Round
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import has_rank_form, rank_form
@@ -85,30 +85,6 @@ def labels_of_queries(pool: Pool, qrels: pd.DataFrame) -> tuple[np.ndarray, int]
         complaint = "no label belongs to a sampled document; do the qids and docnos of the qrels match the plan's?"
         raise not_found(complaint, pool.keys, qrels)
     return label, ignored
-
-
-def labels_of_plan(tables: PlanTables, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
-    """The label of each document that was to be judged, int64[N], -1 for all others; how many labels are of others."""
-    wanted = wanted_documents(tables)
-    if tables.rounds:
-        return labels_of_drawn(tables.pool, wanted, qrels)
-    label, drawn = np.full(len(wanted), -1), np.flatnonzero(tables.queries["q_draws"].to_numpy() > 0)
-    label[wanted], ignored = labels_of_queries(tables.pool.select(drawn), qrels)
-    return label, ignored
-
-
-def wanted_documents(tables: PlanTables) -> np.ndarray:
-    """bool[N], the drawn documents, or the documents of the drawn queries."""
-    if tables.rounds:
-        return judged_before(tables.rounds)
-    return np.asarray((tables.queries["q_draws"].to_numpy() > 0)[tables.pool.query_of_document])
-
-
-def strays_of(tables: PlanTables, qrels: pd.DataFrame, label: np.ndarray | None = None) -> Strays:
-    """The labels that belong to no document of a plan."""
-    pool = tables.pool
-    label = whole_labels(pool.keys, qrels) if label is None else label
-    return stray_labels(pool.keys, wanted_documents(tables) & pool.seen(tables.measure) & (label < 0), qrels)
 
 
 def document_variable(measure: irm.Measure, pool: Pool) -> tuple[str, np.ndarray]:

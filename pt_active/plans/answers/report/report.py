@@ -34,10 +34,10 @@ from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.slices import slices_of
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.artifact import KeptArtifact
-from pt_active.plans.making.cut import cut_to_judged
 from pt_active.plans.making.judgments import records_of_plan
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.rankers import named_pair
+from pt_active.plans.making.sampled import cut_to_judged
 from pt_active.showing.page import Page
 from pt_active.showing.svg import framed
 

@@ -1,0 +1,189 @@
+"""What depends on whether a plan drew queries or documents: what it asks for, in which order, and its judged part."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.checks import agreeing, how_many
+from pt_active.frames.qrels import checked_qrels, known_labels, whole_labels
+from pt_active.frames.strays import Strays, stray_labels
+from pt_active.inference.rounds import judged_before, round_weights
+from pt_active.plans.making.documents import rounds_judged, worklist
+from pt_active.plans.making.documents import sample_columns as round_columns
+from pt_active.plans.making.extension import judged_part
+from pt_active.plans.making.kept import PlanTables, check_whole
+from pt_active.plans.making.labelled import foreign_labels, labels_of_drawn, labels_of_queries
+from pt_active.plans.making.manifest import Cut
+from pt_active.plans.making.pool import known_texts
+from pt_active.plans.making.queries import DrawingOrder, documents_to_judge, queries_judged
+from pt_active.plans.making.queries import sample_columns as query_columns
+
+
+class NothingJudged(ValueError):
+    """The unit that comes first lacks a label."""
+
+
+class Sampled(ABC):
+    """What a plan drew, as far as it depends on the kind of its units."""
+
+    def __init__(self, tables: PlanTables) -> None:
+        self.tables = tables
+
+    @property
+    @abstractmethod
+    def wanted(self) -> np.ndarray:
+        """bool[N], the drawn documents, or the documents of the drawn queries."""
+
+    @property
+    @abstractmethod
+    def place(self) -> np.ndarray:
+        """float64[N], increasing in the order in which documents come; infinite for those that need no label."""
+
+    @abstractmethod
+    def labels(self, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
+        """The label of each wanted document, int64[N], -1 for all others; and how many labels are of others."""
+
+    @abstractmethod
+    def cut(self, label: np.ndarray) -> PlanTables:
+        """The plan of what is judged without a gap, by labels int64[N]."""
+
+    @abstractmethod
+    def never_drawn(self) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
+        """The weight of each round, its grades, and which documents it neither could draw nor knew, bool[N]."""
+
+
+class _SampledQueries(Sampled):
+    @property
+    def wanted(self) -> np.ndarray:
+        return np.asarray((self.tables.queries["q_draws"].to_numpy() > 0)[self.tables.pool.query_of_document])
+
+    @property
+    def place(self) -> np.ndarray:
+        queries, pool = self.tables.queries, self.tables.pool
+        by_query = queries.get("q_priority", pd.Series(np.nan, index=queries.index)).to_numpy(float)
+        place = np.nan_to_num(by_query, nan=0.0, posinf=np.inf)[pool.query_of_document]
+        return np.where(pool.seen(self.tables.measure), place, np.inf)
+
+    def labels(self, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
+        wanted, drawn = self.wanted, np.flatnonzero(self.tables.queries["q_draws"].to_numpy() > 0)
+        label = np.full(len(wanted), -1)
+        label[wanted], ignored = labels_of_queries(self.tables.pool.select(drawn), qrels)
+        return label, ignored
+
+    def cut(self, label: np.ndarray) -> PlanTables:
+        tables = self.tables
+        order, pool, measure = DrawingOrder.of(tables), tables.pool, tables.measure
+        asked = np.isin(pool.query_of_document, order.rows[: order.drawn])
+        foreign_labels((label >= 0) & pool.seen(measure) & ~asked, "queries")
+        n = queries_judged(pool, label, measure, order)
+        if n == order.drawn:
+            return tables
+        if n == 0:
+            raise NothingJudged(
+                f"nothing is judged so far: the query that comes first, {pool.qids[order.rows[0]]}, lacks labels"
+            )
+        queries = tables.queries.assign(**query_columns(order.first(n), pool.query_weight))
+        if tables.manifest.extensions:  # An extended plan has kept the list of its new queries alone.
+            assessments = documents_to_judge(pool, measure, order.rows[:n], known_texts(pool))
+        else:
+            listed = tables.assessments["qid"].isin(pool.qids[order.rows[:n]])
+            assessments = tables.assessments[listed].reset_index(drop=True)
+        cut_off = replace(tables, queries=queries, assessments=assessments)
+        cut, spent = Cut("queries", order.drawn, n), float(order.cost[:n].sum())
+        return _with_manifest(cut_off, cut, int(queries["q_draws"].sum()), spent, census=False)
+
+    def never_drawn(self) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
+        q, draws = self.tables.queries["q_prob"].to_numpy(), self.tables.queries["q_draws"].to_numpy()
+        yield 1.0, self.tables.pool.grades, ((q <= 0) & (draws == 0))[self.tables.pool.query_of_document]
+
+
+class _SampledDocuments(Sampled):
+    @property
+    def wanted(self) -> np.ndarray:
+        return judged_before(self.tables.rounds)
+
+    @property
+    def place(self) -> np.ndarray:
+        place = np.full(len(self.tables.pool.docno), np.inf)
+        for number, each in enumerate(self.tables.rounds):
+            drawn, priority, within = each.sample.drawn, each.sample.priority, np.zeros(len(place))
+            if priority is not None:
+                values, rank = np.unique(np.where(drawn, priority, np.inf), return_inverse=True)
+                within = rank / (len(values) + 1)
+            place[drawn] = number + within[drawn]
+        return place
+
+    def labels(self, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
+        return labels_of_drawn(self.tables.pool, self.wanted, qrels)
+
+    def cut(self, label: np.ndarray) -> PlanTables:
+        tables = self.tables
+        pool, drawn = tables.pool, self.wanted
+        foreign_labels((label >= 0) & ~drawn, "documents")
+        n = rounds_judged(tables.rounds, label)
+        if n == len(tables.rounds):
+            return tables
+        rounds, entries, cut = tables.rounds[:n], tables.manifest.rounds[:n], Cut("rounds", len(tables.rounds), n)
+        if part := judged_part(tables, label, n):
+            rounds, entries = (*rounds, part[0]), (*entries, part[1])
+            cut = Cut("documents", int(drawn.sum()), int(judged_before(rounds).sum()))
+        if not rounds and tables.rounds[0].sample.priority is not None:
+            raise NothingJudged("nothing is judged so far: the documents that come first lack labels")
+        if not rounds:
+            lacking = int((tables.rounds[0].sample.drawn & (label < 0)).sum())
+            raise NothingJudged(
+                f"nothing is judged so far: {how_many('document', lacking)} of round 1 {agreeing('has', lacking)} no "
+                "label; a round of documents can only be used as a whole"
+            )
+        last = rounds[-1]
+        queries = tables.queries.assign(**round_columns(pool, last), q_prob=last.sample.design.opening)
+        assessments = worklist(pool, last.sample, None)
+        draws = len(assessments) if len(rounds) > 1 else int(queries["q_draws"].sum())
+        manifest = replace(tables.manifest, rounds=entries)
+        cut_off = replace(tables, queries=queries, assessments=assessments, rounds=rounds, manifest=manifest)
+        return _with_manifest(cut_off, cut, draws, float(sum(each.spent for each in entries)), last.certain)
+
+    def never_drawn(self) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
+        known = np.zeros(len(self.tables.pool.docno), dtype=bool)
+        for share, each in zip(round_weights(self.tables.rounds), self.tables.rounds, strict=True):
+            yield float(share), each.grades, ~known & (each.sample.design.inclusion <= 0)
+            known |= each.sample.drawn
+
+
+def sampled(tables: PlanTables) -> Sampled:
+    """What a plan drew."""
+    return _SampledDocuments(tables) if tables.rounds else _SampledQueries(tables)
+
+
+def wanted_documents(tables: PlanTables) -> np.ndarray:
+    """bool[N], the drawn documents, or the documents of the drawn queries."""
+    return sampled(tables).wanted
+
+
+def strays_of(tables: PlanTables, qrels: pd.DataFrame, label: np.ndarray | None = None) -> Strays:
+    """The labels that belong to no document of a plan."""
+    pool = tables.pool
+    label = whole_labels(pool.keys, qrels) if label is None else label
+    return stray_labels(pool.keys, wanted_documents(tables) & pool.seen(tables.measure) & (label < 0), qrels)
+
+
+def cut_to_judged(tables: PlanTables, qrels: pd.DataFrame) -> PlanTables:
+    """Cut a plan to what is judged."""
+    label = known_labels(tables.pool.keys, checked_qrels(qrels, tables.pool.max_grade))
+    cut = sampled(tables).cut(label)
+    if cut is not tables and tables.rounds:
+        check_whole(tables, "be cut to what is judged", "its status says what the labels prove so far")
+    return cut
+
+
+def _with_manifest(tables: PlanTables, cut: Cut, draws: int, spent: float, census: bool) -> PlanTables:
+    """The cut plan with its manifest."""
+    manifest, sampled = tables.manifest, int((tables.queries["q_draws"] > 0).sum())
+    counts = replace(manifest.counts, sampled_queries=sampled, draws=draws, assessments=len(tables.assessments))
+    cut = replace(cut, of=(manifest.cut or cut).of)
+    return replace(tables, manifest=replace(manifest, cut=cut, counts=counts, spent=spent, census=census))
