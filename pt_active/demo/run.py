@@ -187,9 +187,11 @@ def run_demo(seed: int, budget: float | None = None) -> Demo:
     """Simulate a collection, plan, judge, estimate and compare, once and then many times."""
     collection = demo_collection(seed)
     pool = _graded_pool(collection)
-    budget = _third(pool) if budget is None else budget
+    if budget is None:  # a third of the cost of judging the whole pool, to the nearest hundred
+        budget = float(np.round(Pool.from_frame(pool, parse_measure(MEASURE)).query_cost.sum() / 3, -2))
     answers = {name: _answer(method, pool, collection, seed, budget) for name, method in METHODS.items()}
-    population = _population(pool, collection)
+    labelled = pool.merge(collection.judge(pool), on=["qid", "docno"])
+    population = labelled_population(labelled, MEASURE, rankers=RANKERS)
     truth = dict(zip(RANKERS, (population.weight @ population.values).tolist(), strict=True))
     return Demo(seed, budget, collection, truth, answers, repeat(population, budget, seed))
 
@@ -199,12 +201,6 @@ def demo_plan(seed: int = 7, queries: int = 600, budget: float = 1500) -> tuple[
     collection = demo_collection(seed, queries)
     pool = _graded_pool(collection)
     return Plan.create(pool, collection.topics, MEASURE, budget=budget, seed=seed), collection
-
-
-def _population(pool: pd.DataFrame, collection: DemoCollection) -> Population:
-    """The pool with the hidden truth."""
-    labelled = pool.merge(collection.judge(pool), on=["qid", "docno"])
-    return labelled_population(labelled, MEASURE, rankers=RANKERS)
 
 
 def repeat(population: Population, budget: float, seed: int) -> SampledEstimates:
@@ -260,11 +256,6 @@ def _cells(name: str, answer: MethodResult) -> list[str]:
 def _with_interval(value: float, result: Estimate | Comparison, sign: str) -> str:
     low, high = result.confidence_interval()
     return f"{value:{sign}.3f} [{low:{sign}.3f}, {high:{sign}.3f}]"
-
-
-def _third(pool: pd.DataFrame) -> float:
-    """A third of the cost of judging the whole pool, to the nearest hundred."""
-    return float(np.round(Pool.from_frame(pool, parse_measure(MEASURE)).query_cost.sum() / 3, -2))
 
 
 def _answer(method: Method, pool: pd.DataFrame, collection: DemoCollection, seed: int, budget: float) -> MethodResult:

@@ -135,13 +135,13 @@ def revealed(indptr, ranks, belief, label, order, key, factors, vectors, prior, 
             start[x] = before
         for at in range(place, end):
             z = order[at]
-            for s in range(samples):
-                norm[s] = _reveal(labels[s], totals[s], state[s], norm[s], z - a, label[z], query, form)
+            _reveal(labels, totals, state, norm, z - a, label[z], query, form)
             log_chances(belief[z], factors, label[z], logs)
             class_weights(logs, vectors, weights)
             _average(state, norm, weights, after)
-            step[:, z] = after - before
-            before[:] = after
+            for r in range(k):
+                step[r, z] = after[r] - before[r]
+                before[r] = after[r]
         place = end
 
 
@@ -166,43 +166,47 @@ def _first_state(labels, query, form):  # type: ignore[no-untyped-def]
     state, norm = np.zeros((samples, k)), np.empty(samples)
     totals = np.zeros((samples, len(worth)), dtype=np.int64)
     for s in range(samples):
-        for grade in labels[s]:
-            totals[s, grade] += 1
+        for z in range(labels.shape[1]):
+            totals[s, labels[s, z]] += 1
         for r in range(k):
-            hits = 0.0
+            value, hits = 0.0, 0.0
             for i in range(length[r]):
                 z = by_rank[r, i]
                 gain = worth[labels[s, z]]
-                if not is_ap:
-                    state[s, r] += gain * discount[ranks[r, z] - 1]
-                elif gain > 0.0:
+                if is_ap and gain > 0.0:
                     hits += 1.0
-                    state[s, r] += hits / ranks[r, z]
-        norm[s] = _norm(totals[s], discount, form)
+                    value += hits / ranks[r, z]
+                elif not is_ap:
+                    value += gain * discount[ranks[r, z] - 1]
+            state[s, r] = value
+        norm[s] = _norm(totals, s, discount, form)
     return state, totals, norm
 
 
 @_compiled
 def _reveal(labels, totals, state, norm, z, y, query, form):  # type: ignore[no-untyped-def]
-    """Give document z the label y in one label vector: the state is changed, and the norm returned."""
+    """Give document z the label y in all label vectors, whose states and norms are changed with it."""
     (ranks, by_rank, length, discount), (worth, _, is_ap, cutoff) = query, form
-    old = labels[z]
-    if old == y:
-        return norm
-    totals[old] -= 1
-    totals[y] += 1
-    labels[z] = y
-    change = worth[y] - worth[old]
-    if change == 0.0:
-        return norm
-    for r in range(len(length)):
-        rank = ranks[r, z]
-        if 0 < rank <= cutoff:
-            by_one = discount[rank - 1]
-            if is_ap:
-                by_one = _precision_change(labels, by_rank[r], length[r], ranks[r], worth, rank)
-            state[r] += change * by_one
-    return _norm(totals, discount, form)
+    for s in range(len(labels)):
+        old = labels[s, z]
+        if old == y:
+            continue
+        totals[s, old] -= 1
+        totals[s, y] += 1
+        labels[s, z] = y
+        change = worth[y] - worth[old]
+        if change == 0.0:
+            continue
+        for r in range(len(length)):
+            rank = ranks[r, z]
+            if 0 < rank <= cutoff:
+                by_one = (
+                    _precision_change(labels, s, r, ranks, by_rank, length, worth, rank)
+                    if is_ap
+                    else discount[rank - 1]
+                )
+                state[s, r] += change * by_one
+        norm[s] = _norm(totals, s, discount, form)
 
 
 @_compiled
@@ -220,21 +224,21 @@ def _by_rank(ranks, cutoff):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def _precision_change(labels, by_rank, length, ranks, worth, rank):  # type: ignore[no-untyped-def]
+def _precision_change(labels, s, r, ranks, by_rank, length, worth, rank):  # type: ignore[no-untyped-def]
     """By how much the sum of precisions grows if the document at a rank is relevant rather than not."""
     hits, tail = 1.0, 0.0
-    for i in range(length):
-        z = by_rank[i]
-        if worth[labels[z]] > 0.0:
-            if ranks[z] < rank:
+    for i in range(length[r]):
+        z = by_rank[r, i]
+        if worth[labels[s, z]] > 0.0:
+            if ranks[r, z] < rank:
                 hits += 1.0
-            elif ranks[z] > rank:
-                tail += 1.0 / ranks[z]
+            elif ranks[r, z] > rank:
+                tail += 1.0 / ranks[r, z]
     return hits / rank + tail
 
 
 @_compiled
-def _norm(totals, discount, form):  # type: ignore[no-untyped-def]
+def _norm(totals, s, discount, form):  # type: ignore[no-untyped-def]
     """The DCG of the best ranking of all documents of a query, or for AP the number of relevant ones."""
     worth, by_worth, is_ap, cutoff = form
     total = 0.0
@@ -243,9 +247,9 @@ def _norm(totals, discount, form):  # type: ignore[no-untyped-def]
         if worth[grade] <= 0.0:
             break
         if is_ap:
-            total += totals[grade]
+            total += totals[s, grade]
             continue
-        for _ in range(totals[grade]):
+        for _ in range(totals[s, grade]):
             if place >= cutoff:
                 return total
             total += worth[grade] * discount[place]

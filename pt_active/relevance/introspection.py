@@ -44,7 +44,9 @@ def introspection(
     tables: list[tuple[np.ndarray, np.ndarray]], grades: np.ndarray, pair_weight: np.ndarray, proportion: bool
 ) -> Introspection:
     """Exact moments, by enumeration of the labels [theory 6]."""
-    grades = _bounded(tables, grades, pair_weight, proportion)
+    # With the least share of uniform grades that keeps the bounds.
+    share = max(_uniform_share(u, w, grades, pair_weight, proportion) for u, w in tables)
+    grades = grades if share == 0 else (1 - share) * grades + share / grades.shape[1]
     numerator = np.column_stack([_expected(grades, u) for u, _ in tables])
     weight = np.column_stack([_expected(grades, w) for _, w in tables])
     total = pair_weight @ weight
@@ -90,14 +92,6 @@ def gaussian_introspection(
 
 def _expected(grades: np.ndarray, table: np.ndarray) -> np.ndarray:
     return np.asarray(np.einsum("ng,ng->n", grades, table))
-
-
-def _bounded(
-    tables: list[tuple[np.ndarray, np.ndarray]], grades: np.ndarray, pair_weight: np.ndarray, proportion: bool
-) -> np.ndarray:
-    """The grade probabilities, float64[N, G+1], mixed with the least share of uniform ones that keeps the bound."""
-    share = max(_uniform_share(u, w, grades, pair_weight, proportion) for u, w in tables)
-    return grades if share == 0 else (1 - share) * grades + share / grades.shape[1]
 
 
 def _uniform_share(

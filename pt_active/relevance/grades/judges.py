@@ -76,7 +76,10 @@ class JudgeGrades(FittedGrades):
         self.smoothing = smoothing
         self.judges = judges
         given = ({} if judge is None else {"judge": judge}) | judges
-        self._asked = {name: _asking(each) for name, each in given.items()}
+        self._asked = {
+            name: AskedJudge(each) if isinstance(each, pt.Transformer) and not isinstance(each, AskedJudge) else each
+            for name, each in given.items()
+        }
 
     def needed_columns(self, columns: Iterable[object]) -> list[str]:
         """The columns of ranks and scores, if a fitted stack uses them."""
@@ -176,10 +179,6 @@ _ASSUMED = (
     "as the one before.\nIf that is wrong, intervals get longer, and hold all the same."
 )
 """What is said of judges that no label of people has checked."""
-
-
-def _asking(judge: AnyJudge) -> AnyJudge:
-    return AskedJudge(judge) if isinstance(judge, pt.Transformer) and not isinstance(judge, AskedJudge) else judge
 
 
 def _table(judge: AnyJudge, frame: pd.DataFrame) -> pd.DataFrame:

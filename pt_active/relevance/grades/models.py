@@ -269,7 +269,9 @@ class MixtureGrades(pt.Estimator):
             InputValidationError: If a column is missing.
             ValueError: If there is no model, a model adds no grades, or two models differ in the highest grade.
         """
-        pt.validate.result_frame(inp, extra_columns=self._needed_columns(inp.columns), context=self)
+        models = [model for model in self.models if isinstance(model, GradeModel)]
+        needed = [column for model in models for column in model.needed_columns(inp.columns)]
+        pt.validate.result_frame(inp, extra_columns=list(dict.fromkeys(needed)), context=self)
         if not self.models:
             raise ValueError("MixtureGrades needs at least one model")
         frame = with_string_ids(inp)
@@ -278,10 +280,6 @@ class MixtureGrades(pt.Estimator):
         if len(heights) > 1:
             raise ValueError(f"the models of a mixture must have the same highest grade, got {heights}")
         return _with_grades(frame, np.mean(parts, axis=0))
-
-    def _needed_columns(self, columns: Iterable[object]) -> list[str]:
-        needed = (m.needed_columns(columns) for m in self.models if isinstance(m, GradeModel))
-        return list(dict.fromkeys(c for columns_of_one in needed for c in columns_of_one))
 
     def subtransformers(self) -> dict[str, pt.Transformer]:
         """The models, for PyTerrier's inspection and schematics."""

@@ -55,7 +55,9 @@ def fit_ordered_logit(
     grades, codes = np.unique(labels, return_inverse=True)
     centre, spread = features.mean(axis=0), features.std(axis=0)
     scale = np.where(spread > 1e-12 * np.abs(centre), spread, 1.0)
-    start = np.concatenate([_marginal_parameters(codes), np.zeros(features.shape[1])])
+    # The search begins where every document has the marginal distribution of the grades.
+    marginal = logit(np.cumsum(np.bincount(codes))[:-1] / len(codes))
+    start = np.concatenate([marginal[:1], np.log(np.diff(marginal)), np.zeros(features.shape[1])])
     standardised = np.where(scale == spread, (features - centre) / scale, 0.0)
     fitted = fitting.optimum(
         ordered_logit_objective, start, (standardised, codes, prior_scale, weights), "ordered logit"
@@ -83,14 +85,16 @@ def ordered_logit_objective(
     score = features @ slopes
     lower, upper = (ends[codes] - score for ends in _cell_ends(_thresholds(parameters[:cuts])))
     loglik = -np.logaddexp(0, -upper) - np.logaddexp(0, lower) + np.log(-np.expm1(lower - upper))
-    gap = _inverse_expm1(upper - lower)
+    gap = np.exp(lower - upper) / -np.expm1(lower - upper)
     by_upper, by_lower = expit(-upper) + gap, -expit(lower) - gap
     if weights is not None:
         loglik, by_upper, by_lower = weights * loglik, weights * by_upper, weights * by_lower
     value = -loglik.sum() + (slopes**2).sum() / (2 * prior_scale**2)
     by_threshold = -np.bincount(codes, by_upper, cuts + 1)[:-1] - np.bincount(codes, by_lower, cuts + 1)[1:]
     by_slope = features.T @ (by_upper + by_lower) + slopes / prior_scale**2
-    gradient = np.concatenate([_by_cut_parameter(parameters[:cuts], by_threshold), by_slope])
+    # Each parameter of the cuts moves all thresholds from its own upwards.
+    moved = np.cumsum(by_threshold[::-1])[::-1]
+    gradient = np.concatenate([moved[:1], moved[1:] * np.exp(parameters[1:cuts]), by_slope])
     return float(value) / n, gradient / n
 
 
@@ -102,20 +106,3 @@ def _cell_ends(thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _thresholds(cut_parameters: np.ndarray) -> np.ndarray:
     """float64[K-1], θ from the parameters ``θ_0, log(θ_1 − θ_0), …``."""
     return np.cumsum(np.concatenate([cut_parameters[:1], np.exp(cut_parameters[1:])]))
-
-
-def _by_cut_parameter(cut_parameters: np.ndarray, by_threshold: np.ndarray) -> np.ndarray:
-    """The gradient by cut parameters from that by thresholds; parameter j moves all thresholds from j upwards."""
-    moved = np.cumsum(by_threshold[::-1])[::-1]
-    return np.concatenate([moved[:1], moved[1:] * np.exp(cut_parameters[1:])])
-
-
-def _inverse_expm1(gap: np.ndarray) -> np.ndarray:
-    """``1 / (e^gap − 1)`` without overflow."""
-    return np.exp(-gap) / -np.expm1(-gap)
-
-
-def _marginal_parameters(codes: np.ndarray) -> np.ndarray:
-    """float64[K-1], cut parameters that give every document the marginal distribution of the grades."""
-    thresholds = logit(np.cumsum(np.bincount(codes))[:-1] / len(codes))
-    return np.concatenate([thresholds[:1], np.log(np.diff(thresholds))])

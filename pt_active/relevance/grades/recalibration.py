@@ -58,7 +58,9 @@ def recalibration(
 
 def regraded(parameters: np.ndarray, grades: np.ndarray) -> np.ndarray:
     """float64[N, G+1], the grades P' that the parameters of a `recalibration` make of grades f, float64[N, G+1]."""
-    return _probabilities(parameters, np.log(np.maximum(grades, MIN_PROBABILITY)))
+    score = np.r_[0.0, parameters[:-1]] + parameters[-1] * np.log(np.maximum(grades, MIN_PROBABILITY))
+    odds = np.exp(score - score.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
 def recalibration_objective(
@@ -101,13 +103,6 @@ def recalibrated_line(model: np.ndarray, values: np.ndarray, weights: np.ndarray
     apart = share * (model[known] - centre)
     slope = (apart @ values[known]) / (apart @ (model[known] - centre))
     return np.asarray(mean + slope * (model - centre))
-
-
-def _probabilities(parameters: np.ndarray, features: np.ndarray) -> np.ndarray:
-    """float64[N, G+1], ``P'`` for parameters α_1 … α_G and β, and features log f."""
-    score = np.r_[0.0, parameters[:-1]] + parameters[-1] * features
-    odds = np.exp(score - score.max(axis=1, keepdims=True))
-    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
 def _check_weights(labels: np.ndarray, weights: np.ndarray, grades: int, prior_scale: float) -> None:
