@@ -18,7 +18,6 @@ from pt_active.cli.judge import Setting
 from pt_active.cli.project import FILE
 from pt_active.judging.server.serve import listening
 from pt_active.judging.server.store import Entry, Store, stored_records
-from pt_active.judging.worklist import GradeNames
 
 
 @pytest.fixture(scope="module")
