@@ -26,7 +26,7 @@ from pt_active.plans.making.documents import (
     worklist,
 )
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.manifest import PlanArguments, Source, plan_manifest
+from pt_active.plans.making.manifest import PlanArguments, PlanSource, plan_manifest
 from pt_active.plans.making.pool import Pool, query_design
 from pt_active.plans.making.rest import Beyond, Rest, RestOfDocuments
 from pt_active.relevance.bounds import document_bounds
@@ -172,7 +172,7 @@ def plan_of_documents(population: AllQueries, arguments: PlanArguments) -> PlanT
     kept = _kept_round(documents, drawn, pool, pool.seen(measure))
     table = table.assign(**sample_columns(pool, kept), q_prob=kept.sample.design.opening)
     assessments = worklist(pool, kept.sample, None)
-    source, sample = Source(pool, measure, graded, None), drawn.sample
+    source, sample = PlanSource(pool, measure, graded, None), drawn.sample
     made = plan_manifest(arguments, source, table, assessments, census=drawn.round.certain, spent=sample.spent)
     manifest = population.manifest(
         made, rest, rounds=(round_entry(drawn.round, float(arguments.budget or 0), arguments.seed),)

@@ -15,7 +15,7 @@ from pt_active.frames.clocks import clocks
 from pt_active.frames.columns import with_string_ids
 from pt_active.inference.rounds import Round, draw_round, pool_sizes
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.manifest import PlanArguments, RoundEntry, Source, plan_manifest
+from pt_active.plans.making.manifest import PlanArguments, PlanSource, RoundEntry, plan_manifest
 from pt_active.plans.making.pool import Pool, graded_pool, known_texts, query_design
 from pt_active.plans.making.rankers import stored_weights
 from pt_active.sampling.document_designs import document_design
@@ -85,7 +85,7 @@ def worklist(pool: Pool, sample: TwoPhase, texts: pd.DataFrame | None) -> pd.Dat
     return table.sort_values(["qid", "docno"]).reset_index(drop=True)
 
 
-def first_round(source: Source, arguments: PlanArguments) -> PlanTables:
+def first_round(source: PlanSource, arguments: PlanArguments) -> PlanTables:
     """A plan of one round of documents."""
     budget = budget_of_documents(arguments)
     pool, frame = source.pool, source.frame
