@@ -214,6 +214,11 @@ def test_the_allocation_makes_the_variance_least() -> None:
     assert tuple(allocation(stratum, mean, variance, 11)) == best
 
 
+def test_an_allocation_without_any_deviation_follows_the_mass() -> None:
+    stratum = np.repeat([0, 1], [10, 30])
+    assert allocation(stratum, np.zeros(40), np.zeros(40), 20).tolist() == [5, 15]
+
+
 def test_stratified_mean_and_variance_are_unbiased() -> None:
     """Over all samples of 2 of 4 and 3 of 5 pairs."""
     values, stratum, size = np.random.default_rng(8).random(9), np.repeat([0, 1], [4, 5]), np.array([4, 5])
