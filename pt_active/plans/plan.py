@@ -20,10 +20,9 @@ from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.topics import with_texts
 from pt_active.frames.visible import visible
 from pt_active.plans.answering import Answering
-from pt_active.plans.answers.forecast import Forecast
+from pt_active.plans.answers.forecast import Forecast, level_chosen, level_told
 from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, gate_at_the_end
 from pt_active.plans.answers.interval_caution import interval_caution, single_rankers_caution
-from pt_active.plans.answers.level import level_chosen, level_told
 from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.next_release import known_equal, reach_of, with_unasked
 from pt_active.plans.answers.status_of_plan import plan_status
