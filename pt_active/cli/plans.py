@@ -27,7 +27,7 @@ from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.judging.files import read_labels
 from pt_active.logs import ScannedRuns
 from pt_active.logs.files import matching
-from pt_active.plans.answers.level import LEVELS
+from pt_active.plans.answers.forecast import LEVELS
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.making.extension import REFIT
 from pt_active.plans.making.judgments import as_qrels
