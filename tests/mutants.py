@@ -250,7 +250,7 @@ bets: a draw can lose more than everything [test_bets]
 bets: a stake knows the draw that it is on [test_bets]
     self.expected * self.trust[:-1] => self.expected * self.trust[1:]
 bets: excluded at half of the capital [test_bets]
-    truth, stakes.share, 1 / alpha) => truth, stakes.share, 0.5 / alpha)
+    stakes.share.copy(), 1 / alpha => stakes.share.copy(), 0.5 / alpha
 bets: the lower bound of what is known from the upper [test_bets]
     np.where(known, least - self.low, 0.0) => np.where(known, least - self.high, 0.0)
 bets: rounding excludes [test_bets]

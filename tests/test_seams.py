@@ -17,7 +17,7 @@ from ir_measures import measures as irm
 from typer.testing import CliRunner
 
 from pt_active import ActiveTest, Audit, ColumnCost, Outlook, Plan
-from pt_active.cli import pools
+from pt_active.cli import replays
 from pt_active.cli.app import app
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames import worklists
@@ -156,7 +156,7 @@ def test_an_estimator(plain_mean: str, pool: pd.DataFrame, labels: pd.DataFrame)
     found, same = (plan.compare(judged, estimator=name) for name in (plain_mean, "snis"))
     assert (found.difference, found.standard_error) == (same.difference, same.standard_error)
     assert plan.rank(judged, estimator=plain_mean).basis.estimator == plain_mean
-    assert plain_mean in completed("compare", "estimator")
+    assert plain_mean in completed("status", "estimator")
 
 
 def test_an_estimator_in_the_outlook_and_the_report(
@@ -240,8 +240,8 @@ def test_a_judging_format(
     road(plan, labels, tmp_path, "bars")
     assert "bars" in completed("export", "format")
     assert ", bars, " in complaint("export", tmp_path / "plan", "--out", tmp_path / "x", "--format", "odt")
-    done = CliRunner().invoke(app, ["compare", str(tmp_path / "plan"), str(tmp_path / "judge-me"), "--json"])
-    assert json.loads(done.stdout)["difference"] == plan.compare(wanted(plan, labels)).difference
+    done = CliRunner().invoke(app, ["status", str(tmp_path / "plan"), str(tmp_path / "judge-me"), "--json"])
+    assert json.loads(done.stdout)["result"]["difference"] == plan.compare(wanted(plan, labels)).difference
 
 
 # --- judging tool ---------------------------------------------------------------------------------------------------
@@ -273,8 +273,8 @@ def test_a_judging_tool(
     words = ["import", "ticks", str(tmp_path / "filled"), "--plan", str(plan.path), "--out", str(tmp_path / "r.jsonl")]
     assert CliRunner().invoke(app, words).exit_code == 0
     for file in ("filled", "r.jsonl"):
-        done = CliRunner().invoke(app, ["compare", str(plan.path), str(tmp_path / file), "--json"])
-        assert json.loads(done.stdout)["difference"] == plan.compare(wanted(plan, labels)).difference
+        done = CliRunner().invoke(app, ["status", str(plan.path), str(tmp_path / file), "--json"])
+        assert json.loads(done.stdout)["result"]["difference"] == plan.compare(wanted(plan, labels)).difference
 
 
 # --- loss -----------------------------------------------------------------------------------------------------------
@@ -432,7 +432,7 @@ def test_a_grade_model_in_replays(pool: pd.DataFrame, labels: pd.DataFrame, tmp_
     fold = (bare["qid"].rank(method="dense") % 2).astype(int)
     bare.assign(fold=fold).to_parquet(tmp_path / "pool.parquet")
     for name in ("falling", "other-prior"):
-        graded = pools.labelled_pool(tmp_path / "pool.parquet", name, 0)
+        graded = replays.labelled_pool(tmp_path / "pool.parquet", name, 0)
         assert set(graded["qid"]) == set(bare["qid"][fold == 1])
         assert graded[[f"grade_{g}" for g in range(4)]].sum(axis=1).to_numpy() == pytest.approx(1)
     assert {"falling", "other-prior"} <= set(completed("simulate", "grades"))

@@ -19,9 +19,8 @@ from pt_active.relevance.introspection import Introspection, introspection, labe
 from pt_active.relevance.losses import Loss
 from pt_active.sampling.chances import UNIFORM
 from pt_active.sampling.designs import GAP_DESIGNS, gap_distribution, sampling_distribution
-from pt_active.sampling.draws import priorities
+from pt_active.sampling.draws import allocation, draw_strata, priorities, strata_by
 from pt_active.sampling.sample import Sample
-from pt_active.sampling.strata import allocation, draw_strata, strata_by
 
 METHODS = {
     "passive": ("passive", "snis"),

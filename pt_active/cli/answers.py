@@ -1,141 +1,153 @@
-"""Commands that turn labels into answers: estimate, compare, status and report."""
+"""Commands that turn labels into answers: status and report."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import numpy as np
 
-from pt_active.cli import options
-from pt_active.cli.command_line import (
+from pt_active.cli.answer import (
     Answer,
+    beside,
     check_new,
     command_line,
     extended_from,
-    given_words,
-    least_round,
-    looks_of,
-    new_path,
     rounded_up,
 )
+from pt_active.cli.commands import given_words, option
+from pt_active.cli.files import texts_for
 from pt_active.cli.judge import kept_at
-from pt_active.cli.options import look_choices, one_of
-from pt_active.cli.texts import texts_for
-from pt_active.frames.qrels import MISSING_POLICIES
+from pt_active.cli.options import Asked, LabelFiles, Labelled, Look, Pair, confidence_level, for_any_missing
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
 from pt_active.judging.server.store import is_store
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.ranking import Ranking
-from pt_active.plans.answers.results import Comparison
+from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
+from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
 from pt_active.showing.page import format_of
 
 
-def estimate(labels: options.Labels, asked: options.Estimated) -> Answer:
-    """Estimate how good each ranker is."""
-    plan, qrels, records = labels.read(asked.so_far)
-    estimates = plan.estimate(qrels, *asked.how, records=records)
-    rows = {name: estimate.to_dict() for name, estimate in estimates.items()}
-    return Answer({"estimates": rows}, "\n\n".join(map(str, estimates.values())), _report_next(plan, labels, asked))
-
-
-def compare(
-    labels: options.Labels,
-    pair: options.Pair,
-    asked: options.Estimated,
-    correction: Annotated[
-        str | None, typer.Option(metavar="NAME", help="For many rankers: holm (default), tukey, …")
-    ] = None,
+def status(
+    labels: LabelFiles,
+    look: Look,
+    pair: Pair,
+    asked: Asked,
+    confidence: float = confidence_level(),
+    missing: str | None = for_any_missing(),
+    called: str = "status",
 ) -> Answer:
-    """Compare two rankers: which is better, by how much, and how sure that is. Without two names, rank all of many."""
-    plan, qrels, records = labels.read(asked.so_far)
-    result: Comparison | Ranking
-    if len(plan.rankers) == 1:
-        instead = command_line("estimate", labels.plan, *labels.qrels)
-        raise ValueError(f"the plan has one ranker, {plan.rankers[0]}: use {instead}")
-    if len(plan.rankers) > 2 and pair == options.Pair():
-        result = plan.rank(qrels, *asked.how, correction=correction or "holm", records=records)
-    elif correction is not None:
-        raise ValueError("--correction is for more than two rankers, with neither --first nor --second")
-    else:
-        result = plan.compare(qrels, *asked.how, first=pair.first, second=pair.second, records=records)
-    return Answer(result.to_dict(), str(result), _report_next(plan, labels, asked, pair))
+    """Say what the labels so far tell of the rankers, and whether they are enough to stop judging.
 
-
-@dataclass(frozen=True)
-class Look(options.Typed):
-    """When one looks at the labels so far, and what matters then."""
-
-    looks: options.Looks = None
-    margin: options.Margin = None
-    confidence: options.Confidence = 0.95
-    missing: options.MissingSoFar = None
-
-
-def status(labels: options.Labels, look: Look, pair: options.Pair) -> Answer:
-    """Say whether the labels so far are enough to stop judging."""
-    plan, qrels, records = labels.read()
-    how = looks_of(look.looks, plan), look.margin, look.confidence
-    about: dict[str, Any] = {**vars(pair), "missing": look.missing}
-    state = plan.status(qrels, *how, **about, records=records)
+    When all is judged, also what one look at the end says. Another measure or estimator has the look at the end alone,
+    by what is judged.
+    """
+    labelled = labels.read()
+    plan, qrels, records = labelled
+    looks, every = look.of(plan), len(plan.rankers) > 2 and pair == Pair()
+    alone = len(plan.rankers) == 1 and look.margin is None
+    words = [*given_words(confidence=None if confidence == 0.95 else confidence, missing=missing), *labels.words()]
+    if called != "status" or asked != Asked() or alone or (every and looks is None):
+        if asked != Asked() and look != Look():
+            raise ValueError("--looks and --margin are for the plan's own measure, and for its usual estimator")
+        result, estimates = _at_the_end(labelled, pair, asked, confidence, missing)
+        hint = _page_hint(plan, labels, [*asked.words(), *pair.words(), *words])
+        return _of_results(result, estimates, hint, called)
+    about: dict[str, Any] = {**vars(pair), "missing": missing, "records": records}
+    state = plan.status(qrels, looks, look.margin, confidence, **about)
     one = state if isinstance(state, Status) else state.slowest
+    again = [*look.words(), *pair.words(), *words]
     if isinstance(state, PairStatus) and state.resolved:
-        return Answer(state.to_dict(), str(state), _one_pair(one, labels))
-    again = [*look.words(), *pair.words(), *labels.words()]
-    hint = next_step(one, plan, labels, again, given_words(missing=look.missing))
-    return Answer(state.to_dict(), str(state), hint)
+        shown = _page_of(labels, "--so-far", *given_words(first=one.first, second=one.second))
+        hint = f"There is nothing more to judge. One pair on one page, at the level of this pair alone:\n  {shown}"
+    else:
+        hint = next_step(one, plan, labels, again, given_words(missing=missing))
+    if one.due or one.judged < one.drawn or (missing is None and not labelled.is_whole):
+        return Answer(state.to_dict(), str(state), hint)
+    result, estimates = _at_the_end(labelled, pair, asked, confidence, missing)
+    end = _of_results(result, estimates, "", called)
+    return Answer(state.to_dict() | end.content, f"{state}\n\nAll is judged. In one look at the end:\n{end.text}", hint)
+
+
+def _at_the_end(
+    labelled: Labelled, pair: Pair, asked: Asked, confidence: float, missing: str | None
+) -> tuple[Comparison | Ranking | None, dict[str, Estimate]]:
+    """What one look says that was planned at what is judged: of two rankers or all, and of each."""
+    plan = labelled.judged if missing is None else labelled.plan
+    how = labelled.qrels, asked.measure, asked.estimator, confidence, missing or "error"
+    with warnings.catch_warnings():
+        if len(plan.rankers) > 1:  # what is asked for is a difference, whose own warnings are told
+            warnings.simplefilter("ignore")
+        estimates = plan.estimate(*how, records=labelled.records)
+    if len(plan.rankers) == 1:
+        return None, estimates
+    if len(plan.rankers) > 2 and pair == Pair():
+        return plan.rank(*how, records=labelled.records), estimates
+    return plan.compare(*how, **vars(pair), records=labelled.records), estimates
+
+
+def _of_results(result: Comparison | Ranking | None, estimates: dict[str, Estimate], hint: str, called: str) -> Answer:
+    """The answer of a look at the end; `compare` and `estimate`, as `status` was called, have their part of it."""
+    rows = {name: each.to_dict() for name, each in estimates.items()}
+    each = "\n\n".join(map(str, estimates.values()))
+    if result is None or called == "estimate":
+        return Answer({"estimates": rows}, each, hint)
+    if called == "compare":
+        return Answer(result.to_dict(), str(result), hint)
+    text = str(result)
+    if isinstance(result, Comparison):
+        wide = max(map(len, estimates))
+        text += "".join(f"\n  {name:{wide}}  {_in_short(each)}" for name, each in estimates.items())
+    return Answer({"result": result.to_dict(), "estimates": rows}, text, hint)
+
+
+def _in_short(estimate: Estimate) -> str:
+    low, high = estimate.confidence_interval()
+    interval = f" [{low:.4f}, {high:.4f}]" if np.isfinite(low) else ""
+    return f"{estimate.value:.4f}{interval}"
 
 
 def report(
-    labels: options.Labels,
-    asked: options.Estimated,
-    pair: options.Pair,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The file to make.")],
-    format: options.ReportFormat = None,
-    texts: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Document texts, to show; default: those that the plan keeps.")
-    ] = None,
-    slice: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Groups of queries by a column of the plan; repeat it.")
-    ] = None,
-    looks: Annotated[str | None, one_of(look_choices, "With --so-far, how often one may look: {}.")] = None,
-    margin: Annotated[
-        float | None, typer.Option(metavar="X", help="With --so-far, differences up to this do not matter.")
-    ] = None,
+    labels: LabelFiles,
+    asked: Asked,
+    pair: Pair,
+    look: Look,
+    out: Path = option(MISSING, "The file to make: a page, or Markdown or JSON by the end of its name.", "FILE"),
+    so_far: bool = option(False, "The labels are those so far: cut the plan to what is judged without a gap."),
+    texts: Path | None = option(None, "Document texts, to show; default: those that the plan keeps.", "FILE"),
+    slice: list[str] | None = option(None, "Groups of queries by a column of the plan; repeat it.", "COLUMN"),
+    confidence: float = confidence_level(),
+    missing: str | None = for_any_missing(),
 ) -> Answer:
     """Write everything that a plan and its labels say into one file: a page, Markdown or JSON."""
     from pt_active.plans.answers.report.report import Report
 
     check_new(out)
-    kind = format_of(out, format)
-    if not asked.so_far and (looks is not None or margin is not None):
+    if not so_far and look != Look():
         raise ValueError("--looks and --margin are for --so-far")
     plan, qrels, records = labels.read()
-    if asked.so_far and len(plan.rankers) > 2 and None in (pair.first, pair.second):
+    if so_far and len(plan.rankers) > 2 and None in (pair.first, pair.second):
         raise ValueError("a report of what is judged so far is on one pair: say --first and --second")
     about: dict[str, Any] = {**vars(pair), "records": records}
     state = None
-    if asked.so_far:
-        gaps = None if asked.missing == MISSING_POLICIES[0] else asked.missing
-        found = plan.status(qrels, looks_of(looks, plan), margin, asked.confidence, **about, missing=gaps)
+    if so_far:
+        found = plan.status(qrels, look.of(plan), look.margin, confidence, **about, missing=missing)
         state = found if isinstance(found, Status) else None
-    shown = None if texts is None else texts_for(plan, texts)
-    made = Report.of(plan, qrels, *asked.how, **about, slices=slice or [], status=state, texts=shown)
-    made.save(out, kind)
+    how = asked.measure, asked.estimator, confidence, missing or "error"
+    about |= {"slices": slice or [], "status": state, "texts": texts_for(plan, texts)}
+    made = Report.of(plan, qrels, *how, **about)
+    made.save(out, format_of(out, None))
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
 
 
-def next_step(
-    state: Status, plan: Plan, labels: options.Labels, asked: Sequence[str] = (), extended: Sequence[str] = ()
-) -> str:
-    """The hint below a status: what to do or to type next."""
-    hint = _next_step(state, plan, labels, asked, extended)
-    return f"{hint}\n{PASSED_OVER}" if holds_up(state) else hint
+PASSED_OVER = "If nobody will judge what has no label, --missing nonrelevant takes it as not relevant."
+"""The end of the hint where labels do not count since others are missing."""
 
 
 def holds_up(state: Status) -> bool:
@@ -143,62 +155,57 @@ def holds_up(state: Status) -> bool:
     return not state.resolved and bool(state.blocked or (state.looks is None and state.left_out))
 
 
-PASSED_OVER = "If nobody will judge what has no label, --missing nonrelevant takes it as not relevant."
-"""The end of the hint where labels do not count since others are missing."""
+def next_step(
+    state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str] = (), extended: Sequence[str] = ()
+) -> str:
+    """The hint below a status: what to do or to type next."""
+    hint = _next_step(state, plan, labels, asked, extended)
+    return f"{hint}\n{PASSED_OVER}" if holds_up(state) else hint
 
 
-def _next_step(state: Status, plan: Plan, labels: options.Labels, asked: Sequence[str], extended: Sequence[str]) -> str:
-    manifest, folder, qrels = plan.tables.manifest, labels.plan, labels.qrels
-    whole = manifest.rest is None
-    if state.resolved and not whole:
-        return "There is nothing more to judge: the interval above is the result."
+def _next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str], extended: Sequence[str]) -> str:
+    manifest, whole = plan.tables.manifest, plan.tables.manifest.rest is None
     if state.resolved:
-        shown = _page_of(labels, "--so-far", *asked)
-        return f"There is nothing more to judge: the interval above is the result. All of it on one page:\n  {shown}"
+        page = f" All of it on one page:\n  {_page_of(labels, '--so-far', *asked)}" if whole else ""
+        return f"There is nothing more to judge: the interval above is the result.{page}"
     planned = state.unit == "query" and state.looks not in (ALWAYS, ASYMPTOTIC)
     if state.within_reach or (planned and state.judged < state.drawn):
-        once = f"{_AT_THE_END}\n" if state.looks is None and state.judged < state.drawn else ""
-        if kept := [file for file in qrels if is_store(file)]:
-            return f"{once}Next, let people judge on, and ask again:\n  {_judge_on(folder, kept[-1], state)}"
-        order = ["--order", "drawn"] if state.unit != "round" else []
-        out = new_path(folder.with_name(f"{folder.name}.csv"))
-        worklist = command_line("export", folder, "--out", out, "--format", TABLE_FORMAT, *order)
-        return f"{once}Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"
+        return _judge_on(state, labels)
     if planned:
         return "The planned looks are over."
     if not whole:
         return "All that was drawn is judged. To judge more, plan again from the same logs with a larger budget."
-    out = new_path(folder.with_name(f"{folder.name}-more"))
-    lacking = state.needed - extended_from(plan)
-    budget = rounded_up(max(lacking, least_round(plan))) if lacking > 0 else "BUDGET"
+    lacking, least = state.needed - extended_from(plan), 0.0
+    if plan.tables.rounds and not has_order(plan.tables):
+        least = float(np.nanmax(plan.tables.pool.query_cost))  # all documents of a query are drawn at once
+    budget = rounded_up(max(lacking, least)) if lacking > 0 else "BUDGET"
     refit = ["--refit"] if any(each.refitted for each in manifest.rounds) else []
-    more = command_line("extend", folder, *qrels, *refit, *extended, "--budget", budget, "--out", out)
+    how = [*refit, *extended, "--budget", budget, "--out", beside(labels.plan, "-more")]
+    more = command_line("extend", labels.plan, *labels.qrels, *how)
     return f"Next, draw {'another round' if state.unit == 'round' else 'more'}:\n  {more}"
 
 
-def _judge_on(plan: Path, kept: Path, state: Status) -> str:
-    """The command that lets people judge on in their browsers, where they have begun."""
-    store: list[str | Path] = [] if kept.absolute() == kept_at(plan).absolute() else ["--store", kept]
-    return command_line("judge", plan, *store, *(given_words(margin=state.margin) if state.second is None else []))
+def _judge_on(state: Status, labels: LabelFiles) -> str:
+    """The hint to judge on: in browsers where people have begun there, or in a worklist."""
+    once = state.looks is None and state.judged < state.drawn
+    at_the_end = (
+        "There is one look, at the end: the labels so far are kept, and are estimated from when all are there.\n"
+    )
+    hint, folder = at_the_end if once else "", labels.plan
+    if kept := [file for file in labels.qrels if is_store(file)]:
+        store = [] if kept[-1].absolute() == kept_at(folder).absolute() else ["--store", str(kept[-1])]
+        margin = given_words(margin=state.margin) if state.second is None else []
+        return f"{hint}Next, let people judge on, and ask again:\n  {command_line('judge', folder, *store, *margin)}"
+    order = ["--order", "drawn"] if state.unit != "round" else []
+    worklist = command_line("export", folder, "--out", beside(folder, ".csv"), "--format", TABLE_FORMAT, *order)
+    return f"{hint}Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"
 
 
-def _one_pair(state: Status, labels: options.Labels) -> str:
-    """The hint below the status of all pairs if all are settled."""
-    shown = _page_of(labels, "--so-far", *given_words(first=state.first, second=state.second))
-    return f"There is nothing more to judge. One pair on one page, at the level of this pair alone:\n  {shown}"
+def _page_hint(plan: Plan, labels: LabelFiles, asked: Sequence[str]) -> str:
+    """The hint to put all on one page, of a plan that can be reported."""
+    return "" if plan.tables.manifest.rest is not None else f"All of it on one page:\n  {_page_of(labels, *asked)}"
 
 
-def _report_next(plan: Plan, labels: options.Labels, *asked: options.Typed) -> str:
-    if plan.tables.manifest.rest is not None:
-        return ""
-    again = [word for each in (*asked, labels) for word in each.words()]
-    return f"All of it on one page:\n  {_page_of(labels, *again)}"
-
-
-def _page_of(labels: options.Labels, *words: str) -> str:
+def _page_of(labels: LabelFiles, *words: str) -> str:
     """The command that puts the labels of a plan on one page."""
-    page = new_path(labels.plan.with_name(f"{labels.plan.name}.html"))
-    return command_line("report", labels.plan, *labels.qrels, *words, "--out", page)
-
-
-_AT_THE_END = "There is one look, at the end: the labels so far are kept, and are estimated from when all are there."
+    return command_line("report", labels.plan, *labels.qrels, *words, "--out", beside(labels.plan, ".html"))

@@ -1,23 +1,36 @@
-"""The ``pt-active`` command: what it can do, and which file of this folder does it."""
+"""The ``pt-active`` command: what it can do, which file of this folder does it, and how that is loaded."""
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import io
 import signal
 import sys
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperGroup
 
-from pt_active.cli.failures import DEBUG, failures_told
-from pt_active.cli.groups import Listed, group
+from pt_active.cli.failures import DEBUG, Usage, failures_told, in_one_line
+
+
+class Listed(NamedTuple):
+    """A command as the help of its group lists it."""
+
+    title: str | None  # that it stands under
+    file: str  # of this folder, with the function of its name, whose docstring is its own help
+    says: str
+    example: str
+
 
 ROAD = "From runs to a verdict"
-FURTHER = "Further answers"
-MUCH = "How much to judge"
+FURTHER = "More to judge, to decide and to try"
 JUDGES = "Judges and other tools"
 
 COMMANDS: Mapping[str, Listed] = {
@@ -27,6 +40,13 @@ COMMANDS: Mapping[str, Listed] = {
         "Check which files fit together, and keep them in pt-active.toml. Asks if nothing is said.",
         "pt-active init --run a=a.run --run b=b.run --topics topics.tsv --texts texts.tsv \\\n"
         "    --train-run old.run --train-qrels old.qrels --budget 300",
+    ),
+    "budget": Listed(
+        ROAD,
+        "budget",
+        "Say how many judgments or hours an answer takes.",
+        "pt-active budget --run a=a.run --run b=b.run --train-run old.run \\\n"
+        "    --train-qrels old.qrels --measure DCG@10 --difference 0.3",
     ),
     "plan": Listed(
         ROAD,
@@ -44,7 +64,7 @@ COMMANDS: Mapping[str, Listed] = {
     "status": Listed(
         ROAD,
         "answers",
-        "Say whether the labels so far are enough to stop judging.",
+        "Say what the labels tell of the rankers, and whether judging may stop.",
         "pt-active status my-plan judged-so-far.csv",
     ),
     "report": Listed(
@@ -53,14 +73,11 @@ COMMANDS: Mapping[str, Listed] = {
         "Write everything that a plan and its labels say into one file.",
         "pt-active report my-plan judged.csv --out report.html",
     ),
-    "compare": Listed(
+    "extend": Listed(
         FURTHER,
-        "answers",
-        "Compare two rankers, or rank many.",
-        "pt-active compare my-plan judged.csv",
-    ),
-    "estimate": Listed(
-        FURTHER, "answers", "Estimate how good each ranker is.", "pt-active estimate my-plan judged.csv"
+        "plans",
+        "Choose more to judge: the next queries, or a further round of documents.",
+        "pt-active extend my-plan judged.csv --budget 200 --out my-plan-2",
     ),
     "gate": Listed(
         FURTHER,
@@ -68,27 +85,14 @@ COMMANDS: Mapping[str, Listed] = {
         "Decide whether a ranker may replace another, by the exit code too.",
         "pt-active gate my-plan judged-so-far.csv --margin 0.02 --junit gate.xml",
     ),
-    "budget": Listed(
-        MUCH,
-        "budget",
-        "Say how many judgments or hours an answer takes.",
-        "pt-active budget --run a=a.run --run b=b.run --train-run old.run \\\n"
-        "    --train-qrels old.qrels --measure DCG@10 --difference 0.3",
-    ),
-    "extend": Listed(
-        MUCH,
-        "plans",
-        "Choose more to judge: the next queries, or a further round of documents.",
-        "pt-active extend my-plan judged.csv --budget 200 --out my-plan-2",
-    ),
     "simulate": Listed(
-        MUCH,
+        FURTHER,
         "replays",
         "Replay designs on judged data, to see what they would have saved.",
         "pt-active simulate --run a=a.run --run b=b.run --qrels judged.qrels --measure DCG@10",
     ),
     "demo": Listed(
-        MUCH,
+        FURTHER,
         "replays",
         "Plan, judge and compare on a simulated collection, where the truth is known.",
         "pt-active demo --out demo-out",
@@ -130,14 +134,8 @@ AUDIT: Mapping[str, Listed] = {
     "estimate": Listed(
         None,
         "audit",
-        "Estimate how often each judge is wrong, and its agreement beyond chance.",
+        "Estimate how often each judge is wrong, and which of several errs less.",
         "pt-active audit estimate my-audit labelled.csv --rel 2",
-    ),
-    "compare": Listed(
-        None,
-        "audit",
-        "Compare two judges, or rank many.",
-        "pt-active audit compare my-audit labelled.csv",
     ),
     "report": Listed(
         None,
@@ -153,6 +151,131 @@ AUDIT: Mapping[str, Listed] = {
     ),
 }
 """The commands of the group ``audit``, in the order in which they are used."""
+
+RENAMED = {(True, "compare"): "status", (True, "estimate"): "status", (False, "compare"): "estimate"}
+"""Whether it stands on the first level, and the name that a command had before → its name."""
+
+
+def group(commands: Mapping[str, Listed], says: str | None = None) -> typer.Typer:
+    """A group of commands, none of which is loaded before it is run."""
+    made = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, help=says)
+    for name, listed in commands.items():
+        made.command(name, help=listed.says, rich_help_panel=listed.title)(_later(name, listed))
+    return made
+
+
+def _later(name: str, listed: Listed) -> Callable[[], None]:
+    """What stands for the function of a command until it is loaded."""
+
+    def run() -> None: ...
+
+    run.load = lambda: _loaded(name, listed)  # type: ignore[attr-defined]
+    return run
+
+
+def _loaded(name: str, listed: Listed) -> Any:
+    """The command that a file holds."""
+    from pt_active.cli.commands import printed
+    from pt_active.cli.project import COMMANDS
+
+    module = import_module(f"pt_active.cli.{listed.file}")
+    function = getattr(module, name, None) or getattr(module, f"{name}_")
+    shown = f"{inspect.getdoc(function)}\n\nExample:\n\n\b\n{listed.example}"
+    takes = COMMANDS.get(name, ()) if listed.title else ()
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command(name, help=shown, rich_help_panel=listed.title, epilog=_EPILOG)(printed(function, takes))
+    return typer.main.get_command(alone)
+
+
+class Commands(TyperGroup):
+    """A group of commands, which prints errors and warnings in one line each."""
+
+    def loaded(self, name: str) -> Any:
+        """A command with its options; its file is imported if need be."""
+        command = self.commands[name]
+        if load := getattr(command.callback, "load", None):
+            command = self.commands[name] = load()
+        return command
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is typed, loaded, under the name that was typed."""
+        shared = ctx.find_root().params
+        if now := RENAMED.get((ctx.parent is None, args[0])):
+            if not shared["quiet"]:
+                typer.echo(f"{args[0]} is called {now} now; the old name goes with the next release", err=True)
+            name, rest = args[0], [word for word in args[1:] if word != "--so-far"]
+        else:
+            _, _, rest = super().resolve_command(ctx, args)
+            name = now = args[0]
+        command = self.loaded(now)
+        if shared["help_all"] and not isinstance(command, Commands):
+            for each in command.params:
+                each.hidden = False
+            rest = ["--help"]
+        return name, command, rest
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Read the options that go with every command, wherever they stand."""
+        return super().parse_args(ctx, args if ctx.parent is not None else _shared_first(args, self.params))
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Read the options before the command, and keep all words for the message about a bug."""
+        words = tuple(args)
+        with failures_told(words):
+            context = super().make_context(info_name, args, parent, **extra)
+        context.meta.setdefault(_WORDS, words)
+        return context
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        words = ctx.meta.get(_WORDS, ())
+        group = ["pt-active"] if ctx.parent is None else ["pt-active", str(ctx.info_name)]
+        command = " ".join([*group, *(word for word in words if word in self.commands)][: len(group) + 1])
+        with failures_told(words, command, ctx.params.get("traceback", False)), printed_warnings():
+            return super().invoke(ctx)
+
+
+def _shared_first(args: list[str], params: list[Any]) -> list[str]:
+    """What was typed, with the options of the group before its command."""
+    takes = {name: not each.is_flag for each in params for name in each.opts if not each.is_eager}
+    first, rest, words = list[str](), list[str](), iter(args)
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if word == "--":
+            rest.append(word)
+            break
+        if name not in takes:
+            rest.append(word)
+        elif takes[name] and not equals:
+            value = next(words, None)
+            if value is None:
+                raise Usage(f"Option '{name}' requires an argument")
+            first += [word, value]
+        else:
+            first.append(word)
+    return [*first, *rest, *words]
+
+
+_WORDS = "pt_active.words"
+"""The key of what was typed in the metadata of a context."""
+
+_EPILOG = "--help-all shows every option. All commands take --json, --quiet, --project FILE, …: see pt-active --help."
+
+
+@contextlib.contextmanager
+def printed_warnings() -> Iterator[None]:
+    """Print each warning once, as one line on stderr."""
+    told: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *where: object) -> None:
+        text = in_one_line(str(message))
+        if text not in told and not issubclass(category, DeprecationWarning):
+            typer.echo(f"warning: {text}", err=True)
+        told.add(text)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
 
 
 def main(interrupt: Any = None) -> None:
@@ -179,6 +302,7 @@ def about(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
+    help_all: Annotated[bool, typer.Option("--help-all", help="Show all options of a command.")] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Print results and errors only: no progress, warnings or hints.")
@@ -190,6 +314,20 @@ def about(
     no_limit: Annotated[
         bool, typer.Option("--no-limit", help="Read files of any size, however long their lines are.")
     ] = False,
+    lenient: Annotated[
+        bool,
+        typer.Option("--lenient", help="Drop and count lines of runs that do not fit; keep the first of duplicates."),
+    ] = False,
+    grade_names: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Words for grades in labels: bad,fair,good, or bad=0,good=2.")
+    ] = None,
+    rule: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="How labels of several judges become one: majority, median, mean, dawid-skene."
+        ),
+    ] = None,
+    ties: Annotated[str | None, typer.Option(metavar="NAME", help="Where a tie of judges goes: down or up.")] = None,
     traceback: Annotated[
         bool, typer.Option("--traceback", help=f"Print the traceback of an error, as {DEBUG}=1 does.")
     ] = False,

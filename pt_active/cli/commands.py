@@ -1,4 +1,4 @@
-"""How does a function become a command?"""
+"""How are the options of a command declared, and how does a function become a command?"""
 
 from __future__ import annotations
 
@@ -6,104 +6,194 @@ import contextlib
 import functools
 import inspect
 import io
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import is_dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from pt_active.cli.command_line import Answer, options_named
+from pt_active.cli.answer import AT_THE_END, Answer
 from pt_active.cli.failures import Usage
 from pt_active.cli.project import FILE, Project, key_of
+from pt_active.frames.checks import Argument, ArgumentError, Named, shown, whole_number
 from pt_active.frames.sources import limits_lifted
 from pt_active.frames.visible import visible
 
+_DECLARED = "declared"
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What the help, the shell and the checks know of an option or argument."""
+
+    help: str = ""  # ``{}`` stands for the names
+    metavar: str = "X"
+    names: Collection[str] | Callable[[], Collection[str]] = ()  # the values, which the shell completes
+    others: bool = False  # whether other values are allowed
+    within: tuple[int, int] | None = None  # the range of a whole number
+    typed: str = ""  # how it is typed, if not as its name with dashes
+    rare: bool = False  # whether only --help-all shows it
+    argument: bool = False  # whether it is typed without its name
+
+    def option(self, name: str, flag: bool) -> Any:
+        """The option or argument as typer takes it."""
+        typed = self.typed or f"--{name.replace('_', '-')}"
+
+        def names() -> Collection[str]:
+            return self.names() if callable(self.names) else self.names
+
+        def check(value: Any) -> Any:
+            if self.within and value is not None:
+                whole_number(typed, value, *self.within)
+            for each in value if isinstance(value, (list, tuple)) else [value]:
+                if each is not None and names() and not self.others and each not in names():
+                    what = self.metavar if self.argument else typed
+                    raise ValueError(f"unknown {what} {shown(each)}; it is one of {', '.join(names())}")
+            return value
+
+        about: dict[str, Any] = {"help": self.help.format(", ".join(names())), "callback": check, "hidden": self.rare}
+        about |= {} if flag else {"metavar": self.metavar}
+        if self.names:
+            about["autocompletion"] = lambda incomplete: [each for each in names() if each.startswith(incomplete)]
+        panel = "Further options" if self.rare else None
+        return typer.Argument(**about) if self.argument else typer.Option(typed, **about, rich_help_panel=panel)
+
+
+def option(default: Any, help: str, metavar: str = "X", **declared: Any) -> Any:
+    """An option: the field of a dataclass, or the default of an argument of a command's function."""
+    return field(default=default, metadata={_DECLARED: Declared(help, metavar, **declared)}, kw_only=True)
+
+
+def argument(default: Any, help: str, metavar: str, **declared: Any) -> Any:
+    """An argument that is typed without a name, declared as `option` declares options."""
+    return option(default, help, metavar, argument=True, **declared)
+
+
+def of_every_command(default: Any) -> Any:
+    """An option of ``pt-active`` itself that a command takes, with the value that it has there if it is left out."""
+    return field(default=default, kw_only=True)
+
+
+class Typed:
+    """Options that stand together, the fields of a dataclass."""
+
+    def words(self) -> list[str]:
+        """Those that are not at their defaults, as they are typed; arguments have no default and are left out."""
+        words: list[str] = []
+        for each in fields(self):  # type: ignore[arg-type]
+            if each.default is not MISSING and (value := getattr(self, each.name)) not in (each.default, []):
+                words += given_words(**{each.name: value})
+        return words
+
+
+def given_words(**values: object) -> list[str]:
+    """Options as they are typed: ``margin=0.1`` becomes ``--margin 0.1``; None and False are left out."""
+    words: list[str] = []
+    for name, value in values.items():
+        for each in value if isinstance(value, list) else [value]:
+            plain = int(each) if isinstance(each, float) and each.is_integer() else each
+            words += [] if each in (None, False) else [f"--{name.replace('_', '-')}"]
+            words += [] if each in (None, False, True) else [str(plain)]
+    return words
+
+
+def _declared(function: Callable[..., Answer]) -> Iterator[tuple[str, Any, Field[Any]]]:
+    """The name, type and field of each option that a function takes, itself or in a dataclass."""
+    for name, each in inspect.signature(function, eval_str=True).parameters.items():
+        if is_dataclass(each.annotation):
+            kinds = get_type_hints(each.annotation)
+            yield from ((own.name, kinds[own.name], own) for own in fields(each.annotation))
+        elif isinstance(each.default, Field):
+            yield name, each.annotation, each.default
+
+
+def _parameter(name: str, kind: Any, declared: Field[Any], taken: bool) -> inspect.Parameter:
+    """An option as typer reads it from a signature; what the project file may have need not be typed."""
+    default = declared.default
+    if default is MISSING:
+        kind, default = (kind | None, None) if taken else (kind, inspect.Parameter.empty)
+    noted: Any = Annotated[kind, declared.metadata[_DECLARED].option(name, default is False)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=noted)
+
 
 def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Callable[..., None]:
-    """A command that prints the answer of a function.
+    """A command that prints the answer of a function, some of whose arguments may come from the project file.
 
-    It has the function's options. An argument of the function whose type is a dataclass stands for the options that
-    are the dataclass's fields. An argument ``project`` is the project file.
+    An argument whose type is a dataclass stands for the options that are its fields; ``called`` is what was typed.
     """
     every = inspect.signature(function, eval_str=True).parameters
-    own = [each for each in every.values() if each.name != "project"]
-    bundles: dict[str, Any] = {each.name: each.annotation for each in own if is_dataclass(each.annotation)}
-    options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own for option in _options_of(each)]
-    required = [option.name for option in options if option.name in takes and option.default is option.empty]
+    bundles: dict[str, Any] = {name: each.annotation for name, each in every.items() if is_dataclass(each.annotation)}
+    declared = {name: (kind, own) for name, kind, own in _declared(function)}
+    shared = {name: own.default for name, (_, own) in declared.items() if _DECLARED not in own.metadata}
+    options = [_parameter(name, *each, name in takes) for name, each in declared.items() if name not in shared]
+    required = [name for name, (_, own) in declared.items() if name in takes and own.default is MISSING]
 
     @functools.wraps(function)
     def run(context: typer.Context, **arguments: Any) -> None:
-        told, shared = "", context.find_root().params
-        silent = contextlib.redirect_stderr(io.StringIO()) if shared["quiet"] else contextlib.nullcontext()
-        lifted = limits_lifted() if shared["no_limit"] else contextlib.nullcontext()
+        told, root = "", context.find_root()
+        silent = contextlib.redirect_stderr(io.StringIO()) if root.params["quiet"] else contextlib.nullcontext()
+        lifted = limits_lifted() if root.params["no_limit"] else contextlib.nullcontext()
         with silent, lifted, options_named(context):
-            if shared["project"] is not None and not takes:
-                raise Usage(f"{context.info_name} takes nothing from a project file: leave out --project")
+            _check_taken(context, {*shared, *(["project"] if takes else [])})
+            given = {name: value for name, value in root.params.items() if name in shared and _is_typed(root, name)}
+            arguments |= shared | given
             if takes:
-                taken, told = _from_project(context, arguments, shared["project"])
+                typed = given | {name: value for name, value in arguments.items() if _is_typed(context, name)}
+                taken, told = _from_project(context, typed, root.params["project"])
                 arguments |= taken
                 _check_given(context, arguments, required)
-            if "project" in every:
-                arguments["project"] = shared["project"] or FILE
-            answer = function(**_bundled(arguments, bundles))
+            arguments |= {"called": context.info_name} if "called" in every else {}
+            for name, kind in bundles.items():
+                arguments[name] = kind(**{each.name: arguments.pop(each.name) for each in fields(kind)})
+            answer = function(**arguments)
             if told:
                 typer.echo(told, err=True)
-        answer.show(shared["json_output"], shared["quiet"])
+        answer.show(root.params["json_output"], root.params["quiet"])
         if answer.code:
             raise typer.Exit(answer.code)
 
     # Typer reads options from signatures and annotations, which `wraps` copies with the dataclasses.
     given = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    options = [_optional(option) if option.name in required else option for option in options]
     signature = inspect.Signature([given, *options], return_annotation=None)
     run.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()}
     run.__signature__ = signature  # type: ignore[attr-defined]
     return run
 
 
-def _options_of(parameter: inspect.Parameter) -> Iterable[inspect.Parameter]:
-    """The options for a parameter of a function: itself, or the fields of its dataclass."""
-    kind: Any = parameter.annotation
-    bundled = is_dataclass(kind)
-    return inspect.signature(kind, eval_str=True).parameters.values() if bundled else [parameter]
+_OF_SOME = ("project", "lenient", "grade_names", "rule", "ties")
+"""The options of ``pt-active`` itself that are of use to some commands alone."""
 
 
-def _optional(option: inspect.Parameter) -> inspect.Parameter:
-    """An option that need not be typed, since the project file may have it."""
-    kind, *notes = get_args(option.annotation)
-    return option.replace(default=None, annotation=Annotated[(kind | None, *notes)])
+def _check_taken(context: typer.Context, takes: Collection[str]) -> None:
+    """Raise if an option that stands before or after every command is of no use to this one."""
+    for name in _OF_SOME:
+        if name not in takes and _is_typed(context.find_root(), name):
+            option = f"--{name.replace('_', '-')}"
+            what = "takes nothing from a project file" if name == "project" else "reads nothing to which it applies"
+            raise Usage(f"{context.info_name} {what}: leave out {option}")
 
 
-def _bundled(arguments: dict[str, Any], bundles: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a function, with options put together into dataclasses."""
-    made = {}
-    for name, kind in bundles.items():
-        made[name] = kind(**{field: arguments.pop(field) for field in inspect.signature(kind).parameters})
-    return arguments | made
-
-
-def _from_project(
-    context: typer.Context, arguments: Mapping[str, Any], file: Path | None
-) -> tuple[dict[str, Any], str]:
+def _from_project(context: typer.Context, typed: Mapping[str, Any], file: Path | None) -> tuple[dict[str, Any], str]:
     """What a command takes from the project file, argument → value, and a line that says so; nothing without a file."""
     if file is None and not FILE.is_file():
         return {}, ""
     project = Project.read(file or FILE)
     named = {str(each.name): each for each in context.command.params}
-    typed = {name: value for name, value in arguments.items() if _is_typed(context, name)}
-    command = str(context.info_name)
+    command = str(context.command.name)
     taken = project.options(command, typed)
     told = visible(f"from {project.file}: {', '.join(key_of(command, name) for name in taken)}") if taken else ""
     # Values that are no files are checked as if they had been typed; typer itself makes files of texts.
     checked = {
-        name: value if isinstance(value, (Path, list)) else named[name].process_value(context, value)
+        name: value
+        if isinstance(value, (Path, list)) or name not in named
+        else named[name].process_value(context, value)
         for name, value in taken.items()
     }
     return checked, told
 
 
-def _is_typed(context: typer.Context, name: str) -> bool:
+def _is_typed(context: Any, name: str) -> bool:
     source = context.get_parameter_source(name)
     return source is not None and source.name != "DEFAULT"
 
@@ -114,3 +204,41 @@ def _check_given(context: typer.Context, arguments: Mapping[str, Any], required:
         if each.name in required and arguments[each.name] is None:
             what = f"option '{each.opts[0]}'" if each.param_type_name == "option" else f"argument '{each.metavar}'"
             raise Usage(f"Missing {what}")
+
+
+@contextlib.contextmanager
+def options_named(context: typer.Context) -> Iterator[None]:
+    """Let error messages about arguments of functions name the options of the running command."""
+    try:
+        yield
+    except ArgumentError as error:
+        raise ValueError(error.told(lambda named: typed(named, context))) from error
+
+
+def typed(named: Named, context: typer.Context) -> str:
+    """The option or command for an argument or a method of a plan; its name in Python if there is none."""
+    group: Any = context.parent.command if context.parent is not None else None
+    commands = {} if group is None else {name: group.loaded(name) for name in group.commands}
+    own = _options(context.find_root().command) | _options(context.command)
+    if isinstance(named, Argument):
+        named = _OTHER_NAMES.get(str(named)) or _OTHER_NAMES.get(named.name, named)
+        others = {name: option for each in commands.values() for name, option in _options(each).items()}
+        option = (others | own).get(named.name)
+        if option is None:
+            return str(named)
+        plain = named.value is True or named.value is ...
+        return f"no {option}" if named.value is False else option if plain else f"{option} {named.value}"
+    return own.get(named.name) or (f"pt-active {named.name}" if named.name in commands else str(named))
+
+
+_OTHER_NAMES = {
+    "on_error": Argument("lenient", True),
+    "looks=None": Argument("looks", AT_THE_END),
+    str(Argument("grades", "refit")): Argument("refit", True),
+}
+"""Arguments, or values of them, that have another name on the command line."""
+
+
+def _options(command: Any) -> dict[str, str]:
+    """The options of a command by the names of its arguments."""
+    return {each.name: each.opts[0] for each in command.params if each.opts[0].startswith("--")}

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 from xml.etree import ElementTree
 
 import numpy as np
-import typer
 
-from pt_active.cli import options
+from pt_active.cli.answer import AT_THE_END, Answer
 from pt_active.cli.answers import PASSED_OVER, holds_up, next_step
-from pt_active.cli.command_line import AT_THE_END, Answer, check_names, given_words, looks_of
-from pt_active.cli.options import one_of
-from pt_active.cli.pools import run_files
+from pt_active.cli.commands import given_words, option
+from pt_active.cli.files import named_file
+from pt_active.cli.options import LabelFiles, Look, Pair, confidence_level, for_any_missing
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import some
 from pt_active.frames.trec import read_run
@@ -28,50 +26,42 @@ CODES = {PASS: 0, FAIL: 1, UNRESOLVED: 3}
 _LEVELS = {PASS: "notice", FAIL: "error", UNRESOLVED: "warning"}
 """Outcome → the kind of annotation in a GitHub workflow."""
 
-LOOKS = (ALWAYS, AT_THE_END)
-
 
 def gate(
-    labels: options.Labels,
-    margin: Annotated[
-        float | None,
-        typer.Option(metavar="X", help="How much worse the first ranker may be; with --better, how much better."),
-    ] = None,
-    better: Annotated[
-        bool, typer.Option("--better/--non-inferior", help="Whether it has to be better, or not worse by the margin.")
-    ] = False,
-    first: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The ranker to release; default: the first of two.")
-    ] = None,
-    second: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The ranker that it would replace; default: the second of two.")
-    ] = None,
-    looks: Annotated[
-        str | None,
-        one_of(LOOKS, "How often one may ask: {}; end is once, when all is judged, and the default without an order."),
-    ] = None,
-    run: Annotated[
-        str | None,
-        typer.Option(metavar="NAME=FILE", help="A ranker that came after the plan, to decide on from the same labels."),
-    ] = None,
-    confidence: options.Confidence = 0.95,
-    missing: options.MissingSoFar = None,
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="A JUnit file to write.")] = None,
-    github: Annotated[bool, typer.Option("--github", help="Print an annotation of a GitHub workflow.")] = False,
+    labels: LabelFiles,
+    pair: Pair,
+    margin: float | None = option(None, "How much worse the first ranker may be; with --better, how much better."),
+    better: bool = option(
+        False, "Whether it has to be better, or not worse by the margin.", typed="--better/--non-inferior"
+    ),
+    looks: str | None = option(
+        None,
+        "How often one may ask: {}; end is once, when all is judged, and the default without an order.",
+        "NAME",
+        names=(ALWAYS, AT_THE_END),
+    ),
+    run: str | None = option(
+        None, "A ranker that came after the plan, to decide on from the same labels.", "NAME=FILE"
+    ),
+    confidence: float = confidence_level(),
+    missing: str | None = for_any_missing(),
+    junit: Path | None = option(None, "A JUnit file to write.", "FILE"),
+    github: bool = option(False, "Print an annotation of a GitHub workflow."),
 ) -> Answer:
-    """Decide whether a ranker may replace another. Exit code 0: it passes; 1: it fails; 3: not decided yet."""
-    check_names({"--looks": (looks, LOOKS)})
+    """Decide whether a ranker, the first, may replace the second. Exit code 0: it passes; 1: it fails; 3: not decided.
+
+    Without --first and --second, it is the first of two that may replace the second.
+    """
     plan, qrels, records = labels.read()
-    often, asked = looks_of(looks, plan), BETTER if better else NON_INFERIOR
+    often, asked = Look(looks=looks).of(plan), BETTER if better else NON_INFERIOR
     if run is not None:
-        if first is not None or looks is not None or missing is not None:
+        if pair.first is not None or looks is not None or missing is not None:
             raise ValueError("--run is the first ranker, looked at once: leave out --first, --looks and --missing")
-        ((name, file),) = run_files([run]).items()
-        baseline = _baseline(plan, second)
+        name, file = named_file(run, "--run")
+        baseline = _baseline(plan, pair.second)
         decided, often = plan.gate_later(qrels, read_run(file), baseline, margin, asked, confidence, name=name), None
     else:
-        how = {"first": first, "second": second, "missing": missing}
-        decided = plan.gate(qrels, margin, asked, often, confidence, **how, records=records)
+        decided = plan.gate(qrels, margin, asked, often, confidence, **vars(pair), missing=missing, records=records)
     if junit is not None:
         write_file(junit, in_junit(decided), replace=True)
     text = f"{in_github(decided)}\n{decided}" if github else str(decided)

@@ -1,33 +1,31 @@
-"""The command that begins: init looks at the files and writes the project file."""
+"""The command that begins: init looks at the files, or asks for them, and writes the project file."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import pandas as pd
 import typer
 
-from pt_active.cli import options
-from pt_active.cli.asking import Asked
-from pt_active.cli.collection import OF_RUNS, PoolFiles
-from pt_active.cli.command_line import Answer, check_new, command_line
-from pt_active.cli.fits import Files, Finding, check_past, findings
-from pt_active.cli.options import one_of
-from pt_active.cli.pools import run_files
+from pt_active.cli.answer import Answer, check_new, command_line
+from pt_active.cli.commands import given_words, option
+from pt_active.cli.failures import in_one_line
+from pt_active.cli.files import RunFiles
+from pt_active.cli.fits import Files, check_past, findings, of_shared_queries, of_texts, of_topics
+from pt_active.cli.options import MEASURES
 from pt_active.cli.project import FILE, project_text
 from pt_active.frames.atomic import write_file
-from pt_active.frames.checks import how_many, positive
+from pt_active.frames.checks import ArgumentError, Named, how_many, positive, shown, whole_number
+from pt_active.frames.qrels import HIGHEST_LABEL
 from pt_active.frames.topics import dataset_id
-from pt_active.frames.trec import read_run
 from pt_active.frames.visible import visible
+from pt_active.relevance.measures import parse_measure
 
 MEASURE = "DCG@10"
 """The measure that is proposed: its documents come one after the other, so that one may stop at any label."""
-
-PLAN = Path("my-plan")
 
 ROAD = (("plan",), ("judge",), ("status",), ("report", "--so-far"))
 """The commands that take everything from the project file, in the order in which they are used."""
@@ -40,107 +38,176 @@ COMMENTS = (
 
 
 def init(
-    source: PoolFiles,
-    measure: Annotated[str | None, one_of(options.MEASURES, f"What to estimate; default {MEASURE}.")] = None,
-    budget: Annotated[
-        float | None, typer.Option(metavar="X", help="How many documents people can judge at most.")
-    ] = None,
-    folder: Annotated[
-        Path, typer.Option("--plan", metavar="DIR", help="The folder that pt-active plan is to make.")
-    ] = PLAN,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The project file to make.")] = FILE,
+    source: RunFiles,
+    measure: str | None = option(None, f"What to estimate; default {MEASURE}.", "NAME", **MEASURES),
+    budget: float | None = option(None, "How many documents people can judge at most."),
+    folder: Path = option(Path("my-plan"), "The folder that pt-active plan is to make.", "DIR", typed="--plan"),
+    out: Path = option(FILE, "The project file to make.", "FILE"),
 ) -> Answer:
     """Say which files belong together, check that they do, and keep it in pt-active.toml. Asks if nothing is said."""
     check_new(out)
-    asked = Asked(MEASURE) if source == PoolFiles() and measure is None and budget is None else None
-    try:
-        if asked is not None:
-            asked.ask()
-            source, measure, budget = asked.source, asked.measure, asked.budget
-        measure = measure or MEASURE
-        source.check()
+    if source == RunFiles() and measure is None and budget is None:
+        files, measure, budget = Answers().answers()
+    else:
+        files, measure = Files(source), measure or MEASURE
+        if not source.run:
+            raise ValueError("say --run, once for each ranker")
         if budget is None:
             raise ValueError("say --budget, how many documents people can judge at most")
-        if not (source.pool or source.train_qrels or source.judge or source.max_grade):
+        if not (source.train_qrels or source.judge or source.max_grade):
             raise ValueError(
                 "say --train-qrels, past judgments, or --judge, labels of an LLM; without either, --max-grade N, the "
                 "highest grade"
             )
-        source, files = _with_past_runs(source, Files.read(source) if asked is None else asked.files)
-        found = findings(files, source, measure, positive("budget", budget))
-    except (typer.Abort, ValueError) as ended:
-        if asked is None:
-            raise
-        if asked.source.run:
-            typer.echo(f"\nThe answers so far, to go on from:\n  {visible(asked.command)}", err=True)
-        if isinstance(ended.__context__, EOFError):
-            raise ValueError("the answers end too early; say --run, --budget, … instead") from ended
-        raise
-    values = _values(source, measure, budget, folder, out)
+    files = _with_past_runs(files)
+    found = findings(files, measure, positive("budget", budget))
+    values = _values(files.source, measure, budget, folder, out)
     write_file(out, project_text(values, COMMENTS))
-    content = {"file": str(out), **values, "findings": [vars(each) for each in found]}
+    content = {"file": str(out), **values, "findings": [each._asdict() for each in found]}
+    wide = max(len(each.about) for each in found)
+    told = "\n".join(f"{'!' if each.wrong else ' '} {each.about:{wide}}  {each.said}" for each in found)
     doubts = sum(each.wrong for each in found)
     first = f"First look at the {how_many('line', doubts)} with an exclamation mark.\n" if doubts else ""
     elsewhere: list[str | Path] = [] if out == FILE else ["--project", out]
     road = "\n".join(f"  {command_line(*each, *elsewhere)}" for each in ROAD)
-    hint = (
-        f"{first}Next, choose what to judge, let people judge it in their browsers, look whenever you like, and report:"
-    )
-    return Answer(content, f"{_told(found)}\n\nThis is kept in {out}.", f"{hint}\n{road}")
+    hint = "Next, choose what to judge, let people judge it in their browsers, look whenever you like, and report:"
+    return Answer(content, f"{told}\n\nThis is kept in {out}.", f"{first}{hint}\n{road}")
 
 
-def _told(found: list[Finding]) -> str:
-    wide = max(len(each.about) for each in found)
-    return "\n".join(f"{'!' if each.wrong else ' '} {each.about:{wide}}  {each.said}" for each in found)
-
-
-def _with_past_runs(source: PoolFiles, files: Files) -> tuple[PoolFiles, Files]:
+def _with_past_runs(files: Files) -> Files:
     """The files, with the runs to compare as past runs too if no others are given and the judgments are of them."""
-    if source.train_qrels is None or source.train_run or source.judge or not source.run:
-        return source, files
-    check_past(files, source)
-    paths = [Path(file) for file in run_files(source.run).values()]
-    lenient = "skip" if source.lenient else "raise"
-    past = pd.concat([read_run(path, lenient) for path in paths], ignore_index=True)
-    return replace(source, train_run=paths), replace(files, past=past)
+    source = files.source
+    if source.train_qrels is None or source.train_run or source.judge:
+        return files
+    check_past(files)
+    return replace(files, source=replace(source, train_run=[Path(file) for file in source.files.values()]))
 
 
-def _values(source: PoolFiles, measure: str, budget: float, plan: Path, out: Path) -> dict[str, Any]:
+def _values(source: RunFiles, measure: str, budget: float, plan: Path, out: Path) -> dict[str, Any]:
     """The keys of the project file; names of files are relative to its folder."""
-    report = plan.with_name(f"{plan.name}.html")
-    values: dict[str, Any] = {
-        "plan": _from(plan, out),
-        "report": _from(report, out),
-        "measure": measure,
-        "budget": _plain(budget),
-    }
-    for name in ("topics", "texts", "pool", *OF_RUNS):
-        value = getattr(source, name)
-        if value not in (None, False, []):
-            values[name.replace("_", "-")] = _in_file(name, value, out)
-    runs = {name: _from(file, out) for name, file in run_files(source.run or []).items()}
-    return values | ({"runs": runs} if runs else {})
-
-
-def _in_file(name: str, value: Any, out: Path) -> Any:
-    if name == "judge":
-        return [_judge(each, out) for each in value]
-    if isinstance(value, list):
-        return [_from(each, out) for each in value]
-    return _from(value, out) if isinstance(value, Path) else value
-
-
-def _judge(given: str, out: Path) -> str:
-    name, equals, file = given.partition("=")
-    return f"{name}={_from(file, out)}" if equals and not Path(given).is_file() else _from(given, out)
+    values: dict[str, Any] = {"plan": _from(plan, out), "report": _from(plan.with_name(f"{plan.name}.html"), out)}
+    values |= {"measure": measure, "budget": int(budget) if float(budget).is_integer() else budget}
+    for name in ("topics", "texts", "train_run", "train_qrels", "judge", "max_grade", "depth", "lenient"):
+        if value := getattr(source, name):
+            listed = [_from(each, out) for each in value] if isinstance(value, list) else value
+            values[name.replace("_", "-")] = _from(value, out) if isinstance(value, Path) else listed
+    return values | {"runs": {name: _from(file, out) for name, file in source.files.items()}}
 
 
 def _from(file: str | Path, out: Path) -> str:
-    """The name of a file as seen from the folder of the project file."""
+    """The name of a file, or NAME=FILE, as seen from the folder of the project file."""
+    if isinstance(file, str) and "=" in file and not Path(file).is_file():
+        name, _, named = file.partition("=")
+        return f"{name}={_from(named, out)}"
     if dataset_id(file) is not None or os.path.isabs(file):
         return str(file)
     return str(file) if out.parent == Path() else os.path.relpath(file, out.parent)
 
 
-def _plain(number: float) -> float | int:
-    return int(number) if float(number).is_integer() else number
+class Answers:
+    """What a user answers whom `init` asks: each answer is checked at once, and asked for until it fits."""
+
+    def __init__(self) -> None:
+        self.files = Files(RunFiles())
+        self.measure: str | None = None
+        self.budget: float | None = None
+
+    def answers(self) -> tuple[Files, str, float]:
+        """The files, the measure and the budget; if the answers end early, what to type to go on from them."""
+        try:
+            return self._asked()
+        except (typer.Abort, ValueError) as ended:
+            source = self.files.source
+            if source.run:
+                again = [*source.words(), *given_words(measure=self.measure, budget=self.budget)]
+                so_far = visible(command_line("init", *again))
+                typer.echo(f"\nThe answers so far, to go on from:\n  {so_far}", err=True)
+            if isinstance(ended.__context__, EOFError):
+                raise ValueError("the answers end too early; say --run, --budget, … instead") from ended
+            raise
+
+    def _asked(self) -> tuple[Files, str, float]:
+        while self._answer(f"Run {len(self.files.source.files) + 1} to compare, NAME=FILE{self._may_end}", self._run):
+            pass
+        self._answer("Topics, a file or irds:ID (empty: none)", self._file("topics", of_topics))
+        texts = self._file("texts", lambda files: of_texts(files, files.documents["docno"].drop_duplicates()))
+        self._answer("Texts of the documents, a file or irds:ID (empty: none)", texts)
+        if self._answer("Past judgments of people, qrels (empty: none)", self._file("train_qrels", _check_labels)):
+            self._answer("The run that they judge (empty: the runs above)", self._past)
+        elif not self._answer("Labels of an LLM or another judge (empty: none)", self._judge):
+            self._answer("The highest grade", self._highest, "3")
+        self._answer("Measure", self._measure, MEASURE)
+        self._answer("How many documents can people judge", self._budget, "300")
+        assert self.measure is not None
+        assert self.budget is not None
+        return self.files, self.measure, self.budget
+
+    @property
+    def _may_end(self) -> str:
+        return " (empty: no more)" if self.files.source.run else ""
+
+    def _take(self, check: Callable[[Files], object], **answer: Any) -> None:
+        """Keep an answer if it fits the others."""
+        files = replace(self.files, source=replace(self.files.source, **answer))
+        check(files)
+        self.files = files
+
+    def _file(self, name: str, check: Callable[[Files], object]) -> Callable[[str], None]:
+        return lambda given: self._take(check, **{name: Path(given)}) if given else None
+
+    def _run(self, given: str) -> None:
+        before = self.files.source.run or []
+        if given:
+            entry = given if "=" in given else f"{Path(given).name.partition('.')[0]}={given}"
+            self._take(of_shared_queries, run=[*before, entry])
+        elif not before:
+            raise ValueError("at least one run is needed")
+
+    def _past(self, given: str) -> None:
+        self._take(check_past, train_run=[Path(given)] if given else None)
+
+    def _judge(self, given: str) -> None:
+        if given:
+            self._take(lambda files: files.judges, judge=[given])
+
+    def _highest(self, given: str) -> None:
+        highest = whole_number("max_grade", int(_number(given)), 1, HIGHEST_LABEL)
+        self._take(lambda files: None, max_grade=highest)
+
+    def _measure(self, given: str) -> None:
+        parse_measure(given, self.files.highest_grade())
+        self.measure = given
+
+    def _budget(self, given: str) -> None:
+        self.budget = float(positive("budget", _number(given)))
+
+    def _answer(self, question: str, take: Callable[[str], None], proposed: str = "") -> str:
+        """An answer that fits, asked for until there is one."""
+        while True:
+            about: dict[str, Any] = {"default": proposed, "show_default": bool(proposed), "err": True}
+            given = str(typer.prompt(question, **about)).strip()
+            try:
+                take(given)
+            except FileNotFoundError as error:
+                typer.echo(f"there is no file {visible(str(error.filename))}", err=True)
+            except (ValueError, OSError) as error:
+                told = error.told(_option) if isinstance(error, ArgumentError) else str(error)
+                typer.echo(in_one_line(told), err=True)
+            else:
+                return given
+
+
+def _check_labels(files: Files) -> None:
+    if files.qrels is not None and files.qrels.empty:
+        raise ValueError(f"{files.source.train_qrels}: no document has a label")
+
+
+def _number(given: str) -> float:
+    try:
+        return float(given)
+    except ValueError:
+        raise ValueError(f"expected a number, got {shown(given)}") from None
+
+
+def _option(named: Named) -> str:
+    return "--lenient" if named.name == "on_error" else f"--{named.name.replace('_', '-')}"

@@ -6,25 +6,24 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import typer
 
-from pt_active.cli import options
-from pt_active.cli.command_line import Answer, command_line
-from pt_active.cli.options import whole
+from pt_active.cli.answer import Answer, command_line
+from pt_active.cli.commands import argument, of_every_command, option
+from pt_active.cli.files import texts_for
 from pt_active.cli.project import FILE, go_on_with
-from pt_active.cli.texts import texts_for
 from pt_active.frames.checks import agreeing, how_many, positive, shown, within
 from pt_active.frames.records import ADJUDICATOR
 from pt_active.frames.topics import read_texts
 from pt_active.frames.visible import visible, visible_field
-from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.server.campaign import Campaign
 from pt_active.judging.server.order import BLOCK, DOUBLE, JudgingOrder, OrderOf, texts_together
 from pt_active.judging.server.sharing import PATIENCE
 from pt_active.judging.server.store import DOUBLE_SHARE, Store
+from pt_active.judging.worklist import GradeNames
 from pt_active.plans.plan import Plan
 
 if TYPE_CHECKING:
@@ -42,8 +41,6 @@ PORT = 8765
 _ORGANISER = "organiser"
 """How the organiser's link is called."""
 
-_MAX_PORT = 65535
-
 _MAX_NAME = 60
 
 _JUDGE = "judge"
@@ -52,21 +49,13 @@ _JUDGE = "judge"
 
 @dataclass(frozen=True)
 class Address:
-    """Where a judging server listens.
+    """Where a judging server listens."""
 
-    Attributes:
-        host: The name or address that it listens on.
-        port: The port; 0 for any that is free.
-        address: The name of this machine in the links; None for ``host``.
-        certificate: A file with the certificate for TLS.
-        key: A file with its private key.
-    """
-
-    host: str
-    port: int
-    address: str | None
-    certificate: Path | None
-    key: Path | None
+    port: int = option(PORT, f"The port; default {PORT}, 0 for any that is free.", "N", within=(0, 65535))
+    host: str = option("127.0.0.1", "Where to listen; 0.0.0.0 lets other machines in.", "ADDRESS")
+    address: str | None = option(None, "The name of this machine in the links, if not --host.", "NAME", rare=True)
+    certificate: Path | None = option(None, "A certificate, for TLS.", "FILE", rare=True)
+    key: Path | None = option(None, "The private key of the certificate.", "FILE", rare=True)
 
     def check(self) -> None:
         """Raise if a file is missing."""
@@ -79,129 +68,89 @@ class Address:
 
 @dataclass(frozen=True)
 class Setting:
-    """How a plan is judged.
+    """How a plan is judged; the project file goes on with the longer plan after a next round."""
 
-    Attributes:
-        folder: The folder of the plan.
-        store: The file in which judgments are kept.
-        texts: ``docno, text``; None if there are none but those of the plan.
-        block: Documents of a block of the drawn order.
-        double: The share of documents that two people judge; None for that with which judging began.
-        names: The words for the grades.
-        guideline: A Markdown file; None if there is none.
-        patience: Seconds without a sign of a judge until the judge's documents go to others.
-        margin: Differences up to this do not matter; a plan of one ranker needs it.
-        project: The project file, which goes on with the longer plan after a next round.
-    """
+    judges: str | None = option(None, "Names of judges, separated by commas; each gets a link.", "NAMES")
+    guideline: Path | None = option(None, "A Markdown file that judges see beside the documents.", "FILE")
+    grade_names: str | None = of_every_command(None)
+    store: Path | None = option(None, "Where judgments are kept; default: PLAN.sqlite.", "FILE")
+    block: int = option(BLOCK, "Documents of a block of the drawn order.", "N", within=(1, 1_000_000), rare=True)
+    double: float | None = option(
+        None, f"The share of documents that two people judge; default {DOUBLE:g}, 0 with one judge."
+    )
+    patience: float = option(
+        PATIENCE / 60, "How long a judge may be away before others are asked.", "MINUTES", rare=True
+    )
+    margin: float | None = option(
+        None, "Differences up to this do not matter; of one ranker, how far off the estimate may be."
+    )
+    project: Path = of_every_command(FILE)
 
-    folder: Path
-    store: Path
-    texts: pd.DataFrame | None
-    block: int
-    double: float | None
-    names: GradeNames
-    guideline: Path | None
-    patience: float
-    margin: float | None
-    project: Path
-
-    def site(self, plan: Plan, judges: list[str]) -> Site:
+    def site(self, plan: Plan, folder: Path, texts: pd.DataFrame | None) -> Site:
         """The pages of the plan, or of the plan that extends it if it was extended from the organiser's page."""
         from pt_active.judging.server.app import Site
         from pt_active.judging.server.organiser import Organiser
         from pt_active.judging.server.security import ORGANISER
         from pt_active.judging.server.templates import guideline_html
 
+        double = None if self.double is None else float(within("double", self.double, 0, 1))
+        patience, names = 60 * positive("patience", self.patience), GradeNames.parsed(self.grade_names)
+        judges, kept = judge_names(self.judges), self.store or kept_at(folder)
         if len(plan.rankers) == 1 and self.margin is None:
             raise ValueError("the plan has one ranker: say --margin, how far off its estimate may be")
-        shown_guideline = "" if self.guideline is None else guideline_html(self.guideline)
-        store = Store(self.store, plan.id)
+        guideline = "" if self.guideline is None else guideline_html(self.guideline)
+        store = Store(kept, plan.id)
         store.token(ORGANISER)
         for name in judges or ([] if len(store.people()) > 1 else [_JUDGE]):
             store.token(name)
-        order_of = partial(JudgingOrder.of, block=self.block, double=self._share(store))
-        plan, folder, work = self._longer(plan, order_of, store)
-        campaign = Campaign(plan, work, store, self.names, self.patience)
-        extended = partial(go_on_with, self.project, store=self.store)
-        organiser = Organiser(campaign, folder, order_of, self.texts, self.margin, extended)
-        return Site(campaign, organiser, shown_guideline)
+        order_of: OrderOf = partial(JudgingOrder.of, block=self.block, double=_share(store, double))
+        work, longer = order_of(plan, texts), store.setting("folder")
+        if longer is not None and Path(longer).is_dir() and Path(longer) != folder.absolute():
+            plan, folder = Plan.load(longer), Path(longer)
+            work = order_of(plan, texts_together(work, texts))
+        campaign = Campaign(plan, work, store, names, patience)
+        extended = partial(go_on_with, self.project, store=kept)
+        organiser = Organiser(campaign, folder, order_of, texts, self.margin, extended)
+        return Site(campaign, organiser, guideline)
 
-    def _share(self, store: Store) -> float:
-        """The share of documents that two people judge: what was said, that of an earlier start, or the default."""
-        begun = store.setting(DOUBLE_SHARE)
-        if self.double is not None:
-            if begun is not None and float(begun) != self.double and store.entries():
-                typer.echo(
-                    f"warning: judging began with --double {float(begun):g}; with --double {self.double:g} other "
-                    "labels count, and looks before do not",
-                    err=True,
-                )
-            return self.double
+
+def _share(store: Store, asked: float | None) -> float:
+    """The share of documents that two people judge: what was said, that of an earlier start, or the default."""
+    begun = store.setting(DOUBLE_SHARE)
+    if asked is None:
         # Without a second judge, no document could ever be judged twice.
         several = sum(not name.startswith(":") for name in store.people()) > 1
         return float(begun) if begun is not None else DOUBLE if several else 0.0
-
-    def _longer(self, plan: Plan, order_of: OrderOf, store: Store) -> tuple[Plan, Path, JudgingOrder]:
-        """The plan that extends this one, if there is one, its folder and its documents."""
-        work = order_of(plan, self.texts)
-        longer = store.setting("folder")
-        if longer is None or not Path(longer).is_dir() or Path(longer) == self.folder.absolute():
-            return plan, self.folder, work
-        extended = Plan.load(longer)
-        return extended, Path(longer), order_of(extended, texts_together(work, self.texts))
+    if begun is not None and float(begun) != asked and store.entries():
+        said = f"judging began with --double {float(begun):g}; with --double {asked:g} other labels count"
+        typer.echo(f"warning: {said}, and looks before do not", err=True)
+    return asked
 
 
 def judge(
-    plan: Annotated[
-        Path | None, typer.Argument(metavar="PLAN", help="The folder of a plan; not needed with --demo.")
-    ] = None,
-    judges: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Names of judges, separated by commas; each gets a link.")
-    ] = None,
-    guideline: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A Markdown file that judges see beside the documents.")
-    ] = None,
-    grade_names: options.GradeWords = None,
-    texts: options.Texts = None,
-    demo: Annotated[bool, typer.Option("--demo", help="Judge a plan of simulated documents, made here.")] = False,
-    port: Annotated[int, whole("--port", 0, _MAX_PORT, f"The port; default {PORT}, 0 for any that is free.")] = PORT,
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Where to listen; 0.0.0.0 lets other machines in.")
-    ] = "127.0.0.1",
-    address: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The name of this machine in the links, if not --host.")
-    ] = None,
-    certificate: Annotated[Path | None, typer.Option(metavar="FILE", help="A certificate, for TLS.")] = None,
-    key: Annotated[Path | None, typer.Option(metavar="FILE", help="The private key of the certificate.")] = None,
-    store: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where judgments are kept; default: PLAN.sqlite.")
-    ] = None,
-    block: Annotated[int, whole("--block", 1, 1_000_000, "Documents of a block of the drawn order.")] = BLOCK,
-    double: Annotated[
-        float | None,
-        typer.Option(
-            metavar="X", help=f"The share of documents that two people judge; default {DOUBLE:g}, 0 with one judge."
-        ),
-    ] = None,
-    patience: Annotated[
-        float, typer.Option(metavar="MINUTES", help="How long a judge may be away before others are asked.")
-    ] = PATIENCE / 60,
-    margin: options.Margin = None,
-    project: Path = FILE,
+    setting: Setting,
+    where: Address,
+    plan: Path | None = argument(None, "The folder of a plan; not needed with --demo.", "PLAN"),
+    texts: Path | None = option(None, "Document texts, if the plan has none.", "FILE"),
+    demo: bool = option(False, "Judge a plan of simulated documents, made here."),
 ) -> Answer:
     """Let people judge a plan in their browsers, and see all the while what is known."""
-    _check_extra()
-    where = Address(host, port, address, certificate, key)
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
+        raise ValueError(f"judge needs {', '.join(missing)}: pip install 'pt-active[judge]'")
     where.check()
-    loaded, folder, given = _demo(texts) if demo else _loaded(plan, texts)
-    kept = store or kept_at(folder)
-    share = None if double is None else float(within("double", double, 0, 1))
-    seconds, names = 60 * positive("patience", patience), GradeNames.parsed(grade_names)
-    setting = Setting(folder, kept, given, block, share, names, guideline, seconds, margin, project)
-    site = setting.site(loaded, judge_names(judges))
+    if demo:
+        loaded, folder, given = _demo(texts)
+    elif plan is None:
+        raise ValueError("say the folder of a plan, or --demo")
+    else:
+        loaded = Plan.load(plan)
+        given = texts_for(loaded, texts, warned=False)
+        # What is kept beside the folder is called after it, which "." and ".." are not.
+        folder = plan if plan.name not in ("", "..") else plan.resolve()
+    site = setting.site(loaded, folder, given)
     try:
         _serve(site, where)
-        return _ended(site, site.organiser.folder, kept)
+        return _ended(site, site.organiser.folder, setting.store or kept_at(folder))
     finally:
         site.campaign.store.close()
 
@@ -209,21 +158,6 @@ def judge(
 def kept_at(folder: Path) -> Path:
     """The file in which judgments of a plan are kept unless another is said: PLAN.sqlite, beside its folder."""
     return folder.with_name(f"{folder.name}.sqlite")
-
-
-def _check_extra() -> None:
-    """Raise if a package of the extra is not installed."""
-    if missing := [name for name in NEEDED if find_spec(name) is None]:
-        raise ValueError(f"judge needs {', '.join(missing)}: pip install 'pt-active[judge]'")
-
-
-def _loaded(folder: Path | None, texts: Path | None) -> tuple[Plan, Path, pd.DataFrame | None]:
-    if folder is None:
-        raise ValueError("say the folder of a plan, or --demo")
-    plan = Plan.load(folder)
-    given = None if texts is None else texts_for(plan, texts, warned=False)
-    # What is kept beside the folder is called after it, which "." and ".." are not.
-    return plan, folder if folder.name not in ("", "..") else folder.resolve(), given
 
 
 def _demo(texts: Path | None) -> tuple[Plan, Path, pd.DataFrame | None]:

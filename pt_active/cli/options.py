@@ -1,67 +1,37 @@
-"""Options that several commands share, and the names that they accept."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import NamedTuple
 
-import typer
+import pandas as pd
 
-from pt_active.cli.command_line import AT_THE_END, Labelled, check_names, read_judged
-from pt_active.cli.pools import DEFAULT_GRADES
-from pt_active.frames.checks import MAX_SEED, MAX_WHOLE, whole_number
-from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_POLICIES
+from pt_active.cli.answer import AT_THE_END
+from pt_active.cli.commands import Typed, argument, of_every_command, option
+from pt_active.frames.checks import MAX_SEED, shown
+from pt_active.frames.qrels import MISSING_POLICIES, checked_qrels
+from pt_active.frames.records import is_records
 from pt_active.inference.estimators import ESTIMATOR, ESTIMATORS
 from pt_active.inference.several_judges import TIES
-from pt_active.inference.stopping.looks import look_names
-from pt_active.plans.making.judgments import RULES
+from pt_active.inference.stopping.looks import ALWAYS, look_names
+from pt_active.judging.files import read_labels
+from pt_active.judging.worklist import GradeNames
+from pt_active.plans.answers.status_of_plan import labels_so_far
+from pt_active.plans.making.judgments import RULES, qrels_of
+from pt_active.plans.making.queries import has_order
+from pt_active.plans.making.sampled import wanted_documents
+from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import COSTS, Cost, TimeCost
-from pt_active.relevance.grades.auto import GRADES
-from pt_active.relevance.grades.guards import UNJUDGED_POLICIES
 from pt_active.sampling.designs import DESIGNS
 from pt_active.sampling.drawings import DOCUMENT_DRAWINGS
-from pt_active.showing.page import FORMATS as REPORT_FORMATS
 
-COMPARED = "What to compare"
-"""The title over the options of runs, in the help of commands that have many options."""
-
-LEARNED = "Past judgments and grades"
-
-PRICED = "What judging costs"
-
-SAMPLED = "How to sample"
-
-DEFAULT_COST = "unit"
-"""The default of ``--cost``."""
-
-MEASURES = ("DCG@10", "ERR@10", "nDCG@10", "P@10", "RBP", "RR", "AP")
+MEASURES = {"names": ("DCG@10", "ERR@10", "nDCG@10", "P@10", "RBP", "RR", "AP"), "others": True}
 """The measures that shells offer for ``--measure``; any other name that PyTerrier knows is accepted too."""
 
-
-def one_of(names: Collection[str] | Callable[[], Collection[str]], help: str, panel: str | None = None) -> Any:
-    """An option whose values have names, which the shell completes."""
-
-    def known() -> Collection[str]:
-        return names() if callable(names) else names
-
-    def completed(incomplete: str) -> list[str]:
-        return [name for name in known() if name.startswith(incomplete)]
-
-    return typer.Option(
-        metavar="NAME", help=help.format(", ".join(known())), autocompletion=completed, rich_help_panel=panel
-    )
-
-
-def whole(option: str, least: int, most: int, help: str, panel: str | None = None) -> Any:
-    """An option that takes a whole number within a range."""
-
-    def check(value: int | None) -> int | None:
-        return None if value is None else whole_number(option, value, least, most)
-
-    return typer.Option(metavar="N", callback=check, help=help, rich_help_panel=panel)
+DEFAULT_COST = "unit"
 
 
 def cost_names() -> list[str]:
@@ -74,234 +44,137 @@ def design_choices() -> tuple[str, ...]:
     return *DESIGNS, *DOCUMENT_DRAWINGS
 
 
-def look_choices() -> tuple[str, ...]:
-    """The values of ``--looks``."""
-    return *look_names(), AT_THE_END
+def plan_folder() -> Path:
+    """The argument for a plan."""
+    return argument(MISSING, "The folder of a plan.", "PLAN")
 
 
-PlanFolder = Annotated[Path, typer.Argument(metavar="PLAN", help="The folder of a plan.")]
-
-Judgments = Annotated[
-    list[Path], typer.Argument(metavar="QRELS", help="Qrels, records, or filled-in exports of any tool, of all rounds.")
-]
-
-GradeWords = Annotated[
-    str | None,
-    typer.Option("--grade-names", metavar="NAMES", help="Words for grades: bad,fair,good, or bad=0,good=2."),
-]
-
-Rule = Annotated[str, one_of(RULES, "How the labels of several judges become one: {}.")]
-
-Ties = Annotated[str, one_of(TIES, "Where a tie of judges goes: {}.")]
-
-Measure = Annotated[str | None, one_of(MEASURES, "The measure, if not the plan's; the judgments are the same.")]
-
-Estimator = Annotated[str, one_of(ESTIMATORS, "One of {}.")]
-
-Confidence = Annotated[float, typer.Option(metavar="X", help="Level of the intervals.")]
-
-Missing = Annotated[str, one_of(MISSING_POLICIES, "What to do about missing labels: {}.")]
-
-MissingSoFar = Annotated[
-    str | None,
-    one_of(MISSING_POLICIES, "What to do about documents without a label before others: {}; default: expected."),
-]
-
-ReportFormat = Annotated[
-    str | None, one_of(REPORT_FORMATS, "The form of the report: {}; default: what the file's name ends with, or html.")
-]
-
-SoFar = Annotated[
-    bool, typer.Option("--so-far", help="The labels are those so far: cut the plan to what is judged without a gap.")
-]
-
-First = Annotated[str | None, typer.Option(metavar="NAME", help="A ranker of the plan; default: the first of two.")]
-
-Second = Annotated[
-    str | None, typer.Option(metavar="NAME", help="The ranker to compare it with; default: the second of two.")
-]
-
-Looks = Annotated[
-    str | None,
-    one_of(
-        look_choices,
-        "How often one may look: {}; end is when all is judged. Default: always, or end if the plan has no order.",
-    ),
-]
-
-Margin = Annotated[
-    float | None,
-    typer.Option(metavar="X", help="Differences up to this do not matter; of one ranker, the half-width wanted."),
-]
-
-Seed = Annotated[int, whole("--seed", 0, MAX_SEED, "The random seed.")]
-
-PerQuery = Annotated[float, typer.Option(metavar="X", help="Cost of opening a query.", rich_help_panel=PRICED)]
-
-CostName = Annotated[str, one_of(cost_names, "The cost of a document: {}.", panel=PRICED)]
-
-SecondsPerDocument = Annotated[
-    float | None,
-    typer.Option(
-        metavar="X", help="Time to judge a document; costs and budgets are then in hours.", rich_help_panel=PRICED
-    ),
-]
-
-SecondsPerQuery = Annotated[
-    float,
-    typer.Option(metavar="X", help="Time to understand a query, with --seconds-per-document.", rich_help_panel=PRICED),
-]
-
-Run = Annotated[
-    list[str] | None, typer.Option(metavar="NAME=FILE", help="A ranker's run; repeat it.", rich_help_panel=COMPARED)
-]
-
-PoolFile = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="A Parquet frame with grade columns, instead of runs.", rich_help_panel=COMPARED),
-]
-
-Topics = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The queries; default: those of the runs.", rich_help_panel=COMPARED)
-]
-
-Texts = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="Document texts, for the judges and --cost log-length.", rich_help_panel=COMPARED
-    ),
-]
-
-TrainRun = Annotated[
-    list[Path] | None,
-    typer.Option(metavar="FILE", help="A run that has been judged; repeat it.", rich_help_panel=LEARNED),
-]
-
-TrainQrels = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The judgments of the training runs.", rich_help_panel=LEARNED)
-]
-
-Grades = Annotated[str | None, one_of(GRADES, f"The grade model: {{}}; default {DEFAULT_GRADES}.", panel=LEARNED)]
-
-Judge = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="[NAME=]FILE",
-        help="Labels, votes or probabilities of another judge, such as an LLM; repeat it.",
-        rich_help_panel=LEARNED,
-    ),
-]
-
-Unjudged = Annotated[
-    str | None,
-    one_of(
-        UNJUDGED_POLICIES,
-        "What training documents without a label are: {}; missing ones are not learned from.",
-        panel=LEARNED,
-    ),
-]
-
-MaxGrade = Annotated[
-    int | None, whole("--max-grade", 1, HIGHEST_LABEL, "The highest grade; default: that in training.", panel=LEARNED)
-]
-
-Depth = Annotated[int | None, whole("--depth", 1, MAX_WHOLE, "Documents to keep of each ranking.", panel=COMPARED)]
-
-AllowMissingQueries = Annotated[
-    bool,
-    typer.Option(
-        "--allow-missing-queries",
-        help="A ranker scores 0 on queries that it does not answer.",
-        rich_help_panel=COMPARED,
-    ),
-]
-
-Lenient = Annotated[
-    bool,
-    typer.Option(
-        "--lenient",
-        help="Drop and count lines of runs that do not fit; keep the first of duplicates.",
-        rich_help_panel=COMPARED,
-    ),
-]
+def label_files(default: object = MISSING) -> list[Path]:
+    """The argument for files with labels."""
+    return argument(default, "Qrels, records, or filled-in exports of any tool, of all rounds.", "QRELS")
 
 
-class Typed:
-    """Options that stand together, the fields of a dataclass."""
-
-    def words(self) -> list[str]:
-        """Those that are not at their defaults, as they are typed; arguments have no default and are left out."""
-        words: list[str] = []
-        for field in fields(self):  # type: ignore[arg-type]
-            value, option = getattr(self, field.name), f"--{field.name.replace('_', '-')}"
-            if field.default is MISSING or value in (field.default, []):
-                continue
-            if value is True:
-                words.append(option)
-                continue
-            for each in value if isinstance(value, list) else [value]:
-                words += [option, str(int(each) if isinstance(each, float) and each.is_integer() else each)]
-        return words
+def confidence_level() -> float:
+    """The option for the level of intervals."""
+    return option(0.95, "Level of the intervals.", rare=True)
 
 
-@dataclass(frozen=True)
-class Labels(Typed):
-    """A plan and the files with its labels."""
-
-    plan: PlanFolder
-    qrels: Judgments
-    grade_names: GradeWords = None
-    rule: Rule = RULES[0]
-    ties: Ties = TIES[0]
-
-    def read(self, so_far: bool = False) -> Labelled:
-        """The plan, cut to what is judged if only that is asked for, and its labels."""
-        return read_judged(self.plan, self.qrels, so_far, self.grade_names, self.rule, self.ties)
+def random_seed() -> int:
+    """The option for the random seed."""
+    return option(0, "The random seed.", "N", within=(0, MAX_SEED), rare=True)
 
 
-@dataclass(frozen=True)
-class Estimated(Typed):
-    """What is estimated from labels, and how."""
+def ranker_name(help: str) -> str | None:
+    """The option for a ranker of a plan."""
+    return option(None, help, "NAME")
 
-    measure: Measure = None
-    estimator: Estimator = ESTIMATOR
-    confidence: Confidence = 0.95
-    missing: Missing = MISSING_POLICIES[0]
-    so_far: SoFar = False
+
+def for_any_missing() -> str | None:
+    """The option for documents without a label."""
+    help = "What documents without a label are: {}; default: error, or in status and gate expected."
+    return option(None, help, "NAME", names=MISSING_POLICIES)
+
+
+class Labelled(NamedTuple):
+    """A plan or what else was judged, its labels, and the records that they follow from; None if no file says who."""
+
+    plan: Plan
+    qrels: pd.DataFrame
+    records: pd.DataFrame | None = None
 
     @property
-    def how(self) -> tuple[str | None, str, float, str]:
-        """The arguments that `Plan.estimate`, `compare` and `rank` have in common."""
-        return self.measure, self.estimator, self.confidence, self.missing
+    def is_whole(self) -> bool:
+        """Whether all documents of the plan that count have a label."""
+        tables = self.plan.tables
+        known = labels_so_far(tables, checked_qrels(self.qrels, tables.pool.max_grade)) >= 0
+        return bool(known[wanted_documents(tables) & tables.pool.seen(tables.measure)].all())
+
+    @property
+    def judged(self) -> Plan:
+        """The plan, cut to what is judged without a gap if that is not all."""
+        return self.plan if self.is_whole else self.plan.so_far(self.qrels)
+
+
+@dataclass(frozen=True)
+class Reading(Typed):
+    """How labels are read."""
+
+    grade_names: str | None = of_every_command(None)
+    rule: str = of_every_command(RULES[0])
+    ties: str = of_every_command(TIES[0])
+
+    def labels(self, files: list[Path], plan: Plan | None = None) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+        """The labels, and the records that they follow from; None if no file says who judged."""
+        for typed, given, known in (("--rule", self.rule, RULES), ("--ties", self.ties, TIES)):
+            if given not in known:
+                raise ValueError(f"unknown {typed} {shown(given)}; it is one of {', '.join(known)}")
+        labels = read_labels(files, plan, GradeNames.parsed(self.grade_names))
+        return (qrels_of(labels, self.rule, self.ties), labels) if is_records(labels) else (labels, None)
+
+
+@dataclass(frozen=True)
+class LabelFiles(Reading):
+    """A plan and the files with its labels."""
+
+    plan: Path = plan_folder()
+    qrels: list[Path] = label_files()
+
+    def read(self) -> Labelled:
+        """The plan and its labels."""
+        plan = Plan.load(self.plan)
+        return Labelled(plan, *self.labels(self.qrels, plan))
+
+
+@dataclass(frozen=True)
+class Asked(Typed):
+    """What is estimated from labels, and how."""
+
+    measure: str | None = option(None, "The measure, if not the plan's; the labels are the same.", "NAME", **MEASURES)
+    estimator: str = option(ESTIMATOR, "One of {}.", "NAME", names=ESTIMATORS, rare=True)
 
 
 @dataclass(frozen=True)
 class Pair(Typed):
     """Two rankers of a plan."""
 
-    first: First = None
-    second: Second = None
+    first: str | None = ranker_name("A ranker of the plan; default: the first of two, or all pairs of many.")
+    second: str | None = ranker_name("The ranker to compare it with; default: the second of two.")
 
 
 @dataclass(frozen=True)
-class Prices(Typed):
-    """What judging costs, as it is typed.
+class Look(Typed):
+    """When one looks at the labels, and what matters then."""
 
-    Attributes:
-        cost: One of `cost_names`.
-        per_query: The cost of opening a query.
-        seconds_per_document: The time to judge a document; None unless costs are in hours.
-        seconds_per_query: The time to understand a query.
-    """
+    looks: str | None = option(
+        None,
+        "How often one may look: {}; end is when all is judged. Default: always, or end if the plan has no order.",
+        "NAME",
+        names=lambda: (*look_names(), AT_THE_END),
+    )
+    margin: float | None = option(
+        None, "Differences up to this do not matter; of one ranker, how far off the estimate may be."
+    )
 
-    cost: CostName = DEFAULT_COST
-    per_query: PerQuery = 0.0
-    seconds_per_document: SecondsPerDocument = None
-    seconds_per_query: SecondsPerQuery = 0.0
+    def of(self, plan: Plan) -> str | None:
+        """The value of ``looks`` in Python for a plan."""
+        any_time = has_order(plan.tables) and plan.tables.manifest.any_time
+        asked = self.looks or (ALWAYS if any_time else AT_THE_END)
+        return None if asked == AT_THE_END else asked
+
+
+@dataclass(frozen=True)
+class JudgingCosts(Typed):
+    """What judging costs."""
+
+    cost: str = option(DEFAULT_COST, "The cost of a document: {}.", "NAME", names=cost_names, rare=True)
+    per_query: float = option(0.0, "Cost of opening a query.", rare=True)
+    seconds_per_document: float | None = option(
+        None, "Time to judge a document; costs and budgets are then in hours.", rare=True
+    )
+    seconds_per_query: float = option(0.0, "Time to understand a query, with --seconds-per-document.", rare=True)
 
     def of_judging(self) -> Cost:
         """The cost that is asked for."""
-        check_names({"--cost": (self.cost, cost_names())})
         if self.seconds_per_document is None:
             if self.seconds_per_query:
                 raise ValueError("--seconds-per-query goes with --seconds-per-document")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pt_active.cli.command_line import new_path
+from pt_active.cli.answer import new_path
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import shown
 from pt_active.frames.topics import dataset_id
@@ -26,83 +26,51 @@ INPUT, INPUTS, OUTPUT = "the name of a file", "the name of a file or a list of t
 
 RUNS = "a table of NAME = FILE"
 
-KEYS = {
-    "plan": OUTPUT,
-    "labels": INPUTS,
-    "report": OUTPUT,
-    "measure": TEXT,
-    "budget": NUMBER,
-    "draws": WHOLE,
-    "seed": WHOLE,
-    "topics": INPUT,
-    "texts": INPUT,
-    "pool": INPUT,
-    "train-run": INPUTS,
-    "train-qrels": INPUT,
-    "grades": TEXT,
-    "judge": WORDS,
-    "max-grade": WHOLE,
-    "unjudged": TEXT,
-    "depth": WHOLE,
-    "allow-missing-queries": FLAG,
-    "lenient": FLAG,
-    "cost": TEXT,
-    "per-query": NUMBER,
-    "seconds-per-document": NUMBER,
-    "seconds-per-query": NUMBER,
-    "level": TEXT,
-    "design": TEXT,
-    "rounds": WHOLE,
-    "judges": WORDS,
-    "guideline": INPUT,
-    "store": OUTPUT,
-    "grade-names": TEXT,
-    "margin": NUMBER,
-    "looks": TEXT,
-    "confidence": NUMBER,
-    "missing": TEXT,
-    "rule": TEXT,
-    "ties": TEXT,
-    "slice": WORDS,
-    "runs": RUNS,
+_OF_A_KIND = {
+    OUTPUT: "plan report store",
+    INPUTS: "labels train-run",
+    INPUT: "topics texts pool train-qrels guideline",
+    NUMBER: "budget per-query seconds-per-document seconds-per-query margin confidence",
+    WHOLE: "draws seed max-grade depth rounds",
+    FLAG: "allow-missing-queries lenient",
+    WORDS: "judge judges slice",
+    TEXT: "measure grades unjudged cost level design grade-names looks missing rule ties",
+    RUNS: "runs",
 }
+
+KEYS = {key: kind for kind, keys in _OF_A_KIND.items() for key in keys.split()}
 """Key of the file → what its value must be. A key is called as the option is, but for those of `_OTHER_NAMES`."""
 
 _OTHER_NAMES = {"run": "runs", "qrels": "labels"}
 """Argument of a command → key, where the key is not the name of the option."""
 
 _COLLECTION = (
-    "run",
-    "pool",
-    "topics",
-    "texts",
-    "train_run",
-    "train_qrels",
-    "grades",
-    "judge",
-    "max_grade",
-    "unjudged",
-    "depth",
-    "allow_missing_queries",
-    "lenient",
-    "cost",
-    "per_query",
-    "seconds_per_document",
-    "seconds_per_query",
+    *(
+        "run",
+        "pool",
+        "topics",
+        "texts",
+        "train_run",
+        "train_qrels",
+        "grades",
+        "judge",
+        "max_grade",
+        "unjudged",
+        "depth",
+    ),
+    *("allow_missing_queries", "lenient", "cost", "per_query", "seconds_per_document", "seconds_per_query"),
 )
 
-_LABELLED = ("plan", "qrels", "confidence", "grade_names", "rule", "ties")
+_LABELLED = ("plan", "qrels", "confidence", "grade_names", "rule", "ties", "missing")
 
 COMMANDS = {
     "plan": ("out", "measure", "budget", "draws", "seed", "level", "design", "rounds", *_COLLECTION),
     "budget": ("measure", "confidence", *_COLLECTION),
     "judge": ("plan", "texts", "judges", "guideline", "grade_names", "store", "margin"),
     "export": ("plan", "texts", "grade_names"),
-    "status": (*_LABELLED, "missing", "margin", "looks"),
-    "report": (*_LABELLED, "missing", "out", "slice", "texts"),
-    "compare": (*_LABELLED, "missing"),
-    "estimate": (*_LABELLED, "missing"),
-    "gate": (*_LABELLED, "missing"),
+    "status": (*_LABELLED, "margin", "looks"),
+    "report": (*_LABELLED, "out", "slice", "texts"),
+    "gate": _LABELLED,
 }
 """Command → the arguments that it takes from the project file if they are not typed."""
 
@@ -132,12 +100,7 @@ def key_of(command: str, argument: str) -> str:
 
 @dataclass(frozen=True)
 class Project:
-    """A project file that was read.
-
-    Attributes:
-        file: The file.
-        values: Key → value, of the kind that `KEYS` says. The names of files are as they stand in the file.
-    """
+    """A project file that was read, with its values as they stand in it."""
 
     file: Path
     values: Mapping[str, Any]
@@ -237,10 +200,8 @@ def go_on_with(file: Path, before: Path, after: Path, store: Path) -> None:
 
     Nothing else in the file changes; a file that is not there, or names another plan, stays as it is.
     """
-    if not file.is_file() or not Project.read(file)._is_plan(before):
+    if not file.is_file() or not (project := Project.read(file))._is_plan(before):
         return
-    project = Project.read(file)
-    project = Project.read(file)
     values = {name: os.path.relpath(path, file.parent) for name, path in (("plan", after), ("store", store))}
     named = "".join(f"{key} = {_in_toml(value)}\n" for key, value in values.items())
     top, table, rest = file.read_text(encoding="utf-8-sig").partition("\n[")

@@ -2,68 +2,64 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import MISSING
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import typer
+import numpy as np
+import pandas as pd
 
-from pt_active.cli import options
-from pt_active.cli.command_line import Answer, check_names, check_new, command_line
-from pt_active.cli.options import design_choices, one_of, whole
-from pt_active.cli.pools import cross_graded_pool, labelled_pool, reads_texts
+from pt_active.cli.answer import Answer, check_new, command_line
+from pt_active.cli.commands import argument, of_every_command, option
+from pt_active.cli.files import DEFAULT_GRADES, RunFiles, grade_in_use, read_pool, united
+from pt_active.cli.options import MEASURES, design_choices, random_seed
 from pt_active.frames.atomic import write_file
-from pt_active.frames.checks import MAX_SEED
+from pt_active.frames.checks import MAX_WHOLE, agreeing, how_many, some
+from pt_active.frames.columns import grade_columns
+from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.trec import read_qrels
 from pt_active.frames.visible import guarded
 from pt_active.inference.estimators import ESTIMATORS
-from pt_active.relevance.costs import COSTS
+from pt_active.relevance.costs import UnitCost
 from pt_active.relevance.grades.auto import GRADES
-from pt_active.relevance.grades.validation import FOLDS
+from pt_active.relevance.grades.validation import FOLDS, out_of_fold
 from pt_active.showing.printed import plain_rows
 from pt_active.studies import simulate as replayed
 from pt_active.studies.simulate import DESIGN_NAMES, ESTIMATOR_NAMES, in_short
 
-_FOLDS = f"\nEach query was graded by a model that learned from the others, in {FOLDS} folds."
+DESIGNS_TRIED, ESTIMATORS_TRIED = ", ".join(DESIGN_NAMES), ", ".join(ESTIMATOR_NAMES)
+
+SEED = 7
+"""The random seed of the demo."""
 
 MAX_REPETITIONS = 1_000_000
 """The most samples of a design: all estimates are kept until the end."""
 
 
 def simulate(
-    measure: Annotated[str, one_of(options.MEASURES, "The measure to estimate, such as DCG@10.")],
-    pool: Annotated[
-        Path | None, typer.Argument(metavar="POOL", help="A Parquet pool with a label for each document; or --run.")
-    ] = None,
-    run: options.Run = None,
-    qrels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The judgments of the runs; grades are cross-validated.")
-    ] = None,
-    depth: options.Depth = None,
-    unjudged: Annotated[
-        str | None, one_of(("nonrelevant",), "What documents without a label are: {}; default: refused.")
-    ] = None,
-    lenient: options.Lenient = False,
-    ranker: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="One ranker, or two to compare; default: all of the pool.")
-    ] = None,
-    grades: options.Grades = None,
-    train_fold: Annotated[
-        int | None, typer.Option(metavar="N", help="The fold that the grade model learns from; the rest is replayed.")
-    ] = None,
-    cost: options.CostName = options.DEFAULT_COST,
-    per_query: options.PerQuery = 0.0,
-    design: Annotated[
-        list[str] | None,
-        one_of(design_choices, f"Repeat it; default {', '.join(DESIGN_NAMES)} and one of documents."),
-    ] = None,
-    estimator: Annotated[
-        list[str] | None, one_of(ESTIMATORS, f"Repeat it; default {', '.join(ESTIMATOR_NAMES)}.")
-    ] = None,
-    budget: Annotated[
-        list[float] | None, typer.Option(metavar="X", help="Repeat it; default: eight, up to half of the pool.")
-    ] = None,
-    repetitions: Annotated[int, whole("--repetitions", 1, MAX_REPETITIONS, "Samples of each design.")] = 1000,
-    seed: options.Seed = 0,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="A CSV file to make, with every column.")] = None,
+    pool: Path | None = argument(None, "A Parquet pool with a label for each document; or --run.", "POOL"),
+    measure: str = option(MISSING, "The measure to estimate, such as DCG@10.", "NAME", **MEASURES),
+    run: list[str] | None = option(None, "A ranker's run; repeat it.", "NAME=FILE"),
+    qrels: Path | None = option(None, "The judgments of the runs; grades are cross-validated.", "FILE"),
+    depth: int | None = option(None, "Documents to keep of each ranking.", "N", within=(1, MAX_WHOLE)),
+    unjudged: str | None = option(
+        None, "What documents without a label are: {}; default: refused.", "NAME", names=("nonrelevant",), rare=True
+    ),
+    lenient: bool = of_every_command(False),
+    ranker: list[str] | None = option(None, "One ranker, or two to compare; default: all of the pool.", "NAME"),
+    grades: str | None = option(
+        None, f"The grade model: {{}}; default {DEFAULT_GRADES}.", "NAME", names=GRADES, rare=True
+    ),
+    train_fold: int | None = option(None, "The fold that the grade model learns from; the rest is replayed.", "N"),
+    design: list[str] | None = option(
+        None, f"Repeat it; default {DESIGNS_TRIED} and one of documents.", "NAME", names=design_choices
+    ),
+    estimator: list[str] | None = option(None, f"Repeat it; default {ESTIMATORS_TRIED}.", "NAME", names=ESTIMATORS),
+    budget: list[float] | None = option(None, "Repeat it; default: eight, up to half of the pool."),
+    repetitions: int = option(1000, "Samples of each design.", "N", within=(1, MAX_REPETITIONS)),
+    seed: int = random_seed(),
+    out: Path | None = option(None, "A CSV file to make, with every column.", "FILE"),
 ) -> Answer:
     """Replay designs and estimators on judged data, to see what they would have saved.
 
@@ -71,7 +67,6 @@ def simulate(
     """
     if out is not None:
         check_new(out)
-    check_names({"--grades": (grades, GRADES)})
     if pool is not None:
         if run or qrels is not None or depth is not None or unjudged is not None:
             raise ValueError("say either a pool, or --run and --qrels with --depth and --unjudged, and not both")
@@ -81,13 +76,9 @@ def simulate(
             raise ValueError("say --run, once for each ranker, and --qrels; or a Parquet pool with labels")
         if train_fold is not None:
             raise ValueError("--train-fold is for a pool; runs are cut into folds by themselves")
-        frame = cross_graded_pool(run, qrels, grades, depth, unjudged, lenient)
-    told = "" if pool is not None else _FOLDS
-    price = options.Prices(cost, per_query).of_judging()
-    if reads_texts(price) and "length" in frame.columns:
-        price = COSTS[cost](per_query=per_query, column="length")
+        frame = cross_graded_pool(RunFiles(run=run, lenient=lenient), qrels, grades, depth, unjudged)
     table = replayed.simulate(
-        replayed.labelled_population(frame, measure, price, ranker),
+        replayed.labelled_population(frame, measure, UnitCost(), ranker),
         designs=design,
         estimators=estimator or ESTIMATOR_NAMES,
         budgets=sorted(set(budget)) if budget else None,
@@ -96,16 +87,72 @@ def simulate(
     )
     if out is not None:
         write_file(out, table.apply(guarded).to_csv(index=False))
-    return Answer({"rows": plain_rows(table)}, f"{in_short(table)}{told}")
+    folds = f"Each query was graded by a model that learned from the others, in {FOLDS} folds."
+    return Answer({"rows": plain_rows(table)}, in_short(table) + (f"\n{folds}" if pool is None else ""))
 
 
-def demo(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to make.")] = Path("demo-out"),
-    seed: Annotated[int, whole("--seed", 0, MAX_SEED, "The random seed of the collection and the draws.")] = 7,
-    budget: Annotated[
-        float | None, typer.Option(metavar="X", help="Judgments to spend; default: a third of all.")
-    ] = None,
-) -> Answer:
+def labelled_pool(path: Path, name: str | None, train_fold: int | None) -> pd.DataFrame:
+    """Read a pool whose documents have labels, and grade it unless it is graded already."""
+    frame = read_pool(path)
+    if "label" not in frame.columns:
+        raise ValueError(f"{path}: a replay needs a column 'label' with the true grade of each document")
+    if grade_columns(frame.columns):
+        if name is not None or train_fold is not None:
+            raise ValueError(f"{path} already has grades; leave out --grades and --train-fold")
+        return frame
+    if train_fold is None or "fold" not in frame.columns:
+        raise ValueError(f"{path} has no grades; say --train-fold N, one of the values of its column 'fold'")
+    train = frame["fold"] == train_fold
+    if not train.any() or train.all():
+        folds = some(sorted(frame["fold"].unique().tolist()), 20)
+        raise ValueError(f"{path}: fold {train_fold} must hold some queries and not all; the folds are {folds}")
+    known, labels = (checked_qrels(part.dropna(subset="label")) for part in (frame, frame[train]))
+    if known.empty:
+        raise ValueError(f"{path}: no document has a label")
+    model = _model(name, known, path)
+    past = frame[train].drop(columns="label")
+    return (model.fit(past, labels) if hasattr(model, "fit") else model).transform(frame[~train])
+
+
+def cross_graded_pool(
+    runs: RunFiles, qrels: Path, name: str | None, depth: int | None, unjudged: str | None
+) -> pd.DataFrame:
+    """Unite runs that have been judged, with the labels of their documents and grades that have not seen these labels.
+
+    The queries are cut into folds, and each is graded by a model that learned from the labels of the other folds.
+    """
+    known = read_qrels(qrels)
+    frame = united(runs.runs(), None, depth, True)
+    asked = frame["qid"].drop_duplicates()
+    idle = asked[~asked.isin(known["qid"])]
+    if len(asked) - len(idle) < 2:
+        judged = len(asked) - len(idle)
+        raise ValueError(f"{qrels}: a replay needs labels of at least 2 queries of the runs, got {judged}")
+    if len(idle):
+        warnings.warn(f"{how_many('query', len(idle), 'is')} left out, without a label: {some(idle)}", stacklevel=2)
+    frame = frame[~frame["qid"].isin(idle)].merge(known, how="left", on=["qid", "docno"])
+    absent = frame.loc[frame["label"].isna(), ["qid", "docno"]]
+    if len(absent) and unjudged is None:
+        raise ValueError(
+            f"{len(absent)} of {how_many('document', len(frame))} of the runs {agreeing('has', len(absent))} no label: "
+            f"{some(absent.itertuples(index=False, name=None))}; say --depth N, how deep was judged, or --unjudged "
+            "nonrelevant to take them as grade 0"
+        )
+    frame["label"] = frame["label"].fillna(0).astype(np.int64)
+    model = _model(name, known, qrels)
+    if not hasattr(model, "fit"):
+        return model.transform(frame)
+    documents = frame.drop(columns="label").reset_index(drop=True)
+    grades = out_of_fold(model, documents, frame["label"].to_numpy())
+    return frame.reset_index(drop=True).assign(**{f"grade_{g}": column for g, column in enumerate(grades.T)})
+
+
+def _model(name: str | None, known: pd.DataFrame, path: Path) -> Any:
+    remedy = ("give the pool its own grades, in columns grade_0 to grade_",)
+    return GRADES[name or DEFAULT_GRADES](grade_in_use(known, path, remedy))
+
+
+def demo(out: Path = option(Path("demo-out"), "The folder to make.", "DIR")) -> Answer:
     """Plan, judge and compare on a simulated collection, where the truth is known."""
     from rich.console import Console
 
@@ -114,8 +161,8 @@ def demo(
 
     check_new(out)
     with Console(stderr=True).status("simulating, planning, judging …"):
-        result = run_demo(seed, budget)
+        result = run_demo(SEED)
         write_demo(result, out)
-    again = command_line("compare", out / "plan", out / "judgments.csv")
+    again = command_line("status", out / "plan", out / "judgments.csv")
     hint = f"The picture is {out / 'demo.png'}. The same comparison by hand:\n  {again}"
     return Answer({"folder": str(out)} | result.to_dict(), str(result), hint)

@@ -106,7 +106,7 @@ def _topics(source: Source) -> pd.DataFrame:
             raise ValueError(f"{_TOPICS}; got none")
         return pd.DataFrame(rows, columns=["qid", "query"])
     for separator in ("\t", ","):
-        names = [name.strip(' "\r') for name in head.split(separator)]
+        names = [name.strip().strip(' "') for name in head.split(separator)]
         if len(names) > 1 and (names[0] == "qid" or {"qid", "query"} <= set(names)):
             return _topic_table(source, separator)
     frame = _pairs(source, ("qid", "query"))

@@ -24,6 +24,7 @@ class Calibration:
     slope_error: float  # Standard error of the slope
     intercept: float  # 0 if the model is right
     intercept_error: float  # Standard error of the intercept
+    correlation: float  # Pearson's correlation of expectation and label, with the same weights
     degrees_of_freedom: float  # ``3 (Σ u²)²/Σ u⁴ − 1``, u the part of each query in the error of the slope
     n_documents: int  # Number of labelled documents
     n_queries: int  # Number of their queries
@@ -72,19 +73,20 @@ def calibration(mean: np.ndarray, observed: np.ndarray, chance: np.ndarray, quer
     spread = float(weight @ centred**2)
     code, sizes = np.unique(query, return_inverse=True)[1], len(np.unique(query))
     if spread <= _MIN_RELATIVE_SPREAD * float(weight @ mean**2) or sizes < 2:
-        return Calibration(np.nan, np.nan, np.nan, np.nan, 0.0, len(mean), sizes)
+        return Calibration(np.nan, np.nan, np.nan, np.nan, np.nan, 0.0, len(mean), sizes)
     slope = float(weight @ (centred * deviation)) / spread
     intercept = float(weight @ observed - slope * (weight @ mean))
     residual = weight * (deviation - slope * centred)
     of_slope = np.bincount(code, weights=residual * centred / spread)
     of_intercept = np.bincount(code, weights=residual * (1 - centred * (weight @ mean) / spread))
-    scale = sizes / (sizes - 1)
+    scale, variance = sizes / (sizes - 1), float(weight @ deviation**2)
     square = of_slope @ of_slope
     return Calibration(
         slope=slope,
         slope_error=float(np.sqrt(scale * square)),
         intercept=intercept,
         intercept_error=float(np.sqrt(scale * of_intercept @ of_intercept)),
+        correlation=slope * float(np.sqrt(spread / variance)) if variance > 0 else np.nan,
         degrees_of_freedom=float(3 * square**2 / (of_slope**4).sum() - 1) if square > 0 else 0.0,
         n_documents=len(mean),
         n_queries=sizes,

@@ -157,7 +157,7 @@ def tails(replays: Replayed, degrees: float, confidence: float) -> Tails:
         degrees = replays.degrees
     if not degrees >= _LEAST_DEGREES:
         return Tails(np.inf, np.inf, 0.0)
-    rank = int(np.ceil((1 + confidence) / 2 * (len(errors) + 1))) - 1
+    rank = min(int(np.ceil((1 + confidence) / 2 * (len(errors) + 1))), len(errors)) - 1
     quantile = special.stdtrit(degrees, (1 + confidence) / 2)
     low, high = (max(1.0, float(q / quantile)) for q in (errors[rank], -errors[len(errors) - 1 - rank]))
     return Tails(low, high, degrees)

@@ -24,7 +24,7 @@ from pt_active.frames.columns import place_of
 from pt_active.frames.records import JUDGED, SAID_COLUMNS, SKIPPED, STATUSES, checked_records
 from pt_active.frames.sources import INSIDE, ZIP, Source, beyond, limits_now, read_bytes, source_of
 from pt_active.frames.tables import json_value
-from pt_active.judging.grade_names import GradeNames
+from pt_active.judging.worklist import GradeNames
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 

@@ -8,24 +8,14 @@ import pandas as pd
 
 from pt_active.frames import records as frame_records
 from pt_active.frames.atomic import new_file, write_file
-from pt_active.frames.records import RECORD_COLUMNS, SAID_COLUMNS, STATUSES, latest
+from pt_active.frames.records import SAID_COLUMNS
 from pt_active.frames.sources import Source, naming, read_source
 from pt_active.frames.tables import read_json_lines, read_parquet
 from pt_active.frames.visible import json_text
-from pt_active.plans.making.judgments import RULES, qrels_of, records_of_plan
+from pt_active.plans.making.judgments import qrels_of, records_of_plan
 from pt_active.plans.plan import Plan
 
-__all__ = [
-    "RECORD_COLUMNS",
-    "RULES",
-    "STATUSES",
-    "checked_records",
-    "latest",
-    "qrels_of",
-    "read_records",
-    "record_lines",
-    "write_records",
-]
+__all__ = ["checked_records", "qrels_of", "read_records", "write_records"]
 
 
 def checked_records(frame: pd.DataFrame, plan: Plan | None = None) -> pd.DataFrame:

@@ -1,15 +1,83 @@
-"""What does a judging tool get to show?"""
+"""What does a judging tool get to show, and which grade does a word or a number in it stand for?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pandas as pd
 
+from pt_active.frames.checks import Argument, ArgumentError, shown, some
 from pt_active.frames.columns import check_pairs, with_string_ids
-from pt_active.judging.grade_names import SKIP_LABEL, UNJUDGEABLE_LABEL, GradeNames
+from pt_active.frames.qrels import HIGHEST_LABEL, SPAM, UNJUDGED
+from pt_active.frames.records import JUDGED, SKIPPED, UNJUDGEABLE
+
+SKIP_LABEL, UNJUDGEABLE_LABEL = "skip", "unjudgeable"
+"""The labels beside the grades where a tool has no button of its own for them."""
+
+_NOT_GRADES = {SKIP_LABEL: SKIPPED, SKIPPED: SKIPPED, UNJUDGEABLE_LABEL: UNJUDGEABLE}
+"""Label → the status that it stands for."""
+
+_NUMBER = re.compile(r"([+-]?\d{1,15})(?:\.0*)?")
+"""A whole number, also as spreadsheets write it."""
+
+
+@dataclass(frozen=True)
+class GradeNames:
+    """Words that stand for grades in a judging tool.
+
+    Attributes:
+        grades: Word → grade; empty if the grades are numbers. The case of a word does not count.
+    """
+
+    grades: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def parsed(cls, text: str | None) -> GradeNames:
+        """The names in a text such as ``bad,fair,good``, from grade 0 on, or ``bad=0,good=2``."""
+        if text is None:
+            return cls()
+        grades: dict[str, int] = {}
+        for place, part in enumerate(text.split(",")):
+            name, equals, number = (each.strip() for each in part.partition("="))
+            taken = name.casefold() in (*map(str.casefold, grades), *_NOT_GRADES)
+            wrong = bool(equals) and not (number.isascii() and number.isdigit())
+            if not name or taken or wrong or _NUMBER.fullmatch(name):
+                wanted = " must be different words, such as bad,fair,good or bad=0,good=2; got "
+                raise ArgumentError(Argument("grade_names"), wanted, shown(part))
+            grades[name] = int(number) if equals else place
+        if max(grades.values()) > HIGHEST_LABEL:
+            raise ArgumentError(Argument("grade_names"), f" must not have a grade above {HIGHEST_LABEL}")
+        return cls(grades)
+
+    def of(self, grade: int) -> str:
+        """The first name of a grade; its number if it has none."""
+        return next((name for name, number in self.grades.items() if number == grade), str(grade))
+
+    def listed(self, max_grade: int) -> list[tuple[int, str]]:
+        """Each grade with its first name, which is empty if it has none."""
+        names = ((grade, self.of(grade)) for grade in range(max_grade + 1))
+        return [(grade, "" if name == str(grade) else name) for grade, name in names]
+
+    def judgment(self, label: object) -> tuple[int | None, str]:
+        """The grade and the status that a label stands for."""
+        text = "" if label is None else str(label).strip()
+        if not text:
+            return None, ""
+        if status := _NOT_GRADES.get(text.casefold()):
+            return None, status
+        if match := None if isinstance(label, bool) else _NUMBER.fullmatch(text):
+            number = int(match[1])
+            if SPAM <= number <= HIGHEST_LABEL:
+                return (None, "") if number == UNJUDGED else (max(number, 0), JUDGED)
+        known = {name.casefold(): grade for name, grade in self.grades.items()}
+        if (grade := known.get(text.casefold())) is not None:
+            return grade, JUDGED
+        also = f", or one of {some(self.grades)}" if self.grades else ""
+        hint = "" if self.grades or match else ("; words for grades need ", Argument("grade_names"))
+        raise ArgumentError(f"expected a label that is a whole grade from 0{also}; got {shown(label)}", *hint)
 
 
 class Item(NamedTuple):

@@ -18,9 +18,8 @@ from pt_active.risk.pairs import Pairs
 from pt_active.sampling import designs
 from pt_active.sampling.chances import UNIFORM
 from pt_active.sampling.designs import GAP_DESIGNS, STRATIFIED, gap_distribution
-from pt_active.sampling.draws import draw_number, draw_to_budget
+from pt_active.sampling.draws import DEFAULT_STRATA, allocation, draw_number, draw_strata, draw_to_budget, strata_by
 from pt_active.sampling.sample import Sample
-from pt_active.sampling.strata import DEFAULT_STRATA, allocation, draw_strata, strata_by
 
 FORMAT_VERSION = 1
 """The format of the tables on disk; an audit of another format raises an error, so that it is not misread."""

@@ -230,7 +230,7 @@ GAP_DESIGNS = {"disagreement": 0, "active_inf": 1, "active_0": 2}
 binary grades and no difference. `active_0` and `active_inf` are the limits of the design for the squared loss as the
 predictive variance goes to 0 and to infinity."""
 
-STRATIFIED = "stratified"  # The name of the baseline that draws from strata (`pt_active.sampling.strata`)
+STRATIFIED = "stratified"  # The name of the baseline that draws from strata (`pt_active.sampling.draws`)
 
 
 def audit_designs() -> tuple[str, ...]:

@@ -7,11 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from pt_active.relevance.digits import rounded
 from pt_active.sampling.chances import EXPONENTIAL, Law, inclusion_probabilities, within_budget
 from pt_active.sampling.sample import Sample, Steps
 
 MAX_DRAWS_PER_QUERY = 100
 """Drawing ends after this many draws for each query of the pool, even if the budget is not spent."""
+
+DEFAULT_STRATA = 5  # Default number of strata
+
+MIN_DRAWS_PER_STRATUM = 2  # Draws that each stratum gets at least; with two its variance can be estimated
 
 
 def draw_number(
@@ -285,3 +290,44 @@ def _one_at_a_time(size: np.ndarray, number: int, rng: np.random.Generator) -> t
     remaining = np.cumsum(size[order][::-1])[::-1]
     first = order[:number]
     return first, np.minimum(1.0, size[first] / remaining[:number])
+
+
+def strata_by(confidence: np.ndarray, number: int = DEFAULT_STRATA) -> np.ndarray:
+    """Strata of equal mass of equally weighted pairs along a confidence, as of Bennett and Carvalho (CIKM 2010).
+
+    They estimate deviations again after each label. Here the confidence is the loss that the label model expects, and
+    all pairs are drawn at once, by the deviation under the model (Neyman allocation).
+    """
+    if number < 1 or len(confidence) < MIN_DRAWS_PER_STRATUM * number:
+        raise ValueError(
+            f"strata must be at least 1, and no more than half of the {len(confidence)} pairs, got {number}"
+        )
+    stratum = np.empty(len(confidence), dtype=np.int64)
+    stratum[np.argsort(rounded(confidence), kind="stable")] = np.arange(len(confidence)) * number // len(confidence)
+    return stratum
+
+
+def allocation(stratum: np.ndarray, mean: np.ndarray, variance: np.ndarray, draws: int) -> np.ndarray:
+    """Draws per stratum, ``n_h ∝ N_h s_h``: integers from `MIN_DRAWS_PER_STRATUM` to ``N_h`` that sum to ``draws``."""
+    size = np.bincount(stratum)
+    needed = MIN_DRAWS_PER_STRATUM * len(size)
+    if draws < needed:
+        raise ValueError(f"{len(size)} strata need at least {needed} draws, got {draws}")
+    average = np.bincount(stratum, mean) / size
+    deviation = np.sqrt(np.bincount(stratum, (mean - average[stratum]) ** 2 + variance) / size)
+    share = size * (deviation if deviation.sum() > 0 else 1.0)
+    wanted = np.maximum(share, share.sum() * 1e-12)
+    drawn = np.full(len(size), MIN_DRAWS_PER_STRATUM)
+    for _ in range(draws - drawn.sum()):  # Each draw goes where it reduces Σ (N_h s_h)² / n_h most.
+        drawn[np.argmax(np.where(drawn < size, rounded(wanted**2 / (drawn * (drawn + 1))), -np.inf))] += 1
+    return drawn
+
+
+def draw_strata(stratum: np.ndarray, drawn: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A simple random sample without replacement in each stratum."""
+    order = np.lexsort((rng.random(len(stratum)), stratum))
+    size = np.bincount(stratum)
+    place = np.arange(len(stratum)) - np.repeat(np.cumsum(size) - size, size)
+    chosen = np.zeros(len(stratum), dtype=bool)
+    chosen[order] = place < np.repeat(drawn, size)
+    return chosen

@@ -44,15 +44,20 @@ UNIFORM = ("--grades", "uniform", "--max-grade", "2")
 MEASURED = ("--measure", "DCG@5", "--level", "query", "--budget", "100", "--seed", "1", "--out", "plan")
 
 
-def invoke(*words):
-    return CliRunner().invoke(app, [str(w) for w in words])
+def invoke(*words, answers=None):
+    return CliRunner().invoke(app, [str(w) for w in words], input=answers)
 
 
-def run(*words):
+def run(*words, answers=None):
     """The standard output of a command that succeeds."""
-    result = invoke(*words)
+    result = invoke(*words, answers=answers)
     assert result.exit_code == 0, result.output
     return result.stdout
+
+
+def data(*words):
+    """The JSON object of a command that succeeds."""
+    return json.loads(run(*words, "--json"))
 
 
 def complaint(*words):
@@ -67,7 +72,14 @@ def complaint(*words):
 
 
 def planned(*words):
-    return json.loads(run("plan", *RUNS, *MEASURED, *words, "--json"))
+    return data("plan", *RUNS, *MEASURED, *words)
+
+
+def exported(folder="plan"):
+    """Write the worklist of a plan beside it, and judge it as people do in a spreadsheet."""
+    said = run("export", folder, "--out", f"{folder}.csv", "--format", "csv")
+    fill(f"{folder}.csv")
+    return said
 
 
 def fill(path):

@@ -118,7 +118,7 @@ def test_answers_are_json_with_every_number(folder: Path) -> None:
     assert set(said["estimates"]) == {"error", "precision", "recall", "f1", "kappa", "alpha"}
     low, value, high = (said["estimates"]["kappa"]["gpt"][name] for name in ("low", "value", "high"))
     assert low < value < high
-    assert json.loads(run("compare", "a", "labelled.csv", "--json").stdout)["winner"] == "gpt"
+    assert said["ranking"]["winner"] == "gpt"
 
 
 def test_labels_may_be_qrels_or_records(folder: Path) -> None:
@@ -150,7 +150,6 @@ def test_a_plan_says_which_grades_it_has_room_for(folder: Path) -> None:
         ("plan --judge a=none.qrels --budget 9 --out b", "none.qrels: No such file or directory"),
         ("plan --judge a=gpt.qrels --budget 9 --max-grade 2 --out b", "'a' gives the grade 3, above the highest grade"),
         ("plan --judge a=gpt.qrels --judge b=few.qrels --budget 9 --out b", "for 295 pairs that others graded"),
-        ("plan --judge a=gpt.qrels --budget 9 --loss wrong --out b", "unknown --loss 'wrong'"),
         ("plan --judge a=gpt.qrels --budget 9 --out a", "a exists; choose another --out"),
         ("plan --budget 9 --out b", "Missing option '--judge'; see pt-active audit plan --help"),
         ("plan --judge a=zero.qrels --budget 9 --out b", "0 is the only grade that the judge gives: say --max-grade N"),
@@ -159,7 +158,6 @@ def test_a_plan_says_which_grades_it_has_room_for(folder: Path) -> None:
         ("estimate a few.qrels", "judge them, or say --missing nonrelevant"),
         ("estimate nowhere labelled.csv", "nowhere"),
         ("estimate a labelled.csv --rel 7", "rel=7 is above the highest grade, 3"),
-        ("compare a labelled.csv --first gpt --second who", "no predictor 'who'"),
         ("export a --out b.csv --format rtf", "unknown --format 'rtf'"),
         ("report a labelled.csv --out a", "a exists; choose another --out"),
     ],

@@ -6,7 +6,7 @@ import shlex
 
 import pandas as pd
 import pytest
-from small_collection import QUERIES, RUNS, TRAINING, UNIFORM, complaint, fill, planned, run
+from small_collection import QUERIES, RUNS, TRAINING, UNIFORM, complaint, data, exported, planned, run
 
 from pt_active import OrderedLogitGrades, Outlook, Plan, Runs
 from pt_active.frames.trec import read_qrels, read_run
@@ -17,7 +17,7 @@ PILOT = ("--level", "document", "--budget", "60")
 def test_how_much_it_takes_from_runs(files):
     said = run("budget", *RUNS, *TRAINING, "--measure", "DCG@5", "--per-query", "2")
     assert said.startswith("DCG@5 of a, b; expected from the grade model's opinion of itself")
-    found = json.loads(run("budget", *RUNS, *TRAINING, "--measure", "DCG@5", "--width", "0.2", "--json"))
+    found = data("budget", *RUNS, *TRAINING, "--measure", "DCG@5", "--width", "0.2")
     model = OrderedLogitGrades(2).fit(read_run("past.run"), read_qrels("past.qrels.gz"))
     pool = Runs(a=read_run("a.run.gz"), b=read_run("b.run")).transform(pd.DataFrame({"qid": QUERIES}))
     table = Outlook.of(model.transform(pool), None, "DCG@5").budget_for(width=0.2)
@@ -47,10 +47,9 @@ def test_what_a_budget_proposes_is_a_plan(files):
 
 def test_a_pilot_tells_what_a_plan_lacks(files):
     planned(*TRAINING, *PILOT)
-    run("export", "plan", "--out", "plan.csv", "--format", "csv")
-    fill("plan.csv")
-    before = json.loads(run("budget", "plan", "--budget", "100", "--json"))
-    after = json.loads(run("budget", "plan", "plan.csv", "--budget", "100", "--json"))
+    exported()
+    before = data("budget", "plan", "--budget", "100")
+    after = data("budget", "plan", "plan.csv", "--budget", "100")
     assert "optimism" in after["rows"][0]
     assert "optimism" not in before["rows"][0]
     assert run("budget", "plan", "plan.csv", "--width", "1e-9").rstrip().endswith("only judging everything does it.")
@@ -74,17 +73,16 @@ def test_a_pilot_tells_what_a_plan_lacks(files):
 
 def test_a_small_pilot_and_a_tiny_budget_are_said_to_be_so(files):
     run("plan", *RUNS, *TRAINING, "--measure", "DCG@5", "--draws", "3", "--out", "plan")
-    run("export", "plan", "--out", "plan.csv", "--format", "csv")
-    fill("plan.csv")
+    exported()
     said, found = (run("budget", "plan", "plan.csv", "--budget", "100", *how) for how in ((), ("--json",)))
     (note,) = json.loads(found)["notes"]
     assert note.startswith("The pilot has 3 queries. Below 30, chance decides which errors it shows")
     assert note in said
     row = json.loads(found)["rows"][0]
     assert 0 < row["low"] < row["standard_error"] < row["high"]
-    tiny = json.loads(run("budget", "plan", "--budget", "3", "--json"))["notes"]
+    tiny = data("budget", "plan", "--budget", "3")["notes"]
     assert "too few for an interval: query passive at 3" in tiny[0]
-    assert json.loads(run("budget", "plan", "--budget", "100", "--json"))["notes"] == []
+    assert data("budget", "plan", "--budget", "100")["notes"] == []
 
 
 @pytest.mark.parametrize("design", ["hedged", "successive", "spread"])
@@ -92,15 +90,14 @@ def test_what_a_plan_lacks_is_counted_from_its_budget_if_it_goes_on(files, desig
     level = "query" if design == "hedged" else "document"
     sampled = ("--level", level, "--design", design, "--per-query", "3.3", "--seed", "1", "--out", "plan")
     run("plan", *RUNS, *TRAINING, "--measure", "DCG@5", "--budget", "100", *sampled)
-    run("export", "plan", "--out", "plan.csv", "--format", "csv")
-    fill("plan.csv")
+    exported()
     plan = Plan.load("plan")
     spent = plan.manifest["spent"]
     assert spent < 99.9
     before = spent if design == "spread" else 100
     (row,) = (
         each
-        for each in json.loads(run("budget", "plan", "plan.csv", "--width", "0.3", "--json"))["rows"]
+        for each in data("budget", "plan", "plan.csv", "--width", "0.3")["rows"]
         if (each["level"], each["design"]) == (level, design)
     )
     said = run("budget", "plan", "plan.csv", "--width", "0.3")
@@ -109,7 +106,7 @@ def test_what_a_plan_lacks_is_counted_from_its_budget_if_it_goes_on(files, desig
     if design != "spread":
         assert Plan.load("plan-more").manifest["spent"] <= row["budget"] + 1
         words = ("plan", "plan.csv", "--confidence", "0.999999")
-        state, hint = json.loads(run("status", *words, "--json")), run("status", *words).splitlines()[-1]
+        state, hint = data("status", *words), run("status", *words).splitlines()[-1]
         proposed = float(re.search("--budget ([0-9.]+)", hint)[1])
         assert state["needed"] - 100 <= proposed < 1.01 * (state["needed"] - 100) + 1
 
@@ -151,8 +148,7 @@ def test_hours_are_said(files):
     seconds = ("--seconds-per-document", "30", "--seconds-per-query", "60")
     words = ("--measure", "DCG@5", "--level", "query", "--budget", "1.2", "--out", "plan")
     assert " hours for the whole pool" in run("plan", *RUNS, *TRAINING, *seconds, *words)
-    run("export", "plan", "--out", "plan.csv", "--format", "csv", "--order", "drawn")
-    fill("plan.csv")
+    exported()
     assert "hours spent" in run("status", "plan", "plan.csv")
     run("report", "plan", "plan.csv", "--out", "plan.html")
     page = (files / "plan.html").read_text(encoding="utf-8")

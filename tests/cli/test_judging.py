@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from small_collection import complaint, data, run
 
 from pt_active import Plan
-from pt_active.cli.app import app
 from pt_active.judging.records import write_records
 
 
@@ -31,32 +29,6 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
     return Plan.create(frame(), None, "DCG@3", budget=24, seed=2, level="query").save("plan")
 
 
-@pytest.fixture
-def run(plan: Plan) -> Callable[..., str]:
-    """The answer of a command that succeeds."""
-
-    def runs(*words: str) -> str:
-        result = CliRunner().invoke(app, list(words))
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
-    return runs
-
-
-@pytest.fixture
-def complaint(plan: Plan) -> Callable[..., str]:
-    """The one line of a command that fails."""
-
-    def runs(*words: str) -> str:
-        result = CliRunner().invoke(app, list(words))
-        assert result.exit_code == 2, result.output
-        assert result.stdout == ""
-        assert result.stderr.count("\n") == 1
-        return result.stderr.removeprefix("error: ").strip()
-
-    return runs
-
-
 def judge(folder: Path) -> None:
     """Fill in Label Studio's export: two people give document i of query q the grade (q + i) % 3."""
     tasks = json.loads((folder / "tasks.json").read_text())
@@ -67,7 +39,7 @@ def judge(folder: Path) -> None:
     (folder / "export.json").write_text(json.dumps(tasks))
 
 
-def test_the_loop_through_a_tool(run: Callable[..., str], tmp_path: Path, plan: Plan) -> None:
+def test_the_loop_through_a_tool(tmp_path: Path, plan: Plan) -> None:
     said = run("export", "plan", "--out", "tasks.json", "--format", "label-studio")
     assert "24 documents to judge are in tasks.json. Beside it, for the tool: tasks.config.xml." in said
     assert "The plan has no texts, so judges see ids alone: say --texts FILE here, or when the plan is made." in said
@@ -76,24 +48,23 @@ def test_the_loop_through_a_tool(run: Callable[..., str], tmp_path: Path, plan: 
     judge(tmp_path)
     said = run(*line.replace("EXPORTED-FILE", "export.json").split()[1:])
     assert "48 records of 2 annotators in tasks-records.jsonl: 48 judged." in said
-    assert "pt-active compare plan tasks-records.jsonl" in said
+    assert "pt-active status plan tasks-records.jsonl" in said
     qrels = frame().assign(
         label=lambda all: [(int(q) + int(d[1:])) % 3 for q, d in zip(all.qid, all.docno, strict=True)]
     )
     expected = plan.compare(qrels[["qid", "docno", "label"]]).difference
     for file in ("tasks-records.jsonl", "export.json"):
-        assert json.loads(run("compare", "plan", file, "--json"))["difference"] == pytest.approx(expected)
-        assert json.loads(run("status", "plan", file, "--json"))["judged"] == 8
-    assert "estimate" in run("estimate", "plan", "export.json")
+        found = data("status", "plan", file)
+        assert (found["result"]["difference"], found["judged"]) == pytest.approx((expected, 8))
     run("report", "plan", "export.json", "--out", "report.html")
     said = run("agreement", "plan", "tasks-records.jsonl")
     assert "1.000 (ordinal)" in said
     assert "1, 2: quadratic kappa 1.000, 24 documents, 100% the same" in said
     assert "it hangs on no single judge" in said
-    assert json.loads(run("agreement", "plan", "export.json", "--json"))["without"]["standard_error"] == 0
+    assert data("agreement", "plan", "export.json")["without"]["standard_error"] == 0
 
 
-def test_the_drawn_order_is_the_default(run: Callable[..., str], tmp_path: Path, plan: Plan) -> None:
+def test_the_drawn_order_is_the_default(tmp_path: Path, plan: Plan) -> None:
     orders = {}
     for order in ("drawn", "sorted", None):
         out = f"{order}.csv"
@@ -102,22 +73,12 @@ def test_the_drawn_order_is_the_default(run: Callable[..., str], tmp_path: Path,
     assert orders[None] == orders["drawn"] != orders["sorted"]
 
 
-def test_texts_and_names_go_along(run: Callable[..., str], complaint: Callable[..., str], tmp_path: Path) -> None:
+def test_texts_and_names_go_along(tmp_path: Path, plan: Plan) -> None:
     (tmp_path / "texts.jsonl").write_text(
         "".join(json.dumps({"docno": f"d{i}", "text": f"text {i}"}) + "\n" for i in range(3))
     )
-    said = run(
-        "export",
-        "plan",
-        "--out",
-        "t.json",
-        "--format",
-        "label-studio",
-        "--texts",
-        "texts.jsonl",
-        "--grade-names",
-        "a,b,c",
-    )
+    words = "export plan --out t.json --format label-studio --texts texts.jsonl --grade-names a,b,c"
+    said = run(*words.split())
     assert "has no texts" not in said
     assert json.loads((tmp_path / "t.json").read_text())[0]["data"]["text"].startswith("text ")
     assert 'value="b" alias="1"' in (tmp_path / "t.config.xml").read_text()
@@ -131,28 +92,35 @@ def test_texts_and_names_go_along(run: Callable[..., str], complaint: Callable[.
     )
 
 
-def test_words_ties_and_rules(run: Callable[..., str], complaint: Callable[..., str], tmp_path: Path) -> None:
+def test_words_ties_and_rules(tmp_path: Path, plan: Plan) -> None:
     rows = frame()[["qid", "docno"]]
     words = pd.concat([rows.assign(label="bad", annotator="ann"), rows.assign(label="good", annotator="bob")])
     words.to_csv(tmp_path / "words.csv", index=False)
-    named = ("words.csv", "--grade-names", "bad,fair,good", "--json")
-    up, down = (
-        json.loads(run("estimate", "plan", *named, "--ties", ties))["estimates"]["a"] for ties in ("up", "down")
+    named = (
+        "status",
+        "plan",
+        "words.csv",
+        "--measure",
+        "DCG@3",
+        "--estimator",
+        "regression",
+        "--grade-names",
+        "bad,fair,good",
     )
+    up, down = (data(*named, "--ties", ties)["estimates"]["a"] for ties in ("up", "down"))
     assert up["value"] > down["value"] == 0
     rows.assign(label=1, annotator="ann").to_csv(tmp_path / "fair.csv", index=False)
     between, middle = (
-        json.loads(run("estimate", "plan", *words, "--json"))["estimates"]["a"]["value"]
-        for words in (("words.csv", "--grade-names", "bad,fair,good", "--rule", "mean"), ("fair.csv",))
+        data(*words)["estimates"]["a"]["value"] for words in ((*named, "--rule", "mean"), (*named[:2], "fair.csv"))
     )
     assert between == middle
-    assert complaint("compare", "plan", "words.csv", "--rule", "average").startswith(
+    assert complaint("status", "plan", "words.csv", "--rule", "average").startswith(
         "unknown --rule 'average'; it is one of maj"
     )
-    assert "words for grades need --grade-names" in complaint("compare", "plan", "words.csv")
+    assert "words for grades need --grade-names" in complaint("status", "plan", "words.csv")
 
 
-def test_an_import_that_cannot_be(complaint: Callable[..., str], tmp_path: Path, plan: Plan) -> None:
+def test_an_import_that_cannot_be(tmp_path: Path, plan: Plan) -> None:
     (tmp_path / "a.csv").write_text("qid,docno,label\n000,d0,1\n")
     words = ("--plan", "plan", "--out", "r.jsonl")
     assert complaint("import", "csv", "a.csv", *words).endswith("say who judged with --annotator")

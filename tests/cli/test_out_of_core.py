@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
+from small_collection import complaint, data, invoke, run
 
 from pt_active import Plan
-from pt_active.cli.app import app
 from pt_active.demo.collection import DemoCollection
 
 pytest.importorskip("polars")
@@ -21,8 +19,8 @@ ASKED = ("plan", "--measure", "DCG@10", "--budget", "150", "--max-grade", "3")
 @pytest.fixture
 def folder(demo: DemoCollection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    for name, run in demo.runs.items():
-        rows = run[["qid", "docno", "score"]]
+    for name, each in demo.runs.items():
+        rows = each[["qid", "docno", "score"]]
         rows.iloc[::2].to_parquet(f"{name}-0.parquet")
         rows.iloc[1::2].to_parquet(f"{name}-1.parquet")
         rows.to_parquet(f"{name}.parquet")
@@ -32,16 +30,6 @@ def folder(demo: DemoCollection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     return tmp_path
 
 
-def invoke(*words: str) -> Result:
-    return CliRunner().invoke(app, list(words))
-
-
-def run(*words: str) -> str:
-    result = invoke(*words)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
 def runs(demo: DemoCollection, suffix: str) -> list[str]:
     return [word for name in demo.runs for word in ("--run", f"{name}={name}{suffix}.parquet")]
 
@@ -49,7 +37,7 @@ def runs(demo: DemoCollection, suffix: str) -> list[str]:
 @pytest.mark.parametrize("level", [(), ("--level", "query"), ("--level", "document", "--design", "spread")])
 def test_from_runs_to_a_verdict(demo: DemoCollection, folder: Path, level: tuple[str, ...]) -> None:
     more = "--topics", "topics.tsv", "--texts", "texts.parquet", *level
-    made = json.loads(run(*ASKED, *runs(demo, "-*"), "--out", "plan", "--out-of-core", *more, "--json"))
+    made = data(*ASKED, *runs(demo, "-*"), "--out", "plan", "--out-of-core", *more)
     run(*ASKED, *runs(demo, ""), "--out", "whole", *more)
     assert made["grades"].startswith("Grade model: none")
     one, other = Plan.load("plan"), Plan.load("whole")
@@ -57,10 +45,10 @@ def test_from_runs_to_a_verdict(demo: DemoCollection, folder: Path, level: tuple
     assert one.assessments["text"].str.startswith("text of").all()
     assert (one.assessments["query"] == other.assessments["query"]).all()
     demo.judge(one.assessments).to_csv("judged.csv", index=False)
-    state = json.loads(run("status", "plan", "judged.csv", "--json"))
+    state = data("status", "plan", "judged.csv")
     assert state["judged"] == state["drawn"]
     pair = list(demo.runs)[:2]
-    told = run("compare", "plan", "judged.csv", "--first", pair[0], "--second", pair[1])
+    told = run("status", "plan", "judged.csv", "--first", pair[0], "--second", pair[1])
     assert pair[0] in told
 
 
@@ -74,8 +62,6 @@ def test_nothing_is_proposed_that_such_a_plan_refuses(demo: DemoCollection, fold
     demo.judge(some).to_csv("some.csv", index=False)
     pair = [word for role, name in zip(("--first", "--second"), demo.runs, strict=False) for word in (role, name)]
     for words in (
-        ("estimate", "plan", "all.csv"),
-        ("compare", "plan", "all.csv", *pair),
         ("status", "plan", "all.csv", *pair),
         ("status", "plan", "some.csv", *pair),
         ("gate", "plan", "all.csv", *pair, "--margin", "0.001"),
@@ -100,14 +86,10 @@ def test_nothing_is_proposed_that_such_a_plan_refuses(demo: DemoCollection, fold
     ],
 )
 def test_what_does_not_fit_is_refused(demo: DemoCollection, folder: Path, words: tuple[str, ...], message: str) -> None:
-    result = invoke(*ASKED, *runs(demo, ""), "--out", "plan", "--out-of-core", *words)
-    assert result.exit_code == 2, result.output
-    assert message in result.stderr
+    assert message in complaint(*ASKED, *runs(demo, ""), "--out", "plan", "--out-of-core", *words)
     assert not Path("plan").exists()
 
 
 def test_what_is_missing_is_named(demo: DemoCollection, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "polars", None)
-    result = invoke(*ASKED, *runs(demo, ""), "--out", "plan", "--out-of-core")
-    assert result.exit_code == 2
-    assert 'pip install "pt-active[logs]"' in result.stderr
+    assert 'pip install "pt-active[logs]"' in complaint(*ASKED, *runs(demo, ""), "--out", "plan", "--out-of-core")

@@ -16,7 +16,8 @@ from small_collection import (
     TRAINING,
     UNIFORM,
     complaint,
-    fill,
+    data,
+    exported,
     invoke,
     label,
     planned,
@@ -62,7 +63,7 @@ def test_grade_models(files, words):
     assert ("uniform" in words) == bool((grades == grades[0, 0]).all())
 
 
-@pytest.mark.parametrize("how", [(), ("--level", "query"), ("--design", "optimal"), ("--replace",)], ids=str)
+@pytest.mark.parametrize("how", [(), ("--level", "query"), ("--design", "optimal")], ids=str)
 def test_every_plan_does_without_judgments(files, how):
     asked = ("--measure", "DCG@5", "--budget", "60", "--max-grade", "2")
     said = run("plan", *RUNS, *asked, *how, "--out", "plan")
@@ -117,9 +118,9 @@ def test_limits_are_lifted_by_an_option(files, monkeypatch):
 
 
 def test_options_reach_the_plan(files):
-    words = ("--cost", "log-length", "--per-query", "0.5", "--design", "optimal", "--defensive", "0.2", "--replace")
+    words = ("--cost", "log-length", "--per-query", "0.5", "--design", "optimal")
     measured = ("--measure", "ERR@5", "--draws", "9", "--seed", "4", "--out", "plan", "--texts", "texts.tsv")
-    made = json.loads(run("plan", *RUNS, *UNIFORM, *words, *measured, "--json"))
+    made = data("plan", *RUNS, *UNIFORM, *words, *measured)
     assert made["counts"]["draws"] == 9
     assert made["arguments"] == {
         "measure": "ERR(max_rel=2)@5",
@@ -130,8 +131,8 @@ def test_options_reach_the_plan(files):
         "seed": 4,
         "budget": None,
         "draws": 9,
-        "replace": True,
-        "defensive": 0.2,
+        "replace": False,
+        "defensive": 0.25,
         "objective": "mean",
         "pairs": None,
     }
@@ -144,7 +145,7 @@ def test_a_graded_pool_instead_of_runs(files):
     assert again.startswith("Plan for DCG@5 of a, b")
     pd.testing.assert_frame_equal(Plan.load("again").queries, Plan.load("plan").queries)
     assert complaint("plan", "--pool", "pool.parquet", *MEASURED[:-1], "third", "--depth", "3", *UNIFORM) == (
-        "--pool already has grades; leave out --grades, --max-grade, --depth"
+        "--pool already has grades; leave out --max-grade, --depth, --grades"
     )
 
 
@@ -173,8 +174,7 @@ def test_missing_texts_are_counted(files):
 
 def test_texts_of_other_documents_are_refused_and_a_few_are_counted(files):
     planned(*UNIFORM)
-    run("export", "plan", "--out", "plan.csv", "--format", "csv")
-    fill("plan.csv")
+    exported()
     write(files / "other.tsv", "E-1\tone\n")
     first = Plan.load("plan").assessments["docno"].iloc[0]
     write(files / "one.tsv", f"{first}\tone\n")
@@ -215,12 +215,11 @@ BAD_PLANS = {
         "unknown --grades 'oracle'; it is one of auto, ordered-logit, forest",
     ),
     "unknown cost": ((*RUNS, *UNIFORM, "--cost", "much"), "unknown --cost 'much'; it is one of unit, log-length"),
-    "unknown design": ((*RUNS, *UNIFORM, "--design", "nice"), "unknown design 'nice'"),
+    "unknown design": ((*RUNS, *UNIFORM, "--design", "nice"), "unknown --design 'nice'; it is one of hedged"),
     "cost without texts": ((*RUNS, *UNIFORM, "--cost", "log-length"), "--cost log-length needs the texts"),
     "budget and draws": ((*RUNS, *UNIFORM, "--draws", "5"), "say either --budget or --draws, and not both"),
     "unknown measure": ((*RUNS, *UNIFORM, "--measure", "Best@5"), "unknown measure 'Best@5'"),
     "no budget at all": ((*RUNS, *UNIFORM, "--budget", "-5"), "--budget must be a positive number, got -5.0"),
-    "no share": ((*RUNS, *UNIFORM, "--defensive", "2"), "--defensive must lie between 0 and 1, got 2.0"),
     "no seed": ((*RUNS, *UNIFORM, "--seed", "-1"), "--seed must be at least 0, got -1"),
     "overhead": ((*RUNS, *UNIFORM, "--per-query", "-1"), "--per-query must be a finite number and not negative"),
     "budget too small": ((*RUNS, *UNIFORM, "--budget", "1"), "budget 1 does not pay for the cheapest query"),
@@ -279,8 +278,7 @@ def test_labels_of_an_llm_alone_make_a_plan_and_labels_of_people_say_what_they_a
     assert "Grade model: what llm says, not checked by any label of people." in said
     assert "Grades are 0 to 2, the highest that the judge gives; if people may give more, say --max-grade." in said
     assert "pt-active extend plan plan.csv --refit --budget 60 --out plan-2" in said
-    run("export", "plan", "--out", "plan.csv", "--format", "csv")
-    fill("plan.csv")
+    exported()
     further = run("extend", "plan", "plan.csv", "--refit", "--budget", "60", "--out", "plan-2")
     assert "By the labels so far:\nGrade model on 60 labels of " in further
     before, after = (Plan.load(name).tables.rounds[-1].grades for name in ("plan", "plan-2"))

@@ -1,21 +1,21 @@
 """The command `simulate`: judged pools and runs, and what it refuses."""
 
-import json
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
-from small_collection import DOCUMENTS, QUERIES, RUNS, UNIFORM, complaint, invoke, label, qrels_lines, run
+from small_collection import DOCUMENTS, QUERIES, RUNS, UNIFORM, complaint, data, invoke, label, qrels_lines, run
 
 from pt_active import DCG, OrderedLogitGrades, measure_values
-from pt_active.cli.pools import cross_graded_pool
+from pt_active.cli.files import RunFiles
+from pt_active.cli.replays import cross_graded_pool
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.studies.simulate import labelled_population
 
 
 def simulated(*words):
-    return json.loads(run("simulate", "pool.parquet", "--measure", "DCG@5", *words, "--json"))["rows"]
+    return data("simulate", "pool.parquet", "--measure", "DCG@5", *words)["rows"]
 
 
 def test_simulate_replays_a_labelled_pool(labelled, files):
@@ -43,22 +43,22 @@ def test_simulate_makes_folds_of_judged_runs(files):
     (files / "all.qrels").write_text(qrels_lines(QUERIES), encoding="utf-8")
     words = (*ON_RUNS, "--qrels", "all.qrels", "--grades", "ordered-logit", "--budget", "60")
     assert "Each query was graded by a model that learned from the others, in 5 folds." in run(*words)
-    row, *_ = json.loads(run(*words, "--json"))["rows"]
+    row, *_ = data(*words)["rows"]
     labels = read_qrels("all.qrels")
     values = [measure_values(read_run(file), labels, DCG @ 5)["value"] for file in ("a.run.gz", "b.run")]
     assert row["truth"] == pytest.approx(np.mean(values[0]) - np.mean(values[1]))
-    alone = json.loads(run(*ON_RUNS[:3], *ON_RUNS[5:], "--qrels", "all.qrels", *UNIFORM[:2], "--json"))["rows"]
+    alone = data(*ON_RUNS[:3], *ON_RUNS[5:], "--qrels", "all.qrels", *UNIFORM[:2])["rows"]
     assert alone[0]["truth"] == pytest.approx(np.mean(values[0]))
 
 
 def test_no_query_is_graded_by_a_model_that_has_seen_its_labels(files):
     (files / "all.qrels").write_text(qrels_lines(QUERIES), encoding="utf-8")
-    graded = cross_graded_pool(list(RUNS[1::2]), files / "all.qrels", "ordered-logit", None, None)
+    graded = cross_graded_pool(RunFiles(run=list(RUNS[1::2])), files / "all.qrels", "ordered-logit", None, None)
     columns = ["qid", "docno", "grade_0", "grade_1", "grade_2"]
     for qid in QUERIES[:3]:
         other = "".join(f"{qid} 0 D-{d} {2 - label(qid, d)}\n" for d in range(DOCUMENTS))
         (files / "other.qrels").write_text(qrels_lines([q for q in QUERIES if q != qid]) + other, encoding="utf-8")
-        again = cross_graded_pool(list(RUNS[1::2]), files / "other.qrels", "ordered-logit", None, None)
+        again = cross_graded_pool(RunFiles(run=list(RUNS[1::2])), files / "other.qrels", "ordered-logit", None, None)
         own, rest = graded["qid"] == qid, graded["qid"] != qid
         pd.testing.assert_frame_equal(again.loc[own, columns], graded.loc[own, columns])
         assert not np.allclose(again.loc[rest, "grade_0"], graded.loc[rest, "grade_0"])
@@ -81,19 +81,11 @@ def test_simulate_says_what_runs_lack(files):
 
 def test_simulate_takes_grades_as_they_are_and_one_ranker(labelled, files):
     labelled.assign(grade_0=0.5, grade_1=0.3, grade_2=0.2).to_parquet(files / "pool.parquet")
-    rows = simulated("--ranker", "b", "--repetitions", "10", "--estimator", "snis", "--cost", "unit")
+    rows = simulated("--ranker", "b", "--repetitions", "10", "--estimator", "snis")
     assert "selection_error" not in rows[0]
     assert {row["estimator"] for row in rows} == {"snis"}
     grading = ("--train-fold", "1")
     assert "already has grades" in complaint("simulate", "pool.parquet", "--measure", "DCG@5", *grading)
-
-
-def test_simulate_takes_lengths_of_documents(labelled, files):
-    words = ("--train-fold", "1", "--repetitions", "10", "--cost", "log-length")
-    assert "needs a column 'text'" in complaint("simulate", "pool.parquet", "--measure", "DCG@5", *words)
-    labelled.assign(length=[1 + 40 * int(d[2:]) for d in labelled["docno"]]).to_parquet(files / "pool.parquet")
-    rows = simulated(*words, "--per-query", "1")
-    assert all(row["spent"] < row["n_judged"] for row in rows)
 
 
 @pytest.mark.parametrize(
@@ -102,8 +94,8 @@ def test_simulate_takes_lengths_of_documents(labelled, files):
         ((), "has no grades; say --train-fold N"),
         (("--train-fold", "7"), "fold 7 must hold some queries and not all; the folds are 1, 2"),
         (("--train-fold", "1", "--ranker", "c"), "no ranker 'c' in the pool; it has 'a', 'b'"),
-        (("--train-fold", "1", "--design", "best"), "unknown design 'best'; the designs are hedged"),
-        (("--train-fold", "1", "--estimator", "mle"), "unknown estimator 'mle'"),
+        (("--train-fold", "1", "--design", "best"), "unknown --design 'best'; it is one of hedged"),
+        (("--train-fold", "1", "--estimator", "mle"), "unknown --estimator 'mle'"),
         (("--train-fold", "1", "--grades", "bert"), "unknown --grades 'bert'"),
         (("--train-fold", "1", "--budget", "1e9"), "budgets outside the pool: 1e+09"),
         (("--train-fold", "1", "--repetitions", "0"), "repetitions must be at least 1"),

@@ -25,9 +25,8 @@ from pt_active.relevance.losses import Loss
 from pt_active.risk import F1, CostMatrix, Precision, Recall, Squared, ZeroOne
 from pt_active.sampling.chances import UNIFORM
 from pt_active.sampling.designs import gap_distribution, sampling_distribution
-from pt_active.sampling.draws import priorities
+from pt_active.sampling.draws import allocation, draw_strata, priorities, strata_by
 from pt_active.sampling.sample import Sample
-from pt_active.sampling.strata import allocation, draw_strata, strata_by
 
 
 def pool_scores(loss: Loss, f: np.ndarray, y: np.ndarray, rho: np.ndarray, p: np.ndarray) -> list[Scores]:

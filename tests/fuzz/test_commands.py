@@ -38,7 +38,7 @@ from pt_active.frames.visible import visible
 
 QUERIES, PAST, DOCUMENTS = [f"q{i}" for i in range(14)], [f"past_{i}" for i in range(10)], 8
 COMMAND = typer.main.get_command(app)
-FLAGS = ("--replace", "--quiet", "--so-far", "--traceback", "--until-known", "--allow-missing-queries")
+FLAGS = ("--quiet", "--so-far", "--traceback", "--until-known", "--allow-missing-queries")
 PROGRESS = re.compile(r"[^\r\n]*(?:sample|look)/s[^\r\n]*\r| *\r")
 SECONDS_EACH = 5.0
 INPUTS = 60
@@ -46,9 +46,9 @@ INPUTS = 60
 TRAINED = "--run a=a.run --run b=b.run --train-run past.run --train-qrels past.qrels --measure DCG@5 --quiet"
 COMMANDS = [
     f"plan {TRAINED} --budget 40 --out new --topics topics.tsv --texts texts.tsv --seed 3",
-    f"plan {TRAINED} --draws 6 --replace --out new --depth 4 --cost log-length --texts texts.jsonl",
+    f"plan {TRAINED} --draws 6 --level query --out new --depth 4 --cost log-length --texts texts.jsonl",
     "plan --run a=a.run --run b=b.run --grades uniform --max-grade 2 --measure ERR@5 --budget 30 --out new --json",
-    "plan --pool pool.parquet --measure RBP --budget 30 --level document --out new --per-query 0.5 --defensive 0.2",
+    "plan --pool pool.parquet --measure RBP --budget 30 --level document --out new --per-query 0.5",
     f"plan {TRAINED} --level document --design spread --budget 30 --out new --judge past.qrels",
     "export plan --out new.csv --format csv --labels judged.qrels",
     "export docs --out new.jsonl --format prels --order drawn",
@@ -56,10 +56,10 @@ COMMANDS = [
     "status plan judged.csv --looks obrien-fleming --json",
     "extend docs judged.csv --budget 10 --out new --texts texts.tsv",
     "extend plan --budget 10 --out new",
-    "compare plan judged.csv --estimator regression --confidence 0.9 --json",
-    "compare docs judged.jsonl --missing nonrelevant --first a --second b",
-    "compare plan judged.qrels --measure P@3 --so-far --missing expected",
-    "estimate plan judged.qrels --missing nonrelevant --measure DCG@3 --json",
+    "status plan judged.csv --estimator regression --confidence 0.9 --json",
+    "status docs judged.jsonl --missing nonrelevant --first a --second b",
+    "status plan judged.qrels --measure P@3 --missing expected",
+    "status plan judged.qrels --missing nonrelevant --measure DCG@3 --json",
     "report plan judged.csv --out new.html --quiet",
     "report docs judged.csv --out new.html --so-far --margin 0.1 --slice qkind --quiet",
     "simulate pool.parquet --measure DCG@5 --repetitions 10 --budget 30 --out new.csv --quiet --seed 2",
@@ -423,9 +423,9 @@ def shell(line: str, folder: Path, **options: object) -> subprocess.CompletedPro
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("pt-active compare plan judged.csv > /dev/full", FULL),
-        ("pt-active compare plan judged.csv > >(exec true); sleep 1", "standard output: Broken pipe"),
-        (f"pt-active compare {'x' * 300} judged.csv", "File name too long"),
+        ("pt-active status plan judged.csv > /dev/full", FULL),
+        ("pt-active status plan judged.csv > >(exec true); sleep 1", "standard output: Broken pipe"),
+        (f"pt-active status {'x' * 300} judged.csv", "File name too long"),
         ("ulimit -f 1; pt-active export docs --out new.jsonl --format jsonl", "File too large"),
     ],
 )
@@ -474,18 +474,18 @@ def test_what_cannot_be_foreseen_is_called_a_bug(world: Path, monkeypatch: pytes
     def broken(*_: object) -> None:
         raise KeyError("q\x1b[31m")
 
-    monkeypatch.setattr("pt_active.cli.options.read_judged", broken)
+    monkeypatch.setattr("pt_active.cli.options.LabelFiles.read", broken)
     monkeypatch.chdir(world)
-    result = invoke(["compare", "plan", "judged.csv"])
+    result = invoke(["status", "plan", "judged.csv"])
     assert result.exit_code == 70
     assert result.stdout == ""
     first, second, command = result.stderr.splitlines()
-    assert first.startswith("this is a bug in pt-active: KeyError in options.py, line ")
+    assert first.startswith("this is a bug in pt-active: KeyError in answers.py, line ")
     assert second.startswith("please report it at https://")
-    assert command == "  pt-active --traceback compare plan judged.csv"
-    assert "Traceback" in invoke(["--traceback", "compare", "plan", "judged.csv"]).stderr
+    assert command == "  pt-active --traceback status plan judged.csv"
+    assert "Traceback" in invoke(["--traceback", "status", "plan", "judged.csv"]).stderr
     monkeypatch.setenv("PT_ACTIVE_DEBUG", "1")
-    told = invoke(["compare", "plan", "judged.csv"])
+    told = invoke(["status", "plan", "judged.csv"])
     assert "Traceback" in told.stderr
     assert told.exit_code == 70
 
@@ -517,8 +517,8 @@ def test_every_foreseeable_failure_is_one_line(
         raise error
 
     before = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr("pt_active.cli.options.read_judged", fails)
-    result = invoke(["compare", "plan", "judged.csv"])
+    monkeypatch.setattr("pt_active.cli.options.LabelFiles.read", fails)
+    result = invoke(["status", "plan", "judged.csv"])
     signal.signal(signal.SIGINT, before)
     assert result.exit_code == (130 if isinstance(error, KeyboardInterrupt) else 2)
     assert result.stdout == ""

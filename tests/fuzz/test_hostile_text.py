@@ -260,7 +260,7 @@ def test_the_demo_names_its_folder_visibly(tmp_path: Path, monkeypatch: pytest.M
         def to_dict(self) -> dict[str, object]:
             return {}
 
-    monkeypatch.setattr("pt_active.demo.run.run_demo", lambda seed, budget: Stub())
+    monkeypatch.setattr("pt_active.demo.run.run_demo", lambda seed: Stub())
     monkeypatch.setattr("pt_active.demo.picture.write_demo", lambda result, out: None)
     for words in ([], ["--json"]):
         result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "\x1b[31m\u202e"), *words])

@@ -14,7 +14,7 @@ from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import DocumentPool, Variables
-from pt_active.sampling.sample import DocumentDesign, Prices, Sample, TwoPhase
+from pt_active.sampling.sample import Costs, DocumentDesign, Sample, TwoPhase
 from pt_active.sampling.two_phase import APART_SHARE
 
 MEASURES = ["DCG@2", "DCG(gain='linear')", "ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR"]
@@ -207,7 +207,7 @@ def test_the_variance_that_a_design_minimises_is_the_one_that_labels_of_its_mode
     grades[0] = [0.5, 0, 0.5]
     variables, cost = Variables.of(pool.form, grades), np.array([1.0, 2.0, 0.5, 1.0])
     sizes = document_sizes(pool, variables, cost, overhead, RoundSettings(drawing, defensive=0.0))
-    design = document_design(sizes, drawing, Prices(indptr, cost, overhead), 2.2)
+    design = document_design(sizes, drawing, Costs(indptr, cost, overhead), 2.2)
     psi = design.opening[pool.query] * design.inclusion
     promised = (sizes.gain * (1 / np.where(psi > 0, psi, 1) - 1)).sum()
     contrast, expected = np.array([1.0, -1.0])[:systems], 0.0

@@ -26,8 +26,8 @@ from pt_active.inference.ratios import (
 from pt_active.relevance.introspection import introspection, label_tables
 from pt_active.relevance.losses import Loss
 from pt_active.risk import F1, Precision, Recall, ZeroOne
+from pt_active.sampling.draws import allocation, draw_strata, strata_by
 from pt_active.sampling.sample import Sample
-from pt_active.sampling.strata import allocation, draw_strata, strata_by
 
 
 def random_scores(rng: np.random.Generator, n: int) -> Scores:
@@ -212,6 +212,11 @@ def test_the_allocation_makes_the_variance_least() -> None:
     options = [n for n in product(*(range(2, s + 1) for s in size)) if sum(n) == 11]
     best = min(options, key=lambda n: sum(s**2 * d / k for s, d, k in zip(size, spread, n, strict=True)))
     assert tuple(allocation(stratum, mean, variance, 11)) == best
+
+
+def test_an_allocation_without_any_deviation_follows_the_mass() -> None:
+    stratum = np.repeat([0, 1], [10, 30])
+    assert allocation(stratum, np.zeros(40), np.zeros(40), 20).tolist() == [5, 15]
 
 
 def test_stratified_mean_and_variance_are_unbiased() -> None:

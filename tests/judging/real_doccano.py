@@ -9,14 +9,9 @@ folder for its database, whose migrations take a minute the first time. Prints a
 
 from __future__ import annotations
 
-import argparse
 import os
-import shutil
-import signal
 import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +19,8 @@ import httpx
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "examples" / "reproduce")]
 
-from judging_round_trips import DOCUMENTS, Row, counts, opinions, small_plan, word
-from real_label_studio import free_port
-
-from pt_active.judging.files import import_records, write_worklist
-from pt_active.judging.worklist import Worklist
+from judging_round_trips import Row, word
+from real_label_studio import round_trip, until
 
 PASSWORD = "a-password-of-17"
 PEOPLE = ("ann", "bob")
@@ -53,15 +45,9 @@ class Person:
 
     def __init__(self, url: str, name: str) -> None:
         self.client = httpx.Client(base_url=f"{url}/v1", timeout=60)
-        end = time.monotonic() + 180
-        while True:
-            try:
-                answer = self.client.post("/auth/login/", json={"username": name, "password": PASSWORD})
-                break
-            except httpx.TransportError:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.5)
+        said = {"username": name, "password": PASSWORD}
+        until(lambda: self.client.get("/health").status_code < 500)
+        answer = self.client.post("/auth/login/", json=said)
         self.client.headers["Authorization"] = f"Token {answer.raise_for_status().json()['key']}"
         self.client.cookies.clear()
 
@@ -73,13 +59,9 @@ class Person:
 
     def wait(self, task: str) -> None:
         """Until what the server does in the background is done."""
-        end = time.monotonic() + 180
-        while not (state := self.get(f"/tasks/status/{task}"))["ready"]:
-            if time.monotonic() > end:
-                raise SystemExit("doccano does not end its task")
-            time.sleep(0.5)
-        if state.get("error"):
-            raise SystemExit(f"doccano: {state['error']}")
+        until(lambda: self.get(f"/tasks/status/{task}")["ready"])
+        if error := self.get(f"/tasks/status/{task}").get("error"):
+            raise SystemExit(f"doccano: {error}")
 
 
 def project_of(owner: Person, worklist: Path) -> str:
@@ -99,8 +81,8 @@ def project_of(owner: Person, worklist: Path) -> str:
     return project
 
 
-def exported(url: str, worklist: Path, judged: list[Row], out: Path) -> None:
-    """Write the export of a project that both people have worked through."""
+def exported(url: str, worklist: Path, judged: list[Row], out: Path) -> dict[str, str]:
+    """Write the export of a project that both people have worked through; it has their names."""
     people = {name: Person(url, name) for name in PEOPLE}
     owner = people[PEOPLE[0]]
     project = project_of(owner, worklist)
@@ -115,38 +97,13 @@ def exported(url: str, worklist: Path, judged: list[Row], out: Path) -> None:
     task = owner.post(f"{project}/download", {"format": "JSONL", "exportApproved": False})["task_id"]
     owner.wait(task)
     out.write_bytes(owner.client.get(f"{project}/download", params={"taskId": task}).raise_for_status().content)
+    return {}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("program")
-    parser.add_argument("cache", type=Path)
-    parser.add_argument("--keep", type=Path, help="where to keep the export")
-    given = parser.parse_args()
-    migrated(given.program, given.cache)
-    plan, judged = small_plan(), opinions()
-    with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder) / "home"
-        shutil.copytree(given.cache, home)
-        path = write_worklist(Worklist(DOCUMENTS, 2, plan.id), Path(folder) / "work.jsonl", "doccano")[0]
-        log, port = (Path(folder) / "log").open("wb"), free_port()
-        # Imports and exports are made by a second process.
-        words = [[given.program, "webserver", "--port", str(port)], [given.program, "task"]]
-        running = [
-            subprocess.Popen(each, env=environment(home), stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
-            for each in words
-        ]
-        try:
-            export = given.keep or Path(folder) / "export.zip"
-            exported(f"http://127.0.0.1:{port}", path, judged, export)
-        finally:
-            for process in running:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait(30)
-        records = import_records("doccano", [export], plan)
-    kept = "kept" if (records["time"] != "").all() else "the tool exports none"
-    print(f"| `doccano` | {' | '.join(counts(records, judged))} | {kept} |")
+def commands(program: str, port: str) -> list[list[str]]:
+    # Imports and exports are made by a second process.
+    return [[program, "webserver", "--port", port], [program, "task"]]
 
 
 if __name__ == "__main__":
-    main()
+    round_trip("doccano", "work.jsonl", migrated, environment, commands, exported)

@@ -12,11 +12,13 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,21 +47,17 @@ def migrated(program: str, cache: Path) -> None:
         subprocess.run([program, "init", "--no-browser"], env=environment(cache), check=True)
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
-def wait_for(url: str, server: subprocess.Popen[bytes], seconds: float = 180.0) -> None:
+def until(ready: Callable[[], bool], seconds: float = 180.0) -> None:
+    """Wait for a server."""
     end = time.monotonic() + seconds
-    while time.monotonic() < end and server.poll() is None:
+    while time.monotonic() < end:
         try:
-            if httpx.get(f"{url}/health", timeout=5).status_code == 200:
+            if ready():
                 return
-        except httpx.HTTPError:
-            time.sleep(0.5)
-    raise SystemExit("Label Studio does not answer")
+        except httpx.TransportError:
+            pass
+        time.sleep(0.5)
+    raise SystemExit("the tool does not answer")
 
 
 class Person:
@@ -67,6 +65,7 @@ class Person:
 
     def __init__(self, url: str, name: str) -> None:
         self.client = httpx.Client(base_url=url, follow_redirects=True, timeout=60)
+        until(lambda: self.client.get("/health").status_code == 200)
         self.client.get("/user/signup/")
         form = {"email": ADDRESS.format(name), "password": PASSWORD, "allow_newsletters": "false"}
         form["csrfmiddlewaretoken"] = self.client.cookies["csrftoken"]
@@ -111,35 +110,48 @@ def exported(url: str, worklist: Path, judged: list[Row], out: Path) -> dict[str
     return {person.number: name for name, person in people.items()}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+def round_trip(
+    tool: str,
+    work: str,
+    migrated: Callable[[str, Path], None],
+    environment: Callable[[Path], dict[str, str]],
+    commands: Callable[[str, str], list[list[str]]],
+    exported: Callable[[str, Path, list[Row], Path], dict[str, str]],
+) -> None:
+    """Serve a copy of the database, have two people judge in it, and print what comes back."""
+    parser = argparse.ArgumentParser(description=f"A round trip through a real {tool}.")
     parser.add_argument("program")
     parser.add_argument("cache", type=Path)
     parser.add_argument("--keep", type=Path, help="where to keep the export")
     given = parser.parse_args()
     migrated(given.program, given.cache)
     plan, judged = small_plan(), opinions()
-    with tempfile.TemporaryDirectory() as folder:
-        data = Path(folder) / "data"
-        shutil.copytree(given.cache, data)
-        path = write_worklist(Worklist(DOCUMENTS, 2, plan.id), Path(folder) / "work.json", "label-studio")[0]
-        port, log = free_port(), (Path(folder) / "log").open("wb")
-        start = [given.program, "start", "--no-browser", "--port", str(port), "--internal-host", "127.0.0.1"]
-        server = subprocess.Popen(start, env=environment(data), stdout=log, stderr=subprocess.STDOUT)
+    with tempfile.TemporaryDirectory() as folder, socket.socket() as listener:
+        home = Path(folder) / "home"
+        shutil.copytree(given.cache, home)
+        path = write_worklist(Worklist(DOCUMENTS, 2, plan.id), Path(folder) / work, tool)[0]
+        listener.bind(("127.0.0.1", 0))
+        port, log = listener.getsockname()[1], (Path(folder) / "log").open("wb")
+        listener.close()
+        how = {"env": environment(home), "stdout": log, "stderr": subprocess.STDOUT, "start_new_session": True}
+        running = [subprocess.Popen(each, **how) for each in commands(given.program, str(port))]
         try:
-            url = f"http://127.0.0.1:{port}"
-            wait_for(url, server)
-            export = given.keep or Path(folder) / "export.json"
-            people = exported(url, path, judged, export)
+            export = given.keep or Path(folder) / "export"
+            people = exported(f"http://127.0.0.1:{port}", path, judged, export)
         finally:
-            server.terminate()
-            server.wait(30)
-        records = import_records("label-studio", [export], plan)
-    # The export that the browser offers has the numbers of users in place of their addresses.
-    records["annotator"] = records["annotator"].map(people)
-    kept = "kept" if (records["time"] != "").all() else "lost"
-    print(f"| `label-studio` | {' | '.join(counts(records, judged))} | {kept} |")
+            for process in running:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait(30)
+        records = import_records(tool, [export], plan)
+    records["annotator"] = records["annotator"].replace(people)
+    kept = "kept" if (records["time"] != "").all() else "the tool exports none"
+    print(f"| `{tool}` | {' | '.join(counts(records, judged))} | {kept} |")
+
+
+def commands(program: str, port: str) -> list[list[str]]:
+    return [[program, "start", "--no-browser", "--port", port, "--internal-host", "127.0.0.1"]]
 
 
 if __name__ == "__main__":
-    main()
+    # The export that the browser offers has the numbers of users in place of their addresses.
+    round_trip("label-studio", "work.json", migrated, environment, commands, exported)

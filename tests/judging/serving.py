@@ -17,7 +17,6 @@ from typing import Any
 import httpx
 
 from pt_active import Plan
-from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.server.app import Site
 from pt_active.judging.server.campaign import Campaign
 from pt_active.judging.server.order import JudgingOrder
@@ -25,6 +24,7 @@ from pt_active.judging.server.organiser import Organiser
 from pt_active.judging.server.security import ORGANISER
 from pt_active.judging.server.store import Store
 from pt_active.judging.server.templates import guideline_html
+from pt_active.judging.worklist import GradeNames
 
 
 class Clock:

@@ -16,7 +16,6 @@ from pt_active import DCG, Plan
 from pt_active.cli.app import app
 from pt_active.cli.judge import Setting
 from pt_active.cli.project import FILE
-from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.server.serve import listening
 from pt_active.judging.server.store import Entry, Store, stored_records
 
@@ -60,8 +59,8 @@ def test_the_share_that_two_judge_stays_that_of_the_first_start(plan: Path, tmp_
     loaded = Plan.load(plan)
 
     def started(store: str, judges: list[str], double: float | None, *entries: Entry) -> float:
-        setting = Setting(plan, tmp_path / store, None, 50, double, GradeNames(), None, 60.0, None, tmp_path / FILE)
-        campaign = setting.site(loaded, judges).campaign
+        kept = {"store": tmp_path / store, "project": tmp_path / FILE}
+        campaign = Setting(judges=",".join(judges) or None, double=double, **kept).site(loaded, plan, None).campaign
         campaign.store.append(entries)
         campaign.store.close()
         return campaign.work.double

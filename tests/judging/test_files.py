@@ -19,10 +19,9 @@ from pt_active import Plan
 from pt_active.frames.records import RECORD_COLUMNS, STATUSES, is_records
 from pt_active.judging.delivery import Delivery, Given, records_given, utc_time
 from pt_active.judging.files import import_records, read_file, read_labels, write_worklist
-from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.records import write_records
 from pt_active.judging.tools import table
-from pt_active.judging.worklist import Worklist
+from pt_active.judging.worklist import GradeNames, Worklist
 
 PLAIN = [("007", "0012", 2), ("007", "d:1/a b", 0)]
 

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from pt_active import DCG, Plan
 from pt_active.cli.app import app
-from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.server.order import JudgingOrder
 from pt_active.judging.server.templates import offline_page, share_of
+from pt_active.judging.worklist import GradeNames
 
 PAYLOAD = "</script><script>window.ran=1</script><img src=x onerror=alert(1)>\u202e"
 

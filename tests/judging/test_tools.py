@@ -21,9 +21,8 @@ from pt_active import Plan
 from pt_active.frames.records import RECORD_COLUMNS
 from pt_active.judging.delivery import Delivery
 from pt_active.judging.files import import_records, read_file, tool_of, write_worklist
-from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.tools.registry import TOOLS
-from pt_active.judging.worklist import Worklist
+from pt_active.judging.worklist import GradeNames, Worklist
 
 
 @pytest.mark.parametrize("tool", list(TOOLS))

@@ -51,11 +51,6 @@ class Stakes:
     signal: np.ndarray
     share: np.ndarray
 
-    @property
-    def logs(self) -> np.ndarray:
-        """float64[J], the logarithms of the shares."""
-        return np.log(self.share)
-
     @classmethod
     def planned(cls, variance: float, units: int, planned: float, alpha: float) -> Stakes:
         """Bets for signals that would be found after 8, 16, 32, … draws, and after about the planned number.
@@ -74,20 +69,20 @@ class Stakes:
 
 def log_capital(draws: Draws, stakes: Stakes, truth: float = 0.0) -> np.ndarray:
     """The logarithm of the capital of bets that R lies above a value, float64[n], after each draw."""
-    from pt_active.inference.stopping._capital import log_capitals
-
-    path = np.empty(len(draws.value))
-    log_capitals(*_bets(draws, stakes), truth, stakes.logs, path)
-    return path
+    return _logs(draws, stakes, truth)[1]
 
 
 def log_capitals_of_bets(draws: Draws, stakes: Stakes, truth: float) -> np.ndarray:
     """The logarithms of the capitals of the single bets after all draws, float64[J]; see `log_capital`."""
-    from pt_active.inference.stopping._capital import log_capitals
+    return _logs(draws, stakes, truth)[0]
 
-    logs, path = stakes.logs, np.empty(len(draws.value))
-    log_capitals(*_bets(draws, stakes), truth, logs, path)
-    return logs
+
+def _logs(draws: Draws, stakes: Stakes, truth: float) -> tuple[np.ndarray, np.ndarray]:
+    from pt_active.inference.stopping._capital import capitals
+
+    logs, path = np.log(stakes.share), np.empty(len(draws.value))
+    capitals(*_bets(draws, stakes), truth, logs, np.inf, path)
+    return logs, path
 
 
 def excluded(draws: Draws, stakes: Stakes, truth: float, alpha: float) -> int:
@@ -95,9 +90,9 @@ def excluded(draws: Draws, stakes: Stakes, truth: float, alpha: float) -> int:
 
     It is excluded if the capital reaches ``1/α``, or if no labels of the rest could make it true.
     """
-    from pt_active.inference.stopping._capital import crossing
+    from pt_active.inference.stopping._capital import capitals
 
-    bet = crossing(*_bets(draws, stakes), truth, stakes.share, 1 / alpha)
+    bet = capitals(*_bets(draws, stakes), truth, stakes.share.copy(), 1 / alpha, np.empty(0))
     beyond = draws.least > truth + draws.rounding
     known = int(beyond.argmax()) if beyond.any() else -1
     return max(bet, known) if min(bet, known) < 0 else min(bet, known)

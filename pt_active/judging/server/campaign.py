@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pt_active.frames.records import ADJUDICATOR, JUDGED, STATUSES
-from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.server.order import JudgingOrder
 from pt_active.judging.server.sharing import PATIENCE, Sharing
 from pt_active.judging.server.store import DOUBLE_SHARE, Entry, Store
 from pt_active.judging.server.templates import shown_document
+from pt_active.judging.worklist import GradeNames
 from pt_active.plans.plan import Plan
 
 MAX_NOTE = 2000

@@ -15,8 +15,8 @@ from markupsafe import Markup
 from pt_active.frames.checks import Argument, ArgumentError, shown
 from pt_active.frames.sources import naming, read_source
 from pt_active.frames.visible import json_text, visible, visible_field
-from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.server.order import Document, JudgingOrder
+from pt_active.judging.worklist import GradeNames
 from pt_active.plans.plan import Plan
 
 PAGES = Path(__file__).parent / "pages"

@@ -9,8 +9,7 @@ from xml.sax.saxutils import quoteattr
 from pt_active.frames.records import SKIPPED
 from pt_active.frames.visible import json_text
 from pt_active.judging.delivery import Delivery, Given, items, list_of, object_of, only, text_of
-from pt_active.judging.grade_names import UNJUDGEABLE_LABEL
-from pt_active.judging.worklist import Worklist
+from pt_active.judging.worklist import UNJUDGEABLE_LABEL, Worklist
 
 _KEYS = 10
 """Grades below this have their own key."""

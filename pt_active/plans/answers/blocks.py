@@ -38,7 +38,7 @@ from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.chances import EXPONENTIAL, within_budget
 from pt_active.sampling.designs import contrast_moments
-from pt_active.sampling.sample import Prices
+from pt_active.sampling.sample import Costs
 from pt_active.sampling.successive import succession_of
 
 
@@ -192,7 +192,7 @@ class _Documents(Source):
         super().__init__(tables)
         pool, manifest = tables.pool, tables.manifest
         overhead = manifest.arguments.per_query
-        prices = Prices(pool.indptr, pool.document_cost, overhead)
+        prices = Costs(pool.indptr, pool.document_cost, overhead)
         found = [succession_of(each.sample, prices) for each in tables.rounds]
         self.successions = [each for each in found if each is not None]
         if len(self.successions) < len(tables.rounds):

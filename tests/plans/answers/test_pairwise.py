@@ -231,7 +231,7 @@ def test_the_command_line_shows_all_pairs(plan: Plan, wanted: pd.DataFrame, stat
     assert shown.exit_code == 0
     assert shown.output.startswith(f"{status}\n")
     data = CliRunner().invoke(app, ["status", str(folder), str(file), "--json"])
-    assert json.loads(data.stdout) == json.loads(json.dumps(status.to_dict()))
+    assert json.loads(json.dumps(status.to_dict())).items() <= json.loads(data.stdout).items()
     one = CliRunner().invoke(app, ["status", str(folder), str(file), "--first", "blind", "--second", "candidate"])
     assert "stop: candidate is better" in one.output
     alone = CliRunner().invoke(app, ["status", str(folder), str(file), "--margin", "0.1"])

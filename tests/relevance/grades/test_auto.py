@@ -217,8 +217,6 @@ def test_the_command_line_plans_in_rounds_without_training(tmp_path, monkeypatch
         app, [*asked[:level], *asked[level + 2 : -1], "many", "--max-grade", "3", "--rounds", "3"]
     )
     assert "first of 3 rounds" in chosen.stdout
-    both = CliRunner().invoke(app, [*again[:-1], "p-3", "--pool", "x.parquet"])
-    assert "say either --refit or --pool" in both.stderr
     queries = CliRunner().invoke(
         app, ["plan", *runs, "--measure", "DCG@10", "--level", "query", "--budget", "9", "--rounds", "2", "--out", "q"]
     )

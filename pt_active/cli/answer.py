@@ -1,0 +1,90 @@
+"""What does a command answer, and what does it tell its user to type next?"""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+
+from pt_active.cli.failures import naming_stdout
+from pt_active.frames.visible import json_text, visible
+from pt_active.plans.making.queries import has_order
+from pt_active.plans.plan import Plan
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of a command: as one JSON object and for people, what to type next, and the exit code."""
+
+    content: dict[str, Any]
+    text: str
+    hint: str = ""
+    code: int = 0
+
+    def show(self, as_json: bool, quiet: bool) -> None:
+        """Print the answer."""
+        lines = "\n\n".join([self.text, *([self.hint] if self.hint and not quiet else [])])
+        with naming_stdout():
+            typer.echo(json_text(self.content, indent=2) if as_json else visible(lines))
+
+
+AT_THE_END = "end"
+"""The value of ``--looks`` for a single look at the end, which is None in Python."""
+
+EARLIER = "QRELS"
+"""What stands for the labels of earlier rounds in a hint, where nothing says which files they are in: the word of the
+help for files of labels."""
+
+
+def check_new(path: Path) -> None:
+    """Raise if a path exists, or its folder does not."""
+    if path.exists() or path.is_symlink():
+        raise FileExistsError(f"{path} exists; choose another --out")
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist")
+
+
+def new_path(path: Path) -> Path:
+    """The path, or if it exists the path with the first free number, such as ``plan-2``."""
+    names = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in itertools.count(2))
+    return next(each for each in itertools.chain([path], names) if not each.exists())
+
+
+def beside(folder: Path, ending: str) -> Path:
+    """A new path beside a folder that is called after it, such as ``plan.csv``."""
+    return new_path(folder.with_name(f"{folder.name}{ending}"))
+
+
+def command_line(*words: object) -> str:
+    """A command that can be pasted into a shell."""
+    return shlex.join(["pt-active", *map(str, words)])
+
+
+def next_look(plan: Plan, folder: Path, worklist: Path) -> str:
+    """The hint with the command that says what the labels of a worklist tell."""
+    manifest = plan.tables.manifest
+    longer = sum(each.assessments for each in manifest.rounds) > len(plan.tables.assessments)
+    earlier = [EARLIER] if longer or manifest.extensions else []
+    margin = ["--margin", "X"] if len(plan.rankers) == 1 and has_order(plan.tables) else []
+    told = f"{EARLIER} stands for the files with the labels that were there before.\n" if earlier else ""
+    return f"{told}Next, as labels come in:\n  {command_line('status', folder, *earlier, worklist, *margin)}"
+
+
+def rounded_up(budget: float) -> str:
+    """A budget rounded up to three significant digits, or to a whole number if that is less."""
+    step = 10.0 ** (np.floor(np.log10(budget)) - 2)
+    return f"{min(np.ceil(budget / step) * step, np.ceil(budget)):.6g}"
+
+
+def extended_from(plan: Plan) -> float:
+    """The sum to which an extension of a plan adds its budget: the plan's own budget where it goes on in its order."""
+    manifest, rounds = plan.tables.manifest, plan.tables.rounds
+    if not rounds:
+        return manifest.limit
+    last = manifest.rounds[-1]
+    return manifest.spent + (last.budget - last.spent if rounds[-1].sample.priority is not None else 0.0)

@@ -1,0 +1,338 @@
+"""Which files is a plan made from, and what is the graded pool of them?"""
+
+from __future__ import annotations
+
+import errno
+import inspect
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+
+from pt_active.cli.commands import Typed, of_every_command, option
+from pt_active.cli.options import JudgingCosts
+from pt_active.frames.checks import MAX_WHOLE, Argument, ArgumentError, how_many, shown, some
+from pt_active.frames.qrels import HIGHEST_LABEL
+from pt_active.frames.sources import naming
+from pt_active.frames.tables import read_parquet
+from pt_active.frames.topics import read_texts, read_topics
+from pt_active.frames.trec import read_qrels, read_run
+from pt_active.plans.plan import Plan
+from pt_active.relevance.costs import Cost
+from pt_active.relevance.grades.auto import GRADES, AutoGrades
+from pt_active.relevance.grades.guards import UNJUDGED_POLICIES, TrainingWarning
+from pt_active.relevance.grades.judge_tables import judge_table, read_judge, votes_in
+from pt_active.relevance.grades.judges import JudgeGrades
+from pt_active.relevance.grades.models import ColdGrades, FittedGrades, GradeModel
+from pt_active.relevance.grades.report import GradeReport
+from pt_active.relevance.measures import parse_measure
+from pt_active.transformers import Runs
+
+DEFAULT_GRADES = "auto"
+"""The default of ``--grades``."""
+
+COLD_GRADES = "cold"
+"""The grade model where there is no training data."""
+
+MAX_STRAY_SHARE = 0.02
+"""If a smaller share of the training labels lies above a grade that no label has, they are taken for mistakes."""
+
+
+@dataclass(frozen=True)
+class RunFiles(Typed):
+    """Runs to compare, and what is known of their queries and documents."""
+
+    run: list[str] | None = option(None, "A ranker's run; repeat it.", "NAME=FILE")
+    topics: Path | None = option(None, "The queries; default: those of the runs.", "FILE")
+    texts: Path | None = option(None, "Document texts, for the judges and --cost log-length.", "FILE")
+    train_run: list[Path] | None = option(None, "A run that has been judged; repeat it.", "FILE")
+    train_qrels: Path | None = option(None, "The judgments of the training runs.", "FILE")
+    judge: list[str] | None = option(
+        None, "Labels, votes or probabilities of another judge, such as an LLM; repeat it.", "[NAME=]FILE"
+    )
+    max_grade: int | None = option(
+        None, "The highest grade; default: that in training.", "N", within=(1, HIGHEST_LABEL)
+    )
+    depth: int | None = option(None, "Documents to keep of each ranking.", "N", within=(1, MAX_WHOLE), rare=True)
+    lenient: bool = of_every_command(False)
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The file of each ranker's run, by its name."""
+        files: dict[str, str] = {}
+        for entry in self.run or []:
+            name, file = named_file(entry, "--run")
+            if name in files or name in inspect.signature(Runs.__init__).parameters:
+                raise ValueError(f"--run {entry}: the name {shown(name)} is taken")
+            files[name] = file
+        for (one, file), (other, again) in combinations(files.items(), 2):
+            if os.path.realpath(file) == os.path.realpath(again):
+                raise ValueError(f"--run {one} and --run {other} are the same file, {file}")
+        return files
+
+    def read_run(self, file: str | Path) -> pd.DataFrame:
+        """A run, without the lines that do not fit if that is asked for."""
+        return read_run(file, "skip" if self.lenient else "raise")
+
+    def runs(self) -> dict[str, pd.DataFrame]:
+        """The run of each ranker."""
+        return {name: self.read_run(file) for name, file in self.files.items()}
+
+    def past(self) -> list[pd.DataFrame]:
+        """The runs that have been judged."""
+        return [self.read_run(file) for file in self.train_run or []]
+
+
+@dataclass(frozen=True)
+class PoolFiles(RunFiles):
+    """The source of a graded pool."""
+
+    pool: Path | None = option(None, "A Parquet frame with grade columns, instead of runs.", "FILE", rare=True)
+    grades: str | None = option(
+        None, f"The grade model: {{}}; default {DEFAULT_GRADES}.", "NAME", names=GRADES, rare=True
+    )
+    unjudged: str | None = option(
+        None,
+        "What training documents without a label are: {}; missing ones are not learned from.",
+        "NAME",
+        names=UNJUDGED_POLICIES,
+        rare=True,
+    )
+    allow_missing_queries: bool = option(False, "A ranker scores 0 on queries that it does not answer.", rare=True)
+
+    def check(self, patterns: bool = False) -> None:
+        """Raise early for errors that would otherwise show only after the files are read."""
+        if bool(self.run) == (self.pool is not None):
+            raise ValueError("say either --run (one for each ranker) or --pool, and not both")
+        if self.pool is not None:
+            own = PoolFiles(pool=self.pool, topics=self.topics, texts=self.texts).words()
+            if given := [word for word in self.words() if word.startswith("--") and word not in own]:
+                raise ValueError(f"--pool already has grades; leave out {', '.join(dict.fromkeys(given))}")
+        for file in self.files.values() if not patterns else ():
+            check_file(file)
+
+    @property
+    def is_unchecked(self) -> bool:
+        """Whether the grades come from other judges, and no label of people says how far to trust them."""
+        return bool(self.judge) and self.train_qrels is None
+
+    def model(self, measure: str) -> tuple[GradeModel, dict[str, pd.DataFrame], str]:
+        """The grade model, file → training run, and a sentence on where the grades come from, which may be empty."""
+        judge, runs, highest = self.judge, self.train_run, self.max_grade
+        if judge and self.grades is not None:
+            raise ValueError("say either --grades or --judge, and not both")
+        cold = highest is not None and not (self.pool or runs or self.train_qrels or self.grades or judge)
+        name = COLD_GRADES if cold else self.grades or DEFAULT_GRADES
+        if not judge and not hasattr(GRADES[name], "fit"):
+            if highest is None:
+                raise ValueError(f"--grades {name} needs --max-grade N, the highest grade")
+            guessed = GRADES[name](highest)
+            return guessed, {}, guessed.described() if isinstance(guessed, ColdGrades) else ""
+        if judge and self.train_qrels is None and not runs:
+            judges, told = read_judges(judge), ""
+            if highest is None:
+                highest, told = top_grade(judges)
+            unchecked = JudgeGrades(max_grade=highest, **judges)
+            return unchecked, {}, unchecked.described() + (f"\nGrades are {told}." if told else "")
+        if self.train_qrels is None or not (runs or judge):
+            needed = "--train-run needs" if judge else "the grade model learns from --train-run and"
+            raise ValueError(
+                f"{needed} --train-qrels; without any judgments, say --max-grade N, the highest grade, and no --grades"
+            )
+        return self._fitted(name, read_qrels(self.train_qrels), measure)
+
+    def _fitted(self, name: str, labels: pd.DataFrame, measure: str) -> tuple[GradeModel, dict[str, pd.DataFrame], str]:
+        """A grade model that has learned from labels, with warnings of what would ruin it."""
+        if labels.empty:
+            raise ValueError(f"{self.train_qrels}: no document has a label")
+        given = self.max_grade
+        highest = (
+            grade_in_use(labels, self.train_qrels, ("say ", Argument("max_grade"), " ")) if given is None else given
+        )
+        training = {str(file): run for file, run in zip(self.train_run or [], self.past(), strict=True)}
+        named = {f"run_{i}": run for i, run in enumerate(training.values())}
+        documents = united(named, None, self.depth, True) if named else labels[["qid", "docno"]]
+        model: Any = GRADES[name](highest)
+        if self.judge:
+            model = JudgeGrades(max_grade=highest, **read_judges(self.judge))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TrainingWarning)
+            fitted = model.fit(documents, labels, unjudged=self.unjudged)
+        self._warn_of_model(model, documents, labels, parse_measure(measure, highest).params.get("cutoff"))
+        return fitted, training, model.described() if isinstance(model, (AutoGrades, JudgeGrades)) else ""
+
+    def _warn_of_model(
+        self, model: FittedGrades, documents: pd.DataFrame, labels: pd.DataFrame, cutoff: int | None
+    ) -> None:
+        """Warn of labels that would ruin a model, and of a model that fails on queries it has not learned from."""
+        for words in model.coverage_.cautions(self.unjudged, cutoff):
+            typed = (word if isinstance(word, str) else f"--{word.name} {getattr(word, 'value', '')}" for word in words)
+            warnings.warn("".join(typed), stacklevel=2)
+        if documents["qid"].nunique() > 1 and not isinstance(model, AutoGrades):
+            for caution in GradeReport.cross_validated(model, documents, labels, unjudged=self.unjudged).cautions:
+                warnings.warn(caution, stacklevel=2)
+
+    def read(self, prices: JudgingCosts, measure: str) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+        """The graded pool, and the topics if there are any."""
+        queries = None if self.topics is None else read_topics(self.topics)
+        if self.pool is not None:
+            frame = read_pool(self.pool)
+        else:
+            model, training, described = self.model(measure)
+            runs = self.runs()
+            for _, said in doubts_about(runs, parse_measure(measure, model.max_grade), self.depth):
+                warnings.warn(said, stacklevel=2)
+            frame = model.transform(united(runs, queries, self.depth, self.allow_missing_queries))
+            if described:
+                frame.attrs["grade_model"] = described
+            runs |= {f"{file} (training)": run for file, run in training.items()}
+            frame.attrs["dropped"] = {
+                name: run.attrs["dropped"] for name, run in runs.items() if "dropped" in run.attrs
+            }
+        frame = frame if self.texts is None else with_texts(frame, self.texts)
+        if reads_texts(prices.of_judging()) and "text" not in frame.columns:
+            raise ValueError(f"--cost {prices.cost} needs the texts of the documents: --texts FILE")
+        return frame, queries
+
+
+def named_file(entry: str, option: str) -> tuple[str, str]:
+    """The name and the file of ``NAME=FILE``."""
+    name, _, file = entry.partition("=")
+    if not name or not file:
+        raise ValueError(f"{option} needs NAME=FILE, got {shown(entry)}")
+    return name, file
+
+
+def check_file(path: str | Path) -> None:
+    """Raise if a file does not exist."""
+    if not Path(path).exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+
+
+def read_pool(path: Path) -> pd.DataFrame:
+    """Read a Parquet frame that already has grades."""
+    return read_parquet(path).reset_index(drop=True)
+
+
+def reads_texts(cost: Cost) -> bool:
+    """Whether a cost is computed from the texts of the documents."""
+    return getattr(cost, "column", None) == "text"
+
+
+def united(
+    runs: dict[str, pd.DataFrame], queries: pd.DataFrame | None, depth: int | None, allow_missing_queries: bool
+) -> pd.DataFrame:
+    """Unite runs, for the queries given, or else for all queries of the runs."""
+    if queries is None:
+        queries = pd.DataFrame({"qid": pd.concat([run["qid"] for run in runs.values()]).unique()})
+    return Runs(depth, allow_missing_queries=allow_missing_queries, **runs).transform(queries)
+
+
+def read_judges(given: list[str]) -> dict[str, Any]:
+    """Name of a judge → labels, votes, probabilities or scores, as `JudgeGrades` takes them."""
+    judges: dict[str, Any] = {}
+    for entry in given:
+        if "=" in entry and not Path(entry).is_file():
+            name, file = named_file(entry, "--judge")
+        else:
+            name, file = Path(entry).name.partition(".")[0], entry
+        if name in judges:
+            raise ValueError(f"--judge {entry}: the name {shown(name)} is taken; say NAME={file}, with another name")
+        check_file(file)
+        judges[name] = read_judge(file)
+        with naming(file):
+            if judge_table(judges[name]).empty:
+                raise ValueError("no document has a label")
+    return judges
+
+
+def top_grade(judges: Mapping[str, pd.DataFrame], past: pd.DataFrame | None = None) -> tuple[int, str]:
+    """The highest grade that judges give or that past labels have, and where it comes from in words."""
+    highest = max(votes_in(judge_table(each), name).shape[1] - 1 for name, each in judges.items())
+    highest = highest if past is None else max(highest, int(past["label"].max()))
+    source = "the judge gives" if len(judges) == 1 else "the judges give"
+    source += "" if past is None else ", or that --train-qrels has"
+    if highest < 1:
+        raise ValueError(
+            f"0 is the only grade that {source}: say --max-grade N, the highest grade that people may give"
+        )
+    return highest, f"0 to {highest}, the highest that {source}; if people may give more, say --max-grade"
+
+
+def grade_in_use(labels: pd.DataFrame, path: Path | None, remedy: tuple[str | Argument, ...]) -> int:
+    """The highest label of judged documents, unless it is a mistake; the remedy ends with the grade."""
+    label = labels["label"].to_numpy()
+    grades = np.unique(label)
+    gaps = np.flatnonzero(np.diff(grades) > 1)
+    if len(gaps):
+        usual, apart = int(grades[gaps[-1]]), label > grades[gaps[-1]]
+        if apart.mean() < MAX_STRAY_SHARE:
+            row, number = labels[apart].iloc[0], int(apart.sum())
+            raise ArgumentError(
+                f"{path}: {how_many('label', number, 'is')} above {usual}, such as {row['label']} for document "
+                f"{shown(row['docno'])} of query {shown(row['qid'])}, and the grades between have none; if this is "
+                f"meant to be, ",
+                *remedy,
+                str(grades[-1]),
+            )
+    return int(grades[-1])
+
+
+def with_texts(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Give the documents of a pool their texts; a warning counts those that have none."""
+    docnos = frame["docno"].drop_duplicates()
+    texts = _fitting_texts(path, docnos, docnos, "pool")
+    return frame.assign(text=frame["docno"].map(texts.set_index("docno")["text"]))
+
+
+def texts_for(plan: Plan, path: Path | None, warned: bool = True) -> pd.DataFrame | None:
+    """``docno, text`` for the documents of a plan; None without a file."""
+    if path is None:
+        return None
+    judged = plan.assessments
+    needed = judged["docno"][judged["text"].isna()] if "text" in judged.columns else judged["docno"]
+    pool = pd.Series(plan.tables.pool.docno, dtype=object)
+    return _fitting_texts(path, pool.drop_duplicates(), needed.drop_duplicates() if warned else needed.head(0), "plan")
+
+
+def _fitting_texts(path: Path, docnos: pd.Series, needed: pd.Series, what: str) -> pd.DataFrame:
+    texts = read_texts(path, docnos=docnos)
+    told = texts["docno"][texts["text"].notna()]
+    if not docnos.isin(told).any():
+        raise ValueError(
+            f"{path}: no document of the {what} has a text there; the file is of {some(texts['docno'])}, "
+            f"the {what} of {some(docnos)}"
+        )
+    if len(absent := needed[~needed.isin(told)]):
+        count = how_many("document", len(absent))
+        warnings.warn(f"{path}: no text for {count} of the {what}: {some(absent)}", stacklevel=3)
+    return texts
+
+
+def doubts_about(
+    runs: Mapping[str, pd.DataFrame], measure: irm.Measure, depth: int | None = None
+) -> Iterator[tuple[str, str]]:
+    """What is probably wrong with runs and a measure: what it is about, and what it is."""
+    cutoff = measure.params.get("cutoff")
+    kept = {name: run if depth is None else run[run["rank"] < depth] for name, run in runs.items()}
+    first: dict[int, str] = {}
+    for name, run in kept.items():
+        ranking = int(pd.util.hash_pandas_object(run[["qid", "docno", "rank"]], index=False).sum())
+        if (other := first.setdefault(ranking, name)) != name:
+            yield "runs", f"{other} and {name} are the same ranking, so that they cannot differ"
+    if len(kept) > 1:
+        pairs = pd.concat([run[["qid", "docno"]].assign(run=name) for name, run in kept.items()])
+        shared = set(pairs.loc[pairs.duplicated(["qid", "docno"], keep=False), "run"])
+        others = f"with {next(iter(kept))}" if len(kept) == 2 else "with any other run"
+        for name in list(kept)[1:] if len(kept) == 2 else kept:
+            if name not in shared:
+                yield "runs", f"{name} has no document in common {others}: are their docnos of one collection?"
+    if depth is not None and cutoff is not None and depth < cutoff:
+        yield "depth", f"--depth {depth} is less than the cutoff of {measure}, so that the ranks below count as empty"

@@ -1,0 +1,203 @@
+"""Commands and their options: help, names of options in messages, shells, and processes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shlex
+import subprocess
+import sys
+
+import pytest
+import typer
+from small_collection import MEASURED, QUERIES, RUNS, UNIFORM, complaint, data, fill, invoke, qrels_lines, run, write
+from typer.testing import CliRunner
+
+from pt_active.cli.app import AUDIT, COMMANDS, app
+from pt_active.cli.commands import typed
+from pt_active.frames.checks import Argument, ArgumentError, Method
+
+GROUP = typer.main.get_command(app)
+
+PATHS = [*((name,) for name in COMMANDS), *(("audit", name) for name in AUDIT)]
+
+
+def loaded(path):
+    command = GROUP
+    for name in path:
+        command = command.loaded(name)
+    return command
+
+
+@pytest.mark.parametrize("path", PATHS, ids="-".join)
+def test_what_is_listed_is_there_and_its_help_is_short(path):
+    command = loaded(path)
+    assert command.help.split("Example:")[1].split()[: len(path) + 2] == ["\b", "pt-active", *path]
+    said = run(*path, "--help")
+    assert f"pt-active {' '.join(path)} " in said.split("Example:")[1]
+    assert "--json" in said
+    shown = [each.opts[0] for each in command.params if each.opts[0].startswith("--") and not each.hidden]
+    assert len(shown) <= 14
+    assert all(option in said for option in shown)
+    every = CliRunner().invoke(app, [*path, "--help-all"], env={"COLUMNS": "200"}).stdout
+    assert all(each.opts[0] in every for each in command.params if each.opts[0].startswith("--"))
+
+
+def test_the_command_line_is_no_larger_than_it_has_to_be():
+    assert len(COMMANDS) + 1 <= 14
+    every = [each.name for path in PATHS for each in loaded(path).params] + [each.name for each in GROUP.params]
+    assert len([name for name in every if name != "help"]) <= 200
+
+
+def test_the_examples_of_the_help_run(files, monkeypatch):
+    """Each with files of the names that it has, in the order in which they are used; some need more than files."""
+    examples = {name: listed.example for name, listed in COMMANDS.items()}
+    for old, new in {"a.run.gz": "a.run", "past.run": "old.run", "past.qrels.gz": "old.qrels"}.items():
+        opened = gzip.open if old.endswith(".gz") else open
+        with opened(old, "rt", encoding="utf-8") as stream:
+            write(files / new, stream.read())
+    write(files / "judged.qrels", qrels_lines(QUERIES))
+    monkeypatch.setattr("pt_active.cli.judge._serve", lambda site, where: None)
+
+    def example(name):
+        return run(*shlex.split(examples.pop(name).replace("\\\n", " "))[1:])
+
+    example("init")
+    (files / "pt-active.toml").unlink()
+    for name in ("budget", "plan", "export", "judge"):
+        example(name)
+    fill("judge-me.csv")
+    for copy in ("judged.csv", "judged-so-far.csv"):
+        (files / copy).write_text((files / "judge-me.csv").read_text())
+    for name in ("status", "report", "extend"):
+        example(name)
+    gate = invoke(*shlex.split(examples.pop("gate"))[1:])
+    assert gate.exit_code in (0, 1, 3), gate.output
+    examples["simulate"] += " --repetitions 5 --depth 6"
+    example("simulate")
+    assert set(examples) == {"import", "agreement", "demo"}
+
+
+def test_help_and_version():
+    said = run("--help")
+    assert all(command in said for command in COMMANDS)
+    assert run("--version").startswith("pt-active 0.")
+    assert invoke("plan", "--nonsense").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--json", "--quiet", "--no-limit", "export", "none", "--out", "x"),
+        ("export", "--quiet", "none", "--out", "x", "--json", "--no-limit", "--grade-names", "a,b"),
+        ("--project=none.toml", "export", "none", "--out", "x"),
+        ("export", "none", "--out", "x", "--project", "none.toml"),
+    ],
+)
+def test_options_of_every_command_stand_anywhere(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = invoke(*words).stderr
+    assert said.startswith("error: none.toml" if "none.toml" in str(words) else "error: there is no plan at none")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("plan --project", "requires an argument"),
+        ("demo --project x.toml", "takes nothing from a project file"),
+        ("demo --rule mean", "reads nothing to which it applies: leave out --rule"),
+        ("demo --jsonn", "No such option"),
+        ("demo -- --json", "extra argument"),
+    ],
+)
+def test_what_no_command_takes_is_refused(words, said):
+    assert said in invoke(*words.split()).stderr
+
+
+def process(*words, cwd=None, env=None):
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, cwd=cwd, env=env, check=False)
+
+
+def test_as_a_process(files):
+    words = ("-m", "pt_active", "plan", *RUNS, *UNIFORM, *MEASURED, "--json")
+    made = process(*words, cwd=files)
+    assert (made.returncode, made.stderr) == (0, "")
+    assert json.loads(made.stdout)["plan"] == "plan"
+    again = process(*words, cwd=files)
+    assert (again.returncode, again.stdout, again.stderr) == (2, "", "error: plan exists; choose another --out\n")
+
+
+def test_help_loads_no_frames():
+    code = (
+        "import sys; sys.argv = ['pt-active', *{}]\nfrom pt_active.__main__ import main\n"
+        "try:\n    main()\nfinally:\n    print([m for m in ('pandas', 'pyterrier', 'scipy') if m in sys.modules])"
+    )
+    for arguments, exit_code, says in (
+        (["--help"], 0, "Which ranker is"),
+        ([], 2, "From runs"),
+        (["audit"], 2, "judge"),
+    ):
+        ran = process("-c", code.format(arguments))
+        assert ran.returncode == exit_code, ran.stderr
+        assert says in ran.stdout
+        assert ran.stdout.splitlines()[-1] == "[]"
+
+
+def test_demo(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = invoke("demo")
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    assert result.stdout.startswith("SIMULATED")
+    folder = tmp_path / "demo-out"
+    names = {"assessments.csv", "demo.png", "judgments.csv", "plan", "result.json"}
+    assert {path.name for path in folder.iterdir()} == names
+    assert (folder / "demo.png").read_bytes().startswith(b"\x89PNG")
+    numbers = json.loads((folder / "result.json").read_text())
+    truth = numbers["truth"]
+    assert numbers["simulated"] is True
+    assert truth["difference"] == pytest.approx(truth["candidate"] - truth["production"])
+    assert 0.5 < numbers["repetitions"]["error_ratio"] < 1
+    assert 0 < numbers["repetitions"]["error_of_model_alone"] < numbers["repetitions"]["typical_error"]["passive"][0]
+    by_hand = data("status", folder / "plan", folder / "judgments.csv")["result"]
+    assert by_hand == {name: value for name, value in numbers["active"].items() if name != "estimates"}
+    assert complaint("demo") == "demo-out exists; choose another --out"
+
+
+def test_shells_complete_commands_and_names(tmp_path):
+    for words, offered in (("plan --level do", "document"), ("status x y --estimator sn", "snis")):
+        typed_so_far = {"_PT_ACTIVE_COMPLETE": "complete_bash", "COMP_WORDS": f"pt-active {words}"}
+        typed_so_far["COMP_CWORD"] = str(len(words.split()))
+        assert CliRunner().invoke(app, [], prog_name="pt-active", env=typed_so_far).stdout.split() == [offered]
+    words = {"_PT_ACTIVE_COMPLETE": "complete_bash", "COMP_WORDS": "pt-active sta", "COMP_CWORD": "1"}
+    assert process("-m", "pt_active", cwd=tmp_path, env=os.environ | words).stdout.split() == ["status"]
+
+
+LEVEL, REFITTED = Argument("level", "document"), Argument("refit", True)
+
+
+@pytest.mark.parametrize(
+    ("command", "parts", "python", "shell"),
+    [
+        ("plan", ("needs ", LEVEL), 'needs level="document"', "needs --level document"),
+        ("extend", ("with ", Argument("refit", False)), "with refit=False", "with no --refit"),
+        ("extend", (REFITTED, " and ", LEVEL), 'refit=True and level="document"', "--refit and --level document"),
+        ("status", ("say ", Argument("looks", "always")), 'say looks="always"', "say --looks always"),
+        ("plan", (Argument("max_grade"), " must"), "max_grade must", "--max-grade must"),
+        ("plan", (Argument("on_error", "skip"), " drops"), 'on_error="skip" drops', "--lenient drops"),
+        ("plan", ("file budget=3.run: bad",), "file budget=3.run: bad", "file budget=3.run: bad"),
+        ("export", ("needs ", LEVEL), 'needs level="document"', "needs --level document"),
+        ("plan", (Argument("slices", 3),), "slices=3", "slices=3"),
+        ("export", (Argument("plan"), " must"), "plan must", "plan must"),
+        ("extend", ("no ", Argument("grades", "refit")), 'no grades="refit"', "no --refit"),
+        ("report", (Method("so_far"),), "plan.so_far(qrels)", "--so-far"),
+        ("report", (Method("status"),), "plan.status(qrels)", "pt-active status"),
+        ("extend", (Method("so_far"),), "plan.so_far(qrels)", "plan.so_far(qrels)"),
+    ],
+)
+def test_arguments_are_said_as_options(command, parts, python, shell):
+    error = ArgumentError(*parts)
+    context = typer.Context(GROUP.loaded(command), parent=typer.Context(GROUP))
+    assert str(error) == python
+    assert error.told(lambda named: typed(named, context)) == shell

@@ -1,0 +1,343 @@
+"""Commands that answer from labels, and what they say while judging goes on, has ended early, or is complete."""
+
+import json
+import re
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_collection import (
+    MEASURED,
+    QUERIES,
+    RUNS,
+    TRAINING,
+    UNIFORM,
+    complaint,
+    data,
+    exported,
+    fill,
+    invoke,
+    label,
+    planned,
+    run,
+    write,
+    write_run,
+)
+
+from pt_active import Outlook, Plan
+
+
+@pytest.fixture
+def judged(files):
+    """A plan that is judged, and a file in which it is judged in part, in its order."""
+    made = run("plan", *RUNS, *TRAINING, *MEASURED, "--topics", "topics.tsv", "--texts", "texts.tsv")
+    assert made.startswith("Plan for DCG@5 of a, b")
+    assert "in their browsers:\n  pt-active judge plan\nOr write " in made
+    said = run(*shlex.split(made.splitlines()[-1])[1:])
+    assert said.rstrip().endswith("as labels come in:\n  pt-active status plan plan.csv")
+    worklist = pd.read_csv("plan.csv", dtype=str)
+    assert worklist.columns.tolist() == ["qid", "docno", "query", "text", "label"]
+    assert worklist["qid"].isin(QUERIES).all()
+    assert worklist["query"].str.startswith("what is née-").all()
+    fill("plan.csv")
+    pd.read_csv("plan.csv", dtype=str).head(60).to_csv("part.csv", index=False)
+    return files
+
+
+def test_status_says_what_the_library_says(judged):
+    labels = pd.read_csv("plan.csv")[["qid", "docno", "label"]]
+    plan, part = Plan.load("plan"), labels.head(60)
+    assert data("status", "plan", "part.csv") == plan.status(part).to_dict()
+    looked = data("status", "plan", "part.csv", "--looks", "pocock", "--margin", "0.2")
+    assert looked == plan.status(part, "pocock", 0.2).to_dict()
+    assert 0 < looked["judged"] < looked["drawn"]
+    found = data("status", "plan", "plan.csv")
+    assert found["result"] == json.loads(json.dumps(plan.compare(labels).to_dict()))
+    assert found["estimates"]["b"] == json.loads(json.dumps(plan.estimate(labels)["b"].to_dict()))
+    assert {name: found[name] for name in ("value", "low", "judged")} == {
+        name: getattr(plan.status(labels), name) for name in ("value", "low", "judged")
+    }
+    whole = data("status", "plan", "plan.csv", "--looks", "end")
+    assert (whole["low"], whole["high"]) == pytest.approx((found["result"]["low"], found["result"]["high"]))
+    turned = data("status", "plan", "plan.csv", "--first", "b", "--second", "a")["result"]
+    assert turned["difference"] == pytest.approx(-found["result"]["difference"])
+    said = run("status", "plan", "plan.csv")
+    assert "All is judged. In one look at the end:\nDCG@5: a − b (regression)\n  difference " in said
+    assert f"\n  b  {found['estimates']['b']['value']:.4f} [" in said
+
+
+def test_other_measures_and_estimators_have_the_look_at_the_end(judged):
+    words = ("--measure", "P(rel=1)@3", "--estimator", "snis", "--confidence", "0.9", "--missing", "expected")
+    labels = pd.read_csv("plan.csv")[["qid", "docno", "label"]]
+    expected = Plan.load("plan").compare(labels, "P(rel=1)@3", "snis", 0.9, "expected")
+    found = data("status", "plan", "plan.csv", *words)
+    assert found["result"] == json.loads(json.dumps(expected.to_dict()))
+    assert set(found) == {"result", "estimates"}
+    part = data("status", "plan", "part.csv", "--measure", "DCG@5", "--estimator", "regression")
+    assert (
+        part["judged"] == data("status", "plan", "part.csv")["judged"] if "judged" in part else part["result"]["note"]
+    )
+    said = complaint("status", "plan", "plan.csv", "--measure", "P@3", "--margin", "1")
+    assert said == "--looks and --margin are for the plan's own measure, and for its usual estimator"
+
+
+def test_compare_and_estimate_are_names_for_it(judged):
+    found = data("status", "plan", "plan.csv")
+    for name, part in (("compare", found["result"]), ("estimate", {"estimates": found["estimates"]})):
+        told = invoke(name, "plan", "plan.csv", "--so-far", "--json")
+        assert json.loads(told.stdout) == part
+        assert told.stderr == f"{name} is called status now; the old name goes with the next release\n"
+        assert invoke(name, "plan", "plan.csv", "--quiet").stderr == ""
+    assert run("estimate", "plan", "plan.csv").count("DCG@5 of ") == 2
+    assert "│ compare" not in run("--help")
+
+
+def test_what_is_judged_so_far_can_be_shown(judged):
+    status = data("status", "plan", "part.csv", "--margin", "20")
+    assert status["resolution"] == "within"
+    proposed = shlex.split(run("status", "plan", "part.csv", "--margin", "20").splitlines()[-1])
+    assert proposed[1:] == shlex.split("report plan part.csv --so-far --margin 20 --out plan.html")
+    shown = run(*proposed[1:])
+    page = (judged / "plan.html").read_text(encoding="utf-8")
+    sentence = f"95% interval {status['low']:.4f} to {status['high']:.4f}, valid at any time".replace("-", "−")
+    assert sentence in shown.splitlines()[0]
+    assert sentence in page
+    assert '<p class="answer">a and b are equally good within ±20.</p>' in page.partition("<main>")[0]
+    kept = json.loads(page.split('id="report-data">')[1].split("</script>")[0])
+    assert kept["status"] == status
+    assert kept["manifest"]["cut"] == {"unit": "queries", "of": status["drawn"], "to": status["judged"]}
+    found = data("compare", "plan", "part.csv")
+    assert status["low"] < found["difference"] < status["high"]
+    large = data("status", "plan", "part.csv", "--looks", "asymptotic")
+    assert found["difference"] == pytest.approx(large["value"], rel=1e-12)
+    assert "that of the status holds" in found["note"]
+    assert "optimism" in data("budget", "plan", "part.csv", "--width", "0.5")["rows"][0]
+    assert complaint("report", "plan", "part.csv", "--out", "r.html").endswith("pt-active status, or --so-far")
+    assert complaint("report", "plan", "part.csv", "--out", "r.html", "--looks", "pocock").endswith("are for --so-far")
+
+
+def test_labels_come_in_bit_by_bit(judged):
+    said = run("status", "plan", "part.csv")
+    assert "ask again" in said
+    assert said.rstrip().endswith("pt-active export plan --out plan-2.csv --format csv --order drawn")
+    assert "nothing more to judge" in run("status", "plan", "plan.csv", "--margin", "9")
+    assert "one look, at the end: the labels so far" in run("status", "plan", "part.csv", "--looks", "end")
+    assert "There is one look" not in run("status", "plan", "plan.csv", "--looks", "end")
+    strict = ("status", "plan", "plan.csv", "--confidence", "0.999999", "--missing", "nonrelevant")
+    more = re.search(r"Next, draw more:\n  (pt-active extend plan plan.csv --missing nonrelevant .*)", run(*strict))
+    words, lacking = shlex.split(more[1]), data(*strict)["needed"] - 100
+    budget = float(words[words.index("--budget") + 1])
+    assert lacking <= budget < 1.01 * lacking + 1
+    assert "in extension 1 (drawn by hedged)" in run(*words[1:])
+    assert exported("plan-more").rstrip().endswith("QRELS plan-more.csv")
+    again = data("status", "plan-more", "plan.csv", "plan-more.csv")
+    assert again["judged"] == again["drawn"]
+    assert lacking + 100 <= again["spent"] <= 100 + budget
+
+
+def test_many_rankers_are_ranked(files):
+    write_run(files / "c.run", QUERIES, seed=9)
+    run("plan", *RUNS, "--run", "c=c.run", *TRAINING, *MEASURED)
+    exported()
+    assert "\nDCG@5 of 3 rankers, best first (regression)\n" in run("status", "plan", "plan.csv")
+    found = data("status", "plan", "plan.csv")
+    assert len(found["pairs"]) == len(found["result"]["pairs"]) == 3
+    assert sorted(row["name"] for row in found["result"]["rankers"]) == sorted(found["estimates"]) == ["a", "b", "c"]
+    assert data("status", "plan", "plan.csv", "--looks", "end") == {key: found[key] for key in ("result", "estimates")}
+    pair = data("status", "plan", "plan.csv", "--first", "c", "--second", "a")
+    assert (pair["first"], pair["result"]["second"]) == ("c", "a")
+    assert "say which rankers to compare" in complaint("status", "plan", "plan.csv", "--first", "c")
+
+
+def test_one_ranker_is_estimated(files):
+    run("plan", "--run", "a=a.run.gz", *TRAINING, *MEASURED)
+    assert exported().rstrip().endswith("pt-active status plan plan.csv --margin X")
+    said = run("status", "plan", "plan.csv")
+    assert said.startswith("DCG@5 of a (regression)\n  estimate ")
+    assert list(data("status", "plan", "plan.csv")["estimates"]) == ["a"]
+    with_margin = data("status", "plan", "plan.csv", "--margin", "1")
+    assert with_margin["value"] == pytest.approx(with_margin["estimates"]["a"]["value"])
+
+
+def test_hints_keep_the_options(judged):
+    asked = {"measure": "P(rel=1)@3", "first": "b", "second": "a", "confidence": "0.9", "missing": "nonrelevant"}
+    kept = [word for name, value in (asked | {"rule": "median"}).items() for word in (f"--{name}", value)]
+    proposed = shlex.split(run("status", "plan", "plan.csv", *kept).splitlines()[-1])
+    assert proposed[:4] == ["pt-active", "report", "plan", "plan.csv"]
+    typed = dict(zip(proposed[4::2], proposed[5::2], strict=True))
+    assert dict(zip(kept[::2], kept[1::2], strict=True)).items() <= typed.items()
+    run(*proposed[1:])
+
+
+def test_bad_answers_say_why(judged):
+    plan = Plan.load("plan").assessments
+    write(judged / "wrong.qrels", "q 0 D-0 good\n")
+    write(judged / "garbage.csv", "this is\nno table\n")
+    table = pd.read_csv("plan.csv", dtype=str)
+    table.rename(columns={"docno": "document"}).to_csv("renamed.csv", index=False)
+    table.head(1).assign(label="2" if table["label"][0] != "2" else "0").to_csv("other.csv", index=False)
+    for words, message in {
+        "a.run.gz plan.csv": "there is no plan at a.run.gz",
+        "plan nothing.csv": "nothing.csv: No such file or directory",
+        "plan wrong.qrels": "wrong.qrels: line 1: expected 4 columns",
+        "plan garbage.csv": "names its columns: qid,docno,label",
+        "plan renamed.csv": "renamed.csv: line 1: no column docno among qid, document",
+        "plan plan.csv other.csv": " in other.csv",
+        "plan plan.csv --estimator best": "unknown --estimator 'best'; it is one of regression",
+        "plan plan.csv --confidence 95": "confidence must lie between 0 and 1",
+        "plan plan.csv --second c": "no ranker 'c' in this plan",
+        "plan part.csv --looks daily": "pocock, end",
+        "plan part.csv --margin -1": "--margin must be a positive number, got -1.0",
+        "plan absent.csv --quiet": "absent.csv",
+    }.items():
+        assert message in complaint("status", *words.split()), words
+    assert len(plan)
+
+
+def test_hand_picked_labels_are_warned_of_in_one_line(files):
+    planned(*UNIFORM)
+    result = invoke("status", "plan", "judge.qrels", "--json")
+    assert json.loads(result.stdout)["result"]["ignored"] > 0
+    warnings = result.stderr.splitlines()
+    assert all(re.match("warning: .* that were not sampled are ignored", each) for each in warnings)
+    assert warnings
+
+
+def test_quiet_leaves_results_and_errors(judged):
+    extra = pd.read_csv("plan.csv").iloc[:1].assign(qid="not-drawn")
+    pd.concat([pd.read_csv("plan.csv"), extra]).to_csv("more.csv", index=False)
+    loud, quiet = invoke("status", "plan", "more.csv"), invoke("status", "plan", "more.csv", "--quiet")
+    assert loud.stderr.startswith("warning: ")
+    assert "pt-active" in loud.stdout
+    assert (quiet.exit_code, quiet.stderr) == (0, "")
+    assert loud.stdout.startswith(quiet.stdout.rstrip())
+    assert "pt-active" not in quiet.stdout
+
+
+def test_report(files):
+    bare = (files / "topics.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [f"{line}\t{'odd' if number % 2 else 'even'}" for number, line in enumerate(bare)]
+    (files / "wide.tsv").write_text("\n".join(["qid\tquery\tqkind", *rows]), encoding="utf-8")
+    (files / "one.tsv").write_text("D-1\tthe first text\n", encoding="utf-8")
+    run("plan", *RUNS, *TRAINING, *MEASURED, "--topics", "wide.tsv")
+    exported()
+    said = run("report", "plan", "plan.csv", "--out", "report.html")
+    assert said.rstrip().endswith("The report is report.html.")
+    assert said.splitlines()[0] in (files / "report.html").read_text(encoding="utf-8")
+    found = data("report", "plan", "plan.csv", "--out", "again.html", "--slice", "qkind")
+    assert found["file"] == "again.html"
+    assert found["result"] == data("status", "plan", "plan.csv")["result"]
+    assert {(row["column"], row["value"]) for row in found["slices"]} == {("qkind", "odd"), ("qkind", "even")}
+    page = (files / "again.html").read_text(encoding="utf-8")
+    kept = json.loads(page.split('id="report-data">')[1].split("</script>")[0])
+    assert kept == {key: value for key, value in found.items() if key != "file"}
+    run("report", "plan", "plan.csv", "--out", "report.md")
+    text = (files / "report.md").read_text(encoding="utf-8")
+    assert text.startswith(f"### {found['headline']['question']}\n\n**{found['headline']['answer']}**")
+    run("report", "plan", "plan.csv", "--out", "report.json", "--texts", "one.tsv")
+    assert json.loads((files / "report.json").read_text(encoding="utf-8"))["differences"] == found["differences"]
+    assert "exists; choose another --out" in complaint("report", "plan", "plan.csv", "--out", "report.html")
+    for column, message in {
+        "colour": "the plan has qid, query, qkind. Columns",
+        "q_draws": "is the plan's own",
+    }.items():
+        assert message in complaint("report", "plan", "plan.csv", "--out", "r.html", "--slice", column)
+    assert not (files / "r.html").exists()
+
+
+def test_a_budget_has_a_power(judged):
+    words = ("budget", "plan", "--budget", "60", "--budget", "90")
+    rows = data(*words, "--difference", "0.5")["rows"]
+    assert sorted({row["budget"] for row in rows}) == [60, 90]
+    expected = Outlook.of_plan(Plan.load("plan")).table([60, 90], 0.5)
+    assert [row["power"] for row in rows] == pytest.approx(expected["power"])
+    strict = data(*words, "--power", "0.99")["rows"]
+    assert all(a["detectable"] > b["detectable"] for a, b in zip(strict, rows, strict=True))
+
+
+@pytest.mark.parametrize("format", ["trec", "jsonl"])
+def test_other_exports_come_back_too(files, format):
+    planned(*UNIFORM)
+    out = f"work.{format}"
+    said = data("export", "plan", "--out", out, "--format", format)
+    assert said == {"file": out, "format": format, "assessments": len(Plan.load("plan").assessments), "texts": False}
+    assert complaint("status", "plan", out) == f"{out}: no label is filled in (-1 says unjudged)"
+    lines = (files / out).read_text().splitlines()
+    if format == "trec":
+        pairs = [(q, d) for q, _, d, _ in map(str.split, lines)]
+        text = "".join(f"{q} 0 {d} {label(q, int(d[2:]))}\n" for q, d in pairs)
+    else:
+        rows = list(map(json.loads, lines))
+        text = "".join(json.dumps(row | {"label": label(row["qid"], int(row["docno"][2:]))}) + "\n" for row in rows)
+    (files / out).write_text(text)
+    assert data("status", "plan", out)["result"]["missing"] == 0
+
+
+def test_documents_from_plan_to_verdict_in_two_rounds(files):
+    level = ("--level", "document", "--per-query", "2", "--measure", "DCG@5", "--budget", "60", "--out", "p1")
+    made = data("plan", *RUNS, *UNIFORM, *level)
+    assert made["arguments"]["design"] == "spread"
+    assert made["spent"] <= 60
+    labels = Plan.load("p1").assessments[["qid", "docno"]]
+    labels = labels.assign(label=np.where(np.arange(len(labels)) % 3, 1, 0))
+    labels.to_csv("judged.csv", index=False)
+    text = run("extend", "p1", "judged.csv", "--budget", "40", "--out", "p2", "--texts", "texts.tsv")
+    assert "in round 2 (drawn by spread)" in text
+    assert "pt-active export p2 --out p2.csv --format csv" in text
+    second = Plan.load("p2").assessments
+    assert second["text"].notna().all()
+    second[["qid", "docno"]].assign(label=1).to_csv("judged2.csv", index=False)
+    assert "pt-active status p2 QRELS p2.csv" in run("export", "p2", "--out", "p2.csv", "--format", "csv")
+    said = complaint("status", "p2", "judged.csv", "--looks", "always")
+    assert "use --looks end, after each of many rounds --looks asymptotic, or make a plan with --design succ" in said
+    assert "valid at the end" in run("status", "p2", "judged.csv")
+    large = ("--looks", "asymptotic")
+    early = data("status", "p2", "judged.csv", *large)
+    assert (early["unit"], early["judged"], early["drawn"]) == ("round", 1, 2)
+    all_labels = ("status", "p2", "judged.csv", "judged2.csv", *large, "--confidence", "0.999999")
+    proposed = re.search(
+        r"pt-active extend p2 judged.csv judged2.csv --budget ([0-9.]+) --out p2-more", run(*all_labels)
+    )
+    state = data(*all_labels)
+    assert float(proposed[1]) == pytest.approx(state["needed"] - state["spent"], rel=1e-2)
+    found = data("status", "p2", "judged.csv", "judged2.csv")["result"]
+    assert (found["level"], found["n_rounds"], found["n_judged"]) == ("document", 2, len(labels) + len(second))
+    assert found["error_of_documents"] > 0
+
+
+def test_documents_that_come_one_after_the_other(files):
+    words = (*RUNS, *UNIFORM, "--level", "document", "--design", "successive", "--measure", "DCG@5")
+    assert "--order drawn" in run("plan", *words, "--budget", "30", "--out", "p1")
+    exported("p1")
+    assert "judge     10 more documents of" in run("extend", "p1", "p1.csv", "--budget", "10", "--out", "p2")
+    assert "pt-active status p2 QRELS p2.csv" in exported("p2")
+    found = data("status", "p2", "p1.csv", "p2.csv")["result"]
+    assert (found["n_judged"], found["n_rounds"]) == (40, 1)
+
+
+def test_queries_are_extended_without_labels(files):
+    planned(*TRAINING)
+    text = run("extend", "plan", "--budget", "40", "--out", "p2", "--texts", "texts.tsv")
+    assert "in extension 1 (drawn by hedged)" in text
+    assert "pt-active export p2 --out p2.csv --format csv --order drawn" in text
+    assert not set(Plan.load("p2").assessments.qid) & set(Plan.load("plan").assessments.qid)
+    (more,) = re.findall(r"Next, draw more:\n  pt-active (extend .*)", run("budget", "plan", "--width", "0.05"))
+    run(*shlex.split(more))
+    assert Plan.load("plan-more").manifest["spent"] > Plan.load("plan").manifest["spent"]
+    said = complaint("extend", "plan", "past.qrels.gz", "--budget", "40", "--out", "p3", "--refit")
+    assert said == "the order of the queries is drawn already: --refit is for plans with --level document"
+    planned("--level", "document", "--design", "spread", *TRAINING, "--out", "documents")
+    said = complaint("extend", "documents", "--budget", "40", "--out", "p3")
+    assert said == "a round of documents learns from the labels so far, and there are none"
+
+
+def test_later_rounds_say_how_to_go_on(files):
+    run("plan", *RUNS, *UNIFORM, "--measure", "DCG@5", "--budget", "60", "--out", "p", "--rounds", "3")
+    exported("p")
+    said = run("extend", "p", "p.csv", "--refit", "--budget", "20", "--out", "p-2")
+    assert said.splitlines()[-1] == "  pt-active extend p-2 p.csv p-2.csv --refit --budget 20 --out p-3"
+    exported("p-2")
+    run(*shlex.split(said.splitlines()[-1])[1:])
+    asked = run("status", "p-2", "p.csv", "p-2.csv", "--margin", "0.0001").splitlines()[-1]
+    assert "--refit" in asked.split() or "pt-active report" in asked
