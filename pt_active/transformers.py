@@ -21,8 +21,7 @@ from pt_active.frames.columns import (
 from pt_active.frames.ids import among, numbered, row_type
 from pt_active.frames.progress import working
 from pt_active.frames.runs import Ranking, ranking_of
-from pt_active.plans.answers.forecast import Forecast
-from pt_active.plans.answers.level import level_chosen, level_told
+from pt_active.plans.answers.forecast import Forecast, level_chosen, level_told
 from pt_active.plans.making.documents import SIZE_COLUMNS, draw_frame, size_frame
 from pt_active.plans.making.pool import Pool, design_table
 from pt_active.plans.making.pool_columns import SINGLE

@@ -13,7 +13,7 @@ import pandas as pd
 import pyterrier as pt
 import pytest
 
-from pt_active import ActiveTest, ColumnCost, Plan, Runs, UnitCost, compare_learners
+from pt_active import ActiveTest, ColumnCost, Plan, Runs, compare_learners
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames import checks
 from pt_active.risk import Audit, GaussianSquared, ZeroOne
@@ -94,29 +94,18 @@ def test_long_values_are_cut() -> None:
     ("given", "message"),
     [
         ({"predictions": ["a"]}, "predictions must name at least one predictor, as {name: column}, got ['a']"),
-        ({"predictions": "a"}, "as {name: column}, got 'a'"),
-        ({"predictions": {"a"}}, "as {name: column}, got {'a'}"),
-        ({"predictions": None}, "as {name: column}, got None"),
         ({"predictions": {1: "a"}}, "the name of a predictor must be a string, not empty, got 1"),
-        ({"predictions": {None: "a"}}, "must be a string, not empty, got None"),
-        ({"predictions": {"": "a"}}, "must be a string, not empty, got ''"),
         ({"predictions": {"x": 3}}, "predictions['x'] must be the name of a column, got 3"),
-        ({"predictions": {"x": ["a"]}}, "predictions['x'] must be the name of a column, got ['a']"),
-        ({"predictions": {"x": np.arange(2)}}, "predictions['x'] must be the name of a column, got array([0, 1])"),
         ({"frame": None}, "frame must be a pandas DataFrame, got None"),
-        ({"frame": {"qid": []}}, "frame must be a pandas DataFrame, got {'qid': []}"),
         ({"frame": pt.Transformer.identity()}, "frame must be a pandas DataFrame, got "),
         ({"loss": ZeroOne(slice=["a"])}, "the slice of a loss must be the name of a column, got ['a']"),
         ({"loss": "ZeroOne"}, "unknown loss 'ZeroOne'; the losses are ZeroOne"),
         ({"budget": "20"}, "budget must be a number, got '20'"),
-        ({"budget": True}, "budget must be a number, got True"),
-        ({"budget": [20]}, "budget must be a number, got [20]"),
         ({"draws": "5", "budget": None}, "draws must be a whole number, got '5'"),
         ({"defensive": "x"}, "defensive must be a number, got 'x'"),
         ({"replace": "no"}, "replace must be True or False, got 'no'"),
         ({"seed": "1"}, "seed must be a whole number, got '1'"),
         ({"cost": 1.0}, "cost must be a labelling cost, such as UnitCost() or ColumnCost('minutes'), got 1.0"),
-        ({"cost": UnitCost}, "cost must be a labelling cost"),
         ({"design": ["optimal"]}, "unknown design ['optimal']"),
     ],
 )
@@ -201,8 +190,8 @@ def _table(change: Callable[[pd.DataFrame], pd.DataFrame]) -> Callable[[Path], N
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (_with(arguments={}), "manifest.json lacks design, replace"),
-        (_with(arguments=[1]), "manifest.json lacks design, replace"),
+        (_with(arguments={}), "manifest.json lacks design"),
+        (_with(arguments=[1]), "manifest.json lacks design"),
         (_with(counts=None), "copy is damaged: manifest.json lacks assessments, draws, pairs, queries"),
         (_with(spent="12"), "copy is damaged: manifest.json: spent cannot be '12'"),
         (_with(predictors=["zz"]), "prediction_zz"),
@@ -240,22 +229,16 @@ class Learner(pt.Estimator):
     ("given", "message"),
     [
         ({"topics": None}, "topics must be a pandas DataFrame, got None"),
-        ({"topics": "topics.txt"}, "topics must be a pandas DataFrame, got 'topics.txt'"),
-        ({"topics": [1]}, "topics must be a pandas DataFrame, got [1]"),
-        ({"topics": pd.Series(["q1"])}, "topics must be a pandas DataFrame"),
         ({"qrels": None}, "qrels must be a pandas DataFrame, got None"),
         ({"learners": None}, "learners must map two names to learners, got None"),
         ({"learners": {"x": lambda data: data, "y": Learner(1)}}, "learner 'x' must be a function without arguments"),
         ({"measure": None}, "measure must be an ir_measures measure or its name, got None"),
         ({"folds": "4"}, "folds must be a whole number, got '4'"),
         ({"repeats": True}, "repeats must be at least 1, got True"),
-        ({"validation": "x"}, "validation must be a number, got 'x'"),
-        ({"validation": None}, "validation must be a number, got None"),
         ({"validation": np.nan}, "validation must be at least 0 and below 1, got nan"),
         ({"seed": None}, "seed must be a whole number, got None"),
         ({"confidence": "high"}, "confidence must be a number, got 'high'"),
         ({"corrected": None}, "corrected must be True or False, got None"),
-        ({"progress": "x"}, "progress must be True or False, got 'x'"),
     ],
 )
 def test_learners_refuse(frame: pd.DataFrame, qrels: pd.DataFrame, given: dict, message: str) -> None:
@@ -314,10 +297,8 @@ def three(demo: DemoCollection, grades: pt.Transformer) -> pd.DataFrame:
     [
         ({"pool": None}, "pool must be a pandas DataFrame, got None"),
         ({"pool": pd.DataFrame({"docno": ["d"]})}, "pool must have the columns qid, docno; it lacks 'qid'"),
-        ({"topics": [1]}, "topics must be a pandas DataFrame, got [1]"),
         ({"topics": pd.DataFrame({"query": ["x"]})}, "topics must have the columns qid; it lacks 'qid'"),
         ({"budget": "x"}, "budget must be a number, got 'x'"),
-        ({"budget": True}, "budget must be a number, got True"),
         ({"defensive": [1]}, "defensive must be a number, got [1]"),
         ({"replace": "no"}, "replace must be True or False, got 'no'"),
         ({"cost": 1.0}, "cost must be a labelling cost"),

@@ -15,7 +15,7 @@ from pt_active.inference.stopping.draws import Draws, Units
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.sequence import Progress, Proof, UnitSequence, sequence_of
 from pt_active.plans.making.kept import PlanTables
-from pt_active.sampling.sample import Prices
+from pt_active.sampling.sample import Costs
 from pt_active.sampling.successive import priorities_of
 
 
@@ -56,7 +56,7 @@ def reordered(tables: PlanTables, rng: np.random.Generator) -> PlanTables:
     clock = rng.exponential(size=len(design.inclusion))
     if design.unit == "query":
         clock = np.repeat(rng.exponential(size=len(indptr) - 1), np.diff(indptr))
-    priority = priorities_of(design, Prices(indptr, tables.pool.document_cost, 0.0), clock)
+    priority = priorities_of(design, Costs(indptr, tables.pool.document_cost, 0.0), clock)
     sample = replace(each.sample, priority=priority, drawn=np.isfinite(priority))
     return replace(tables, rounds=(replace(each, sample=sample),))
 

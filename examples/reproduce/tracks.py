@@ -49,7 +49,7 @@ from pt_active import JudgeGrades, Plan
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.inference.rounds import Round, estimate_rounds
 from pt_active.plans.making.pool import seen_by
-from pt_active.sampling.sample import Prices
+from pt_active.sampling.sample import Costs
 from pt_active.sampling.two_phase import draw_documents
 
 MEASURES = ("nDCG@10", "AP(rel=2)")
@@ -244,7 +244,7 @@ def redrawn(plan: Plan, first: Round, seed: int) -> Round:
     pool, arguments = plan.tables.pool, plan.tables.manifest.arguments
     rng, cost = np.random.default_rng(seed), pool.document_cost
     sample = draw_documents(
-        first.sample.design, Prices(pool.indptr, cost, arguments.per_query), float(arguments.budget or 0.0), rng
+        first.sample.design, Costs(pool.indptr, cost, arguments.per_query), float(arguments.budget or 0.0), rng
     )
     return replace(first, sample=sample)
 

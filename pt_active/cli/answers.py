@@ -21,7 +21,7 @@ from pt_active.cli.answer import (
 from pt_active.cli.commands import given_words, option
 from pt_active.cli.files import texts_for
 from pt_active.cli.judge import kept_at
-from pt_active.cli.options import Asked, Labelled, Labels, Look, Pair, confidence_level, for_any_missing
+from pt_active.cli.options import Asked, LabelFiles, Labelled, Look, Pair, confidence_level, for_any_missing
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
 from pt_active.judging.server.store import is_store
@@ -35,7 +35,7 @@ from pt_active.showing.page import format_of
 
 
 def status(
-    labels: Labels,
+    labels: LabelFiles,
     look: Look,
     pair: Pair,
     asked: Asked,
@@ -70,9 +70,7 @@ def status(
         hint = next_step(one, plan, labels, again, given_words(missing=missing))
     if one.due or one.judged < one.drawn or (missing is None and not labelled.is_whole):
         return Answer(state.to_dict(), str(state), hint)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the status has told what is wrong with the labels
-        result, estimates = _at_the_end(labelled, pair, asked, confidence, missing)
+    result, estimates = _at_the_end(labelled, pair, asked, confidence, missing)
     end = _of_results(result, estimates, "", called)
     return Answer(state.to_dict() | end.content, f"{state}\n\nAll is judged. In one look at the end:\n{end.text}", hint)
 
@@ -116,7 +114,7 @@ def _in_short(estimate: Estimate) -> str:
 
 
 def report(
-    labels: Labels,
+    labels: LabelFiles,
     asked: Asked,
     pair: Pair,
     look: Look,
@@ -158,14 +156,14 @@ def holds_up(state: Status) -> bool:
 
 
 def next_step(
-    state: Status, plan: Plan, labels: Labels, asked: Sequence[str] = (), extended: Sequence[str] = ()
+    state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str] = (), extended: Sequence[str] = ()
 ) -> str:
     """The hint below a status: what to do or to type next."""
     hint = _next_step(state, plan, labels, asked, extended)
     return f"{hint}\n{PASSED_OVER}" if holds_up(state) else hint
 
 
-def _next_step(state: Status, plan: Plan, labels: Labels, asked: Sequence[str], extended: Sequence[str]) -> str:
+def _next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str], extended: Sequence[str]) -> str:
     manifest, whole = plan.tables.manifest, plan.tables.manifest.rest is None
     if state.resolved:
         page = f" All of it on one page:\n  {_page_of(labels, '--so-far', *asked)}" if whole else ""
@@ -187,7 +185,7 @@ def _next_step(state: Status, plan: Plan, labels: Labels, asked: Sequence[str], 
     return f"Next, draw {'another round' if state.unit == 'round' else 'more'}:\n  {more}"
 
 
-def _judge_on(state: Status, labels: Labels) -> str:
+def _judge_on(state: Status, labels: LabelFiles) -> str:
     """The hint to judge on: in browsers where people have begun there, or in a worklist."""
     once = state.looks is None and state.judged < state.drawn
     at_the_end = (
@@ -203,11 +201,11 @@ def _judge_on(state: Status, labels: Labels) -> str:
     return f"{hint}Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"
 
 
-def _page_hint(plan: Plan, labels: Labels, asked: Sequence[str]) -> str:
+def _page_hint(plan: Plan, labels: LabelFiles, asked: Sequence[str]) -> str:
     """The hint to put all on one page, of a plan that can be reported."""
     return "" if plan.tables.manifest.rest is not None else f"All of it on one page:\n  {_page_of(labels, *asked)}"
 
 
-def _page_of(labels: Labels, *words: str) -> str:
+def _page_of(labels: LabelFiles, *words: str) -> str:
     """The command that puts the labels of a plan on one page."""
     return command_line("report", labels.plan, *labels.qrels, *words, "--out", beside(labels.plan, ".html"))

@@ -21,17 +21,10 @@ from pt_active.cli.failures import DEBUG, Usage, failures_told, in_one_line
 
 
 class Listed(NamedTuple):
-    """A command as the help of its group lists it.
+    """A command as the help of its group lists it."""
 
-    Attributes:
-        title: The title that it stands under; None for a group without titles.
-        file: The file of this folder with the function of its name, whose docstring is its own help.
-        says: What it does.
-        example: An example for its own help.
-    """
-
-    title: str | None
-    file: str
+    title: str | None  # that it stands under
+    file: str  # of this folder, with the function of its name, whose docstring is its own help
     says: str
     example: str
 
@@ -271,22 +264,18 @@ _EPILOG = "--help-all shows every option. All commands take --json, --quiet, --p
 
 @contextlib.contextmanager
 def printed_warnings() -> Iterator[None]:
-    """Print each warning as one line on stderr."""
-    with warnings.catch_warnings():
-        warnings.showwarning = _warning_printer()
-        yield
-
-
-def _warning_printer() -> Callable[..., None]:
-    shown: set[str] = set()
+    """Print each warning once, as one line on stderr."""
+    told: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *where: object) -> None:
         text = in_one_line(str(message))
-        if text not in shown and not issubclass(category, DeprecationWarning):
+        if text not in told and not issubclass(category, DeprecationWarning):
             typer.echo(f"warning: {text}", err=True)
-        shown.add(text)
+        told.add(text)
 
-    return show
+    with warnings.catch_warnings():
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
 
 
 def main(interrupt: Any = None) -> None:

@@ -13,7 +13,7 @@ from pt_active.cli.commands import argument, of_every_command, option
 from pt_active.cli.files import read_judges, top_grade, with_texts
 from pt_active.cli.options import (
     MEASURES,
-    Labels,
+    LabelFiles,
     Reading,
     confidence_level,
     for_any_missing,
@@ -152,7 +152,7 @@ def report(
 
 
 def replace(
-    labels: Labels,
+    labels: LabelFiles,
     judge: str = option(MISSING, "The judge's labels or votes of all documents.", "[NAME=]FILE"),
     measure: str | None = option(None, "The measure, if not the plan's; the labels are the same.", "NAME", **MEASURES),
     confidence: float = confidence_level(),

@@ -11,7 +11,7 @@ import pandas as pd
 from pt_active.cli.answer import Answer, beside, command_line, extended_from, rounded_up
 from pt_active.cli.commands import argument, option
 from pt_active.cli.files import PoolFiles
-from pt_active.cli.options import MEASURES, Labels, Prices, confidence_level, label_files
+from pt_active.cli.options import MEASURES, JudgingCosts, LabelFiles, confidence_level, label_files
 from pt_active.plans.answers.outlook import POWER, Outlook
 from pt_active.plans.making.manifest import dropped_lines
 from pt_active.plans.making.queries import has_order
@@ -43,7 +43,7 @@ class Wanted:
 
 def budget(
     source: PoolFiles,
-    prices: Prices,
+    prices: JudgingCosts,
     wanted: Wanted,
     plan: Path | None = argument(None, "A plan, instead of runs; with its labels it is a pilot.", "PLAN"),
     qrels: list[Path] | None = label_files(None),
@@ -69,7 +69,7 @@ def budget(
         if extra := dict.fromkeys(word for word in given if word.startswith("--")):
             raise ValueError(f"a plan has its own pool, measure and costs; leave out {', '.join(extra)}")
         loaded = Plan.load(plan)
-        labelled = Labels(plan=plan, qrels=qrels).read() if qrels else None
+        labelled = LabelFiles(plan=plan, qrels=qrels).read() if qrels else None
         outlook = Outlook.of_plan(loaded if labelled is None else labelled.judged, labelled and labelled.qrels)
         priced, unit = loaded.tables.manifest.arguments.cost, loaded.tables.manifest.arguments.unit.strip()
     table, hint = _asked(outlook, wanted, loaded, plan, qrels, words)

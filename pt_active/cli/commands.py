@@ -25,27 +25,16 @@ _DECLARED = "declared"
 
 @dataclass(frozen=True)
 class Declared:
-    """What the help, the shell and the checks know of an option or argument.
+    """What the help, the shell and the checks know of an option or argument."""
 
-    Attributes:
-        help: What it does; ``{}`` stands for the names.
-        metavar: What stands for its value.
-        names: The values that it may have, if these have names, which the shell completes.
-        others: Whether other values than the names are allowed.
-        within: The range of a whole number; None for others.
-        typed: How it is typed, if not as its name with dashes.
-        rare: Whether only ``--help-all`` shows it.
-        argument: Whether it is an argument, which is typed without its name.
-    """
-
-    help: str = ""
+    help: str = ""  # ``{}`` stands for the names
     metavar: str = "X"
-    names: Collection[str] | Callable[[], Collection[str]] = ()
-    others: bool = False
-    within: tuple[int, int] | None = None
-    typed: str = ""
-    rare: bool = False
-    argument: bool = False
+    names: Collection[str] | Callable[[], Collection[str]] = ()  # the values, which the shell completes
+    others: bool = False  # whether other values are allowed
+    within: tuple[int, int] | None = None  # the range of a whole number
+    typed: str = ""  # how it is typed, if not as its name with dashes
+    rare: bool = False  # whether only --help-all shows it
+    argument: bool = False  # whether it is typed without its name
 
     def option(self, name: str, flag: bool) -> Any:
         """The option or argument as typer takes it."""
@@ -119,6 +108,15 @@ def _declared(function: Callable[..., Answer]) -> Iterator[tuple[str, Any, Field
             yield name, each.annotation, each.default
 
 
+def _parameter(name: str, kind: Any, declared: Field[Any], taken: bool) -> inspect.Parameter:
+    """An option as typer reads it from a signature; what the project file may have need not be typed."""
+    default = declared.default
+    if default is MISSING:
+        kind, default = (kind | None, None) if taken else (kind, inspect.Parameter.empty)
+    noted: Any = Annotated[kind, declared.metadata[_DECLARED].option(name, default is False)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=noted)
+
+
 def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Callable[..., None]:
     """A command that prints the answer of a function, some of whose arguments may come from the project file.
 
@@ -128,16 +126,8 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
     bundles: dict[str, Any] = {name: each.annotation for name, each in every.items() if is_dataclass(each.annotation)}
     declared = {name: (kind, own) for name, kind, own in _declared(function)}
     shared = {name: own.default for name, (_, own) in declared.items() if _DECLARED not in own.metadata}
-    options, required = [], []
-    for name, (kind, own) in declared.items():
-        if name in shared:
-            continue
-        default = inspect.Parameter.empty if own.default is MISSING else own.default
-        if name in takes and own.default is MISSING:
-            required.append(name)
-            kind, default = kind | None, None
-        noted: Any = Annotated[kind, own.metadata[_DECLARED].option(name, default is False)]
-        options.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=noted))
+    options = [_parameter(name, *each, name in takes) for name, each in declared.items() if name not in shared]
+    required = [name for name, (_, own) in declared.items() if name in takes and own.default is MISSING]
 
     @functools.wraps(function)
     def run(context: typer.Context, **arguments: Any) -> None:

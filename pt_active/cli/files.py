@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.cli.commands import Typed, of_every_command, option
-from pt_active.cli.options import Prices
+from pt_active.cli.options import JudgingCosts
 from pt_active.frames.checks import MAX_WHOLE, Argument, ArgumentError, how_many, shown, some
 from pt_active.frames.qrels import HIGHEST_LABEL
 from pt_active.frames.sources import naming
@@ -179,7 +179,7 @@ class PoolFiles(RunFiles):
             for caution in GradeReport.cross_validated(model, documents, labels, unjudged=self.unjudged).cautions:
                 warnings.warn(caution, stacklevel=2)
 
-    def read(self, prices: Prices, measure: str) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    def read(self, prices: JudgingCosts, measure: str) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """The graded pool, and the topics if there are any."""
         queries = None if self.topics is None else read_topics(self.topics)
         if self.pool is not None:

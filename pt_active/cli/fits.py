@@ -28,12 +28,7 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Files:
-    """The files of a project, each of which is read once.
-
-    Attributes:
-        source: The names of the files.
-        kept: What was read.
-    """
+    """The files of a project, each of which is read once."""
 
     source: RunFiles
     kept: dict[tuple[str, str], Any] = field(default_factory=dict)

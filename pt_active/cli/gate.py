@@ -11,7 +11,7 @@ from pt_active.cli.answer import AT_THE_END, Answer
 from pt_active.cli.answers import PASSED_OVER, holds_up, next_step
 from pt_active.cli.commands import given_words, option
 from pt_active.cli.files import named_file
-from pt_active.cli.options import Labels, Look, Pair, confidence_level, for_any_missing
+from pt_active.cli.options import LabelFiles, Look, Pair, confidence_level, for_any_missing
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import some
 from pt_active.frames.trec import read_run
@@ -28,7 +28,7 @@ _LEVELS = {PASS: "notice", FAIL: "error", UNRESOLVED: "warning"}
 
 
 def gate(
-    labels: Labels,
+    labels: LabelFiles,
     pair: Pair,
     margin: float | None = option(None, "How much worse the first ranker may be; with --better, how much better."),
     better: bool = option(

@@ -47,7 +47,7 @@ def init(
     """Say which files belong together, check that they do, and keep it in pt-active.toml. Asks if nothing is said."""
     check_new(out)
     if source == RunFiles() and measure is None and budget is None:
-        files, measure, budget = Asked().answers()
+        files, measure, budget = Answers().answers()
     else:
         files, measure = Files(source), measure or MEASURE
         if not source.run:
@@ -87,35 +87,24 @@ def _values(source: RunFiles, measure: str, budget: float, plan: Path, out: Path
     """The keys of the project file; names of files are relative to its folder."""
     values: dict[str, Any] = {"plan": _from(plan, out), "report": _from(plan.with_name(f"{plan.name}.html"), out)}
     values |= {"measure": measure, "budget": int(budget) if float(budget).is_integer() else budget}
-    values |= {key: _from(file, out) for key in ("topics", "texts") if (file := getattr(source, key)) is not None}
-    if source.train_run:
-        values["train-run"] = [_from(each, out) for each in source.train_run]
-    if source.train_qrels is not None:
-        values["train-qrels"] = _from(source.train_qrels, out)
-    if source.judge:
-        values["judge"] = [_judge(each, out) for each in source.judge]
-    if source.max_grade is not None:
-        values["max-grade"] = source.max_grade
-    if source.depth is not None:
-        values["depth"] = source.depth
-    if source.lenient:
-        values["lenient"] = True
+    for name in ("topics", "texts", "train_run", "train_qrels", "judge", "max_grade", "depth", "lenient"):
+        if value := getattr(source, name):
+            listed = [_from(each, out) for each in value] if isinstance(value, list) else value
+            values[name.replace("_", "-")] = _from(value, out) if isinstance(value, Path) else listed
     return values | {"runs": {name: _from(file, out) for name, file in source.files.items()}}
 
 
-def _judge(given: str, out: Path) -> str:
-    name, equals, file = given.partition("=")
-    return f"{name}={_from(file, out)}" if equals and not Path(given).is_file() else _from(given, out)
-
-
 def _from(file: str | Path, out: Path) -> str:
-    """The name of a file as seen from the folder of the project file."""
+    """The name of a file, or NAME=FILE, as seen from the folder of the project file."""
+    if isinstance(file, str) and "=" in file and not Path(file).is_file():
+        name, _, named = file.partition("=")
+        return f"{name}={_from(named, out)}"
     if dataset_id(file) is not None or os.path.isabs(file):
         return str(file)
     return str(file) if out.parent == Path() else os.path.relpath(file, out.parent)
 
 
-class Asked:
+class Answers:
     """What a user answers whom `init` asks: each answer is checked at once, and asked for until it fits."""
 
     def __init__(self) -> None:

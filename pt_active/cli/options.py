@@ -113,7 +113,7 @@ class Reading(Typed):
 
 
 @dataclass(frozen=True)
-class Labels(Reading):
+class LabelFiles(Reading):
     """A plan and the files with its labels."""
 
     plan: Path = plan_folder()
@@ -163,7 +163,7 @@ class Look(Typed):
 
 
 @dataclass(frozen=True)
-class Prices(Typed):
+class JudgingCosts(Typed):
     """What judging costs."""
 
     cost: str = option(DEFAULT_COST, "The cost of a document: {}.", "NAME", names=cost_names, rare=True)

@@ -14,7 +14,7 @@ from pt_active.cli.files import PoolFiles, reads_texts, texts_for, with_texts
 from pt_active.cli.fits import whole_pools
 from pt_active.cli.options import (
     MEASURES,
-    Prices,
+    JudgingCosts,
     design_choices,
     for_any_missing,
     plan_folder,
@@ -27,7 +27,7 @@ from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.judging.files import read_labels
 from pt_active.logs import ScannedRuns
 from pt_active.logs.files import matching
-from pt_active.plans.answers.level import LEVELS
+from pt_active.plans.answers.forecast import LEVELS
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.making.extension import REFIT
 from pt_active.plans.making.judgments import as_qrels
@@ -85,7 +85,7 @@ class Sampling(Typed):
 def plan(
     sampling: Sampling,
     source: PoolFiles,
-    prices: Prices,
+    prices: JudgingCosts,
     out: Path = option(MISSING, "The folder to make.", "DIR"),
     out_of_core: bool = option(False, "Runs do not fit into memory; FILE may be a pattern.", rare=True),
 ) -> Answer:
@@ -105,7 +105,7 @@ def plan(
     return _planned(made, out, frame.attrs.get("grade_model", ""), sampling.rounds, source.is_unchecked)
 
 
-def _out_of_core(source: PoolFiles, prices: Prices, sampling: Sampling) -> tuple[Plan, str]:
+def _out_of_core(source: PoolFiles, prices: JudgingCosts, sampling: Sampling) -> tuple[Plan, str]:
     """A plan from runs that do not fit into memory, and where its grades come from."""
     wrong = {
         "--pool": source.pool is not None,

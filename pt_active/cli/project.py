@@ -100,12 +100,7 @@ def key_of(command: str, argument: str) -> str:
 
 @dataclass(frozen=True)
 class Project:
-    """A project file that was read.
-
-    Attributes:
-        file: The file.
-        values: Key → value, of the kind that `KEYS` says. The names of files are as they stand in the file.
-    """
+    """A project file that was read, with its values as they stand in it."""
 
     file: Path
     values: Mapping[str, Any]

@@ -26,7 +26,7 @@ from pt_active.plans.making.documents import (
     worklist,
 )
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.manifest import PlanArguments, Source, plan_manifest
+from pt_active.plans.making.manifest import PlanArguments, PlanSource, plan_manifest
 from pt_active.plans.making.pool import Pool, query_design
 from pt_active.plans.making.rest import Beyond, Rest, RestOfDocuments
 from pt_active.relevance.bounds import document_bounds
@@ -36,7 +36,7 @@ from pt_active.sampling.document_designs import ErrorVariance, Influence, influe
 from pt_active.sampling.documents import CERTAIN_MODEL, COMMON_SHARE, Sizing, added_variance, serves_singles
 from pt_active.sampling.drawings import DEFENSIVE_VARIANCE, RoundSettings
 from pt_active.sampling.pools import DocumentPool, GradedPool
-from pt_active.sampling.sample import DocumentDesign, DocumentSizes, Prices, Sample, TwoPhase
+from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes, Sample, TwoPhase
 
 QUERIES_AT_ONCE = 50_000
 """So many queries are in memory with the gradients of their documents."""
@@ -102,7 +102,7 @@ def sizes_in_blocks(documents: Documents, settings: RoundSettings) -> DocumentSi
         warnings.warn(CERTAIN_MODEL, stacklevel=3)
     added = added_variance(average, settings.defensive)
     errors = ErrorVariance(variance + added, COMMON_SHARE * added)
-    prices = Prices(documents.pool.indptr, cost, documents.overhead)
+    prices = Costs(documents.pool.indptr, cost, documents.overhead)
     sizing = Sizing(errors, documents.pool, prices, settings.drawing, [])
     both = serves_singles(settings, sizing.pool, documents.overhead)
     pairs, *singles = (Influence(np.zeros(len(mean)), np.zeros(len(documents.weight))) for _ in range(1 + both))
@@ -172,7 +172,7 @@ def plan_of_documents(population: AllQueries, arguments: PlanArguments) -> PlanT
     kept = _kept_round(documents, drawn, pool, pool.seen(measure))
     table = table.assign(**sample_columns(pool, kept), q_prob=kept.sample.design.opening)
     assessments = worklist(pool, kept.sample, None)
-    source, sample = Source(pool, measure, graded, None), drawn.sample
+    source, sample = PlanSource(pool, measure, graded, None), drawn.sample
     made = plan_manifest(arguments, source, table, assessments, census=drawn.round.certain, spent=sample.spent)
     manifest = population.manifest(
         made, rest, rounds=(round_entry(drawn.round, float(arguments.budget or 0), arguments.seed),)

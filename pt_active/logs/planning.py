@@ -35,8 +35,7 @@ from pt_active.logs.rows import (
     query_rows,
     with_topics,
 )
-from pt_active.plans.answers.forecast import Forecast
-from pt_active.plans.answers.level import level_by_part, level_told, rows_to_compare
+from pt_active.plans.answers.forecast import Forecast, level_by_part, level_told, rows_to_compare
 from pt_active.plans.making.manifest import LevelChoice, PlanArguments
 from pt_active.plans.making.pool_columns import query_weights
 from pt_active.plans.making.queries import DESIGN

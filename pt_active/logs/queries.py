@@ -11,7 +11,7 @@ from pt_active.logs.population import AllQueries, with_rows
 from pt_active.logs.rows import Rows, bounded_contrasts
 from pt_active.plans.answers.units import query_units, sums_after
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.manifest import PlanArguments, Source, plan_manifest
+from pt_active.plans.making.manifest import PlanArguments, PlanSource, plan_manifest
 from pt_active.plans.making.pool import Pool, query_design
 from pt_active.plans.making.queries import documents_to_judge, draw, priority_column, sample_columns
 from pt_active.plans.making.rankers import stored_weights
@@ -34,7 +34,7 @@ def plan_of_queries(population: AllQueries, arguments: PlanArguments) -> PlanTab
     pool, graded = population.kept(sample.rows)
     pool = with_rows(pool, kept)
     assessments = documents_to_judge(pool, measure, np.arange(len(sample.rows)), graded)
-    source, spent = Source(pool, measure, graded, None), float(rows.cost[sample.rows].sum())
+    source, spent = PlanSource(pool, measure, graded, None), float(rows.cost[sample.rows].sum())
     made = plan_manifest(arguments, source, kept, assessments, census=sample.census, spent=spent)
     rest = None
     if len(others):

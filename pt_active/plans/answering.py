@@ -375,8 +375,7 @@ class Answering(KeptArtifact[PlanTables]):
     def plot(self) -> Figure:
         """The half-width of the interval to expect over the budget, as a matplotlib figure, before anything is judged.
 
-        It is what the grade model expects, for this way to sample and for plain random queries; the plan's own budget
-        is marked.
+        The grade model expects it, for this way to sample and for plain random queries. The plan's budget is marked.
 
         Raises:
             ValueError: If everything is to be judged, or rankers were added later.

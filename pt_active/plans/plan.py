@@ -20,10 +20,9 @@ from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.topics import with_texts
 from pt_active.frames.visible import visible
 from pt_active.plans.answering import Answering
-from pt_active.plans.answers.forecast import Forecast
+from pt_active.plans.answers.forecast import Forecast, level_chosen, level_told
 from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, gate_at_the_end
 from pt_active.plans.answers.interval_caution import interval_caution, single_rankers_caution
-from pt_active.plans.answers.level import level_chosen, level_told
 from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.next_release import known_equal, reach_of, with_unasked
 from pt_active.plans.answers.status_of_plan import plan_status
@@ -31,7 +30,7 @@ from pt_active.plans.making.documents import first_round
 from pt_active.plans.making.extension import Extension, extended
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.kept import FORM, in_words
-from pt_active.plans.making.manifest import PlanArguments, Source
+from pt_active.plans.making.manifest import PlanArguments, PlanSource
 from pt_active.plans.making.pool import Pool, graded_frame, seen_by
 from pt_active.plans.making.queries import (
     DESIGN,
@@ -122,8 +121,8 @@ class Plan(Answering):
             ValueError: If an argument is out of range, the pool is malformed, or not exactly one of ``budget`` and
                 ``draws`` is given.
         """
-        only_queries = draws is not None or budget is None or bool(replace)
-        level = level_told(level, design, only_queries=only_queries, objective=objective)
+        only = draws is not None or budget is None or bool(replace)
+        level = level_told(level, design, only_queries=only, objective=objective)
         seed, replace = whole_number("seed", seed, 0, MAX_SEED), truth_value("replace", replace)
         draws = None if draws is None else whole_number("draws", draws, 1, MAX_DRAWS)
         budget = None if budget is None else positive("budget", budget)
@@ -140,8 +139,7 @@ class Plan(Answering):
             with working("comparing documents with whole queries"):
                 choice = level_chosen(forecast, budget, defensive, weights)
             level = choice.level
-        affordable = draws or (budget or np.inf) / float(arrays.query_weight @ arrays.query_cost)
-        usual_design, usual_defensive = _usual(level, arrays, measure, cost.per_query, affordable)
+        usual_design, usual_defensive = _usual(level, arrays, measure, cost.per_query, draws, budget)
         arguments = PlanArguments(
             measure=str(measure),
             cost=repr(cost),
@@ -157,9 +155,9 @@ class Plan(Answering):
             objective=objective,
             pairs=listed_weights(weights, arrays.names),
         )
-        source = Source(arrays, measure, frame, topics, choice, forecast.graded if level == "document" else None)
+        graded, plan_of = (forecast.graded, first_round) if level == "document" else (None, plan_of_queries)
         with working("drawing"):
-            tables = (first_round if level == "document" else plan_of_queries)(source, arguments)
+            tables = plan_of(PlanSource(arrays, measure, frame, topics, choice, graded), arguments)
         if texts is not None:
             tables = dataclasses.replace(tables, assessments=with_texts(tables.assessments, texts))
         return cls._of(tables)
@@ -345,12 +343,11 @@ class Plan(Answering):
         return visible(in_words(self.tables) + (f"\n  caution   {self.caution}" if self.caution else ""))
 
 
-def _usual(level: str, pool: Pool, measure: irm.Measure, per_query: float, draws: float) -> tuple[str, float]:
-    """The default design of a level, and its default defensive share or variance.
-
-    ``draws`` is the number of queries that can be drawn if their cost is average.
-    """
+def _usual(
+    level: str, pool: Pool, measure: irm.Measure, per_query: float, draws: int | None, budget: float | None
+) -> tuple[str, float]:
+    """The default design of a level, and its default defensive share or variance."""
     if level == "query":
-        return DESIGN, defensive_share(draws)
+        return DESIGN, defensive_share(draws or (budget or np.inf) / float(pool.query_weight @ pool.query_cost))
     form = seen_by(measure, pool).form
     return natural_drawing(form, len(pool.names), per_query), usual_variance(form)

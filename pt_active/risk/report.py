@@ -13,7 +13,7 @@ from pt_active.frames.visible import visible
 from pt_active.inference.ties import difference
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
-from pt_active.plans.answers.report.campaign import Campaign
+from pt_active.plans.answers.report.campaign import WhoJudged
 from pt_active.plans.answers.report.further import Further
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.relevance.losses import F1, Accuracy, CostMatrix, Loss, Precision, Recall, ZeroOne, check_rel
@@ -74,7 +74,7 @@ class AuditReport(Printed):
     drift: pd.DataFrame
     rel: int
     manifest: dict[str, Any]
-    campaign: Campaign
+    campaign: WhoJudged
     further: Further | None = None
 
     @classmethod
@@ -123,7 +123,7 @@ class AuditReport(Printed):
             drift=_drift(judged, how, rel) if two else pd.DataFrame(columns=_DRIFT),
             rel=rel,
             manifest=audit.manifest,
-            campaign=Campaign.of(judged.basis, records, int(audit.manifest["counts"]["pairs"])),
+            campaign=WhoJudged.of(judged.basis, records, int(audit.manifest["counts"]["pairs"])),
             further=more,
         )
 

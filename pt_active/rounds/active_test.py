@@ -37,7 +37,7 @@ from pt_active.rounds.kept import (
     ActiveTestArguments,
     ActiveTestManifest,
     DrawnRound,
-    Progress,
+    RoundsSoFar,
 )
 from pt_active.sampling.chances import defended
 from pt_active.sampling.designs import DEFENSIVE_SHARE
@@ -101,7 +101,7 @@ class JudgedInstances(Judged):
 
 
 def judged_instances(
-    state: Progress, qrels: pd.DataFrame, how: How[Any], bandwidth: float | str | None, slice: str | None
+    state: RoundsSoFar, qrels: pd.DataFrame, how: How[Any], bandwidth: float | str | None, slice: str | None
 ) -> JudgedInstances:
     """Match labels to the draws of all rounds."""
     instances, drawn = state.instances, state.rounds.drawn
@@ -127,7 +127,7 @@ def judged_instances(
     return JudgedInstances((instances.name,), basis, state.rounds, statistic, model, bandwidth, tuple(sorted(beyond)))
 
 
-class ActiveTest(KeptArtifact[Progress]):
+class ActiveTest(KeptArtifact[RoundsSoFar]):
     """An evaluation in rounds: the draws so far, and everything that an estimate needs.
 
     Make one with `create`; read one with ``ActiveTest.load(path)``. It is immutable: `next_round` returns a new test.
@@ -174,7 +174,7 @@ class ActiveTest(KeptArtifact[Progress]):
             rounds=(),
         )
         none_new = np.zeros(instances.number, dtype=bool)
-        return cls._of(Progress(instances, Steps.none_yet(instances.score()), none_new, manifest))
+        return cls._of(RoundsSoFar(instances, Steps.none_yet(instances.score()), none_new, manifest))
 
     @property
     def rounds(self) -> Steps:
@@ -243,7 +243,7 @@ class ActiveTest(KeptArtifact[Progress]):
         learnt_from = None if qrels is None else artifact.digest(checked_qrels(qrels))
         entry = DrawnRound(size, strategy, drawing, int(new.sum()), learnt_from)
         manifest = replace(state.manifest, rounds=(*state.manifest.rounds, entry))
-        return self._of(Progress(state.instances, rounds, new, manifest))
+        return self._of(RoundsSoFar(state.instances, rounds, new, manifest))
 
     def estimate(
         self,

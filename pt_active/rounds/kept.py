@@ -83,7 +83,7 @@ class ActiveTestManifest(Provenance):
 
 
 @dataclass(frozen=True)
-class Progress:
+class RoundsSoFar:
     """The state of an active test."""
 
     instances: Instances
@@ -145,14 +145,14 @@ def _manifest(values: dict[str, Any]) -> ActiveTestManifest:
     return ActiveTestManifest.from_json(values)
 
 
-def _frames(state: Progress) -> dict[str, pd.DataFrame]:
+def _frames(state: RoundsSoFar) -> dict[str, pd.DataFrame]:
     rounds = state.rounds
     drawn = pd.DataFrame({"step": rounds.step, "probability": rounds.probability, "new": state.new})
     steps = pd.DataFrame({"size": rounds.size, "independent": rounds.independent})
     return {"pool": state.instances.frame, "drawn": drawn, "steps": steps}
 
 
-def _read(tables: dict[str, StoredTable], manifest: ActiveTestManifest) -> Progress:
+def _read(tables: dict[str, StoredTable], manifest: ActiveTestManifest) -> RoundsSoFar:
     """The state of a saved test; raises if a table breaks a rule by itself, or does not fit another or the manifest."""
     pool, drawn, steps = tables["pool"], tables["drawn"], tables["steps"]
     pool.ids("qid", "docno")
@@ -172,7 +172,7 @@ def _read(tables: dict[str, StoredTable], manifest: ActiveTestManifest) -> Progr
     drawn.must("new", ~new | (step > 0), "be true only where drawn")
     if (step > 0).sum() != sum(entry.drawn for entry in manifest.rounds):
         raise ValueError(f"{drawn.file} has {(step > 0).sum()} draws, which is not what manifest.json says")
-    return Progress(instances, Steps(instances.score(), step, probability, size, independent), new, manifest)
+    return RoundsSoFar(instances, Steps(instances.score(), step, probability, size, independent), new, manifest)
 
 
 FORM = Form("active test", READABLE_FORMATS, _manifest, lambda _: ("pool", "drawn", "steps"), _read, _frames)

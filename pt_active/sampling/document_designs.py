@@ -13,7 +13,7 @@ from pt_active.relevance.moments import discounts
 from pt_active.sampling.chances import Clipped, at_most_one
 from pt_active.sampling.drawings import SUCCESSIVE, errs_together, opened_at_random, succession_unit
 from pt_active.sampling.pools import DocumentPool
-from pt_active.sampling.sample import DocumentDesign, DocumentSizes, Prices
+from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes
 from pt_active.sampling.successive import largest_below, succession_design
 
 _STRIDE = 0.25  # By which share the size of a step of a cascade exceeds that of the next deeper one, if they differ
@@ -132,7 +132,7 @@ class Sizing:
 
     errors: ErrorVariance  # The variance of the errors of the grade model
     pool: DocumentPool  # The pool as the measure sees it
-    prices: Prices  # The costs of documents and of opening a query
+    prices: Costs  # The costs of documents and of opening a query
     drawing: str  # A name in `DOCUMENT_DRAWINGS`
     keys: list[np.ndarray]  # float64[N] each; what the documents of a query are sorted by, the last one first
 
@@ -216,7 +216,7 @@ class Sizing:
             self,
             errors=replace(self.errors, documents=self.errors.documents[documents]),
             pool=DocumentPool(pool.form, indptr, pool.ranks[:, documents], pool.weight[chosen]),
-            prices=Prices(indptr, self.prices.cost[documents], self.prices.overhead),
+            prices=Costs(indptr, self.prices.cost[documents], self.prices.overhead),
             keys=[key[documents] for key in self.keys],
         )
         return some, [each.among(chosen, documents) for each in influences], float(chosen.mean())
@@ -234,7 +234,7 @@ class Sizing:
         return np.asarray(variance)
 
 
-def succession_sizes(unit: str, order: np.ndarray, prices: Prices, gain: np.ndarray, reach: np.ndarray) -> np.ndarray:
+def succession_sizes(unit: str, order: np.ndarray, prices: Costs, gain: np.ndarray, reach: np.ndarray) -> np.ndarray:
     """How soon each document should come, relative to the others, with a share for its range, float64[n] [theory 14].
 
     ``(1 − ε) a/Σa + ε b/Σb``. For documents ``a = √(g/λ)`` and ``b = p |D| (κ_max − κ_min)/√λ``; for whole queries
@@ -268,7 +268,7 @@ def _in_strides(size: np.ndarray, query: np.ndarray) -> np.ndarray:
     return strided / strided.sum()
 
 
-def document_design(sizes: DocumentSizes, drawing: str, prices: Prices, budget: float) -> DocumentDesign:
+def document_design(sizes: DocumentSizes, drawing: str, prices: Costs, budget: float) -> DocumentDesign:
     """Turn sizes into the probabilities of both phases whose expected cost is the budget [theory 9].
 
     If opening a query costs nothing and documents are not drawn by depth, every query is opened: an error that the
@@ -293,7 +293,7 @@ def document_design(sizes: DocumentSizes, drawing: str, prices: Prices, budget: 
     return design_at(sizes, drawing, prices, budget)
 
 
-def design_at(sizes: DocumentSizes, drawing: str, prices: Prices, budget: float) -> DocumentDesign:
+def design_at(sizes: DocumentSizes, drawing: str, prices: Costs, budget: float) -> DocumentDesign:
     """The probabilities whose expected cost is the budget."""
     size, query = sizes.size[sizes.order], prices.query(sizes.order)
     first = np.flatnonzero(prices.firsts(sizes.order))

@@ -12,7 +12,7 @@ from pt_active.sampling.document_designs import ErrorVariance, Influence, Sizing
 from pt_active.sampling.drawings import SUCCESSIVE, RoundSettings, can_serve_singles, check_settings
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.revealed import RevealedPool
-from pt_active.sampling.sample import DocumentSizes, Prices
+from pt_active.sampling.sample import Costs, DocumentSizes
 
 COMMON_SHARE = 0.5
 """Share of the added variance that the documents of a query have in common, because a model errs in whole queries. On
@@ -83,7 +83,7 @@ def document_sizes(
     influence, errors = influence_of(pool, gradient, variables.known), ErrorVariance(variables.variance, common)
     contrasts, pairs, drawing = len(influence.documents), settings.pairs, settings.drawing
     share = np.full(contrasts, 1 / contrasts) if pairs is None else pairs / pairs.sum()
-    sizing = Sizing(errors, pool, Prices(pool.indptr, cost, overhead), drawing, _order_keys(pool, drawing))
+    sizing = Sizing(errors, pool, Costs(pool.indptr, cost, overhead), drawing, _order_keys(pool, drawing))
     if settings.objective == "largest" and contrasts > 1 and (errors.documents * influence.documents).any():
         share = sizing.shares(influence, budget)
     pairs_mean = influence.mean(share)
@@ -125,7 +125,7 @@ def _revealed_sizes(
     order = pool.judging_order(mean)
     place[order] = np.arange(len(order))
     order = order[~variables.known[order]]
-    prices = Prices(pool.indptr, cost, overhead)
+    prices = Costs(pool.indptr, cost, overhead)
     sizing = Sizing(ErrorVariance(np.ones(len(place)), 0.0), pool, prices, drawing, [place])
     nothing = np.zeros(len(pool.weight))
     if settings.objective == "largest" and k > 2:

@@ -9,7 +9,7 @@ import numpy as np
 from pt_active.relevance.digits import product
 from pt_active.relevance.measures import RankForm
 from pt_active.relevance.moments import discounts, variable_values
-from pt_active.sampling.sample import Prices
+from pt_active.sampling.sample import Costs
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,6 @@ class GradedPool:
     per_query: float  # λ₀, the cost of opening a query; each round pays it again
 
     @property
-    def prices(self) -> Prices:
+    def prices(self) -> Costs:
         """What judging the documents costs."""
-        return Prices(self.seen.indptr, self.cost, self.per_query)
+        return Costs(self.seen.indptr, self.cost, self.per_query)

@@ -162,7 +162,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Prices:
+class Costs:
     """What judging documents costs."""
 
     indptr: np.ndarray  # int64[m+1], the offsets of the queries
@@ -229,7 +229,7 @@ class DocumentDesign:
         """Whether a document is judged only if those above it in its query are judged too."""
         return self.drawing == "depth" or self.unit == "step"
 
-    def reserve(self, prices: Prices) -> float:
+    def reserve(self, prices: Costs) -> float:
         """`_MARGIN` standard deviations of the cost of nested documents in queries that are certain to be opened.
 
         Two documents of a query are both drawn as often as the less probable of them, so

@@ -9,7 +9,7 @@ import numpy as np
 
 from pt_active.sampling.chances import Clipped, at_most_one, within_budget
 from pt_active.sampling.draws import pays_for_all
-from pt_active.sampling.sample import DocumentDesign, DocumentSizes, Prices, Sample, TwoPhase
+from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes, Sample, TwoPhase
 
 MAX_PLANNED_PROBABILITY = 0.95
 """No document is more probable than this at the planned budget, because a certain one would need an infinite rate."""
@@ -18,7 +18,7 @@ _ROUNDING = 1e-12  # Rates whose difference is at most this share are equal but 
 _TOLERANCE = 1e-13  # A threshold is known to this, and to this share of it
 
 
-def succession_design(sizes: DocumentSizes, prices: Prices, budget: float) -> DocumentDesign:
+def succession_design(sizes: DocumentSizes, prices: Costs, budget: float) -> DocumentDesign:
     """Rates, and the probabilities that they are expected to lead to within a budget.
 
     Units come in the order of ``E/r``, E exponential, so by the time T with probability ``1 − exp(−r T)``. The rates
@@ -52,7 +52,7 @@ def succession_design(sizes: DocumentSizes, prices: Prices, budget: float) -> Do
     return at(design, prices, planned_threshold(design, prices, budget))
 
 
-def _with_rate(sizes: DocumentSizes, prices: Prices, rates: np.ndarray) -> DocumentDesign:
+def _with_rate(sizes: DocumentSizes, prices: Costs, rates: np.ndarray) -> DocumentDesign:
     """The design at ``T = 1`` with the rates of the documents in `DocumentSizes.order`, float64[n]."""
     rate = np.zeros(len(sizes.size))
     rate[sizes.order] = rates
@@ -60,7 +60,7 @@ def _with_rate(sizes: DocumentSizes, prices: Prices, rates: np.ndarray) -> Docum
     return at(DocumentDesign("successive", sizes.order, *nothing, unit=sizes.unit, rate=rate), prices, 1.0)
 
 
-def at(design: DocumentDesign, prices: Prices, threshold: float) -> DocumentDesign:
+def at(design: DocumentDesign, prices: Costs, threshold: float) -> DocumentDesign:
     """The design with the probabilities of the units to come before a threshold."""
     chance, opening, query = inclusion(design, threshold), np.zeros(prices.queries), prices.query(design.order)
     if design.unit == "query":
@@ -83,7 +83,7 @@ def _rate(design: DocumentDesign) -> np.ndarray:
     return design.rate
 
 
-def planned_threshold(design: DocumentDesign, prices: Prices, budget: float) -> float:
+def planned_threshold(design: DocumentDesign, prices: Costs, budget: float) -> float:
     """The threshold up to which units are expected to cost a budget, with the reserve of steps (`DocumentDesign`)."""
     from scipy import optimize
 
@@ -103,7 +103,7 @@ def planned_threshold(design: DocumentDesign, prices: Prices, budget: float) -> 
     return float(optimize.brentq(excess, low, high, xtol=_TOLERANCE * low, rtol=_TOLERANCE))
 
 
-def priorities_of(design: DocumentDesign, prices: Prices, clock: np.ndarray) -> np.ndarray:
+def priorities_of(design: DocumentDesign, prices: Costs, clock: np.ndarray) -> np.ndarray:
     """The priorities ``E/r``, by which documents come, smallest first.
 
     The step down to a document has the rate ``r − r'``, r' being that of the next document, and brings all documents
@@ -143,7 +143,7 @@ class Succession:
 
     design: DocumentDesign
     priority: np.ndarray
-    prices: Prices
+    prices: Costs
 
     @cached_property
     def order(self) -> np.ndarray:
@@ -246,6 +246,6 @@ class Succession:
             )
 
 
-def succession_of(sample: TwoPhase, prices: Prices) -> Succession | None:
+def succession_of(sample: TwoPhase, prices: Costs) -> Succession | None:
     """The order that a sample was drawn in; None if its documents did not come one after the other."""
     return None if sample.priority is None else Succession(sample.design, sample.priority, prices)

@@ -9,7 +9,7 @@ import numpy as np
 
 from pt_active.sampling.chances import UNIFORM
 from pt_active.sampling.draws import pays_for_all, priorities
-from pt_active.sampling.sample import DocumentDesign, Prices, Sample, TwoPhase
+from pt_active.sampling.sample import Costs, DocumentDesign, Sample, TwoPhase
 from pt_active.sampling.successive import Succession, priorities_of
 
 APART_SHARE = 0.25
@@ -22,7 +22,11 @@ _MAX_DEVIATIONS = 6  # Standard deviations by which the cost of the documents dr
 
 
 def draw_documents(
-    design: DocumentDesign, prices: Prices, budget: float, rng: np.random.Generator, clock: np.ndarray | None = None
+    design: DocumentDesign,
+    prices: Costs,
+    budget: float,
+    rng: np.random.Generator,
+    clock: np.ndarray | None = None,
 ) -> TwoPhase:
     """Draw documents as if every query were opened, then open as many queries as the budget pays for.
 
@@ -48,7 +52,7 @@ def draw_documents(
     return TwoPhase(design, queries, drawn & opened[prices.every], apart, float(price[opened].sum()))
 
 
-def _from_the_top(design: DocumentDesign, prices: Prices, budget: float, rng: np.random.Generator) -> TwoPhase:
+def _from_the_top(design: DocumentDesign, prices: Costs, budget: float, rng: np.random.Generator) -> TwoPhase:
     """Draw a depth for each query; what exceeds the budget is cut off from one of them, or queries are left out."""
     query, number = prices.every, depth_numbers(design, prices, rng)
     drawn, opening = number[query] < design.chance(query), np.where(number < design.opening, design.opening, 0.0)
@@ -67,7 +71,7 @@ def _from_the_top(design: DocumentDesign, prices: Prices, budget: float, rng: np
     return TwoPhase(design, Sample.once(opening), drawn, np.zeros(prices.queries, dtype=bool), float(price.sum()))
 
 
-class Parts(NamedTuple):
+class DepthParts(NamedTuple):
     """The range of each query's uniform number, in parts in which the same documents are judged."""
 
     ptr: np.ndarray  # int64[m+1], the offsets of the queries
@@ -76,7 +80,7 @@ class Parts(NamedTuple):
     cost: np.ndarray  # float64[P], what the query costs in each part, falling
 
 
-def depth_numbers(design: DocumentDesign, prices: Prices, rng: np.random.Generator) -> np.ndarray:
+def depth_numbers(design: DocumentDesign, prices: Costs, rng: np.random.Generator) -> np.ndarray:
     """Uniform numbers, float64[m], at a nearly fixed cost: a document is judged if its ``Π π`` is above its query's."""
     from pt_active.sampling._kernels import even_parts
 
@@ -86,7 +90,7 @@ def depth_numbers(design: DocumentDesign, prices: Prices, rng: np.random.Generat
     return np.asarray(parts.end[chosen] - (1 - rng.random(len(chosen))) * parts.length[chosen])
 
 
-def _parts(design: DocumentDesign, prices: Prices) -> Parts:
+def _parts(design: DocumentDesign, prices: Costs) -> DepthParts:
     query, m = prices.query(design.order), prices.queries
     chance = design.opening[query] * design.inclusion[design.order]
     first, price = prices.firsts(design.order), prices.of(design.order)
@@ -102,11 +106,11 @@ def _parts(design: DocumentDesign, prices: Prices) -> Parts:
     kept = end - np.where(new, 0.0, np.r_[0.0, end[:-1]]) > _SAME * end
     owner, end, total, new = owner[kept], end[kept], total[kept], np.r_[True, owner[kept][1:] != owner[kept][:-1]]
     length = end - np.where(new, 0.0, np.r_[0.0, end[:-1]])
-    return Parts(np.searchsorted(owner, np.arange(m + 1)), end, length, total)
+    return DepthParts(np.searchsorted(owner, np.arange(m + 1)), end, length, total)
 
 
 def cut_to_budget(
-    design: DocumentDesign, prices: Prices, drawn: np.ndarray, excess: float, rng: np.random.Generator
+    design: DocumentDesign, prices: Costs, drawn: np.ndarray, excess: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Cut one query that was judged from the top, drawn at random from those that cost at least what is too much.
 
@@ -135,7 +139,7 @@ def cut_to_budget(
     return chance, stays
 
 
-def _check_prices(design: DocumentDesign, prices: Prices, budget: float) -> None:
+def _check_prices(design: DocumentDesign, prices: Costs, budget: float) -> None:
     """Raise if the budget might not pay for the documents drawn in a single query, before anything is drawn."""
     price, chance = prices.cost[design.order], design.inclusion[design.order]
     parts = price, price * chance, price**2 * chance * (1 - chance)
@@ -159,7 +163,7 @@ def _first_phase(opening: np.ndarray, price: np.ndarray, budget: float, rng: np.
     return next(priorities(opening, price, [budget], 1, rng, UNIFORM)).first
 
 
-def _second_phase(design: DocumentDesign, prices: Prices, apart: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _second_phase(design: DocumentDesign, prices: Costs, apart: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """bool[N], which documents are judged if their query is opened."""
     from pt_active.sampling import _kernels
 

@@ -18,7 +18,7 @@ from pt_active.showing.svg import (
     SECOND,
     WIDE,
     Canvas,
-    Row,
+    ChartRow,
     Scale,
     Series,
     Sides,
@@ -79,7 +79,7 @@ class Chart:
 class Intervals(Chart):
     """Estimates with their intervals, one below the other; if 0 is compared with, it is marked."""
 
-    rows: Sequence[Row]
+    rows: Sequence[ChartRow]
     axis: str = ""
     compared: bool = False
     sides: Sides | None = None
@@ -107,7 +107,7 @@ class Intervals(Chart):
             canvas.top += 26
         canvas.axis(scale, self.axis, self.sides)
 
-    def _numbers(self, row: Row) -> str:
+    def _numbers(self, row: ChartRow) -> str:
         return with_interval(row.value, row.low, row.high, sign=self.compared) if np.isfinite(row.value) else ""
 
     @property
@@ -137,7 +137,7 @@ class Bars(Chart):
     A row whose value is NaN is a heading of those below it.
     """
 
-    rows: Sequence[Row]
+    rows: Sequence[ChartRow]
     axis: str = ""
     sides: Sides | None = None
 
@@ -235,7 +235,7 @@ def _arms(series: Series) -> np.ndarray:
     return np.zeros(len(series.x)) if series.error is None else np.nan_to_num(series.error, posinf=0.0)
 
 
-def _name_rows(axes: Axes, rows: Sequence[Row], axis: str, sides: Sides | None) -> None:
+def _name_rows(axes: Axes, rows: Sequence[ChartRow], axis: str, sides: Sides | None) -> None:
     """The labels of rows, from the top, and what the scale shows."""
     axes.set_yticks(np.arange(len(rows)), [_plain(label) for label in cut_labels([row.label for row in rows])])
     axes.set_ylim(len(rows) - 0.5, -0.5)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from pt_active.showing.charts import Bars, Intervals, Lines
 from pt_active.showing.rounding import number
-from pt_active.showing.svg import FIRST, INK, SECOND, Row, Series, Sides
+from pt_active.showing.svg import FIRST, INK, SECOND, ChartRow, Series, Sides
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -107,7 +107,7 @@ def estimates(
     sure = rows["sure"] if "sure" in rows.columns else [True] * len(rows)
     columns = (rows[name] for name in ("name", "estimate", "low", "high"))
     made = [
-        Row(str(name), float(value), float(low), float(high), bool(strong))
+        ChartRow(str(name), float(value), float(low), float(high), bool(strong))
         for name, value, low, high, strong in zip(*columns, sure, strict=True)
     ]
     return Intervals(made, axis, compared, sides)
@@ -130,10 +130,10 @@ def classes(table: pd.DataFrame) -> Bars:
     _need(table, "axis", "low", "high", "chance", "chance_of")
     made = []
     for axis, rows in table.groupby("axis", sort=False):
-        made.append(Row(f"by {axis}:", np.nan))
+        made.append(ChartRow(f"by {axis}:", np.nan))
         for low, high, chance in rows[["low", "high", "chance"]].to_numpy(float).tolist():
             ends = [number(float(f"{end:.3g}")) for end in (low, high)]
-            made.append(Row(" to ".join(dict.fromkeys(ends)), chance, text=number(chance)))
+            made.append(ChartRow(" to ".join(dict.fromkeys(ends)), chance, text=number(chance)))
     return Bars(made, str(table["chance_of"].iloc[0]))
 
 
@@ -142,7 +142,7 @@ def contributions(table: pd.DataFrame, axis: str = "moved the estimate by", side
     _need(table, "qid", "contribution")
     rows = table.head(MAX_CONTRIBUTIONS)
     names = rows["query"].fillna(rows["qid"]) if "query" in rows.columns else rows["qid"]
-    made = [Row(str(name), float(value)) for name, value in zip(names, rows["contribution"], strict=True)]
+    made = [ChartRow(str(name), float(value)) for name, value in zip(names, rows["contribution"], strict=True)]
     return Bars(made, axis, sides)
 
 

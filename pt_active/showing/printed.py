@@ -37,7 +37,7 @@ class Printed:
         return ""
 
 
-class Drawn(Printed):
+class Charted(Printed):
     """Base of results that a notebook shows with a chart."""
 
     def _chart(self) -> Intervals:

@@ -39,7 +39,7 @@ Sides = tuple[str, str]
 """What values left and right of 0 mean."""
 
 
-class Row(NamedTuple):
+class ChartRow(NamedTuple):
     """A row of a chart: an estimate, whose mark is hollow unless it is strong, or a bar, with its numbers in words."""
 
     label: str
@@ -162,7 +162,7 @@ class Canvas:
             self.mark("14", y - 5, series)
         self.text(36, y, series.name)
 
-    def headed(self, rows: Sequence[Row]) -> Iterator[Row]:
+    def headed(self, rows: Sequence[ChartRow]) -> Iterator[ChartRow]:
         """Each row below its label and its numbers, which stand on one line or on two."""
         labels = cut_labels([row.label for row in rows])
         longest = max((len(label) + len(row.text) for label, row in zip(labels, rows, strict=True)), default=0)

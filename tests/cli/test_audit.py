@@ -118,9 +118,7 @@ def test_answers_are_json_with_every_number(folder: Path) -> None:
     assert set(said["estimates"]) == {"error", "precision", "recall", "f1", "kappa", "alpha"}
     low, value, high = (said["estimates"]["kappa"]["gpt"][name] for name in ("low", "value", "high"))
     assert low < value < high
-    assert (
-        said["ranking"]["winner"] == "gpt"
-    )
+    assert said["ranking"]["winner"] == "gpt"
 
 
 def test_labels_may_be_qrels_or_records(folder: Path) -> None:

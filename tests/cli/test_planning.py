@@ -99,15 +99,16 @@ def test_a_stray_label_of_a_pool_is_not_the_top_grade(labelled, files):
     assert said.endswith("if this is meant to be, give the pool its own grades, in columns grade_0 to grade_9")
 
 
-def test_a_plan_without_a_budget_asks_for_it(files):
-    said = complaint("plan", *RUNS, *UNIFORM, "--measure", "DCG@5", "--out", "p")
-    assert said == "say --budget, the most to spend, such as the number of documents that people can judge"
-
-
-def test_rounds_say_which_option_is_too_many(files):
-    asked = (*RUNS, *UNIFORM, "--measure", "DCG@5", "--budget", "60", "--out", "p", "--rounds", "2")
-    assert complaint("plan", *asked, "--design", "hedged") == "--rounds are of documents: leave out --design hedged"
-    assert complaint("plan", *asked, "--level", "query") == "--rounds are of documents: say --level document"
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("", "say --budget, the most to spend, such as the number of documents that people can judge"),
+        ("--budget 60 --rounds 2 --design hedged", "--rounds are of documents: leave out --design hedged"),
+        ("--budget 60 --rounds 2 --level query", "--rounds are of documents: say --level document"),
+    ],
+)
+def test_what_a_plan_needs_or_refuses_is_said(files, words, said):
+    assert complaint("plan", *RUNS, *UNIFORM, "--measure", "DCG@5", "--out", "p", *words.split()) == said
 
 
 def test_limits_are_lifted_by_an_option(files, monkeypatch):

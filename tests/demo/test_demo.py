@@ -1,13 +1,10 @@
 """The simulated collection is the same for a seed, and has the properties that it claims."""
 
-import re
-from collections import Counter
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active.demo.collection import MAX_GRADE, demo_collection
+from pt_active.demo.collection import demo_collection
 from pt_active.plans.making.artifact import digest
 
 
@@ -70,10 +67,6 @@ def test_shape(collection):
         assert (run.groupby("qid")["score"].diff().dropna() <= 0).all()
 
 
-def test_says_that_it_is_simulated(collection):
-    assert str(collection).startswith("Simulated test collection: 600 queries")
-
-
 def test_qrels_are_complete_and_what_the_judge_says(collection):
     union = pd.concat(collection.runs.values())[["qid", "docno"]].drop_duplicates(ignore_index=True)
     pd.testing.assert_frame_equal(collection.qrels[["qid", "docno"]], union)
@@ -82,12 +75,6 @@ def test_qrels_are_complete_and_what_the_judge_says(collection):
     assert len(again) == len(shuffled)
     assert (again["label"] == again["label_hidden"]).all()
     pd.testing.assert_frame_equal(collection.judge(collection.past_run), collection.past_qrels)
-
-
-def test_all_grades_occur(collection):
-    share = collection.qrels["label"].value_counts(normalize=True)
-    assert sorted(share.index) == list(range(MAX_GRADE + 1))
-    assert share.min() > 0.02
 
 
 def test_judge_refuses_strangers(collection):
@@ -110,49 +97,6 @@ def test_candidate_is_better_for_other_seeds_too(seed):
     collection = demo_collection(seed)
     production, candidate = (dcg_at_10(collection.runs[name], collection.qrels) for name in ("production", "candidate"))
     assert candidate.mean() > 1.01 * production.mean()
-
-
-def test_rankers_are_close_but_not_the_same(collection):
-    both = collection.runs["production"].merge(collection.runs["candidate"], on=["qid", "docno"])
-    assert 0.55 < len(both) / len(collection.runs["production"]) < 0.9
-
-
-def test_queries_differ_in_difficulty_and_documents_in_length(collection):
-    values = dcg_at_10(collection.runs["production"], collection.qrels)
-    assert values.std() > 0.4 * values.mean()
-    words = collection.documents["text"].str.split().str.len()
-    assert words.max() > 4 * words.min()
-
-
-def test_the_past_tells_of_the_present(collection):
-    past = collection.past_run.merge(collection.past_qrels, on=["qid", "docno"])
-    now = collection.runs["production"].merge(collection.qrels, on=["qid", "docno"])
-    for grade in range(MAX_GRADE + 1):
-        assert (past["label"] == grade).mean() == pytest.approx((now["label"] == grade).mean(), abs=0.03)
-    assert np.corrcoef(past["score"], past["label"])[0, 1] > 0.25
-
-
-def words(text):
-    return re.findall(r"\w+", text.lower())
-
-
-def test_bm25_over_the_texts_finds_relevant_documents(collection):
-    documents = [Counter(words(text)) for text in collection.documents["text"]]
-    seen = Counter(word for document in documents for word in document)
-    length = np.array([document.total() for document in documents])
-    norm = 1.2 * (0.25 + 0.75 * length / length.mean())
-    rows = []
-    for topic in collection.topics[:60].itertuples():
-        score = np.zeros(len(documents))
-        for word in words(topic.query):
-            frequency = np.array([document[word] for document in documents])
-            score += np.log(1 + len(documents) / (seen[word] + 0.5)) * frequency / (frequency + norm)
-        best = np.argsort(-score, kind="stable")[:10]
-        rows += [(topic.qid, collection.documents["docno"][i], rank) for rank, i in enumerate(best)]
-    run = pd.DataFrame(rows, columns=["qid", "docno", "rank"])
-    found = dcg_at_10(run, collection.judge(run))
-    production = dcg_at_10(collection.runs["production"], collection.qrels)[found.index]
-    assert found.mean() > 0.6 * production.mean()
 
 
 @pytest.mark.parametrize("queries", [2, 3001])

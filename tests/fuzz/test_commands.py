@@ -474,7 +474,7 @@ def test_what_cannot_be_foreseen_is_called_a_bug(world: Path, monkeypatch: pytes
     def broken(*_: object) -> None:
         raise KeyError("q\x1b[31m")
 
-    monkeypatch.setattr("pt_active.cli.options.Labels.read", broken)
+    monkeypatch.setattr("pt_active.cli.options.LabelFiles.read", broken)
     monkeypatch.chdir(world)
     result = invoke(["status", "plan", "judged.csv"])
     assert result.exit_code == 70
@@ -517,7 +517,7 @@ def test_every_foreseeable_failure_is_one_line(
         raise error
 
     before = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr("pt_active.cli.options.Labels.read", fails)
+    monkeypatch.setattr("pt_active.cli.options.LabelFiles.read", fails)
     result = invoke(["status", "plan", "judged.csv"])
     signal.signal(signal.SIGINT, before)
     assert result.exit_code == (130 if isinstance(error, KeyboardInterrupt) else 2)

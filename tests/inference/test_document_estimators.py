@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active.inference.documents import FOLDS, DocumentEstimate, combined, document_estimate, predicted
+from pt_active.inference.residuals import query_residuals
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import DocumentPool, Variables
-from pt_active.sampling.sample import DocumentDesign, Prices, Sample, TwoPhase
+from pt_active.sampling.sample import Costs, DocumentDesign, Sample, TwoPhase
 from pt_active.sampling.two_phase import APART_SHARE
 
 MEASURES = ["DCG@2", "DCG(gain='linear')", "ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR"]
@@ -147,6 +148,28 @@ def test_the_variance_of_spread_documents_is_that_of_independent_ones_less_what_
     assert plain.second == pytest.approx(weight @ (error**2 * (1 - pi)).reshape(3, 2).sum(axis=1) - lost)
 
 
+@pytest.mark.parametrize("chance", [0.25, 0.75])
+def test_queries_drawn_apart_tell_what_a_fixed_number_of_documents_gains(chance):
+    """Over all independent draws of a query, against all draws of two or six of its eight documents.
+
+    Under these the covariance of two draws is ``−π(1−π)/(n−1)``; the estimate takes n for n − 1.
+    """
+    n = 8
+    form = rank_form(parse_measure("DCG"), 2, n)
+    pool = DocumentPool(form, np.array([0, n]), np.arange(1, n + 1, dtype=np.int32)[None], np.ones(1))
+    truth, mean = form.values[np.random.default_rng(0).integers(0, 3, n)], np.full(n, 0.4)
+    design, expected = design_of("spread", np.ones(1), np.full(n, chance)), 0.0
+    for taken in itertools.product([True, False], repeat=n):
+        drawn = np.array(taken)
+        sample = TwoPhase(design, Sample.once(np.ones(1)), drawn, np.array([True]), 0.0)
+        found = query_residuals(pool, sample, mean, np.where(drawn, truth, mean), np.ones(1))
+        expected += math.prod(np.where(drawn, chance, 1 - chance)) * found.together[0]
+    error = pool.gradients(mean)[0] * (truth - mean) / chance
+    fixed = np.var([error[list(rows)].sum() for rows in itertools.combinations(range(n), int(n * chance))])
+    independent = (error**2 * chance * (1 - chance)).sum()
+    assert expected == pytest.approx((1 - 1 / n) * (independent - fixed))
+
+
 @pytest.mark.parametrize(
     ("errors", "share"),
     [
@@ -207,7 +230,7 @@ def test_the_variance_that_a_design_minimises_is_the_one_that_labels_of_its_mode
     grades[0] = [0.5, 0, 0.5]
     variables, cost = Variables.of(pool.form, grades), np.array([1.0, 2.0, 0.5, 1.0])
     sizes = document_sizes(pool, variables, cost, overhead, RoundSettings(drawing, defensive=0.0))
-    design = document_design(sizes, drawing, Prices(indptr, cost, overhead), 2.2)
+    design = document_design(sizes, drawing, Costs(indptr, cost, overhead), 2.2)
     psi = design.opening[pool.query] * design.inclusion
     promised = (sizes.gain * (1 / np.where(psi > 0, psi, 1) - 1)).sum()
     contrast, expected = np.array([1.0, -1.0])[:systems], 0.0

@@ -25,7 +25,7 @@ from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import Variables
-from pt_active.sampling.sample import Prices, Sample
+from pt_active.sampling.sample import Costs, Sample
 from pt_active.sampling.two_phase import draw_documents
 
 
@@ -186,11 +186,11 @@ def test_replays_of_documents_are_those_of_the_drawing(
     grades, contrast, cost = rng.dirichlet([4, 2, 1], size=size), np.array([1.0, -1.0]), np.ones(size)
     variables, budget = Variables.of(pool.form, grades), 60.0 + 5 * overhead
     sizes = document_sizes(pool, variables, cost, overhead, RoundSettings(drawing), budget)
-    design = document_design(sizes, drawing, Prices(pool.indptr, cost, overhead), budget)
+    design = document_design(sizes, drawing, Costs(pool.indptr, cost, overhead), budget)
     found = []
     values = pool.form.values
     for _ in range(500):
-        sample = draw_documents(design, Prices(pool.indptr, cost, overhead), budget, rng)
+        sample = draw_documents(design, Costs(pool.indptr, cost, overhead), budget, rng)
         label = (rng.random((size, 1)) > grades.cumsum(axis=1)[:, :-1]).sum(axis=1)
         observed = np.where(sample.drawn, values[label], variables.mean)
         mean = document_estimate(pool, sample, variables.mean, observed, contrast)
@@ -204,7 +204,7 @@ def test_replays_of_documents_of_two_systems_turn_with_them(random_documents: Ca
     rng, (pool, _, _, _) = np.random.default_rng(2), random_documents(2, "DCG@3", queries=30)
     grades, contrast, n = rng.dirichlet([4, 2, 1], size=len(pool.query)), np.array([1.0, -1.0]), len(pool.query)
     sizes = document_sizes(pool, Variables.of(pool.form, grades), np.ones(n), 0.0, RoundSettings("poisson"), 40.0)
-    design = document_design(sizes, "poisson", Prices(pool.indptr, np.ones(n), 0.0), 40.0)
+    design = document_design(sizes, "poisson", Costs(pool.indptr, np.ones(n), 0.0), 40.0)
     stands_for = grades @ pool.form.values
     one = DocumentReplays(pool, design, contrast, grades, np.arange(n), stands_for).replayed(400, seed=0)
     turned = DocumentReplays(pool, design, -contrast, grades, np.arange(n), stands_for).replayed(400, seed=0)

@@ -164,6 +164,32 @@ def test_level_weights_are_the_sources_and_average_to_one() -> None:
 # --- kernel estimators -----------------------------------------------------------------------------------------------
 
 
+def test_the_variance_in_strata_is_that_of_simple_random_samples() -> None:
+    """With leave-one-out residuals ``n (y − ȳ)/(n − 1)``, ``Σ r²(1 − f)/n²`` is ``s² (1 − f)/(n − 1)``."""
+    rng = np.random.default_rng(4)
+    values = rng.normal(size=50)
+    once = draw_round(Steps.none_yet(np.zeros(50)), np.ones(50), 12, "fixed", rng)
+    expected = values[once.drawn].var(ddof=1) * (1 - 12 / 50) / 11
+    for name in ("aiipw", "ailur", "aiipw_ratio", "ailur_ratio"):
+        assert estimate_mean(once, values, name).standard_error ** 2 == pytest.approx(expected, rel=1e-12)
+    assert estimate_mean(once, values, "lur").standard_error ** 2 == pytest.approx(expected * 11 / 12, rel=1e-12)
+
+
+def test_the_variance_of_a_slice_is_that_of_a_simple_random_sample_of_it() -> None:
+    """``s² (1 − f)/m`` over the m labels in the slice, times ``m/(m − 1)`` for leave-one-out residuals."""
+    rng = np.random.default_rng(4)
+    values, inside = rng.normal(size=50), (rng.random(50) < 0.5).astype(float)
+    once = draw_round(Steps.none_yet(np.zeros(50)), np.ones(50), 12, "fixed", rng)
+    m = int((once.drawn & (inside > 0)).sum())
+    assert 2 < m < 10
+    expected = values[once.drawn & (inside > 0)].var(ddof=1) * (1 - 12 / 50) / (m - 1)
+    statistic = statistics.ratio(values * inside, inside)
+    for name, factor in (("aiipw", 1), ("ailur_ratio", 1), ("lur", 11 / 12)):
+        found = estimate_statistic(once, statistic, name)
+        assert found.standard_error**2 == pytest.approx(expected * factor, rel=1e-12), name
+        assert found.degrees_of_freedom == pytest.approx(m - 1, rel=1e-12)
+
+
 def test_ailur_takes_the_rounds_apart() -> None:
     rng, g = np.random.default_rng(5), np.random.default_rng(6).normal(size=80)
     rounds = Steps.none_yet(g)

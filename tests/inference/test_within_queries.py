@@ -10,7 +10,7 @@ from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import DocumentPool, Variables
-from pt_active.sampling.sample import DocumentDesign, Prices, Sample, TwoPhase
+from pt_active.sampling.sample import Costs, DocumentDesign, Sample, TwoPhase
 from pt_active.sampling.two_phase import draw_documents
 
 M, LENGTH = 60, 8
@@ -54,10 +54,10 @@ def squared_errors(pool, truth, variables, overhead, repetitions=400):
     """Mean squared errors of the difference without and with correction, and the mean of its stated variance."""
     cost, contrast = np.ones(len(truth)), np.array([1.0, -1.0])
     sizes = document_sizes(pool, variables, cost, overhead, RoundSettings("poisson"))
-    design = document_design(sizes, "poisson", Prices(pool.indptr, cost, overhead), 200.0)
+    design = document_design(sizes, "poisson", Costs(pool.indptr, cost, overhead), 200.0)
     aim, rng, rows = pool.weight @ pool.values(truth) @ contrast, np.random.default_rng(1), []
     for _ in range(repetitions):
-        sample = draw_documents(design, Prices(pool.indptr, cost, overhead), 200.0, rng)
+        sample = draw_documents(design, Costs(pool.indptr, cost, overhead), 200.0, rng)
         observed = np.where(sample.drawn, truth, variables.mean)
         plain, corrected = (
             document_estimate(pool, sample, variables.mean, observed, contrast, share) for share in (0.0, COMMON_SHARE)

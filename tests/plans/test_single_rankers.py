@@ -15,7 +15,7 @@ from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.document_designs import SINGLES_LOSS, document_design
 from pt_active.sampling.drawings import RoundSettings
-from pt_active.sampling.sample import Prices
+from pt_active.sampling.sample import Costs
 
 SINGLE, DIFFERENCE = np.array([1.0, 0.0]), np.array([1.0, -1.0])
 
@@ -37,7 +37,7 @@ def test_single_values_and_differences_are_unbiased_by_enumeration(measure: str)
     graded = graded_pool(pool, parsed, 0.0)
     settings = RoundSettings("poisson", serves_singles=True)
     design = document_design(
-        pool_sizes(graded, settings, pool.grades), "poisson", Prices(pool.indptr, graded.cost, 0.0), 2.0
+        pool_sizes(graded, settings, pool.grades), "poisson", Costs(pool.indptr, graded.cost, 0.0), 2.0
     )
     chance = design.chance(pool.query_of_document)
     seen = np.isfinite(pool.document_cost)
@@ -68,7 +68,7 @@ def designs(frame: pd.DataFrame, measure: str, drawing: str, per_query: float, s
     budget, found = share * float(pool.query_cost.sum()), []
     for served in (True, False):
         sizes = pool_sizes(graded, RoundSettings(drawing, serves_singles=served), pool.grades)
-        design = document_design(sizes, drawing, Prices(pool.indptr, graded.cost, per_query), budget)
+        design = document_design(sizes, drawing, Costs(pool.indptr, graded.cost, per_query), budget)
         assert (design.inclusion[np.isfinite(graded.cost)] > 0).all() == served
         found.append(expected_variance(graded.seen, design, sizes.gain))
     return found[0], found[1]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pt_active.sampling._kernels import even_parts
-from pt_active.sampling.sample import DocumentDesign, Prices
+from pt_active.sampling.sample import Costs, DocumentDesign
 from pt_active.sampling.two_phase import cut_to_budget, depth_numbers, draw_documents
 
 DRAWS = 2000
@@ -38,7 +38,7 @@ def test_depths_are_uniform_and_together_cost_what_is_expected(queries: int, ove
     rng, query = np.random.default_rng(1), np.repeat(np.arange(queries), np.diff(indptr))
     chance, spent, free, numbers = design.chance(query), [], [], []
     for _ in range(DRAWS):
-        number = depth_numbers(design, Prices(indptr, cost, overhead), rng)
+        number = depth_numbers(design, Costs(indptr, cost, overhead), rng)
         numbers.append(number)
         spent.append(prices(design, indptr, cost, overhead, number[query] < chance).sum())
         free.append(prices(design, indptr, cost, overhead, rng.random(queries)[query] < chance).sum())
@@ -59,7 +59,7 @@ def test_depths_are_uniform_and_together_cost_what_is_expected(queries: int, ove
 def test_queries_without_documents_and_certain_ones_need_no_luck() -> None:
     design = DocumentDesign("depth", np.arange(3), np.array([1.0, 0.0, 1.0]), np.array([1.0, 0.4, 1.0]))
     indptr, rng = np.array([0, 2, 2, 3]), np.random.default_rng(0)
-    numbers = np.array([depth_numbers(design, Prices(indptr, np.ones(3), 0.0), rng) for _ in range(DRAWS)])
+    numbers = np.array([depth_numbers(design, Costs(indptr, np.ones(3), 0.0), rng) for _ in range(DRAWS)])
     assert numbers.min() >= 0
     assert numbers.max() < 1
     np.testing.assert_allclose(numbers.mean(axis=0), 0.5, atol=4 * 0.29 / np.sqrt(DRAWS))
@@ -88,7 +88,7 @@ def test_rounding_decides_nothing_about_depths(cost: float) -> None:
 
     def drawn(noise: np.ndarray) -> np.ndarray:
         design = DocumentDesign("depth", np.arange(indptr[-1]), opening, np.minimum(1, inclusion * noise[0]))
-        number = depth_numbers(design, Prices(indptr, price * noise[1], 1.0), np.random.default_rng(5))
+        number = depth_numbers(design, Costs(indptr, price * noise[1], 1.0), np.random.default_rng(5))
         return number[np.repeat(np.arange(60), lengths)] < inclusion - 1e-9
 
     exact = drawn(np.ones((2, indptr[-1])))
@@ -115,11 +115,11 @@ def test_every_document_stays_with_the_stated_probability_if_one_query_is_cut(ex
     np.testing.assert_array_equal(price, [7, 4, 3])
     can = (price >= excess).sum()
     if can < 2:
-        assert cut_to_budget(design, Prices(indptr, cost, 1.0), drawn, excess, np.random.default_rng(0)) is None
+        assert cut_to_budget(design, Costs(indptr, cost, 1.0), drawn, excess, np.random.default_rng(0)) is None
         return
     stayed = np.zeros(10)
     for which in range(can):
-        chance, stays = cut_to_budget(design, Prices(indptr, cost, 1.0), drawn, excess, Always(which))
+        chance, stays = cut_to_budget(design, Costs(indptr, cost, 1.0), drawn, excess, Always(which))
         stayed += stays / can
         assert price.sum() - prices(design, indptr, cost, 1.0, stays).sum() >= excess
         assert prices(design, indptr, cost, 1.0, stays).sum() > price.sum() - excess - 3
@@ -135,11 +135,11 @@ def test_certain_documents_are_cut_only_if_no_two_other_queries_can_be() -> None
     inclusion = np.array([1.0, 1.0, 1.0, 0.6, 1.0, 0.3, 1.0, 1.0])
     drawn, rng = np.ones(8, dtype=bool), np.random.default_rng(0)
     design = DocumentDesign("depth", np.arange(8), np.ones(4), inclusion)
-    lost = [cut_to_budget(design, Prices(indptr, cost, 0.0), drawn, 1.0, rng) for _ in range(50)]
+    lost = [cut_to_budget(design, Costs(indptr, cost, 0.0), drawn, 1.0, rng) for _ in range(50)]
     assert {tuple(np.flatnonzero(~stays)) for _, stays in lost} == {(3,), (5,)}
     for chance, _ in lost:
         np.testing.assert_array_equal(chance, np.where(np.isin(np.arange(8), [3, 5]), 0.5, 1.0))
-    chance, _ = cut_to_budget(design, Prices(indptr, cost, 0.0), drawn, 2.0, rng)
+    chance, _ = cut_to_budget(design, Costs(indptr, cost, 0.0), drawn, 2.0, rng)
     np.testing.assert_array_equal(chance, np.full(8, 0.75))
 
 
@@ -153,7 +153,7 @@ def test_weighted_sums_stay_unbiased_if_the_budget_is_tight(overhead: float) -> 
     budget = max(expected - 1.0, 1.001 * prices(design, indptr, cost, overhead, cost > 0).max())
     rng, sums, spent = np.random.default_rng(2), [], []
     for _ in range(DRAWS):
-        sample = draw_documents(design, Prices(indptr, cost, overhead), budget, rng)
+        sample = draw_documents(design, Costs(indptr, cost, overhead), budget, rng)
         spent.append(sample.spent)
         sums.append(value[sample.drawn] @ (1 / sample.chance(query)[sample.drawn]))
     assert max(spent) <= budget * (1 + 1e-9)

@@ -17,7 +17,7 @@ from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import COMMON_SHARE, document_sizes, hedged
 from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, RoundSettings, natural_drawing
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
-from pt_active.sampling.sample import DocumentSizes, Prices
+from pt_active.sampling.sample import Costs, DocumentSizes
 
 SEEDS = st.integers(0, 2**32 - 1)
 MEASURES = ["DCG@2", "DCG(gain='linear')", "ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR", "RBP(p=0.8)"]
@@ -237,7 +237,7 @@ def test_the_design_spends_its_budget_and_nothing_else_that_does_has_less_varian
     rng = np.random.default_rng(0)
     for share in (0.05, 0.3, 0.8):
         budget = share * whole
-        design = document_design(sizes, drawing, Prices(indptr, cost, overhead), budget)
+        design = document_design(sizes, drawing, Costs(indptr, cost, overhead), budget)
         psi = design.opening[query] * design.inclusion
         assert overhead * design.opening.sum() + psi @ cost == pytest.approx(budget, abs=1e-9)
         assert ((design.inclusion >= 0) & (design.inclusion <= 1)).all()
@@ -275,7 +275,7 @@ def test_a_budget_for_everything_makes_every_probability_exactly_one(seed, drawi
     budget = times * spends((sizes.size > 0).astype(float), instance, overhead)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        design = document_design(sizes, drawing, Prices(instance[1], instance[4], overhead), budget)
+        design = document_design(sizes, drawing, Costs(instance[1], instance[4], overhead), budget)
     assert (design.inclusion == (sizes.size > 0)).all()
     assert (design.opening == (np.array(LENGTHS) > 0)).all()
 
@@ -284,7 +284,7 @@ def test_a_query_of_one_document_divides_nothing_by_zero():
     sizes = DocumentSizes(np.array([0, 1]), np.array([2.0, 1.0]), np.array([4.0, 1.0]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        design = document_design(sizes, "spread", Prices(np.array([0, 1, 2]), np.ones(2), 0.0), 1.2)
+        design = document_design(sizes, "spread", Costs(np.array([0, 1, 2]), np.ones(2), 0.0), 1.2)
     np.testing.assert_allclose(design.inclusion, [0.8, 0.4])
 
 
@@ -352,7 +352,7 @@ def test_largest_comes_close_to_the_least_that_is_possible(seed, lengths, share)
 
     def variances(**objective):
         sizes = sizes_of(instance, 0.0, "poisson", 0, budget=budget, **objective)
-        psi = document_design(sizes, "poisson", Prices(indptr, cost, 0.0), budget).inclusion
+        psi = document_design(sizes, "poisson", Costs(indptr, cost, 0.0), budget).inclusion
         return np.array(gains) @ np.where(psi > 0, 1 / np.where(psi > 0, psi, 1.0) - 1, 0.0)
 
     grid = [np.array([a, b, 20 - a - b]) / 20 for a in range(21) for b in range(21 - a)]
@@ -369,7 +369,7 @@ def test_of_many_queries_some_speak_for_all():
         psi = document_design(
             sizes_of(instance, 0.0, "poisson", 0, objective=objective, budget=budget),
             "poisson",
-            Prices(indptr, cost, 0.0),
+            Costs(indptr, cost, 0.0),
             budget,
         ).inclusion
         gains = [
@@ -398,9 +398,9 @@ def test_neither_the_order_of_documents_nor_the_unit_of_cost_matters(seed, drawi
     shuffled = Variables(variables.mean[moved], variables.variance[moved], variables.known[moved])
     sizes = sizes_of(instance, overhead, drawing)
     budget = 0.4 * spends((sizes.size > 0).astype(float), instance, overhead)
-    design = document_design(sizes, drawing, Prices(indptr, cost, overhead), budget)
+    design = document_design(sizes, drawing, Costs(indptr, cost, overhead), budget)
     other = sizes_of((form, indptr, ranks[:, moved], shuffled, 3 * cost[moved], weight), 3 * overhead, drawing)
-    found = document_design(other, drawing, Prices(indptr, 3 * cost[moved], 3 * overhead), 3 * budget)
+    found = document_design(other, drawing, Costs(indptr, 3 * cost[moved], 3 * overhead), 3 * budget)
     np.testing.assert_allclose(found.inclusion, design.inclusion[moved], rtol=1e-9)
     np.testing.assert_allclose(found.opening, design.opening, rtol=1e-9)
 
@@ -419,11 +419,11 @@ def test_what_is_refused():
     sizes = sizes_of(instance, 0.0, "depth")
     for budget in (0, -1, np.inf, np.nan):
         with pytest.raises(ValueError, match="budget must be a positive number"):
-            document_design(sizes, "depth", Prices(instance[1], instance[4], 0.0), budget)
+            document_design(sizes, "depth", Costs(instance[1], instance[4], 0.0), budget)
     form, indptr, ranks, *rest = instance
     twins = sizes_of((form, indptr, np.vstack([ranks, ranks]), *rest), 0.0, "depth")
     with pytest.raises(ValueError, match="no document can change the estimate"):
-        document_design(twins, "depth", Prices(instance[1], instance[4], 0.0), 1.0)
+        document_design(twins, "depth", Costs(instance[1], instance[4], 0.0), 1.0)
 
 
 def test_the_natural_drawing():

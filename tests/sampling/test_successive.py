@@ -18,7 +18,7 @@ from pt_active.sampling.document_designs import RANGE_SHARE, document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import DocumentPool
-from pt_active.sampling.sample import DocumentDesign, Prices
+from pt_active.sampling.sample import Costs, DocumentDesign
 from pt_active.sampling.successive import (
     MAX_PLANNED_PROBABILITY,
     Succession,
@@ -33,7 +33,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 INDPTR = np.array([0, 2, 2, 5])
 RATES = np.array([1.0, 0.3, 0.7, 1.6, 0.45])
 COST = np.array([1.0, 2.0, 1.0, 1.5, 2.0])
-PRICES = Prices(INDPTR, COST, 0.0)
+PRICES = Costs(INDPTR, COST, 0.0)
 NODES, WEIGHTS = np.polynomial.laguerre.laggauss(40)
 
 
@@ -93,7 +93,7 @@ def test_estimates_are_unbiased_and_so_are_their_variances(unit, overhead, budge
         pool, cost = replace(pool, indptr=indptr), np.array([1.0, 1.5, 2.0, 0.5, 1.0])
         units = [np.arange(0, 2), np.arange(2, 3), np.arange(3, 5)]
     design = design_with(rate, unit) if unit == "document" else _of_queries(rate, indptr)
-    succession = Succession(design, np.full(5, np.inf), Prices(indptr, cost, overhead))
+    succession = Succession(design, np.full(5, np.inf), Costs(indptr, cost, overhead))
     mass, values, parts = [], [], []
     for m, sample in every_draw(succession, units, budget):
         assert sample.spent <= budget
@@ -114,7 +114,7 @@ def _of_queries(rate: np.ndarray, indptr: np.ndarray) -> DocumentDesign:
     nothing = np.zeros(len(indptr) - 1), np.zeros(len(rate))
     return at(
         DocumentDesign("successive", np.arange(len(rate)), *nothing, unit="query", rate=rate),
-        Prices(indptr, np.ones(len(rate)), 0.0),
+        Costs(indptr, np.ones(len(rate)), 0.0),
         1.0,
     )
 
@@ -183,12 +183,12 @@ def test_steps_are_drawn_at_any_budget_and_estimates_stay_unbiased(budget, syste
         design_with(np.array([1.0, 0.25, 0.7, 1.3, 0.4]), "step", order),
         np.array([0.75, 0.25, 0.6, 0.3, 0.4]),
     )
-    fixed = planned_threshold(design, Prices(INDPTR, cost, 0.0), budget)
+    fixed = planned_threshold(design, Costs(INDPTR, cost, 0.0), budget)
     mass = value = 0.0
     for chance, threshold, times in first_steps(own, [np.arange(2), np.arange(2, 5)], fixed):
         clock = np.empty(5)
         clock[order] = times * own
-        succession = Succession(design, priorities_of(design, PRICES, clock), Prices(INDPTR, cost, 0.0))
+        succession = Succession(design, priorities_of(design, PRICES, clock), Costs(INDPTR, cost, 0.0))
         sample, whole = succession.drawn_to(budget), succession.sample(threshold * (1 - 1e-12))
         assert sample.drawn.any()
         assert sample.spent <= budget
@@ -209,7 +209,7 @@ def test_orders_have_the_probabilities_of_successive_sampling():
     counts = dict.fromkeys(orders, 0)
     for _ in range(10_000):
         succession = Succession(
-            design, priorities_of(design, PRICES, rng.exponential(size=5)), Prices(INDPTR, np.ones(5), 0.0)
+            design, priorities_of(design, PRICES, rng.exponential(size=5)), Costs(INDPTR, np.ones(5), 0.0)
         )
         counts[tuple(succession.order.tolist())] += 1
     expected = 10_000 * np.array(expected)
@@ -270,19 +270,19 @@ def test_the_design_is_expected_to_spend_its_budget(random_documents, seed, meas
     sizes = document_sizes(pool, variables, cost, overhead, RoundSettings("successive"))
     opened = len(np.unique(pool.query[sizes.order]))
     whole = cost[sizes.order].sum() + overhead * opened
-    design = document_design(sizes, "successive", Prices(pool.indptr, cost, overhead), share * whole)
+    design = document_design(sizes, "successive", Costs(pool.indptr, cost, overhead), share * whole)
     chance = design.chance(pool.query)
     first = [chance[pool.query == x].max(initial=0) for x in range(len(pool.weight))]
-    reserve = design.reserve(Prices(pool.indptr, cost, overhead)) if measure != "DCG@3" else 0.0
+    reserve = design.reserve(Costs(pool.indptr, cost, overhead)) if measure != "DCG@3" else 0.0
     assert chance @ cost + overhead * np.sum(first) + reserve == pytest.approx(share * whole)
     if measure == "DCG@3":
         assert chance.max() <= MAX_PLANNED_PROBABILITY + 1e-12
         below = sizes.size[sizes.order] / chance[sizes.order]
         assert np.ptp(below[chance[sizes.order] < MAX_PLANNED_PROBABILITY - 1e-9]) <= 1e-9 * below.max()
-    everything = document_design(sizes, "successive", Prices(pool.indptr, cost, overhead), whole)
+    everything = document_design(sizes, "successive", Costs(pool.indptr, cost, overhead), whole)
     assert (everything.chance(pool.query)[sizes.order] == 1).all()
     clock = np.random.default_rng(seed).exponential(size=len(cost))
-    census = draw_documents(everything, Prices(pool.indptr, cost, overhead), whole, np.random.default_rng(0), clock)
+    census = draw_documents(everything, Costs(pool.indptr, cost, overhead), whole, np.random.default_rng(0), clock)
     assert census.drawn[sizes.order].all()
     assert (census.design.chance(pool.query)[sizes.order] == 1).all()
 
@@ -294,11 +294,13 @@ def test_samples_of_larger_budgets_begin_with_those_of_smaller_ones(random_docum
     overhead = 1.0 if unit == "query" else overhead
     pool, variables, _, cost = random_documents(seed % 30, "ERR(max_rel=2)" if unit == "step" else "DCG@3")
     sizes = document_sizes(pool, variables, cost, 0.0 if unit == "document" else overhead, RoundSettings("successive"))
-    design = document_design(sizes, "successive", Prices(pool.indptr, cost, overhead), 15.0)
+    design = document_design(sizes, "successive", Costs(pool.indptr, cost, overhead), 15.0)
     clock = np.random.default_rng(seed).exponential(size=len(pool.weight))[pool.query]
     clock = clock if unit == "query" else np.random.default_rng(seed).exponential(size=len(cost))
     all_of = Succession(
-        design, priorities_of(design, Prices(pool.indptr, cost, overhead), clock), Prices(pool.indptr, cost, overhead)
+        design,
+        priorities_of(design, Costs(pool.indptr, cost, overhead), clock),
+        Costs(pool.indptr, cost, overhead),
     )
     before = np.zeros(len(cost), dtype=bool)
     for budget in (4.0, 9.0, 14.0, 1e9):
@@ -308,7 +310,7 @@ def test_samples_of_larger_budgets_begin_with_those_of_smaller_ones(random_docum
         judged = np.unique(pool.query[sample.drawn])
         assert sample.spent == pytest.approx(cost[sample.drawn].sum() + overhead * len(judged))
         before = sample.drawn
-        again = succession_of(sample, Prices(pool.indptr, cost, overhead))
+        again = succession_of(sample, Costs(pool.indptr, cost, overhead))
         assert again is not None
         np.testing.assert_array_equal(again.order, all_of.order)
         assert again.judged(sample.drawn) == sample.drawn.sum()
@@ -323,7 +325,7 @@ def test_a_unit_that_is_dearer_than_the_budget_is_refused():
     of_documents = Succession(design_with(RATES, "document"), 1 / RATES, PRICES)
     with pytest.raises(ValueError, match=r"budget 1.5 does not pay for the dearest document, which costs 2"):
         of_documents.drawn_to(1.5)
-    of_steps = Succession(design_with(RATES, "step"), 1 / RATES, Prices(INDPTR, COST, 1.0))
+    of_steps = Succession(design_with(RATES, "step"), 1 / RATES, Costs(INDPTR, COST, 1.0))
     with pytest.raises(ValueError, match=r"budget 5 does not pay for the dearest query, which costs 5.5"):
         of_steps.drawn_to(5.0)
 

@@ -13,7 +13,7 @@ from pt_active.sampling import _kernels
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
-from pt_active.sampling.sample import DocumentDesign, Prices
+from pt_active.sampling.sample import Costs, DocumentDesign
 from pt_active.sampling.two_phase import APART_SHARE, draw_documents
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -68,7 +68,7 @@ def test_pivotal_in_a_given_order_spreads_over_neighbours():
 
 def designed(pool, variables, cost, overhead, drawing, budget, defensive=0.5):
     sizes = document_sizes(pool, variables, cost, overhead, RoundSettings(drawing, defensive))
-    return document_design(sizes, drawing, Prices(pool.indptr, cost, overhead), budget)
+    return document_design(sizes, drawing, Costs(pool.indptr, cost, overhead), budget)
 
 
 @settings(max_examples=60)
@@ -77,7 +77,7 @@ def test_a_sample_never_overspends_and_adds_up(random_documents, seed, drawing, 
     pool, variables, _, cost = random_documents(seed % 20, "DCG@4")
     budget = max(budget, 5 * 2 + overhead)
     design = designed(pool, variables, cost, overhead, drawing, budget)
-    sample = draw_documents(design, Prices(pool.indptr, cost, overhead), budget, np.random.default_rng(seed))
+    sample = draw_documents(design, Costs(pool.indptr, cost, overhead), budget, np.random.default_rng(seed))
     assert sample.spent <= budget * (1 + 1e-9)
     with_documents = np.unique(pool.query[sample.drawn])
     assert sample.spent == pytest.approx(cost[sample.drawn].sum() + overhead * len(with_documents))
@@ -94,7 +94,7 @@ def test_a_sample_never_overspends_and_adds_up(random_documents, seed, drawing, 
             mine = sample.drawn[design.order[(design.order >= a) & (design.order < b)]]
             assert (np.diff(mine.astype(int)) <= 0).all()
     assert sample.apart.all() if drawing == "poisson" else drawing == "spread" or not sample.apart.any()
-    again = draw_documents(design, Prices(pool.indptr, cost, overhead), budget, np.random.default_rng(seed))
+    again = draw_documents(design, Costs(pool.indptr, cost, overhead), budget, np.random.default_rng(seed))
     np.testing.assert_array_equal(sample.drawn, again.drawn)
 
 
@@ -104,7 +104,7 @@ def test_documents_have_the_probabilities_of_the_design(random_documents, drawin
     pool, variables, _, cost = random_documents(2, "DCG@4")
     design = designed(pool, variables, cost, 0.0, drawing, 8.0)
     rng = np.random.default_rng(1)
-    samples = [draw_documents(design, Prices(pool.indptr, cost, 0.0), 1e9, rng) for _ in range(5000)]
+    samples = [draw_documents(design, Costs(pool.indptr, cost, 0.0), 1e9, rng) for _ in range(5000)]
     if drawing == "depth":
         assert all(((each.opening == 0) | (each.opening == design.opening)).all() for each in samples)
         assert_frequencies([each.opening > 0 for each in samples], design.opening)
@@ -130,7 +130,7 @@ def test_spread_draws_keep_three_quarters_of_the_gain_and_any_two_documents_can_
     with a half or a tenth of the queries drawn independently it would be off by 0.25 or 0.15.
     """
     design, rng = DocumentDesign("spread", np.arange(4), np.ones(1), np.full(4, 0.5)), np.random.default_rng(5)
-    samples = [draw_documents(design, Prices(np.array([0, 4]), np.ones(4), 0.0), 1e9, rng) for _ in range(4000)]
+    samples = [draw_documents(design, Costs(np.array([0, 4]), np.ones(4), 0.0), 1e9, rng) for _ in range(4000)]
     number = np.array([each.drawn.sum() for each in samples])
     assert number.var() == pytest.approx(0.25, abs=0.04)
     assert {int(each.drawn.sum()) for each in samples if not each.apart[0]} == {2}
@@ -146,7 +146,7 @@ def test_a_query_costs_hardly_ever_more_than_the_least_budget_that_is_accepted()
 
     def accepted(budget: int) -> bool:
         try:
-            draw_documents(design, Prices(np.array([0, n]), np.ones(n), 0.0), budget, np.random.default_rng(0))
+            draw_documents(design, Costs(np.array([0, n]), np.ones(n), 0.0), budget, np.random.default_rng(0))
         except ValueError:
             return False
         return True
@@ -162,7 +162,7 @@ def test_queries_that_open_together_come_by_priorities():
     opening = np.array([0.9, 0.8, 0.5, 0.4, 0.3, 0.1])
     design = DocumentDesign("depth", np.arange(m), opening, np.ones(m))
     rng = np.random.default_rng(3)
-    samples = [draw_documents(design, Prices(np.arange(m + 1), np.ones(m), 0.0), 3.0, rng) for _ in range(draws)]
+    samples = [draw_documents(design, Costs(np.arange(m + 1), np.ones(m), 0.0), 3.0, rng) for _ in range(draws)]
     assert {int(each.drawn.sum()) for each in samples} == {3}
     weighted = np.array([each.drawn / np.where(each.drawn, each.opening, 1) for each in samples])
     error = weighted.std(axis=0) / math.sqrt(draws)
@@ -173,7 +173,7 @@ def test_queries_that_are_certain_to_be_opened_are_opened():
     """Π of 1 means certain where the next query has a priority ``U/Π`` of at least 1, which is known of each sample."""
     opening = np.array([1.0, 1.0, 0.2, 0.2, 0.2, 0.2])
     design, rng = DocumentDesign("depth", np.arange(6), opening, np.ones(6)), np.random.default_rng(4)
-    samples = [draw_documents(design, Prices(np.arange(7), np.ones(6), 0.0), 3.0, rng) for _ in range(500)]
+    samples = [draw_documents(design, Costs(np.arange(7), np.ones(6), 0.0), 3.0, rng) for _ in range(500)]
     certain = [each for each in samples if each.opening[2:].max() >= 0.2]
     assert len(certain) > 400
     for each in certain:
@@ -186,6 +186,6 @@ def test_a_budget_that_does_not_pay_for_one_query_is_refused():
     with pytest.raises(
         ValueError, match="budget 4 may not pay for the documents drawn in one query, which can cost 4.5"
     ):
-        draw_documents(design, Prices(indptr, np.array([1.0, 1.5, 2.0]), 1.0), 4.0, rng)
-    sample = draw_documents(design, Prices(indptr, np.array([1.0, 1.5, 2.0]), 1.0), 4.5, rng)
+        draw_documents(design, Costs(indptr, np.array([1.0, 1.5, 2.0]), 1.0), 4.0, rng)
+    sample = draw_documents(design, Costs(indptr, np.array([1.0, 1.5, 2.0]), 1.0), 4.5, rng)
     assert sample.spent in (2, 4.5)

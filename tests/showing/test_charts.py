@@ -14,7 +14,7 @@ from pt_active.showing import plots
 from pt_active.showing.charts import Bars, Intervals
 from pt_active.showing.printed import plain
 from pt_active.showing.rounding import decimals, fixed, from_to, minus, number, roughly, share, with_interval
-from pt_active.showing.svg import Row, Scale
+from pt_active.showing.svg import ChartRow, Scale
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_share_without_an_interval_has_no_decimals() -> None:
 
 def test_what_is_ready_for_json_has_no_numbers_that_json_lacks() -> None:
     table = pd.DataFrame({"a": [1.0, np.inf], "b": ["x", None]})
-    said = {"row": Row("r", np.nan, 1), "table": table, "all": (np.float64(2), [np.int64(3)]), 4: None}
+    said = {"row": ChartRow("r", np.nan, 1), "table": table, "all": (np.float64(2), [np.int64(3)]), 4: None}
     row = {"label": "r", "value": None, "low": 1, "high": None, "strong": True, "text": ""}
     rows = [{"a": 1.0, "b": "x"}, {"a": None, "b": None}]
     assert plain(said) == {"row": row, "table": rows, "all": [2.0, [3]], "4": None}
@@ -75,7 +75,7 @@ def test_ticks_are_round_few_and_apart(low: float, high: float) -> None:
 
 
 def test_places_in_a_chart_are_those_of_the_numbers() -> None:
-    drawn = Intervals([Row("a", 1.0, 0.0, 2.0), Row("b", 4.0, strong=False)], "", True).svg("x", "t", "d")
+    drawn = Intervals([ChartRow("a", 1.0, 0.0, 2.0), ChartRow("b", 4.0, strong=False)], "", True).svg("x", "t", "d")
     places = [float(x) for x in re.findall(r'<circle cx="([\d.]+)%"', drawn)]
     ends = [float(x) for x in re.search(r'<line x1="([\d.]+)%"[^>]*x2="([\d.]+)%"[^>]*stroke-width: 3', drawn).groups()]
     assert np.mean(ends) == pytest.approx(places[0], abs=0.01)
@@ -83,7 +83,7 @@ def test_places_in_a_chart_are_those_of_the_numbers() -> None:
     assert drawn.count("var(--ground)") == 1
     assert 'width="100%"' in drawn
     assert "viewBox" not in drawn
-    drawn = Bars([Row("<b>", 1.0), Row("c", -1.0)]).svg("c", "<t>", "<d>")
+    drawn = Bars([ChartRow("<b>", 1.0), ChartRow("c", -1.0)]).svg("c", "<t>", "<d>")
     assert not re.search("<[btd]>", drawn)
     assert {"&lt;b&gt;", "&lt;t&gt;", "&lt;d&gt;"} <= set(re.findall(r"&lt;.&gt;", drawn))
 

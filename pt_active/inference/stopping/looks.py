@@ -10,7 +10,7 @@ import numpy as np
 from pt_active.inference.estimators import Controls, Estimator, MeanEstimate
 from pt_active.inference.stopping.boundaries import SPENDING, half_widths, mixture_boundary, spending_boundary
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.inference.stopping.unseen import Columns
+from pt_active.inference.stopping.unseen import Aligned
 from pt_active.sampling.sample import Sample
 
 ALWAYS = "always"  # The name for looks at any time whose verdicts hold for any data, by bets (`bets`)
@@ -42,7 +42,7 @@ def look_names() -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Looks(Columns):
+class Looks(Aligned):
     """A growing sample at each of L looks; all arrays are float64[L]."""
 
     cost: np.ndarray  # The cost of the sample so far

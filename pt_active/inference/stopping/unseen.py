@@ -7,23 +7,23 @@ from typing import TypeVar
 
 import numpy as np
 
-ColumnsT = TypeVar("ColumnsT", bound="Columns")
+AlignedT = TypeVar("AlignedT", bound="Aligned")
 
 
-class Columns:
+class Aligned:
     """Arrays of equal length, the fields of a dataclass."""
 
-    def part(self: ColumnsT, which: slice | np.ndarray) -> ColumnsT:
+    def part(self: AlignedT, which: slice | np.ndarray) -> AlignedT:
         """Some of the rows."""
         return type(self)(*(column[which] for column in vars(self).values()))
 
-    def then(self: ColumnsT, later: ColumnsT) -> ColumnsT:
+    def then(self: AlignedT, later: AlignedT) -> AlignedT:
         """These rows followed by later ones."""
         return type(self)(*(np.r_[a, b] for a, b in zip(vars(self).values(), vars(later).values(), strict=True)))
 
 
 @dataclass(frozen=True)
-class LeftOut(Columns):
+class LeftOut(Aligned):
     """Units that came next, but were left out because of what they cost, after which the rest came in a new order.
 
     A bet on the draw had been made, and which units are left out may depend on what they contribute. So the bet counts
@@ -53,7 +53,7 @@ class LeftOut(Columns):
 
 
 @dataclass(frozen=True)
-class Unjudged(Columns):
+class Unjudged(Aligned):
     """How far the labels that are not there could move each draw, if some units are judged before others.
 
     The units that are not judged count as the model expects. A bet with all labels would have grown at least as it does

@@ -23,9 +23,6 @@ FAR_GRADES = 0.25
 _MIN_JUDGES = 3
 """Among fewer judges nobody is far from the others."""
 
-_ALONE = (0, float("nan"), float("nan"))
-"""What is known of a judge who shares no document with another."""
-
 _MAX_PRINTED = 10
 """Pairs of judges that are printed, at most."""
 
@@ -68,9 +65,8 @@ class Agreement(Printed):
     def facts(self) -> Facts:
         """Names and values, as printed."""
         share = "" if not self.documents else f", {self.twice_share:.1%} by two or more"
-        alpha = "not known: no document has two labels" if not self.twice else f"{self.alpha:.3f}"
-        if self.twice and np.isnan(self.alpha):
-            alpha = "not defined: all labels are the same"
+        known = "not defined: all labels are the same" if np.isnan(self.alpha) else f"{self.alpha:.3f}"
+        alpha = known if self.twice else "not known: no document has two labels"
         facts = [("alpha", f"{alpha} (ordinal)"), ("judged", f"{how_many('document', self.documents)}{share}")]
         for first, second, documents, same, kappa in zip(
             *(self.pairs.head(_MAX_PRINTED)[name].tolist() for name in self.pairs), strict=True
@@ -89,13 +85,17 @@ class Agreement(Printed):
     def to_dict(self) -> dict[str, object]:
         """Every number, ready for JSON: NaN becomes None."""
         numbers = {"alpha": self.alpha, "twice_share": self.twice_share}
-        known = {name: value if np.isfinite(value) else None for name, value in numbers.items()}
-        confusions = [
-            {"first": first, "second": second, "counts": counts.tolist()}
-            for (first, second), counts in self.confusions.items()
-        ]
-        tables = {"pairs": plain_rows(self.pairs), "judges": plain_rows(self.judges), "confusions": confusions}
-        return known | {"documents": self.documents, "twice": self.twice, "far": list(self.far)} | tables
+        return {name: value if np.isfinite(value) else None for name, value in numbers.items()} | {
+            "documents": self.documents,
+            "twice": self.twice,
+            "far": list(self.far),
+            "pairs": plain_rows(self.pairs),
+            "judges": plain_rows(self.judges),
+            "confusions": [
+                {"first": first, "second": second, "counts": counts.tolist()}
+                for (first, second), counts in self.confusions.items()
+            ],
+        }
 
 
 def agreement_of(records: pd.DataFrame, max_grade: int) -> Agreement:
@@ -123,8 +123,7 @@ def _pairs(labels: pd.DataFrame, grades: int) -> tuple[pd.DataFrame, dict[tuple[
     for first, second in combinations(sorted(by_judge), 2):
         both = pd.concat([by_judge[first], by_judge[second]], axis=1, join="inner").to_numpy(dtype=np.int64)
         if len(both):
-            counts = np.zeros((grades, grades), dtype=np.int64)
-            np.add.at(counts, (both[:, 0], both[:, 1]), 1)
+            counts = np.bincount(both @ [grades, 1], minlength=grades**2).reshape(grades, grades)
             confusions[first, second] = counts
             rows.append((first, second, len(both), float(np.trace(counts) / len(both)), quadratic_kappa(counts)))
     return pd.DataFrame(rows, columns=["first", "second", "documents", "same", "kappa"]), confusions
@@ -136,7 +135,7 @@ def _judges(counted: pd.DataFrame, annotator: np.ndarray, item: np.ndarray, grad
     for name, group in counted.groupby("annotator"):
         kinds = group["status"].value_counts()
         counts = [int(kinds.get(status, 0)) for status in ("judged", "skipped", "unjudgeable")]
-        rows.append((name, *counts, *deviations.get(str(name), _ALONE), name in far))
+        rows.append((name, *counts, *deviations.get(str(name), (0, np.nan, np.nan)), name in far))
     names = ["annotator", "labels", "skipped", "unjudgeable", "shared", "deviation", "error", "far"]
     return pd.DataFrame(rows, columns=names)
 

@@ -38,7 +38,7 @@ from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.chances import EXPONENTIAL, within_budget
 from pt_active.sampling.designs import contrast_moments
-from pt_active.sampling.sample import Prices
+from pt_active.sampling.sample import Costs
 from pt_active.sampling.successive import succession_of
 
 
@@ -78,7 +78,7 @@ class Block:
         )
 
 
-class Source(ABC):
+class UnitSource(ABC):
     """What depends on the kind of unit: the blocks, and what each unit contributes to a contrast."""
 
     unit: str
@@ -123,7 +123,7 @@ class Source(ABC):
         """Bets for about as many draws as a budget pays for."""
 
 
-class _Queries(Source):
+class _Queries(UnitSource):
     unit, plural = "query", "queries"
 
     def __init__(self, tables: PlanTables, measure: irm.Measure) -> None:
@@ -185,14 +185,14 @@ class _Queries(Source):
         return planned_stakes(units, np.ones(len(self.order.cost)) if by_number else self.order.cost, budget, alpha)
 
 
-class _Documents(Source):
+class _Documents(UnitSource):
     plural = "documents"
 
     def __init__(self, tables: PlanTables) -> None:
         super().__init__(tables)
         pool, manifest = tables.pool, tables.manifest
         overhead = manifest.arguments.per_query
-        prices = Prices(pool.indptr, pool.document_cost, overhead)
+        prices = Costs(pool.indptr, pool.document_cost, overhead)
         found = [succession_of(each.sample, prices) for each in tables.rounds]
         self.successions = [each for each in found if each is not None]
         if len(self.successions) < len(tables.rounds):
@@ -256,7 +256,7 @@ class _Documents(Source):
         return document_stakes(units, self.successions[0], budget, alpha)
 
 
-def blocks_of(tables: PlanTables, measure: irm.Measure) -> Source:
+def blocks_of(tables: PlanTables, measure: irm.Measure) -> UnitSource:
     """The units of a plan."""
     return _Documents(tables) if tables.rounds else _Queries(tables, measure)
 

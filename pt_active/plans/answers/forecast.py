@@ -1,28 +1,51 @@
-"""What is known of a pool before anything is judged?"""
+"""Which errors does the model expect, and are single documents or whole queries more precise [theory 10]?"""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import ir_measures.measures as irm
 import numpy as np
 
-from pt_active.frames.checks import some
-from pt_active.inference.estimators import estimator_named
+from pt_active.frames.checks import shown, some
+from pt_active.inference.estimators import ESTIMATOR, estimator_named
 from pt_active.inference.replay import Method
 from pt_active.inference.residuals import COMMON_SHARE
 from pt_active.inference.rounds import expected_gain, pool_sizes
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.making.documents import round_settings
 from pt_active.plans.making.kept import PlanTables, check_whole
+from pt_active.plans.making.manifest import LevelChoice
 from pt_active.plans.making.pool import Pool, graded_pool
+from pt_active.plans.making.queries import DESIGN
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.chances import EXPONENTIAL
-from pt_active.sampling.designs import DEFENSIVE_SHARE, contrasts, needs_uniform_grades, sampling_distribution
-from pt_active.sampling.drawings import RoundSettings, natural_drawing, opened_at_random, usual_variance
+from pt_active.sampling.designs import (
+    DEFENSIVE_SHARE,
+    DESIGNS,
+    contrasts,
+    defensive_share,
+    needs_uniform_grades,
+    sampling_distribution,
+)
+from pt_active.sampling.drawings import (
+    DOCUMENT_DRAWINGS,
+    RoundSettings,
+    natural_drawing,
+    opened_at_random,
+    usual_variance,
+)
 from pt_active.sampling.pools import GradedPool, Variables
 from pt_active.sampling.sample import DocumentSizes
+
+LEVELS = ("query", "document")
+"""What is sampled: whole queries, each judged down to the measure's cutoff, or single documents."""
+
+_USUAL_SHARE = 0.1  # The share of the pool's cost at which levels are compared if no budget is given
+_MAX_QUERIES = 2000  # Of more queries, only every n-th is used to compare levels
+_CONFIDENCE = 0.95  # The level of the intervals whose half-widths are compared
 
 
 @dataclass(frozen=True)
@@ -64,11 +87,14 @@ class Forecast:
         """The pool as documents are drawn from it."""
         return graded_pool(self.pool, self.measure, self.per_query)
 
+    @property
+    def usual_drawing(self) -> str:
+        """The drawing of documents that suits the measure."""
+        return natural_drawing(self.graded.seen.form, len(self.pool.names), self.per_query)
+
     def document_gain(self, drawing: str | None = None) -> np.ndarray:
         """float64[N], ``p² E δ²`` of each document under the model."""
-        free = replace(self.graded, per_query=0.0)
-        usual = natural_drawing(free.seen.form, len(self.pool.names), self.per_query)
-        return expected_gain(free, drawing or usual, self.seed)
+        return expected_gain(replace(self.graded, per_query=0.0), drawing or self.usual_drawing, self.seed)
 
     @cached_property
     def common_gain(self) -> np.ndarray:
@@ -126,3 +152,70 @@ class Forecast:
         cost, query = pool.document_cost[order], pool.query_of_document[order]
         units = sizes.size[order], gain[order], cost, query
         return ErrorCurve.of_documents(*units, self.per_query, together, sizes.opening), gain
+
+
+def level_told(level: str | None, design: str | None, *, only_queries: bool, objective: str = "mean") -> str | None:
+    """The level that the arguments of a plan leave no choice about; None if they leave it open."""
+    if level is not None:
+        if level not in LEVELS:
+            raise ValueError(f"unknown level {shown(level)}; it is one of {', '.join(LEVELS)}")
+        return level
+    if design is not None and not (isinstance(design, str) and design in (*DESIGNS, *DOCUMENT_DRAWINGS)):
+        raise ValueError(
+            f"unknown design {shown(design)}; for queries it is one of {', '.join(DESIGNS)}, for documents one of "
+            f"{', '.join(DOCUMENT_DRAWINGS)}"
+        )
+    if design is not None:
+        return "query" if design in DESIGNS else "document"
+    if only_queries:
+        return "query"
+    return None if objective == "mean" else "document"
+
+
+def level_chosen(
+    forecast: Forecast, budget: float | None, defensive: float | None = None, pairs: np.ndarray | None = None
+) -> LevelChoice:
+    """Choose documents, unless whole queries are expected to be more precise."""
+    part, queries = forecast, len(forecast.pool.query_weight)
+    if queries > _MAX_QUERIES:
+        pool = forecast.pool.select(rows_to_compare(queries))
+        part = replace(forecast, pool=replace(pool, query_weight=pool.query_weight / pool.query_weight.sum()))
+    return level_by_part(part, queries, budget, defensive, pairs)
+
+
+def level_by_part(
+    forecast: Forecast,
+    queries: int,
+    budget: float | None,
+    defensive: float | None = None,
+    pairs: np.ndarray | None = None,
+) -> LevelChoice:
+    """The choice of `level_chosen` from a part of the queries."""
+    pool, form = forecast.pool, forecast.graded.seen.form
+    share = len(pool.query_weight) / queries
+    spend = _USUAL_SHARE * float(pool.query_cost.sum()) if budget is None else budget * share
+    draws = spend / share / float(pool.query_weight @ pool.query_cost)
+    drawing = forecast.usual_drawing
+    usual = {DESIGN: defensive_share(draws), drawing: usual_variance(form)}
+    width = {}
+    for design, caution in usual.items():
+        caution = caution if defensive is None or (design == DESIGN and defensive > 1) else defensive
+        settings = RoundSettings(design, caution, pairs=pairs, weighed_at=spend, serves_singles=True)
+        width[design] = _half_width(forecast, settings, spend) * float(np.sqrt(share))
+    by_query = width[DESIGN] < width[drawing]
+    chosen, other = (DESIGN, drawing) if by_query else (drawing, DESIGN)
+    own, its = (width[each] if np.isfinite(width[each]) else None for each in (chosen, other))
+    return LevelChoice(LEVELS[not by_query], chosen, own, other, its)
+
+
+def rows_to_compare(queries: int) -> np.ndarray:
+    """int64[n], at most `_MAX_QUERIES` queries, evenly spread in the order of the qids."""
+    return np.arange(0, queries, -(-queries // _MAX_QUERIES))
+
+
+def _half_width(forecast: Forecast, settings: RoundSettings, budget: float) -> float:
+    """The half-width to expect; what the design would warn of, the plan itself will say."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        curve, _ = forecast.curve(Method(settings.drawing, ESTIMATOR, with_replacement=False), settings)
+        return curve.half_width(budget, _CONFIDENCE)

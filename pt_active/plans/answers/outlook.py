@@ -20,8 +20,7 @@ from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.optimism import MODEL_ALONE, Optimism
 from pt_active.inference.replay import YARDSTICK, Method
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.plans.answers.forecast import Forecast
-from pt_active.plans.answers.level import LEVELS
+from pt_active.plans.answers.forecast import LEVELS, Forecast
 from pt_active.plans.answers.pilot import MIN_DOCUMENTS, SUFFICIENT_PILOT, Pilot
 from pt_active.plans.answers.simulated_judging import simulated_effort
 from pt_active.plans.making import artifact
@@ -32,7 +31,7 @@ from pt_active.plans.making.pool import Pool, graded_frame
 from pt_active.plans.making.queries import DESIGN
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import parse_measure
-from pt_active.sampling.drawings import SUCCESSIVE, natural_drawing
+from pt_active.sampling.drawings import SUCCESSIVE
 from pt_active.showing.printed import Printed
 
 BUDGET_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)  # Default budgets of the table, as shares of the cost of the whole pool
@@ -383,8 +382,8 @@ def tiny_budgets(table: pd.DataFrame) -> list[str]:
 
 
 def _default_methods(forecast: Forecast) -> list[Method]:
-    drawing = natural_drawing(forecast.graded.seen.form, len(forecast.pool.names), forecast.per_query)
-    return [YARDSTICK, *(Method(design, ESTIMATOR, with_replacement=False) for design in (DESIGN, drawing))]
+    usual = DESIGN, forecast.usual_drawing
+    return [YARDSTICK, *(Method(design, ESTIMATOR, with_replacement=False) for design in usual)]
 
 
 def _listed(name: str, value: Any, kind: str) -> list[Any]:

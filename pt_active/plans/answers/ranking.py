@@ -25,8 +25,8 @@ from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.showing.charts import Intervals
-from pt_active.showing.printed import Drawn, plain_rows, printed
-from pt_active.showing.svg import Row
+from pt_active.showing.printed import Charted, plain_rows, printed
+from pt_active.showing.svg import ChartRow
 
 _MAX_PRINTED = 20
 """Rankers or predictors that are printed, at most."""
@@ -48,7 +48,7 @@ _RANKED = {"query": "rankers", "document": "rankers", "pair": "predictors"}
 
 
 @dataclass(frozen=True)
-class Ranking(Drawn):
+class Ranking(Charted):
     """All rankers of a plan, or predictors of an audit, best estimate first, and the tests of all their differences.
 
     Attributes:
@@ -150,7 +150,7 @@ class Ranking(Drawn):
         """All pairs with intervals that agree with the verdicts."""
         pairs = zip(self.comparisons, self.pair_confidences, self.winners, strict=True)
         rows = [
-            Row(each.what, each.difference, *each.confidence_interval(level), winner is not None)
+            ChartRow(each.what, each.difference, *each.confidence_interval(level), winner is not None)
             for each, level, winner in pairs
         ]
         return Intervals(rows, f"difference in {self.basis.measure}; filled: told apart", True)

@@ -29,15 +29,7 @@ class Scaled(Contrast):
 
 @dataclass(frozen=True)
 class RelativeChange:
-    """The difference of two rankers as a share of the value of one.
-
-    Attributes:
-        of: The ranker whose value is 1.
-        base: The estimate of its value.
-        change: The difference, the other ranker minus this one, over ``base``.
-        low: Lower end of the interval; NaN if there is none.
-        high: Upper end of the interval; NaN if there is none.
-    """
+    """The difference of two rankers over the value ``base`` of the ranker ``of``; NaN ends are no interval."""
 
     of: str
     base: float

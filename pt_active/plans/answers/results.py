@@ -15,8 +15,8 @@ from pt_active.inference.reference import Tails
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.plans.answers.basis import EVERYTHING, SAMPLED, Basis
 from pt_active.showing.charts import Intervals
-from pt_active.showing.printed import Drawn, Facts, plain, printed
-from pt_active.showing.svg import Row
+from pt_active.showing.printed import Charted, Facts, plain, printed
+from pt_active.showing.svg import ChartRow
 
 
 class ConfidenceInterval(NamedTuple):
@@ -27,7 +27,7 @@ class ConfidenceInterval(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Inference(Drawn):
+class _Inference(Charted):
     """The common part of `Estimate` and `Comparison`: a standard error, an interval, and what they rest on."""
 
     basis: Basis
@@ -217,7 +217,7 @@ class Estimate(_Inference):
         return self.bounds
 
     def _chart(self) -> Intervals:
-        return Intervals([Row(self.name, self.value, *self.confidence_interval())], self.basis.measure)
+        return Intervals([ChartRow(self.name, self.value, *self.confidence_interval())], self.basis.measure)
 
 
 def kept_to(bounds: tuple[float, float], fields: dict[str, Any]) -> dict[str, Any]:
@@ -309,7 +309,7 @@ class Comparison(_Inference):
         return self.better if self.pvalue < 1 - self.confidence_level else None
 
     def _chart(self) -> Intervals:
-        row = Row(self.what, self.difference, *self.confidence_interval())
+        row = ChartRow(self.what, self.difference, *self.confidence_interval())
         left, right = (self.first, self.second) if self.lower_is_better else (self.second, self.first)
         return Intervals([row], f"difference in {self.basis.measure}", True, (f"for {left}", f"for {right}"))
 

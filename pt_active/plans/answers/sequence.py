@@ -10,7 +10,7 @@ import numpy as np
 
 from pt_active.inference.stopping.bets import Stakes
 from pt_active.inference.stopping.draws import Draws, Units
-from pt_active.plans.answers.blocks import Block, Source, blocks_of, last_of
+from pt_active.plans.answers.blocks import Block, UnitSource, blocks_of, last_of
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import foreign_labels
@@ -85,7 +85,7 @@ class Proof:
 class UnitSequence:
     """The units of a plan in the order in which they come, with the labels so far, int64[N]."""
 
-    source: Source
+    source: UnitSource
     label: np.ndarray
     bridged: bool
 

@@ -15,13 +15,13 @@ from pt_active.frames.clocks import clocks
 from pt_active.frames.columns import with_string_ids
 from pt_active.inference.rounds import Round, draw_round, pool_sizes
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.manifest import PlanArguments, RoundEntry, Source, plan_manifest
+from pt_active.plans.making.manifest import PlanArguments, PlanSource, RoundEntry, plan_manifest
 from pt_active.plans.making.pool import Pool, graded_pool, known_texts, query_design
 from pt_active.plans.making.rankers import stored_weights
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.drawings import SUCCESSIVE, RoundSettings, natural_drawing, succession_unit, usual_variance
 from pt_active.sampling.pools import GradedPool
-from pt_active.sampling.sample import DocumentSizes, Prices, TwoPhase
+from pt_active.sampling.sample import Costs, DocumentSizes, TwoPhase
 from pt_active.sampling.two_phase import draw_documents
 
 SIZE_COLUMNS = ["doc_size", "doc_cost", "doc_place", "q_opening_size", "q_opening_cost", "q_drawing"]
@@ -66,7 +66,7 @@ def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: int) -> pd.DataF
     indptr = np.searchsorted(query, np.arange(len(qids) + 1))
     size, cost = sizes["doc_size"].to_numpy(float), sizes["doc_cost"].to_numpy(float)
     overhead, drawing = float(sizes["q_opening_cost"].iloc[0]), str(sizes["q_drawing"].iloc[0])
-    unit, prices = "query" if overhead > 0 else "document", Prices(indptr, cost, overhead)
+    unit, prices = "query" if overhead > 0 else "document", Costs(indptr, cost, overhead)
     opening = sizes["q_opening_size"].to_numpy(float)[indptr[:-1]]
     positive = DocumentSizes(
         np.flatnonzero(size > 0), size, np.zeros_like(size), unit, opening if opening.any() else None
@@ -85,7 +85,7 @@ def worklist(pool: Pool, sample: TwoPhase, texts: pd.DataFrame | None) -> pd.Dat
     return table.sort_values(["qid", "docno"]).reset_index(drop=True)
 
 
-def first_round(source: Source, arguments: PlanArguments) -> PlanTables:
+def first_round(source: PlanSource, arguments: PlanArguments) -> PlanTables:
     """A plan of one round of documents."""
     budget = budget_of_documents(arguments)
     pool, frame = source.pool, source.frame

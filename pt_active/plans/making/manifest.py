@@ -231,7 +231,7 @@ def _rounded(value: Any) -> Any:
     return float(rounded(value)) if isinstance(value, float) else value
 
 
-class Source(NamedTuple):
+class PlanSource(NamedTuple):
     """What a plan is made from."""
 
     pool: Pool
@@ -244,7 +244,7 @@ class Source(NamedTuple):
 
 def plan_manifest(
     arguments: PlanArguments,
-    source: Source,
+    source: PlanSource,
     queries: pd.DataFrame,
     assessments: pd.DataFrame,
     *,

@@ -16,7 +16,7 @@ from pt_active.frames.clocks import clocks
 from pt_active.frames.ids import among
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.making.kept import PlanTables, check_whole
-from pt_active.plans.making.manifest import ExtensionEntry, PlanArguments, Source, plan_manifest
+from pt_active.plans.making.manifest import ExtensionEntry, PlanArguments, PlanSource, plan_manifest
 from pt_active.plans.making.pool import Pool, design_table, known_texts
 from pt_active.plans.making.rankers import stored_weights
 from pt_active.sampling.chances import Law
@@ -30,7 +30,7 @@ ORDERS = ("sorted", "drawn")
 """Orders in which assessments can be exported: by qid and docno, or as the queries were drawn."""
 
 
-def plan_of_queries(source: Source, arguments: PlanArguments) -> PlanTables:
+def plan_of_queries(source: PlanSource, arguments: PlanArguments) -> PlanTables:
     """A plan that samples whole queries."""
     if arguments.objective != "mean":
         raise ArgumentError(Argument("objective", arguments.objective), " needs ", Argument("level", "document"))

@@ -13,7 +13,7 @@ import pytest
 from pt_active import DCG, Outlook, Plan, SamplingDistribution, TimeCost, UnitCost, parse_measure
 from pt_active.inference.replay import Method
 from pt_active.inference.residuals import COMMON_SHARE
-from pt_active.plans.answers import level as levels
+from pt_active.plans.answers import forecast as levels
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.making.pool import Pool
 

@@ -228,13 +228,20 @@ def test_beyond_the_plan_one_look_is_left_unless_any_is_allowed(looks: str | Non
 # --- rounds of documents ----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def rounds(graded: pd.DataFrame, labels: pd.DataFrame) -> tuple[Plan, pd.DataFrame, pd.DataFrame]:
-    """A plan of two rounds, the labels of the first round, and the labels of both."""
-    one = Plan.create(graded, None, DCG @ 10, budget=120, level="document", design="spread", seed=3)
+Rounds = tuple[Plan, pd.DataFrame, pd.DataFrame]
+"""A plan of two rounds, the labels of the first round, and the labels of both."""
+
+
+def two_rounds(graded: pd.DataFrame, labels: pd.DataFrame, budget: float) -> Rounds:
+    one = Plan.create(graded, None, DCG @ 10, budget=budget, level="document", design="spread", seed=3)
     first = wanted(one, labels)
-    two = one.extend(120, first)
+    two = one.extend(budget, first)
     return two, first, pd.concat([first, wanted(two, labels)])
+
+
+@pytest.fixture(scope="module")
+def rounds(graded: pd.DataFrame, labels: pd.DataFrame) -> Rounds:
+    return two_rounds(graded, labels, 120)
 
 
 def test_each_round_is_a_look(rounds: tuple) -> None:
@@ -255,9 +262,9 @@ def test_each_round_is_a_look(rounds: tuple) -> None:
     assert (late.low, late.high) == pytest.approx((late.value - half, late.value + half), rel=1e-9)
 
 
-def test_what_has_no_interval_at_the_end_has_none_at_a_look(rounds: tuple, demo: DemoCollection) -> None:
+def test_what_has_no_interval_at_the_end_has_none_at_a_look(graded, labels, demo: DemoCollection) -> None:
     """A later ranker depends on documents that could not be drawn; the error of the others is known."""
-    plan, _, both = rounds
+    plan, _, both = two_rounds(graded, labels, 200)
     run = demo.runs["candidate"]
     upside_down = run[run["rank"] < 15].assign(score=lambda kept: -kept["score"]).drop(columns="rank")
     pair = {"first": "production", "second": "later"}
@@ -265,6 +272,7 @@ def test_what_has_no_interval_at_the_end_has_none_at_a_look(rounds: tuple, demo:
     with pytest.warns(UserWarning, match="no interval and no test"):
         compared = later.compare(both, **pair)
     assert compared.standard_error > 0
+    assert compared.degrees_of_freedom > MIN_DEGREES
     assert np.isnan(compared.confidence_interval().low)
     for looks in (ASYMPTOTIC, None):
         status = later.status(both, looks, **pair)

@@ -22,7 +22,7 @@ from pt_active.plans.answers.sequence import Proof, sequence_of
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.verdict import Verdict, pair_verdicts, verdict_of
 from pt_active.plans.making.kept import PlanTables
-from pt_active.sampling.sample import Prices
+from pt_active.sampling.sample import Costs
 from pt_active.sampling.successive import priorities_of
 from pt_active.studies.populations import POPULATIONS
 
@@ -244,7 +244,7 @@ def again(tables: PlanTables, seed: int) -> PlanTables:
         priority = clocks(seed, tables.pool.qids) / tables.queries.q_prob
         return replace(tables, queries=tables.queries.assign(q_priority=priority, q_draws=1))
     (each,) = tables.rounds
-    prices = Prices(tables.pool.indptr, tables.pool.document_cost, 0.0)
+    prices = Costs(tables.pool.indptr, tables.pool.document_cost, 0.0)
     priority = priorities_of(each.sample.design, prices, clocks(seed, *tables.pool.keys.to_numpy().T))
     sample = replace(each.sample, priority=priority, drawn=np.isfinite(priority))
     return replace(tables, rounds=(replace(each, sample=sample),))

@@ -13,7 +13,7 @@ from pt_active import DCG, ERR, ColumnCost, Draw, Plan, SamplingDistribution, Un
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.clocks import clocks
 from pt_active.relevance.costs import Cost
-from pt_active.sampling.sample import Prices
+from pt_active.sampling.sample import Costs
 from pt_active.sampling.successive import Succession, at
 
 BUDGET = 250
@@ -29,7 +29,7 @@ def made(graded: pd.DataFrame, kind: tuple[object, Cost], budget: float = BUDGET
 def succession(plan: Plan) -> Succession:
     pool, sample = plan.tables.pool, plan.tables.rounds[-1].sample
     per_query = plan.tables.manifest.arguments.per_query
-    return Succession(sample.design, sample.priority, Prices(pool.indptr, pool.document_cost, per_query))
+    return Succession(sample.design, sample.priority, Costs(pool.indptr, pool.document_cost, per_query))
 
 
 def judged(plan: Plan, demo: DemoCollection) -> pd.DataFrame:

@@ -318,7 +318,8 @@ class TestEveryModel:
 
         graded = fitted(name, numbered(RUN), numbered(QRELS)).transform(numbered(RUN))
         assert set(graded["qid"]) == {str(x) for x in range(12)}
-        assert_array_equal(graded[COLUMNS], fitted(name).transform(RUN)[COLUMNS])
+        if name != "calibrated":  # whose folds go by the order of the ids
+            assert_array_equal(graded[COLUMNS], fitted(name).transform(RUN)[COLUMNS])
 
     @pytest.mark.parametrize("name", FITTED)
     def test_a_pipeline_fits_it_and_ends_in_it(self, name):

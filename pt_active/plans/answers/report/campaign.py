@@ -17,7 +17,7 @@ _MAX_NAMED = 6
 
 
 @dataclass(frozen=True)
-class Campaign:
+class WhoJudged:
     """The judging as a reader asks for it.
 
     ``level`` is what was drawn, days are like ``2026-03-01``, ``counting`` pairs can change the ``measure``, and what
@@ -45,7 +45,7 @@ class Campaign:
         all_queries: int = 0,
         measure: str = "",
         counting: int = 0,
-    ) -> Campaign:
+    ) -> WhoJudged:
         """The campaign of today behind a result."""
         names: tuple[str, ...] = ()
         days = [""]

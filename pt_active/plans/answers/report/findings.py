@@ -14,7 +14,7 @@ from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.answers.ranking import Ranking
-from pt_active.plans.answers.report.campaign import Campaign
+from pt_active.plans.answers.report.campaign import WhoJudged
 from pt_active.plans.answers.report.differences import Difference
 from pt_active.plans.answers.report.further import Further
 from pt_active.plans.answers.report.headline import Headline, headline
@@ -80,7 +80,7 @@ class Findings(Printed):
     slices: pd.DataFrame
     made: Manifest
     status: Status | None = None
-    campaign: Campaign = field(default_factory=lambda: Campaign(0, 0, 0, 0, "query"))
+    campaign: WhoJudged = field(default_factory=lambda: WhoJudged(0, 0, 0, 0, "query"))
     differences: tuple[Difference, ...] = ()
     further: Further | None = None
     beside: tuple[Beside, ...] = ()

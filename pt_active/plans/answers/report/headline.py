@@ -9,7 +9,7 @@ import numpy as np
 from pt_active.frames.checks import agreeing, how_many
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.relative import RelativeChange
-from pt_active.plans.answers.report.campaign import Campaign
+from pt_active.plans.answers.report.campaign import WhoJudged
 from pt_active.plans.answers.report.differences import Difference
 from pt_active.plans.answers.report.further import Further
 from pt_active.plans.answers.results import Comparison, Estimate
@@ -26,7 +26,7 @@ def headline(
     result: Estimate | Comparison | Ranking,
     pairs: Sequence[Difference],
     status: Status | None,
-    campaign: Campaign,
+    campaign: WhoJudged,
     more: Further | None,
 ) -> Headline:
     """The first screen of the report of a plan."""

@@ -23,7 +23,7 @@ from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_p
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.ranking import Ranking, rank_judged
-from pt_active.plans.answers.report.campaign import Campaign
+from pt_active.plans.answers.report.campaign import WhoJudged
 from pt_active.plans.answers.report.differences import differences
 from pt_active.plans.answers.report.findings import Findings, compared
 from pt_active.plans.answers.report.further import budget_table, foreseen, further
@@ -125,7 +125,7 @@ class Report(Findings):
             measured = tables.manifest.arguments.measure
             return replace(
                 made,
-                campaign=Campaign.of(result.basis, records, sizes.documents, sizes.queries, measured, counting),
+                campaign=WhoJudged.of(result.basis, records, sizes.documents, sizes.queries, measured, counting),
                 beside=() if pair is None else side_by_side(labelled, pair, how.measure, known),
                 slices=pd.DataFrame([row for each in groups for row in each.rows()], columns=_SLICE_COLUMNS),
                 texts=known,

@@ -23,7 +23,7 @@ from pt_active.showing.page import Page
 from pt_active.showing.plots import MAX_CONTRIBUTIONS, MAX_ESTIMATES
 from pt_active.showing.rounding import MINUS, decimals, minus, number, with_interval
 from pt_active.showing.shown import Decided, Section, Shown
-from pt_active.showing.svg import Row, Sides, short
+from pt_active.showing.svg import ChartRow, Sides, short
 
 MAX_DECIDING_DOCUMENTS = 10
 """Documents in the open list under "What decided"."""
@@ -111,7 +111,9 @@ def _value(value: float, pair: Difference) -> str:
 
 def _intervals(pairs: Sequence[Difference], measure: str, sides: Sides | None = None) -> Intervals:
     """Differences with their intervals, filled where they are told apart."""
-    rows = [Row(each.what, each.value, each.low, each.high, each.winner is not None) for each in pairs[:_MAX_PAIRS]]
+    rows = [
+        ChartRow(each.what, each.value, each.low, each.high, each.winner is not None) for each in pairs[:_MAX_PAIRS]
+    ]
     return Intervals(rows, f"difference in {measure}", True, sides)
 
 
