@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import ir_measures
 import numpy as np
@@ -24,10 +24,20 @@ from pt_active.frames import worklists
 from pt_active.inference import estimators, weightings
 from pt_active.inference.replay import Method
 from pt_active.inference.stopping import boundaries, looks
+from pt_active.inference.stopping.bets import Stakes, interval
+from pt_active.inference.stopping.draws import Units
 from pt_active.judging.delivery import Delivery, Given
 from pt_active.judging.tools.registry import TOOLS, Tool
 from pt_active.judging.worklist import Worklist
+from pt_active.plans.answers.blocks import Block, UnitSource
+from pt_active.plans.answers.judged import Contrast
+from pt_active.plans.answers.labelled_plan import labelled_plan
+from pt_active.plans.answers.sequence import UnitSequence
+from pt_active.plans.answers.units import Contributions, Known
+from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.labelled import judged_values, model_moments
 from pt_active.relevance import costs, losses, measures
+from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.grades import auto
 from pt_active.relevance.grades.models import GradeModel, PriorGrades
 from pt_active.sampling import designs
@@ -83,6 +93,92 @@ def road(plan: Plan, labels: pd.DataFrame, folder: Path, format: str = "csv") ->
     assert np.isfinite(report.budget["half_width"].iloc[-1])
     assert "</html>" in (folder / "report.html").read_text(encoding="utf-8")
     return report.to_dict()
+
+
+# --- unit -----------------------------------------------------------------------------------------------------------
+
+IN_SESSION = 4
+
+ROOT = Path(__file__).parents[1]
+
+
+class _Sessions(UnitSource):
+    """What is drawn is a user's session: all documents of four queries in a row."""
+
+    unit, plural = "session", "sessions"
+
+    def __init__(self, tables: PlanTables, seed: int) -> None:
+        super().__init__(tables)
+        pool = tables.pool
+        self.session = np.arange(len(pool.qids)) // IN_SESSION
+        number = int(self.session[-1]) + 1
+        rng = np.random.default_rng(seed)
+        self.rate = rng.uniform(1, 3, number)
+        self.order = np.argsort(rng.exponential(size=number) / self.rate)
+        own = self.session[pool.query_of_document]
+        documents = np.argsort(np.argsort(self.order)[own], kind="stable")
+        size = np.bincount(own, minlength=number)[self.order]
+        self.blocks = [Block(documents, np.cumsum(size), size.astype(float), asked=number)]
+
+    def named(self, document: int) -> str:
+        return f"session {self.session[self.tables.pool.query_of_document[document]]}"
+
+    def units(self, contrast: Contrast, number: int, label: np.ndarray) -> tuple[Units, Contributions]:
+        pool, measure = self.tables.pool, self.tables.measure
+        bounds = contrast_bounds(measure, pool.indptr, pool.ranks, pool.max_grade, contrast.weights(len(pool.names)))
+        low, high = (self.summed(end) for end in bounds)
+        mean = self.summed(contrast.of(model_moments(self.tables, measure).mean))
+        units = Units.one_by_one(self.rate[self.order], mean, (high - low) ** 2 / 12, low, high)
+
+        def known(label: np.ndarray) -> Known:
+            whole = np.bincount(pool.query_of_document, weights=label < 0) == 0
+            value, known = np.zeros(len(whole)), np.flatnonzero(whole)
+            value[known] = contrast.of(judged_values(pool, label, measure, known))
+            there = self.summed(whole / pool.query_weight) == IN_SESSION
+            judged = self.summed(value)
+            return Known(*(np.where(there, judged, part) for part in (mean, low, high)))
+
+        return units, known
+
+    def summed(self, values: np.ndarray) -> np.ndarray:
+        """float64[sessions] in their order, the weighted sums over the queries of each."""
+        return np.bincount(self.session, weights=self.tables.pool.query_weight * values)[self.order]
+
+    def planned(self, units: Units, budget: float, alpha: float) -> Stakes:
+        return Stakes.planned(float(units.expected[0]), len(units.rate), len(units.rate), alpha)
+
+
+def test_a_unit(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+    """Estimates of sessions are unbiased after half of them, and bets on them end at the truth."""
+    tables, contrast = Plan.create(pool, None, "DCG@10", budget=1e6, level="query").tables, Contrast(0, 1)
+    label = labelled_plan(tables, labels).label
+    truth = Plan.create(pool, None, "DCG@10", budget=1e6, level="query").compare(labels).difference
+    estimates = []
+    for seed in range(200):
+        source = _Sessions(tables, seed)
+        proof = UnitSequence(source, label, bridged=True).proof(contrast, 0.05)
+        low, high = interval(proof.draws, proof.stakes, 0.05)
+        assert (low, high) == pytest.approx((truth, truth))
+        half = proof.draws.first(5)
+        assert half.least[-1] <= truth <= half.most[-1]
+        estimates.append(half.value.mean())
+    assert abs(np.mean(estimates) - truth) < 3 * np.std(estimates) / np.sqrt(len(estimates))
+    (block,) = source.blocks
+    some = np.where(np.isin(np.arange(len(label)), block.documents[: block.ends[2]]), label, -1)
+    progress = UnitSequence(source, some, bridged=True).progress
+    assert (progress.judged, progress.drawn, progress.unit) == (3, QUERIES // IN_SESSION, "session")
+    assert progress.waiting == f"session {source.order[3]}"
+
+
+def test_the_road_in_ten_lines_is_that_of_a_plan(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = Plan.create(pool, None, "DCG@10", budget=120, level="document", seed=1)
+    qrels, text = wanted(plan, labels), (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (lines,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    names: dict[str, Any] = {"plan": plan, "qrels": qrels}
+    exec(lines, names)
+    assert names["found"].difference == plan.compare(qrels).difference
+    status = plan.status(qrels)
+    assert (names["low"], names["high"]) == (status.low, status.high)
 
 
 # --- measure --------------------------------------------------------------------------------------------------------

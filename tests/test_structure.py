@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
+from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -28,6 +30,12 @@ ORDER = (
 
 ALLOWED = {("demo", "studies")}
 """The demo replays its evaluation, which is what ``studies`` is for."""
+
+FILE_LINES, BODY_LINES, PARAMETERS = 400, 40, 6
+"""What a person can read at a sitting: lines of a file, lines of a function's body, parameters of a function."""
+
+WITH_MANY_PARAMETERS = 63
+"""Functions that take more parameters, at most: nearly all of them are commands and what users call."""
 
 ROOT_ENTRIES = 17
 """Beside ``py.typed`` and ``pt_docs``, whose places are fixed by PEP 561 and PyTerrier."""
@@ -132,10 +140,80 @@ def test_sampling_and_inference_know_no_frames(folder: str, imports: dict[str, s
 
 
 def test_no_files_import_each_other_in_a_circle(imports: dict[str, set[str]]) -> None:
+    assert circle(imports) == ""
+
+
+def circle(graph: dict[str, set[str]]) -> str:
+    """Nodes that need each other, or nothing."""
     try:
-        TopologicalSorter(imports).prepare()
+        TopologicalSorter(graph).prepare()
     except CycleError as error:
-        pytest.fail(" → ".join(error.args[1]))
+        return " → ".join(error.args[1])
+    return ""
+
+
+def test_no_entries_of_a_folder_import_each_other_in_a_circle(imports: dict[str, set[str]]) -> None:
+    """At every level: a folder inside counts as one entry, so that what it holds has one place in the order."""
+    levels: dict[str, dict[str, set[str]]] = {}
+    for module, others in imports.items():
+        for other in others:
+            ours, theirs = module.split("."), other.split(".")
+            depth = next((at for at, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), None)
+            if depth is not None:
+                entries = levels.setdefault("/".join(ours[:depth]), {})
+                entries.setdefault(ours[depth], set()).add(theirs[depth])
+    assert {folder: circle(graph) for folder, graph in levels.items() if circle(graph)} == {}
+    assert len(levels) > 1
+
+
+def definitions() -> Iterator[tuple[str, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """All classes and functions, each with the name of its module."""
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                yield name, node
+
+
+def test_files_and_functions_can_be_read_at_a_sitting() -> None:
+    long_files = {
+        name: length
+        for name, path in modules().items()
+        if (length := len(path.read_text(encoding="utf-8").splitlines())) > FILE_LINES
+    }
+    long_bodies = {
+        f"{module}.{node.name}": length
+        for module, node in definitions()
+        if not isinstance(node, ast.ClassDef) and (length := body_lines(node)) > BODY_LINES
+    }
+    assert long_files == {}
+    assert long_bodies == {}
+
+
+def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of a function after its signature and docstring."""
+    statements = function.body[ast.get_docstring(function) is not None :]
+    return (function.end_lineno or 0) - statements[0].lineno + 1 if statements else 0
+
+
+def test_a_name_of_a_class_means_one_thing() -> None:
+    """No two classes of the package have one name, so that a reader who meets it knows which one it is."""
+    names = Counter(node.name for _, node in definitions() if isinstance(node, ast.ClassDef))
+    assert [name for name, times in names.items() if times > 1] == []
+
+
+def test_few_functions_take_many_arguments() -> None:
+    many = [
+        f"{module}.{node.name}"
+        for module, node in definitions()
+        if not isinstance(node, ast.ClassDef) and parameters(node) > PARAMETERS
+    ]
+    assert len(many) <= WITH_MANY_PARAMETERS, many
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Number of parameters, without ``self`` and ``cls``."""
+    named = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    return len([each for each in named if each.arg not in ("self", "cls")])
 
 
 def test_the_root_is_the_road_and_the_folders_say_their_idea() -> None:
@@ -171,7 +249,7 @@ def shown_paths(tree: str) -> set[str]:
 
 def test_contributing_shows_every_folder_and_file() -> None:
     text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    shown = shown_paths(text.split("```text", 1)[1].split("```", 1)[0])
+    shown = shown_paths("pt_active/" + text.split("```text\npt_active/", 1)[1].split("```", 1)[0])
     files = {path for ending in ("py", "jinja") for path in PACKAGE.rglob(f"*.{ending}")}
     there = {str(path.relative_to(PACKAGE.parent)) for path in files if path.name not in ("__init__.py", "__main__.py")}
     there |= {f"{path.parent.relative_to(PACKAGE.parent)}/" for path in files}
