@@ -116,6 +116,14 @@ def test_one_draw_that_counts_says_nothing_of_the_error_of_a_ratio() -> None:
     assert found.degrees_of_freedom <= 0
 
 
+def test_the_own_share_of_a_difference_is_that_of_the_ratio_that_rests_on_fewer_draws() -> None:
+    rng = np.random.default_rng(18)
+    scores, v = [random_scores(rng, 9), random_scores(rng, 9)], rng.uniform(0.2, 3, 9)
+    shares = [v * s.weight / (v @ s.weight) for s in scores]
+    assert linearised(scores, v, np.ones(9))[0].own_share == pytest.approx(np.maximum(*shares))
+    assert linearised(scores[:1], v, np.ones(9))[0].own_share == pytest.approx(shares[0])
+
+
 def test_unknown_estimator() -> None:
     s = random_scores(np.random.default_rng(5), 3)
     for call in (
