@@ -244,14 +244,16 @@ def read_columns(source: Source, layout: Layout, skip: bool = False) -> tuple[pd
     """The rows of a text file by line number, and the mistakes of the lines that are dropped, if they may be."""
     frame, faults = _parsed(source.ended, layout), dict[int, Fault]()
     if frame is None:
-        rows = {}
         for number, line in source.lines():
             if fault := layout.fault(line):
                 if not skip:
                     raise _refused(number, line, fault, layout)
                 faults[number] = fault
-            elif fields := _fields(line):
-                rows[number] = fields
+        kept = {number: "\n" if number in faults else line for number, line in source.lines()}
+        frame = _parsed("".join(kept.values()).encode(), layout)
+    if frame is None:
+        # Arrow refuses lines that are longer than its blocks.
+        rows = {number: fields for number, line in kept.items() if (fields := _fields(line))}
         frame = pd.DataFrame(list(rows.values()), index=list(rows), columns=list(layout.columns))[layout.read]
         frame = frame.assign(**{name: frame[name].map(as_number).astype(float) for name in layout.rules})
     if frame.empty and faults:
@@ -290,7 +292,7 @@ def _check_not_swapped(source: Source, frame: pd.DataFrame) -> None:
 def _parsed(content: bytes, layout: Layout) -> pd.DataFrame | None:
     """The columns of a text by line number, as Arrow reads them; None if a line does not fit the layout."""
     separator = b" " if b" " in content else b"\t"
-    if not _one_between(content, separator):
+    if not (tidy := _one_between(content, separator)):
         content, separator = content.replace(b"\t", b" "), b" "
         while b"  " in content:
             content = content.replace(b"  ", b" ")
@@ -309,16 +311,11 @@ def _parsed(content: bytes, layout: Layout) -> pd.DataFrame | None:
     frame = table.combine_chunks().to_pandas()
     if not all(rule.holds(frame[name].to_numpy()).all() for name, rule in layout.rules.items()):
         return None
-    return frame.set_axis(_filled_lines(content, len(frame)))
-
-
-def _filled_lines(content: bytes, rows: int) -> pd.Index:
-    """The numbers of the lines that are not blank, of which there are some number."""
+    if tidy:
+        return frame.set_axis(pd.RangeIndex(1, len(frame) + 1))
     ends = np.flatnonzero(np.frombuffer(content, np.uint8) == _LINE_END)
     ends = ends if content.endswith(b"\n") else np.append(ends, len(content))
-    return (
-        pd.RangeIndex(1, rows + 1) if len(ends) == rows else pd.Index(np.flatnonzero(np.diff(ends, prepend=-1) > 1) + 1)
-    )
+    return frame.set_axis(np.flatnonzero(np.diff(ends, prepend=-1) > 1) + 1)
 
 
 def _one_between(content: bytes, separator: bytes) -> bool:
