@@ -17,6 +17,7 @@ from pt_active.inference.ratios import (
     Scores,
     difference_domain,
     domain_estimate,
+    linearised,
     ratio_estimate,
     risk_domain,
     risk_estimators,
@@ -122,6 +123,8 @@ def test_the_own_share_of_a_difference_is_that_of_the_ratio_that_rests_on_fewer_
     shares = [v * s.weight / (v @ s.weight) for s in scores]
     assert linearised(scores, v, np.ones(9))[0].own_share == pytest.approx(np.maximum(*shares))
     assert linearised(scores[:1], v, np.ones(9))[0].own_share == pytest.approx(shares[0])
+    fewest = min(1 / (share @ share) for share in shares)
+    assert linearised(scores, v, np.ones(9))[0].effective == pytest.approx(fewest)
 
 
 def test_unknown_estimator() -> None:
