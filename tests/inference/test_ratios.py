@@ -17,6 +17,7 @@ from pt_active.inference.ratios import (
     Scores,
     difference_domain,
     domain_estimate,
+    linearised,
     ratio_estimate,
     risk_domain,
     risk_estimators,
@@ -114,6 +115,16 @@ def test_one_draw_that_counts_says_nothing_of_the_error_of_a_ratio() -> None:
     found = ratio_estimate([one], once(np.ones(3)), plain(3), "regression")
     assert not np.isfinite(found.standard_error)
     assert found.degrees_of_freedom <= 0
+
+
+def test_the_own_share_of_a_difference_is_that_of_the_ratio_that_rests_on_fewer_draws() -> None:
+    rng = np.random.default_rng(18)
+    scores, v = [random_scores(rng, 9), random_scores(rng, 9)], rng.uniform(0.2, 3, 9)
+    shares = [v * s.weight / (v @ s.weight) for s in scores]
+    assert linearised(scores, v, np.ones(9))[0].own_share == pytest.approx(np.maximum(*shares))
+    assert linearised(scores[:1], v, np.ones(9))[0].own_share == pytest.approx(shares[0])
+    fewest = min(1 / (share @ share) for share in shares)
+    assert linearised(scores, v, np.ones(9))[0].effective == pytest.approx(fewest)
 
 
 def test_unknown_estimator() -> None:
