@@ -20,7 +20,7 @@ from pt_active.frames.columns import (
 )
 from pt_active.frames.ids import among, numbered, row_type
 from pt_active.frames.progress import working
-from pt_active.frames.runs import Ranking, ranking_of
+from pt_active.frames.runs import RunOrder, ranking_of
 from pt_active.plans.answers.forecast import Forecast, level_chosen, level_told
 from pt_active.plans.making.documents import SIZE_COLUMNS, draw_frame, size_frame
 from pt_active.plans.making.pool import Pool, design_table
@@ -83,7 +83,7 @@ class Runs(pt.Transformer):
             united.attrs["dropped"] = dropped
         return united
 
-    def _ranked(self, name: str, ranker: pt.Transformer | pd.DataFrame, topics: pd.DataFrame) -> Ranking:
+    def _ranked(self, name: str, ranker: pt.Transformer | pd.DataFrame, topics: pd.DataFrame) -> RunOrder:
         if not isinstance(ranker, pd.DataFrame):
             return ranking_of(ranker.transform(topics), name, self.depth)
         run = with_string_ids(ranker)
@@ -239,7 +239,7 @@ def check_same_queries(answered: dict[str, set[str]]) -> None:
             )
 
 
-def _union(rankings: dict[str, Ranking]) -> pd.DataFrame:
+def _union(rankings: dict[str, RunOrder]) -> pd.DataFrame:
     """One row per (qid, docno) pair, in order of first appearance."""
     each = list(rankings.values())
     qids = each[0].qids.append([one.qids for one in each[1:]]).unique()
@@ -257,7 +257,7 @@ def _union(rankings: dict[str, Ranking]) -> pd.DataFrame:
 
 
 def _places(
-    rankings: list[Ranking], qids: pd.Index, docno: pd.Series
+    rankings: list[RunOrder], qids: pd.Index, docno: pd.Series
 ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
     """Where the documents of each ranking stand in the union."""
     small = row_type(len(docno))
@@ -271,7 +271,7 @@ def _places(
     return new, query[new], np.split(place, ends[1:-1])
 
 
-def _document_columns(rankings: list[Ranking], places: list[np.ndarray], size: int) -> dict[str, Any]:
+def _document_columns(rankings: list[RunOrder], places: list[np.ndarray], size: int) -> dict[str, Any]:
     """The document columns (``text``, …), each from the first run that has a value."""
     others = [{"docno", "rank", "score", *query_columns(each.run.columns)} for each in rankings]
     rest = [each.run[[c for c in each.run.columns if c not in n]] for each, n in zip(rankings, others, strict=True)]

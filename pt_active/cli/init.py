@@ -47,7 +47,7 @@ def init(
     """Say which files belong together, check that they do, and keep it in pt-active.toml. Asks if nothing is said."""
     check_new(out)
     if source == RunFiles() and measure is None and budget is None:
-        files, measure, budget = Answers().answers()
+        files, measure, budget = Interview().answers()
     else:
         files, measure = Files(source), measure or MEASURE
         if not source.run:
@@ -104,7 +104,7 @@ def _from(file: str | Path, out: Path) -> str:
     return str(file) if out.parent == Path() else os.path.relpath(file, out.parent)
 
 
-class Answers:
+class Interview:
     """What a user answers whom `init` asks: each answer is checked at once, and asked for until it fits."""
 
     def __init__(self) -> None:

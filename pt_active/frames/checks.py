@@ -42,7 +42,7 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class Method:
+class MethodName:
     """A method of a plan in an error message, printed as a call."""
 
     name: str
@@ -52,7 +52,7 @@ class Method:
         return f"plan.{self.name}({self.arguments})"
 
 
-Named = Argument | Method
+Named = Argument | MethodName
 """A part of a message for which Python and the command line have different names."""
 
 

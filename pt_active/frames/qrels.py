@@ -12,7 +12,7 @@ import pandas as pd
 from pt_active.frames.checks import (
     Argument,
     ArgumentError,
-    Method,
+    MethodName,
     Named,
     agreeing,
     data_frame,
@@ -89,7 +89,7 @@ MISSING_LABELS = ("error", "nonrelevant")
 
 LOOK_SO_FAR: tuple[str | Named, ...] = (
     "; or look at what is judged so far: ",
-    *(Method("status"), ", or ", Method("so_far")),
+    *(MethodName("status"), ", or ", MethodName("so_far")),
 )
 """The end of the error about missing labels where a plan can be cut to the part of its sample that is judged."""
 

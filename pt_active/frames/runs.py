@@ -24,7 +24,7 @@ def ranked_run(run: pd.DataFrame, name: str = "run") -> pd.DataFrame:
     return ranked
 
 
-class Ranking(NamedTuple):
+class RunOrder(NamedTuple):
     """The order of a run, whose rows stay where they are."""
 
     run: pd.DataFrame  # its rows as they came, with string ids
@@ -46,7 +46,7 @@ def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.Da
     return run
 
 
-def ranking_of(run: pd.DataFrame, name: str, depth: int | None = None) -> Ranking:
+def ranking_of(run: pd.DataFrame, name: str, depth: int | None = None) -> RunOrder:
     """The order of a run as `ordered_run` gives it, without moving its rows."""
     what = f"run {shown(name)}"
     missing = {"qid", "docno", "score"} - set(data_frame(what, run).columns)
@@ -68,7 +68,7 @@ def ranking_of(run: pd.DataFrame, name: str, depth: int | None = None) -> Rankin
         _warn_if_reordered(run["rank"].take(order), ordered, _single(score)[order], what)
     if depth is not None:
         order, rank = order[rank < depth], rank[rank < depth]
-    return Ranking(run, order, rank, query, qids)
+    return RunOrder(run, order, rank, query, qids)
 
 
 def _trec_order(query: np.ndarray, score: np.ndarray, docno: pd.Series) -> np.ndarray:

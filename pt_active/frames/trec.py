@@ -48,29 +48,29 @@ MIN_SWAPPED = 5
 """So many lines do not all have the same label by chance while their codes differ."""
 
 
-class Rule(NamedTuple):
+class Allowed(NamedTuple):
     """What the numbers of a column must be, in words, and whether each of float64[n] is so."""
 
     says: str
     holds: Callable[[np.ndarray], np.ndarray]
 
 
-NUMBER = Rule("a number", lambda values: ~np.isnan(values))
+NUMBER = Allowed("a number", lambda values: ~np.isnan(values))
 
-FINITE = Rule("a finite number", np.isfinite)
+FINITE = Allowed("a finite number", np.isfinite)
 
-LABEL = Rule(
+LABEL = Allowed(
     f"a whole number from {SPAM} to {HIGHEST_LABEL}",
     lambda values: (np.trunc(values) == values) & (values >= SPAM) & (values <= HIGHEST_LABEL),
 )
 """A grade, or TREC's -1 (unjudged) and -2 (spam)."""
 
-CODE = Rule(
+CODE = Allowed(
     "a whole number from 0, below 2^53", lambda values: (np.trunc(values) == values) & (values >= 0) & (values < 2**53)
 )
 """An iteration, a method or a stratum."""
 
-INCLUSION = Rule("a number above 0 and up to 1", lambda values: (values > 0) & (values <= 1))
+INCLUSION = Allowed("a number above 0 and up to 1", lambda values: (values > 0) & (values <= 1))
 """The probability with which a sampled document was included in the sample."""
 
 
@@ -87,7 +87,7 @@ class Layout:
 
     columns: tuple[str, ...]  # the names of the columns, in order
     wanted: tuple[str, ...]  # the columns that a Parquet file must have; it may leave out the others
-    rules: Mapping[str, Rule]  # the columns that hold numbers, each with its rule
+    rules: Mapping[str, Allowed]  # the columns that hold numbers, each with its rule
 
     @property
     def shape(self) -> str:

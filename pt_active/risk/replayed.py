@@ -25,7 +25,7 @@ Estimated = Callable[[Sequence[Scores], Sample], MeanEstimate]
 """From the losses of one or two predictors in a sample, or in many, to an estimate."""
 
 
-class Drawn(NamedTuple):
+class DrawnPairs(NamedTuple):
     """R samples with simulated labels."""
 
     sample: Sample  # Repeated draws of a pair come next to each other
@@ -41,7 +41,7 @@ class PairReplays:
     pairs: Pairs  # All pairs of the audit
     sample: Sample  # The pairs that were drawn
     label: np.ndarray  # float64[n], their labels; NaN where there is none
-    kept: dict[int, Drawn] = field(default_factory=dict, repr=False, compare=False)  # By their number
+    kept: dict[int, DrawnPairs] = field(default_factory=dict, repr=False, compare=False)  # By their number
 
     @property
     def possible(self) -> bool:
@@ -64,7 +64,7 @@ class PairReplays:
         """What the fitted model expects of all pairs."""
         return introspection(self.pairs.tables, self._grades, self.pairs.weight, self.pairs.loss.proportion)
 
-    def drawn(self, number: int) -> Drawn:
+    def drawn(self, number: int) -> DrawnPairs:
         """Samples like the one that was drawn, with labels of the fitted model."""
         if number not in self.kept:
             rng = np.random.default_rng(REPLAY_SEED)
@@ -75,7 +75,7 @@ class PairReplays:
             place = np.maximum.accumulate(np.where(first, np.arange(sample.rows.shape[1]), 0), axis=1)
             uniform = np.take_along_axis(rng.random(sample.rows.shape), place, axis=1)
             label = (uniform[..., None] > bounds[sample.rows]).sum(axis=-1)
-            self.kept[number] = Drawn(sample, label, first, rng.normal(size=number))
+            self.kept[number] = DrawnPairs(sample, label, first, rng.normal(size=number))
         return self.kept[number]
 
     def errors(
@@ -120,13 +120,13 @@ class PairReplays:
         names = [each.name for each in fields(MeanEstimate)]
         return MeanEstimate(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
-    def _terms(self, predictor: int, drawn: Drawn) -> tuple[np.ndarray, np.ndarray]:
+    def _terms(self, predictor: int, drawn: DrawnPairs) -> tuple[np.ndarray, np.ndarray]:
         """Numerator and weight of a predictor's loss at simulated labels, float64[R, n] each."""
         u, w = self.pairs.tables[predictor]
         return u[drawn.sample.rows, drawn.label], w[drawn.sample.rows, drawn.label]
 
     def _truth(
-        self, drawn: Drawn, predictors: Sequence[int], terms: Sequence[tuple[np.ndarray, np.ndarray]]
+        self, drawn: DrawnPairs, predictors: Sequence[int], terms: Sequence[tuple[np.ndarray, np.ndarray]]
     ) -> np.ndarray:
         """The risk, or the difference, over all pairs; labels of pairs that were not drawn make a normal sum."""
         expected, p = self._expected, self.pairs.weight

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from pt_active.cli.app import AUDIT, COMMANDS, app
 from pt_active.cli.commands import typed
-from pt_active.frames.checks import Argument, ArgumentError, Method
+from pt_active.frames.checks import Argument, ArgumentError, MethodName
 
 GROUP = typer.main.get_command(app)
 
@@ -191,9 +191,9 @@ LEVEL, REFITTED = Argument("level", "document"), Argument("refit", True)
         ("plan", (Argument("slices", 3),), "slices=3", "slices=3"),
         ("export", (Argument("plan"), " must"), "plan must", "plan must"),
         ("extend", ("no ", Argument("grades", "refit")), 'no grades="refit"', "no --refit"),
-        ("report", (Method("so_far"),), "plan.so_far(qrels)", "--so-far"),
-        ("report", (Method("status"),), "plan.status(qrels)", "pt-active status"),
-        ("extend", (Method("so_far"),), "plan.so_far(qrels)", "plan.so_far(qrels)"),
+        ("report", (MethodName("so_far"),), "plan.so_far(qrels)", "--so-far"),
+        ("report", (MethodName("status"),), "plan.status(qrels)", "pt-active status"),
+        ("extend", (MethodName("so_far"),), "plan.so_far(qrels)", "plan.so_far(qrels)"),
     ],
 )
 def test_arguments_are_said_as_options(command, parts, python, shell):

@@ -46,7 +46,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-class Answers:
+class AnswerStore:
     """Answers of a judge by their keys, as JSON texts, in memory or in a SQLite file.
 
     Each answer is on disk before the next call, so a process that is killed loses none, and no call is paid for twice.
@@ -129,7 +129,7 @@ class AskedJudge(pt.Transformer):
     ) -> None:
         self.judge = judge
         self.parse = parse
-        self.cache = Answers(cache)
+        self.cache = AnswerStore(cache)
         self.model = model
         self.prompt = _digest(prompt)
         self.answer = answer
