@@ -201,17 +201,17 @@ def replays(
     together: dict[Method, list[Method]] = {}
     for method in methods:
         together.setdefault(replace(method, estimator=""), []).append(method)
-    pools = {kind: population.single if kind.of_documents else population for kind in together}
-    if refused := [kind.design for kind, pool in pools.items() if pool is None]:
-        raise ValueError(f"{shown(refused[0])} draws single documents, which the measure does not allow")
+    pools: dict[Method, Population | LabelledPool] = {}
+    for kind, group in together.items():
+        pool = population.single if kind.of_documents else population
+        if pool is None:
+            raise ValueError(f"{shown(kind.design)} draws single documents, which the measure does not allow")
+        pool.check(group, budgets)  # Before a progress bar appears
+        pools[kind] = pool
     what, every = "label swapping" if how.null else "replay", len(together) * repetitions
     with tqdm(total=every, desc=what, unit="sample", disable=not progress, leave=False) as bar:
-        found = {
-            kind: replay(pool, together[kind], budgets, how, bar.update)
-            for kind, pool in pools.items()
-            if pool is not None
-        }
-    return {method: found[kind][method.estimator] for kind, group in together.items() for method in group}
+        done = {kind: replay(pool, together[kind], budgets, how, bar.update) for kind, pool in pools.items()}
+    return {method: done[kind][method.estimator] for kind, group in together.items() for method in group}
 
 
 def _methods(designs: list[str], estimators: list[str]) -> list[Method]:
