@@ -135,6 +135,6 @@ def documentation() -> Cases:
 
     def demo() -> dict[str, Any]:
         with new_folder():
-            return json.loads(command("pt-active demo --json --seed 3"))
+            return json.loads(command("pt-active demo --json"))
 
     return {"transcript": transcript, "quickstart": quickstart, "demo": demo}

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active import Plan
@@ -146,6 +146,7 @@ def test_a_document_that_waits_for_another_judge_has_no_label_yet() -> None:
             checked_records(frame.assign(judges=[wrong] * len(frame)))
 
 
+@settings(max_examples=30)
 @given(
     st.lists(
         st.tuples(

@@ -166,13 +166,10 @@ def test_the_partitioning_leaves_no_trace(streamed: Any, how: dict[str, Any], pa
         pd.testing.assert_frame_equal(getattr(one, frame), getattr(other, frame))
 
 
-@pytest.mark.parametrize("how", [QUERIES, DOCUMENTS])
-def test_several_processes_and_blocks_change_nothing(
-    streamed: Any, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = streamed(partitions=5, workers=2, **how)
+def test_several_processes_and_blocks_change_nothing(streamed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = streamed(partitions=5, workers=2, **DOCUMENTS)
     monkeypatch.setattr("pt_active.logs.documents.QUERIES_AT_ONCE", 7)
-    check_same(streamed(partitions=5, **how), whole)
+    check_same(streamed(partitions=5, **DOCUMENTS), whole)
 
 
 @pytest.mark.parametrize(
