@@ -49,7 +49,7 @@ def test_tables_come_as_people_save_them(
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         assert as_rows(read_file(tmp_path / "work.csv", plan)) == PLAIN
-    assert [str(each.message).partition(": ")[2] for each in told] == (
+    assert [str(each.message).partition(": ")[2] for each in told if each.category is UserWarning] == (
         ["line 2 is not UTF-8, so the file was read as Windows-1252"] if encoding == "cp1252" else []
     )
 
