@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import Argument, ArgumentError
@@ -15,6 +16,9 @@ from pt_active.showing.glossary import meaning, used_in
 from pt_active.showing.printed import Facts
 from pt_active.showing.rounding import minus
 from pt_active.showing.shown import Headline, Section, Shown, manifest_rows
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 FORMATS = ("html", "md", "json")
 """Forms of a page: for a browser, Markdown for a pull request, JSON for a dashboard."""
@@ -86,23 +90,29 @@ class Page:
 
     def html(self) -> str:
         """One page that loads no other file."""
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-
-        environment = Environment(
-            loader=PackageLoader("pt_active.showing", ""),
-            autoescape=True,
-            finalize=_visible,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        environment.filters |= {"meaning": meaning, "minus": minus}
         # Inside of a script, JSON must not close the element, whatever text it contains.
         data = json_text(self.data).replace("<", "\\u003c")
         known = {"page": self, "manifest": manifest_rows(self.data["manifest"])}
-        template = environment.get_template("page.html.jinja")
+        template = _template()
         own = _QUOTED.sub(" ", template.render(known, glossary=[], data="").partition("<body>")[2])
         return template.render(known, glossary=used_in(_TAG.sub(" ", own)), data=data)
+
+
+@cache
+def _template() -> Template:
+    """The template of a page, read once."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("pt_active.showing", ""),
+        autoescape=True,
+        finalize=_visible,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"meaning": meaning, "minus": minus}
+    return environment.get_template("page.html.jinja")
 
 
 def format_of(path: Path, asked: str | None = None) -> str:

@@ -96,6 +96,7 @@ def no_rights() -> None:
 def test_a_folder_without_the_right_to_write_is_named(saved: Path) -> None:
     """In a process without rights, since root may write anywhere."""
     plan, report = artifacts()["plan"][0], writers(saved)["report"]
+    writes = (plan.save, report.write, lambda path: plan.export(path, "csv"))
     closed = saved / "closed"
     closed.mkdir()
     closed.chmod(0o555)
@@ -108,12 +109,15 @@ def test_a_folder_without_the_right_to_write_is_named(saved: Path) -> None:
 
     def refused() -> None:
         no_rights()
-        for write in (plan.save, report.write, lambda path: plan.export(path, "csv")):
+        for write in writes:
             with pytest.raises(PermissionError, match="nothing was written") as error:
                 write(closed / "new")
             assert error.value.filename == str(closed / "new")
         told.write_text("refused")
 
+    # All that writing imports is imported here: without rights, a clone in a private folder cannot be read.
+    for number, write in enumerate(writes):
+        write(saved / f"written{number}")
     assert os.waitstatus_to_exitcode(os.waitpid(child(refused), 0)[1]) == 0
     assert told.read_text() == "refused"
     assert list(closed.iterdir()) == []
