@@ -72,7 +72,11 @@ def status(
         return Answer(state.to_dict(), str(state), hint)
     result, estimates = _at_the_end(labelled, pair, asked, confidence, missing)
     end = _of_results(result, estimates, "", called)
-    return Answer(state.to_dict() | end.content, f"{state}\n\nAll is judged. In one look at the end:\n{end.text}", hint)
+    return Answer(
+        state.to_dict() | end.content,
+        f"{state}\n\nAll is judged. In one look at the end, if there was none before:\n{end.text}",
+        hint,
+    )
 
 
 def _at_the_end(
@@ -167,7 +171,7 @@ def _next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[st
     manifest, whole = plan.tables.manifest, plan.tables.manifest.rest is None
     if state.resolved:
         page = f" All of it on one page:\n  {_page_of(labels, '--so-far', *asked)}" if whole else ""
-        return f"There is nothing more to judge: the interval above is the result.{page}"
+        return f"There is nothing more to judge: the interval at the top is the result.{page}"
     planned = state.unit == "query" and state.looks not in (ALWAYS, ASYMPTOTIC)
     if state.within_reach or (planned and state.judged < state.drawn):
         return _judge_on(state, labels)
