@@ -394,6 +394,11 @@ def test_the_page_says_how_far_who_and_how_fast(client: TestClient, site: Site) 
     assert f"0 of 120 documents are done; at the present pace the rest takes {round(left * 12 / 60)} minutes" in page
     assert "ann (skipped) waits for another judge" in re.sub(r"\s+", " ", page)
     assert re.search(r"judged\s+\d of 120 documents: \d labels?, \d of 120 spent", page)
+    state = client.get(link(site, ORGANISER) + "state").json()
+    assert (state["settled"], state["all"], state["records"], state["paused"]) == (0, 120, 6, False)
+    assert [(each["name"], each["done"]) for each in state["judges"]] == [("ann", 5), ("ben", 0)]
+    assert state["estimate"]["records"] == 6
+    assert not state["estimate"]["stop"]
 
 
 def test_the_page_says_what_status_says_and_when_to_stop(plan: Plan, demo, tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ class Site:
             (judge, "work", self._work, "GET"),
             (judge, "records", self._keep, "POST"),
             (organise, "", self._overview, "GET"),
+            (organise, "state", self._state, "GET"),
             (organise, "adjudicate", self._queue, "GET"),
             (organise, "adjudicate", self._adjudicate, "POST"),
             (organise, "pause", self._pause, "POST"),
@@ -93,7 +94,7 @@ class Site:
 
     async def _failed(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        if request.url.path.endswith(("/work", "/records")):
+        if request.url.path.endswith(("/work", "/records", "/state")):
             return _json({"error": error.detail}, error.status_code)
         said = error.detail if error.status_code != 404 else "There is nothing here. Open the link that you were given."
         return self._page("message.html.jinja", error.status_code, title=str(error.status_code), message=said)
@@ -137,6 +138,9 @@ class Site:
 
     async def _overview(self, request: Request) -> Response:
         return self._page("organiser.html.jinja", said="", **await self.organiser.overview())
+
+    async def _state(self, request: Request) -> Response:
+        return _json(await self.organiser.overview())
 
     async def _queue(self, request: Request) -> Response:
         values: dict[str, Any] = {"queue": self.organiser.queue(), "grades": self.campaign.grades}
