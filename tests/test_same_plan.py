@@ -56,6 +56,8 @@ DOCUMENTS = (
     ("nDCG@10", "depth", 0),
     ("nDCG@10", "depth", 3),
     ("AP", "depth", 0),
+    ("nDCG@10", "surprises", 0),
+    ("AP", "surprises", 3),
 )
 """Measures, drawings, and the cost of opening a query."""
 
@@ -128,6 +130,7 @@ def extensions(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
     for measure, design, how in (
         ("DCG@10", "spread", {"grades": "refit"}),
         ("nDCG@10", "depth", {"grades": "refit"}),
+        ("AP", "surprises", {"grades": "refit"}),
         ("ERR@10", "depth", {}),
         ("DCG@10", "successive", {}),
         ("DCG@10", None, {}),

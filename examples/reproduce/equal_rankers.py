@@ -20,7 +20,7 @@ from pt_active.plans.answers.gate import FAIL, PASS
 from pt_active.relevance.losses import Loss
 from pt_active.risk import Accuracy, Audit, Squared, ZeroOne
 from pt_active.risk.replacing import CONFIRMED, REFUTED, replacement
-from pt_active.sampling.drawings import DOCUMENT_DRAWINGS
+from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, SURPRISES
 from pt_active.studies.populations import DOCUMENTS, HostilePopulation, plain
 
 QUERIES = 20
@@ -30,7 +30,7 @@ MEASURES = ("DCG@10", "DCG(gain='linear')@10", "P@10", "RBP(p=0.8)@10", "ERR@10"
 AS_A_WHOLE = ("nDCG@10", "AP@10")
 """Measures; those of the second kind need labels from the top."""
 
-SAMPLES = (None, *DOCUMENT_DRAWINGS)
+SAMPLES = (None, *(each for each in DOCUMENT_DRAWINGS if each != SURPRISES))
 """How documents are drawn; None for whole queries."""
 
 

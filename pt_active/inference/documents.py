@@ -17,15 +17,15 @@ import numpy as np
 from pt_active.inference.estimators import Controls, difference, ratio_or_zero
 from pt_active.inference.optimism import PRIOR_DEGREES
 from pt_active.inference.residuals import query_residuals
+from pt_active.inference.surprises import FOLDS
 from pt_active.inference.ties import is_rounding
 from pt_active.sampling.documents import hedged
-from pt_active.sampling.drawings import DEFENSIVE_VARIANCE, REVEALED_VARIANCE
+from pt_active.sampling.drawings import DEFENSIVE_VARIANCE, REVEALED_VARIANCE, SURPRISES
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentDesign, TwoPhase
+from pt_active.sampling.surprises import surprise_gains
 from pt_active.sampling.two_phase import APART_SHARE
-
-FOLDS = 5  # Parts of the queries; the line of a part is fitted to the labels of the others, so that it brings no bias
 
 
 @dataclass(frozen=True)
@@ -163,12 +163,14 @@ def document_estimate(
     gained = _gained(weight * queries.of(residuals.together), float(second.sum()))
     query = pool.query[sample.drawn]
     influence = residuals.influence[sample.drawn] * pool.weight[query] / sample.opening[query]
+    doubt = 0.0 if residuals.doubt is None else float(weight @ queries.of(residuals.doubt))
     return DocumentEstimate(
         value=float(weighting.estimate(queries.of(model) + step).value),
         first=float(first.sum()),
         second=max(float(second.sum()) - gained, 0.0),
         degrees_of_freedom=_ratio(3 * parts.sum() ** 2, (parts**2).sum()) - 1 if (parts > 0).sum() > 1 else 0.0,
         n_effective=_ratio(influence.sum() ** 2, (influence**2).sum()),
+        cautious=doubt**2,
         scale=float(pool.weight @ size + np.abs(weighting.weights) @ queries.of(size + residuals.size)),
     )
 
@@ -186,6 +188,9 @@ def _ratio(a: float, b: float) -> float:
 
 def cautious_variance(pool: DocumentPool, sample: TwoPhase, variables: Variables, contrast: np.ndarray) -> float:
     """The variance ``Σ p² D² v (1/ψ − 1)`` that the grade model expects, with v from `hedged` [theory 9]."""
+    if sample.design.drawing == SURPRISES and isinstance(pool, RevealedPool):
+        (gain,) = surprise_gains(pool, variables.mean, np.outer(contrast, contrast)[None], REVEALED_VARIANCE)
+        return expected_variance(pool, sample.design, gain)
     if isinstance(pool, RevealedPool):
         order = sample.design.order
         (gain,) = pool.cautious_gains(order, variables.mean, contrast[None], REVEALED_VARIANCE)
@@ -207,7 +212,7 @@ def widened(estimate: DocumentEstimate, cautious: float) -> DocumentEstimate:
     if is_rounding(estimate.standard_error, estimate.scale):
         return estimate
     share = PRIOR_DEGREES / (max(estimate.degrees_of_freedom, 0.0) + PRIOR_DEGREES)
-    return replace(estimate, cautious=share * max(cautious - estimate.variance, 0.0))
+    return replace(estimate, cautious=estimate.cautious + share * max(cautious - estimate.variance, 0.0))
 
 
 def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> DocumentEstimate:
@@ -227,6 +232,7 @@ def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> Docu
         second=total("second", 2),
         degrees_of_freedom=_ratio(variance.sum() ** 2, (variance**2 / degrees).sum()),
         n_effective=float(sum(e.n_effective for _, e in used)),
+        cautious=total("cautious", 2),
         scale=total("scale", 1),
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pt_active.inference.surprises import surprises
 from pt_active.sampling.pools import DocumentPool
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import TwoPhase
@@ -30,6 +31,7 @@ class QueryResiduals:
     terms: np.ndarray | None = (
         None  # float64[N], what the label of each document adds to ``ℓ̃``; None if they act together
     )
+    doubt: np.ndarray | None = None  # float64[m], how far ``ℓ̃`` hangs on what is not estimated; None if it does not
 
 
 def query_residuals(
@@ -41,6 +43,8 @@ def query_residuals(
     share: float = 0.0,
 ) -> QueryResiduals:
     """What the labels add to the model in each query, for the arguments of `document_estimate`."""
+    if isinstance(pool, RevealedPool) and not sample.design.nested:
+        return _by_surprises(pool, sample, mean, observed, contrast)
     if sample.design.nested:
         return _by_depth(pool, sample, mean, observed, contrast)
     if pool.form.family == "additive":
@@ -129,6 +133,19 @@ def _by_depth(
     parts = inverse * step, variance, inverse * each
     total, spread, size = (np.bincount(query, weights=a, minlength=m) for a in parts)
     return QueryResiduals(total, spread, np.zeros(m), influence, size, terms)
+
+
+def _by_surprises(
+    pool: RevealedPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
+) -> QueryResiduals:
+    """``f̂ − M``, see `surprises`, and the variance of independent draws, ``Σ (1 − π) (δ/π)²`` [theory 20]."""
+    found, m = surprises(pool, sample, mean, observed, contrast), len(pool.weight)
+    terms = np.where(sample.drawn, found.surprise / found.chance, 0.0)
+    variance = np.bincount(pool.query, (1 - found.chance) * terms**2, m)
+    # Both measures lie between 0 and 1.
+    size = np.abs(contrast).sum() + np.bincount(pool.query, np.abs(terms), m)
+    step, influence = found.value - pool.values(mean) @ contrast, found.spread / found.chance
+    return QueryResiduals(step, variance, np.zeros(m), influence, size, terms, found.value - found.narrowed)
 
 
 def steps(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, observed: np.ndarray) -> np.ndarray:

@@ -23,10 +23,11 @@ from pt_active.inference.documents import (
 from pt_active.inference.residuals import COMMON_SHARE, expected_squares
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
-from pt_active.sampling.drawings import RoundSettings
+from pt_active.sampling.drawings import SURPRISES, RoundSettings
 from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
-from pt_active.sampling.revealed import RevealedPool
+from pt_active.sampling.revealed import RevealedPool, pair_form
 from pt_active.sampling.sample import DocumentSizes, TwoPhase
+from pt_active.sampling.surprises import surprise_gains
 from pt_active.sampling.two_phase import draw_documents
 
 
@@ -175,6 +176,9 @@ def ranker_contrasts(k: int) -> list[np.ndarray]:
 
 def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
     """``p² E δ²`` of each document under the grade model, averaged over `ranker_contrasts`, float64[N] [theory 10]."""
+    if drawing == SURPRISES and isinstance(pool.seen, RevealedPool):
+        form = pair_form(len(pool.seen.ranks))
+        return np.asarray(surprise_gains(pool.seen, pool.grades, form[None], defensive=0.0)[0])
     if isinstance(pool.seen, RevealedPool):
         order = pool.seen.judging_order(pool.grades)
         return np.asarray(pool.seen.weight[pool.seen.query] ** 2 * pool.seen.mean_squares(order, pool.grades))

@@ -125,7 +125,7 @@ def revealed(indptr, ranks, belief, label, order, key, factors, vectors, prior, 
             continue
         labels = np.empty((samples, b - a), dtype=np.int64)
         draw_vectors(belief[a:b], key[a:b], factors, vectors, 0, labels)
-        query = _by_rank(ranks[:, a:b], cutoff)
+        query = documents_by_rank(ranks[:, a:b], cutoff)
         state, totals, norm = _first_state(labels, query, form)
         logs[:] = prior[x]
         class_weights(logs, vectors, weights)
@@ -151,7 +151,7 @@ def measured(labels, ranks, worth, is_ap, cutoff):  # type: ignore[no-untyped-de
 
     Shapes: labels int64[B, n], ranks int32[k, n], worth float64[G+1] → float64[B, k].
     """
-    state, _, norm = _first_state(labels, _by_rank(ranks, cutoff), (worth, np.argsort(-worth), is_ap, cutoff))
+    state, _, norm = _first_state(labels, documents_by_rank(ranks, cutoff), (worth, np.argsort(-worth), is_ap, cutoff))
     for s in range(len(labels)):
         for r in range(len(ranks)):
             state[s, r] = state[s, r] / norm[s] if norm[s] > 0.0 else 0.0
@@ -210,7 +210,7 @@ def _reveal(labels, totals, state, norm, z, y, query, form):  # type: ignore[no-
 
 
 @_compiled
-def _by_rank(ranks, cutoff):  # type: ignore[no-untyped-def]
+def documents_by_rank(ranks, cutoff):  # type: ignore[no-untyped-def]
     """The documents of one query by rank in each ranking, int64[k, n], how many count, int64[k], and the discounts."""
     k, n = ranks.shape
     by_rank = np.zeros((k, n), dtype=np.int64)

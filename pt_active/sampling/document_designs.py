@@ -303,4 +303,4 @@ def design_at(sizes: DocumentSizes, drawing: str, prices: Costs, budget: float) 
     opening, inclusion = np.zeros(prices.queries), np.zeros(len(sizes.size))
     opening[query[first]] = at_most_one(factor * top) if opened_at_random(drawing, prices.overhead) else 1.0
     inclusion[sizes.order] = at_most_one(factor * size) / opening[query]
-    return DocumentDesign(drawing, sizes.order, opening, inclusion)
+    return DocumentDesign(drawing, sizes.order, opening, inclusion, raises=sizes.raises)

@@ -9,10 +9,18 @@ from itertools import combinations
 import numpy as np
 
 from pt_active.sampling.document_designs import ErrorVariance, Influence, Sizing, influence_of, influence_of_singles
-from pt_active.sampling.drawings import SUCCESSIVE, RoundSettings, can_serve_singles, check_settings
+from pt_active.sampling.drawings import (
+    SUCCESSIVE,
+    SURPRISES,
+    RoundSettings,
+    can_serve_singles,
+    check_settings,
+    natural_drawing,
+)
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import Costs, DocumentSizes
+from pt_active.sampling.surprises import surprise_sizes
 
 COMMON_SHARE = 0.5
 """Share of the added variance that the documents of a query have in common, because a model errs in whole queries. On
@@ -71,6 +79,13 @@ def document_sizes(
         ValueError: If a setting is unknown or out of range, or the budget is missing but needed.
     """
     check_settings(settings, len(pool.ranks))
+    if settings.drawing == SURPRISES:
+        if not isinstance(pool, RevealedPool):
+            raise ValueError(
+                f"surprises are for nDCG and AP; documents of a measure that is {pool.form.family} are "
+                f"drawn by {natural_drawing(pool.form, len(pool.ranks), overhead)}"
+            )
+        return surprise_sizes(pool, variables.mean, Costs(pool.indptr, cost, overhead), settings, budget)
     if isinstance(pool, RevealedPool):
         return _revealed_sizes(pool, variables, cost, overhead, settings, budget)
     where = pool.gradients(variables.mean)

@@ -13,9 +13,13 @@ SUCCESSIVE = "successive"
 """The drawing in which documents come one after the other, so that judging can end or go on at any of them."""
 
 
-DOCUMENT_DRAWINGS = ("spread", "poisson", "depth", SUCCESSIVE)
+SURPRISES = "surprises"
+"""The drawing for nDCG and AP in which single documents of all queries correct the model by what is surprising about
+their labels."""
+
+DOCUMENT_DRAWINGS = ("spread", "poisson", "depth", SUCCESSIVE, SURPRISES)
 """How the documents of a query are drawn: spread as evenly over the queries as possible, independently, from the top of
-the rankings down to a random depth, or one after the other."""
+the rankings down to a random depth, one after the other, or so that surprises correct the model."""
 
 
 OBJECTIVES = ("mean", "largest")

@@ -34,12 +34,16 @@ class RevealedPool(DocumentPool):
         form: The form of the measure.
         key: uint64[N], from which the random numbers of each document follow.
         prior: float64[m, C], the logs of the probabilities of the classes of leniency in each query.
+        labels: int64[N], the labels that were known before, -1 for others; None if none was.
+        believed: float64[N, G+1], what the grade model says also of documents whose label is known; None if none is.
         kept: The latest results, which all contrasts of rankers share.
     """
 
     form: RevealedForm
     key: np.ndarray
     prior: np.ndarray
+    labels: np.ndarray | None = None
+    believed: np.ndarray | None = None
     kept: dict[bytes, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -55,7 +59,10 @@ class RevealedPool(DocumentPool):
 
     def taught(self, grades: np.ndarray, labels: np.ndarray | None) -> RevealedPool:
         """The pool with what known labels say of the classes of their queries."""
-        return replace(self, prior=learned_prior(self.form, self.indptr, grades, labels))
+        prior = learned_prior(self.form, self.indptr, grades, labels)
+        if labels is None or not (labels >= 0).any():
+            return replace(self, prior=prior, labels=None, believed=None)
+        return replace(self, prior=prior, labels=labels, believed=grades)
 
     def values(self, variable: np.ndarray) -> np.ndarray:
         """float64[m, k], what is expected of the measure at given document variables, float64[N, G+1]."""

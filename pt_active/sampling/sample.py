@@ -211,6 +211,7 @@ class DocumentSizes:
     gain: np.ndarray  # float64[N], g; a document adds ``g (1/ψ − 1)`` to the variance
     unit: str = "document"  # What comes at once in a ``successive`` drawing, as `drawings.succession_unit` returns it
     opening: np.ndarray | None = None  # float64[m], the size of the opening of each query, ``Π = min(1, τ · opening)``
+    raises: np.ndarray | None = None  # bool[N], which labels raise what is estimated; None if that plays no part
 
 
 @dataclass(frozen=True)
@@ -223,6 +224,7 @@ class DocumentDesign:
     inclusion: np.ndarray  # float64[N], π, the probability that a document is drawn if its query is opened
     unit: str = "document"  # What comes at once in a ``successive`` drawing: a ``document``
     rate: np.ndarray | None = None  # float64[N], the rates of a ``successive`` drawing
+    raises: np.ndarray | None = None  # As in `DocumentSizes`; it is not kept after drawing
 
     @property
     def nested(self) -> bool:

@@ -8,9 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pt_active.sampling.chances import UNIFORM
+from pt_active.sampling.drawings import SURPRISES
 from pt_active.sampling.draws import pays_for_all, priorities
 from pt_active.sampling.sample import Costs, DocumentDesign, Sample, TwoPhase
 from pt_active.sampling.successive import Succession, priorities_of
+from pt_active.sampling.surprises import drawn_in_one_pass, paid_for
 
 APART_SHARE = 0.25
 """Probability that a query has its documents drawn independently although those of the others are spread. Products of
@@ -44,12 +46,26 @@ def draw_documents(
     if design.drawing == "depth":
         return _from_the_top(design, prices, budget, rng)
     m = prices.queries
+    if design.drawing == SURPRISES:
+        drawn = drawn_in_one_pass(design, prices, rng)
+        if prices.overhead == 0:
+            design, drawn = paid_for(design, prices, drawn, budget, rng)
+        return _opened(design, prices, budget, rng, drawn)
     apart = rng.random(m) < APART_SHARE if design.drawing == "spread" else np.full(m, design.drawing == "poisson")
     drawn = _second_phase(design, prices, apart, rng)
-    price = prices.spent(drawn)
+    return replace(_opened(design, prices, budget, rng, drawn), apart=apart)
+
+
+def _opened(
+    design: DocumentDesign, prices: Costs, budget: float, rng: np.random.Generator, drawn: np.ndarray
+) -> TwoPhase:
+    """Open as many queries as the budget pays for, given what would be drawn in each."""
+    price, every = prices.spent(drawn), np.arange(prices.queries)
     queries = _first_phase(design.opening, price, budget, rng)
-    opened = np.isin(np.arange(m), queries.rows)
-    return TwoPhase(design, queries, drawn & opened[prices.every], apart, float(price[opened].sum()))
+    opened = np.isin(every, queries.rows)
+    return TwoPhase(
+        design, queries, drawn & opened[prices.every], np.zeros(len(every), dtype=bool), float(price[opened].sum())
+    )
 
 
 def _from_the_top(design: DocumentDesign, prices: Costs, budget: float, rng: np.random.Generator) -> TwoPhase:
@@ -144,6 +160,8 @@ def _check_prices(design: DocumentDesign, prices: Costs, budget: float) -> None:
     price, chance = prices.cost[design.order], design.inclusion[design.order]
     parts = price, price * chance, price**2 * chance * (1 - chance)
     most, mean, variance = (prices.sums(design.order, part) for part in parts)
+    if design.drawing == SURPRISES and prices.overhead == 0:
+        return
     if design.drawing != "depth":
         most = np.minimum(most, mean + _MAX_DEVIATIONS * np.sqrt(variance))
     dearest = prices.overhead + most.max()

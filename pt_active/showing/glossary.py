@@ -41,6 +41,7 @@ WORDS = {
     "spread": "The way to sample: documents, with those that matter most more likely.",
     "poisson": "The way to sample: documents independently, those that matter most more likely.",
     "depth": "The way to sample: documents of a query from the top down to a random depth.",
+    "surprises": "The way to sample: single documents of all queries, for nDCG and AP.",
     "grade model": "What was expected of each document before anybody judged it. It steers what is judged. A bad one "
     "costs labels; it does not make results wrong.",
     "slope": "1 if the grade model is right on average. Near 0 it says nothing, below 0 the opposite of the truth.",

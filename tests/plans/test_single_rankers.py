@@ -76,7 +76,13 @@ def designs(frame: pd.DataFrame, measure: str, drawing: str, per_query: float, s
 
 @pytest.mark.parametrize(
     ("measure", "drawing", "per_query"),
-    [("DCG@10", "successive", 0), ("DCG@10", "poisson", 0), ("DCG@10", "spread", 3), ("nDCG@10", "depth", 0)],
+    [
+        ("DCG@10", "successive", 0),
+        ("DCG@10", "poisson", 0),
+        ("DCG@10", "spread", 3),
+        ("nDCG@10", "depth", 0),
+        ("nDCG@10", "surprises", 0),
+    ],
 )
 def test_differences_lose_little(measure: str, drawing: str, per_query: float, graded: pd.DataFrame) -> None:
     agreed = graded["qid"].isin(graded["qid"].unique()[:9])

@@ -15,11 +15,14 @@ from pt_active.relevance.moments import variable_values
 from pt_active.sampling._kernels import pooled_sizes
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import COMMON_SHARE, document_sizes, hedged
-from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, RoundSettings, natural_drawing
+from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, SURPRISES, RoundSettings, natural_drawing
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.sample import Costs, DocumentSizes
 
 SEEDS = st.integers(0, 2**32 - 1)
+SEVERAL = tuple(each for each in DOCUMENT_DRAWINGS if each != SURPRISES)
+"""The drawings of additive measures and cascades."""
+
 MEASURES = ["DCG@2", "DCG(gain='linear')", "ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR", "RBP(p=0.8)"]
 LENGTHS = (3, 0, 1, 4, 2)
 
@@ -268,7 +271,7 @@ def test_the_design_spends_its_budget_and_nothing_else_that_does_has_less_varian
 
 
 @settings(max_examples=60)
-@given(SEEDS, st.sampled_from(DOCUMENT_DRAWINGS), st.sampled_from([0.0, 1.5]), st.sampled_from([1.0, 1.3, 50.0]))
+@given(SEEDS, st.sampled_from(SEVERAL), st.sampled_from([0.0, 1.5]), st.sampled_from([1.0, 1.3, 50.0]))
 def test_a_budget_for_everything_makes_every_probability_exactly_one(seed, drawing, overhead, times):
     instance = random_instance(seed, "DCG", 1)
     sizes = sizes_of(instance, overhead, drawing)
@@ -288,7 +291,7 @@ def test_a_query_of_one_document_divides_nothing_by_zero():
     np.testing.assert_allclose(design.inclusion, [0.8, 0.4])
 
 
-@pytest.mark.parametrize("drawing", DOCUMENT_DRAWINGS)
+@pytest.mark.parametrize("drawing", SEVERAL)
 def test_documents_that_cannot_matter_are_never_drawn(drawing):
     """Documents with the same rank in both, below both cutoffs, below one and absent from the other, or known."""
     ranks = np.array([[1, 2, 3, 4, 5, 0], [1, 3, 2, 4, 0, 5]], dtype=np.int32)
@@ -306,7 +309,7 @@ def test_documents_that_cannot_matter_are_never_drawn(drawing):
     assert (sizes.size[:2] == 0).all()
 
 
-@pytest.mark.parametrize("drawing", DOCUMENT_DRAWINGS)
+@pytest.mark.parametrize("drawing", SEVERAL)
 def test_a_document_above_a_swap_matters_to_the_difference_of_cascades(drawing):
     """RR of ABC and ACB differ by (1 − κ_A)(κ_B − κ_C)/6, whatever is expected of B and C."""
     ranks = np.array([[1, 2, 3], [1, 3, 2]], dtype=np.int32)
@@ -382,9 +385,7 @@ def test_of_many_queries_some_speak_for_all():
 
 
 @settings(max_examples=40)
-@given(
-    SEEDS, st.sampled_from(DOCUMENT_DRAWINGS), st.sampled_from(MEASURES), st.integers(1, 3), st.sampled_from([0.0, 1.5])
-)
+@given(SEEDS, st.sampled_from(SEVERAL), st.sampled_from(MEASURES), st.integers(1, 3), st.sampled_from([0.0, 1.5]))
 def test_neither_the_order_of_documents_nor_the_unit_of_cost_matters(seed, drawing, measure, systems, overhead):
     """Ties in the order of documents that come from the top are left out: rankers that share no rank have none."""
     form, indptr, ranks, variables, cost, weight = instance = random_instance(seed, measure, systems)

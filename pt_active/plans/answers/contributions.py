@@ -34,7 +34,8 @@ class Contributions:
         documents: ``qid, docno, label, weight, effect`` of every labelled document above the measure's cutoff, the
             largest effect first. The effect is how far its label alone moved the estimate. For additive measures it is
             exact, and the effects of a query sum to its contribution; so it is for plans of documents under measures
-            that are neither additive nor cascades. For others it is the effect of one label given the other labels of
+            that are neither additive nor cascades, unless they are drawn by surprises: then it is the correction that
+            its own surprise makes. For others it is the effect of one label given the other labels of
             its query (plans of queries), or a first-order approximation (plans of documents).
             With ``regression`` and whole queries, the trust in the line stays as it is. ``weight`` is the document's
             share of the influence; NaN if queries were drawn.

@@ -28,6 +28,7 @@ from pt_active.plans.making.pool import seen_by
 from pt_active.plans.making.rest import Rest
 from pt_active.sampling.document_designs import influence_of
 from pt_active.sampling.documents import Variables
+from pt_active.sampling.drawings import SURPRISES
 from pt_active.sampling.revealed import RevealedPool
 
 _NOTED_UNREACHED_SHARE = 0.01
@@ -113,7 +114,8 @@ class JudgedDocuments(Judged):
 
         None if nothing is left, or if the plan does not keep all that could have been drawn.
         """
-        if self.basis.census or self.rest is not None:
+        surprising = isinstance(self.pool, RevealedPool) and not self.rounds[0].sample.design.nested
+        if self.basis.census or self.rest is not None or surprising:
             return None
         main = self.rounds[int(np.argmax(round_weights(self.rounds)))]
         chance = np.ones(len(self.label))
@@ -235,6 +237,7 @@ class DocumentPlan(LabelledPlan[JudgedDocuments]):
         total, labelled = weight.sum(), judged.label >= 0
         weight, use = weight / total if total > 0 else weight, labelled & (weight > 0)
         drawn = np.flatnonzero(np.bincount(seen.query[labelled], minlength=len(step)) > 0)
+        base += float(np.delete(step, drawn).sum())  # what labels of other queries say of those without one
         of_query = {"documents": np.bincount(seen.query[labelled], minlength=len(step))}
         of_query["weight"] = np.bincount(seen.query, weights=weight, minlength=len(step))
         columns = {name: column[drawn] for name, column in (of_query | {"contribution": step}).items()}
@@ -280,7 +283,13 @@ def judged_documents(
     """
     pool = tables.pool
     seen, drawn = seen_by(how.measure, pool), judged_before(rounds)
-    if isinstance(seen, RevealedPool) and not all(each.sample.design.nested for each in rounds):
+    by_surprises = rounds[0].sample.design.drawing == SURPRISES
+    if by_surprises and seen.form.family == "cascade":
+        raise ValueError(
+            f"{how.measure} is a cascade, and single documents drawn by surprises estimate nDCG, AP and additive "
+            "measures alone; plan for it"
+        )
+    if isinstance(seen, RevealedPool) and not (by_surprises or all(each.sample.design.nested for each in rounds)):
         raise ValueError(
             f"{how.measure} is neither additive nor a cascade, so only labels of documents that were judged from the "
             f"top estimate it; the documents of this plan were drawn by {rounds[0].sample.design.drawing}. Plan with "

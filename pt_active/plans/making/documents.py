@@ -19,7 +19,14 @@ from pt_active.plans.making.manifest import PlanArguments, PlanSource, RoundEntr
 from pt_active.plans.making.pool import Pool, graded_pool, known_texts, query_design
 from pt_active.plans.making.rankers import stored_weights
 from pt_active.sampling.document_designs import document_design
-from pt_active.sampling.drawings import SUCCESSIVE, RoundSettings, natural_drawing, succession_unit, usual_variance
+from pt_active.sampling.drawings import (
+    SUCCESSIVE,
+    SURPRISES,
+    RoundSettings,
+    natural_drawing,
+    succession_unit,
+    usual_variance,
+)
 from pt_active.sampling.pools import GradedPool
 from pt_active.sampling.sample import Costs, DocumentSizes, TwoPhase
 from pt_active.sampling.two_phase import draw_documents
@@ -41,6 +48,8 @@ def size_frame(
     drawing = design or natural_drawing(graded.seen.form, len(pool.names), per_query)
     if drawing == SUCCESSIVE and graded.seen.form.family == "cascade":
         raise ValueError("a frame of sizes does not hold the steps of a cascade; draw them with Plan.create")
+    if drawing == SURPRISES:
+        raise ValueError("a frame of sizes does not hold which labels raise a measure; draw surprises with Plan.create")
     defensive = usual_variance(graded.seen.form) if defensive is None else defensive
     sizes = pool_sizes(graded, RoundSettings(drawing, defensive, pairs=pairs, serves_singles=True), graded.grades)
     query = pool.query_of_document

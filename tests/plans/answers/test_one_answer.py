@@ -31,6 +31,8 @@ PLANS: dict[str, dict[str, Any]] = {
     "depth of ERR": {"measure": "ERR(max_rel=2)@5", "level": "document", "design": "depth", "budget": 60},
     "depth of nDCG": {"measure": "nDCG@5", "level": "document", "design": "depth", "budget": 60},
     "depth of AP": {"measure": "AP(rel=1)@8", "level": "document", "design": "depth", "budget": 60},
+    "surprises of nDCG": {"measure": "nDCG@5", "level": "document", "design": "surprises", "budget": 60},
+    "surprises of AP": {"measure": "AP(rel=1)@8", "level": "document", "design": "surprises", "budget": 60},
 }
 
 HOW_FAR = ("in order", "with a gap", "all")

@@ -1,0 +1,135 @@
+"""Which single documents in all queries say most of nDCG and AP, and how are they drawn [theory 20]?
+
+Where the labels of a query are nearly independent given its class, what a label does to the expectation hardly depends
+on the others. So single documents are drawn in all queries, and correct the model by what is surprising about them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from pt_active.relevance.classes import InClasses
+from pt_active.relevance.digits import rounded
+from pt_active.sampling.chances import UNIFORM
+from pt_active.sampling.document_designs import ErrorVariance, Influence, Sizing
+from pt_active.sampling.drawings import SURPRISES, RoundSettings
+from pt_active.sampling.draws import pays_for_all, priorities
+from pt_active.sampling.revealed import RevealedPool, pair_form
+from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes
+
+_NO_MOVE = 1e-12  # A label whose covariance with the measure is smaller moves nothing
+
+
+def in_classes(pool: RevealedPool, grades: np.ndarray, used: np.ndarray | None = None) -> InClasses:
+    """The pool in classes of queries, with the labels that are known; of all rankers, or of some.
+
+    Raises:
+        ValueError: If nothing computes the measure in classes.
+    """
+    if pool.form.compiled is None:
+        raise ValueError(f'{pool.form.name} is not drawn by surprises, which are for nDCG and AP; take design="depth"')
+    ranks = pool.ranks if used is None else pool.ranks[used]
+    known = grades if pool.believed is None else pool.believed
+    classes = InClasses.of(pool.form, pool.indptr, ranks, pool.key, known)
+    return classes if pool.labels is None else replace(classes, known=classes.level(pool.labels))
+
+
+def label_effects(pool: RevealedPool, grades: np.ndarray, forms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``E hᵀ A h`` of each document for several A, and its covariance with the label for each ranker.
+
+    Shapes: grades float64[N, G+1], forms float64[q, k, k] → float64[q, N], float64[k, N].
+    """
+    from pt_active.sampling import _surprise_kernels
+
+    classes = in_classes(pool, grades)
+    squares, moves = np.zeros((len(forms), len(grades))), np.zeros(pool.ranks.shape)
+    _surprise_kernels.label_effects(classes.indptr, compiled(classes), classes.classes, forms, squares, moves)
+    return squares, moves
+
+
+def compiled(classes: InClasses) -> tuple[object, ...]:
+    """A pool in classes as the compiled loops take it."""
+    ranks, *rest = classes.compiled
+    return ranks, classes.key, classes.logits, classes.slope_covariate, classes.known, *rest
+
+
+def surprise_gains(pool: RevealedPool, grades: np.ndarray, forms: np.ndarray, defensive: float) -> np.ndarray:
+    """``p² (E hᵀ A h + ε average)`` of each unknown document for several A, float64[q, N]."""
+    return _cautious(pool, label_effects(pool, grades, forms)[0], defensive)
+
+
+def _cautious(pool: RevealedPool, squares: np.ndarray, defensive: float) -> np.ndarray:
+    unknown = np.ones(squares.shape[1], dtype=bool) if pool.labels is None else pool.labels < 0
+    average = squares[:, unknown].mean(axis=1, keepdims=True) if unknown.any() else np.zeros((len(squares), 1))
+    added = np.where(average > 0, defensive * average, 1.0)
+    return np.asarray((squares + added) * unknown * pool.weight[pool.query] ** 2)
+
+
+def surprise_sizes(
+    pool: RevealedPool, grades: np.ndarray, prices: Costs, settings: RoundSettings, budget: float | None = None
+) -> DocumentSizes:
+    """The sizes ``√(g/λ)`` of a drawing by surprises, and whether relevance of each document raises a contrast.
+
+    Shapes: grades float64[N, G+1].
+    """
+    k, pairs, nothing = len(pool.ranks), settings.pairs, np.zeros(len(pool.weight))
+    errors = ErrorVariance(np.ones(len(grades)), 0.0)
+    sizing = Sizing(errors, pool, prices, SURPRISES, [])
+    contrasts = _pairs(k) if settings.objective == "largest" and k > 2 else []
+    forms = np.stack([*(np.outer(c, c) for c in contrasts), pair_form(k, pairs), np.eye(k) / k])
+    squares, moves = label_effects(pool, grades, forms)
+    gains = _cautious(pool, squares, settings.defensive)
+    if contrasts:
+        differ = np.stack([pool.differs(c) for c in contrasts])[:, pool.query]
+        influence = Influence(gains[:-2] * differ, np.tile(nothing, (len(contrasts), 1)))
+        influence = influence.mean(sizing.shares(influence, budget))
+    else:
+        influence = Influence(gains[-2] * pool.ever_differs(pairs)[pool.query], nothing)
+    serves = settings.serves_singles and k > 1
+    sizes = sizing.with_singles(influence, Influence(gains[-1], nothing)) if serves else sizing.sizes(influence)
+    return replace(sizes, raises=_raises(pool, moves))
+
+
+def _pairs(k: int) -> list[np.ndarray]:
+    return [np.eye(k)[a] - np.eye(k)[b] for a, b in combinations(range(k), 2)]
+
+
+def _raises(pool: RevealedPool, moves: np.ndarray) -> np.ndarray:
+    """bool[N], whether relevance raises a contrast: the only ranker, or the pair of rankers that labels move most."""
+    if (k := len(pool.ranks)) > 1:
+        weight, pairs = pool.weight[pool.query] ** 2, list(combinations(range(k), 2))
+        a, b = pairs[int(np.argmax([rounded(float(weight @ (moves[a] - moves[b]) ** 2)) for a, b in pairs]))]
+        moves = moves[[a]] - moves[[b]]
+    return np.asarray(moves[0] > _NO_MOVE)
+
+
+def drawn_in_one_pass(design: DocumentDesign, prices: Costs, rng: np.random.Generator) -> np.ndarray:
+    """bool[N], a systematic sample through the queries in random order.
+
+    In each query the documents that raise a contrast come after those that lower it, and otherwise in random order. So
+    the sample has its share of both, and what they have in common cancels out.
+    """
+    from pt_active.sampling import _surprise_kernels
+
+    drawn = np.zeros(len(design.inclusion), dtype=bool)
+    turn = rng.permutation(prices.queries)[prices.query(design.order)]
+    side = np.zeros(len(turn)) if design.raises is None else design.raises[design.order]
+    order = design.order[np.lexsort([rng.random(len(turn)), side, turn])]
+    drawn[order] = _surprise_kernels.one_pass(design.inclusion[order], rng.random())
+    return drawn
+
+
+def paid_for(
+    design: DocumentDesign, prices: Costs, drawn: np.ndarray, budget: float, rng: np.random.Generator
+) -> tuple[DocumentDesign, np.ndarray]:
+    """The documents drawn that a budget pays for, left out at random with known probabilities."""
+    rows = np.flatnonzero(drawn)
+    if pays_for_all(budget, prices.cost[rows]):
+        return design, drawn
+    kept = next(priorities(np.ones(len(rows)), prices.cost[rows], [budget], 1, rng, UNIFORM)).first
+    stays, chance = np.zeros_like(drawn), np.ones(len(drawn))
+    stays[rows[kept.rows]], chance[rows[kept.rows]] = True, kept.expected
+    return replace(design, inclusion=design.inclusion * chance), stays
