@@ -148,9 +148,7 @@ def book(judgements: Any, **options: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_label_that_was_taken_back_is_none(
-    tmp_path: Path, plan: Plan, export: object, who: str, status: str
-) -> None:
+def test_a_label_that_was_taken_back_is_none(tmp_path: Path, plan: Plan, export: object, who: str, status: str) -> None:
     (tmp_path / "export.json").write_text(json.dumps(export))
     assert said(read_file(tmp_path / "export.json", plan)) == [("007", "0012", None, who, status, "")]
 
