@@ -180,7 +180,8 @@ class StoredTable:
     def ids(self, *names: str, once: bool = True) -> pd.DataFrame:
         """Columns of text without gaps; if ``once``, no row has the same ids as another."""
         for name in names:
-            if pd.api.types.infer_dtype(self.column(name), skipna=False) not in ("string", "empty"):
+            column = self.column(name)
+            if column.isna().any() or pd.api.types.infer_dtype(column) not in ("string", "empty"):
                 raise ValueError(f"{self.file}: the column {name!r} must hold text, without gaps")
         if once:
             self.no_pair_twice(*names)
