@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import glob
+import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -68,7 +70,7 @@ def partitioned(
             scanned = scanned.join(known, on="qid", how="semi")
         part = scanned.with_columns((pl.col("qid").hash() % number).cast(pl.UInt32).alias("part"))
         target = pl.PartitionBy(folder / str(place), key="part", include_key=False)
-        with naming(f"run {name}"):
+        with naming(f"run {name}"), _of_the_system(pl):
             part.sink_parquet(target, mkdir=True, compression="lz4")
     shutil.rmtree(texts, ignore_errors=True)
     return [folder / str(part) for part in range(number)]
@@ -96,10 +98,22 @@ def _reading(pl: Any, path: Path) -> Iterator[None]:
         if path.is_dir() and not any(path.iterdir()):
             raise ValueError("the folder is empty; expected Parquet tables")
         try:
-            yield
+            with _of_the_system(pl):
+                yield
         except pl.exceptions.PolarsError as error:
             said = " ".join(str(error).split())[:200]
             raise ValueError(f"this is not a Parquet table, or a damaged one: {said}") from error
+
+
+@contextmanager
+def _of_the_system(pl: Any) -> Iterator[None]:
+    """What Polars says of the system, such as of a full disk, as Python has it."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        if (number := re.search(r"\(os error (\d+)\)", str(error))) is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
 
 
 def _rows_of(pl: Any, path: Path) -> int:
