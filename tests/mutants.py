@@ -462,8 +462,6 @@ sequence: bets go on past a block that stopped at a cost [test_sequence test_lef
     self.bridged and not block.nested and not block.chosen_by_cost => self.bridged and not block.nested
 sequence: waits for a document that is judged [test_sequence test_status]
     self.source.named(first[label[first] < 0][0]) => self.source.named(first[0])
-looks: a round sees labels of later rounds [test_looks]
-    label = np.where(judged_before(so_far), self.label, -1) => label = self.label
 looks: opening is paid where nothing matters [test_looks]
     len(np.unique(query[matter])) => len(np.unique(query))
 looks: no error is spent at the end [test_looks]
