@@ -458,14 +458,10 @@ blocks: labels that come later are not read [test_sequence test_running_status t
     key = contrast, number, int(passed.sum()) => key = contrast, number
 blocks: documents of queries in their order in the pool [test_sequence test_status]
     np.argsort(place[pool.query_of_document[own]], kind => np.argsort(pool.query_of_document[own], kind
-sequence: bets go on past a block that stopped at a cost [test_sequence test_left_out test_extension test_unjudged]
+sequence: bets go on past a block that stopped at a cost [test_sequence]
     self.bridged and not block.nested and not block.chosen_by_cost => self.bridged and not block.nested
-sequence: labels that no measure sees are left out [test_sequence test_status]
-    left_out=int((wanted & self.source.counted & ~used => left_out=int((wanted & ~used
 sequence: waits for a document that is judged [test_sequence test_status]
     self.source.named(first[label[first] < 0][0]) => self.source.named(first[0])
-looks: a round sees labels of later rounds [test_looks]
-    label = np.where(judged_before(so_far), self.label, -1) => label = self.label
 looks: opening is paid where nothing matters [test_looks]
     len(np.unique(query[matter])) => len(np.unique(query))
 looks: no error is spent at the end [test_looks]
@@ -474,8 +470,6 @@ units: the first document of a query need not be judged [test_sequence test_unju
     before = absent[first] - (label[documents[first]] < 0) => before = absent[first]
 units: rates of steps end at another query [test_sequence]
     np.where(query[1:] == query[:-1], rate[1:], 0.0), 0.0] => rate[1:], 0.0]
-units: queries that are never drawn are worth nothing [test_sequence test_scan]
-    settled = float(np.delete(low, rows).sum()) => settled = 0.0
 units: stand-ins with half of the variance [test_scan]
     0.5 / (stand_ins - 1))] => 0.25 / (stand_ins - 1))]
 forecast: the whole budget for a part of the queries [test_level]
@@ -522,7 +516,7 @@ slope: one side is enough to mislead [test_guards]
     self.high < ACCEPTED_SLOPES[0] or self.low > ACCEPTED_SLOPES[1] => self.high < ACCEPTED_SLOPES[0]
 clustered error: G for G − 1 [test_guards]
     np.sqrt(len(by_query) / (len(by_query) - 1) * by_query @ by_query) => np.sqrt(by_query @ by_query)
-recalibration: kept if it helps at all [test_recalibration]
+recalibration: kept if it helps at all [test_guards]
     if gain > 2 * error else None => if gain > 0 else None
 """
 )
