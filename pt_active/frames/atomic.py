@@ -92,7 +92,11 @@ def temporary_folder(parent: str | Path | None = None) -> Iterator[Path]:
             raise
         raise OSError(error.errno, f"{os.strerror(error.errno)} for temporary files", str(parent)) from error
     finally:
-        _remove(folder)
+        for wait in (0.0, 0.1, 0.5, 1.0):  # threads that still write may make a file while the others are removed
+            time.sleep(wait)
+            _remove(folder)
+            if not folder.exists():
+                break
 
 
 @contextmanager

@@ -70,7 +70,7 @@ def partitioned(
             scanned = scanned.join(known, on="qid", how="semi")
         part = scanned.with_columns((pl.col("qid").hash() % number).cast(pl.UInt32).alias("part"))
         target = pl.PartitionBy(folder / str(place), key="part", include_key=False)
-        with naming(f"run {name}"), _of_the_system(pl):
+        with naming(f"run {name}"), _writing(pl, folder):
             part.sink_parquet(target, mkdir=True, compression="lz4")
     shutil.rmtree(texts, ignore_errors=True)
     return [folder / str(part) for part in range(number)]
@@ -103,6 +103,19 @@ def _reading(pl: Any, path: Path) -> Iterator[None]:
         except pl.exceptions.PolarsError as error:
             said = " ".join(str(error).split())[:200]
             raise ValueError(f"this is not a Parquet table, or a damaged one: {said}") from error
+
+
+@contextmanager
+def _writing(pl: Any, folder: Path) -> Iterator[None]:
+    """Errors of writing what was checked, of which Polars does not always tell the cause."""
+    try:
+        with _of_the_system(pl):
+            yield
+    except pl.exceptions.PolarsError as error:
+        said = " ".join(str(error).split())[:200]
+        raise ValueError(
+            f"its partitions cannot be written below {folder.parent}; is the disk full? ({said})"
+        ) from error
 
 
 @contextmanager
