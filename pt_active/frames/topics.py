@@ -185,9 +185,7 @@ def _sgml_topics(text: str) -> Iterator[tuple[str, str]]:
         line = f"that begins in line {text.count(chr(10), 0, match.start()) + 1}"
         if not match[2]:
             raise ValueError(f"{_TOPICS}; no </top> ends the topic {line}")
-        number = _field(match[1], "num", "Number:")
-        # The topics of TREC-1 have the number 051, and its qrels 51.
-        yield _topic(number.removeprefix("0"), _field(match[1], "title", "Topic:"), line)
+        yield _topic(_field(match[1], "num", "Number:"), _field(match[1], "title", "Topic:"), line)
 
 
 def _field(topic: str, tag: str, prefix: str) -> str:

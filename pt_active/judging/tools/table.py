@@ -76,8 +76,11 @@ def _workbook(delivery: Delivery) -> pd.DataFrame:
     except ImportError:
         raise ValueError(_NEEDS_OPENPYXL) from None
     try:
-        book = load_workbook(io.BytesIO(delivery.content), read_only=True, data_only=True)
-        rows = list(enumerate(book.worksheets[0].iter_rows(values_only=True), start=1))
+        # A formula has its text in the one, and in the other its value, if the program that saved it worked it out.
+        said, worked_out = (load_workbook(io.BytesIO(delivery.content), True, data_only=only) for only in (False, True))
+        texts, values = (book.worksheets[0].iter_rows(values_only=True) for book in (said, worked_out))
+        pairs = enumerate(zip(texts, values, strict=True), start=1)
+        rows = [(number, tuple(map(_worked_out, *both))) for number, both in pairs]
     except Exception as error:  # the library raises whatever its parsers raise
         raise ValueError(f"the spreadsheet is damaged: {' '.join(str(error).split())[:200]}") from error
     filled = [(number, row) for number, row in rows if any(cell not in (None, "") for cell in row)]
@@ -90,8 +93,22 @@ def _workbook(delivery: Delivery) -> pd.DataFrame:
     return _known(table.set_axis([names[i] for i in kept], axis="columns"))
 
 
+def _worked_out(text: Any, value: Any) -> Any:
+    """The value of a cell, or the formula that has none."""
+    return _Formula(text) if value is None and text is not None else value
+
+
+class _Formula(str):
+    """A formula whose value nobody has worked out."""
+
+
 def _cell(value: Any, row: int, name: str) -> str:
     """A cell as text; whole numbers have no decimals."""
+    if isinstance(value, _Formula) and name.strip().casefold() in _READ:
+        raise ValueError(
+            f"row {row}: expected a {name.strip().casefold()}; got the formula {shown(value)} without its value: save "
+            "the file with a spreadsheet program, or enter the value"
+        )
     if isinstance(value, (date, time)) and name.strip().casefold() in _READ:
         raise ValueError(
             f"row {row}: expected a {name.strip().casefold()} that is text; the spreadsheet has made a date of it, "
