@@ -1,8 +1,8 @@
 """Where are judgments kept so that none is lost once it is acknowledged?
 
-One SQLite file, in WAL mode while a server has it: a file beside it has the last records until nobody sends any for a
-moment. Each commit waits until the disk has it, so what `Store.append` returned from survives a killed process and a lost
-machine. Triggers refuse to change or delete a record, and checksums show whether a disk did.
+One SQLite file, in WAL mode while a server has it: a file beside it has the last records until nobody sends any for
+a moment. Each commit waits until the disk has it, so what `Store.append` returned from survives a killed process and
+a lost machine. Triggers refuse to change or delete a record, and checksums show whether a disk did.
 """
 
 from __future__ import annotations
