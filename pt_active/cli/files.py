@@ -182,15 +182,14 @@ class PoolFiles(RunFiles):
 
     def read(self, prices: JudgingCosts, measure: str) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """The graded pool, and the topics if there are any."""
-        queries = None if self.topics is None else read_topics(self.topics)
+        read = None if self.topics is None else (self.topics, read_topics(self.topics))
         if self.pool is not None:
             frame = read_pool(self.pool)
-            asked = frame["qid"]
+            queries = read and fitting_topics(*read, frame["qid"])
         else:
             model, training, described = self.model(measure)
             runs = self.runs()
-            asked = pd.concat([run["qid"] for run in runs.values()])
-            queries = queries if self.topics is None else fitting_topics(self.topics, queries, asked)
+            queries = read and fitting_topics(*read, pd.concat([run["qid"] for run in runs.values()]))
             for _, said in doubts_about(runs, parse_measure(measure, model.max_grade), self.depth):
                 warnings.warn(said, stacklevel=2)
             frame = model.transform(united(runs, queries, self.depth, self.allow_missing_queries))

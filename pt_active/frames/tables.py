@@ -185,7 +185,7 @@ def read_parquet(path: str | Path, wanted: tuple[str, ...] = (), no_limit: bool 
             raise ValueError(f"expected the columns {some(wanted)}; missing: {some(missing)}")
         if frame.empty and wanted:
             raise ValueError(f"the table is empty; expected rows with {some(wanted)}")
-        for name in frame.columns.intersection(_NUMBERS):
+        for name in frame.columns.intersection(list(_NUMBERS)):
             if (kind := pd.api.types.infer_dtype(frame[name])) in _NO_NUMBERS:
                 raise unfit("row 1", f"a {name} that is a number", f"a column of the type {kind}")
         return frame.set_axis(range(1, len(frame) + 1))
