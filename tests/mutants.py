@@ -458,7 +458,7 @@ blocks: labels that come later are not read [test_sequence test_running_status t
     key = contrast, number, int(passed.sum()) => key = contrast, number
 blocks: documents of queries in their order in the pool [test_sequence test_status]
     np.argsort(place[pool.query_of_document[own]], kind => np.argsort(pool.query_of_document[own], kind
-sequence: bets go on past a block that stopped at a cost [test_sequence test_left_out test_extension test_unjudged]
+sequence: bets go on past a block that stopped at a cost [test_sequence]
     self.bridged and not block.nested and not block.chosen_by_cost => self.bridged and not block.nested
 sequence: waits for a document that is judged [test_sequence test_status]
     self.source.named(first[label[first] < 0][0]) => self.source.named(first[0])
