@@ -458,8 +458,6 @@ blocks: labels that come later are not read [test_sequence test_running_status t
     key = contrast, number, int(passed.sum()) => key = contrast, number
 blocks: documents of queries in their order in the pool [test_sequence test_status]
     np.argsort(place[pool.query_of_document[own]], kind => np.argsort(pool.query_of_document[own], kind
-sequence: bets go on past a block that stopped at a cost [test_sequence]
-    self.bridged and not block.nested and not block.chosen_by_cost => self.bridged and not block.nested
 sequence: waits for a document that is judged [test_sequence test_status]
     self.source.named(first[label[first] < 0][0]) => self.source.named(first[0])
 looks: opening is paid where nothing matters [test_looks]
@@ -491,12 +489,6 @@ partitions: the deepest rank of the first [test_passes]
     deepest=max(part.deepest for part in rows) => deepest=rows[0].deepest
 partitions: documents stay in the order of the partitions [test_scan]
     place = whole.documents_of(order) => place = np.arange(whole.seen.sum())
-partitions: folds begin anew in each block [test_scan]
-    fold = ((queries.start + query) % FOLDS) => fold = (query % FOLDS)
-partitions: what is settled counts what is kept too [test_scan]
-    (weight * mean)[others & ~reached].sum() => (weight * mean)[~reached].sum()
-partitions: the best of blocks is their sum [test_scan]
-    "worst": min, "best": max} => "worst": min}
 stand-ins: too close to their mean [test_scan]
     root = np.sqrt(k) * np.linalg.qr => root = np.linalg.qr
 second pass: other queries are taken as they come [test_passes]

@@ -22,6 +22,12 @@ from pt_active.frames.sources import NOT_UTF8, Source, beyond, limits_now, namin
 _IDS = ("qid", "docno")
 """The keys of JSON objects whose values are ids."""
 
+_NUMBERS = ("label", "score")
+"""The columns of Parquet tables that hold numbers."""
+
+_NO_NUMBERS = ("boolean", "date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "bytes")
+"""Types of values that pandas would take for numbers."""
+
 
 class Row(NamedTuple):
     """A row of a table: its number, as a spreadsheet counts, the number of its first line, and its cells."""
@@ -179,6 +185,9 @@ def read_parquet(path: str | Path, wanted: tuple[str, ...] = (), no_limit: bool 
             raise ValueError(f"expected the columns {some(wanted)}; missing: {some(missing)}")
         if frame.empty and wanted:
             raise ValueError(f"the table is empty; expected rows with {some(wanted)}")
+        for name in frame.columns.intersection(list(_NUMBERS)):
+            if (kind := pd.api.types.infer_dtype(frame[name])) in _NO_NUMBERS:
+                raise unfit("row 1", f"a {name} that is a number", f"a column of the type {kind}")
         return frame.set_axis(range(1, len(frame) + 1))
 
 

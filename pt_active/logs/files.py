@@ -67,6 +67,7 @@ def partitioned(
         scanned = pl.concat([_checked_scan(pl, name, path) for path in paths])
         if topics is not None:
             known = pl.LazyFrame({"qid": topics["qid"].to_numpy(dtype=object).tolist()}, schema={"qid": pl.String})
+            _check_zeros(pl, name, scanned, known)
             scanned = scanned.join(known, on="qid", how="semi")
         part = scanned.with_columns((pl.col("qid").hash() % number).cast(pl.UInt32).alias("part"))
         target = pl.PartitionBy(folder / str(place), key="part", include_key=False)
@@ -74,6 +75,16 @@ def partitioned(
             part.sink_parquet(target, mkdir=True, compression="lz4")
     shutil.rmtree(texts, ignore_errors=True)
     return [folder / str(part) for part in range(number)]
+
+
+def _check_zeros(pl: Any, name: str, rows: polars.LazyFrame, topics: polars.LazyFrame) -> None:
+    """Raise if queries of a run have no topic, and differ from one by leading zeros alone."""
+    number = pl.col("qid").str.strip_chars_start("0").alias("number")
+    numbers = topics.filter(pl.col("qid").str.contains("^[0-9]+$")).select(number)
+    near = rows.select("qid", number).join(topics, on="qid", how="anti").join(numbers, on="number", how="semi")
+    if left := near.select("qid").unique().sort("qid").collect(engine="streaming")["qid"].to_list():
+        counted = f"{how_many('query', len(left), 'has')} no topic but for leading zeros, such as {some(left)}"
+        raise ValueError(f"run {shown(name)}: {counted}; give the topics the ids of the runs")
 
 
 def read_partition(path: Path, names: Sequence[str], qids: Sequence[str] | None = None) -> pd.DataFrame:

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from faults import as_of_old, flip
-from kept_things import DOCUMENTS, answers, artifacts, pool, qrels
+from faults import as_of_old, flip, flip_store
+from kept_things import DOCUMENTS, answers, artifacts, kept_store, pool, qrels
 
 from pt_active import Plan
 from pt_active.risk import Audit, ZeroOne
@@ -56,6 +56,13 @@ def test_no_flipped_bit_changes_a_number_in_silence(saved: dict[str, Path], name
     trials = [flip(name, saved[name], rng) for _ in range(30)]
     assert [broken for _, broken in trials if broken] == []
     assert sum(outcome == "refused" for outcome, _ in trials) > 15
+
+
+def test_no_flipped_bit_changes_a_judgment_in_silence(tmp_path: Path) -> None:
+    store = kept_store(tmp_path / "s.sqlite")
+    outcomes = [flip_store(store, tmp_path / "flipped.sqlite", random.Random(seed)) for seed in range(100)]
+    assert set(outcomes) == {"refused", "equal"}
+    assert outcomes.count("refused") > 20
 
 
 @pytest.mark.parametrize("name", NAMES)

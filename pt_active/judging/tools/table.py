@@ -80,10 +80,13 @@ def _workbook(delivery: Delivery) -> pd.DataFrame:
     except ImportError:
         raise ValueError(_NEEDS_OPENPYXL) from None
     try:
-        book = load_workbook(io.BytesIO(delivery.content), read_only=True, data_only=True)
-        sheet = book.worksheets[0]
-        sheet.reset_dimensions()  # of which a file may say what it likes
-        rows = _filled(sheet.iter_rows(values_only=True))
+        # A formula has its text in the one, and in the other its value, if the program that saved it worked it out.
+        books = [load_workbook(io.BytesIO(delivery.content), True, data_only=only) for only in (False, True)]
+        sheets = [book.worksheets[0] for book in books]
+        for sheet in sheets:
+            sheet.reset_dimensions()  # of which a file may say what it likes
+        both = zip(*(sheet.iter_rows(values_only=True) for sheet in sheets), strict=True)
+        rows = _filled(tuple(map(_worked_out, *row)) for row in both)
         names = ["" if name is None else str(name) for name in next(rows, (0, ()))[1]]
         kept = [i for i, name in enumerate(names) if name.strip().casefold() in _READ]
         filled = {number: [row[i] if i < len(row) else None for i in kept] for number, row in rows}
@@ -97,6 +100,15 @@ def _workbook(delivery: Delivery) -> pd.DataFrame:
     cells = [[_cell(value, row, names[i]) for i, value in zip(kept, each, strict=True)] for row, each in filled.items()]
     table = pd.DataFrame(cells, index=list(filled), columns=range(len(kept)), dtype=object)
     return _known(table.set_axis([names[i] for i in kept], axis="columns"))
+
+
+def _worked_out(text: Any, value: Any) -> Any:
+    """The value of a cell, or the formula that has none."""
+    return _Formula(text) if value is None and text is not None else value
+
+
+class _Formula(str):
+    """A formula whose value nobody has worked out."""
 
 
 def _filled(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, tuple[Any, ...]]]:
@@ -113,6 +125,11 @@ def _filled(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, tuple[Any, .
 
 def _cell(value: Any, row: int, name: str) -> str:
     """A cell as text; whole numbers have no decimals."""
+    if isinstance(value, _Formula) and name.strip().casefold() in _READ:
+        raise ValueError(
+            f"row {row}: expected a {name.strip().casefold()}; got the formula {shown(value)} without its value: save "
+            "the file with a spreadsheet program, or enter the value"
+        )
     if isinstance(value, (date, time)) and name.strip().casefold() in _READ:
         raise ValueError(
             f"row {row}: expected a {name.strip().casefold()} that is text; the spreadsheet has made a date of it, "
