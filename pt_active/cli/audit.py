@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pandas as pd
 
 from pt_active.cli.answer import Answer, beside, check_new, command_line
 from pt_active.cli.commands import argument, of_every_command, option
-from pt_active.cli.files import read_judges, top_grade, with_texts
+from pt_active.cli.files import fitting_topics, read_judges, top_grade, with_texts
 from pt_active.cli.options import (
     MEASURES,
     LabelFiles,
@@ -22,7 +21,6 @@ from pt_active.cli.options import (
 )
 from pt_active.frames.checks import how_many
 from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_LABELS
-from pt_active.frames.strays import restored_zeros
 from pt_active.frames.topics import read_topics
 from pt_active.frames.trec import read_qrels
 from pt_active.frames.worklists import FORMATS, TABLE_FORMAT, write_assessments
@@ -61,12 +59,7 @@ class AuditLabels(Reading):
     def read(self) -> tuple[Audit, pd.DataFrame, pd.DataFrame | None]:
         """The audit, its labels, and the records that they follow from; None if the files do not say who judged."""
         loaded = Audit.load(self.audit)
-        qrels, records = self.labels(self.qrels)
-        restored, changes = restored_zeros(loaded.tables.pairs.keys, qrels)
-        if changes:
-            counted = how_many("id", len(changes), "has")
-            warnings.warn(f"{counted} lost leading zeros; taken as {'; '.join(changes[:3])}", stacklevel=2)
-        return loaded, restored, records
+        return loaded, *self.labels(self.qrels, None, loaded.tables.pairs.keys)
 
 
 def plan(
@@ -94,7 +87,7 @@ def plan(
     pool = with_beliefs(pool, judges, highest, past)
     pool = pool if texts is None else with_texts(pool, texts)
     if topics is not None:
-        queries = read_topics(topics)[["qid", "query"]]
+        queries = fitting_topics(topics, read_topics(topics)[["qid", "query"]], pool["qid"])
         pool = pool.merge(queries, how="left", on="qid").fillna({"query": ""})
     design = design or (DESIGN if len(judges) == 1 else SEVERAL)
     made = Audit.create(pool, columns, ZeroOne(), budget, design, seed).save(out)

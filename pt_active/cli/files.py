@@ -21,6 +21,7 @@ from pt_active.cli.options import JudgingCosts
 from pt_active.frames.checks import MAX_WHOLE, Argument, ArgumentError, how_many, shown, some
 from pt_active.frames.qrels import HIGHEST_LABEL
 from pt_active.frames.sources import naming
+from pt_active.frames.strays import other_zeros, topics_as_in_runs
 from pt_active.frames.tables import read_parquet
 from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import read_qrels, read_run
@@ -181,12 +182,14 @@ class PoolFiles(RunFiles):
 
     def read(self, prices: JudgingCosts, measure: str) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """The graded pool, and the topics if there are any."""
-        queries = None if self.topics is None else read_topics(self.topics)
+        read = None if self.topics is None else (self.topics, read_topics(self.topics))
         if self.pool is not None:
             frame = read_pool(self.pool)
+            queries = read and fitting_topics(*read, frame["qid"])
         else:
             model, training, described = self.model(measure)
             runs = self.runs()
+            queries = read and fitting_topics(*read, pd.concat([run["qid"] for run in runs.values()]))
             for _, said in doubts_about(runs, parse_measure(measure, model.max_grade), self.depth):
                 warnings.warn(said, stacklevel=2)
             frame = model.transform(united(runs, queries, self.depth, self.allow_missing_queries))
@@ -224,6 +227,17 @@ def read_pool(path: Path) -> pd.DataFrame:
 def reads_texts(cost: Cost) -> bool:
     """Whether a cost is computed from the texts of the documents."""
     return getattr(cost, "column", None) == "text"
+
+
+def fitting_topics(path: Path, topics: pd.DataFrame, qids: pd.Series) -> pd.DataFrame:
+    """The topics that were read from a file, under the ids of the queries; a warning says which were changed."""
+    every = set(qids.map(str))
+    with naming(path):
+        topics, changes = topics_as_in_runs(topics, every)
+    if changes:
+        known = f"{len(every.intersection(topics['qid']))} of {how_many('query', len(every), 'has')} a topic"
+        warnings.warn(f"{path}: {other_zeros(changes)}; so {known}", stacklevel=3)
+    return topics
 
 
 def united(

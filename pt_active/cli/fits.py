@@ -11,6 +11,7 @@ import pandas as pd
 
 from pt_active.cli.files import RunFiles, doubts_about, read_judges, top_grade
 from pt_active.frames.checks import agreeing, how_many, some
+from pt_active.frames.strays import other_zeros, topics_as_in_runs
 from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import read_qrels
 from pt_active.relevance.grades.guards import MIN_JUDGED_SHARE, USUAL_DEPTH
@@ -48,8 +49,14 @@ class Files:
 
     @property
     def topics(self) -> pd.DataFrame | None:
-        """``qid, query``."""
-        return self._read(read_topics, self.source.topics)
+        """``qid, query``, under the ids of the runs."""
+        return None if self.fitting_topics is None else self.fitting_topics[0]
+
+    @property
+    def fitting_topics(self) -> tuple[pd.DataFrame, tuple[str, ...]] | None:
+        """The topics, and which of their ids are others in the runs."""
+        read = self._read(read_topics, self.source.topics)
+        return None if read is None else topics_as_in_runs(read, set(self.queries))
 
     @property
     def texts(self) -> pd.DataFrame | None:
@@ -138,19 +145,22 @@ def _counted(queries: list[str]) -> str:
 
 def of_topics(files: Files) -> list[Finding]:
     """Which queries of the runs are among the topics."""
-    if files.topics is None:
+    if files.fitting_topics is None:
         return []
-    known, every = set(files.topics["qid"]), files.queries
+    every, (topics, changes) = files.queries, files.fitting_topics
+    known = set(topics["qid"])
     absent = [qid for qid in every if qid not in known]
     if len(absent) == len(every):
         raise ValueError(
             f"{files.source.topics}: none of the queries of the runs is among the topics: the runs have {some(every)}, "
-            f"the topics {some(files.topics['qid'])}"
+            f"the topics {some(topics['qid'])}"
         )
+    found = [Finding("topics", other_zeros(changes), True)] if changes else []
     if absent:
-        return [Finding("topics", f"no topic for {_counted(absent)} of the runs, which the plan leaves out", True)]
+        said = f"no topic for {_counted(absent)} of the runs, which the plan leaves out"
+        return [*found, Finding("topics", said, True)]
     idle = len(known) - len(every)
-    return [Finding("topics", f"every query has one{f'; {idle} more without a run' if idle else ''}")]
+    return [*found, Finding("topics", f"every query has one{f'; {idle} more without a run' if idle else ''}")]
 
 
 def of_texts(files: Files, docnos: pd.Series) -> list[Finding]:

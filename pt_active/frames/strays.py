@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import agreeing, how_many, shown
+from pt_active.frames.checks import agreeing, how_many, shown, some
 
 SPELLING, ZEROS, MISTYPED, OTHER = "case or spaces", "leading zeros", "mistyped", "other"
 """Kinds of labels: whose ids are those of a document but for upper case or white space; but for leading zeros, as
@@ -99,25 +99,52 @@ def not_found(complaint: str, keys: pd.DataFrame, qrels: pd.DataFrame) -> ValueE
     return ValueError(f"{complaint}; {hint}" if hint else complaint)
 
 
-def restored_zeros(keys: pd.DataFrame, given: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Give ids back the leading zeros that a spreadsheet took, where one document alone can be meant."""
+def restored_zeros(
+    keys: pd.DataFrame, given: pd.DataFrame, rows: Mapping[tuple[str, str], int]
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Give ids back the leading zeros that a spreadsheet took, where one document alone can be meant.
+
+    ``rows`` counts the rows of the file for each qid and docno, those without a label too.
+    """
     known, meant = set(zip(keys["qid"], keys["docno"], strict=True)), defaultdict(set)
     for qid, docno in known:
         meant[_as_number(qid), _as_number(docno)].add((qid, docno))
-    names = [name for name in ("qid", "docno", "annotator") if name in given.columns]
-    twice = given.duplicated(names, keep=False).to_numpy()
     pairs, changes = [], dict[str, None]()
-    for row, pair, again in zip(given.index, zip(given["qid"], given["docno"], strict=True), twice, strict=True):
+    for row, pair in zip(given.index, zip(given["qid"], given["docno"], strict=True), strict=True):
         may_be = meant.get((_as_number(pair[0]), _as_number(pair[1])), set())
-        if len(may_be) > 1 and again:
+        if len(may_be) > 1 and rows[pair] > 1 and not any(rows.get(other) for other in may_be - {pair}):
             both = " or ".join(shown(docno) for _, docno in sorted(may_be))
-            raise ValueError(f"row {row}: the spreadsheet has removed leading zeros, and {both} can be meant")
+            said = f"the spreadsheet has removed leading zeros, and {both} can be meant"
+            raise ValueError(f"row {row}: {said}; format the ids as text, and enter them again")
         if pair not in known and len(may_be) == 1:
             changes[" ".join(map(shown, pair)) + " → " + " ".join(map(shown, next(iter(may_be))))] = None
             pair = next(iter(may_be))
         pairs.append(pair)
     ids = pd.DataFrame(pairs, columns=["qid", "docno"], index=given.index, dtype=object)
     return given.assign(qid=ids["qid"], docno=ids["docno"]), tuple(changes)
+
+
+def topics_as_in_runs(topics: pd.DataFrame, qids: set[str]) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Topics under the ids that runs have, where leading zeros alone differ, as 051 of TREC-1 and 51 of its qrels."""
+    idle, lacking = defaultdict(set), defaultdict(set)
+    for qid in set(topics["qid"]) - qids:
+        idle[_as_number(qid)].add(qid)
+    for qid in qids.difference(topics["qid"]):
+        lacking[_as_number(qid)].add(qid)
+    renamed = {}
+    for number in sorted(idle.keys() & lacking.keys(), key=lambda number: (len(number), number)):
+        if len(idle[number]) + len(lacking[number]) > 2:
+            both = " or ".join(map(shown, sorted(idle[number])))
+            raise ValueError(f"of query {some(sorted(lacking[number]))} of the runs the topic can be {both}")
+        renamed[idle[number].pop()] = lacking[number].pop()
+    changes = tuple(f"{shown(qid)} → {shown(other)}" for qid, other in renamed.items())
+    return topics.assign(qid=topics["qid"].map(lambda qid: renamed.get(qid, qid))) if renamed else topics, changes
+
+
+def other_zeros(changes: Sequence[str]) -> str:
+    """What `topics_as_in_runs` changed, in words."""
+    counted = how_many("topic", len(changes), "has")
+    return f"{counted} other leading zeros than the runs, taken as {'; '.join(changes[:3])}"
 
 
 def _as_number(name: str) -> str:

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +21,12 @@ from pt_active.frames.sources import NOT_UTF8, Source, beyond, limits_now, namin
 
 _IDS = ("qid", "docno")
 """The keys of JSON objects whose values are ids."""
+
+_NUMBERS = ("label", "score")
+"""The columns of Parquet tables that hold numbers."""
+
+_NO_NUMBERS = ("boolean", "date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "bytes")
+"""Types of values that pandas would take for numbers."""
 
 
 class Row(NamedTuple):
@@ -145,8 +152,7 @@ def _values(line: str, number: int, keys: tuple[str, ...], optional: tuple[str, 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     entry = dict(pairs)
     if len(entry) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
         raise ValueError(f"the key {shown(twice)} more than once")
     return entry
 
@@ -179,6 +185,9 @@ def read_parquet(path: str | Path, wanted: tuple[str, ...] = (), no_limit: bool 
             raise ValueError(f"expected the columns {some(wanted)}; missing: {some(missing)}")
         if frame.empty and wanted:
             raise ValueError(f"the table is empty; expected rows with {some(wanted)}")
+        for name in frame.columns.intersection(list(_NUMBERS)):
+            if (kind := pd.api.types.infer_dtype(frame[name])) in _NO_NUMBERS:
+                raise unfit("row 1", f"a {name} that is a number", f"a column of the type {kind}")
         return frame.set_axis(range(1, len(frame) + 1))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -56,7 +57,8 @@ def import_records(
     files = []
     for path in paths:
         with naming(path):
-            files.append(_of_plan(_records_of(Delivery.read(path), tool, names), plan, path, tool))
+            records = _records_of(Delivery.read(path), tool, names, plan.tables.pool.keys)
+            files.append(checked_records(records, plan))
     together = pd.concat(files, ignore_index=True)
     together["annotator"] = together["annotator"].mask(together["annotator"] == "", annotator)
     if (unknown := together["annotator"] == "").any():
@@ -65,13 +67,19 @@ def import_records(
     return together.assign(plan=plan.id)
 
 
-def read_labels(paths: Sequence[str | Path], plan: Plan | None = None, names: GradeNames = _NO_NAMES) -> pd.DataFrame:
+def read_labels(
+    paths: Sequence[str | Path],
+    plan: Plan | None = None,
+    names: GradeNames = _NO_NAMES,
+    keys: pd.DataFrame | None = None,
+) -> pd.DataFrame:
     """The labels in several files: qrels, worklists that were filled in, records, or what judging tools delivered.
 
     Args:
         paths: The files. Which tool wrote each is told by its content.
         plan: The plan that they are for, to check records and to give ids their leading zeros back.
         names: The words for grades.
+        keys: ``qid, docno`` of all documents, for ids to get their leading zeros back without a plan.
 
     Returns:
         Records if any file says who judged, else qrels. Labels of a file that does not say who judged are then records
@@ -82,7 +90,7 @@ def read_labels(paths: Sequence[str | Path], plan: Plan | None = None, names: Gr
         ValueError: If a file is malformed, fits several tools, holds no label, does not fit the plan, or contradicts
             another.
     """
-    read = {str(path): read_file(path, plan, names) for path in paths}
+    read = {str(path): read_file(path, plan, names, keys) for path in paths}
     for path, frame in read.items():
         if frame.empty:
             raise ValueError(f"{path}: no label is filled in (-1 says unjudged)")
@@ -94,8 +102,11 @@ def read_labels(paths: Sequence[str | Path], plan: Plan | None = None, names: Gr
     return frame_records.checked_records(pd.concat(records, ignore_index=True))
 
 
-def read_file(path: str | Path, plan: Plan | None = None, names: GradeNames = _NO_NAMES) -> pd.DataFrame:
+def read_file(
+    path: str | Path, plan: Plan | None = None, names: GradeNames = _NO_NAMES, keys: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """The labels of one file: records if it says who judged, else qrels."""
+    keys = keys if plan is None else plan.tables.pool.keys
     with naming(path):
         if is_store(path):
             return checked_records(stored_records(path), plan)
@@ -103,7 +114,7 @@ def read_file(path: str | Path, plan: Plan | None = None, names: GradeNames = _N
             frame = read_parquet(path, ("qid", "docno", "label"))
             if is_records(frame):
                 return checked_records(frame, plan)
-            return _restored(checked_qrels(frame.dropna(subset="label")), plan, path)
+            return _restored(checked_qrels(frame.dropna(subset="label")), keys, path)
         delivery = Delivery.read(path)
         if delivery.first_object.keys() >= set(SAID_COLUMNS):
             return checked_records(records_in(delivery.source), plan)
@@ -111,12 +122,11 @@ def read_file(path: str | Path, plan: Plan | None = None, names: GradeNames = _N
         if tool is None:
             if delivery.is_archive or delivery.is_json_list:
                 raise ValueError(f"neither a file of a known judging tool ({', '.join(TOOLS)}) nor a table of labels")
-            return _restored(judgments_in(delivery.source)[["qid", "docno", "label"]], plan, path)
-        records = _records_of(delivery, tool, names)
+            return _restored(judgments_in(delivery.source)[["qid", "docno", "label"]], keys, path)
+        records = _records_of(delivery, tool, names, keys)
         if tool in _TABLES and (records["annotator"] == "").all() and (records["status"] == frame_records.JUDGED).all():
-            qrels = records[["qid", "docno", "label"]].astype({"label": "int64"}).drop_duplicates()
-            return _restored(qrels, plan, path).reset_index(drop=True)
-        return records if plan is None else _of_plan(records, plan, path, tool)
+            return records[["qid", "docno", "label"]].astype({"label": "int64"}).drop_duplicates(ignore_index=True)
+        return records if plan is None else checked_records(records, plan)
 
 
 def tool_of(delivery: Delivery) -> str | None:
@@ -152,7 +162,7 @@ def write_worklist(worklist: Worklist, path: str | Path, tool: str) -> list[Path
     return list(files)
 
 
-def _records_of(delivery: Delivery, tool: str, names: GradeNames) -> pd.DataFrame:
+def _records_of(delivery: Delivery, tool: str, names: GradeNames, keys: pd.DataFrame | None) -> pd.DataFrame:
     known, given = TOOLS[tool], list[Given]()
     parts = known.parts(delivery)
     if not any(map(known.recognises, parts)):
@@ -160,18 +170,20 @@ def _records_of(delivery: Delivery, tool: str, names: GradeNames) -> pd.DataFram
     for part in parts:
         with naming(part.path):
             given += known.read(part)
-    return records_given(given, names)
+    records = records_given(given, names)
+    return _restored(records, keys, delivery.path, given) if tool in _TABLES else records
 
 
-def _of_plan(records: pd.DataFrame, plan: Plan, path: str | Path, tool: str) -> pd.DataFrame:
-    return checked_records(_restored(records, plan, path) if tool in _TABLES else records, plan)
-
-
-def _restored(labels: pd.DataFrame, plan: Plan | None, path: str | Path) -> pd.DataFrame:
+def _restored(
+    labels: pd.DataFrame, keys: pd.DataFrame | None, path: str | Path, given: Sequence[Given] = ()
+) -> pd.DataFrame:
     """The labels with ids whose leading zeros are given back; a warning says which."""
-    if plan is None:
+    if keys is None:
         return labels
-    restored, changes = restored_zeros(plan.tables.pool.keys, labels)
+    listed = [(str(each.qid), str(each.docno)) for each in given]
+    restored, changes = restored_zeros(
+        keys, labels, Counter(listed or zip(labels["qid"], labels["docno"], strict=True))
+    )
     if changes:
         counted = how_many("id", len(changes), "has")
         warnings.warn(

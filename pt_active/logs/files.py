@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import glob
+import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -65,13 +67,24 @@ def partitioned(
         scanned = pl.concat([_checked_scan(pl, name, path) for path in paths])
         if topics is not None:
             known = pl.LazyFrame({"qid": topics["qid"].to_numpy(dtype=object).tolist()}, schema={"qid": pl.String})
+            _check_zeros(pl, name, scanned, known)
             scanned = scanned.join(known, on="qid", how="semi")
         part = scanned.with_columns((pl.col("qid").hash() % number).cast(pl.UInt32).alias("part"))
         target = pl.PartitionBy(folder / str(place), key="part", include_key=False)
-        with naming(f"run {name}"):
+        with naming(f"run {name}"), _writing(pl, folder):
             part.sink_parquet(target, mkdir=True, compression="lz4")
     shutil.rmtree(texts, ignore_errors=True)
     return [folder / str(part) for part in range(number)]
+
+
+def _check_zeros(pl: Any, name: str, rows: polars.LazyFrame, topics: polars.LazyFrame) -> None:
+    """Raise if queries of a run have no topic, and differ from one by leading zeros alone."""
+    number = pl.col("qid").str.strip_chars_start("0").alias("number")
+    numbers = topics.filter(pl.col("qid").str.contains("^[0-9]+$")).select(number)
+    near = rows.select("qid", number).join(topics, on="qid", how="anti").join(numbers, on="number", how="semi")
+    if left := near.select("qid").unique().sort("qid").collect(engine="streaming")["qid"].to_list():
+        counted = f"{how_many('query', len(left), 'has')} no topic but for leading zeros, such as {some(left)}"
+        raise ValueError(f"run {shown(name)}: {counted}; give the topics the ids of the runs")
 
 
 def read_partition(path: Path, names: Sequence[str], qids: Sequence[str] | None = None) -> pd.DataFrame:
@@ -96,10 +109,35 @@ def _reading(pl: Any, path: Path) -> Iterator[None]:
         if path.is_dir() and not any(path.iterdir()):
             raise ValueError("the folder is empty; expected Parquet tables")
         try:
-            yield
+            with _of_the_system(pl):
+                yield
         except pl.exceptions.PolarsError as error:
             said = " ".join(str(error).split())[:200]
             raise ValueError(f"this is not a Parquet table, or a damaged one: {said}") from error
+
+
+@contextmanager
+def _writing(pl: Any, folder: Path) -> Iterator[None]:
+    """Errors of writing what was checked, of which Polars does not always tell the cause."""
+    try:
+        with _of_the_system(pl):
+            yield
+    except pl.exceptions.PolarsError as error:
+        said = " ".join(str(error).split())[:200]
+        raise ValueError(
+            f"its partitions cannot be written below {folder.parent}; is the disk full? ({said})"
+        ) from error
+
+
+@contextmanager
+def _of_the_system(pl: Any) -> Iterator[None]:
+    """What Polars says of the system, such as of a full disk, as Python has it."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        if (number := re.search(r"\(os error (\d+)\)", str(error))) is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
 
 
 def _rows_of(pl: Any, path: Path) -> int:

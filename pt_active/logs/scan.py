@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ from typing import Any
 import ir_measures.measures as irm
 import pandas as pd
 import pyterrier as pt
-from tqdm.auto import tqdm
 
+from pt_active.frames.atomic import temporary_folder
 from pt_active.frames.checks import whole_number
 from pt_active.frames.columns import with_string_ids
+from pt_active.frames.progress import bar
 from pt_active.frames.visible import check_visible
 from pt_active.logs.files import matching, partitioned, read_partition
 from pt_active.logs.partition import PartitionQuestion
@@ -131,8 +133,12 @@ class ScannedRuns:
         settings = Settings(measure, cost, budget, draws, design, seed, replace, defensive, pairs, level)
         known = None if topics is None else with_string_ids(topics)
         question = settings.question(tuple(self.files), grades, self.depth, self.allow_missing_queries)
-        with tempfile.TemporaryDirectory(prefix="pt-active-", dir=self.folder) as folder:
-            paths = partitioned(self.files, Path(folder), self.partitions, known)
+        with temporary_folder(self.folder) as folder:
+            asked = self.files, folder, self.partitions, known
+            large = (
+                self.workers != 1 and sum(each.stat().st_size for some in self.files.values() for each in some) > LARGE
+            )
+            paths = _alone(partitioned, *asked) if large else partitioned(*asked)
             return plan_by(_Files(paths, tuple(self.files), self.workers), question, settings, known)
 
 
@@ -168,13 +174,47 @@ class _Files:
         calls = (delayed(function)(path, *arguments) for path in self.paths)
         results = Parallel(n_jobs=jobs, return_as="generator")(calls)
         total = len(self.paths)
-        yield from tqdm(results, total=total, desc=f"{what} of partitions", unit="part", disable=None, delay=2)
+        with _ended_processes_told():
+            yield from bar(results, f"{what} of partitions", total=total, unit="part", delay=2)
         if jobs > 1:
             _end_processes()
 
 
 def _said(path: Path, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion) -> Any:
     return function(read_partition(path, question.names), question)
+
+
+LARGE = 1 << 26
+"""Bytes of runs from which another process partitions them."""
+
+
+def _alone(function: Callable[..., Any], *arguments: object) -> Any:
+    """What a function returns in a process of its own: where memory lacks, Polars ends the process that it is in."""
+    from joblib.externals.loky import get_reusable_executor
+
+    try:
+        with _ended_processes_told():
+            return get_reusable_executor(max_workers=1).submit(_in_silence, function, *arguments).result()
+    finally:
+        _end_processes()
+
+
+def _in_silence(function: Callable[..., Any], *arguments: object) -> Any:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    return function(*arguments)
+
+
+@contextmanager
+def _ended_processes_told() -> Iterator[None]:
+    """A process that was ended, by itself or by the system, is an error about memory."""
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    try:
+        yield
+    except BrokenProcessPool:
+        raise MemoryError(
+            "a process that worked on the runs was ended; have fewer workers, or more partitions"
+        ) from None
 
 
 def _end_processes() -> None:

@@ -160,6 +160,28 @@ def test_topics_choose_the_queries(files):
     assert warning.startswith("warning: 1 topic has no document")
 
 
+def numbered(files, topics):
+    """Runs of the queries 1 to 12, and the words of a plan of them with topics."""
+    for name, seed in (("one.run", 1), ("two.run", 2)):
+        write_run(files / name, [f"{number}" for number in range(1, 13)], seed)
+    text = "".join(f"<top>\n<num> Number: {topic}\n<title> lamp\n</top>\n" for topic in topics)
+    write(files / "numbered.trec", text)
+    words = ("plan", "--run", "one=one.run", "--run", "two=two.run", *UNIFORM, "--topics", "numbered.trec")
+    return *words, "--measure", "DCG@5", "--budget", "1000", "--out"
+
+
+def test_topics_that_differ_by_leading_zeros_are_those_of_the_runs(files):
+    words = numbered(files, [f"{number:03}" for number in range(1, 12)])
+    made = invoke(*words, "all", "--json")
+    assert json.loads(made.stdout)["counts"]["queries"] == 11
+    said = "numbered.trec: 11 topics have other leading zeros than the runs, taken as '001' → '1'; '002' → '2'; '003' →"
+    assert f"{said} '3'; so 11 of 12 queries have a topic" in made.stderr
+    assert set(Plan.load("all").assessments["query"]) == {"lamp"}
+    assert "run 'one': 11 queries have no topic but for leading zeros" in complaint(*words, "other", "--out-of-core")
+    said = complaint(*numbered(files, ["07", "007", "3"]), "two")
+    assert "numbered.trec: of query '7' of the runs the topic can be '007' or '07'" in said
+
+
 def test_missing_queries_only_if_asked(files):
     write_run(files / "b.run", QUERIES[:-2], seed=5)
     assert "run 'b' has no documents for 2 queries" in complaint("plan", *RUNS, *UNIFORM, *MEASURED)

@@ -6,6 +6,7 @@
     python tests/faults races --number 200      # two writers of one target
     python tests/faults flips --number 2000     # single bits of saved artifacts
     python tests/faults old-flips --number 500  # the same without digests, as older versions saved
+    python tests/faults store-flips --number 2000  # single bits of the judgments of a server
 
 The exit status is 1 if a promise was broken.
 """
@@ -21,13 +22,13 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
-from faults import Reference, as_of_old, fill, fill_up, flip, kill, many, race
-from kept_things import Writer, artifacts, child, writers
+from faults import Reference, as_of_old, fill, fill_up, flip, flip_store, kill, many, race
+from kept_things import Writer, artifacts, child, kept_store, writers
 from tqdm import tqdm
 
 FAULTS = {"kills": kill, "disks": fill, "full": fill_up, "races": race}
 
-KINDS = (*FAULTS, "flips", "old-flips")
+KINDS = (*FAULTS, "flips", "old-flips", "store-flips")
 
 
 def demonstration() -> Writer:
@@ -72,6 +73,14 @@ def of_artifacts(number: int, seed: int, folder: Path, *, digests: bool) -> tupl
     return outcomes, broken
 
 
+def of_store(number: int, seed: int, folder: Path) -> tuple[Counter, list[str]]:
+    """Flipped bits of a store."""
+    store, outcomes = kept_store(folder / "s.sqlite"), Counter[str]()
+    for trial in tqdm(range(number), unit=" bits"):
+        outcomes[flip_store(store, folder / "flipped.sqlite", random.Random(f"{seed} {trial}"))] += 1
+    return outcomes, [outcome for outcome in outcomes if outcome not in ("refused", "equal")]
+
+
 def old_flip(name: str, folder: Path, trial: int, seed: int) -> tuple[str, list[str]]:
     """A flipped bit without digests, in a process of its own, since Arrow may crash on damaged pages."""
     copy, told = folder / f"{name}-{trial}", folder / f"told-{trial}"
@@ -96,7 +105,9 @@ def main() -> int:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as name:
-        if arguments.kind in FAULTS:
+        if arguments.kind == "store-flips":
+            outcomes, broken = of_store(arguments.number, arguments.seed, Path(name))
+        elif arguments.kind in FAULTS:
             place = arguments.on or Path(name)
             outcomes, broken = of_writers(arguments.kind, arguments.number, arguments.seed, Path(name), place)
         else:

@@ -9,11 +9,14 @@ import resource
 import shutil
 import signal
 import time
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from kept_things import Writer, answers, artifacts, child, content
+
+from pt_active.judging.server.store import stored_records
 
 Broken = list[str]
 """The promises that were broken, one line each."""
@@ -150,6 +153,22 @@ def flip(name: str, folder: Path, rng: random.Random, *, digests: bool = True) -
     if said == answers(made, labels):
         return "equal", []
     return "changed", [f"{name}: {file.name}, bit {bit}: a changed answer"] if digests else []
+
+
+def flip_store(store: Path, copy: Path, rng: random.Random) -> str:
+    """What a store with one other bit says: ``refused``, ``equal`` to before, or what is wrong."""
+    damaged = bytearray(store.read_bytes())
+    bit = rng.randrange(8 * len(damaged))
+    damaged[bit // 8] ^= 1 << bit % 8
+    for each in copy.parent.glob(f"{copy.name}*"):
+        each.unlink()
+    copy.write_bytes(damaged)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return "equal" if stored_records(copy).equals(stored_records(store)) else f"bit {bit}: other records"
+        except ValueError as error:
+            return "refused" if "\n" not in str(error) else f"bit {bit}: {error}"
 
 
 def as_of_old(folder: Path) -> Path:

@@ -17,6 +17,7 @@ import pandas as pd
 from pt_active import ActiveTest, Plan, Report
 from pt_active.cli.app import app
 from pt_active.frames.atomic import write_file
+from pt_active.judging.server.store import DOUBLE_SHARE, Entry, Store
 from pt_active.risk import Audit, ZeroOne
 
 QUERIES, DOCUMENTS = 24, 6
@@ -150,6 +151,17 @@ def report() -> Report:
     """The report of the plan of queries."""
     made = Report.of(*artifacts()["plan"])
     return Drawn(**{each.name: getattr(made, each.name) for each in fields(made)})
+
+
+def kept_store(path: Path) -> Path:
+    """The judgments of a server that has ended."""
+    store = Store(path, "0123456789abcdef")
+    store.set(DOUBLE_SHARE, "0.1")
+    said = "ann", "judged", "2026-01-01T00:00:00Z"
+    entries = [Entry(f"key-{i}", "q", f"d{i}", i % 4, *said, "a note" * (i % 5), store.plan) for i in range(200)]
+    store.append(entries)
+    store.close()
+    return path
 
 
 def content(path: Path) -> dict[str, bytes]:

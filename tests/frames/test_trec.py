@@ -1,5 +1,6 @@
 """Reading runs, judgments, topics and texts, and the messages about malformed files."""
 
+import datetime
 import gzip
 import time
 
@@ -229,6 +230,31 @@ TOPICS = {"qid": ["1", "x"], "query": ['wooden "lamp"', "żółć"]}
 )
 def test_topics(write, name, content):
     assert read_topics(write(name, content)).to_dict("list") == TOPICS
+
+
+@pytest.mark.parametrize("number", ["007", "0x10", "0", "051"])
+def test_the_number_of_a_topic_stays_as_it_is(write, number):
+    topics = read_topics(write("t.trec", f"<top>\n<num> Number: {number}\n<title> lamp\n</top>\n"))
+    assert topics["qid"].tolist() == [number]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [True, False],
+        [datetime.date(2026, 1, 1)] * 2,
+        [datetime.time(1)] * 2,
+        pd.to_datetime([0, 1]),
+        pd.to_timedelta([0, 1]),
+        pd.array([True, None], dtype="boolean"),
+    ],
+    ids=["bool", "date", "time", "datetime", "duration", "bool with gaps"],
+)
+@pytest.mark.parametrize(("column", "read"), [("label", read_qrels), ("score", read_run)])
+def test_what_is_no_number_is_not_read_as_one(tmp_path, values, column, read):
+    pd.DataFrame({"qid": "q", "docno": ["a", "b"], column: values}).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=f"a.parquet: row 1: expected a {column} that is a number; got a column of"):
+        read(tmp_path / "a.parquet")
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,8 @@ import pytest
 from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.frames.worklists import read_judgments
+from pt_active.judging.files import read_file
+from pt_active.judging.server.store import Entry, Store
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -75,10 +77,27 @@ def _prels(path: Path) -> oracles.Rows:
     return _rows(frame, "qid", "docno", "label", *(["inclusion"] if "inclusion" in frame else []))
 
 
-def _parquet() -> bytes:
+def _parquet(**column: object) -> bytes:
     file = io.BytesIO()
-    pd.DataFrame({"qid": list("aabb"), "docno": list("wxyz"), "score": [4.0, 3.0, 2.5, 1e-3]}).to_parquet(file)
+    pd.DataFrame({"qid": list("aabb"), "docno": list("wxyz")} | column).to_parquet(file)
     return file.getvalue()
+
+
+def _store() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder, "s.sqlite"), "0123456789abcdef")
+        said = "ann", "judged", "2026-01-01T00:00:00Z", "", store.plan
+        store.append([Entry(f"key-{i}", f"q{i % 3}", f"d{i}", i % 4, *said) for i in range(40)])
+        content = store.copy()
+        store.close()
+    return content
+
+
+def _records(path: Path) -> oracles.Rows:
+    """What a store says; one that is damaged must say the same or be refused."""
+    found = _rows(read_file(path), "qid", "docno", "label")
+    assert found == sorted((f"q{i % 3}", f"d{i}", i % 4) for i in range(40)), "other records than were kept"
+    return found
 
 
 RUN = b"".join(b"q%d Q0 d%d %d %.3f tag\n" % (q, 7 * q + i, i + 1, 9.5 - i) for q in range(3) for i in range(4))
@@ -114,13 +133,37 @@ READERS = {
         ),
         Reader("i.trec", SGML.encode(), lambda path: _rows(read_topics(path), "qid", "query")),
         Reader("j.xml", f"<topics>\n{XML}</topics>\n".encode(), lambda path: _rows(read_topics(path), "qid", "query")),
-        Reader("k.parquet", _parquet(), lambda path: _rows(read_run(path), "qid", "docno", "score")),
+        Reader(
+            "l.parquet", _parquet(label=[0, 1, 2, 3]), lambda path: _rows(read_qrels(path), "qid", "docno", "label")
+        ),
+        Reader("m.sqlite", _store(), _records),
+        Reader(
+            "k.parquet",
+            _parquet(score=[4.0, 3.0, 2.5, 1e-3]),
+            lambda path: _rows(read_run(path), "qid", "docno", "score"),
+        ),
     )
 }
 
 PIECES = [
     *(b" ", b"\t", b",", b";", b'"', b"\n", b"\r", b"\r\n", b"\0", b"\xff", b"\xc3\xa9", b"\xef\xbb\xbf", b"\xc2\xa0"),
-    *(b"nan", b"inf", b"True", b"1e5", b"-1", b"9", b"0.5", b"1_0", b"0x1", b"", b"  ", b"'", b"=1+1", b"\x1b[31m"),
+    *(
+        b"nan",
+        b"inf",
+        b"True",
+        b"1e5",
+        b"-1",
+        b"9",
+        b"0.5",
+        b"1_0",
+        b"0x1",
+        b"",
+        b"  ",
+        b"'",
+        b"=1+1",
+        b"\x1b[31m",
+        b"007",
+    ),
     *(
         b"{",
         b"}",
@@ -238,7 +281,7 @@ def mistake(reader: Reader, content: bytes, folder: Path, rng: np.random.Generat
     """What a reader does wrong with a file; None if nothing."""
     expected = None if reader.oracle is None else reader.oracle(content)
     path, written, hurt = folder / reader.name, content, False
-    if rng.random() < 0.15 and path.suffix != ".parquet":
+    if rng.random() < 0.15 and path.suffix not in (".parquet", ".sqlite"):
         path = folder / f"{reader.name}.gz"
         written, hurt = packed(content, rng)
     path.write_bytes(written)

@@ -121,6 +121,50 @@ def test_leading_zeros_are_not_guessed(tmp_path: Path) -> None:
     assert as_rows(read_file(path, plan)) == [("q1", "007", 1)]
 
 
+SHEETS = {
+    "two judges": "q1,7,1,ann\nq1,7,0,ben\n",
+    "one judged": "q1,7,1,ann\nq1,7,,ann\n",
+    "annotator where judged": "q1,7,1,ann\nq1,7,,\n",
+}
+"""Sheets of a plan with 7 and 007, of which a spreadsheet has taken the zeros."""
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+@pytest.mark.parametrize("sheet", SHEETS)
+def test_a_label_is_not_given_to_one_of_two_documents(tmp_path: Path, kind: str, sheet: str) -> None:
+    frame = pd.DataFrame({"qid": "q1", "docno": ["7", "007", "8", "x"], "rank_a": range(4), "rank_b": [3, 2, 1, 0]})
+    plan = Plan.create(frame.assign(grade_0=0.5, grade_1=0.5), None, "DCG@4", budget=4, level="query")
+
+    def written(text: str) -> Path:
+        cells, path = [line.split(",") for line in text.splitlines()], tmp_path / f"work.{kind}"
+        rows = pd.DataFrame(cells, columns=["qid", "docno", "label", "annotator"])
+        rows.to_csv(path, index=False) if kind == "csv" else rows.to_excel(path, index=False)
+        return path
+
+    path = written(SHEETS[sheet])
+    for read in (lambda: read_labels([path], plan), lambda: import_records(kind, [path], plan, annotator="ann")):
+        with pytest.raises(ValueError, match="removed leading zeros, and '007' or '7' can be meant; format the ids as"):
+            read()
+    with pytest.raises(ValueError, match="'007' or '7' can be meant"):
+        read_labels([path], keys=plan.assessments)
+    both = read_labels([written(f"{SHEETS[sheet]}q1,007,1,ann\n")], plan)
+    assert {"7", "007"} == set(both["docno"])
+
+
+def test_a_formula_without_its_value_is_no_empty_cell(tmp_path: Path) -> None:
+    pd.DataFrame({"qid": "q", "docno": ["a", "b"], "label": ["=1+1", 1]}).to_excel(tmp_path / "a.xlsx", index=False)
+    with pytest.raises(ValueError, match=r"row 2: expected a label; got the formula '=1\+1' without its value"):
+        read_file(tmp_path / "a.xlsx")
+
+
+def test_a_doubled_key_in_the_options_of_a_book_is_refused(tmp_path: Path) -> None:
+    options = '{"pt_active": {"qid": "q1", "qid": "q2", "docno": "d"}}'
+    pair = {"query_text": "a", "doc_id": "d", "options": options, "judgements": [{"rating": 1, "user_email": "ann"}]}
+    (tmp_path / "b.json").write_text(json.dumps({"name": "b", "query_doc_pairs": [pair]}))
+    with pytest.raises(ValueError, match="pair 1: options: expected JSON; got the key 'qid' more than once"):
+        read_file(tmp_path / "b.json")
+
+
 def task(qid: str = "007", docno: str = "0012", choices: Any = ("2",), **more: Any) -> dict[str, Any]:
     result = [{"from_name": "label", "type": "choices", "value": {"choices": list(choices)}}]
     annotation = {"completed_by": 1, "result": result, "was_cancelled": False, "created_at": "2026-03-01T09:30:00Z"}
@@ -130,6 +174,27 @@ def task(qid: str = "007", docno: str = "0012", choices: Any = ("2",), **more: A
 def book(judgements: Any, **options: Any) -> dict[str, Any]:
     ours = {"pt_active": {"qid": "007", "docno": "0012"}} | options
     return {"query_doc_pairs": [{"query_text": "x", "doc_id": "0012", "options": ours, "judgements": judgements}]}
+
+
+@pytest.mark.parametrize(
+    ("export", "who", "status"),
+    [
+        ([task(was_cancelled=True)], "1", "skipped"),
+        (book([{"rating": 2, "judge_later": True, "judge_name": "ann"}]), "ann", "skipped"),
+        (book([{"rating": 2, "unrateable": True, "judge_name": "ann"}]), "ann", "unjudgeable"),
+        (
+            [
+                {"fields": {}, "metadata": {"qid": "007", "docno": "0012"}}
+                | {"responses": {"label": [{"value": "2", "user_id": "u", "status": "discarded"}]}}
+            ],
+            "u",
+            "skipped",
+        ),
+    ],
+)
+def test_a_label_that_was_taken_back_is_none(tmp_path: Path, plan: Plan, export: object, who: str, status: str) -> None:
+    (tmp_path / "export.json").write_text(json.dumps(export))
+    assert said(read_file(tmp_path / "export.json", plan)) == [("007", "0012", None, who, status, "")]
 
 
 OF = "document '0012' of query '007'"
@@ -182,6 +247,7 @@ WRONG: list[tuple[str, str | object, str]] = [
     ("answer.csv", ANSWER + "A,Approved,,007,0012,1\n", "expected a column Answer.label"),
     ("table.csv", SAID + "007,0012,,ann,done\n", f"row 2: {OF}: expected a status"),
     ("both.csv", SAID + "007,0012,1,ann,skipped\n", "the status is 'skipped' and the label '1'"),
+    ("skip.csv", SAID + "007,0012,skip,ann,unjudgeable\n", "the status is 'unjudgeable' and the label 'skip'"),
     ("none.csv", SAID + "007,0012,,ann,judged\n", "the status is 'judged' and the label ''"),
     ("naive.csv", NAIVE, "expected a time with its zone"),
     ("two.csv", "qid,docno,label,Label\n007,0012,1,2\n", "expected each column once; got 'label' more than once"),

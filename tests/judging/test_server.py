@@ -20,6 +20,7 @@ from pt_active.judging.records import checked_records, qrels_of, read_records
 from pt_active.judging.server.app import Site
 from pt_active.judging.server.security import ORGANISER
 from pt_active.judging.server.serve import is_local, listening, risk, root_of
+from pt_active.judging.server.store import stored_records
 from pt_active.judging.server.templates import FILES, PAGES, guideline_html
 
 PAYLOAD = "</script><script>window.ran=1</script><img src=x onerror=alert(1)>\"'{{7*7}}\u202e\x1b"
@@ -282,6 +283,24 @@ def test_what_does_not_fit_is_refused_by_itself(client: TestClient, site: Site, 
     assert len(site.campaign.store.records()) == 1
 
 
+def test_one_key_is_one_record(client: TestClient, site: Site) -> None:
+    first, second, third = work(client, site, "ann")[:3]
+    sent = [record(each, 1, "key-00000001") for each in (first, second, third)]
+    answer = send(client, site, "ann", *sent).json()
+    assert answer["kept"] == ["key-00000001"]
+    assert answer["refused"] == {"key-00000001": "this key is that of another record"}
+    assert send(client, site, "ann", record(first, 2, "key-00000001")).json()["kept"] == []
+    assert site.organiser.records()[["docno", "label"]].values.tolist() == [[first["docno"], 1]]
+
+
+def test_a_doubled_key_is_refused(client: TestClient, site: Site) -> None:
+    document = work(client, site, "ann")[0]
+    content = json.dumps([record(document, 1, "key-00000001")]).replace('"label": 1', '"label": 1, "label": 2')
+    headers = {"content-type": "application/json"}
+    assert client.post(f"{link(site, 'ann')}records", content=content, headers=headers).status_code == 400
+    assert site.organiser.records().empty
+
+
 NO_RECORDS = ([], {}, "x", None, [1], [{"key": "short"}], [{"key": "a b c d e f"}], [{}] * 101)
 
 
@@ -521,6 +540,40 @@ def test_pausing_stops_the_giving_out_and_keeps_what_comes(client: TestClient, s
     assert send(client, site, "ann", record(document, 1, "key-00000001")).json()["kept"] == ["key-00000001"]
     form(client, site, "pause", paused="no")
     assert work(client, site, "ann")
+
+
+def test_the_organiser_takes_a_copy_of_everything(client: TestClient, site: Site, tmp_path: Path) -> None:
+    document = work(client, site, "ann")[0]
+    send(client, site, "ann", record(document, 1, "key-00000001"))
+    assert '<a href="judgments.sqlite" download>Copy of plan.sqlite</a>' in opened(client, site)
+    (tmp_path / "copy.sqlite").write_bytes(client.get(f"{link(site, ORGANISER)}judgments.sqlite").content)
+    pd.testing.assert_frame_equal(stored_records(tmp_path / "copy.sqlite"), site.organiser.records())
+    assert client.get(f"{link(site, 'ann')}judgments.sqlite").status_code == 404
+
+
+@pytest.mark.parametrize("page", ["pause", "judgments.qrels", "records.jsonl"])
+def test_a_pause_or_a_download_puts_everything_into_the_file(client: TestClient, site: Site, page: str) -> None:
+    document = work(client, site, "ann")[0]
+    send(client, site, "ann", record(document, 1, "key-00000001"))
+    assert (wal := Path(f"{site.campaign.store.path}-wal")).stat().st_size > 0
+    if page == "pause":
+        form(client, site, page, paused="yes")
+    else:
+        client.get(f"{link(site, ORGANISER)}{page}")
+    assert wal.stat().st_size == 0
+
+
+def test_a_leaked_link_is_renewed(client: TestClient, site: Site) -> None:
+    old, other = link(site, "ann"), link(site, "ben")
+    page = form(client, site, "renew", name="ann")
+    new = link(site, "ann")
+    assert f'<a href="../..{new}"' in page.text
+    assert [client.get(each).status_code for each in (old, new, other)] == [403, 200, 200]
+    assert form(client, site, "renew", name="nobody").status_code == 400
+    own = link(site, ORGANISER)
+    moved = form(client, site, "renew", name=ORGANISER)
+    assert moved.headers["location"] == f"../{link(site, ORGANISER).split('/')[2]}/"
+    assert [client.get(each).status_code for each in (own, link(site, ORGANISER))] == [403, 200]
 
 
 def test_the_next_round_goes_on_with_all_that_is_kept(client: TestClient, site: Site, tmp_path: Path) -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import stat
 import subprocess
 import sys
+import tempfile
 import time
+import warnings
+from dataclasses import astuple
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from pt_active.frames.records import RECORD_COLUMNS
@@ -142,3 +148,194 @@ def test_every_acknowledged_record_survives_kills(tmp_path: Path) -> None:
         assert {f"d{number}" for number in acknowledged} <= set(kept["docno"])
         assert kept["docno"].is_unique
     assert len(acknowledged) > 10
+
+
+# --- copies, archives and damage --------------------------------------------------------------------------------------
+
+
+def first_format(path: Path, *entries: Entry) -> Path:
+    """A store as the first version left it: in WAL mode, without checksums."""
+    with sqlite3.connect(path) as old:
+        old.execute("PRAGMA journal_mode = WAL")
+        old.executescript(FIRST_TABLES)
+        old.executemany("INSERT INTO about VALUES (?, ?)", [("format", "pt-active judging 1"), ("plan", "p")])
+        old.execute("INSERT INTO people VALUES ('ann', 'her token')")
+        names = "key, qid, docno, label, annotator, status, time, note, plan"
+        rows = map(astuple, entries)
+        old.executemany(f"INSERT INTO records ({names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    old.close()
+    return path
+
+
+FIRST_TABLES = """
+CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE people (name TEXT PRIMARY KEY, token TEXT NOT NULL UNIQUE);
+CREATE TABLE records (
+  number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, qid TEXT NOT NULL, docno TEXT NOT NULL,
+  label INTEGER, annotator TEXT NOT NULL, status TEXT NOT NULL, time TEXT NOT NULL, note TEXT NOT NULL,
+  plan TEXT NOT NULL);
+CREATE TABLE given (qid TEXT NOT NULL, docno TEXT NOT NULL, annotator TEXT NOT NULL, time REAL NOT NULL);
+CREATE TRIGGER no_change BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'records stay'); END;
+CREATE TRIGGER no_removal BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'records stay'); END;
+"""
+
+
+def copied(path: Path, folder: Path) -> Path:
+    """The file alone, as `cp` copies it."""
+    folder.mkdir()
+    return Path(shutil.copy(path, folder))
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_copy_of_the_file_lacks_nothing_or_says_so(tmp_path: Path, ended: bool) -> None:
+    store = Store(tmp_path / "s.sqlite", "p")
+    store.append([entry(number) for number in range(50)])
+    before = copied(store.path, tmp_path / "before")
+    store.settle()
+    settled = copied(store.path, tmp_path / "settled")
+    if ended:
+        store.close()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert len(stored_records(copied(store.path, tmp_path / "after"))) == 50
+        assert [each.name for each in tmp_path.glob("s.sqlite*")] == ["s.sqlite"]
+        return
+    for copy, number in ((before, 0), (settled, 50)):
+        with pytest.warns(UserWarning, match="s.sqlite-wal is not beside it, so the last judgments may be missing"):
+            assert len(stored_records(copy)) == number
+
+
+def test_what_was_kept_moves_into_the_file_when_nobody_sends_any_more(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("pt_active.judging.server.store._IDLE_SECONDS", 0.01)
+    store = Store(tmp_path / "s.sqlite", "p")
+
+    async def judged() -> None:
+        await asyncio.gather(*(store.keep([entry(number)]) for number in range(20)))
+        for _ in range(200):
+            if Path(f"{store.path}-wal").stat().st_size == 0:
+                return
+            await asyncio.sleep(0.01)
+
+    asyncio.run(judged())
+    with pytest.warns(UserWarning, match="may be missing"):
+        assert len(stored_records(copied(store.path, tmp_path / "copy"))) == 20
+
+
+def test_a_copy_that_the_store_makes_is_a_store(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.sqlite", "p")
+    token = store.token("ann")
+    store.append([entry(1), entry(2)])
+    (tmp_path / "copy.sqlite").write_bytes(store.copy())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pd.testing.assert_frame_equal(stored_records(tmp_path / "copy.sqlite"), store.records())
+        again = Store(tmp_path / "copy.sqlite", "p")
+    assert (again.token("ann"), again.entries()) == (token, store.entries())
+
+
+def test_a_store_of_the_first_version_is_read_and_goes_on(tmp_path: Path) -> None:
+    path = first_format(tmp_path / "s.sqlite", entry(2), entry(1, label=None, status="skipped"))
+    with pytest.warns(UserWarning, match="or was of an earlier version, and s.sqlite-wal is not beside it"):
+        assert stored_records(path)["docno"].tolist() == ["d2", "d1"]
+    with pytest.warns(UserWarning, match="may be missing"):
+        store = Store(path, "p")
+    assert store.token("ann") == "her token"
+    store.append([entry(3)])
+    store.close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert stored_records(path)["docno"].tolist() == ["d2", "d1", "d3"]
+        assert Store(path, "p").entries() == [entry(2), entry(1, label=None, status="skipped"), entry(3)]
+    with sqlite3.connect(path) as other, pytest.raises(sqlite3.IntegrityError, match="records stay"):
+        other.execute("UPDATE records SET label = 0")
+    with pytest.raises(ValueError, match="1 record is not as written, the first of document 'd5' of query 'q'"):
+        stored_records(first_format(tmp_path / "wrong.sqlite", entry(5, label=1.5)))
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="needs a user who may not write somewhere")
+@pytest.mark.parametrize("state", ["ended", "killed", "first version"])
+def test_an_archived_store_is_read_where_nothing_can_be_written(state: str) -> None:
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    path = folder / "s.sqlite"
+    if state == "first version":
+        first_format(path, entry(1))
+    else:
+        pid = os.fork()
+        if not pid:
+            store = Store(path, "p")
+            store.append([entry(1)])
+            if state == "ended":
+                store.close()
+            os._exit(0)
+        os.waitpid(pid, 0)
+    for each in (folder, *folder.iterdir()):
+        each.chmod(0o555)
+    pid = os.fork()
+    if not pid:
+        os.setuid(65534)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            os._exit(len(stored_records(path)))
+    found = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+    assert found == 1
+
+
+# --- who may read and write it ----------------------------------------------------------------------------------------
+
+
+def test_a_store_that_others_may_read_is_tightened(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    path.touch()
+    path.chmod(0o666)
+    Store(path, "p")
+    assert [stat.S_IMODE(each.stat().st_mode) for each in tmp_path.iterdir()] == [0o600] * len(list(tmp_path.iterdir()))
+
+
+def test_two_servers_do_not_keep_one_store(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.sqlite", "p")
+    (tmp_path / "link.sqlite").symlink_to(store.path)
+    for path in (store.path, tmp_path / "link.sqlite"):
+        said = f"{path}: the process {os.getpid()} on .*, since .* UTC, keeps judgments in it; end that server first"
+        with pytest.raises(ValueError, match=said):
+            Store(path, "p")
+    store.append([entry(1)])
+    store.close()
+    with pytest.raises(ValueError, match="expected judgments of the plan other"):
+        Store(store.path, "other")
+    assert len(Store(store.path, "p").entries()) == 1
+
+
+def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
+    said, told = os.pipe()
+    if not (pid := os.fork()):
+        store = Store(tmp_path / "s.sqlite", "p")
+        store.append([entry(1)])
+        os.write(told, b"ready")
+        signal.pause()
+    os.read(said, 5)
+    with pytest.raises(ValueError, match=f"the process {pid} on"):
+        Store(tmp_path / "s.sqlite", "p")
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    assert Store(tmp_path / "s.sqlite", "p").entries() == [entry(1)]
+
+
+def test_a_link_can_be_renewed(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.sqlite", "p")
+    old, other = store.token("ann"), store.token("ben")
+    new = store.renew("ann")
+    assert new not in (old, other)
+    assert store.people() == {"ann": new, "ben": other}
+
+
+def test_one_key_stands_for_one_document(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.sqlite", "p")
+    with pytest.raises(sqlite3.IntegrityError, match="the key 'key-1' is that of another document"):
+        store.append([entry(1), entry(1, docno="d2")])
+    assert store.records().empty
+    store.append([entry(1)])
+    with pytest.raises(sqlite3.IntegrityError, match="the key 'key-1' is that of another document"):
+        store.append([entry(2), entry(1, qid="r")])
+    assert store.entries() == [entry(1)]

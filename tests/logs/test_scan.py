@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import os
+import signal
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -462,3 +465,45 @@ def test_a_ranker_that_leaves_queries_unanswered_is_refused(
     found = scan(workers=1, partitions=30, **{name: tmp_path / f"{name}.parquet" for name in demo.runs})
     with pytest.raises(ValueError, match="has no documents for .* allow_missing_queries=True"):
         found.plan(grades, demo.topics, "DCG@10", budget=BUDGET)
+
+
+def test_a_full_disk_is_one_error_and_leaves_nothing(files: dict[str, str], tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    found = scan(workers=1, partitions=2, folder=tmp_path, **files)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
+    try:
+        with pytest.raises((OSError, ValueError), match="File too large for temporary|is the disk full") as error:
+            found.plan(ColdGrades(1), None, "DCG@10", budget=50, level="query")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert str(tmp_path) in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+class _Killed(pt.Transformer):
+    """A grade model for which no process but this one has the memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._here = os.getpid()
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        if os.getpid() != self._here:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return ColdGrades(1)(inp)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("in_partitioning", [pytest.param(False, marks=pytest.mark.slow), True])
+def test_a_process_that_is_ended_for_lack_of_memory_is_one_error(
+    files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_partitioning: bool
+) -> None:
+    """Takes seconds, since processes are started."""
+    module = sys.modules["pt_active.logs.scan"]
+    if in_partitioning:
+        monkeypatch.setattr(module, "LARGE", 0)
+        monkeypatch.setattr(module, "partitioned", lambda *_: os.abort())
+    with pytest.raises(MemoryError, match="a process that worked on the runs was ended"):
+        scan(workers=2, partitions=2, folder=tmp_path, **files).plan(_Killed(), None, "DCG@10", budget=50)
+    assert list(tmp_path.iterdir()) == []

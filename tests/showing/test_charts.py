@@ -14,6 +14,7 @@ from pt_active.showing import plots
 from pt_active.showing.charts import Bars, Intervals
 from pt_active.showing.printed import plain
 from pt_active.showing.rounding import decimals, fixed, from_to, minus, number, roughly, share, with_interval
+from pt_active.showing.shown import MAX_ROWS, Shown
 from pt_active.showing.svg import ChartRow, Scale
 
 
@@ -47,6 +48,13 @@ def test_numbers_as_they_are_shown() -> None:
     shares = [share(*each) for each in ((0, 5), (5, 5), (1, 15), (999, 1000), (1, 3))]
     assert shares == ["0 %", "100 %", "6.7 %", "99.9 %", "33 %"]
     assert minus("[-0.7, -1] in doc-7, -x, GX-1-2 and 2026-03-01") == "[−0.7, −1] in doc-7, -x, GX-1-2 and 2026-03-01"
+
+
+def test_a_long_table_says_how_much_of_it_is_not_shown() -> None:
+    table = pd.DataFrame({"ranker": ["a"] * 60, "the value": np.arange(60.0), "unsaid": ""})
+    cut, whole = Shown.of(table), Shown.of(table, most=None)
+    assert (len(cut.rows), cut.more, len(whole.rows), whole.more) == (MAX_ROWS, 60 - MAX_ROWS, 60, 0)
+    assert (cut.columns, cut.aligned, cut.rows[2]) == (["ranker", "the value"], [False, True], ["a", "2"])
 
 
 def test_a_share_without_an_interval_has_no_decimals() -> None:
@@ -93,6 +101,7 @@ def test_figures_hold_the_tables() -> None:
     budget = pd.DataFrame(rows | {"budget": [10.0, 20.0] * 2, "half_width": [3.0, 2.0, 2.5, 1.0]})
     (axes,) = plots.plot_budget(budget, 15.0).axes
     drawn = {each.get_label(): each.get_xydata() for each in axes.lines}
+    assert [name for name in drawn if name != "this plan"] == ["queries, passive", "documents, spread"]
     np.testing.assert_allclose(drawn["queries, passive"], budget[["budget", "half_width"]].head(2))
     np.testing.assert_allclose(drawn["documents, spread"], budget[["budget", "half_width"]].tail(2))
     design = pd.DataFrame({"axis": ["cost", "cost", "value"], "low": 1.0, "high": 2.0, "chance": [0.1, 0.2, 0.3]})

@@ -6,9 +6,9 @@ so links must go to the right people only. There are no cookies that another sit
 
 from __future__ import annotations
 
-import json
 import math
 import sqlite3
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +16,7 @@ from urllib.parse import parse_qs
 
 from markupsafe import Markup
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -23,11 +24,13 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from pt_active.frames.records import ADJUDICATOR
+from pt_active.frames.tables import json_value
 from pt_active.frames.visible import json_text
 from pt_active.judging.records import record_lines
 from pt_active.judging.server.campaign import Campaign, Refused
 from pt_active.judging.server.organiser import Organiser
 from pt_active.judging.server.security import (
+    MOST_SENT,
     ORGANISER,
     SafeHeaders,
     body_of,
@@ -52,7 +55,7 @@ class Site:
     guideline: str = ""  # HTML of the guideline, made by `guideline_html`; empty if there is none
 
     def __post_init__(self) -> None:
-        self._templates = environment()
+        self._templates, self._sent = environment(), Counter[str]()  # how many requests with a body each has under way
         # Looking up the hash takes a time that says nothing about the tokens.
         self._names = {hashed(token): name for name, token in self.campaign.store.people().items()}
 
@@ -68,10 +71,12 @@ class Site:
             (organise, "adjudicate", self._queue, "GET"),
             (organise, "adjudicate", self._adjudicate, "POST"),
             (organise, "pause", self._pause, "POST"),
+            (organise, "renew", self._renew, "POST"),
             (organise, "next", self._next, "GET"),
             (organise, "next", self._extend, "POST"),
             (organise, "judgments.qrels", self._qrels, "GET"),
             (organise, "records.jsonl", self._records, "GET"),
+            (organise, "judgments.sqlite", self._copy, "GET"),
         ]
         routes = [Route(f"{who}{name}", self._for(page, who == organise), methods=[m]) for who, name, page, m in pages]
         failures = {HTTPException: self._failed, sqlite3.Error: self._disk_failed}
@@ -88,7 +93,13 @@ class Site:
             if request.method == "POST" and from_another_site(request.headers):
                 raise HTTPException(403, "This request came from another site.")
             request.state.name = name
-            return await page(request)
+            if request.method == "POST" and self._sent[name] >= MOST_SENT:
+                raise HTTPException(429, "Too many requests of this link are under way.")
+            self._sent[name] += request.method == "POST"
+            try:
+                return await page(request)
+            finally:
+                self._sent[name] -= request.method == "POST"
 
         return guarded
 
@@ -126,7 +137,7 @@ class Site:
         if body is None:
             raise HTTPException(415, "Expected JSON of at most a megabyte.")
         try:
-            sent = self.campaign.check(request.state.name, json.loads(body))
+            sent = self.campaign.check(request.state.name, json_value(body.decode("utf-8")))
         except (ValueError, RecursionError):
             raise HTTPException(400, "Expected a JSON list of records.") from None
         except Refused as reason:
@@ -137,7 +148,7 @@ class Site:
     # --- the organiser ------------------------------------------------------------------------------------------------
 
     async def _overview(self, request: Request) -> Response:
-        return self._page("organiser.html.jinja", said="", **await self.organiser.overview())
+        return self._page("organiser.html.jinja", organiser=ORGANISER, **await self.organiser.overview())
 
     async def _state(self, request: Request) -> Response:
         return _json(await self.organiser.overview())
@@ -158,7 +169,19 @@ class Site:
 
     async def _pause(self, request: Request) -> Response:
         self.campaign.store.set("paused", "yes" if (await _form(request)).get("paused") == "yes" else "no")
+        await run_in_threadpool(self.campaign.store.settle)
         return RedirectResponse("./", 303)
+
+    async def _renew(self, request: Request) -> Response:
+        name = (await _form(request)).get("name", "")
+        if name not in (people := self.campaign.store.people()):
+            raise HTTPException(400, "There is no such judge.")
+        token = self.campaign.store.renew(name)
+        del self._names[hashed(people[name])]
+        self._names[hashed(token)] = name
+        if name == ORGANISER:
+            return RedirectResponse(f"../{token}/", 303)
+        return self._page("link.html.jinja", name=name, token=token)
 
     async def _next(self, request: Request, said: str = "", code: int = 200) -> Response:
         unit = self.campaign.plan.tables.manifest.arguments.unit
@@ -179,22 +202,28 @@ class Site:
             return await self._next(request, f"The plan was not extended: {reason}.", 400)
 
     async def _qrels(self, request: Request) -> Response:
+        await run_in_threadpool(self.campaign.store.settle)
         try:
             return _download(self.organiser.qrels_lines(), "judgments.qrels", "text/plain")
         except ValueError as reason:
             raise HTTPException(409, str(reason)) from None
 
     async def _records(self, request: Request) -> Response:
+        await run_in_threadpool(self.campaign.store.settle)
         return _download(record_lines(self.organiser.records()), "records.jsonl", "application/x-ndjson")
+
+    async def _copy(self, request: Request) -> Response:
+        content = await run_in_threadpool(self.campaign.store.copy)
+        return _download(content, "judgments.sqlite", "application/vnd.sqlite3")
 
 
 def _json(content: Mapping[str, Any], code: int = 200) -> Response:
     return Response(json_text(content).encode("utf-8"), code, media_type=_JSON)
 
 
-def _download(text: str, name: str, kind: str) -> Response:
+def _download(content: str | bytes, name: str, kind: str) -> Response:
     headers = {"content-disposition": f'attachment; filename="{name}"'}
-    return PlainTextResponse(text, headers=headers, media_type=kind)
+    return PlainTextResponse(content, headers=headers, media_type=kind)
 
 
 async def _form(request: Request) -> dict[str, str]:

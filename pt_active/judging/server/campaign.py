@@ -7,7 +7,7 @@ import secrets
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -148,9 +148,13 @@ class Campaign:
             except Refused as reason:
                 checked.refused[key] = str(reason)
                 continue
-            checked.keys.append(key)
-            if not self.store.has(entry.key) and entry.key not in {known.key for known in checked.entries}:
+            known = self.store.kept(entry.key) or next((one for one in checked.entries if one.key == entry.key), None)
+            if known is None:
                 checked.entries.append(entry)
+            elif replace(entry, time=known.time) != known:
+                checked.refused[key] = "this key is that of another record"
+                continue
+            checked.keys.append(key)
         return checked
 
     def adjudication(self, qid: str, docno: str, label: int) -> Sent:

@@ -90,6 +90,7 @@ class Organiser:
             "settled": campaign.sharing.settled,
             "all": len(campaign.work.documents),
             "records": campaign.kept,
+            "store": campaign.store.path.name,
             "judges": judges,
             "left": _in_hours(campaign.sharing.left / pace) if pace else "",
             "paused": campaign.paused,

@@ -1,7 +1,8 @@
 """Where are judgments kept so that none is lost once it is acknowledged?
 
-One SQLite file in WAL mode. Each commit waits until the disk has it, so what `Store.append` returned from survives a
-killed process and a lost machine. Triggers refuse to change or delete a record.
+One SQLite file, in WAL mode while a server has it: a file beside it has the last records until nobody sends any for
+a moment. Each commit waits until the disk has it, so what `Store.append` returned from survives a killed process and
+a lost machine. Triggers refuse to change or delete a record, and checksums show whether a disk did.
 """
 
 from __future__ import annotations
@@ -9,42 +10,63 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import shutil
 import sqlite3
+import stat
+import tempfile
+import warnings
+import zlib
 from collections.abc import Iterable, Sequence
+from contextlib import closing, suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from pt_active.frames.checks import shown
+from pt_active.frames.checks import agreeing, how_many, shown
 from pt_active.frames.records import SAID_COLUMNS
+from pt_active.judging.server.lock import Lock
 from pt_active.judging.server.order import judges_of
 
-_FORMAT = "pt-active judging 1"
+_FORMAT = "pt-active judging 2"
 """What the file says it is; another version of the tables gets another number."""
 
+_FIRST_FORMAT = "pt-active judging 1"
+"""The same without checksums."""
+
 _TABLES = """
-CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL, sum INTEGER);
 CREATE TABLE IF NOT EXISTS people (name TEXT PRIMARY KEY, token TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS records (
   number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, qid TEXT NOT NULL, docno TEXT NOT NULL,
   label INTEGER, annotator TEXT NOT NULL, status TEXT NOT NULL, time TEXT NOT NULL, note TEXT NOT NULL,
-  plan TEXT NOT NULL);
+  plan TEXT NOT NULL, sum INTEGER);
 CREATE TABLE IF NOT EXISTS given (qid TEXT NOT NULL, docno TEXT NOT NULL, annotator TEXT NOT NULL, time REAL NOT NULL);
 CREATE TRIGGER IF NOT EXISTS no_change BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'records stay'); END;
 CREATE TRIGGER IF NOT EXISTS no_removal BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'records stay'); END;
 """
 
+_RECORD = ("key", *SAID_COLUMNS)
+
 DOUBLE_SHARE = "double"
 """The setting that holds the share of documents that two people judge."""
-
-_COLUMNS = ", ".join(SAID_COLUMNS)
 
 _SQLITE = b"SQLite format 3\0"
 """How a database begins."""
 
+_MODE = slice(18, 20)
+"""Where a database says whether its last changes may stand in a file beside it, its write-ahead log (WAL)."""
+
+_ALONE, _WITH_WAL = b"\1\1", b"\2\2"
+
 _WAIT_SECONDS = 10
 """How long to wait for another process that writes."""
+
+_SETTLE_SECONDS = 0.2
+"""How long to wait for another process that reads."""
+
+_IDLE_SECONDS = 1.0
+"""After so long without a record, all of them move into the file itself."""
 
 
 @dataclass(frozen=True)
@@ -80,21 +102,36 @@ class Store:
         self.path, self.plan = Path(path), plan
         self._waiting: list[tuple[Sequence[Entry], asyncio.Future[None]]] = []
         self._writing: asyncio.Task[None] | None = None
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        self._resting: asyncio.TimerHandle | None = None
+        self._lock = Lock(self.path)
         try:
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            if stat.S_IMODE(self.path.stat().st_mode) & 0o077:
+                self.path.chmod(0o600)
             self._open()
         except sqlite3.DatabaseError as error:
+            self._lock.release()
             raise ValueError(f"{self.path}: expected the judgments of a judging server; {error}") from error
+        except BaseException:
+            self._lock.release()
+            raise
 
     def _open(self) -> None:
         # Two connections, so that a commit that waits for the disk in another thread holds up no question.
+        if _lacks_wal(self.path):
+            _warn_of_wal(self.path)
         self._records, self._connection = self._connected("FULL"), self._connected("NORMAL")
-        tables = {name for (name,) in self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        tables = {name for (name,) in self._records.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if tables and "about" not in tables:
             raise sqlite3.DatabaseError("it is another database")
-        self._connection.executescript(_TABLES)
+        if "about" in tables and _about(self._records).get("format") == _FIRST_FORMAT:
+            _upgrade(self._records)
+        self._records.executescript(_TABLES)
+        self._about = _about(self._connection)
         self._check("format", _FORMAT, "the judgments of this version's judging server")
         self._check("plan", self.plan, f"judgments of the plan {self.plan}")
+        self._kept = {entry.key: entry for entry in _entries(self._connection)}
+        self.settle()
 
     def _connected(self, synchronous: str) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, check_same_thread=False)
@@ -111,24 +148,36 @@ class Store:
 
     def close(self) -> None:
         """Close the file; what was acknowledged is on disk already."""
+        if self._resting is not None:
+            self._resting.cancel()
         self._records.close()
+        # A file that no server has is complete by itself, also where nothing can be written.
+        with suppress(sqlite3.OperationalError):
+            self._connection.execute("PRAGMA journal_mode = DELETE")
         self._connection.close()
+        self._lock.release()
 
     def setting(self, name: str) -> str | None:
         """A value that `set` kept, or None."""
-        row = self._connection.execute("SELECT value FROM about WHERE name = ?", (name,)).fetchone()
-        return None if row is None else str(row[0])
+        return self._about.get(name)
 
     def set(self, name: str, value: str) -> None:
         """Keep a value under a name, instead of an earlier one."""
         with self._connection as change:
-            change.execute("INSERT INTO about VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = ?2", (name, value))
+            change.execute("INSERT OR REPLACE INTO about VALUES (?, ?, ?)", (name, value, _sum((name, value))))
+        self._about[name] = value
 
     def token(self, name: str) -> str:
         """The secret of a judge's link, the same at every start of the server; who is not known becomes a judge."""
         with self._connection as change:
             change.execute("INSERT OR IGNORE INTO people VALUES (?, ?)", (name, secrets.token_urlsafe(18)))
         return str(self._connection.execute("SELECT token FROM people WHERE name = ?", (name,)).fetchone()[0])
+
+    def renew(self, name: str) -> str:
+        """A new secret for somebody's link; the old link is not valid any more."""
+        with self._connection as change:
+            change.execute("UPDATE people SET token = ? WHERE name = ?", (secrets.token_urlsafe(18), name))
+        return self.token(name)
 
     def people(self) -> dict[str, str]:
         """Name → token of everyone who has a link."""
@@ -140,14 +189,25 @@ class Store:
         It may be called from another thread, but not twice at the same time.
 
         Raises:
-            sqlite3.Error: If they cannot be written, such as on a full disk; then none of them is kept.
+            sqlite3.Error: If they cannot be written, such as on a full disk, or a key is that of a record of another
+                document; then none of them is kept.
         """
+        new: dict[str, Entry] = {}
+        for entry in entries:
+            known = self._kept.get(entry.key) or new.setdefault(entry.key, entry)
+            if (known.qid, known.docno) != (entry.qid, entry.docno):
+                raise sqlite3.IntegrityError(f"the key {shown(entry.key)} is that of another document")
         with self._records as change:
             change.executemany(
-                "INSERT OR IGNORE INTO records (key, qid, docno, label, annotator, status, time, note, plan) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                map(astuple, entries),
+                f"INSERT INTO records ({', '.join(_RECORD)}, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                ((*astuple(entry), _sum(astuple(entry))) for entry in new.values()),
             )
+        self._kept.update(new)
+
+    def settle(self) -> None:
+        """Move all that is kept into the file itself, unless another process reads it. Any thread may ask for it."""
+        with suppress(sqlite3.OperationalError), closing(_opened(self.path, "rw", _SETTLE_SECONDS)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     async def keep(self, entries: Sequence[Entry]) -> None:
         """Append records in another thread; one flush of the disk serves all who ask while it is busy."""
@@ -169,10 +229,18 @@ class Store:
             for _, written in batch:
                 if not written.done():
                     written.set_exception(failed) if failed else written.set_result(None)
+        if self._resting is not None:
+            self._resting.cancel()
+        loop = asyncio.get_running_loop()
+        self._resting = loop.call_later(_IDLE_SECONDS, loop.run_in_executor, None, self.settle)
 
     def has(self, key: str) -> bool:
         """Whether a record with this key is kept."""
-        return self._connection.execute("SELECT 1 FROM records WHERE key = ?", (key,)).fetchone() is not None
+        return key in self._kept
+
+    def kept(self, key: str) -> Entry | None:
+        """The record with this key; None if there is none."""
+        return self._kept.get(key)
 
     def give(self, given: Iterable[tuple[str, str, str, float]]) -> None:
         """Note which documents a judge was given: ``qid, docno, annotator``, and when, in seconds since 1970."""
@@ -185,12 +253,18 @@ class Store:
 
     def entries(self) -> list[Entry]:
         """All records with their keys, in the order in which they came."""
-        rows = self._connection.execute(f"SELECT key, {_COLUMNS} FROM records ORDER BY number")
-        return [Entry(*row) for row in rows]
+        return list(self._kept.values())
 
     def records(self) -> pd.DataFrame:
         """All records, in the order in which they came. It may be called from any thread."""
-        return stored_records(self.path)
+        return _frame(self.entries(), self._about)
+
+    def copy(self) -> bytes:
+        """A store with everything that is kept so far. It may be called from any thread."""
+        with closing(_opened(self.path)) as here, closing(sqlite3.connect(":memory:")) as copy:
+            here.backup(copy)
+            content = copy.serialize()
+        return content[: _MODE.start] + _ALONE + content[_MODE.stop :]
 
 
 def is_store(path: str | Path) -> bool:
@@ -210,16 +284,100 @@ def stored_records(path: str | Path) -> pd.DataFrame:
         share of documents that two people judge, which the server kept.
 
     Raises:
-        ValueError: If the file is none of a judging server.
+        ValueError: If the file is none of a judging server, or is damaged.
     """
+    path = Path(path)
     try:
-        connection = sqlite3.connect(path, timeout=_WAIT_SECONDS)
-        try:
-            rows = connection.execute(f"SELECT {_COLUMNS} FROM records ORDER BY number").fetchall()
-            about = dict(connection.execute("SELECT name, value FROM about"))
-        finally:
-            connection.close()
+        if os.access(path.absolute().parent, os.W_OK):
+            return _read(path, path)
+        # What SQLite needs beside a file, such as after a kill, it cannot make in this folder.
+        with tempfile.TemporaryDirectory(prefix="pt-active-") as folder:
+            for each in (path.with_name(path.name + ending) for ending in ("", "-wal", "-journal")):
+                if each.exists():
+                    shutil.copyfile(each, Path(folder, each.name))
+            return _read(Path(folder, path.name), path)
     except sqlite3.DatabaseError as error:
         raise ValueError(f"{path}: expected the judgments of a judging server; {error}") from error
+
+
+def _read(path: Path, original: Path) -> pd.DataFrame:
+    mode = "ro"
+    if _lacks_wal(path):
+        _warn_of_wal(original)
+        mode = "ro&immutable=1"  # so that SQLite makes no other in its place
+    with closing(_opened(path, mode)) as connection:
+        return _frame(_entries(connection), _about(connection))
+
+
+def _lacks_wal(path: Path) -> bool:
+    """Whether a file is without the one beside it in which its last records were."""
+    if not path.is_file() or path.with_name(f"{path.name}-wal").exists():
+        return False
+    with path.open("rb") as stream:
+        return stream.read(_MODE.stop)[_MODE] == _WITH_WAL
+
+
+def _warn_of_wal(path: Path) -> None:
+    said = f"its server had not ended, or was of an earlier version, and {path.name}-wal is not beside it"
+    warnings.warn(f"{path}: {said}, so the last judgments may be missing", stacklevel=4)
+
+
+def _opened(path: Path, mode: str = "ro", seconds: float = _WAIT_SECONDS) -> sqlite3.Connection:
+    """A connection to a file that is there."""
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", timeout=seconds, uri=True)
+
+
+def _frame(entries: Sequence[Entry], about: dict[str, str]) -> pd.DataFrame:
+    rows = [astuple(entry)[1:] for entry in entries]
     frame = pd.DataFrame(rows, columns=SAID_COLUMNS).astype({"label": "Int64"})
     return frame.assign(judges=judges_of(about["plan"], frame, float(about.get(DOUBLE_SHARE, 0.0))))
+
+
+def _about(connection: sqlite3.Connection) -> dict[str, str]:
+    """The settings; none but of the first format is without its checksum."""
+    rows = connection.execute("SELECT * FROM about").fetchall()
+    first = ("format", _FIRST_FORMAT) in rows
+    if wrong := [row[0] for row in rows if not first and row[2] != _sum(row[:2])]:
+        raise _damaged(f"the setting {shown(wrong[0])} is not as it was written")
+    return {row[0]: row[1] for row in rows}
+
+
+def _entries(connection: sqlite3.Connection) -> list[Entry]:
+    """The records, if all are as they were written."""
+    connection.execute("BEGIN")
+    (said,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if said != "ok":
+        raise _damaged(" ".join(str(said).split()))
+    summed = "" if _about(connection).get("format") == _FIRST_FORMAT else ", sum"
+    rows = connection.execute(f"SELECT {', '.join(_RECORD)}{summed} FROM records ORDER BY number").fetchall()
+    connection.rollback()
+    entries = [Entry(*row[: len(_RECORD)]) for row in rows]
+    sound = (row[-1] == _sum(row[:-1]) if summed else isinstance(row[3], int | None) for row in rows)
+    wrong = [row for row, right in zip(rows, sound, strict=True) if not right]
+    if wrong:
+        of = f"the first of document {shown(wrong[0][2])} of query {shown(wrong[0][1])}"
+        raise _damaged(f"{how_many('record', len(wrong))} {agreeing('is', len(wrong))} not as written, {of}")
+    return entries
+
+
+def _damaged(said: str) -> sqlite3.DatabaseError:
+    return sqlite3.DatabaseError(f"{said}: the file is damaged; restore it from a copy")
+
+
+def _sum(values: Sequence[object]) -> int:
+    """The checksum of a row, which any single change moves."""
+    return zlib.crc32(repr(tuple(values)).encode("utf-8", "surrogatepass"))
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    """Give a store of the first format its checksums, or leave it as it was."""
+    entries, about = _entries(connection), _about(connection) | {"format": _FORMAT}
+    with connection as change:
+        change.execute("BEGIN IMMEDIATE")
+        change.execute("DROP TRIGGER no_change")
+        change.execute("ALTER TABLE records ADD COLUMN sum INTEGER")
+        change.execute("ALTER TABLE about ADD COLUMN sum INTEGER")
+        sums = ((_sum(astuple(entry)), entry.key) for entry in entries)
+        change.executemany("UPDATE records SET sum = ? WHERE key = ?", sums)
+        rows = ((name, value, _sum((name, value))) for name, value in about.items())
+        change.executemany("INSERT OR REPLACE INTO about VALUES (?, ?, ?)", rows)

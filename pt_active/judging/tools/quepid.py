@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from pt_active.frames.checks import shown, some, unfit
+from pt_active.frames.checks import shown, some
 from pt_active.frames.records import SKIPPED, UNJUDGEABLE
+from pt_active.frames.tables import json_value
 from pt_active.frames.visible import json_text
 from pt_active.judging.delivery import Delivery, Given, items, list_of, object_of, text_of
 from pt_active.judging.worklist import Worklist
@@ -43,9 +43,9 @@ def _ours(pair: dict[str, Any], place: str) -> Any:
     options = pair.get("options")
     if isinstance(options, str) and options.strip():
         try:
-            options = json.loads(options)
-        except ValueError:
-            raise unfit(place, "options that are JSON", shown(options)) from None
+            options = json_value(options)
+        except ValueError as error:
+            raise ValueError(f"{place}: options: {error}") from error
     return options.get(_OURS, {}) if isinstance(options, dict) else {}
 
 

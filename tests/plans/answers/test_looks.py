@@ -338,6 +338,19 @@ def test_all_that_can_change_the_result_is_less_than_the_pool(graded: pd.DataFra
     assert census.status(wanted(census, labels), ASYMPTOTIC).everything == pytest.approx(census.manifest["spent"])
 
 
+def test_queries_in_which_the_rankers_agree_are_not_opened(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    """Documents that matter to single rankers alone are drawn too, but cannot change the difference."""
+    alike = graded["qid"].isin(graded["qid"].unique()[:20])
+    same = graded.assign(rank_candidate=graded["rank_candidate"].where(~alike, graded["rank_production"]))
+    frame, cost = same[~alike | (same["rank_production"] >= 0)], UnitCost(per_query=3)
+    plan = Plan.create(frame, None, DCG @ 10, cost, budget=150, level="document", design="spread", seed=3)
+    ranks = plan.tables.pool.keys.merge(frame, on=["qid", "docno"])[["rank_production", "rank_candidate"]]
+    seen = ranks.where((ranks >= 0) & (ranks < 10), -1)
+    left = ~plan.tables.rounds[0].sample.drawn & (seen["rank_production"] != seen["rank_candidate"])
+    further = left.sum() + 3 * plan.tables.pool.keys["qid"][left].nunique()
+    assert plan.status(wanted(plan, labels), ASYMPTOTIC).everything == pytest.approx(plan.manifest["spent"] + further)
+
+
 def test_a_drawn_document_is_not_drawn_again(rounds: tuple) -> None:
     plan, first, both = rounds
     assert further(plan, first).cost[-1] == pytest.approx(further(plan, both).cost[-1])

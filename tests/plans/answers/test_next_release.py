@@ -86,6 +86,19 @@ def test_what_the_plan_never_asks_for_decides_nothing(plan: Plan, labels: pd.Dat
     assert "of the variance expected of it lies in documents that this plan never asks for" in str(gate)
 
 
+def test_what_an_earlier_round_asked_for_is_within_reach(
+    graded: pd.DataFrame, demo: DemoCollection, candidate: pd.DataFrame
+) -> None:
+    """What is known is not drawn again, so a later round has no chance for it."""
+    first = Plan.create(graded, None, DCG @ 10, budget=300, level="document", design="spread", seed=2)
+    labels = demo.judge(first.assessments)
+    second = first.extend(200, labels)
+    labels = pd.concat([labels, demo.judge(second.assessments)])
+    reach = second.gate_later(labels, candidate, "production", 0.2).reach
+    assert reach is not None
+    assert reach.is_whole
+
+
 def test_all_has_to_be_judged(plan: Plan, labels: pd.DataFrame, candidate: pd.DataFrame) -> None:
     gate = plan.gate_later(labels.head(50), candidate, "production", 0.4)
     assert gate.outcome == "unresolved"

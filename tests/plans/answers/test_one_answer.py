@@ -35,6 +35,9 @@ PLANS: dict[str, dict[str, Any]] = {
     "surprises of AP": {"measure": "AP(rel=1)@8", "level": "document", "design": "surprises", "budget": 60},
 }
 
+IN_ROUNDS = ("depth", "surprises")
+"""Plans without an order, which are looked at after each round."""
+
 HOW_FAR = ("in order", "with a gap", "all")
 
 
@@ -73,7 +76,7 @@ def judged(labelled: pd.DataFrame, kind: str, rankers: int, how_far: str) -> tup
     """A plan, and its labels so far; where documents were drawn at once, of a second round."""
     plan = made(labelled, kind, rankers)
     truth = labelled[["qid", "docno", "label"]]
-    if kind.startswith("depth"):
+    if kind.startswith(IN_ROUNDS):
         first = plan.assessments[["qid", "docno"]].merge(truth)
         plan = plan.extend(40, first)
         new = plan.assessments[["qid", "docno"]].merge(truth)
@@ -90,7 +93,7 @@ def by_judges(qrels: pd.DataFrame) -> pd.DataFrame:
 
 
 def looks_of(kind: str) -> str | None:
-    return ASYMPTOTIC if kind.startswith("depth") else ALWAYS
+    return ASYMPTOTIC if kind.startswith(IN_ROUNDS) else ALWAYS
 
 
 def first_number(text: str, name: str) -> float:

@@ -75,6 +75,11 @@ def test_a_block_with_new_grades_is_followed_too(demo, graded, tmp_path) -> None
     status = following.add(more.iloc[20:70])
     assert status.judged == 170
     assert str(status) == str(plan.status(pd.concat([labels, more.head(70)])))
+    # What comes late of the first block is known to the second one.
+    late = plan.follow()
+    for part in (pd.concat([labels.drop(index=7), more.head(70)]), labels.loc[[7]]):
+        status = late.add(part)
+    assert str(status) == str(plan.status(pd.concat([labels, more.head(70)])))
 
 
 @pytest.mark.parametrize("level", ["query", "document"])
