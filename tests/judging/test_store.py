@@ -221,6 +221,23 @@ def test_what_was_kept_moves_into_the_file_when_nobody_sends_any_more(tmp_path: 
         assert len(stored_records(copied(store.path, tmp_path / "copy"))) == 20
 
 
+def test_a_removed_wal_loses_nothing_that_had_a_moment(tmp_path: Path) -> None:
+    said, told = os.pipe()
+    if not (pid := os.fork()):
+        store = Store(tmp_path / "s.sqlite", "p")
+        for each in tmp_path.glob("s.sqlite-[ws]*"):
+            each.unlink()
+        store.append([entry(1)])
+        store.settle()
+        os.write(told, b"ready")
+        signal.pause()
+    os.read(said, 5)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    with pytest.warns(UserWarning, match="s.sqlite-wal is not beside it, so the last judgments may be missing"):
+        assert len(stored_records(tmp_path / "s.sqlite")) == 1
+
+
 def test_a_copy_that_the_store_makes_is_a_store(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.sqlite", "p")
     token = store.token("ann")

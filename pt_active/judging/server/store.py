@@ -128,13 +128,15 @@ class Store:
             _upgrade(self._records)
         self._records.executescript(_TABLES)
         self._about = _about(self._connection)
+        # One from the start has the same file beside it as the others, even if somebody removes that.
+        self._settling = self._connected("FULL", _SETTLE_SECONDS)
         self._check("format", _FORMAT, "the judgments of this version's judging server")
         self._check("plan", self.plan, f"judgments of the plan {self.plan}")
         self._kept = {entry.key: entry for entry in _entries(self._connection)}
         self.settle()
 
-    def _connected(self, synchronous: str) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, check_same_thread=False)
+    def _connected(self, synchronous: str, seconds: float = _WAIT_SECONDS) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=seconds, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {synchronous}")
         return connection
@@ -151,6 +153,7 @@ class Store:
         if self._resting is not None:
             self._resting.cancel()
         self._records.close()
+        self._settling.close()
         # A file that no server has is complete by itself, also where nothing can be written.
         with suppress(sqlite3.OperationalError):
             self._connection.execute("PRAGMA journal_mode = DELETE")
@@ -206,8 +209,8 @@ class Store:
 
     def settle(self) -> None:
         """Move all that is kept into the file itself, unless another process reads it. Any thread may ask for it."""
-        with suppress(sqlite3.OperationalError), closing(_opened(self.path, "rw", _SETTLE_SECONDS)) as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with suppress(sqlite3.OperationalError, sqlite3.ProgrammingError):  # of a store that was closed meanwhile
+            self._settling.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     async def keep(self, entries: Sequence[Entry]) -> None:
         """Append records in another thread; one flush of the disk serves all who ask while it is busy."""
@@ -322,9 +325,9 @@ def _warn_of_wal(path: Path) -> None:
     warnings.warn(f"{path}: {said}, so the last judgments may be missing", stacklevel=4)
 
 
-def _opened(path: Path, mode: str = "ro", seconds: float = _WAIT_SECONDS) -> sqlite3.Connection:
+def _opened(path: Path, mode: str = "ro") -> sqlite3.Connection:
     """A connection to a file that is there."""
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", timeout=seconds, uri=True)
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", timeout=_WAIT_SECONDS, uri=True)
 
 
 def _frame(entries: Sequence[Entry], about: dict[str, str]) -> pd.DataFrame:
