@@ -134,3 +134,8 @@ def test_the_outlook_foresees_the_error(plan: Plan, qrels: pd.DataFrame) -> None
 def test_the_order_of_rows_plays_no_part(plan: Plan, graded: pd.DataFrame) -> None:
     again = Plan.create(graded.sample(frac=1, random_state=1), None, "AP", budget=BUDGET, seed=4, **HOW)
     pd.testing.assert_frame_equal(again.assessments, plan.assessments)
+
+
+def test_ndcg_comes_with_a_caution(plan: Plan, qrels: pd.DataFrame) -> None:
+    assert "biased where high grades are rare" in plan.compare(qrels, measure="nDCG@10").basis.caution
+    assert plan.compare(qrels).basis.caution == ""
