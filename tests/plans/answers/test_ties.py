@@ -71,31 +71,6 @@ def test_sampled_queries_that_tie_show_no_difference(equal: ModuleType, measure:
             assert np.isnan(found.confidence_interval()).all()
 
 
-@pytest.mark.parametrize("drawing", DRAWINGS)
-def test_no_error_is_no_evidence(equal: ModuleType, drawing: str | None) -> None:
-    """A third of the labels: a difference has an error, or it is 0 with a p-value of 1, or there is no test."""
-    for seed in range(4):
-        for measure in ("P@10", "ERR@10", "nDCG@10") if drawing in (None, "depth") else ("P@10", "ERR@10"):
-            plan, labels = equal.planned(seed, measure, drawing, 1 / 3, 3)
-            for each in plan.rank(labels).comparisons:
-                assert not 0 < each.standard_error <= 1e-6
-                if each.difference == 0:
-                    assert each.pvalue == 1
-                else:
-                    assert abs(each.difference) > 1e-12
-                    assert each.standard_error != 0 or np.isnan(each.pvalue)
-
-
-@pytest.mark.parametrize("drawing", DRAWINGS[1:])
-def test_labels_that_are_all_alike_show_no_difference(equal: ModuleType, drawing: str) -> None:
-    """Lines through such labels leave nothing of the model but rounding."""
-    for seed in range(5):
-        plan, labels = equal.planned(seed, "P@10", drawing, 0.4, 3)
-        for each in plan.rank(labels.assign(label=0)).comparisons:
-            assert each.winner is None
-            assert each.difference == 0 or abs(each.difference) > 1e-12
-
-
 def nearly_equal(seed: int, share: float) -> HostilePopulation:
     """Rankers that differ in one query alone, with a small share of the traffic, in which b is better."""
     pool, qrels = plain(seed, 6)
