@@ -307,3 +307,15 @@ def test_holm_by_hand():
     np.testing.assert_allclose(corrected, [0.03, np.nan, 0.06, 0.06])
     assert reject.tolist() == [True, False, False, False]
     assert np.isnan(corrected_pvalues(np.array([np.nan]), 0.05, "holm")[1]).all()
+
+
+def test_holm_is_that_of_statsmodels_also_with_ties():
+    from statsmodels.stats.multitest import multipletests
+
+    rng = np.random.default_rng(0)
+    for size in np.repeat(range(1, 9), 10):
+        pvalues = np.round(rng.random(size) ** 3, 2)
+        for found, theirs in zip(
+            corrected_pvalues(pvalues, 0.05, "holm"), multipletests(pvalues, method="holm")[:2], strict=True
+        ):
+            np.testing.assert_array_equal(found, theirs)
