@@ -400,6 +400,124 @@ ranking: the worst first [test_ranking]
     (1 if judged.lower_is_better else -1) => (-1 if judged.lower_is_better else 1)
 savings: of the budget needed [test_replay]
     np.asarray(1 - needed / spend) => np.asarray(1 - spend / needed)
+# Files, tools and pages
+stored tables: ids may have gaps [test_damage]
+    if column.isna().any() or pd.api => if pd.api
+stored tables: an inclusion probability may be 0 [test_damage]
+    high_enough = (values > least) if open else (values >= least) => high_enough = values >= least
+stored tables: numbers of what was not drawn [test_damage]
+    np.where(where, right, np.isnan(values)), f"be => np.where(where, right, True), f"be
+stored tables: probabilities of assessments are not those of their draw [test_damage]
+    same = ~known | np.isclose(inclusion, chance, rtol=EQUAL, atol=0) => same = ~known | (inclusion > 0)
+stored tables: weights may sum to 1.01 [test_damage]
+    _ROUNDING = 1e-6 => _ROUNDING = 1e-2
+TREC files: a wrong last line has the number of the one before [test_trec]
+    np.append(ends, len(content)) => np.append(ends, ends[-1:])
+tables: cells in a column without a name [test_tables]
+    if not name and cell.strip() and column: => if not name and cell.strip() and column > 1:
+strays: two labels claim one document [test_strays]
+    claims[meant] > 1 or => claims[meant] > 2 or
+topics: the field goes on to the end of the topic [test_trec]
+    (.*?)(?=</?[a-z]+>|\\Z)", topic => (.*)", topic
+deliveries: the label contradicts the status [test_files]
+    != (grade is not None) or said not in ("", status): => != (grade is not None):
+deliveries: a note without a grade is no record [test_files]
+    if not status and not given.note.strip(): => if not status:
+labels: numbers above every grade are words [test_files]
+    if SPAM <= number <= HIGHEST_LABEL: => if SPAM <= number:
+labels of files without an annotator may contradict the records [test_files]
+    plain |= {"the records": qrels_of( => {"the records": qrels_of(
+Label Studio: a cancelled annotation counts [test_files]
+    about.get("was_cancelled") or label is None => label is None
+blocks of judges: a block goes on in the next round [test_sharing]
+    (number != before or inside >= size) => (inside >= size)
+sharing: a judge who was seen lately has lost the documents [test_sharing]
+    max(at, self.seen.get(name, 0.0)) => at
+records: of a judge the last row, whatever the time [test_records]
+    return np.argsort(times.to_numpy(), kind="stable") => return np.arange(len(records))
+rounding: just below a hundred percent is all [test_charts]
+    percent < 10 or percent > 99 else => percent < 10 else
+rounding: an interval without 0 seems to touch it [test_charts]
+    near < 0.5 * 10.0**-places: => near < 0.0 * places:
+rounding: what is needed is rounded down [test_charts]
+    -(-count // 10**size) * 10**size => (count // 10**size) * 10**size
+pages: rows that are left out are not counted [test_charts]
+    right, len(table) - len(head) => right, 0
+charts: the ways to sample change their order [test_charts]
+    known.groupby(["level", "design"], sort=False) => known.groupby(["level", "design"])
+# Units, looks and forecasts
+cut plans: a plan that was cut twice says what the second began with [test_cut]
+    (manifest.cut or cut).of => cut.of
+order of documents: later rounds come among the earlier [test_gaps test_running_status test_cut]
+    place[drawn] = number + within[drawn] => place[drawn] = within[drawn]
+never drawn: what an earlier round drew [test_next_release]
+    each.grades, ~known & (each.sample.design.inclusion <= 0) => each.grades, each.sample.design.inclusion <= 0
+blocks: the dearest of those left might have been drawn [test_sequence test_left_out test_extension]
+    .sum() + left.min(), self.budget => .sum() + left.max(), self.budget
+blocks: labels that come later are not read [test_sequence test_running_status test_extension]
+    key = contrast, number, int(passed.sum()) => key = contrast, number
+blocks: documents of queries in their order in the pool [test_sequence test_status]
+    np.argsort(place[pool.query_of_document[own]], kind => np.argsort(pool.query_of_document[own], kind
+sequence: bets go on past a block that stopped at a cost [test_sequence test_left_out test_extension test_unjudged]
+    self.bridged and not block.nested and not block.chosen_by_cost => self.bridged and not block.nested
+sequence: waits for a document that is judged [test_sequence test_status]
+    self.source.named(first[label[first] < 0][0]) => self.source.named(first[0])
+looks: opening is paid where nothing matters [test_looks]
+    len(np.unique(query[matter])) => len(np.unique(query))
+looks: no error is spent at the end [test_looks]
+    needed_degrees(self.question.looks)) | (sizes == sizes[-1])] => needed_degrees(self.question.looks))]
+units: the first document of a query need not be judged [test_sequence test_unjudged]
+    before = absent[first] - (label[documents[first]] < 0) => before = absent[first]
+units: rates of steps end at another query [test_sequence]
+    np.where(query[1:] == query[:-1], rate[1:], 0.0), 0.0] => rate[1:], 0.0]
+units: stand-ins with half of the variance [test_scan]
+    0.5 / (stand_ins - 1))] => 0.25 / (stand_ins - 1))]
+forecast: the whole budget for a part of the queries [test_level]
+    if budget is None else budget * share => if budget is None else budget
+forecast: a caution for queries that only documents can have [test_level]
+    if defensive is None or (design == DESIGN and defensive > 1) else defensive => if defensive is None else defensive
+forecast: common errors without the weights of queries [test_level]
+    np.asarray(seen.weight**2 * COMMON_SHARE * => np.asarray(COMMON_SHARE *
+# Replays and many partitions
+replays: rounds have the whole budget each [test_replay]
+    budget / methods[0].rounds, methods => budget, methods
+replays: swapped documents are those of the others [test_replay]
+    seen.ranks[::-1], seen.ranks)) => seen.ranks, seen.ranks[::-1]))
+replays: the caution of the smallest budget [test_replay]
+    defensive_share(budgets[-1] / float => defensive_share(budgets[0] / float
+savings: an error that grew again [test_replay]
+    squared[1:] < np.minimum.accumulate(squared)[:-1]] => squared[1:] < np.inf]
+partitions: the deepest rank of the first [test_passes]
+    deepest=max(part.deepest for part in rows) => deepest=rows[0].deepest
+partitions: documents stay in the order of the partitions [test_scan]
+    place = whole.documents_of(order) => place = np.arange(whole.seen.sum())
+partitions: folds begin anew in each block [test_scan]
+    fold = ((queries.start + query) % FOLDS) => fold = (query % FOLDS)
+partitions: what is settled counts what is kept too [test_scan]
+    (weight * mean)[others & ~reached].sum() => (weight * mean)[~reached].sum()
+partitions: the best of blocks is their sum [test_scan]
+    "worst": min, "best": max} => "worst": min}
+stand-ins: too close to their mean [test_scan]
+    root = np.sqrt(k) * np.linalg.qr => root = np.linalg.qr
+second pass: other queries are taken as they come [test_passes]
+    if not np.array_equal(pool.qids, self.queries => if False and not np.array_equal(pool.qids, self.queries
+second pass: other documents are taken as they come [test_passes]
+    if not np.array_equal(found, ranks[:, source]): => if found.shape != ranks[:, source].shape:
+choice out of core: queries without topics count [test_scan]
+    topics.drop_duplicates("qid"), on="qid") => topics.drop_duplicates("qid"), how="left", on="qid")
+# Cross-validation of grade models
+cross-validation: one query may be enough [test_guards]
+    np.searchsorted(held, most)) + 1, 2) => np.searchsorted(held, most)) + 1, 1)
+slope: degrees of freedom of documents [test_guards]
+    (1 + _CONFIDENCE) / 2, len(queries) - 1 => (1 + _CONFIDENCE) / 2, len(labels) - 1
+slope: errors of a query do not add up [test_guards]
+    centred / spread, query) => centred / spread, np.arange(len(query)))
+slope: one side is enough to mislead [test_guards]
+    self.high < ACCEPTED_SLOPES[0] or self.low > ACCEPTED_SLOPES[1] => self.high < ACCEPTED_SLOPES[0]
+clustered error: G for G − 1 [test_guards]
+    np.sqrt(len(by_query) / (len(by_query) - 1) * by_query @ by_query) => np.sqrt(by_query @ by_query)
+recalibration: kept if it helps at all [test_guards]
+    if gain > 2 * error else None => if gain > 0 else None
 """
 )
 

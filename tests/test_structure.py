@@ -118,7 +118,7 @@ def test_folders_import_only_from_those_before_them(imports: dict[str, set[str]]
     assert wrong == []
 
 
-IN_PLANS = ("making", "answers", "answers.report", "answering", "plan")
+IN_PLANS = ("making", "answers", "answers.report", "estimating", "answering", "plan")
 """A folder or file of plans imports only from itself and from those before it."""
 
 

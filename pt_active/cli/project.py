@@ -15,6 +15,7 @@ from typing import Any
 from pt_active.cli.answer import new_path
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import shown
+from pt_active.frames.sources import read_source
 from pt_active.frames.topics import dataset_id
 
 FILE = Path("pt-active.toml")
@@ -108,9 +109,10 @@ class Project:
     @classmethod
     def read(cls, file: Path) -> Project:
         """Read a project file."""
+        source = read_source(file)
         try:
-            values = tomllib.loads(file.read_bytes().decode("utf-8-sig"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            values = tomllib.loads(source.text)
+        except ValueError as error:  # also a number of more digits than Python reads
             hint = "; in a Windows path, use / or single quotes" if "\\" in str(error) else ""
             raise ValueError(f"{file}: this is not TOML: {error}{hint}") from error
         for key, value in values.items():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from pt_active.frames.compiling import compiled
+
 _FNV_BASIS = np.uint64(0xCBF29CE484222325)
 """Where the hash of an id starts (Fowler, Noll and Vo, 64 bits)."""
 
@@ -12,7 +14,7 @@ _FNV_PRIME = np.uint64(0x100000001B3)
 """By what it is multiplied at each byte."""
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(nogil=True, inline="always")
 def _same(one, other, offsets, content):  # type: ignore[no-untyped-def]
     """Whether two rows have the same id."""
     begin, size = offsets[one], offsets[one + 1] - offsets[one]
@@ -25,7 +27,7 @@ def _same(one, other, offsets, content):  # type: ignore[no-untyped-def]
     return True
 
 
-@numba.njit(cache=True, nogil=True, parallel=True)
+@compiled(nogil=True, parallel=True)
 def first_with_id(rows, start, offsets, content):  # type: ignore[no-untyped-def]
     """The first row of the same group that has the same id.
 

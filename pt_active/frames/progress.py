@@ -6,9 +6,18 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
+from typing import Any
 
 PATIENCE = 2.0
 """Seconds after which a step is shown."""
+
+
+def bar(items: Any = None, what: str = "", *, shown: bool = True, **how: Any) -> Any:
+    """A bar of tqdm, which also counts a loop; a file that takes what a terminal would show gets nothing of it."""
+    from tqdm.auto import tqdm
+
+    watched = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
+    return tqdm(items, desc=what, disable=not (shown and watched), **how)
 
 
 @contextmanager

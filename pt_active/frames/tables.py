@@ -7,6 +7,7 @@ import io
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
@@ -145,8 +146,7 @@ def _values(line: str, number: int, keys: tuple[str, ...], optional: tuple[str, 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     entry = dict(pairs)
     if len(entry) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
         raise ValueError(f"the key {shown(twice)} more than once")
     return entry
 

@@ -182,12 +182,13 @@ def _xml_topics(content: bytes) -> Iterator[tuple[str, str]]:
 def _sgml_topics(text: str) -> Iterator[tuple[str, str]]:
     """Topics between ``<top>`` and ``</top>``, in which the next tag or the end of the topic ends a field."""
     for match in re.finditer(r"<top>(.*?)(</top>|(?=<top>)|\Z)", text, re.DOTALL | re.IGNORECASE):
-        line = f"that begins in line {text.count(chr(10), 0, match.start()) + 1}"
+        # The topics of TREC-1 have the number 051, and its qrels 51.
+        number, query = _field(match[1], "num", "Number:").removeprefix("0"), _field(match[1], "title", "Topic:")
+        fits = match[2] and number and query
+        line = "" if fits else f"that begins in line {text.count(chr(10), 0, match.start()) + 1}"
         if not match[2]:
             raise ValueError(f"{_TOPICS}; no </top> ends the topic {line}")
-        number = _field(match[1], "num", "Number:")
-        # The topics of TREC-1 have the number 051, and its qrels 51.
-        yield _topic(number.removeprefix("0"), _field(match[1], "title", "Topic:"), line)
+        yield _topic(number, query, line)
 
 
 def _field(topic: str, tag: str, prefix: str) -> str:

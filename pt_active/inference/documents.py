@@ -37,6 +37,7 @@ class DocumentEstimate:
     second: float  # Variance due to the choice of documents
     degrees_of_freedom: float  # Those of the t distribution that the interval uses
     n_effective: float  # The number of documents of equal influence that would be as informative
+    of_query: np.ndarray  # float64[m], the estimate of each query, ``M + (1/Π)(ℓ̃ − M)``
     cautious: float = 0.0  # Variance that is added because few documents carry the estimate of the variance
     scale: float = 0.0  # The sum of the absolute terms of the value; see `ties.is_rounding`
 
@@ -169,6 +170,7 @@ def document_estimate(
         second=max(float(second.sum()) - gained, 0.0),
         degrees_of_freedom=_ratio(3 * parts.sum() ** 2, (parts**2).sum()) - 1 if (parts > 0).sum() > 1 else 0.0,
         n_effective=_ratio(influence.sum() ** 2, (influence**2).sum()),
+        of_query=model + ratio_or_zero(residuals.step, sample.opening),
         scale=float(pool.weight @ size + np.abs(weighting.weights) @ queries.of(size + residuals.size)),
     )
 
@@ -227,6 +229,7 @@ def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> Docu
         second=total("second", 2),
         degrees_of_freedom=_ratio(variance.sum() ** 2, (variance**2 / degrees).sum()),
         n_effective=float(sum(e.n_effective for _, e in used)),
+        of_query=np.sum([w * e.of_query for w, e in used], axis=0),
         scale=total("scale", 1),
     )
 

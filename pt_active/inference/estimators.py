@@ -63,6 +63,8 @@ class Weighting(NamedTuple):
         variance: Function from values, float64[..., n], to the estimated variance of ``Σ a ℓ``, float64[...].
         degrees: float64[...], degrees of freedom of the t distribution that the interval uses.
         draws: int64[...], the number of draws with a positive weight; a single draw has no standard error.
+        slope: float64[...], how far the estimate follows the model, b in ``m = c + b M``, the values of undrawn units.
+        centred: Whether c comes from the draws, as weights that sum to 1 allow; otherwise it is 0.
     """
 
     base: np.ndarray | float
@@ -70,6 +72,8 @@ class Weighting(NamedTuple):
     variance: Callable[[np.ndarray], np.ndarray | float]
     degrees: np.ndarray
     draws: np.ndarray
+    slope: np.ndarray | float = 0.0
+    centred: bool = True
 
     def estimate(self, values: np.ndarray) -> MeanEstimate:
         """The mean and its standard error.
@@ -128,14 +132,14 @@ def horvitz_thompson(sample: Sample, controls: Controls) -> Weighting:
         centred = n[..., None] * once * values - _dot(weights, values)[..., None]
         return _dot(sample.count, centred**2) / (n - 1) / n
 
-    return Weighting(0.0, weights, variance, n - 1.0, n)
+    return Weighting(0.0, weights, variance, n - 1.0, n, centred=False)
 
 
 def difference(sample: Sample, controls: Controls) -> Weighting:
     """``Σ_D p M + (1/n) Σ v (ℓ − M)`` [theory 5, model-assisted]; t on ``n − 1``."""
     plain, model = horvitz_thompson(sample, controls), sample.of(controls.model)
     base = controls.mean - _dot(plain.weights, model)
-    return plain._replace(base=base, variance=lambda values: plain.variance(values - model))
+    return plain._replace(base=base, variance=lambda values: plain.variance(values - model), slope=1.0)
 
 
 def regression(sample: Sample, controls: Controls) -> AdaptiveWeighting:
@@ -168,7 +172,7 @@ def regression(sample: Sample, controls: Controls) -> AdaptiveWeighting:
             y, x = (each - _dot(total, each)[..., None] for each in (values, model))
             return _dot(sample.count * sample.left, (share * (y - left_out * x) / (1 - own)) ** 2)
 
-        return Weighting(base, total, variance, degrees, draws)
+        return Weighting(base, total, variance, degrees, draws, level)
 
     return AdaptiveWeighting(at)
 

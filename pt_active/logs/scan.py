@@ -11,10 +11,10 @@ from typing import Any
 import ir_measures.measures as irm
 import pandas as pd
 import pyterrier as pt
-from tqdm.auto import tqdm
 
 from pt_active.frames.checks import whole_number
 from pt_active.frames.columns import with_string_ids
+from pt_active.frames.progress import bar
 from pt_active.frames.visible import check_visible
 from pt_active.logs.files import matching, partitioned, read_partition
 from pt_active.logs.partition import PartitionQuestion
@@ -168,7 +168,7 @@ class _Files:
         calls = (delayed(function)(path, *arguments) for path in self.paths)
         results = Parallel(n_jobs=jobs, return_as="generator")(calls)
         total = len(self.paths)
-        yield from tqdm(results, total=total, desc=f"{what} of partitions", unit="part", disable=None, delay=2)
+        yield from bar(results, f"{what} of partitions", total=total, unit="part", delay=2)
         if jobs > 1:
             _end_processes()
 

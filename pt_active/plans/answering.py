@@ -1,4 +1,4 @@
-"""What does a plan answer from labels, or from the records of several judges?"""
+"""What does a plan answer while it is judged: may judging stop, and what to report?"""
 
 from __future__ import annotations
 
@@ -7,37 +7,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ir_measures.measures as irm
-import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.frames.progress import working
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
-from pt_active.plans.answers.agreement import Agreement, agreement_of
 from pt_active.plans.answers.gaps import labels_and_said
 from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, check_gate_looks, gate_at_any_time, gate_at_the_end
-from pt_active.plans.answers.judged import Contrast, How
-from pt_active.plans.answers.judged_documents import JudgedDocuments
-from pt_active.plans.answers.judged_queries import JudgedQueries
-from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_plan
+from pt_active.plans.answers.labelled_plan import asked
 from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.pairwise import PairStatus, check_pairs_asked, pair_status
-from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.report.further import budget_table, foreseen
 from pt_active.plans.answers.report.report import Report
-from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.running_status import RunningStatus
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import missing_policy, plan_status
-from pt_active.plans.answers.without_judges import WithoutJudges, without_judges
-from pt_active.plans.making.artifact import KeptArtifact
-from pt_active.plans.making.judgments import as_qrels, check_settled, records_given, records_of_plan
-from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import model_means
+from pt_active.plans.estimating import Estimating
+from pt_active.plans.making.judgments import as_qrels, records_given
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.making.rankers import named_pair
-from pt_active.plans.making.sampled import wanted_documents
 from pt_active.showing.page import check_page
 from pt_active.showing.plots import plot_budget
 
@@ -45,164 +35,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Answering(KeptArtifact[PlanTables]):
+class Answering(Estimating):
     """A drawn sample that answers questions from the labels of its documents.
 
     Args:
         path: The folder of a saved plan.
     """
-
-    @property
-    def id(self) -> str:
-        """16 hexadecimal digits that name the sample, the same for its extensions and on every machine.
-
-        Plans from the same frames with the same arguments have the same id.
-        """
-        return self.tables.manifest.id
-
-    @property
-    def measure(self) -> irm.Measure:
-        """The measure that the sample was designed for."""
-        return self.tables.measure
-
-    @property
-    def rankers(self) -> tuple[str, ...]:
-        """Names of the rankers, in the order of the pool."""
-        return self.tables.pool.names
-
-    def estimate(
-        self,
-        qrels: pd.DataFrame,
-        measure: str | irm.Measure | None = None,
-        estimator: str = ESTIMATOR,
-        confidence: float = 0.95,
-        missing: str = "error",
-        reference: str = "auto",
-        *,
-        records: pd.DataFrame | None = None,
-    ) -> dict[str, Estimate]:
-        """Estimate the performance of every ranker over the whole pool [theory 5].
-
-        Args:
-            qrels: ``qid, docno, label``, the labels of `assessments`. Labels of other queries are ignored, and a
-                warning gives their number: hand-picked judgments are not a sample.
-            measure: A measure to estimate from the same labels; the plan's own if left out.
-            estimator: ``regression``, ``snis``, ``ht`` or ``difference``; for plans of documents all but ``snis``.
-            confidence: Level of the intervals.
-            missing: What to do about a sampled document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
-                ``"expected"`` (the model's mean).
-            reference: The reference distribution of the intervals: ``auto`` for t on the effective degrees of freedom,
-                or for the hull of it and of replays under the grade model where there are few draws; ``simulated`` for
-                this hull; ``effective`` for that t alone; ``t`` for t on n − 1, or ``normal``.
-            records: The records that the qrels follow from. If some documents have two judges or more, the standard
-                error contains the judges' variance [theory 12]. Records in place of the qrels do both, by the majority.
-
-        Returns:
-            Ranker name → estimate.
-
-        Raises:
-            ValueError: If an argument is unknown or the labels do not fit the plan.
-        """
-        how = asked(self.tables, measure, estimator, confidence, missing, reference)
-        judged = self._judged(qrels, records, how)
-        return {name: judged.estimate(s, how) for s, name in enumerate(judged.names)}
-
-    def compare(
-        self,
-        qrels: pd.DataFrame,
-        measure: str | irm.Measure | None = None,
-        estimator: str = ESTIMATOR,
-        confidence: float = 0.95,
-        missing: str = "error",
-        reference: str = "auto",
-        *,
-        first: str | None = None,
-        second: str | None = None,
-        records: pd.DataFrame | None = None,
-    ) -> Comparison:
-        """Estimate and test the difference of two rankers, first minus second [theory 5].
-
-        The arguments are those of `estimate`, and the names of two rankers, ``first`` and ``second``. Both can be left
-        out if the plan has two rankers. The level of the test is ``1 − confidence``.
-
-        Raises:
-            ValueError: If an argument is unknown, the labels do not fit the plan, or the plan has one ranker, or has
-                more than two and they are not named.
-        """
-        one, other = named_pair(self.rankers, first, second)
-        how = asked(self.tables, measure, estimator, confidence, missing, reference)
-        return self._judged(qrels, records, how).compare(one, other, how)
-
-    def rank(
-        self,
-        qrels: pd.DataFrame,
-        measure: str | irm.Measure | None = None,
-        estimator: str = ESTIMATOR,
-        confidence: float = 0.95,
-        missing: str = "error",
-        reference: str = "auto",
-        *,
-        correction: str = "holm",
-        records: pd.DataFrame | None = None,
-    ) -> Ranking:
-        """Estimate all rankers, test all their differences, and find those that cannot be told apart [theory 5].
-
-        The arguments are those of `estimate`, and a ``correction`` of the p-values: ``"tukey"``, or a method of
-        statsmodels' ``multipletests``. The level of all tests together is ``1 − confidence``.
-
-        Raises:
-            ValueError: If an argument is unknown, the labels do not fit the plan, or the plan has one ranker.
-        """
-        how = asked(self.tables, measure, estimator, confidence, missing, reference)
-        return rank_judged(self._judged(qrels, records, how), how, correction)
-
-    def _judged(self, qrels: pd.DataFrame, records: pd.DataFrame | None, how: How[irm.Measure]) -> Any:
-        """The sample with its labels, and with the error of the judges if there are records."""
-        said = records_given(qrels, records)
-        check_settled(self.tables.pool.keys[wanted_documents(self.tables)], said, how.missing)
-        checked = None if said is None else records_of_plan(self.tables, self.id, said)
-        return judged_with(labelled_plan(self.tables, as_qrels(qrels, said)), checked, how)
-
-    def agreement(self, records: pd.DataFrame) -> Agreement:
-        """How far the judges agree: Krippendorff's alpha, kappa of each two, and who is far from others [theory 12].
-
-        Args:
-            records: Records of judgments; the latest of each annotator on a document counts.
-
-        Raises:
-            ValueError: If a record is malformed, or is not of this plan.
-        """
-        return agreement_of(records_of_plan(self.tables, self.id, records), self.tables.pool.max_grade)
-
-    def without_judges(
-        self,
-        records: pd.DataFrame,
-        measure: str | irm.Measure | None = None,
-        estimator: str = ESTIMATOR,
-        confidence: float = 0.95,
-        *,
-        first: str | None = None,
-        second: str | None = None,
-    ) -> WithoutJudges:
-        """The result without each judge in turn, which says whether the verdict hangs on one [theory 12].
-
-        Args:
-            records: Records of judgments. Of a plan that is not fully judged, what is judged without a gap counts.
-                Documents that a judge alone has judged are left to the grade model without him, as with
-                ``missing="expected"``.
-            measure: A measure to estimate from the same labels; the plan's own if left out.
-            estimator: ``regression``, ``snis``, ``ht`` or ``difference``; for plans of documents all but ``snis``.
-            confidence: 1 minus it is the level of the verdicts.
-            first: The first ranker; can be left out if the plan has one or two.
-            second: The second ranker, subtracted from the first; can be left out if the plan has one or two.
-
-        Raises:
-            ValueError: If an argument is unknown, the records do not fit the plan, there is one judge, or the plan is
-                judged in part and has no order.
-        """
-        pair = named_pair(self.rankers, first, second) if len(self.rankers) > 1 else (0,)
-        how = asked(self.tables, measure, estimator, confidence, "expected")
-        return without_judges(self.tables, records_of_plan(self.tables, self.id, records), Contrast(*pair), how)
 
     def status(
         self,
@@ -385,16 +223,3 @@ class Answering(KeptArtifact[PlanTables]):
         if budgets.note:
             raise ValueError(f"there is nothing to draw: {budgets.note}")
         return plot_budget(budgets.table, made.spent, made.arguments.unit.strip())
-
-    def judged(
-        self, qrels: pd.DataFrame, measure: str | irm.Measure | None = None, missing: str = "error"
-    ) -> JudgedQueries | JudgedDocuments:
-        """The sample with its labels, from which `estimate`, `compare` and `rank` compute their results.
-
-        The arguments are those of `estimate`, and so are the errors.
-        """
-        return labelled_plan(self.tables, as_qrels(qrels)).judged(asked(self.tables, measure, missing=missing))
-
-    def model_means(self, measure: irm.Measure) -> np.ndarray:
-        """``M(x)`` of every ranker and query under the grade model, float64[m, k], for any measure."""
-        return model_means(self.tables, measure)

@@ -6,13 +6,14 @@ The documents of query x are ``indptr[x]:indptr[x+1]``. The rank weights ``d(i)`
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from pt_active.frames.compiling import compiled
 
 _MIN_REACH = 1e-200
 """If the probability of reaching a rank is below this, deeper ranks cannot change a sum of doubles."""
 
-_compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
+_compiled = compiled(nogil=True, error_model="numpy")
 
 
 @_compiled

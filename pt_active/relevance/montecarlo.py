@@ -10,7 +10,8 @@ from collections.abc import Callable
 import ir_measures
 import ir_measures.measures as irm
 import numpy as np
-from tqdm.auto import tqdm
+
+from pt_active.frames.progress import bar
 
 Evaluator = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """From labels, int64[B, n], and ranks, int32[k, n], of one query to values, float64[B, k]."""
@@ -38,7 +39,7 @@ def sampled_moments(
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
     cumulative = np.cumsum(grades, axis=1)
     evaluate = evaluator(measure, grades.shape[1] - 1)
-    for x in tqdm(range(m), desc=f"label vectors for {measure}", unit="query", disable=not progress, delay=1):
+    for x in bar(range(m), f"label vectors for {measure}", unit="query", shown=progress, delay=1):
         documents = slice(indptr[x], indptr[x + 1])
         labels = _draw_labels(cumulative[documents], samples, rng)
         values = evaluate(labels, ranks[:, documents])

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import ir_measures.measures as irm
 import numpy as np
-from tqdm.auto import tqdm
 
+from pt_active.frames.progress import bar
 from pt_active.relevance.measures import RankForm
 from pt_active.relevance.montecarlo import Evaluator, compiled_worth, evaluator
 
@@ -189,7 +189,7 @@ def _evaluated(what: Expectation, order: np.ndarray, label: np.ndarray, start: n
     """The expectations by the measure's own evaluator, with all label vectors of a query in one call."""
     query = np.searchsorted(what.indptr, order, side="right") - 1
     wanted = range(len(what.indptr) - 1) if len(start) else np.unique(query)
-    for x in tqdm(wanted, desc=f"expected {what.form.name}", unit="query", disable=len(wanted) < 2, delay=3):
+    for x in bar(wanted, f"expected {what.form.name}", unit="query", shown=len(wanted) > 1, delay=3):
         rows = slice(what.indptr[x], what.indptr[x + 1])
         documents = order[np.searchsorted(query, x) : np.searchsorted(query, x, side="right")]
         if rows.stop > rows.start:

@@ -1,4 +1,4 @@
-"""Which documents to judge: inclusion probabilities that minimise the error of an estimate [theory 9]."""
+"""Which documents to judge: sizes, in proportion to which their chances make an estimate most precise [theory 9]."""
 
 from __future__ import annotations
 

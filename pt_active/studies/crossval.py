@@ -6,15 +6,15 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
-from tqdm.auto import tqdm
 
 from pt_active.frames.checks import data_frame, how_many, level, number, shown, some, truth_value, whole_number
 from pt_active.frames.columns import check_pairs, with_string_ids
+from pt_active.frames.progress import bar
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.visible import visible
 from pt_active.inference import ties
@@ -236,9 +236,9 @@ def compare_learners(
     measure_values(data.qrels.assign(score=0.0), data.qrels, measure)  # reject unsuitable labels before any training
     splits = fold_numbers(len(data.qids), folds, repeats, seed)
     tables = []
-    with tqdm(total=repeats * folds, desc="comparing learners", unit="fold", disable=not progress) as bar:
+    with bar(what="comparing learners", total=repeats * folds, unit="fold", shown=progress) as done:
         for repeat, fold_of in enumerate(splits):
-            runs = _runs(pair, data, fold_of, validation, [seed, repeat], bar)
+            runs = _runs(pair, data, fold_of, validation, [seed, repeat], done)
             columns = {"repeat": repeat, "fold": fold_of, "qid": data.qids}
             columns |= {"first": first.values(runs[0], data.qrels, measure)}
             columns |= {"second": second.values(runs[1], data.qrels, measure)}
@@ -311,7 +311,7 @@ class _Data(NamedTuple):
 
 
 def _runs(
-    pair: tuple[Trainee, Trainee], data: _Data, fold_of: np.ndarray, validation: float, seed: list[int], bar: tqdm
+    pair: tuple[Trainee, Trainee], data: _Data, fold_of: np.ndarray, validation: float, seed: list[int], done: Any
 ) -> tuple[list[pd.DataFrame], list[pd.DataFrame]]:
     """For each of the two learners, its run on each fold, trained on the other folds."""
     runs: tuple[list[pd.DataFrame], list[pd.DataFrame]] = ([], [])
@@ -325,5 +325,5 @@ def _runs(
         tested, _ = data.of(np.flatnonzero(fold_of == fold))
         for trainee, found in zip(pair, runs, strict=True):
             found.append(trainee.run(training, validating, tested))
-        bar.update()
+        done.update()
     return runs

@@ -13,6 +13,7 @@ import pandas as pd
 
 from pt_active.frames.checks import agreeing, how_many, shown, some
 from pt_active.frames.columns import grade_columns, ranker_names, with_string_ids
+from pt_active.frames.progress import bar
 from pt_active.inference.documents import DOCUMENT_ESTIMATORS
 from pt_active.inference.estimators import estimator_named
 from pt_active.inference.replay import (
@@ -195,8 +196,6 @@ def replays(
     population: Population, methods: Iterable[Method], repetitions: int, *, progress: bool = True, **settings: Any
 ) -> dict[Method, Replays]:
     """Replay several methods, as method → `Replays`; all estimators of a design share its samples."""
-    from tqdm.auto import tqdm
-
     budgets, how = settings.pop("budgets"), Repetitions(repetitions, **settings)
     together: dict[Method, list[Method]] = {}
     for method in methods:
@@ -209,8 +208,8 @@ def replays(
         pool.check(group, budgets)  # Before a progress bar appears
         pools[kind] = pool
     what, every = "label swapping" if how.null else "replay", len(together) * repetitions
-    with tqdm(total=every, desc=what, unit="sample", disable=not progress, leave=False) as bar:
-        done = {kind: replay(pool, together[kind], budgets, how, bar.update) for kind, pool in pools.items()}
+    with bar(what=what, total=every, unit="sample", shown=progress, leave=False) as done_so_far:
+        done = {kind: replay(pool, together[kind], budgets, how, done_so_far.update) for kind, pool in pools.items()}
     return {method: done[kind][method.estimator] for kind, group in together.items() for method in group}
 
 

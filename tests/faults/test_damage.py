@@ -190,8 +190,11 @@ def _other_names(table: pd.DataFrame) -> None:
     table.columns = table.columns.str.replace("rank_a", "rank_x")
 
 
-def _drawn(table: pd.DataFrame) -> int:
-    return int(np.argmax(table["q_draws"].to_numpy() > 0))
+def _undrawn(column: str, value: object) -> Callable[[pd.DataFrame], None]:
+    def change(table: pd.DataFrame) -> None:
+        table.loc[table.index[table["q_draws"] == 0][0], column] = value
+
+    return change
 
 
 @pytest.mark.parametrize(
@@ -201,8 +204,11 @@ def _drawn(table: pd.DataFrame) -> int:
         ("plan", "queries", _scaled("q_importance", 2), "'q_importance' must agree with q_inclusion and q_weight"),
         ("plan", "queries", _scaled("q_inclusion", 2), "'q_inclusion' must be in (0, 1]"),
         ("plan", "queries", _scaled("q_inclusion", -1), "'q_inclusion' must be in (0, 1]"),
+        ("plan", "queries", _scaled("q_inclusion", 0), "'q_inclusion' must be in (0, 1]"),
         ("plan", "queries", _scaled("q_inclusion", np.nan), "'q_inclusion' must be in (0, 1]"),
+        ("plan", "queries", _undrawn("q_inclusion", 0.5), "where drawn, and empty elsewhere"),
         ("plan", "queries", _scaled("q_weight", 0.5), "'q_weight' must sum to 1, and sums to 0.5"),
+        ("plan", "queries", _scaled("q_weight", 1.0001), "'q_weight' must sum to 1, and sums to 1.0001"),
         ("plan", "queries", _set("q_weight", -0.1), "'q_weight' must be finite and at least 0"),
         ("plan", "queries", _set("q_weight", np.inf), "'q_weight' must be finite and at least 0"),
         ("plan", "queries", _scaled("q_prob", 0.5), "'q_prob' must sum to 1"),
@@ -219,6 +225,7 @@ def _drawn(table: pd.DataFrame) -> int:
         ("plan", "documents", _other_names, "has the rankers 'x', 'b', and manifest.json 'a', 'b'"),
         ("plan", "documents", _set("doc_cost", -1.0), "'doc_cost' must be at least 0, or empty"),
         ("plan", "documents", _set("docno", "d1"), "more than once"),
+        ("plan", "documents", _set("docno", None), "'docno' must hold text, without gaps"),
         ("plan", "documents", _set("qid", "q23"), "'qid' must be in the order of queries.parquet"),
         ("plan", "documents", _set("qid", "zz"), "'qid' must be in queries.parquet"),
         ("plan", "assessments", _set("docno", "zz"), "'docno' must be documents that were drawn"),

@@ -48,6 +48,29 @@ def test_close_misses_are_named(pair, kind, hint):
     assert bool(found.caution) == bool(hint)
 
 
+def test_labels_of_other_queries_and_of_documents_are_no_strays():
+    assert strays(("q1", "d0471"), ("q99", "d0471")).kinds == {}
+
+
+def test_only_documents_without_a_label_can_have_been_meant():
+    assert strays(("q1", "d0417"), lacking=KEYS["docno"] != "d0471").kinds == {OTHER: 1}
+
+
+def test_all_are_counted_and_few_are_named():
+    found = strays(("q1", "d0417"), ("q1", "d050"), ("q1", "x"), ("q1", "other"), ("q1", "doc a"), ("7", "d1"))
+    assert found.kinds == {SPELLING: 1, ZEROS: 1, MISTYPED: 2, OTHER: 2}
+    assert len(found.hints) == 3
+    kinds = "1 case or spaces, 1 leading zeros, 2 mistyped, 2 other"
+    assert found.counted == f"6 labels of documents that are not in the plan ({kinds})"
+
+
+def test_a_document_is_meant_once_and_not_by_one_of_many_strangers():
+    assert strays(("q1", "d0472"), ("q1", "d0741")).kinds == {OTHER: 2}
+    strangers = [("q1", f"stranger {i}") for i in range(139)]
+    assert strays(("q1", "d0417"), *strangers).kinds == {MISTYPED: 1, OTHER: 139}
+    assert strays(("q1", "d0417"), ("q1", "doc a"), *strangers).kinds == {SPELLING: 1, OTHER: 140}
+
+
 def test_one_slip_is_found_among_all_ids_at_every_distance():
     """Against the distance of Damerau and Levenshtein, by its recursive definition."""
     from functools import cache

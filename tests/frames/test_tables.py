@@ -33,6 +33,7 @@ def test_cells_hold_what_quotation_marks_enclose(end):
         ('a,b\n1,"2"x\n', "line 2: characters after the quotation mark that ends a cell"),
         ("a,b,a\n1,2,3\n", "row 1: the header must name each column once; got 'a' more than once"),
         ("a,b,\n1,2,\n1,2,x\n", "line 3: 'x' in a column that has no name in the header"),
+        ("a,,b\n1,x,2\n", "line 2: 'x' in a column that has no name in the header"),
         ("a,c\n1,2\n", "row 1: expected a header with 'a', 'b'; missing: 'b'; got 'a', 'c'"),
         ("\n,\n", "the file is empty; expected a header with 'a', 'b'"),
     ],

@@ -26,7 +26,7 @@ from pt_active.inference.replay import (
 )
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.relevance.moments import Moments
-from pt_active.sampling.designs import DESIGNS, sampling_distribution
+from pt_active.sampling.designs import DESIGNS, defensive_share, sampling_distribution
 from pt_active.sampling.draws import draw_to_budget, priorities, races
 from pt_active.sampling.sample import Sample
 from pt_active.showing.printed import plain_rows
@@ -126,6 +126,14 @@ def test_a_sample_goes_on_where_it_stopped_at_the_budget_before():
             assert (np.diff(getattr(found, name), axis=0) >= 0).all()
         assert (found.spent <= np.array(BUDGETS)[:, None]).all()
         assert (found.spent > np.array(BUDGETS)[:, None] - POOL.cost.max()).all()
+
+
+def test_the_caution_of_a_design_is_that_of_a_plan_with_the_largest_budget():
+    method = Method("hedged", "regression", False)
+    shares = [defensive_share(budget / float(POOL.weight @ POOL.cost)) for budget in BUDGETS]
+    usual, *told = (all_replays(POOL, method, 20, defensive=share).estimate for share in (None, *shares))
+    np.testing.assert_array_equal(usual, told[-1])
+    assert (usual != told[0]).any()
 
 
 def test_one_system_alone():
@@ -340,6 +348,14 @@ def test_samples_of_documents_are_replayed_for_any_measure(labelled):
     assert abs(error.mean()) < 3 * error.std() / np.sqrt(len(error))
     assert found.spent.mean() > 0.97 * budget
     assert found.spent.max() <= budget * (1 + 1e-9)
+
+
+def test_rounds_share_the_budget(labelled):
+    pool, method = labelled_population(labelled, DCG @ 10), Method("spread", "regression", False, rounds=2)
+    budget = 0.2 * pool.cost.sum()
+    found = replays(pool, [method], 5, budgets=[budget], seed=1, progress=False)[method]
+    assert (found.spent <= budget * (1 + 1e-9)).all()
+    assert found.spent.mean() > 0.97 * budget
 
 
 def test_costs_and_measures_reach_the_population(labelled):

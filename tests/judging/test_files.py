@@ -132,6 +132,27 @@ def book(judgements: Any, **options: Any) -> dict[str, Any]:
     return {"query_doc_pairs": [{"query_text": "x", "doc_id": "0012", "options": ours, "judgements": judgements}]}
 
 
+@pytest.mark.parametrize(
+    ("export", "who", "status"),
+    [
+        ([task(was_cancelled=True)], "1", "skipped"),
+        (book([{"rating": 2, "judge_later": True, "judge_name": "ann"}]), "ann", "skipped"),
+        (book([{"rating": 2, "unrateable": True, "judge_name": "ann"}]), "ann", "unjudgeable"),
+        (
+            [
+                {"fields": {}, "metadata": {"qid": "007", "docno": "0012"}}
+                | {"responses": {"label": [{"value": "2", "user_id": "u", "status": "discarded"}]}}
+            ],
+            "u",
+            "skipped",
+        ),
+    ],
+)
+def test_a_label_that_was_taken_back_is_none(tmp_path: Path, plan: Plan, export: object, who: str, status: str) -> None:
+    (tmp_path / "export.json").write_text(json.dumps(export))
+    assert said(read_file(tmp_path / "export.json", plan)) == [("007", "0012", None, who, status, "")]
+
+
 OF = "document '0012' of query '007'"
 IDS = {"qid": "007", "docno": "0012"}
 BATCH = "WorkerId,AssignmentStatus,SubmitTime,Input.qid,Input.docno,Answer.label\n"
@@ -182,6 +203,7 @@ WRONG: list[tuple[str, str | object, str]] = [
     ("answer.csv", ANSWER + "A,Approved,,007,0012,1\n", "expected a column Answer.label"),
     ("table.csv", SAID + "007,0012,,ann,done\n", f"row 2: {OF}: expected a status"),
     ("both.csv", SAID + "007,0012,1,ann,skipped\n", "the status is 'skipped' and the label '1'"),
+    ("skip.csv", SAID + "007,0012,skip,ann,unjudgeable\n", "the status is 'unjudgeable' and the label 'skip'"),
     ("none.csv", SAID + "007,0012,,ann,judged\n", "the status is 'judged' and the label ''"),
     ("naive.csv", NAIVE, "expected a time with its zone"),
     ("two.csv", "qid,docno,label,Label\n007,0012,1,2\n", "expected each column once; got 'label' more than once"),

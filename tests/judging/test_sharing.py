@@ -92,6 +92,18 @@ def test_extensions_come_after_what_was_there(graded) -> None:
         assert [after.documents[after.place[d.qid, d.docno]].judges for d in before.documents] == doubled
 
 
+def test_a_block_ends_with_a_round_which_is_of_no_use_in_part(graded, demo) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=70, level="document", design="spread", seed=5)
+    longer = plan.extend(50, demo.judge(plan.assessments))
+    work = JudgingOrder.of(longer, block=1000)
+    pairs = [
+        {(each.qid, each.docno) for each in (work.documents[place] for query in block for place in query)}
+        for block in work.blocks
+    ]
+    rounds = [set(each.assessments[["qid", "docno"]].itertuples(index=False, name=None)) for each in (plan, longer)]
+    assert pairs == rounds
+
+
 def test_doubled_documents_have_the_probability_that_is_said(graded) -> None:
     plan = Plan.create(graded, None, DCG @ 15, budget=10_000, seed=5, level="query")
     size = len(plan.assessments)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from pt_active.plans.answers.relative import RelativeChange
+from pt_active.plans.answers.report.headline import in_percent
 from pt_active.showing import plots
+from pt_active.showing.charts import Bars, Intervals
 from pt_active.showing.printed import plain
 from pt_active.showing.rounding import decimals, fixed, from_to, minus, number, roughly, share, with_interval
-from pt_active.showing.svg import ChartRow
+from pt_active.showing.shown import MAX_ROWS, Shown
+from pt_active.showing.svg import ChartRow, Scale
 
 
 @pytest.mark.parametrize(
@@ -44,6 +50,19 @@ def test_numbers_as_they_are_shown() -> None:
     assert minus("[-0.7, -1] in doc-7, -x, GX-1-2 and 2026-03-01") == "[−0.7, −1] in doc-7, -x, GX-1-2 and 2026-03-01"
 
 
+def test_a_long_table_says_how_much_of_it_is_not_shown() -> None:
+    table = pd.DataFrame({"ranker": ["a"] * 60, "the value": np.arange(60.0), "unsaid": ""})
+    cut, whole = Shown.of(table), Shown.of(table, most=None)
+    assert (len(cut.rows), cut.more, len(whole.rows), whole.more) == (MAX_ROWS, 60 - MAX_ROWS, 60, 0)
+    assert (cut.columns, cut.aligned, cut.rows[2]) == (["ranker", "the value"], [False, True], ["a", "2"])
+
+
+def test_a_share_without_an_interval_has_no_decimals() -> None:
+    assert in_percent(RelativeChange("a", 12.34, 1.0749)) == "about +107 % of a's 12.3"
+    assert in_percent(RelativeChange("a", 12.34, 0.004)) == "less than 1 % of a's 12.3"
+    assert in_percent(None) == ""
+
+
 def test_what_is_ready_for_json_has_no_numbers_that_json_lacks() -> None:
     table = pd.DataFrame({"a": [1.0, np.inf], "b": ["x", None]})
     said = {"row": ChartRow("r", np.nan, 1), "table": table, "all": (np.float64(2), [np.int64(3)]), 4: None}
@@ -52,11 +71,37 @@ def test_what_is_ready_for_json_has_no_numbers_that_json_lacks() -> None:
     assert plain(said) == {"row": row, "table": rows, "all": [2.0, [3]], "4": None}
 
 
+@pytest.mark.parametrize(("low", "high"), [(-0.71, 0.14), (0, 1), (0.643, 0.665), (-12345, 3), (1e-6, 3e-6), (50, 51)])
+def test_ticks_are_round_few_and_apart(low: float, high: float) -> None:
+    scale = Scale.over([low, high])
+    ticks = scale.ticks()
+    assert 2 <= len({label for _, label in ticks}) == len(ticks) <= 6
+    for value, label in ticks:
+        assert scale.low <= value <= scale.high
+        assert float(label.replace("−", "-")) == pytest.approx(value, abs=1e-9 * (high - low) + 1e-12)
+    assert sum(len(label) for _, label in ticks) <= 36
+
+
+def test_places_in_a_chart_are_those_of_the_numbers() -> None:
+    drawn = Intervals([ChartRow("a", 1.0, 0.0, 2.0), ChartRow("b", 4.0, strong=False)], "", True).svg("x", "t", "d")
+    places = [float(x) for x in re.findall(r'<circle cx="([\d.]+)%"', drawn)]
+    ends = [float(x) for x in re.search(r'<line x1="([\d.]+)%"[^>]*x2="([\d.]+)%"[^>]*stroke-width: 3', drawn).groups()]
+    assert np.mean(ends) == pytest.approx(places[0], abs=0.01)
+    assert (places[1] - places[0]) / (places[0] - ends[0]) == pytest.approx(3, abs=0.01)
+    assert drawn.count("var(--ground)") == 1
+    assert 'width="100%"' in drawn
+    assert "viewBox" not in drawn
+    drawn = Bars([ChartRow("<b>", 1.0), ChartRow("c", -1.0)]).svg("c", "<t>", "<d>")
+    assert not re.search("<[btd]>", drawn)
+    assert {"&lt;b&gt;", "&lt;t&gt;", "&lt;d&gt;"} <= set(re.findall(r"&lt;.&gt;", drawn))
+
+
 def test_figures_hold_the_tables() -> None:
     rows = {"level": ["query"] * 2 + ["document"] * 2, "design": ["passive"] * 2 + ["spread"] * 2}
     budget = pd.DataFrame(rows | {"budget": [10.0, 20.0] * 2, "half_width": [3.0, 2.0, 2.5, 1.0]})
     (axes,) = plots.plot_budget(budget, 15.0).axes
     drawn = {each.get_label(): each.get_xydata() for each in axes.lines}
+    assert [name for name in drawn if name != "this plan"] == ["queries, passive", "documents, spread"]
     np.testing.assert_allclose(drawn["queries, passive"], budget[["budget", "half_width"]].head(2))
     np.testing.assert_allclose(drawn["documents, spread"], budget[["budget", "half_width"]].tail(2))
     design = pd.DataFrame({"axis": ["cost", "cost", "value"], "low": 1.0, "high": 2.0, "chance": [0.1, 0.2, 0.3]})
@@ -73,3 +118,21 @@ def test_figures_hold_the_tables() -> None:
     many = pd.DataFrame({"name": [f"n{i}" for i in range(40)], "estimate": np.arange(40.0), "low": -1.0, "high": 50.0})
     (axes,) = plots.plot_estimates(many, null=0.0).axes
     np.testing.assert_allclose(axes.lines[0].get_xdata(), np.arange(plots.MAX_ESTIMATES))
+
+
+def test_figures_refuse_tables_that_they_cannot_draw() -> None:
+    with pytest.raises(ValueError, match="it lacks half_width"):
+        plots.plot_budget(pd.DataFrame({"level": ["query"], "design": ["passive"], "budget": [1.0]}))
+    with pytest.raises(ValueError, match="no rows"):
+        plots.plot_contributions(pd.DataFrame({"qid": [], "contribution": []}))
+
+
+def test_long_names_stay_distinct() -> None:
+    names = [f"qkind = {'very ' * 8}long value {end}" for end in "ab"]
+    names += [f"{'x' * 20}{middle}{'y' * 25}" for middle in "cd"]
+    (axes,) = plots.plot_estimates(pd.DataFrame({"name": names, "estimate": 0.0, "low": -1.0, "high": 1.0})).axes
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert len(set(labels)) == 4
+    assert labels[0].startswith("qkind = very")
+    assert labels[0].endswith("long value a")
+    assert max(map(len, labels)) <= 60

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from pt_active.relevance._kernels import _compiled
 
 
-@njit(cache=True)
+@_compiled
 def capitals(
     value: np.ndarray,
     worst: np.ndarray,

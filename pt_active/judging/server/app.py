@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,7 @@ from pt_active.judging.records import record_lines
 from pt_active.judging.server.campaign import Campaign, Refused
 from pt_active.judging.server.organiser import Organiser
 from pt_active.judging.server.security import (
+    MOST_SENT,
     ORGANISER,
     SafeHeaders,
     body_of,
@@ -52,7 +54,7 @@ class Site:
     guideline: str = ""  # HTML of the guideline, made by `guideline_html`; empty if there is none
 
     def __post_init__(self) -> None:
-        self._templates = environment()
+        self._templates, self._sent = environment(), Counter[str]()  # how many requests with a body each has under way
         # Looking up the hash takes a time that says nothing about the tokens.
         self._names = {hashed(token): name for name, token in self.campaign.store.people().items()}
 
@@ -88,7 +90,13 @@ class Site:
             if request.method == "POST" and from_another_site(request.headers):
                 raise HTTPException(403, "This request came from another site.")
             request.state.name = name
-            return await page(request)
+            if request.method == "POST" and self._sent[name] >= MOST_SENT:
+                raise HTTPException(429, "Too many requests of this link are under way.")
+            self._sent[name] += request.method == "POST"
+            try:
+                return await page(request)
+            finally:
+                self._sent[name] -= request.method == "POST"
 
         return guarded
 

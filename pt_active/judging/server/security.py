@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 ORGANISER = ":organiser"
@@ -14,6 +16,12 @@ ORGANISER = ":organiser"
 
 MAX_BODY = 1_000_000
 """Bytes of a request, at most."""
+
+BODY_SECONDS = 30.0
+"""How long the body of a request may take; a browser gives up after 20 seconds."""
+
+MOST_SENT = 8
+"""Requests with a body that one link may have under way, so that no link fills the memory; a browser has one."""
 
 HEADERS = {
     "content-security-policy": (
@@ -66,9 +74,13 @@ async def body_of(request: Request, kind: str) -> bytes | None:
     """The body of a request; None if it is of another type, or too large."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != kind:
         return None
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > MAX_BODY:
-            return None
-    return body
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for part in request.stream():
+                body += part
+                if len(body) > MAX_BODY:
+                    return None
+    except (TimeoutError, ClientDisconnect):
+        raise HTTPException(408, "The request did not come to its end in time.") from None
+    return bytes(body)

@@ -11,6 +11,7 @@ from typing import Any
 
 import uvicorn
 
+from pt_active.judging.server.limits import ShortConnection, log_seldom
 from pt_active.judging.server.security import ORGANISER
 
 _SECONDS_TO_END = 5
@@ -19,8 +20,8 @@ _SECONDS_TO_END = 5
 _SWITCH_SECONDS = 0.0005
 """How long the thread that computes an estimate keeps the interpreter until the one that answers judges gets it."""
 
-_BACKLOG = 128
-"""Connections that may wait until they are accepted."""
+_BACKLOG = 32
+"""Connections that may wait until they are accepted; all of them are accepted at once."""
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -72,10 +73,13 @@ def risk(host: str, secure: bool) -> str:
     )
 
 
-def serve(application: Any, opened: socket.socket, certificate: Path | None = None, key: Path | None = None) -> None:
-    """Answer requests until Ctrl-C."""
+def server_of(application: Any, certificate: Path | None = None, key: Path | None = None) -> uvicorn.Server:
+    """A server that does not let those who only open connections keep judges out."""
     config = uvicorn.Config(
         application,
+        http=ShortConnection,
+        backlog=_BACKLOG,
+        log_config=None,
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -84,9 +88,15 @@ def serve(application: Any, opened: socket.socket, certificate: Path | None = No
         ssl_certfile=certificate,
         ssl_keyfile=key,
     )
+    log_seldom()
+    return uvicorn.Server(config)
+
+
+def serve(application: Any, opened: socket.socket, certificate: Path | None = None, key: Path | None = None) -> None:
+    """Answer requests until Ctrl-C."""
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
-        uvicorn.Server(config).run(sockets=[opened])
+        server_of(application, certificate, key).run(sockets=[opened])
     except KeyboardInterrupt:
         # This is how a server is meant to end.
         pass

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date, time
 from typing import Any
 
 import pandas as pd
 
-from pt_active.frames.checks import shown, some
+from pt_active.frames.checks import ArgumentError, shown, some
+from pt_active.frames.sources import beyond, limits_now
 from pt_active.frames.tables import check_filled, read_spreadsheet
 from pt_active.frames.visible import guarded, unguarded, visible
 from pt_active.judging.delivery import Delivery, Given, check_new
@@ -28,6 +29,9 @@ _MAX_HEADER = 10_000
 
 _MAX_CELL = 32_767
 """Characters of a cell of a spreadsheet, at most."""
+
+_MAX_ROWS = 1 << 20
+"""Rows of a sheet, at most."""
 
 _NEEDS_OPENPYXL = "spreadsheets need the package openpyxl: pip install 'pt-active[xlsx]'; or use CSV"
 
@@ -77,17 +81,34 @@ def _workbook(delivery: Delivery) -> pd.DataFrame:
         raise ValueError(_NEEDS_OPENPYXL) from None
     try:
         book = load_workbook(io.BytesIO(delivery.content), read_only=True, data_only=True)
-        rows = list(enumerate(book.worksheets[0].iter_rows(values_only=True), start=1))
+        sheet = book.worksheets[0]
+        sheet.reset_dimensions()  # of which a file may say what it likes
+        rows = _filled(sheet.iter_rows(values_only=True))
+        names = ["" if name is None else str(name) for name in next(rows, (0, ()))[1]]
+        kept = [i for i, name in enumerate(names) if name.strip().casefold() in _READ]
+        filled = {number: [row[i] if i < len(row) else None for i in kept] for number, row in rows}
+    except ArgumentError:
+        raise
     except Exception as error:  # the library raises whatever its parsers raise
         raise ValueError(f"the spreadsheet is damaged: {' '.join(str(error).split())[:200]}") from error
-    filled = [(number, row) for number, row in rows if any(cell not in (None, "") for cell in row)]
-    if not filled:
+    if not names:
         raise ValueError(f"the first sheet is empty; expected a header with {some(_WANTED)}")
-    names = ["" if name is None else str(name) for name in filled[0][1]]
-    kept = [i for i, name in enumerate(names) if name.strip()]
-    cells = [[_cell(row[i], number, names[i]) for i in kept] for number, row in filled[1:]]
-    table = pd.DataFrame(cells, index=[number for number, _ in filled[1:]], columns=range(len(kept)), dtype=object)
+    _known(pd.DataFrame(columns=[name for name in names if name.strip()]))
+    cells = [[_cell(value, row, names[i]) for i, value in zip(kept, each, strict=True)] for row, each in filled.items()]
+    table = pd.DataFrame(cells, index=list(filled), columns=range(len(kept)), dtype=object)
     return _known(table.set_axis([names[i] for i in kept], axis="columns"))
+
+
+def _filled(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """The rows that are not blank, each with its number; a cell far out makes a row as wide as its column."""
+    most = limits_now().columns
+    for number, row in enumerate(rows, start=1):
+        if len(row) > most:
+            raise beyond(f"row {number} has {len(row):,} columns, more", most, "columns")
+        if number > _MAX_ROWS:
+            raise ValueError(f"it has a row {number:,}, and a sheet has at most {_MAX_ROWS:,}")
+        if any(cell not in (None, "") for cell in row):
+            yield number, row
 
 
 def _cell(value: Any, row: int, name: str) -> str:

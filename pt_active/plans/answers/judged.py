@@ -9,6 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import ir_measures.measures as irm
 import numpy as np
+import pandas as pd
 
 from pt_active.frames.checks import level
 from pt_active.frames.qrels import check_policy
@@ -16,9 +17,11 @@ from pt_active.frames.strays import Strays
 from pt_active.inference import ties
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.intervals import AUTO, SIMULATED, reference_degrees
+from pt_active.inference.new_queries import NEW, THESE, ByQuery, check_population
 from pt_active.inference.reference import FEW, MAX_DRAWS, Replayed, Tails, replays_for, tails
 from pt_active.plans.answers.basis import SAMPLED, Basis
-from pt_active.plans.answers.results import Comparison, Estimate, kept_to
+from pt_active.plans.answers.population import QueriesMeant, clustered, for_new_queries
+from pt_active.plans.answers.results import Comparison, Estimate, beside, kept_to
 from pt_active.plans.making.kept import PlanTables
 from pt_active.relevance.losses import PairMeasure
 
@@ -33,17 +36,24 @@ SUFFICIENT_DEGREES = 10
 
 @dataclass(frozen=True)
 class How(Generic[Measure]):
-    """What is asked of labels: the measure, the estimator, the level, the policy for gaps, and the interval."""
+    """What is asked of labels: the measure, the estimator, the level, the policy for gaps, and the interval.
+
+    ``queries`` says for which queries it holds [theory 16], and ``clusters`` names a column of those that belong
+    together.
+    """
 
     measure: Measure
     estimator: str = ESTIMATOR
     confidence: float = 0.95
     missing: str = "error"
     reference: str = "auto"
+    queries: str = THESE
+    clusters: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "confidence", level("confidence", self.confidence))
         check_policy(self.missing)
+        check_population(self.queries)
 
 
 @dataclass(frozen=True)
@@ -85,6 +95,7 @@ class Measured:
         bounds: Bounds of the values, and so of their mean, if the interval respects them.
         replayed: Function from a number of replays to what they show; None if the sample cannot be replayed.
         unlike: Of sampled queries, how many have another value than the most common one; None for other units.
+        by_query: The estimate as a mean of estimates of each query; None if these are not kept, or not of queries.
     """
 
     value: float
@@ -97,6 +108,7 @@ class Measured:
     bounds: tuple[float, float] | None = None
     replayed: Callable[[int], Replayed] | None = None
     unlike: int | None = None
+    by_query: ByQuery | None = None
 
     def __post_init__(self) -> None:
         """Make what is rounding 0."""
@@ -183,10 +195,12 @@ class Judged(ABC):
     """A sample with its labels. Subclasses estimate a contrast from their kind of sample.
 
     ``basis`` lacks the name of the estimator; ``judges`` adds the error of the judges to the fields of a result.
+    ``topics`` has a row for each of the m queries; None if they are not kept, or not what is sampled from.
     """
 
     names: tuple[str, ...]
     basis: Basis
+    topics: pd.DataFrame | None = field(default=None, kw_only=True, repr=False, compare=False)
     judges: Callable[[Judged, Contrast, dict[str, Any]], dict[str, Any]] | None = field(
         default=None, kw_only=True, repr=False, compare=False
     )
@@ -198,8 +212,23 @@ class Judged(ABC):
     def error_of(self, contrast: Contrast, how: How[Any]) -> tuple[float, float]:
         """The estimate of a contrast and its standard error, with the error of the judges if it is known."""
         measured = self.measured(contrast, how)
-        fields = self.with_judges(contrast, inferred(measured, replace(how, reference="effective")))
+        (fields, *_) = self._answers(contrast, measured, replace(how, reference="effective"))
         return measured.value, float(fields["standard_error"])
+
+    def _answers(self, contrast: Contrast, measured: Measured, how: How[Any]) -> tuple[dict[str, Any], ...]:
+        """The fields of an answer for the queries that were asked for, and for the others if these are known."""
+        these = self.with_judges(contrast, inferred(measured, how))
+        if measured.by_query is None or self.topics is None:
+            if how.queries == NEW:
+                raise ValueError(f"queries={NEW!r}: this sample does not keep what is known of each query")
+            return (these,)
+        by_query = clustered(measured.by_query, self.topics, how.clusters)
+        counts = by_query.queries, None if how.clusters is None else by_query.groups
+        both = {
+            THESE: these | {"population": QueriesMeant(THESE, counts[0])},
+            NEW: for_new_queries(these, by_query) | {"population": QueriesMeant(NEW, *counts)},
+        }
+        return tuple(both[name] for name in ((NEW, THESE) if how.queries == NEW else (THESE, NEW)))
 
     def with_judges(self, contrast: Contrast, fields: dict[str, Any]) -> dict[str, Any]:
         """The fields of `inferred` with the error of the judges, if it is known."""
@@ -213,17 +242,17 @@ class Judged(ABC):
     def estimate(self, system: int, how: How[Any]) -> Estimate:
         """Estimate one system [theory 5]."""
         measured = self.measured(Contrast(system), how)
-        fields = self.with_judges(Contrast(system), inferred(measured, how))
+        answers = self._answers(Contrast(system), measured, how)
         if measured.bounds is not None:
-            fields = kept_to(measured.bounds, fields)
-        return Estimate(name=self.names[system], value=measured.value, **fields)
+            answers = tuple(kept_to(measured.bounds, fields) for fields in answers)
+        return beside(*(Estimate(name=self.names[system], value=measured.value, **fields) for fields in answers))
 
     def compare(self, first: int, second: int, how: How[Any]) -> Comparison:
         """Estimate and test the difference of two systems, first minus second [theory 5]."""
-        measured = self.measured(Contrast(first, second), how)
-        fields = self.with_judges(Contrast(first, second), inferred(measured, how))
-        fields |= {"lower_is_better": self.lower_is_better}
-        return Comparison.tested(self.names[first], self.names[second], measured.value, fields)
+        measured, names = self.measured(Contrast(first, second), how), (self.names[first], self.names[second])
+        answers = self._answers(Contrast(first, second), measured, how)
+        lower = {"lower_is_better": self.lower_is_better}
+        return beside(*(Comparison.tested(*names, measured.value, fields | lower) for fields in answers))
 
     def suited(self, how: How[Any]) -> How[Any]:
         """The question with an estimator that a sample as small as this one allows."""

@@ -14,6 +14,7 @@ import numpy as np
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.frames.strays import Strays
 from pt_active.inference.documents import DocumentEstimate, DocumentPool, Undrawn
+from pt_active.inference.new_queries import ByQuery
 from pt_active.inference.reference import rescaled_grades
 from pt_active.inference.replayed_documents import DocumentReplays, Drawn
 from pt_active.inference.residuals import WithinQueries, query_residuals
@@ -94,6 +95,7 @@ class JudgedDocuments(Judged):
             scale=mean.scale,
             unusable=unreached > MAX_UNREACHED_SHARE,
             replayed=None if replays is None else partial(replays.replayed, seed=REPLAY_SEED),
+            by_query=ByQuery(self.pool.weight, mean.of_query, max(mean.first + mean.second, 0.0)),
         )
 
     def shares_of_rounds(self, contrast: np.ndarray, estimator: str) -> Iterator[tuple[float, RoundLabels]]:
@@ -307,4 +309,6 @@ def judged_documents(
         n_rounds=len(rounds),
         model_caution="" if line is None else line.caution,
     )
-    return JudgedDocuments(pool.names, basis, seen, rounds, pool.grades, label, pool.by_name, tables.manifest.rest)
+    rest = tables.manifest.rest
+    topics = None if rest is not None else pool.queries
+    return JudgedDocuments(pool.names, basis, seen, rounds, pool.grades, label, pool.by_name, rest, topics=topics)

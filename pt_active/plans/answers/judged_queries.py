@@ -13,6 +13,7 @@ import numpy as np
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import Controls, effective_size, estimator_named, scale_of
+from pt_active.inference.new_queries import by_drawn_query
 from pt_active.inference.ties import settled
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan, Measured, Parts
@@ -52,7 +53,8 @@ class JudgedQueries(Judged):
         """Estimate the mean over all queries with an estimator in `estimators.ESTIMATORS`."""
         values, controls = contrast.of(self.values), Controls(self.pool_weight, contrast.of(self.pool_model))
         weigh, replays = estimator_named(how.estimator).weigh, self.replays
-        mean = weigh(self.sample, controls).estimate(values)
+        weighting = weigh(self.sample, controls).at(values)
+        mean = weighting.estimate(values)
         sizes = contrast.size(self.values), self.pool_weight, contrast.size(self.pool_model)
         return Measured(
             value=float(mean.value),
@@ -65,6 +67,9 @@ class JudgedQueries(Judged):
             if replays is None
             else partial(replays.of, contrast=contrast, weigh=weigh, controls=controls),
             unlike=len(values) - int(np.unique(values, return_counts=True)[1].max()),
+            by_query=None
+            if self.topics is None
+            else by_drawn_query(self.sample, weighting, self.pool_weight, controls.model, values),
         )
 
     def suited(self, how: How[Any]) -> How[Any]:
@@ -93,7 +98,8 @@ class QueryPlan(LabelledPlan[JudgedQueries]):
 
     def _made(self, how: How[irm.Measure]) -> JudgedQueries:
         model = model_means(self.tables, how.measure)
-        return _judged(self.tables.pool, self.sample, model, self.label, how, self.strays)
+        judged = _judged(self.tables.pool, self.sample, model, self.label, how, self.strays)
+        return judged if self.tables.manifest.rest is None else replace(judged, topics=None)
 
     def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> JudgedQueries | None:
         """The sample within a group of queries.
@@ -208,6 +214,7 @@ def _judged(
         model_caution="" if line is None else line.caution,
     )
     return JudgedQueries(
+        topics=pool.queries,
         names=pool.names,
         basis=basis,
         sample=sample,

@@ -21,7 +21,6 @@ from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import ADJUDICATOR, latest
 from pt_active.frames.strays import Strays
 from pt_active.inference.agreement import coincidences, judges_variance
-from pt_active.inference.estimators import ESTIMATOR
 from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan, inferred
 from pt_active.plans.answers.judged_documents import DocumentPlan
 from pt_active.plans.answers.judged_queries import QueryPlan
@@ -31,17 +30,10 @@ from pt_active.plans.making.sampled import NothingJudged, sampled, strays_of, wa
 from pt_active.relevance.measures import parse_measure
 
 
-def asked(
-    tables: PlanTables,
-    measure: str | irm.Measure | None = None,
-    estimator: str = ESTIMATOR,
-    confidence: float = 0.95,
-    missing: str = "error",
-    reference: str = "auto",
-) -> How[irm.Measure]:
-    """Check what is asked of a plan's labels."""
+def asked(tables: PlanTables, measure: str | irm.Measure | None = None, *how: Any, **named: Any) -> How[irm.Measure]:
+    """Check what is asked of a plan's labels, with the fields of `How` after the measure."""
     wanted = tables.measure if measure is None else parse_measure(measure, tables.pool.max_grade)
-    return How(wanted, estimator, confidence, missing, reference)
+    return How(wanted, *how, **named)
 
 
 def labelled_plan(tables: PlanTables, qrels: pd.DataFrame) -> LabelledPlan[Any]:

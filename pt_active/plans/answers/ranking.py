@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import agreeing, how_many
+from pt_active.frames.progress import bar
 from pt_active.inference.significance import (
     TUKEY,
     check_correction,
@@ -216,8 +217,6 @@ class Ranking(Charted):
 
 def rank_judged(judged: Judged, how: How[Any], correction: str = HOLM) -> Ranking:
     """Rank the systems of a sample with labels [theory 5]."""
-    from tqdm.auto import tqdm
-
     level = judged.basis.level
     if len(judged.names) < 2:
         raise ValueError(f"a ranking needs at least two {_RANKED[level]}; there is only {judged.names[0]!r}")
@@ -228,7 +227,7 @@ def rank_judged(judged: Judged, how: How[Any], correction: str = HOLM) -> Rankin
         place = places(np.array([each.value for each in estimates]) * (1 if judged.lower_is_better else -1))
         order = sorted(range(len(estimates)), key=lambda s: (place[s], estimates[s].name))
         ranked, pairs = tuple(estimates[s] for s in order), list(combinations(order, 2))
-        waiting = tqdm(pairs, desc="comparing", unit="pair", delay=1, leave=False)
+        waiting = bar(pairs, "comparing", unit="pair", delay=1, leave=False)
         comparisons = tuple(judged.compare(a, b, how) for a, b in waiting)
     cautions = list(dict.fromkeys(each.basis.caution for each in (*comparisons, *ranked) if each.basis.caution))
     if cautions and level != "pair":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -11,9 +11,11 @@ import pandas as pd
 from pt_active.frames import checks
 from pt_active.frames.checks import how_many
 from pt_active.inference.intervals import interval, score_interval
+from pt_active.inference.new_queries import NEW, THESE
 from pt_active.inference.reference import Tails
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.plans.answers.basis import EVERYTHING, SAMPLED, Basis
+from pt_active.plans.answers.population import QueriesMeant
 from pt_active.showing.charts import Intervals
 from pt_active.showing.printed import Charted, Facts, plain, printed
 from pt_active.showing.svg import ChartRow
@@ -38,6 +40,8 @@ class _Inference(Charted):
     reference: str = field(default="effective", kw_only=True)
     tails: Tails | None = field(default=None, kw_only=True)
     replayable: bool = field(default=True, kw_only=True)
+    population: QueriesMeant | None = field(default=None, kw_only=True)
+    beside: Self | None = field(default=None, kw_only=True, repr=False)
 
     _without = "no interval, no test"
     _bounds = (-np.inf, np.inf)
@@ -72,7 +76,7 @@ class _Inference(Charted):
                 f"{everything} was judged, but for {how_many('label', len(self.missing))}; how far off the estimate "
                 "is without them cannot be told from the sample: no interval, no test"
             )
-        if self.basis.census:
+        if self.basis.census and not self.holds_for_new:
             only = "; the interval is that of the judges' errors" if self.basis.error_of_judges else ""
             return f"{everything} was judged, so there is no sampling error{only}"
         parts = self.basis.caution, self.basis.interval_caution, self.basis.model_caution
@@ -87,6 +91,11 @@ class _Inference(Charted):
         if not self.degrees_of_freedom > 0 or not np.isfinite(self.standard_error):
             return "too few draws for an interval"
         return cautions
+
+    @property
+    def holds_for_new(self) -> bool:
+        """Whether it holds for queries like those of the pool, rather than for these [theory 16]."""
+        return self.population is not None and self.population.name == NEW
 
     @property
     def what(self) -> str:
@@ -138,15 +147,25 @@ class _Inference(Charted):
 
     def facts(self) -> Facts:
         """The printed lines below the first: the result, what it rests on, and its note."""
-        name, _, sign = self._printed
-        interval = f"{self.confidence_level:.0%} interval {self.interval_text()}"
-        facts = [(name, f"{self.point:{sign}.4f}   {interval}   SE {self.standard_error:.4f}"), *self._tests()]
+        facts = [(self._printed[0], self.line()), *self._tests()]
+        if self.beside is not None and self.beside.population is not None:
+            facts.append((self.beside.population.name, f"{self.beside.line()}{self.beside._test_in_brief}"))
         if (words := self._reference_in_words()) and not self.degenerate:
             facts.append(("reference", words))
         return [*facts, *self.basis.facts(), *([("note", self.note)] if self.note else [])]
 
+    def line(self) -> str:
+        """The estimate, its interval and standard error, and the queries that they hold for."""
+        interval = f"{self.confidence_level:.0%} interval {self.interval_text()}"
+        holds = "" if self.population is None else f"   for {self.population}"
+        return f"{self.point:{self._printed[2]}.4f}   {interval}   SE {self.standard_error:.4f}{holds}"
+
     def _tests(self) -> Facts:
         return []
+
+    @property
+    def _test_in_brief(self) -> str:
+        return ""
 
     def _reference_in_words(self) -> str:
         if not self.replayable:
@@ -169,9 +188,21 @@ class _Inference(Charted):
         low_factor, high_factor, degrees = self.reference_tails
         row |= {"reference": self.reference, "degrees_of_freedom": self.degrees_of_freedom}
         row |= {"reference_degrees": degrees, "low_factor": low_factor, "high_factor": high_factor}
+        if self.population is not None:
+            row["queries"] = self.population.name
+            for each in (self, self.beside):
+                row |= {} if each is None else each._named_columns
         unknown = self.basis.unknown
         row |= asdict(self.basis) | {"missing": len(self.missing), "note": self.note}
         return pd.DataFrame([row | {"unknown": sum(unknown.values()), "unknown_kinds": dict(unknown)}])
+
+    @property
+    def _named_columns(self) -> dict[str, object]:
+        """Columns that are named after the queries they hold for, ``these_low`` or ``new_low``."""
+        assert self.population is not None
+        low, high = self.confidence_interval()
+        columns = {"low": low, "high": high, "standard_error": self.standard_error}
+        return {f"{self.population.name}_{name}": value for name, value in columns.items()}
 
     def to_dict(self) -> dict[str, object]:
         """The row of `to_frame`, ready for JSON: NaN and infinite numbers become None."""
@@ -218,6 +249,14 @@ class Estimate(_Inference):
 
     def _chart(self) -> Intervals:
         return Intervals([ChartRow(self.name, self.value, *self.confidence_interval())], self.basis.measure)
+
+
+Answer = TypeVar("Answer", bound=_Inference)
+
+
+def beside(asked: Answer, *others: Answer) -> Answer:
+    """An answer with that for the other queries beside it."""
+    return replace(asked, beside=others[0]) if others else asked
 
 
 def kept_to(bounds: tuple[float, float], fields: dict[str, Any]) -> dict[str, Any]:
@@ -279,7 +318,8 @@ class Comparison(_Inference):
         """Make a comparison from its fields by name, with the test that the difference is 0 [T 3.2]."""
         ends = fields.get("tails") or Tails(1.0, 1.0, fields["degrees_of_freedom"])
         error, pvalue = ends.facing(difference) * fields["standard_error"], np.nan
-        tied = difference == 0 and not fields["basis"].census
+        population = fields.get("population")
+        tied = difference == 0 and not (fields["basis"].census and (population is None or population.name == THESE))
         if tied or not fields["degenerate"]:
             pvalue = float(two_sided_pvalue(difference, error, ends.degrees))
         return cls(first=first, second=second, difference=difference, pvalue=pvalue, **fields)
@@ -315,6 +355,15 @@ class Comparison(_Inference):
 
     def _tests(self) -> Facts:
         unresolved = f"unresolved at the {1 - self.confidence_level:.2g} level"
-        if self.basis.census and self.difference == 0 and not self.degenerate:
+        if self.basis.census and not self.holds_for_new and self.difference == 0 and not self.degenerate:
             unresolved = "none, the two are exactly equal"
         return [("p-value", f"{self.pvalue:.4g}"), ("winner", self.winner or unresolved)]
+
+    @property
+    def _test_in_brief(self) -> str:
+        return "" if np.isnan(self.pvalue) else f"   p-value {self.pvalue:.4g}"
+
+    @property
+    def _named_columns(self) -> dict[str, object]:
+        assert self.population is not None
+        return super()._named_columns | {f"{self.population.name}_pvalue": self.pvalue}

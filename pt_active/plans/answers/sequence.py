@@ -135,7 +135,7 @@ class UnitSequence:
             complete=complete,
             documents=documents,
             waiting=waiting,
-            left_out=int((wanted & self.source.counted & ~used & (label >= 0)).sum()),
+            left_out=int((wanted & ~used & (label >= 0)).sum()),
         )
 
     def proof(self, contrast: Contrast, alpha: float) -> Proof:

@@ -7,8 +7,8 @@ from itertools import combinations, cycle
 from typing import NamedTuple
 
 import numpy as np
-from tqdm.auto import tqdm
 
+from pt_active.frames.progress import bar
 from pt_active.inference.optimism import Optimism
 from pt_active.inference.replay import Method
 from pt_active.inference.stopping.bets import Stakes, excluded
@@ -62,7 +62,7 @@ def simulated_effort(
         scales = np.random.default_rng(forecast.seed).permutation(optimism.quantile(even))
     labels, cost = np.zeros((2, _REPLAYS))
     replays = of_units(forecast, method, cycle(contrasts), budget, level, rng)
-    shown = tqdm(scales, desc="until known", unit="replay", disable=not progress, leave=False)
+    shown = bar(scales, "until known", unit="replay", shown=progress, leave=False)
     for i, (scale, each) in enumerate(zip(shown, replays, strict=False)):
         units = each.units
         error = np.sqrt(scale) * (each.contribution - each.units.mean)

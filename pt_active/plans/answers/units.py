@@ -89,8 +89,7 @@ def query_units(
     check_reached(((high > low) & ~np.isin(np.arange(len(weight)), rows)).sum(), "queries")
     spread = weight**2 * (variance + weight @ variance) + RANGE_VARIANCE * (high - low) ** 2
     mean = np.clip(weight * mean, low, high)
-    settled = float(np.delete(low, rows).sum())
-    return Units.one_by_one(rate, mean[rows], spread[rows], low[rows], high[rows], settled)
+    return Units.one_by_one(rate, mean[rows], spread[rows], low[rows], high[rows])
 
 
 def document_units(

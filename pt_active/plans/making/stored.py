@@ -16,6 +16,7 @@ import pandas as pd
 
 from pt_active.frames.checks import how_many, shown, some
 from pt_active.frames.columns import check_grades, grade_columns, repeated_pairs
+from pt_active.frames.sources import read_source
 
 MANIFEST = "manifest.json"
 
@@ -82,6 +83,8 @@ class Form(Generic[Content]):
 
     def _table(self, folder: Path, file: str, digests: dict[str, str] | None) -> StoredTable:
         try:
+            if (folder / file).exists() and not (folder / file).is_file():
+                raise ValueError("it is a device or a stream, and not a file")
             content = (folder / file).read_bytes()
             if digests is None or hashlib.sha256(content).hexdigest() == digests.get(file):
                 return StoredTable(file, pd.read_parquet(io.BytesIO(content)))
@@ -133,7 +136,7 @@ def _json_object(file: Path) -> dict[str, Any]:
 def _kind(folder: Path) -> str:
     """What was saved in a folder, such as ``plan``; empty if it does not say."""
     try:
-        said = json.loads((folder / "pt_meta.json").read_text(encoding="utf-8"))["type"]
+        said = json.loads(read_source(folder / "pt_meta.json").text)["type"]
     except (OSError, ValueError, KeyError, TypeError):
         return ""
     return _KINDS.get(said, "") if isinstance(said, str) else ""
@@ -177,7 +180,8 @@ class StoredTable:
     def ids(self, *names: str, once: bool = True) -> pd.DataFrame:
         """Columns of text without gaps; if ``once``, no row has the same ids as another."""
         for name in names:
-            if pd.api.types.infer_dtype(self.column(name), skipna=False) not in ("string", "empty"):
+            column = self.column(name)
+            if column.isna().any() or pd.api.types.infer_dtype(column) not in ("string", "empty"):
                 raise ValueError(f"{self.file}: the column {name!r} must hold text, without gaps")
         if once:
             self.no_pair_twice(*names)

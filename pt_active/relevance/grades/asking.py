@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyterrier as pt
-from tqdm import tqdm
 
 from pt_active.frames.checks import HELP, how_many, shown
 from pt_active.frames.columns import with_string_ids
+from pt_active.frames.progress import bar
 from pt_active.frames.qrels import HIGHEST_LABEL
 from pt_active.relevance.grades.judge_tables import SCORE, judge_table
 
@@ -169,7 +169,7 @@ class AskedJudge(pt.Transformer):
 
     def _ask(self, frame: pd.DataFrame, keys: Sequence[str], rows: Sequence[np.intp]) -> None:
         in_a_row = 0
-        for row in tqdm(rows, unit="call", disable=not (self.progress and len(rows))):
+        for row in bar(rows, unit="call", shown=self.progress and len(rows) > 0):
             one = frame.iloc[[row]]
             self.n_asked_ += 1
             try:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from drawn_order import in_order, prefix, wanted
+from scipy import stats
 
 from pt_active import DCG, OrderedLogitGrades, Plan, Runs, UnitCost
 from pt_active.demo.collection import DemoCollection, demo_collection
@@ -43,6 +44,13 @@ def test_the_beginning_is_the_plan_that_would_have_stopped_there(
     assert status.value == pytest.approx(found.difference, rel=1e-12)
     assert status.standard_error == pytest.approx(found.standard_error, rel=1e-12)
     assert status.spent == pytest.approx(short.manifest["spent"])
+
+
+def test_labels_of_other_queries_are_ignored_with_a_warning(plan: Plan, labels: pd.DataFrame) -> None:
+    drawn = labels.qid.isin(in_order(plan))
+    with pytest.warns(UserWarning, match=r"\d+ labels of queries that were not sampled are ignored"):
+        status = plan.status(labels, ASYMPTOTIC)
+    assert status == plan.status(labels[drawn].merge(wanted(plan, labels)[["qid", "docno"]]), ASYMPTOTIC)
 
 
 # --- verdicts ---------------------------------------------------------------------------------------------------------
@@ -207,6 +215,16 @@ def test_the_clock_of_queries_is_that_of_a_design_that_is_best(plan: Plan) -> No
         assert product_of(order.q) < product_of(other)
 
 
+@pytest.mark.parametrize("looks", [ASYMPTOTIC, "pocock", None])
+def test_beyond_the_plan_one_look_is_left_unless_any_is_allowed(looks: str | None, plan: Plan, labels: pd.DataFrame):
+    rest = growth_of(plan.tables, prefix(plan, labels, 14), question(plan, looks)).rest
+    finite = np.isfinite(rest.time)
+    assert (finite.sum(), finite.all()) == (len(finite) - 1, False)
+    expected = mixture_boundary(rest.time[finite], 0.05) if looks == ASYMPTOTIC else stats.norm.isf(0.025)
+    np.testing.assert_allclose(rest.critical[finite], np.broadcast_to(expected, finite.sum()), rtol=1e-9)
+    assert rest.cost[-1] == pytest.approx(plan.manifest["pool_cost"])
+
+
 # --- rounds of documents ----------------------------------------------------------------------------------------------
 
 
@@ -318,3 +336,21 @@ def test_all_that_can_change_the_result_is_less_than_the_pool(graded: pd.DataFra
     assert np.isinf(rest.time).tolist() == [False] * (len(rest.time) - 1) + [True]
     assert len(further(census, wanted(census, labels)).cost) == 0
     assert census.status(wanted(census, labels), ASYMPTOTIC).everything == pytest.approx(census.manifest["spent"])
+
+
+def test_queries_in_which_the_rankers_agree_are_not_opened(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    """Documents that matter to single rankers alone are drawn too, but cannot change the difference."""
+    alike = graded["qid"].isin(graded["qid"].unique()[:20])
+    same = graded.assign(rank_candidate=graded["rank_candidate"].where(~alike, graded["rank_production"]))
+    frame, cost = same[~alike | (same["rank_production"] >= 0)], UnitCost(per_query=3)
+    plan = Plan.create(frame, None, DCG @ 10, cost, budget=150, level="document", design="spread", seed=3)
+    ranks = plan.tables.pool.keys.merge(frame, on=["qid", "docno"])[["rank_production", "rank_candidate"]]
+    seen = ranks.where((ranks >= 0) & (ranks < 10), -1)
+    left = ~plan.tables.rounds[0].sample.drawn & (seen["rank_production"] != seen["rank_candidate"])
+    further = left.sum() + 3 * plan.tables.pool.keys["qid"][left].nunique()
+    assert plan.status(wanted(plan, labels), ASYMPTOTIC).everything == pytest.approx(plan.manifest["spent"] + further)
+
+
+def test_a_drawn_document_is_not_drawn_again(rounds: tuple) -> None:
+    plan, first, both = rounds
+    assert further(plan, first).cost[-1] == pytest.approx(further(plan, both).cost[-1])

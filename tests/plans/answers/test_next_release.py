@@ -66,6 +66,13 @@ def test_strangers_leave_a_pass_and_take_a_fail(plan: Plan, labels: pd.DataFrame
     assert unsure.to_dict()["reach"]["outside"] == 3
 
 
+def test_strangers_decide_nothing_of_a_normalised_measure(graded: pd.DataFrame, demo: DemoCollection) -> None:
+    plan = Plan.create(graded, None, "nDCG@10", budget=500, seed=1)
+    labels, run = demo.judge(plan.assessments), demo.runs["candidate"][["qid", "docno", "score"]]
+    assert plan.gate_later(labels, run, "production", 0.5, name="same").outcome == "pass"
+    assert plan.gate_later(labels, with_strangers(run, 1), "production", 0.5).outcome == "unresolved"
+
+
 def test_what_the_plan_never_asks_for_decides_nothing(plan: Plan, labels: pd.DataFrame, graded: pd.DataFrame) -> None:
     """The ranker puts first what both rankers of the plan had below the cutoff."""
     low = ~graded[["rank_candidate", "rank_production"]].isin(range(10)).any(axis=1)
@@ -77,6 +84,25 @@ def test_what_the_plan_never_asks_for_decides_nothing(plan: Plan, labels: pd.Dat
     assert not gate.reach.told
     assert gate.reach.unreached > 0.05
     assert "of the variance expected of it lies in documents that this plan never asks for" in str(gate)
+
+
+def test_what_an_earlier_round_asked_for_is_within_reach(
+    graded: pd.DataFrame, demo: DemoCollection, candidate: pd.DataFrame
+) -> None:
+    """What is known is not drawn again, so a later round has no chance for it."""
+    first = Plan.create(graded, None, DCG @ 10, budget=300, level="document", design="spread", seed=2)
+    labels = demo.judge(first.assessments)
+    second = first.extend(200, labels)
+    labels = pd.concat([labels, demo.judge(second.assessments)])
+    reach = second.gate_later(labels, candidate, "production", 0.2).reach
+    assert reach is not None
+    assert reach.is_whole
+
+
+def test_all_has_to_be_judged(plan: Plan, labels: pd.DataFrame, candidate: pd.DataFrame) -> None:
+    gate = plan.gate_later(labels.head(50), candidate, "production", 0.4)
+    assert gate.outcome == "unresolved"
+    assert gate.advice == "judge the rest of the plan, then ask again"
 
 
 @pytest.mark.parametrize("measure", [DCG @ 3, ERR(max_rel=2) @ 3, "P@3", "RR@3", "RBP(p=0.5)@3"], ids=str)
@@ -180,3 +206,19 @@ def test_a_ranker_equal_to_the_baseline_is_no_worse(
     assert (gate.outcome, gate.status.low, gate.status.high) == ("pass", 0.0, 0.0)
     assert "reach" not in str(gate)
     assert of_queries.gate_later(labels, run, "production", None, "better").outcome == "fail"
+
+
+def test_a_sample_without_variation_is_not_out_of_reach(
+    of_queries: Plan, graded: pd.DataFrame, demo: DemoCollection
+) -> None:
+    """The ranker differs from the baseline in the queries alone that were not drawn."""
+    labels, drawn = demo.judge(of_queries.assessments), of_queries.assessments["qid"]
+    run = reordered(graded, 0)
+    swapped = reordered(graded, 2)
+    run = run.assign(score=run["score"].where(run["qid"].isin(drawn), swapped["score"]))
+    gate = of_queries.gate_later(labels.assign(label=0), run, "production", 0.1)
+    assert gate.outcome == "unresolved"
+    assert gate.reach is not None
+    assert gate.reach.told
+    assert gate.answer == "unresolved: the labels show no variation to compute an interval from"
+    assert gate.advice == "make a new plan with next and production"

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pt_active import DCG, ERR, Plan, TimeCost, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.qrels import known_labels
+from pt_active.plans.answers.blocks import Block
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.sequence import sequence_of
 from pt_active.plans.answers.status import Status
@@ -166,6 +167,15 @@ def test_labels_beyond_a_gap_are_left_out(
     assert status.left_out == len(ordered) - 1 - status.n_judged
     assert str(ordered[["qid", "docno"]].iloc[gap]["qid"]) in status.waiting
     assert f"left out    {status.left_out} labels from {status.waiting} on, which is not fully judged" in str(status)
+
+
+def test_a_query_that_was_begun_waits_for_a_document_without_a_label(plans: dict, listed: dict, labels) -> None:
+    ordered = listed["opened"].merge(labels)
+    begun = ordered[ordered["qid"] == ordered["qid"][0]]
+    assert len(begun) > 1
+    for number in range(len(begun)):
+        status = plans["opened"].status(begun.drop(index=begun.index[number]))
+        assert status.waiting == f"document {begun['docno'].iloc[number]} of query {begun['qid'].iloc[0]}"
 
 
 # --- the formula ------------------------------------------------------------------------------------------------------
@@ -343,6 +353,23 @@ def test_a_plan_that_was_cut_says_the_same_of_what_is_left(
     for kind, plan in plans.items():
         some = listed[kind].head(90).merge(labels)
         assert said(plan.so_far(some).status(some)) == said(plan.status(some))
+
+
+@pytest.mark.parametrize(
+    ("asked", "budget", "nested", "chosen"),
+    [
+        (2, 4.0, False, True),
+        (2, 3.9, False, False),
+        (2, 3.9, True, True),
+        (4, 99.0, False, False),
+        (0, 1.0, False, True),
+    ],
+)
+def test_costs_tell_of_the_next_unit_if_a_cheaper_one_was_paid_for(
+    asked: int, budget: float, nested: bool, chosen: bool
+) -> None:
+    block = Block(np.arange(4), np.arange(1, 5), np.array([2.0, 1.0, 3.0, 1.0]), asked, budget, nested)
+    assert block.chosen_by_cost is chosen
 
 
 # --- what has no order ------------------------------------------------------------------------------------------------

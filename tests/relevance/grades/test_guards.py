@@ -12,7 +12,7 @@ from pt_active import GradeReport, JudgeGrades, OrderedLogitGrades, PriorGrades,
 from pt_active.cli.app import app
 from pt_active.demo.collection import demo_collection
 from pt_active.relevance.grades.guards import TrainingCoverage, standardised_difference
-from pt_active.relevance.grades.validation import Slope, folds_of, out_of_fold, some_queries
+from pt_active.relevance.grades.validation import Slope, folds_of, out_of_fold, safe_recalibration, some_queries
 
 COLLECTION = demo_collection(queries=60)
 RUN, QRELS = COLLECTION.past_run, COLLECTION.past_qrels
@@ -124,6 +124,8 @@ class TestValidation:
         assert not set(JUDGED["qid"][use]) & set(JUDGED["qid"][~use])
         assert 100 <= use.sum() <= 130
         assert some_queries(JUDGED, labels).all()
+        # Models can be compared on two queries at least, however many labels one of them has.
+        assert JUDGED["qid"][some_queries(JUDGED, labels, 1)].nunique() == 2
 
     def test_the_slope_covers_the_true_one_as_often_as_it_says(self):
         rng, covered = np.random.default_rng(0), 0
@@ -135,6 +137,25 @@ class TestValidation:
             covered += slope.low <= 0.7 <= slope.high
         assert abs(covered / 400 - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 400)
 
+    def test_the_slope_is_that_of_least_squares_with_queries_as_clusters(self):
+        rng, qid = np.random.default_rng(3), np.array([4, 7, 7, 2, 4, 7, 2, 9, 9, 9])
+        grades, labels = rng.dirichlet(np.ones(3), 10), rng.integers(0, 3, 10)
+        design = np.column_stack([np.ones(10), grades @ np.arange(3)])
+        inverse = np.linalg.inv(design.T @ design)
+        parameters = inverse @ design.T @ labels
+        scores = [design[own].T @ (labels - design @ parameters)[own] for own in (qid == each for each in (2, 4, 7, 9))]
+        error = np.sqrt(4 / 3 * (inverse @ sum(np.outer(each, each) for each in scores) @ inverse)[1, 1])
+        slope, reach = Slope.of(grades, labels, qid), 3.182446305284263 * error  # the 97.5 % point of t with 3 degrees
+        assert (slope.low, slope.value, slope.high) == pytest.approx(parameters[1] + reach * np.array([-1, 0, 1]))
+
+    @pytest.mark.parametrize(
+        ("low", "high", "misleads"), [(0.1, 0.4, True), (0.1, 0.6, False), (1.9, 3.0, False), (2.1, 3.0, True)]
+    )
+    def test_a_slope_misleads_if_its_whole_interval_is_far_from_one(self, low, high, misleads):
+        slope = Slope((low + high) / 2, low, high)
+        assert slope.misleads is misleads
+        assert bool(slope.caution) is misleads
+
     def test_a_constant_model_has_no_slope(self):
         slope = Slope.of(np.full((6, 2), 0.5), np.array([0, 1] * 3), np.array([1, 1, 2, 2, 3, 3]))
         assert np.isnan(slope.value)
@@ -144,6 +165,15 @@ class TestValidation:
         slope = Slope.of(np.array([[0.5, 0.5], [0.4, 0.6]] * 3), np.ones(6, dtype=int), np.array([1, 1, 2, 2, 3, 3]))
         assert np.isnan(slope.value)
         assert not slope.misleads
+
+    def test_a_right_model_is_hardly_ever_recalibrated_and_a_wrong_one_is(self):
+        rng, qid, changed = np.random.default_rng(2), np.repeat(np.arange(12), 5), 0
+        for _ in range(20):
+            grades = rng.dirichlet([2, 1, 1], len(qid))
+            labels = (rng.random((len(qid), 1)) > grades.cumsum(axis=1)).sum(axis=1)
+            changed += safe_recalibration(grades, labels, qid) is not None
+        assert changed <= 1
+        assert safe_recalibration(grades[:, ::-1], labels, qid) is not None
 
 
 class _WrongSigned(OrderedLogitGrades):

@@ -1,0 +1,146 @@
+"""Does a result hold for these queries, or for queries like them [theory 16]?
+
+The queries of a pool are themselves a sample of the queries to come. So ``E (R̂ − R_new)² = V_design + S²/m``: labels
+lower the first part, and only more queries lower the second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from pt_active.inference.estimators import Weighting
+from pt_active.inference.reference import Tails
+from pt_active.sampling.sample import Sample
+
+# The populations that a result can hold for: the queries of the pool, or those that they are a sample of
+THESE, NEW = POPULATIONS = ("these", "new")
+
+
+def check_population(queries: str) -> str:
+    """Raise unless a population has that name."""
+    if queries not in POPULATIONS:
+        raise ValueError(f"queries must be {THESE!r} or {NEW!r}, got {queries!r}")
+    return queries
+
+
+@dataclass(frozen=True)
+class ByQuery:
+    """An estimate as a mean of estimates of each query, ``R̂ = Σ p ĥ``.
+
+    Attributes:
+        weight: float64[m], p of each query of the pool; sums to 1.
+        value: float64[m], ``ĥ = M + (ℓ̃ − M)/Π`` with labels, M without: unbiased for each query.
+        variance: An estimate of ``Σ p² Var ĥ``, what sampling labels adds to the spread of ĥ; 0 in a census.
+        group: int64[m], the cluster of each query, such as one need in several words; None if each is its own.
+    """
+
+    weight: np.ndarray
+    value: np.ndarray
+    variance: float
+    group: np.ndarray | None = None
+
+    @cached_property
+    def _terms(self) -> tuple[np.ndarray, np.ndarray]:
+        """``Σ p`` and ``Σ p (ĥ − R̂)`` of each cluster that counts, float64[g] each."""
+        counts = self.weight > 0
+        weight, value = self.weight[counts], self.value[counts]
+        terms = weight * (value - weight @ value / weight.sum())
+        if self.group is None:
+            return weight, terms
+        _, group = np.unique(self.group[counts], return_inverse=True)
+        return np.bincount(group, weights=weight), np.bincount(group, weights=terms)
+
+    @property
+    def queries(self) -> int:
+        """How many queries count, m."""
+        return int((self.weight > 0).sum())
+
+    @property
+    def groups(self) -> int:
+        """How many clusters they form, g; m without clusters."""
+        return len(self._terms[0])
+
+    @property
+    def spread(self) -> float:
+        """``S²/m``, the variance of the mean of the pool's queries as a sample: ``(c Σ T² − Σ p² V̂)₊`` [theory 16].
+
+        T are the terms ``Σ p (ĥ − R̂)`` of the clusters. ``c = 1/(1 − 2 Σ P³/Σ P² + Σ P²)``, P being the weights of the
+        clusters, makes it unbiased if all have the same variance; it is ``g/(g − 1)`` for equal weights.
+        """
+        weight, terms = self._terms
+        squares = float(weight @ weight)
+        left = 1 - 2 * float(weight**2 @ weight) / squares + squares
+        if left <= 0 or len(weight) < 2:
+            return np.nan
+        return max(float(terms @ terms) / left - self.variance, 0.0)
+
+    @property
+    def degrees(self) -> float:
+        """``1/Σ P² − 1``, the degrees of freedom of the spread; ``g − 1`` for equal weights."""
+        weight = self._terms[0]
+        return float(1 / (weight @ weight) - 1)
+
+    @property
+    def shown(self) -> float:
+        """The degrees of freedom that the terms show, ``2 (Σ T²)²/(Σ T⁴ − (Σ T²)²/g)``: few if few queries carry it."""
+        square = self._terms[1] ** 2
+        total = float(square.sum())
+        varies = float(square @ square) - total**2 / len(square)
+        return 2 * total**2 / varies if varies > 0 else np.inf
+
+
+def by_drawn_query(
+    sample: Sample, weighting: Weighting, weight: np.ndarray, model: np.ndarray, values: np.ndarray
+) -> ByQuery:
+    """The values of queries behind a mean of drawn queries: ``ĥ = m + (a/p)(ℓ − m)`` with ``m = c + b M``.
+
+    Args:
+        sample: The queries that were drawn.
+        weighting: Their weights a in the estimate of their own values.
+        weight: float64[m], p of all queries.
+        model: float64[m], M, what the model expects of them; NaN if the weighting does not use it.
+        values: float64[n], the measured values.
+    """
+    slope = float(weighting.slope)
+    line = slope * model if slope else np.zeros(len(weight))
+    level = float(weighting.weights @ (values - sample.of(line))) if weighting.centred else 0.0
+    part = weighting.weights * (values - level - sample.of(line))
+    value = line + level
+    value[sample.rows] += np.divide(part, sample.of(weight), out=np.zeros_like(part), where=sample.of(weight) > 0)
+    # What the slopes of single draws add to the common one belongs to no query.
+    value += float(weighting.estimate(values).value) - weight @ value
+    return ByQuery(weight, value, float(np.sum(sample.left * part**2 / sample.count)))
+
+
+class Widened(NamedTuple):
+    """A standard error with the spread of queries in it, its degrees of freedom, and the reference of an interval."""
+
+    standard_error: float
+    degrees: float
+    tails: Tails | None
+
+
+def widened_by_queries(standard_error: float, degrees: float, tails: Tails | None, by_query: ByQuery) -> Widened:
+    """Error and degrees of freedom for queries like those of the pool [theory 16].
+
+    ``SE² = V̂ + S²/m``, with Satterthwaite's degrees of freedom. Where replays of the sample show longer tails than t,
+    the part of the error that is due to sampling keeps them. A census has the paired t-test of its queries.
+    """
+    spread, left = by_query.spread, by_query.degrees
+    both = standard_error**2 + spread
+
+    def satterthwaite(part: float, own: float) -> float:
+        if not part > 0:
+            return left
+        return (part + spread) ** 2 / (part**2 / own + spread**2 / left) if own > 0 else 0.0
+
+    if tails is None:
+        return Widened(float(np.sqrt(both)), satterthwaite(standard_error**2, degrees), None)
+    ends = np.array([tails.low, tails.high])
+    low, high = np.sqrt((ends**2 * standard_error**2 + spread) / both) if both > 0 else ends
+    own = satterthwaite(float(ends.mean() ** 2) * standard_error**2, tails.degrees)
+    return Widened(float(np.sqrt(both)), satterthwaite(standard_error**2, degrees), Tails(float(low), float(high), own))

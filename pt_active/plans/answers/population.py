@@ -1,0 +1,90 @@
+"""For which queries does an answer hold [theory 16]?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.checks import how_many, shown
+from pt_active.frames.columns import query_columns
+from pt_active.inference.new_queries import THESE, ByQuery, widened_by_queries
+
+_SUFFICIENT_DEGREES = 10
+"""With fewer degrees of freedom an interval has a caution."""
+
+_FEW = 0.2
+"""Terms that show a smaller share of their degrees of freedom come from few queries; normal ones show all of them."""
+
+
+@dataclass(frozen=True)
+class QueriesMeant:
+    """The queries that an answer holds for.
+
+    Attributes:
+        name: ``"these"`` for the queries of the pool, ``"new"`` for those that they are a sample of.
+        queries: How many queries of the pool count.
+        clusters: How many clusters they form; None if each query is its own.
+    """
+
+    name: str
+    queries: int
+    clusters: int | None = None
+
+    def __str__(self) -> str:
+        if self.name == THESE:
+            return f"these {how_many('query', self.queries)}" if self.queries > 1 else "this query"
+        return "queries like them" if self.clusters is None else f"queries like them, as {self.clusters} clusters"
+
+
+def clustered(by_query: ByQuery, topics: pd.DataFrame, column: str | None) -> ByQuery:
+    """The values of queries with their clusters: the values of a column of the topics."""
+    if column is None:
+        return by_query
+    known = query_columns(topics.columns)
+    if column not in known:
+        raise ValueError(
+            f"clusters are the values of a column that the topics had before planning, and there is no column "
+            f"{shown(column)}; the plan has {', '.join(known)}. Columns of topics stay with a plan if their names "
+            "start with q, such as qneed"
+        )
+    missing = topics["qid"][topics[column].isna()]
+    if len(missing):
+        raise ValueError(f"query {shown(missing.iloc[0])} has no value in the column {shown(column)} of clusters")
+    return replace(by_query, group=np.asarray(pd.factorize(topics[column])[0], dtype=np.int64))
+
+
+def for_new_queries(fields: dict[str, Any], by_query: ByQuery) -> dict[str, Any]:
+    """The fields of an answer for the pool's queries, as they are for queries like them."""
+    if fields["degenerate"]:
+        return fields
+    error, degrees, tails = widened_by_queries(
+        fields["standard_error"], fields["degrees_of_freedom"], fields["tails"], by_query
+    )
+    caution, refusal = _caution(by_query), _refusal(by_query, error)
+    basis = replace(fields["basis"], interval_caution=refusal or caution or fields["basis"].interval_caution)
+    about = {"basis": basis, "standard_error": error, "degrees_of_freedom": degrees, "tails": tails}
+    return fields | about | {"degenerate": bool(refusal)}
+
+
+def _refusal(by_query: ByQuery, error: float) -> str:
+    """Why there is no interval for new queries; empty if there is one."""
+    if by_query.groups < 2 or np.isnan(error):
+        return "one query says nothing of other queries: no interval, no test"
+    if error == 0:
+        return "all queries have the same value, so they do not tell how others differ: no interval, no test"
+    return ""
+
+
+def _caution(by_query: ByQuery) -> str:
+    """What limits the trust in an interval for new queries; empty if nothing does."""
+    own, shown_degrees = by_query.degrees, by_query.shown
+    units = "queries" if by_query.group is None else "clusters"
+    misses = "so the interval for new queries may miss more often than its level says"
+    if shown_degrees < _FEW * own and shown_degrees < _SUFFICIENT_DEGREES:
+        return f"few {units} carry the spread: they show {shown_degrees:.1f} of {own:.0f} degrees of freedom, {misses}"
+    if own < _SUFFICIENT_DEGREES:
+        return f"there are few {units}, {own:.1f} degrees of freedom, {misses}"
+    return ""

@@ -1,0 +1,119 @@
+"""Error and degrees of freedom for queries like those of the pool [theory 16]."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from scipy import stats
+
+from pt_active.inference.estimators import ESTIMATORS, Controls
+from pt_active.inference.new_queries import ByQuery, by_drawn_query, widened_by_queries
+from pt_active.inference.reference import Tails
+from pt_active.sampling.sample import Sample
+
+P = np.array([0.1, 0.2, 0.3, 0.15, 0.25])
+CHANCE = np.array([0.5, 0.8, 0.9, 0.4, 0.7])
+VALUES = np.array([0.1, 0.9, 0.4, 0.7, -0.2])
+MODEL = np.array([0.2, 0.5, 0.5, 0.6, 0.1])
+
+
+def of_sample(name: str, drawn: np.ndarray) -> tuple[ByQuery, float]:
+    """The values of queries from a sample of them, and the estimate."""
+    sample = Sample.once(np.where(drawn, CHANCE, 0.0))
+    weighting = ESTIMATORS[name].weigh(sample, Controls(P, MODEL)).at(VALUES[drawn])
+    return by_drawn_query(sample, weighting, P, MODEL, VALUES[drawn]), float(weighting.estimate(VALUES[drawn]).value)
+
+
+@pytest.mark.parametrize("name", sorted(ESTIMATORS))
+def test_the_estimate_is_the_mean_of_the_values_of_queries(name: str) -> None:
+    by_query, value = of_sample(name, np.array([True, False, True, True, True]))
+    assert by_query.weight @ by_query.value == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["difference", "ht"])
+def test_values_of_queries_are_unbiased_and_so_is_their_variance_over_all_samples(name: str) -> None:
+    value, variance, square = 0.0, 0.0, 0.0
+    for each in product([False, True], repeat=len(P)):
+        drawn = np.array(each)
+        chance = float(np.prod(np.where(drawn, CHANCE, 1 - CHANCE)))
+        if drawn.any():
+            by_query, _ = of_sample(name, drawn)
+        else:
+            by_query = ByQuery(P, MODEL if name == "difference" else np.zeros(len(P)), 0.0)
+        value = value + chance * by_query.value
+        square = square + chance * by_query.value**2
+        variance += chance * by_query.variance
+    np.testing.assert_allclose(value, VALUES, rtol=1e-12)
+    assert variance == pytest.approx(P**2 @ (square - VALUES**2), rel=1e-12)
+
+
+@pytest.mark.parametrize("p", [np.full(3, 1 / 3), np.array([0.6, 0.3, 0.1])])
+def test_the_spread_is_unbiased_over_all_pools(p: np.ndarray) -> None:
+    population = np.array([0.0, 1.0, 3.0, 3.5])
+    pools = [np.array(each) for each in product(population, repeat=3)]
+    mean = np.mean([ByQuery(p, pool, 0.0).spread for pool in pools])
+    assert mean == pytest.approx((p @ p) * population.var(), rel=1e-12)
+
+
+def test_what_sampling_labels_adds_is_taken_off_the_spread() -> None:
+    rng, sampling = np.random.default_rng(5), 0.4
+    spread = [
+        ByQuery(np.full(40, 1 / 40), rng.normal(0, np.sqrt(1 + sampling), 40), sampling / 40).spread
+        for _ in range(2000)
+    ]
+    assert np.mean(spread) == pytest.approx(1 / 40, abs=3 * np.std(spread) / np.sqrt(2000))
+
+
+@given(some.lists(some.floats(-5, 5), min_size=3, max_size=20))
+def test_a_census_has_the_paired_t_test_of_its_queries(values: list[float]) -> None:
+    census = np.array(values)
+    if np.ptp(census) < 1e-3:
+        return
+    weight = np.full(len(census), 1 / len(census))
+    error, degrees, tails = widened_by_queries(0.0, np.inf, None, ByQuery(weight, census, 0.0))
+    expected = stats.ttest_1samp(census, 0.0)
+    assert tails is None
+    assert degrees == pytest.approx(expected.df, rel=1e-12)
+    assert 2 * stats.t.sf(abs(census.mean()) / error, degrees) == pytest.approx(expected.pvalue, rel=1e-9)
+
+
+@given(some.lists(some.floats(-5, 5), min_size=3, max_size=12), some.integers(2, 4))
+def test_copies_of_a_query_in_one_cluster_say_nothing_new(values: list[float], copies: int) -> None:
+    once = ByQuery(np.full(len(values), 1 / len(values)), np.array(values), 0.0)
+    group = np.repeat(np.arange(len(values)), copies)
+    many = ByQuery(np.full(len(group), 1 / len(group)), np.repeat(values, copies), 0.0, group)
+    assert (many.groups, many.queries) == (len(values), len(group))
+    assert many.spread == pytest.approx(once.spread, rel=1e-9, abs=1e-12)
+    assert many.degrees == pytest.approx(once.degrees, rel=1e-9)
+
+
+def test_one_query_says_nothing_of_others() -> None:
+    assert np.isnan(ByQuery(np.ones(1), np.ones(1), 0.0).spread)
+
+
+def test_queries_without_weight_do_not_count() -> None:
+    pool = ByQuery(np.array([0.5, 0.5, 0.0]), np.array([0.0, 1.0, 9.0]), 0.0)
+    assert (pool.queries, pool.spread) == (2, pytest.approx(0.25))
+
+
+def test_few_queries_that_carry_the_spread_show_few_degrees_of_freedom() -> None:
+    rng = np.random.default_rng(2)
+    even = ByQuery(np.full(400, 1 / 400), rng.normal(size=400), 0.0)
+    heavy = ByQuery(np.full(400, 1 / 400), np.where(np.arange(400) < 2, 100.0, 0.0), 0.0)
+    assert even.shown > 300
+    assert heavy.shown < 5
+
+
+def test_only_the_error_of_sampling_has_the_tails_of_replays() -> None:
+    pool = ByQuery(np.full(10, 0.1), np.arange(10.0), 0.0)
+    error, degrees, tails = widened_by_queries(1.0, 4.0, Tails(2.0, 3.0, 4.0), pool)
+    assert error == pytest.approx(np.sqrt(1 + pool.spread))
+    assert 4 < degrees < 13
+    assert tails is not None
+    assert tails.low == pytest.approx(np.sqrt((4 + pool.spread) / (1 + pool.spread)))
+    assert tails.high == pytest.approx(np.sqrt((9 + pool.spread) / (1 + pool.spread)))
+    assert widened_by_queries(1.0, 0.0, None, pool).degrees == 0

@@ -1,0 +1,96 @@
+"""Answers for the pool's queries, and for queries like them, through plans [theory 16]."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+from scipy import stats
+
+from pt_active import DCG, Plan
+from pt_active.plans.answers.judged import Contrast, How
+
+
+@pytest.fixture(scope="module")
+def topics(demo) -> pd.DataFrame:
+    return demo.topics.assign(qneed=[f"need {row // 3}" for row in range(len(demo.topics))])
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+@pytest.mark.parametrize("measure", ["DCG@10", "ERR@10", "nDCG@10", "AP(rel=2)"])
+def test_a_census_answers_for_new_queries_as_the_paired_t_test_does(graded, demo, topics, level, measure) -> None:
+    plan = Plan.create(graded, topics, measure, budget=1e9, level=level, seed=1)
+    labels = demo.judge(plan.assessments)
+    by_query = plan.judged(labels).measured(Contrast(0, 1), How(plan.measure)).by_query
+    expected = stats.ttest_1samp(by_query.value, 0.0)
+    result = plan.compare(labels, queries="new")
+    assert result.pvalue == pytest.approx(expected.pvalue, rel=1e-9)
+    assert result.confidence_interval() == pytest.approx(expected.confidence_interval())
+    assert result.degrees_of_freedom == pytest.approx(len(by_query.value) - 1)
+    assert result.beside.confidence_interval() == pytest.approx((result.difference, result.difference))
+
+
+def test_a_census_of_dcg_equals_what_pyterrier_says(graded, demo, topics) -> None:
+    plan = Plan.create(graded, topics, DCG @ 10, budget=1e9, seed=1)
+    labels = demo.judge(plan.assessments)
+    runs = [
+        graded[graded[f"rank_{name}"] >= 0].assign(rank=lambda x, n=name: x[f"rank_{n}"], score=lambda x: -x["rank"])
+        for name in plan.rankers
+    ]
+    one, other = (pt.Evaluate(run, labels, metrics=[DCG @ 10], perquery=True) for run in runs)
+    gain = [one[qid][str(DCG @ 10)] - other[qid][str(DCG @ 10)] for qid in one]
+    assert plan.compare(labels, queries="new").pvalue == pytest.approx(stats.ttest_1samp(gain, 0).pvalue, rel=1e-9)
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_the_answer_for_new_queries_is_wider_and_both_are_told(graded, demo, topics, level) -> None:
+    plan = Plan.create(graded, topics, DCG @ 10, budget=300, level=level, seed=1)
+    labels = demo.judge(plan.assessments)
+    these, new = plan.compare(labels), plan.compare(labels, queries="new")
+    assert these.difference == new.difference
+    assert these.standard_error < new.standard_error
+    assert (these.beside.standard_error, new.beside.standard_error) == (new.standard_error, these.standard_error)
+    said = f"for these {len(topics)} queries", "for queries like them"
+    assert all(each in str(these) and each in str(new) for each in said)
+    assert str(these).index(said[0]) < str(these).index(said[1])
+    assert str(new).index(said[1]) < str(new).index(said[0])
+    row = these.to_dict()
+    assert (row["low"], row["high"]) == (row["these_low"], row["these_high"])
+    assert row["new_low"] < row["these_low"] < row["these_high"] < row["new_high"]
+    assert new.to_dict()["queries"] == "new"
+
+
+def test_clusters_are_one_draw_of_new_queries(graded, demo, topics) -> None:
+    plan = Plan.create(graded, topics, DCG @ 10, budget=1e9, seed=1)
+    labels = demo.judge(plan.assessments)
+    values = plan.judged(labels).measured(Contrast(0, 1), How(plan.measure)).by_query.value
+    need = topics.set_index("qid")["qneed"].loc[plan.tables.pool.qids]
+    needs = pd.Series(values).groupby(need.to_numpy()).mean()
+    result = plan.compare(labels, queries="new", clusters="qneed")
+    assert f"as {len(needs)} clusters" in str(result)
+    assert topics["qneed"].value_counts().nunique() == 1
+    assert result.pvalue == pytest.approx(stats.ttest_1samp(needs, 0.0).pvalue, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [("qkind", "there is no column 'qkind'"), ("q_prob", "there is no column 'q_prob'")],
+)
+def test_clusters_that_the_topics_do_not_have_are_refused(graded, demo, topics, column, message) -> None:
+    plan = Plan.create(graded, topics, DCG @ 10, budget=1e9, seed=1)
+    with pytest.raises(ValueError, match=message):
+        plan.compare(demo.judge(plan.assessments), queries="new", clusters=column)
+
+
+def test_a_query_without_a_cluster_is_named(graded, demo, topics) -> None:
+    some = topics.assign(qneed=topics["qneed"].where(np.arange(len(topics)) != 4))
+    plan = Plan.create(graded, some, DCG @ 10, budget=1e9, seed=1)
+    with pytest.raises(ValueError, match=f"query '{some['qid'].iloc[4]}' has no value in the column 'qneed'"):
+        plan.compare(demo.judge(plan.assessments), queries="new", clusters="qneed")
+
+
+def test_an_unknown_population_is_refused(graded, demo, topics) -> None:
+    plan = Plan.create(graded, topics, DCG @ 10, budget=1e9, seed=1)
+    with pytest.raises(ValueError, match="queries must be 'these' or 'new', got 'all'"):
+        plan.compare(demo.judge(plan.assessments), queries="all")
