@@ -17,11 +17,11 @@ from small_plan import DOCUMENTS, said
 
 from pt_active import Plan
 from pt_active.frames.records import RECORD_COLUMNS, STATUSES, is_records
-from pt_active.judging.delivery import Delivery, utc_time
-from pt_active.judging.files import import_records, read_file, read_labels
+from pt_active.judging.delivery import Delivery, Given, records_given, utc_time
+from pt_active.judging.files import import_records, read_file, read_labels, write_worklist
 from pt_active.judging.records import write_records
 from pt_active.judging.tools import table
-from pt_active.judging.worklist import GradeNames
+from pt_active.judging.worklist import GradeNames, Worklist
 
 PLAIN = [("007", "0012", 2), ("007", "d:1/a b", 0)]
 
@@ -316,6 +316,31 @@ def test_times_are_kept_in_utc_and_those_without_zone_refused() -> None:
     for wrong in ("2026-03-01", "2026-13-01T00:00Z", "12.5", "2026-03-01T09:30:00"):
         with pytest.raises(ValueError, match="expected a time"):
             utc_time(wrong)
+
+
+def test_a_note_without_a_grade_is_a_skip() -> None:
+    records = records_given([Given(1, "q", "d", note="cannot open"), Given(2, "q", "e")], GradeNames())
+    assert said(records) == [("q", "d", None, "", "skipped", "cannot open")]
+
+
+def test_labels_of_trec_mean_what_they_mean_in_qrels() -> None:
+    grades = [GradeNames().judgment(each) for each in (-1, "-2", "2.0", 0, " 1 ")]
+    assert grades == [(None, ""), *((grade, "judged") for grade in (0, 2, 0, 1))]
+    for wrong in ("-3", "1.5", True, 1001, "٣x"):
+        with pytest.raises(ValueError, match="expected a label that is a whole grade from 0"):
+            GradeNames().judgment(wrong)
+
+
+def test_worklists_without_texts_say_so(tmp_path: Path, plan: Plan) -> None:
+    bare = Worklist(DOCUMENTS[["qid", "docno"]], 2, plan.id)
+    assert not bare.has_texts
+    tasks, config = write_worklist(bare, tmp_path / "t.json", "label-studio")
+    assert 'value="$docno"' in config.read_text()
+    assert json.loads(tasks.read_text())[0]["data"]["text"] == ""
+    with pytest.raises(ValueError, match="there is nothing to judge"):
+        Worklist(DOCUMENTS.head(0), 2)
+    with pytest.raises(ValueError, match="occurs more than once in query"):
+        Worklist(pd.concat([DOCUMENTS, DOCUMENTS]), 2)
 
 
 def test_delivered_files_are_recognised_once(tmp_path: Path) -> None:

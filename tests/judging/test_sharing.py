@@ -67,6 +67,18 @@ def test_all_that_the_plan_asks_for_comes_once_in_blocks_of_the_drawn_order(plan
         start += size
 
 
+def test_status_counts_every_unit_of_the_blocks_that_are_done(plan: Plan, demo) -> None:
+    arguments = plan.manifest["arguments"]
+    if arguments["replace"] or arguments["design"] == "spread":
+        pytest.skip("the plan has no order")
+    work = JudgingOrder.of(plan, block=40)
+    count = sum(map(len, work.blocks[0])) + sum(map(len, work.blocks[1]))
+    labels = demo.judge(plan.assessments).set_index(["qid", "docno"])
+    some = labels.loc[[(each.qid, each.docno) for each in work.documents[:count]]].reset_index()
+    status = plan.status(some)
+    assert (status.n_judged, status.left_out) == (count, 0)
+
+
 def test_the_order_within_a_query_tells_nothing_of_the_ranks(graded) -> None:
     plan = Plan.create(graded, None, DCG @ 10, draws=60, seed=1)
     ranks = graded.set_index(["qid", "docno"])["rank_production"].to_dict()
@@ -112,7 +124,50 @@ def test_doubled_documents_have_the_probability_that_is_said(graded) -> None:
         assert abs(doubled - share * size) <= 3 * np.sqrt(share * (1 - share) * size)
 
 
+def test_texts_and_what_is_known_of_queries(graded, demo) -> None:
+    frame = graded.assign(description=lambda table: "about " + table["qid"])
+    plan = Plan.create(frame, demo.topics.assign(description="all of it"), DCG @ 10, budget=100, level="query")
+    bare = JudgingOrder.of(plan).documents[0]
+    assert (bare.text, bare.about["query"]) == ("", demo.topics.set_index("qid")["query"][bare.qid])
+    full = JudgingOrder.of(plan, demo.documents).documents[0]
+    assert full.text == demo.documents.set_index("docno")["text"][full.docno]
+
+
 # --- the judges -------------------------------------------------------------------------------------------------------
+
+
+def test_the_next_documents_are_whole_queries_of_the_first_block() -> None:
+    sharing = Sharing(listed([[4, 3], [5]]))
+    assert sharing.next_for("ann", 0, ahead=2) == ([0, 1, 2, 3], [0, 1, 2, 3])
+    assert sharing.next_for("ben", 0, ahead=2) == ([4, 5, 6], [4, 5, 6])
+    assert sharing.next_for("carl", 0, ahead=2) == ([7, 8, 9, 10, 11], [7, 8, 9, 10, 11])
+    assert sharing.next_for("dora", 0, ahead=2) == ([], [])
+    assert sharing.next_for("ann", 0, ahead=2) == ([0, 1, 2, 3], [])
+
+
+def test_a_doubled_document_goes_to_two_judges() -> None:
+    sharing = Sharing(listed([[3]], double=(1,)))
+    assert sharing.next_for("ann", 0)[0] == [0, 1, 2]
+    assert sharing.next_for("ben", 0)[0] == [1]
+    assert sharing.next_for("carl", 0)[0] == []
+    for place in (0, 1, 2):
+        sharing.answer(place, "ann", JUDGED, 0)
+    assert sharing.settled == 2
+    sharing.answer(1, "ben", JUDGED, 0)
+    assert sharing.settled == 3
+
+
+def test_documents_of_a_judge_who_is_gone_go_to_another() -> None:
+    sharing = Sharing(listed([[2]]))
+    sharing.next_for("ann", 0)
+    assert sharing.next_for("ben", PATIENCE - 1)[0] == []
+    sharing.sign("ann", PATIENCE - 1)
+    assert sharing.next_for("ben", PATIENCE + 1)[0] == []
+    assert sharing.next_for("ben", 2 * PATIENCE)[0] == [0, 1]
+    # Who comes back gets nothing twice, but what was on its way still counts.
+    assert sharing.next_for("ann", 2 * PATIENCE)[0] == []
+    sharing.answer(0, "ben", JUDGED, 2 * PATIENCE)
+    assert sharing.settled == 1
 
 
 def test_a_document_that_is_skipped_goes_to_others_until_nobody_is_left_to_ask() -> None:
@@ -127,6 +182,16 @@ def test_a_document_that_is_skipped_goes_to_others_until_nobody_is_left_to_ask()
     # Who thinks otherwise later takes the skip back.
     sharing.answer(0, "ann", JUDGED, 0)
     assert sharing.wanted(0) == 0
+
+
+def test_who_passes_over_a_doubled_document_leaves_it_to_the_other() -> None:
+    """Whoever is asked first, the label is that of the one who gave it, and nobody waits for a third."""
+    for passes in (0, 1):
+        sharing = Sharing(listed([[1]], double=(0,)))
+        for number, judge in enumerate(("ann", "ben")):
+            assert sharing.next_for(judge, 0)[0] == [0]
+            sharing.answer(0, judge, SKIPPED if number == passes else JUDGED, 0)
+        assert (sharing.settled, sharing.left, sharing.next_for("carl", 0)[0]) == (1, 0, [])
 
 
 @settings(max_examples=60)

@@ -50,6 +50,15 @@ def test_records_come_back_in_their_order(tmp_path: Path) -> None:
     ]
 
 
+def test_what_is_sent_twice_is_kept_once(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.sqlite", "p")
+    store.append([entry(1), entry(2)])
+    store.append([entry(2, label=3), entry(3)])
+    assert store.records()[["docno", "label"]].values.tolist() == [["d1", 1], ["d2", 1], ["d3", 1]]
+    assert store.has("key-3")
+    assert not store.has("key-4")
+
+
 def test_records_cannot_be_changed_or_removed(tmp_path: Path) -> None:
     Store(tmp_path / "s.sqlite", "p").append([entry(1)])
     with sqlite3.connect(tmp_path / "s.sqlite") as other:

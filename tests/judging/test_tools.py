@@ -69,6 +69,45 @@ def test_label_studio_gets_tasks_and_a_configuration_for_the_grades(tmp_path: Pa
     assert [each.get("alias") for each in choices] == ["0", "1", "2", None]
 
 
+def test_quepid_gets_no_positions(tmp_path: Path, worklist: Worklist) -> None:
+    (path,) = write_worklist(worklist, tmp_path / "book.json", "quepid")
+    book = json.loads(path.read_text(encoding="utf-8"))
+    assert book["scale"] == [0, 1, 2]
+    assert not book["show_rank"]
+    assert {pair["position"] for pair in book["query_doc_pairs"]} == {None}
+    twins = pd.DataFrame({"qid": ["1", "2"], "docno": "d", "query": "lamp"})
+    with pytest.raises(ValueError, match="queries '1', '2' have the same text, 'lamp', and document 'd'"):
+        write_worklist(Worklist(twins, 1), tmp_path / "twins.json", "quepid")
+
+
+def test_potato_gets_a_configuration_that_is_yaml(tmp_path: Path, worklist: Worklist) -> None:
+    yaml = pytest.importorskip("yaml")
+    items, config = write_worklist(worklist, tmp_path / "items.jsonl", "potato")
+    scheme = yaml.safe_load(config.read_text(encoding="utf-8"))["annotation_schemes"][0]
+    assert [label["name"] for label in scheme["labels"]] == ["0", "1", "2", "skip", "unjudgeable"]
+    assert len({json.loads(line)["id"] for line in items.read_text(encoding="utf-8").splitlines()}) == len(DOCUMENTS)
+
+
+def test_potato_states_may_be_nested_objects(tmp_path: Path, plan: Plan) -> None:
+    item = f"007:0012:{plan.id}"
+    for answers in ({"label": {"labels": {"2": True}}}, {"label": {"2": "true", "1": False}}):
+        state = {"user_id": "ann", "instance_id_to_label_to_value": {item: answers}}
+        (tmp_path / "state.json").write_text(json.dumps(state))
+        assert said(read_file(tmp_path / "state.json", plan)) == [("007", "0012", 2, "ann", "judged", "")]
+
+
+def test_argilla_records_may_be_nested(tmp_path: Path, plan: Plan, worklist: Worklist) -> None:
+    (path,) = write_worklist(worklist, tmp_path / "records.json", "argilla")
+    records = json.loads(path.read_text(encoding="utf-8"))
+    user = "6d6fe1d4-0f2b-4a3c-8d2e-1b8f3d6f4a11"
+    records[0]["responses"] = {
+        "label": [{"value": "2", "user_id": user}],
+        "note": [{"value": "sure", "user_id": user}],
+    }
+    (tmp_path / "export.json").write_text(json.dumps(records))
+    assert said(read_file(tmp_path / "export.json", plan)) == [("007", "0012", 2, user, "judged", "sure")]
+
+
 def test_mturk_answers_of_its_own_elements_and_rejections(tmp_path: Path, plan: Plan) -> None:
     header = "HITId,WorkerId,AssignmentStatus,SubmitTime,Input.qid,Input.docno,Answer.label.0,Answer.label.2"
     rows = ["1,A1,Submitted,,007,0012,false,true", "2,A2,Rejected,,007,0012,true,false", "3,A3,Approved,,q3,żółć,,"]

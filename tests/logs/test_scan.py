@@ -166,6 +166,12 @@ def test_the_partitioning_leaves_no_trace(streamed: Any, how: dict[str, Any], pa
         pd.testing.assert_frame_equal(getattr(one, frame), getattr(other, frame))
 
 
+def test_several_processes_and_blocks_change_nothing(streamed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = streamed(partitions=5, workers=2, **DOCUMENTS)
+    monkeypatch.setattr("pt_active.logs.documents.QUERIES_AT_ONCE", 7)
+    check_same(streamed(partitions=5, **DOCUMENTS), whole)
+
+
 @pytest.mark.parametrize(
     ("rankers", "how"),
     [
@@ -338,6 +344,14 @@ def test_three_rankers_a_singular_covariance_and_a_ranker_that_answers_few_queri
         made.status(qrels)
 
 
+def test_one_query_that_is_not_drawn_is_no_special_case(both: Any, demo: DemoCollection) -> None:
+    plans = both(topics=demo.topics.head(12), draws=11)
+    qrels = demo.judge(plans[0].assessments)
+    check_same_status(*(plan.status(qrels) for plan in plans))
+    one, other = (plan.compare(qrels, reference="effective").to_frame() for plan in plans)
+    pd.testing.assert_frame_equal(one, other, rtol=1e-9)
+
+
 def test_trec_runs_are_read_block_by_block(
     runs: dict[str, pd.DataFrame], streamed: Any, grades: Any, topics: Any, tmp_path: Path, monkeypatch: Any
 ) -> None:
@@ -414,6 +428,19 @@ def test_an_empty_run_is_refused_as_in_memory(content: bytes, suffix: str, tmp_p
     with pytest.raises(ValueError, match="the file is empty") as in_blocks:
         scan(new=file, old=other, allow_missing_queries=True).plan(pt.Transformer.identity(), None, "DCG@10", budget=5)
     assert str(in_blocks.value) == str(in_memory.value)
+
+
+def test_an_empty_table_counts_as_long_as_another_of_its_run_has_rows(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"qid": ["1"], "docno": ["d"], "score": [1.0]})
+    frame.to_parquet(tmp_path / "new-0.parquet")
+    frame.head(0).to_parquet(tmp_path / "new-1.parquet")
+    frame.to_parquet(tmp_path / "old.parquet")
+    found = scan(workers=1, new=str(tmp_path / "new-*.parquet"), old=tmp_path / "old.parquet")
+    assert len(found.plan(ColdGrades(2), None, "DCG@10", draws=1).assessments) == 1
+    with pytest.raises(ValueError, match="run 'new': its tables are empty"):
+        scan(new=tmp_path / "new-1.parquet", old=tmp_path / "old.parquet", allow_missing_queries=True).plan(
+            ColdGrades(2), None, "DCG@10", draws=1
+        )
 
 
 def test_wrong_arguments_are_refused(files: dict[str, str], grades: OrderedLogitGrades) -> None:

@@ -44,6 +44,17 @@ def test_a_cut_plan_is_the_plan_that_would_have_stopped_there(
     pd.testing.assert_frame_equal(cut.assessments, short.assessments)
 
 
+def test_a_cut_plan_is_kept_and_cut_again(plan: Plan, labels: pd.DataFrame, tmp_path: Path) -> None:
+    some = prefix(plan, labels, 14)
+    cut = Plan.load(plan.so_far(some).save(tmp_path / "cut").path)
+    assert cut.compare(some) == plan.so_far(some).compare(some)
+    assert cut.status(some, ASYMPTOTIC) == plan.status(some, ASYMPTOTIC)
+    fewer = prefix(plan, labels, 9)
+    again = cut.so_far(fewer)
+    assert again.manifest["cut"] == {"unit": "queries", "of": plan.status(some, ASYMPTOTIC).drawn, "to": 9}
+    assert again.compare(fewer) == plan.so_far(fewer).compare(fewer)
+
+
 def test_missing_labels_say_the_way(plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame) -> None:
     with pytest.raises(ValueError, match=r"or look at what is judged so far: plan\.status\(qrels\), or plan\.so_far"):
         plan.compare(prefix(plan, labels, 9))

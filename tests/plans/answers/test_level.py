@@ -123,6 +123,16 @@ def test_queries_are_judged_whole_if_that_is_more_precise(
     assert "doc_size" in SamplingDistribution(DCG @ 10)(graded)
 
 
+def test_many_queries_are_thinned_out(graded: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every second query foresees nearly the errors of all."""
+    whole = Plan.create(graded, None, DCG @ 10, budget=BUDGET).tables.manifest.choice
+    monkeypatch.setattr(levels, "_MAX_QUERIES", 60)
+    part = Plan.create(graded, None, DCG @ 10, budget=BUDGET).tables.manifest.choice
+    assert part != whole
+    assert part.half_width == pytest.approx(whole.half_width, rel=0.15)
+    assert part.other_half_width == pytest.approx(whole.other_half_width, rel=0.15)
+
+
 def test_the_choice_is_kept_and_older_plans_have_none(graded: pd.DataFrame, demo, tmp_path: Path) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=BUDGET)
     saved = Plan.load(plan.save(tmp_path / "plan").path)
