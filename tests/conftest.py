@@ -62,8 +62,9 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exempt what is there from garbage collection, which statsmodels runs at every correction of p-values."""
+    """Exempt what is there from garbage collection, and collect seldom: frames make many objects and few cycles."""
     gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
     gc.enable()
 
 

@@ -226,6 +226,8 @@ interval: quantile of one side [test_estimators]
 score interval: variance of a share without 1 − y [test_estimators]
     error**2 / (inside * (1 - inside / width)) => error**2 / inside
 corrections: Bonferroni for Holm [test_estimators]
+    np.maximum.accumulate(left * pvalues[order]) => np.maximum.accumulate(len(left) * pvalues[order])
+corrections: Bonferroni for others [test_estimators]
     alpha=alpha, method=method)[:2] => alpha=alpha, method="bonferroni")[:2]
 Tukey: no root of 2 [test_significance]
     np.sqrt(2) * absolute_statistic( => absolute_statistic(

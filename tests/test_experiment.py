@@ -94,18 +94,6 @@ def test_perquery_values_and_weights(plan: Plan, qrels: pd.DataFrame, demo: Demo
     )
 
 
-def test_both_are_the_means_and_the_values(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
-    means, values = Experiment(demo.runs, plan, qrels, [DCG @ 10], perquery="both")
-    pd.testing.assert_frame_equal(means, Experiment(demo.runs, plan, qrels, [DCG @ 10]))
-    pd.testing.assert_frame_equal(values, Experiment(demo.runs, plan, qrels, [DCG @ 10], perquery=True))
-
-
-def test_round_and_highlight(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
-    frame = Experiment(demo.runs, plan, qrels, [DCG @ 10], round=2)
-    assert (frame["DCG@10"] * 100 % 1).round(9).isin([0, 1]).all()
-    assert "font-weight: bold" in Experiment(demo.runs, plan, qrels, [DCG @ 10], highlight="bold").to_html()
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -171,11 +159,3 @@ def test_measures_may_have_decimal_places_of_their_own(plan: Plan, qrels: pd.Dat
             assert frame[f"{name}{end}"].tolist() == exact[f"{name}{end}"].round(places).tolist()
     with pytest.raises(ValueError, match="round has P@5, which is not evaluated; the measures are DCG@10"):
         Experiment(demo.runs, plan, qrels, [DCG @ 10], round={"P@5": 1})
-
-
-def test_a_plan_has_topics_for_a_pipeline(plan: Plan, demo: DemoCollection) -> None:
-    topics = plan.topics
-    assert topics["qid"].tolist() == plan.sample["qid"].tolist()
-    assert set(topics.columns) == set(demo.topics.columns)
-    pd.testing.assert_series_equal(topics.merge(demo.topics, on="qid")["query_x"], topics["query"], check_names=False)
-    assert set(plan.assessments["qid"]) <= set(topics["qid"])

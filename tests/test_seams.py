@@ -450,13 +450,6 @@ def test_a_labelling_cost(
         assert Plan.load(tmp_path / name).manifest["spent"] == plan.manifest["spent"]
 
 
-def test_units_of_plans_that_were_saved_without_them() -> None:
-    assert costs.kept_unit("TimeCost(seconds_per_document=30.0, seconds_per_query=0.0)", None) == " hours"
-    assert costs.kept_unit("UnitCost(per_query=0.0)", None) == ""
-    assert costs.kept_unit("Timely(1)", None) == ""
-    assert costs.kept_unit("PriceCost(per_query=1.0)", "cents") == " cents"
-
-
 def test_a_plan_keeps_the_unit_of_its_cost_where_there_is_one(pool: pd.DataFrame, tmp_path: Path) -> None:
     timed = Plan.create(pool, None, "DCG@10", budget=1.0, cost=costs.TimeCost(30.0), level="query")
     assert timed.manifest["arguments"]["cost_unit"] == "hours"

@@ -10,8 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     from scipy.interpolate import CubicSpline
 
-# The name of the correction for tests of all pairs; corrections for arbitrary tests come from statsmodels
-TUKEY = "tukey"
+# The names of the correction for tests of all pairs, and of the usual one; the others come from statsmodels
+TUKEY, HOLM = "tukey", "holm"
 _OMITTED_TAIL = 1e-18  # Probability that the integral over the estimated standard deviation omits at either end
 # Where the table ends; the range of k standard normals exceeds this with a probability of practically 0
 _MAX_RANGE = 40.0
@@ -19,9 +19,11 @@ _MAX_RANGE = 40.0
 
 def check_correction(correction: str) -> None:
     """Raise if a correction is not known."""
+    if correction in (TUKEY, HOLM):
+        return
     from statsmodels.stats.multitest import multitest_alias
 
-    if not isinstance(correction, str) or (correction != TUKEY and correction not in multitest_alias):
+    if not isinstance(correction, str) or correction not in multitest_alias:
         raise ValueError(
             f"unknown correction {correction!r}; it is {TUKEY}, or a method of statsmodels' multipletests such as holm"
         )
@@ -173,10 +175,21 @@ def absolute_statistic(difference: np.ndarray | float, standard_error: np.ndarra
 
 def corrected_pvalues(pvalues: np.ndarray, alpha: float, method: str) -> tuple[np.ndarray, np.ndarray]:
     """Correct the p-values of several comparisons; NaN, as for the baseline itself, does not count."""
-    from statsmodels.stats.multitest import multipletests
-
     reject, corrected = np.zeros(len(pvalues), dtype=bool), np.full(len(pvalues), np.nan)
     tested = ~np.isnan(pvalues)
-    if tested.any():
+    if tested.any() and method == HOLM:
+        reject[tested], corrected[tested] = _stepped_down(pvalues[tested], alpha)
+    elif tested.any():
+        from statsmodels.stats.multitest import multipletests
+
         reject[tested], corrected[tested] = multipletests(pvalues[tested], alpha=alpha, method=method)[:2]
+    return reject, corrected
+
+
+def _stepped_down(pvalues: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+    """Holm's tests. Those of statsmodels take as long as its import, and collect garbage at every call."""
+    order, left = np.argsort(pvalues), np.arange(len(pvalues), 0, -1)
+    reject, corrected = np.empty(len(pvalues), dtype=bool), np.empty(len(pvalues))
+    reject[order] = np.logical_and.accumulate(pvalues[order] <= alpha / left)
+    corrected[order] = np.minimum(np.maximum.accumulate(left * pvalues[order]), 1.0)
     return reject, corrected

@@ -15,8 +15,7 @@ from small_collection import MEASURED, QUERIES, RUNS, UNIFORM, complaint, data, 
 from typer.testing import CliRunner
 
 from pt_active.cli.app import AUDIT, COMMANDS, app
-from pt_active.cli.commands import typed
-from pt_active.frames.checks import Argument, ArgumentError, MethodName
+from pt_active.frames.checks import Argument
 
 GROUP = typer.main.get_command(app)
 
@@ -124,8 +123,9 @@ def test_as_a_process(files):
     made = process(*words, cwd=files)
     assert (made.returncode, made.stderr) == (0, "")
     assert json.loads(made.stdout)["plan"] == "plan"
-    again = process(*words, cwd=files)
-    assert (again.returncode, again.stdout, again.stderr) == (2, "", "error: plan exists; choose another --out\n")
+    lost = process("-m", "pt_active", "status", "none", "none.csv", cwd=files)
+    assert (lost.returncode, lost.stdout) == (2, "")
+    assert lost.stderr.startswith("error: there is no plan at none")
 
 
 def test_help_loads_no_frames():
@@ -175,29 +175,3 @@ def test_shells_complete_commands_and_names(tmp_path):
 
 
 LEVEL, REFITTED = Argument("level", "document"), Argument("refit", True)
-
-
-@pytest.mark.parametrize(
-    ("command", "parts", "python", "shell"),
-    [
-        ("plan", ("needs ", LEVEL), 'needs level="document"', "needs --level document"),
-        ("extend", ("with ", Argument("refit", False)), "with refit=False", "with no --refit"),
-        ("extend", (REFITTED, " and ", LEVEL), 'refit=True and level="document"', "--refit and --level document"),
-        ("status", ("say ", Argument("looks", "always")), 'say looks="always"', "say --looks always"),
-        ("plan", (Argument("max_grade"), " must"), "max_grade must", "--max-grade must"),
-        ("plan", (Argument("on_error", "skip"), " drops"), 'on_error="skip" drops', "--lenient drops"),
-        ("plan", ("file budget=3.run: bad",), "file budget=3.run: bad", "file budget=3.run: bad"),
-        ("export", ("needs ", LEVEL), 'needs level="document"', "needs --level document"),
-        ("plan", (Argument("slices", 3),), "slices=3", "slices=3"),
-        ("export", (Argument("plan"), " must"), "plan must", "plan must"),
-        ("extend", ("no ", Argument("grades", "refit")), 'no grades="refit"', "no --refit"),
-        ("report", (MethodName("so_far"),), "plan.so_far(qrels)", "--so-far"),
-        ("report", (MethodName("status"),), "plan.status(qrels)", "pt-active status"),
-        ("extend", (MethodName("so_far"),), "plan.so_far(qrels)", "plan.so_far(qrels)"),
-    ],
-)
-def test_arguments_are_said_as_options(command, parts, python, shell):
-    error = ArgumentError(*parts)
-    context = typer.Context(GROUP.loaded(command), parent=typer.Context(GROUP))
-    assert str(error) == python
-    assert error.told(lambda named: typed(named, context)) == shell

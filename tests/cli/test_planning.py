@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 
 import numpy as np
 import pandas as pd
@@ -75,13 +74,6 @@ def test_every_plan_does_without_judgments(files, how):
     np.testing.assert_allclose(pool.grades, rounded_grades(grades), rtol=1e-9)
 
 
-def test_a_budget_does_without_judgments(files):
-    said = run("budget", *RUNS, "--measure", "DCG@5", "--width", "0.5", "--max-grade", "2")
-    assert "Grade model: none, so grades are guessed from ranks alone\n" in said
-    (proposed,) = re.findall(r"pt-active (plan .*)", said)
-    run(*shlex.split(proposed))
-
-
 def test_a_stray_label_is_not_the_top_grade(files):
     write(files / "stray.qrels", qrels_lines(PAST) + f"{PAST[0]} 0 D-new 9\n")
     trained = ("--train-run", "past.run", "--train-qrels", "stray.qrels")
@@ -90,13 +82,6 @@ def test_a_stray_label_is_not_the_top_grade(files):
     assert said.endswith("if this is meant to be, say --max-grade 9")
     planned(*trained, "--max-grade", "9")
     assert "1 label is not, such as 9" in complaint("plan", *RUNS, *MEASURED[:-1], "x", *trained, "--max-grade", "2")
-
-
-def test_a_stray_label_of_a_pool_is_not_the_top_grade(labelled, files):
-    labelled.assign(label=np.where(np.arange(len(labelled)) == 3, 9, labelled["label"])).to_parquet("pool.parquet")
-    said = complaint("simulate", "pool.parquet", "--measure", "DCG@5", "--train-fold", "1")
-    assert said.startswith("pool.parquet: 1 label is above 2, such as 9 for document")
-    assert said.endswith("if this is meant to be, give the pool its own grades, in columns grade_0 to grade_9")
 
 
 @pytest.mark.parametrize(
@@ -188,13 +173,6 @@ def test_missing_queries_only_if_asked(files):
     assert planned(*UNIFORM, "--allow-missing-queries")["counts"]["queries"] == len(QUERIES)
 
 
-def test_missing_texts_are_counted(files):
-    write(files / "texts.tsv", "D-1\tone\n")
-    result = invoke("plan", *RUNS, *UNIFORM, *MEASURED, "--texts", "texts.tsv")
-    assert result.exit_code == 0
-    assert result.stderr.startswith(f"warning: texts.tsv: no text for {DOCUMENTS - 1} documents of the pool")
-
-
 def test_texts_of_other_documents_are_refused_and_a_few_are_counted(files):
     planned(*UNIFORM)
     exported()
@@ -272,11 +250,6 @@ def test_an_export_in_quiet_is_one_line(files):
     assert re.fullmatch(r"\d+ documents to judge are in plan.csv.\n", said)
 
 
-def test_strata_are_not_offered_to_plans_that_have_none(files):
-    planned(*UNIFORM)
-    assert complaint("export", "plan", "--out", "x", "--format", "strata").startswith("unknown --format 'strata'")
-
-
 def test_documents_refuse_what_does_not_fit(files):
     words = (*RUNS, *UNIFORM, "--level", "document", "--budget", "60", "--out", "p1")
     said = complaint("plan", *words, "--measure", "nDCG@5", "--design", "spread")
@@ -286,13 +259,6 @@ def test_documents_refuse_what_does_not_fit(files):
         "--design optimal is one of --level query, not of --level document"
     )
     assert "unknown --level 'page'" in complaint("plan", *RUNS, *UNIFORM, *MEASURED, "--level", "page")
-
-
-def test_ndcg_is_planned_from_documents(files):
-    words = (*RUNS, *TRAINING, "--level", "document", "--budget", "60", "--out", "p1")
-    said = run("plan", *words, "--measure", "nDCG@5")
-    assert "(drawn by depth)" in said
-    assert len(Plan.load("p1").assessments) <= 60
 
 
 def test_labels_of_an_llm_alone_make_a_plan_and_labels_of_people_say_what_they_are_worth(files):
@@ -315,15 +281,3 @@ def test_labels_of_an_llm_alone_make_a_plan_and_labels_of_people_say_what_they_a
     learned = run("plan", *RUNS, *asked, *TRAINING[2:], "--budget", "60", "--out", "learned")
     assert "Grade model: llm, corrected by 300 labels of people, of which it gave 100%" in learned
     assert "how far to trust" not in learned
-
-
-def test_several_judges_make_one_model(files):
-    (files / "other.qrels").write_text((files / "judge.qrels").read_text())
-    judges = ("--judge", "judge.qrels", "--judge", "other.qrels")
-    assert "Plan for DCG@5" in run("plan", *RUNS, *TRAINING[2:], *judges, *MEASURED)
-    same = complaint(
-        "plan", *RUNS, *TRAINING[2:], "--judge", "judge.qrels", "--judge", "./judge.qrels", *MEASURED[:-1], "p"
-    )
-    assert same == ("--judge ./judge.qrels: the name 'judge' is taken; say NAME=./judge.qrels, with another name")
-    named = ("--judge", "judge.qrels", "--judge", "again=judge.qrels")
-    run("plan", *RUNS, *TRAINING[2:], *named, *MEASURED[:-1], "named")

@@ -300,14 +300,6 @@ def test_a_file_that_is_given_twice_or_is_of_another_kind_is_refused(files):
     assert said.endswith("expected 4 columns, qid iteration docno label; got 6 columns: it is a run")
 
 
-def test_gains_are_told_of_the_measure_that_is_asked_for(files):
-    told = "DCG@5 has exponential gains, 2^grade - 1; nDCG has linear gains, nDCG(dcg='exp-log2') exponential ones"
-    assert ("measure", told, False) in findings(*ALL, "--measure", "DCG@5")
-    FILE.unlink()
-    told = "nDCG@5 has linear gains, the grade; DCG has exponential gains, DCG(gain='linear') linear ones"
-    assert ("measure", told, False) in findings(*ALL, "--measure", "nDCG@5")
-
-
 def test_texts_count_of_documents_that_can_be_judged(files):
     top = {f"d{(rank * shift + 1) % 11}" for shift in (2, 3) for rank in range(2)}
     (files / "texts.tsv").write_text("".join(f"{d}\ttext\n" for d in sorted(top)))
@@ -321,26 +313,6 @@ def test_texts_count_of_documents_that_can_be_judged(files):
         f"40 of {len(top)} documents that count for DCG@2 (100%): everything can be judged",
         True,
     ) in findings(*ALL, "--measure", "DCG@2")
-
-
-def test_an_llm_alone_is_looked_at(files):
-    pool = [(q, (rank * shift + 1) % 11) for q in QUERIES for shift in (2, 3) for rank in range(DEPTH)]
-    (files / "llm.qrels").write_text("".join(f"{q} 0 d{d} {grade(q, d)}\n" for q, d in sorted(set(pool))[:-3]))
-    found = findings(*RUNS, "--judge", "llm.qrels", "--budget", "20")
-    size = len(set(pool))
-    said = f"llm has graded {size - 3} of {size} documents that may be judged; no label of people has checked it"
-    assert ("judge", said, True) in found
-    assert "Grade model: what llm says, not checked" in run("plan")
-
-
-def test_a_measure_of_whole_pools_says_what_it_costs(files):
-    found = findings(*ALL, "--measure", "nDCG@5")
-    whole = [said for about, said, _ in found if about == "measure" and "gains" not in said]
-    pool = {(q, (rank * shift + 1) % 11) for q in QUERIES for shift in (2, 3) for rank in range(DEPTH)}
-    assert whole == [
-        f"nDCG@5 depends on a query's whole pool, {len(pool) / 12:.3g} documents on average: a plan of whole queries "
-        "judges them all; the default judges some of them"
-    ]
 
 
 @pytest.mark.parametrize(
@@ -408,18 +380,6 @@ def test_files_are_relative_to_the_project(files, monkeypatch):
     assert planned("--project", "inside/job.toml", "--out", "again")["rankers"] == ["new", "old"]
 
 
-def test_what_is_taken_is_said_unless_quiet(files):
-    run("init", *ALL)
-    assert invoke("plan").stderr.splitlines()[-1].startswith("from pt-active.toml: plan, measure, budget, runs, topics")
-    assert "from " not in invoke("plan", "--out", "x", "--quiet").stderr
-
-
-def test_without_a_project_arguments_are_missing(files):
-    assert complaint("status") == "Missing argument 'PLAN'; see pt-active status --help"
-    assert complaint("plan", *RUNS) == "Missing option '--measure'; see pt-active plan --help"
-    assert complaint("status", "--project", "none.toml") == "none.toml: No such file or directory"
-
-
 # --- what is wrong in the file ----------------------------------------------------------------------------------------
 
 
@@ -456,13 +416,6 @@ def test_each_mistake_is_one_line(files, text, said):
     assert complaint(
         "plan", "--out", "p", "--measure", "DCG@5", "--pool" if "zz" in text else "--budget", "5"
     ).startswith(said)
-
-
-def test_a_windows_path_in_double_quotes_is_explained(files):
-    FILE.write_text('topics = "C:\\data\\topics.tsv"\n')
-    assert complaint("status").endswith("; in a Windows path, use / or single quotes")
-    FILE.write_text("topics = \n")
-    assert "Windows" not in complaint("status")
 
 
 def test_bytes_that_are_not_text_are_one_line(files):

@@ -18,14 +18,13 @@ from small_collection import (
     exported,
     fill,
     invoke,
-    label,
     planned,
     run,
     write,
     write_run,
 )
 
-from pt_active import Outlook, Plan
+from pt_active import Plan
 
 
 @pytest.fixture
@@ -245,34 +244,6 @@ def test_report(files):
     }.items():
         assert message in complaint("report", "plan", "plan.csv", "--out", "r.html", "--slice", column)
     assert not (files / "r.html").exists()
-
-
-def test_a_budget_has_a_power(judged):
-    words = ("budget", "plan", "--budget", "60", "--budget", "90")
-    rows = data(*words, "--difference", "0.5")["rows"]
-    assert sorted({row["budget"] for row in rows}) == [60, 90]
-    expected = Outlook.of_plan(Plan.load("plan")).table([60, 90], 0.5)
-    assert [row["power"] for row in rows] == pytest.approx(expected["power"])
-    strict = data(*words, "--power", "0.99")["rows"]
-    assert all(a["detectable"] > b["detectable"] for a, b in zip(strict, rows, strict=True))
-
-
-@pytest.mark.parametrize("format", ["trec", "jsonl"])
-def test_other_exports_come_back_too(files, format):
-    planned(*UNIFORM)
-    out = f"work.{format}"
-    said = data("export", "plan", "--out", out, "--format", format)
-    assert said == {"file": out, "format": format, "assessments": len(Plan.load("plan").assessments), "texts": False}
-    assert complaint("status", "plan", out) == f"{out}: no label is filled in (-1 says unjudged)"
-    lines = (files / out).read_text().splitlines()
-    if format == "trec":
-        pairs = [(q, d) for q, _, d, _ in map(str.split, lines)]
-        text = "".join(f"{q} 0 {d} {label(q, int(d[2:]))}\n" for q, d in pairs)
-    else:
-        rows = list(map(json.loads, lines))
-        text = "".join(json.dumps(row | {"label": label(row["qid"], int(row["docno"][2:]))}) + "\n" for row in rows)
-    (files / out).write_text(text)
-    assert data("status", "plan", out)["result"]["missing"] == 0
 
 
 def test_documents_from_plan_to_verdict_in_two_rounds(files):

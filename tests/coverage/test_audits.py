@@ -187,6 +187,7 @@ RARE = [
 Case = tuple[World, Loss, float, bool]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "rare"), [*((case, False) for case in TOO_SURE), *((case, True) for case in RARE)], ids=range(8)
 )

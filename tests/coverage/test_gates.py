@@ -9,6 +9,8 @@ import pytest
 from pt_active import Outlook, Plan
 from pt_active.studies.populations import plain
 
+pytestmark = pytest.mark.slow
+
 SEEDS = 60
 
 SLIP = 3 * np.sqrt(0.025 * 0.975 / SEEDS)

@@ -30,6 +30,7 @@ def test_the_standard_error_with_the_judges_part_covers_where_the_plain_one_does
     assert abs(table["error"].mean()) < 0.5 * table["error"].std()
 
 
+@pytest.mark.slow
 def test_an_unchecked_llm_that_is_upside_down_costs_neither_bias_nor_coverage() -> None:
     """It takes seconds, since bias and coverage show in repetitions alone."""
     collection = demo_collection(queries=40)

@@ -79,7 +79,8 @@ def four_rankers(demo: DemoCollection, grades: OrderedLogitGrades) -> pd.DataFra
     return (Runs(**demo.runs, **copies, depth=15) >> grades)(demo.topics)
 
 
-@pytest.mark.parametrize(("level", "budget"), [("query", 700), pytest.param("document", 500, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("level", "budget"), [("query", 700), ("document", 500)])
 @pytest.mark.filterwarnings("ignore:.*of the variance that the model expects")
 def test_families_of_intervals_hold_all_true_differences(demo, four_rankers, level, budget) -> None:
     """The tests of all differences from the truth err together in one of twenty samples; 40 find one of six."""

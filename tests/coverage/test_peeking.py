@@ -52,6 +52,7 @@ def null_replays() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     return found.error, found.standard_error, found.degrees, information(curve_of(q, population.cost), budgets, budget)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("looks", ["asymptotic", "obrien-fleming", "pocock"])
 def test_peeking_keeps_its_level(looks: str, null_replays: tuple) -> None:
     error, spread, degrees, time = null_replays

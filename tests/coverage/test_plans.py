@@ -19,7 +19,8 @@ def true_differences(demo: DemoCollection, graded: pd.DataFrame, measure: object
     return first.set_index("qid")["value"] - second.set_index("qid")["value"]
 
 
-@pytest.mark.parametrize(("measure", "per_query"), [(DCG @ 10, 0), pytest.param(ERR @ 10, 3, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("measure", "per_query"), [(DCG @ 10, 0), (ERR @ 10, 3)])
 def test_seeded_plans_centre_on_the_truth_and_cover_it(measure, per_query, demo, graded) -> None:
     """60 plans find a bias of .4 standard deviations, a coverage of .86 and errors 30 % off."""
     asked = ERR(max_rel=3) @ 10 if measure.NAME == "ERR" else measure

@@ -97,6 +97,7 @@ def test_lur_is_unbiased_and_its_intervals_cover(drawing: str) -> None:
         assert ratio == pytest.approx(1, abs=3 * np.sqrt(2 / REPETITIONS)), name
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("weighed_once")
 def test_at_a_hundred_labels_kernel_intervals_cover_for_means_ratios_and_areas() -> None:
     """400 samples: three standard errors of a coverage are .033; `ailur_ratio` covers 93 %."""

@@ -44,13 +44,16 @@ def missed(script, plan: Plan, qrels: pd.DataFrame, runs: int = RUNS, pair: tupl
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", POPULATIONS)
+@pytest.mark.parametrize(
+    "name", ["skewed", *(pytest.param(name, marks=pytest.mark.slow) for name in POPULATIONS if name != "skewed")]
+)
 def test_no_population_misleads(script, name: str, level: str) -> None:
     """Intervals of a normal mixture from the eighth query on were wrong in .27 and .73 of the skewed ones."""
     pool, qrels = POPULATIONS[name](2, 64)
     assert missed(script, plan_of(pool, level), qrels) <= limit(RUNS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", ["skewed_32", "heavy", "wrong"])
 def test_the_value_of_one_ranker_is_held(script, name: str, level: str) -> None:
@@ -67,6 +70,7 @@ CERTAIN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the model")
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", CERTAIN)
@@ -78,6 +82,7 @@ def test_a_model_that_is_certain_of_the_wrong_labels_proves_nothing(script, name
     assert missed(script, plan_of(pool, level), qrels) <= limit(RUNS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", [0, 3])
 @pytest.mark.parametrize("level", LEVELS)
 def test_labels_that_are_all_equal(script, level: str, label: int) -> None:
@@ -86,6 +91,7 @@ def test_labels_that_are_all_equal(script, level: str, label: int) -> None:
     assert missed(script, plan_of(pool, level), qrels.assign(label=label), pair=(0,)) <= limit(RUNS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_pool_of_five_queries(script, level: str) -> None:
     """More runs, since documents of a small pool reach the level."""
@@ -115,6 +121,7 @@ def test_steps_and_opened_queries_are_fair(script, measure: str, cost: Cost | No
     assert (np.abs(mean) < 3.5 * error).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["recalibrated", "spoilt"])
 @pytest.mark.parametrize("name", ["wrong", "overconfident", "skewed_32"])
 def test_a_model_that_is_fitted_again_misleads_nobody(script, name: str, how: str) -> None:
@@ -190,6 +197,7 @@ def in_small_rounds(rng: np.random.Generator, budget: float, honest: bool) -> bo
     return any(excluded(side, stakes, 0.0, ALPHA / 2) >= 0 for side in (draws, draws.mirrored))
 
 
+@pytest.mark.slow
 def test_small_rounds_that_leave_dear_units_out_mislead_nobody() -> None:
     """Such rounds judge cheap units first. If the bets on what is left out do not count, half of the runs mislead."""
     shares, runs = {}, 60
@@ -216,6 +224,7 @@ def five_equal(seed: int, groups: int = 8) -> HostilePopulation:
     return HostilePopulation(pd.concat(frames, ignore_index=True), pd.concat(labels, ignore_index=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_all_pairs_of_equal_rankers_together_are_seldom_told_apart(script, level: str) -> None:
     """At any draw and in any of ten pairs; without Holm's step-down a share of about .2 would be misled."""

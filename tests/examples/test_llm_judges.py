@@ -1,7 +1,5 @@
 """The study of LLM judges, on a small simulated collection."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -37,23 +35,6 @@ def test_every_way_is_near_the_truth_on_average(script, case) -> None:
             assert abs(outcome.error.mean()) < 4 * outcome.error.std() / np.sqrt(60), name
 
 
-def test_labels_that_pay_for_one_query_or_for_all_give_no_row(script, case) -> None:
-    study, ways = script("llm_judges"), script("judge_ways").WAYS
-    cost = case.population.cost
-    for labels in (float(cost.mean()), float(cost.sum())):
-        assert study.cell(case, ways["PPI++"], labels, 3) is None
-        assert study.cell(case, ways["pt_active, queries"], labels, 3) is None
-
-
-def test_the_planted_run_is_in_the_order_of_the_judge(script, frame) -> None:
-    study = script("llm_judges")
-    run = next(name for name in frame.columns if name.startswith("rank_")).removeprefix("rank_")
-    planted = study.with_planted(frame, run)
-    rows = planted[planted[f"rank_{study.PLANTED}"] >= 0].sort_values(["qid", f"rank_{study.PLANTED}"])
-    assert (rows.groupby("qid")["said"].diff().fillna(0) <= 0).all()
-    assert set(rows.index) == set(frame.index[frame[f"rank_{run}"] >= 0])
-
-
 def test_strata_and_audits_estimate_the_same_share(script, frame) -> None:
     study = script("llm_judges")
     truth = (frame["said"] == frame["label"]).mean()
@@ -61,10 +42,3 @@ def test_strata_and_audits_estimate_the_same_share(script, frame) -> None:
         found = np.array([way(frame, 60, seed) for seed in range(40)])
         assert found[:, 0].mean() == pytest.approx(truth, abs=4 * found[:, 0].std() / np.sqrt(40))
         assert ((found[:, 1] <= truth) & (truth <= found[:, 2])).mean() > 0.8
-
-
-def test_a_cell_that_is_kept_is_not_made_again(script, tmp_path) -> None:
-    cache, path = script("llm_judges").Cache, tmp_path / "cells.jsonl"
-    assert cache(path).made(["a", 1], lambda: {"rmse": 2.0}) == {"rmse": 2.0}
-    assert cache(path).made(["a", 1], lambda: pytest.fail("made twice")) == {"rmse": 2.0}
-    assert json.loads(path.read_text(encoding="utf-8"))["key"] == ["a", 1]

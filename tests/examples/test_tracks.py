@@ -49,11 +49,3 @@ def test_the_top_counts_more_in_the_correlation_of_average_precision(script) -> 
     assert tau_ap(-truth, truth) == -1
     assert tau_ap(np.array([3.0, 4.0, 2.0, 1.0]), truth) < tau_ap(np.array([4.0, 3.0, 1.0, 2.0]), truth)
     assert np.mean([tau_ap(np.array(each), truth) for each in itertools.permutations(truth)]) == pytest.approx(0)
-
-
-def test_the_table_goes_into_the_page(script, track, monkeypatch, published) -> None:
-    tracks = script("tracks")
-    monkeypatch.setattr(tracks, "read_track", lambda folder: track)
-    words = ["folder", "--measures", "nDCG@10", "--budgets", "100", "--repetitions", "2"]
-    text, printed = published(tracks, *words)
-    assert printed.strip() in text

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pt_active.frames import ids
-from pt_active.frames.columns import with_string_ids
-from pt_active.frames.ids import among, first_rows, holds_nul, id_codes, id_hashes, numbered, strings, texts
+from pt_active.frames.ids import among, first_rows, id_codes, id_hashes, numbered
 
 NAMES = st.sampled_from(["", "a", "b", "ab", "ba", "é", "日本", "a" * 40, "a" * 39 + "b", "\ud800"])
 
@@ -44,39 +43,6 @@ def test_codes_are_those_of_pandas(names):
     assert code.tolist() == expected[0].tolist()
     assert list(distinct) == list(expected[1])
     assert among(column, np.array(["a", "ba"], dtype=object)).tolist() == [name in ("a", "ba") for name in names]
-
-
-@pytest.mark.parametrize("dtype", ["object", "str", "string"])
-def test_strings_of_a_part_of_a_column(dtype):
-    column = pd.Series(["ab", "", "日本", "c"], dtype=dtype)
-    for part, expected in ((column, b"ab\xe6\x97\xa5\xe6\x9c\xacc"), (column[1:3], b"\xe6\x97\xa5\xe6\x9c\xac")):
-        known = strings(part)
-        assert known.content[known.offsets[0] : known.offsets[-1]].tobytes() == expected
-    joined = strings(pd.concat([column, column]))
-    assert np.diff(joined.offsets).tolist() == [2, 0, 6, 1] * 2
-    assert strings(pd.Series(["a", None], dtype=dtype)) is None
-
-
-@pytest.mark.parametrize("dtype", ["object", "str", "string"])
-def test_texts_are_kept_as_a_new_frame_keeps_them(dtype):
-    names = ["a", "日本", ""]
-    kept = texts(pd.Series(names, dtype=dtype))
-    assert list(kept) == names
-    assert pd.DataFrame({"docno": kept}).dtypes.equals(pd.DataFrame({"docno": names}).dtypes)
-
-
-def test_texts_that_utf8_does_not_have_stay_objects():
-    assert list(texts(pd.Series(["a", "\ud800"], dtype=object))) == ["a", "\ud800"]
-
-
-@pytest.mark.parametrize("dtype", ["object", "str"])
-def test_a_nul_character_is_seen_only_where_it_is(dtype):
-    column = pd.Series(["a\0", "b", "c"], dtype=dtype)
-    assert holds_nul(column)
-    assert not holds_nul(column[1:])
-    assert holds_nul(pd.Series(["\ud800\0"], dtype=object))
-    with pytest.raises(ValueError, match="1 row has a NUL character in the docno"):
-        with_string_ids(pd.DataFrame({"docno": column}))
 
 
 def test_hashes_are_those_of_pandas():

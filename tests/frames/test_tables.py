@@ -7,7 +7,6 @@ import pytest
 
 from pt_active.frames.sources import Source
 from pt_active.frames.tables import read_table
-from pt_active.frames.topics import read_texts
 from pt_active.frames.trec import read_qrels
 from pt_active.frames.worklists import read_judgments
 
@@ -22,14 +21,6 @@ def test_cells_hold_what_quotation_marks_enclose(end):
     found = table(content)
     assert found.to_dict("list") == {"a": ['x, "y"', f"one{end}two", ' "c', "e"], "b": ["2", "", '5" d', "f"]}
     assert found.index.tolist() == [2, 3, 5, 7]
-
-
-def test_the_index_of_a_frame_may_be_in_the_first_column():
-    assert table(",a,b\n0,x,1\n1,y,2\n").to_dict("list") == {"a": ["x", "y"], "b": ["1", "2"]}
-
-
-def test_tabs_need_no_quotation_marks():
-    assert table('a\tb\n"x\ty"\n', "\t", quoted=False).to_dict("list") == {"a": ['"x'], "b": ['y"']}
 
 
 @pytest.mark.parametrize(
@@ -50,12 +41,6 @@ def test_tabs_need_no_quotation_marks():
 def test_other_rows_are_refused_with_their_line(content, said):
     with pytest.raises(ValueError, match=re.escape(said)):
         table(content)
-
-
-def test_a_wrong_row_is_quoted_in_part():
-    with pytest.raises(ValueError, match="line 2") as caught:
-        table("a,b\n" + ",".join(["x" * 1000] * 500) + "\n")
-    assert len(str(caught.value)) < 500
 
 
 @pytest.mark.parametrize("row", ["q10,doc10_1,what is 1, 3,0", "q10,doc10_1,what", "q10,doc10_1,what,3,"])
@@ -86,12 +71,6 @@ def test_json_lines_are_strict(line, said, tmp_path):
     with pytest.raises(ValueError, match=rf"a\.jsonl: line 2: .*{re.escape(said)}") as caught:
         read_judgments(tmp_path / "a.jsonl")
     assert len(str(caught.value)) < 500
-
-
-def test_texts_are_texts(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"docno": 7, "text": "x"}\n{"docno": "d", "text": {"x": 1}}\n')
-    with pytest.raises(ValueError, match="line 2: expected a text of document 'd'; got {'x': 1}"):
-        read_texts(tmp_path / "a.jsonl")
 
 
 @pytest.mark.parametrize("docno", [["a"], {"a": 1}, b"a", True])

@@ -127,13 +127,6 @@ def test_the_first_line_tells_the_columns_of_judgments(tmp_path, line, columns, 
     assert judgments["label"].dtype == "int64"
 
 
-def test_each_label_keeps_its_own_inclusion_probability(tmp_path):
-    (tmp_path / "filled").write_text("q a -1 1 0.1\nq b 2 1 0.2\nq c -1 1 0.3\nq d -2 0 0.4\n")
-    judgments = read_judgments(tmp_path / "filled")
-    assert judgments.to_numpy().tolist() == [["q", "b", 2, 0.2], ["q", "d", 0, 0.4]]
-    assert judgments.attrs["unjudged"] == 2
-
-
 @pytest.mark.parametrize("line", ["q Q0 d 1 0.5 tag", "q Q0 d 1 1 tag", "q 0 d x 1", "q d 0.5"])
 def test_other_lines_are_no_judgments(tmp_path, line):
     (tmp_path / "filled").write_text(line)
@@ -286,9 +279,3 @@ def test_qrels_whose_label_stands_in_the_column_of_the_iteration_are_refused(tmp
     for lines in ([f"q 0 d{i} 0\n" for i in range(6)], [f"q {i % 3} d{i} {i % 2}\n" for i in range(6)]):
         (tmp_path / "a").write_text("".join(lines))
         assert len(read_qrels(tmp_path / "a")) == len(read_judgments(tmp_path / "a")) == 6
-
-
-def test_a_table_with_too_many_columns_is_a_table(tmp_path):
-    (tmp_path / "a.csv").write_text("qid,docno,label," + ",".join(f"c{i}" for i in range(4000)) + "\n")
-    with pytest.raises(ValueError, match="the header has 4,003 columns, more than 1,000 columns, the limit"):
-        read_judgments(tmp_path / "a.csv")

@@ -14,11 +14,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from pt_active import DCG, Audit, Comparison, Plan, Report
-from pt_active.cli.app import app
-from pt_active.frames.visible import check_visible, guarded, json_text, unguarded, visible, visible_field
+from pt_active.frames.visible import check_visible, guarded, json_text, unguarded, visible
 from pt_active.frames.worklists import read_judgments, write_assessments
 from pt_active.relevance.losses import ZeroOne
 
@@ -207,12 +205,6 @@ def test_names_that_do_not_print_are_refused(name: str) -> None:
 # --- text -----------------------------------------------------------------------------------------------------------
 
 
-def test_texts_are_shown() -> None:
-    assert visible("a\tb\n\x1b[0m\x9b\u2028\u202e\udc80\x00é") == "a\tb\n\\x1b[0m\\x9b\\u2028\\u202e\\udc80\\x00é"
-    assert visible_field("a\tb\n\r") == "a\\tb\\n\\r"
-    assert visible("ein \u200dwort, ع") == "ein \u200dwort, ع"
-
-
 @pytest.mark.parametrize("text", PAYLOADS)
 def test_json_loses_nothing(text: str) -> None:
     written = json_text({text: [text]})
@@ -247,22 +239,3 @@ def test_hostile_worklists_come_back(format: str, tmp_path: Path) -> None:
     if format == "csv":
         cells = pd.read_csv(path, dtype=str, keep_default_na=False).drop(columns="label")
         assert not cells.apply(lambda column: column.str.match(r"[=+\-@\t\r]")).any(axis=None)
-
-
-def test_trec_worklists_are_as_they_were(tmp_path: Path) -> None:
-    pairs = pd.DataFrame({"qid": ["-1"], "docno": ["=1+1"]})
-    write_assessments(pairs, tmp_path / "list", "trec")
-    assert (tmp_path / "list").read_text() == "-1 0 =1+1 -1\n"
-
-
-def test_the_demo_names_its_folder_visibly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Stub:
-        def to_dict(self) -> dict[str, object]:
-            return {}
-
-    monkeypatch.setattr("pt_active.demo.run.run_demo", lambda seed: Stub())
-    monkeypatch.setattr("pt_active.demo.picture.write_demo", lambda result, out: None)
-    for words in ([], ["--json"]):
-        result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "\x1b[31m\u202e"), *words])
-        assert result.exit_code == 0
-        assert visible(result.stdout) == result.stdout

@@ -307,3 +307,16 @@ def test_holm_by_hand():
     np.testing.assert_allclose(corrected, [0.03, np.nan, 0.06, 0.06])
     assert reject.tolist() == [True, False, False, False]
     assert np.isnan(corrected_pvalues(np.array([np.nan]), 0.05, "holm")[1]).all()
+
+
+@pytest.mark.parametrize("method", ["holm", "bonferroni", "fdr_bh"])
+def test_corrections_are_those_of_statsmodels_also_with_ties(method, monkeypatch):
+    from statsmodels.stats.multitest import multipletests
+
+    monkeypatch.setattr("gc.collect", lambda: None)  # it runs at every call, and takes longer than all else here
+    rng = np.random.default_rng(0)
+    for size in np.repeat(range(1, 9), 10):
+        pvalues = np.round(rng.random(size) ** 3, 2)
+        found, theirs = corrected_pvalues(pvalues, 0.05, method), multipletests(pvalues, method=method)
+        np.testing.assert_array_equal(found[0], theirs[0])
+        np.testing.assert_array_equal(found[1], theirs[1])

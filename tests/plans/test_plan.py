@@ -15,12 +15,10 @@ from pt_active import (
     DCG,
     ERR,
     Comparison,
-    Draw,
     Estimate,
     LogLengthCost,
     Plan,
     Runs,
-    SamplingDistribution,
     UnitCost,
     measure_values,
 )
@@ -83,15 +81,6 @@ def test_comparison_is_first_minus_second(plan: Plan, qrels: pd.DataFrame) -> No
         estimates = plan.estimate(qrels, estimator=estimator)
         difference = plan.compare(qrels, estimator=estimator).difference
         assert difference == pytest.approx(estimates["production"].value - estimates["candidate"].value, abs=1e-12)
-
-
-def test_the_winner_is_named_at_the_level_asked_for(plan: Plan, qrels: pd.DataFrame) -> None:
-    pvalue = plan.compare(qrels).pvalue
-    assert 0 < pvalue < 0.9
-    assert plan.compare(qrels, confidence=1 - 1.01 * pvalue).winner == "candidate"
-    unresolved = plan.compare(qrels, confidence=1 - 0.99 * pvalue)
-    assert unresolved.winner is None
-    assert "unresolved" in str(unresolved)
 
 
 def test_estimators_see_weights_values_and_model(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
@@ -265,16 +254,6 @@ def test_integer_qids_everywhere(demo: DemoCollection, grades: OrderedLogitGrade
     assert np.isfinite(plan.compare(numbered(judged)).difference)
 
 
-def test_pipeline_and_plan_agree(demo: DemoCollection, graded: pd.DataFrame, plan: Plan) -> None:
-    sample = (SamplingDistribution(DCG @ 10, level="query") >> Draw(budget=BUDGET, replace=False, seed=4))(graded)
-    columns = ["q_draws", "q_importance", "q_inclusion"]
-    pd.testing.assert_frame_equal(sample.set_index("qid")[columns], plan.sample.set_index("qid")[columns])
-    repeated = Plan.create(graded, demo.topics, DCG @ 10, budget=BUDGET, seed=4, replace=True).sample
-    drawn = (SamplingDistribution(DCG @ 10, level="query") >> Draw(budget=BUDGET, seed=4))(graded)
-    pd.testing.assert_frame_equal(drawn.set_index("qid")[columns], repeated.set_index("qid")[columns])
-    assert repeated.q_draws.max() > 1
-
-
 def test_nothing_varies(demo: DemoCollection, graded: pd.DataFrame) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=BUDGET, level="query")
     comparison = plan.compare(plan.assessments[["qid", "docno"]].assign(label=0))
@@ -303,14 +282,6 @@ def test_results_print_and_export(plan: Plan, qrels: pd.DataFrame) -> None:
         comparison.confidence_interval(1.0)
     for reference in ("effective", "t", "normal"):
         assert np.diff(plan.compare(qrels, reference=reference).confidence_interval()) > 0
-
-
-def test_one_draw_gives_no_interval(demo: DemoCollection, graded: pd.DataFrame) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, draws=1)
-    comparison = plan.compare(demo.judge(plan.assessments))
-    assert comparison.confidence_interval() == (-np.inf, np.inf)
-    assert comparison.pvalue == 1
-    assert "too few draws" in str(comparison)
 
 
 # --- the whole pool -------------------------------------------------------------------------------------------------
@@ -389,24 +360,6 @@ def test_a_census_with_missing_labels_is_not_certain() -> None:
 
 
 # --- what comes in --------------------------------------------------------------------------------------------------
-
-
-def test_labels_of_other_queries_may_be_anything(plan: Plan, qrels: pd.DataFrame) -> None:
-    other = pd.DataFrame({"qid": ["elsewhere"], "docno": ["d1"], "label": [9]})
-    with pytest.warns(UserWarning, match="1 label of 1 query that was not sampled is ignored"):
-        found = plan.compare(pd.concat([qrels, other]))
-    assert found.difference == plan.compare(qrels).difference
-
-
-def test_a_sample_can_be_planned_again(demo: DemoCollection, graded: pd.DataFrame, plan: Plan, tmp_path: Path) -> None:
-    again = Plan.create(graded, plan.sample, DCG @ 10, budget=300, seed=1, level="query")
-    assert set(again.queries.qid) == set(plan.sample.qid)
-    assert not again.queries.columns.duplicated().any()
-    traffic = demo.topics.assign(q_cost=9.0, q_region="north", traffic=2.0)
-    saved = Plan.create(graded, traffic, DCG @ 10, budget=300, seed=1, level="query").save(tmp_path / "saved")
-    loaded = Plan.load(saved.path)
-    assert loaded.queries.q_region.eq("north").all()
-    assert loaded.tables.pool.queries.columns.tolist() == saved.tables.pool.queries.columns.tolist()
 
 
 @pytest.mark.parametrize("measure", ["Judged@10", "nDCG(judged_only=True)@10"])

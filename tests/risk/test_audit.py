@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from pt_active import ColumnCost, UniformGrades, UnitCost
+from pt_active import ColumnCost, UnitCost
 from pt_active.frames.clocks import clocks
 from pt_active.inference.ratios import risk_estimators
 from pt_active.relevance.losses import LOSSES as LOSS_TYPES
@@ -370,13 +370,6 @@ def test_gap_designs_stay_in_the_slice(frame, design: str) -> None:
     assert audit.pairs.loc[audit.pairs["draws"] > 0, "in_slice"].all()
 
 
-def test_a_label_that_an_audit_has_no_grade_for_says_how_to_have_it(frame, qrels) -> None:
-    audit = Audit.create(frame, BOTH, ZeroOne(), budget=50)
-    remedy = r"must not be above the highest grade, 2; .* make it again with max_grade=3$"
-    with pytest.raises(ValueError, match=remedy):
-        audit.estimate(labels(audit, qrels).assign(label=3))
-
-
 # --- intervals and baselines ----------------------------------------------------------------------------------------
 
 
@@ -401,15 +394,6 @@ def test_binomial_intervals_need_a_plain_random_sample_of_a_share(frame, qrels) 
         passive.compare(known, reference="wilson")
     with pytest.raises(ValueError, match="belongs to the plain share, estimator='snis', not to 'regression'"):
         passive.estimate(known, estimator="regression", reference="wilson")
-
-
-def test_references(frame, qrels) -> None:
-    audit = Audit.create(frame, BOTH, F1(), draws=60)
-    known = labels(audit, qrels)
-    ends = {r: audit.estimate(known, reference=r)["first"].confidence_interval() for r in ("effective", "t", "normal")}
-    assert ends["effective"].low < ends["t"].low < ends["normal"].low
-    with pytest.raises(ValueError, match="unknown reference 'exact'"):
-        audit.estimate(known, reference="exact")
 
 
 def test_strata(frame, qrels) -> None:
@@ -457,15 +441,6 @@ def test_real_labels_with_gaussian_variances() -> None:
         audit.estimate(judged.assign(label=np.nan))
     with pytest.raises(ValueError, match="lack 'label'"):
         audit.estimate(judged[["qid", "docno"]])
-
-
-def test_repeated_draws(frame, qrels) -> None:
-    audit = Audit.create(frame, BOTH, ZeroOne(), draws=300, replace=True)
-    assert audit.manifest["counts"]["draws"] == 300
-    assert len(audit.assessments) < 300
-    found = audit.estimate(labels(audit, qrels))["first"]
-    assert found.n_draws == 300
-    assert f"300 draws, {len(audit.assessments)} pairs" in str(found)
 
 
 # --- bad input ------------------------------------------------------------------------------------------------------
@@ -520,15 +495,6 @@ def test_bad_input(frame, change, arguments: dict, message: str) -> None:
     arguments = {"predictions": BOTH, "loss": ZeroOne(), "budget": 50} | arguments
     with pytest.raises(ValueError, match=message):
         Audit.create(change(frame), **arguments)
-
-
-def test_a_pool_without_a_label_model(frame, qrels) -> None:
-    """Uniform grades are the model of want of anything better, and integer ids are ids."""
-    bare = frame[["qid", "docno", "a", "b"]].assign(qid=lambda d: d["qid"].str[1:].astype(int))
-    audit = Audit.create(UniformGrades(max_grade=2)(bare), BOTH, ZeroOne(), budget=80, seed=9)
-    known = labels(audit, qrels.assign(qid=qrels["qid"].str[1:].astype(int).astype(str)))
-    low, high = audit.compare(known).confidence_interval(0.9999)
-    assert low < truth(frame, qrels, ZeroOne(), "a") - truth(frame, qrels, ZeroOne(), "b") < high
 
 
 @pytest.mark.parametrize("name", [*LOSS_TYPES, *GAP_DESIGNS, STRATIFIED, *risk_estimators()])

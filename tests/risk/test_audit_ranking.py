@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active.inference.replay import share_error
 from pt_active.inference.significance import studentized_range_tail
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.relevance.losses import Loss
@@ -203,35 +202,6 @@ def test_undefined_risks_stand_last(world) -> None:
     assert ranking.pairs().query("second == 'second'")["winner"].isna().tolist() == [True, True]
     assert ranking.pairs().query("second == 'second'")["note"].str.contains("0/0").tolist() == [True, True]
     assert "2 of 3 pairs have a note" in ranking.note
-
-
-@pytest.mark.parametrize("design", ["passive", "optimal"])
-@pytest.mark.parametrize("reference", ["wilson", "clopper-pearson"])
-def test_binomial_intervals_are_refused(world, design: str, reference: str) -> None:
-    audit, qrels = audited(world, Accuracy(), design=design)
-    with pytest.raises(ValueError, match=f"the {reference} interval is for one share, not for the difference"):
-        audit.rank(qrels, reference=reference)
-
-
-def test_what_cannot_be_ranked(world) -> None:
-    audit, qrels = audited(world, ZeroOne(), predictions={"only": "a"})
-    with pytest.raises(ValueError, match="a ranking needs at least two predictors; there is only 'only'"):
-        audit.rank(qrels)
-    audit, qrels = audited(world, ZeroOne(), budget=None, draws=60, design="disagreement")
-    with pytest.raises(ValueError, match="that count in the risk of 'poor' could never be drawn"):
-        audit.rank(qrels)
-    audit, qrels = audited(world, ZeroOne())
-    for wrong in ("none", None, ["holm"]):
-        with pytest.raises(ValueError, match=re.escape(f"unknown correction {wrong!r}; it is tukey")):
-            audit.rank(qrels, correction=wrong)
-    with pytest.raises(ValueError, match="say which predictors to compare.*; or rank them all"):
-        audit.compare(qrels)
-
-
-@pytest.mark.parametrize("loss", [ZeroOne(), Accuracy(), Squared()], ids=str)
-def test_judges_with_as_many_errors_are_not_told_apart_in_a_census(script, loss: Loss) -> None:
-    found = script("equal_rankers").of_errors(loss, 8)
-    assert {found["compare"], found["rank"]} == {f"0.000 ± {share_error(0.0, 8):.3f}"}
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1e-12, 1e-3, 1.0, 1e12]))

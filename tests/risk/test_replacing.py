@@ -86,14 +86,6 @@ def test_what_the_plan_does_not_tell_is_shown_with_its_error(pool, collection) -
     assert found.wrong_levels.empty
 
 
-def test_few_labels_leave_a_close_pair_open(pool, collection) -> None:
-    plan, qrels = made(pool, collection, 30)
-    found = replacement(plan, qrels, collection.judge(pool), "twin", "P@10")
-    assert found.pairs["verdict"].tolist() == [OPEN]
-    assert found.answer.startswith("Not known")
-    assert found.tau_interval == (-1.0, 1.0)
-
-
 def test_the_sample_is_that_of_the_comparison_with_the_fewest(pool, collection) -> None:
     """As in a ranking, whatever the order of the pairs; with one pair it is that pair's own."""
     candidate, production = collection.runs.values()
@@ -109,12 +101,6 @@ def test_the_sample_is_that_of_the_comparison_with_the_fewest(pool, collection) 
     plan, qrels = made(pool, collection, 60)
     one = replacement(plan, qrels, collection.judge(pool), "twin")
     assert tuple(one.basis) == tuple(plan.compare(qrels).basis.facts())
-
-
-def test_a_judge_without_a_label_that_counts_is_refused(pool, collection) -> None:
-    plan, qrels = made(pool, collection, 60)
-    with pytest.raises(ValueError, match=r"gpt has no label for \d+ documents of the plan, such as"):
-        replacement(plan, qrels, collection.judge(pool).iloc[5:], "gpt")
 
 
 def of_normal(value: np.ndarray, alone: np.ndarray) -> Replacement:

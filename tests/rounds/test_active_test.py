@@ -9,8 +9,6 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import average_precision_score, f1_score, log_loss, precision_score, recall_score, roc_auc_score
 
@@ -18,7 +16,7 @@ from pt_active import DCG, OrderedLogitGrades, Runs, measure_values
 from pt_active.demo.collection import DemoCollection
 from pt_active.inference.weightings import inclusion_regression, round_estimators
 from pt_active.relevance.grades.recalibration import recalibrated_grades
-from pt_active.relevance.losses import GaussianSquared, Loss, PairMeasure
+from pt_active.relevance.losses import GaussianSquared, PairMeasure
 from pt_active.rounds import (
     AP,
     AUC,
@@ -127,14 +125,6 @@ def test_a_census_is_the_truth(queries, truth, demo) -> None:
         test.next_round(1)
 
 
-def test_traffic_weighs_queries(demo, pipeline, truth) -> None:
-    topics = demo.topics.assign(traffic=np.arange(1, len(demo.topics) + 1))
-    test, labels = in_rounds(ActiveTest.create(pipeline, topics, DCG @ 10), ["ori"], truth, size=len(topics))
-    values = [measure_values(demo.runs[n], truth, DCG @ 10).set_index("qid")["value"] for n in demo.runs]
-    weight = topics.set_index("qid")["traffic"] / topics["traffic"].sum()
-    assert test.estimate(labels).value == pytest.approx(((values[0] - values[1]) * weight).sum(), abs=1e-9)
-
-
 @pytest.mark.parametrize("rankers", [["production"], ["production", "candidate"]])
 def test_queries_are_drawn_by_the_optimal_design_at_equal_costs(demo, grades, rankers: list) -> None:
     topics = demo.topics.assign(traffic=np.arange(1.0, len(demo.topics) + 1))
@@ -226,30 +216,6 @@ def test_one_class_leaves_auc_undefined_and_says_so() -> None:
         assert found.to_dict()["value"] is None
     still = test.estimate(labels.assign(label=0), ZeroOne())
     assert np.isfinite(still.value)
-
-
-def steps_and_values(frame: pd.DataFrame, measure: Loss, seed: int | None) -> tuple[np.ndarray, list[float]]:
-    """Who was drawn when, and three estimates; of shuffled labels, some of them twice, if there is a seed."""
-    qrels = frame[["qid", "docno", "label"]]
-    test, labels = in_rounds(ActiveTest.create(frame, None, measure, seed=4), ["ori", "rec"], qrels)
-    if seed is not None:
-        labels = pd.concat([labels, labels.head(3)]).sample(frac=1, random_state=seed)
-    return test.rounds.step, [test.estimate(labels, estimator=e).value for e in ("lur", "aiipw", "ailur")]
-
-
-@pytest.fixture(scope="module")
-def unmixed() -> dict[Loss, tuple[np.ndarray, list[float]]]:
-    return {measure: steps_and_values(PAIRS, measure, None) for measure in (CrossEntropy(), Precision())}
-
-
-@settings(max_examples=6)
-@given(st.integers(0, 2**16), st.sampled_from([CrossEntropy(), Precision()]))
-def test_row_order_and_names_do_not_matter(unmixed: dict, seed: int, measure: Loss) -> None:
-    mixed = PAIRS.sample(frac=1, random_state=seed)
-    mixed = mixed.assign(qid=mixed["qid"].str.replace("q", "topic-"), docno="x" + mixed["docno"])
-    steps, values = steps_and_values(mixed, measure, seed)
-    np.testing.assert_array_equal(steps, unmixed[measure][0])
-    np.testing.assert_allclose(values, unmixed[measure][1], rtol=1e-9)
 
 
 def test_a_poisson_round_may_draw_nothing() -> None:
@@ -362,14 +328,6 @@ def test_where_nothing_went_wrong_shares_and_areas_have_intervals_of_the_labels_
     noted = beyond.estimate(labels, Precision(), "aiipw_ratio")
     assert noted.confidence_interval().high == 1
     assert "none is an exception; aiipw_ratio assumes that draws" in noted.note
-
-
-def test_a_slice_says_how_many_labels_count() -> None:
-    test, labels = in_rounds(ActiveTest.create(PAIRS, None, ZeroOne(), seed=3), ["uniform"], size=40)
-    inside = int(labels.merge(PAIRS[["docno", "short"]])["short"].sum())
-    found = test.estimate(labels, CrossEntropy(slice="short"), "lur")
-    assert f"40 pairs of {labels['qid'].nunique()} queries, {inside:.1f} effective; 40 judgments" in str(found)
-    assert found.degrees_of_freedom == pytest.approx(inside - 1, rel=1e-9)
 
 
 def test_few_labels_that_count_make_a_caution() -> None:

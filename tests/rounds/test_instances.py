@@ -13,8 +13,6 @@ import pytest
 from pt_active.relevance.losses import Loss
 from pt_active.risk import Audit
 from pt_active.rounds import (
-    AP,
-    AUC,
     F1,
     Accuracy,
     ActiveTest,
@@ -176,27 +174,6 @@ def test_kernel_estimators_warn_where_the_draws_look_beyond_the_score(pool, loss
     assert ("assumes that draws depend" in test.estimate(judged, estimator="aiipw_ratio").note) != known
 
 
-def test_areas_have_a_lowest_relevant_grade(pool: pd.DataFrame) -> None:
-    from sklearn.metrics import average_precision_score, roc_auc_score
-
-    test = ActiveTest.create(pool, None, CrossEntropy()).next_round(200)
-    grades, qrels = pool.filter(like="grade_").to_numpy(), pool[["qid", "docno", "label"]]
-    for rel in (1, 2, 3):
-        truth, score = pool["label"] >= rel, grades[:, rel:].sum(axis=1)
-        assert test.estimate(qrels, AUC(rel=rel)).value == pytest.approx(roc_auc_score(truth, score), abs=1e-12)
-        assert test.estimate(qrels, AP(rel=rel)).value == pytest.approx(
-            average_precision_score(truth, score), abs=1e-12
-        )
-    assert str(AUC(rel=2, slice="long")) == "AUC(rel=2, slice='long')"
-    assert "a relevant pair" in test.estimate(qrels.assign(label=1), AP(rel=2)).note
-
-
-def test_measures_of_rankings_are_not_of_pairs(pipeline, demo) -> None:
-    queries = ActiveTest.create(pipeline, demo.topics, "AP@10").next_round(5)
-    with pytest.raises(ValueError, match=r"AUC\(rel=2\) is a measure of pairs; this test draws queries"):
-        queries.estimate(demo.judge(queries.assessments), AUC(rel=2))
-
-
 def test_slices_of_queries(pipeline, demo) -> None:
     topics = demo.topics.assign(q_long=np.arange(len(demo.topics)) % 3 == 0)
     test = ActiveTest.create(pipeline, topics, "DCG@10").next_round(len(topics))
@@ -209,13 +186,6 @@ def test_slices_of_queries(pipeline, demo) -> None:
 
 
 # --- what users should be told --------------------------------------------------------------------------------------
-
-
-def test_nothing_is_estimated_before_the_first_round(pool: pd.DataFrame) -> None:
-    test = ActiveTest.create(pool, None, CrossEntropy())
-    for qrels in (pool[["qid", "docno", "label"]], pool[["qid", "docno", "label"]].iloc[:0]):
-        with pytest.raises(ValueError, match="nothing was drawn yet, .*: call next_round first"):
-            test.estimate(qrels)
 
 
 def test_a_judge_of_single_grades_is_sent_to_audit(pool: pd.DataFrame) -> None:

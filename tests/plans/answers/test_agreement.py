@@ -126,12 +126,6 @@ def test_the_agreement_of_a_plan(plan: Plan) -> None:
     assert agreement.to_dict()["far"] == ["j2"]
 
 
-def test_agreement_without_two_labels_says_so(plan: Plan) -> None:
-    agreement = plan.agreement(records_of(simulated(1, judges=1)))
-    assert "not known: no document has two labels" in str(agreement)
-    assert agreement.to_dict()["alpha"] is None
-
-
 def test_the_variance_of_judges_by_its_definition() -> None:
     rng = np.random.default_rng(0)
     item, grade = coded(simulated(4))
@@ -238,14 +232,6 @@ def test_who_settles_disputes_is_no_judge(level: str) -> None:
     assert found.basis.judged_twice == plan.compare(records, **asked).basis.judged_twice
     assert found.basis.error_of_judges > plan.compare(of_first, **asked, records=records).basis.error_of_judges
     assert plan.without_judges(both).table["annotator"].tolist() == ["a", "b"]
-
-
-def test_judges_who_always_agree_add_nothing() -> None:
-    plan, truth = population("query")
-    records = pd.concat([truth.assign(annotator=name, status="judged") for name in "ab"], ignore_index=True)
-    with pytest.warns(UserWarning, match="ignored"):
-        same = plan.compare(records)
-    assert same.basis.error_of_judges == pytest.approx(0, abs=1e-12)
 
 
 def test_a_census_with_judges_has_an_interval_of_their_errors() -> None:

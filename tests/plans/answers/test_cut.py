@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,13 +44,6 @@ def test_a_cut_plan_is_the_plan_that_would_have_stopped_there(
     pd.testing.assert_frame_equal(cut.assessments, short.assessments)
 
 
-def test_all_labels_cut_nothing(plan: Plan, labels: pd.DataFrame) -> None:
-    everything = wanted(plan, labels)
-    whole = plan.so_far(everything)
-    assert "cut" not in whole.manifest
-    assert whole.compare(everything) == plan.compare(everything)
-
-
 def test_a_cut_plan_is_kept_and_cut_again(plan: Plan, labels: pd.DataFrame, tmp_path: Path) -> None:
     some = prefix(plan, labels, 14)
     cut = Plan.load(plan.so_far(some).save(tmp_path / "cut").path)
@@ -61,16 +53,6 @@ def test_a_cut_plan_is_kept_and_cut_again(plan: Plan, labels: pd.DataFrame, tmp_
     again = cut.so_far(fewer)
     assert again.manifest["cut"] == {"unit": "queries", "of": plan.status(some, ASYMPTOTIC).drawn, "to": 9}
     assert again.compare(fewer) == plan.so_far(fewer).compare(fewer)
-
-
-def test_labels_of_what_was_cut_off_are_left_out_without_a_word(plan: Plan, labels: pd.DataFrame) -> None:
-    order, everything = in_order(plan), wanted(plan, labels)
-    gap = everything.drop(everything[everything.qid == order[9]].index[0])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        found = plan.so_far(gap).compare(gap)
-    assert found == plan.so_far(prefix(plan, labels, 9)).compare(prefix(plan, labels, 9))
-    assert found.basis.ignored == 0
 
 
 def test_missing_labels_say_the_way(plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame) -> None:

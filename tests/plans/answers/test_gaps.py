@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -13,7 +12,6 @@ from drawn_order import small_plan, small_pool
 
 from pt_active import ColumnCost, Plan
 from pt_active.plans.answers.gaps import Gap
-from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.queries import in_drawing_order
 
@@ -68,22 +66,6 @@ def test_a_skip_is_named_and_can_be_filled(level: str) -> None:
     assert "1 document without a label taken as not relevant" in str(other)
 
 
-@pytest.mark.parametrize("level", ["query", "document"])
-def test_what_is_with_a_judge_is_not_filled(level: str) -> None:
-    """With records, a document that nobody has passed over is not judged yet; with qrels alone it was passed over."""
-    plan = plan_of(level)
-    records = drawn(plan).drop(index=7)
-    qrels = records[["qid", "docno", "label"]]
-    assert plan.status(records).blocked == ()
-    assert plan.status(records, missing="nonrelevant").judged == plan.status(records).judged
-    blocked = plan.status(qrels).blocked
-    assert [(each.qid, each.docno, each.status) for each in blocked] == [
-        (*drawn(plan).loc[7, ["qid", "docno"]], "no label")
-    ]
-    assert plan.status(qrels, missing="nonrelevant").judged == plan.status(qrels).drawn
-    assert plan.status(records.head(5)[["qid", "docno", "label"]]).blocked == ()
-
-
 def test_the_gaps_come_in_the_order_of_the_draws_and_name_everyone() -> None:
     plan = plan_of("query")
     records = drawn(plan).astype({"label": object})
@@ -94,23 +76,6 @@ def test_the_gaps_come_in_the_order_of_the_draws_and_name_everyone() -> None:
     assert [(each.annotator, each.status) for each in blocked] == [("eve", "skipped"), ("bob, kim", "unjudgeable")]
     told = str(plan.status(records.assign(label=None, status="skipped")))
     assert f"… ({len(records)} documents in all)" in told
-
-
-def test_another_judge_closes_a_gap() -> None:
-    plan = plan_of("query")
-    records = drawn(plan)
-    skip = records.loc[[4]].assign(label=None, status="skipped", annotator="bob")
-    both = pd.concat([records, skip.astype({"label": "Int64"})], ignore_index=True)
-    assert plan.status(both) == plan.status(records)
-
-
-def test_all_pairs_together_name_the_gap_once() -> None:
-    plan = plan_of("query", rankers=3)
-    records = drawn(plan).astype({"label": object})
-    records.loc[6, ["label", "status"]] = [None, "skipped"]
-    state = plan.status(records)
-    assert isinstance(state, PairStatus)
-    assert str(state).count("(skipped by ann)") == 1
 
 
 @pytest.mark.parametrize("looks", ["always", "asymptotic", None])
@@ -208,25 +173,3 @@ def test_a_gate_takes_what_was_passed_over_as_not_relevant(looks: str | None) ->
     assert "judge what was passed over" in plan.status(given, looks).advice
     with pytest.raises(ValueError, match="unknown missing 'some'"):
         plan.gate(given, 0.5, looks=looks, missing="some")
-
-
-@pytest.mark.parametrize("level", ["query", "document"])
-def test_records_can_be_followed(level: str) -> None:
-    """Each call has new records alone; a skip is named until another judge closes it."""
-    plan = plan_of(level)
-    records = drawn(plan).astype({"label": object})
-    skipped = records.copy()
-    skipped.loc[5, ["label", "status"]] = [None, "skipped"]
-    following = plan.follow()
-    for start in range(0, len(records), 10):
-        state = following.add(skipped.iloc[start : start + 10])
-        assert state == plan.status(skipped.head(start + 10))
-    assert [(each.docno, each.annotator) for each in state.blocked] == [(records["docno"][5], "ann")]
-    assert following.add(records.loc[[5]].assign(annotator="bob")) == plan.status(records)
-    again = records.loc[[3]].assign(label=(int(records["label"][3]) + 1) % 3)
-    state = following.add(again)
-    assert (state.changed, state.n_judged) == (1, len(records))
-    assert replace(state, changed=0) == plan.status(pd.concat([records, again], ignore_index=True))
-    taken_back = following.add(again.assign(label=None, status="skipped").astype({"label": object}))
-    assert (taken_back.open, taken_back.changed) == (1, 1)
-    assert [each.docno for each in taken_back.blocked] == [records["docno"][3]]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active import DCG, Outlook, Plan, SamplingDistribution, TimeCost, UnitCost, parse_measure
+from pt_active import DCG, Outlook, Plan, SamplingDistribution, UnitCost, parse_measure
 from pt_active.inference.replay import Method
 from pt_active.inference.residuals import COMMON_SHARE
 from pt_active.plans.answers import forecast as levels
@@ -105,14 +105,6 @@ def test_both_levels_expect_what_documents_of_a_query_have_in_common(graded: pd.
     assert not ahead_of(graded, "DCG@10", UnitCost(per_query=5)).common_gain.any()
 
 
-def test_a_query_errs_by_as_much_as_its_documents_together(graded: pd.DataFrame) -> None:
-    forecast = ahead_of(graded, "nDCG@10", UnitCost())
-    queries, documents = (
-        forecast.curve(Method(design, "regression", with_replacement=False))[1] for design in ("hedged", "depth")
-    )
-    np.testing.assert_allclose(np.bincount(forecast.pool.query_of_document, documents), queries, rtol=1e-9)
-
-
 def test_queries_are_judged_whole_if_that_is_more_precise(
     graded: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,16 +121,6 @@ def test_queries_are_judged_whole_if_that_is_more_precise(
     assert Plan.create(graded, None, DCG @ 10, budget=600).manifest["arguments"]["level"] == "query"
     monkeypatch.undo()
     assert "doc_size" in SamplingDistribution(DCG @ 10)(graded)
-
-
-def test_the_choice_depends_neither_on_rows_nor_on_the_seed(graded: pd.DataFrame) -> None:
-    shuffled = graded.sample(frac=1, random_state=1).reset_index(drop=True)
-    for measure in ("DCG@10", "nDCG@10"):
-        plans = [
-            Plan.create(frame, None, measure, TimeCost(30, 60), budget=2.0, seed=seed)
-            for frame, seed in ((graded, 0), (graded, 7), (shuffled, 0))
-        ]
-        assert len({plan.tables.manifest.choice for plan in plans}) == 1
 
 
 def test_many_queries_are_thinned_out(graded: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:

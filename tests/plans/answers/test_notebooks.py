@@ -13,7 +13,6 @@ import pytest
 from pt_active import ActiveTest, ModelCheck, Outlook, Plan, Report, Runs, compare_learners
 from pt_active.demo.collection import DemoCollection
 from pt_active.risk import Audit, ZeroOne
-from pt_active.showing.printed import Printed
 
 EVIL = "<b>&"
 
@@ -103,8 +102,3 @@ def test_a_plan_shows_what_to_expect(everything: dict[str, object], graded: pd.D
     census = Plan.create(graded, None, "DCG@10", budget=1e6, level="query")
     with pytest.raises(ValueError, match="nothing to draw: everything was judged"):
         census.plot()
-
-
-@pytest.mark.parametrize("what", WHAT)
-def test_one_function_does_it_for_all(everything: dict[str, object], what: str) -> None:
-    assert type(everything[what])._repr_html_ is Printed._repr_html_

@@ -40,6 +40,13 @@ IN_ROUNDS = ("depth", "surprises")
 
 HOW_FAR = ("in order", "with a gap", "all")
 
+CASES = [
+    (kind, rankers, HOW_FAR[(row + column) % 3])
+    for row, kind in enumerate(PLANS)
+    for column, rankers in enumerate((1, 2, 4))
+]
+"""A Latin square: each kind of plan with each number of rankers, and with each way in which labels come."""
+
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
@@ -116,9 +123,7 @@ def intervals_shown(data: Any) -> list[tuple[float, float]]:
     return [(each["low"], each["high"]) for each in shown]
 
 
-@pytest.mark.parametrize("how_far", HOW_FAR)
-@pytest.mark.parametrize("rankers", [1, 2, 4])
-@pytest.mark.parametrize("kind", PLANS)
+@pytest.mark.parametrize(("kind", "rankers", "how_far"), CASES)
 def test_the_same_labels_have_one_answer(kind: str, rankers: int, how_far: str, labelled: pd.DataFrame) -> None:
     plan, qrels = judged(labelled, kind, rankers, how_far)
     pair = {} if rankers == 1 else {"first": "b", "second": "a"}
@@ -172,15 +177,6 @@ def test_without_judges_begins_with_the_same_answer(kind: str, how_far: str, lab
     else:
         assert (without.winner, without.decisive) == (None, ())
     assert first_number(str(without), "all") == pytest.approx(status.value, abs=6e-5)
-
-
-def test_a_half_judged_plan_without_order_is_refused(labelled: pd.DataFrame) -> None:
-    frame = labelled.drop(columns=["label", "rank_c", "rank_d"])
-    plan = Plan.create(frame, None, "DCG@5", draws=9, replace=True, seed=1, level="query")
-    qrels = plan.assessments[["qid", "docno"]].merge(labelled[["qid", "docno", "label"]])
-    assert plan.without_judges(by_judges(qrels)).value == plan.compare(qrels).difference
-    with pytest.raises(ValueError, match="draws with replacement, so its sample has no order"):
-        plan.without_judges(by_judges(qrels.head(30)))
 
 
 @pytest.mark.parametrize("how_far", HOW_FAR)
@@ -240,32 +236,12 @@ def test_the_first_labels_of_two_judges_are_no_obstacle(kind: str, labelled: pd.
         assert np.isfinite(status.value) or kind == "queries of DCG"
 
 
-@pytest.mark.parametrize("kind", ["queries of DCG", "documents of DCG", "documents of ERR"])
-def test_with_everything_judged_estimate_and_interval_are_the_truth(kind: str, labelled: pd.DataFrame) -> None:
-    plan, truth = made(labelled, kind, 2), labelled[["qid", "docno", "label"]]
-    longer = plan.extend(1e6, plan.assessments[["qid", "docno"]].merge(truth))
-    status, found = longer.status(truth), longer.compare(truth)
-    assert isinstance(status, Status)
-    assert (status.low, status.value, status.high) == pytest.approx((found.difference,) * 3, rel=1e-9)
-    assert status.remark is None
-
-
 def test_a_status_of_other_labels_is_refused(labelled: pd.DataFrame) -> None:
     plan, qrels = judged(labelled, "documents of DCG", 2, "in order")
     with pytest.raises(ValueError, match="it is of other labels; ask again"):
         Report.of(plan, qrels, status=plan.status(qrels.head(20)))
     with pytest.raises(ValueError, match="the status is by regression, the report by ht"):
         Report.of(plan, qrels, status=plan.status(qrels), estimator="ht")
-
-
-def test_documents_that_were_given_a_grade_have_it_in_the_report_too(labelled: pd.DataFrame) -> None:
-    plan, qrels = judged(labelled, "documents of DCG", 2, "with a gap")
-    status = plan.status(qrels, missing="nonrelevant")
-    report = Report.of(plan, qrels, status=status)
-    assert status.filled == 1
-    assert report.result.difference == pytest.approx(status.value, rel=1e-9)
-    assert status.n_judged == len(qrels) + 1
-    assert plan.status(qrels).value != pytest.approx(status.value, rel=1e-9)
 
 
 def test_an_estimate_outside_of_its_interval_is_explained(labelled: pd.DataFrame) -> None:

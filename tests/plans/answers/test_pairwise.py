@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from dataclasses import replace
 from itertools import combinations
@@ -144,25 +143,6 @@ def test_all_labels_settle_all_pairs(plan: Plan, pool: pd.DataFrame, labels: pd.
     assert json.loads(json.dumps(status.to_dict(), allow_nan=False))["pairs"][0]["e_value"] is None
 
 
-@pytest.mark.filterwarnings("ignore:the model sees no variance")
-def test_rankers_that_cannot_differ_are_equal_from_the_start(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
-    twins = pool.assign(rank_blind=pool.rank_production, score_blind=pool.score_production)
-    plan = Plan.create(twins, None, DCG @ 10, budget=300, seed=3, level="query")
-    for part in (0, 100, 300):
-        status = plan.status(prefix(plan, labels, part))
-        pair = status.pairs[1]
-        assert (pair.first, pair.second) == ("production", "blind")
-        assert (pair.resolution, pair.resolved_at, pair.answer) == ("within", 0.0, "stop: exactly equal")
-    assert str(status).splitlines()[2].endswith("equal")
-
-
-def prefix(plan: Plan, labels: pd.DataFrame, spent: float) -> pd.DataFrame:
-    """The labels of the queries that come first and cost so much together."""
-    ordered = plan.sample.sort_values("q_priority")
-    first = ordered.qid[ordered.q_cost.cumsum() <= spent]
-    return plan.assessments.loc[plan.assessments.qid.isin(first), ["qid", "docno"]].merge(labels)
-
-
 def test_the_table_and_the_json(status: PairStatus) -> None:
     table, content = status.table(), json.loads(json.dumps(status.to_dict(), allow_nan=False))
     assert list(table) == ["first", "second", "difference", "low", "high", "e_value", "better"]
@@ -184,35 +164,6 @@ def test_one_screen(status: PairStatus, plan: Plan, wanted: pd.DataFrame) -> Non
     assert status._repr_html_() == f"<pre>{status}</pre>"
     part = plan.status(wanted.head(0))
     assert part.advice == f"judge on, from {part.pairs[0].waiting}"
-
-
-def test_one_pair_is_asked_for_by_name(plan: Plan, wanted: pd.DataFrame) -> None:
-    found = plan.status(wanted, first="blind", second="candidate")
-    assert (found.first, found.winner) == ("blind", "candidate")
-    with pytest.raises(ValueError, match="^looks= is for one pair: say first= and second=$"):
-        plan.status(wanted, "asymptotic")
-    with pytest.raises(ValueError, match="^margin= is for one pair: say first= and second=$"):
-        plan.status(wanted, margin=0.1)
-    for asked in (lambda: plan.status(wanted, first="blind"), plan.follow):
-        with pytest.raises(ValueError, match="say which rankers to compare, as first and second, of [^;]*$"):
-            asked()
-    with pytest.raises(ValueError, match="unknown looks 'sometimes'"):
-        plan.status(wanted, "sometimes")
-
-
-def test_labels_left_out_and_remarks_are_said_once(status: PairStatus) -> None:
-    assert not re.search("left out|note", str(status))
-    gap = [replace(each, left_out=7, waiting="query q5") for each in status.pairs]
-    outside = tuple(replace(each, value=each.high + 1, resolution=None) for each in gap)
-    lines = str(replace(status, pairs=outside)).splitlines()
-    assert [each for each in lines if "left out" in each] == [
-        "  left out    7 labels from query q5 on, which is not fully judged"
-    ]
-    (note,) = (each for each in lines if "note" in each)
-    names = "production − candidate, production − blind, candidate − blind"
-    assert note.startswith(f"  note        {names}: the estimate lies outside")
-    many = str(replace(status, pairs=outside * 2))
-    assert f"{names} and 3 more pairs: the estimate lies outside" in many
 
 
 def test_a_winner_whose_interval_holds_0_is_explained(status: PairStatus) -> None:

@@ -138,18 +138,6 @@ def test_the_order_and_names_of_rankers_change_nothing(graded, plans, labels, or
     np.testing.assert_allclose(found.corrected, expected.corrected, rtol=0, atol=1e-9)
 
 
-def test_one_ranker_cannot_be_ranked(demo, grades) -> None:
-    frame = (Runs(only=demo.runs["production"], depth=15) >> grades)(demo.topics)
-    plan = Plan.create(frame, demo.topics, DCG @ 10, budget=300, level="query")
-    with pytest.raises(ValueError, match="a ranking needs at least two rankers; there is only 'only'"):
-        plan.rank(demo.judge(plan.assessments))
-
-
-def test_an_unknown_correction_is_refused(plans, labels) -> None:
-    with pytest.raises(ValueError, match="unknown correction 'none'"):
-        plans["query"].rank(labels["query"], correction="none")
-
-
 @LEVELS
 def test_a_census_leaves_no_doubt(demo, graded, level) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=10**6, level=level)
@@ -195,17 +183,6 @@ def judged_of(values: np.ndarray, errors: float, caution: str = "") -> object:
     return Judged()
 
 
-def test_sixty_rankers_fit_on_a_screen_and_on_a_page_of_html() -> None:
-    ranking = rank_judged(judged_of(np.arange(60.0), 1.0), HOW, "tukey")
-    lines = str(ranking).splitlines()
-    assert len(lines) < 30
-    assert "… and 40 more, see to_frame()" in lines[21]
-    assert len(ranking.groups) > 26
-    assert len(set(ranking.letters.values())) == 60 - (ranking.letters["<r59>"] == ranking.letters["<r58>"])
-    assert "<r59>" not in ranking._repr_html_()
-    assert "&lt;r59&gt;" in ranking._repr_html_()
-
-
 def test_what_is_resolved_alone_may_not_be_among_all() -> None:
     ranking = rank_judged(judged_of(np.array([0.0, 2.1, 4.2]), 1.0), HOW, "holm")
     assert ranking.pairs().pvalue.max() < 0.05
@@ -236,13 +213,6 @@ def test_only_a_later_step_has_an_interval_of_its_own() -> None:
     pvalues = [each.pvalue for each in ranking.comparisons]
     assert 0.05 / 3 < pvalues[0] < 0.05 / 2
     np.testing.assert_allclose(ranking.pair_confidences, [1 - 0.05 / 2, 1 - 0.05 / 3, 1 - 0.05 / 3])
-
-
-def test_cautions_are_warned_of_once() -> None:
-    with pytest.warns(UserWarning, match=r"it rests on little \(the first of 1 such note\)") as caught:
-        ranking = rank_judged(judged_of(np.arange(4.0), 1.0, "it rests on little"), HOW, "holm")
-    assert len(caught) == 1
-    assert ranking.note == "it rests on little"
 
 
 def test_a_pair_that_stands_the_wrong_way_round_is_pointed_out(plans, labels) -> None:

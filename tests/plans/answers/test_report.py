@@ -250,19 +250,6 @@ def test_charts_are_told_with_a_message_first(reported, html_of) -> None:
     assert said["design"].startswith("Documents to be judged: over the cost of a query it goes from ")
 
 
-def test_sides_are_named(reported, html_of) -> None:
-    words = Page(html_of()).text
-    said = "Blue bars, to the right, moved it towards production; orange ones, to the left, moved it towards candidate."
-    assert said in words
-    assert words.count("← for candidate · for production →") == 3
-    assert "right of the dotted line production is better, left of it candidate" in words
-    words, slices = Page(html_of(ONE)).text, reported(ONE).slices
-    assert "Blue bars, to the right, moved it up; orange ones, to the left, moved it down." in words
-    assert "→" not in words
-    least = slices.loc[slices["estimate"].idxmin()]
-    assert f"The lowest is qwords = {least['value']} with {number(least['estimate'])}, the highest" in words
-
-
 def test_titles_and_charts_say_what_they_leave_out(pool, demo) -> None:
     frame = pool.assign(qnumber=(pool["qid"].str[1:].astype(int) % 7).astype(str))
     plan = Plan.create(frame, None, DCG @ 10, budget=900, level="query")
@@ -290,16 +277,6 @@ def test_rankings_stand_side_by_side_with_grades_and_texts(reported, demo) -> No
         assert each.judged == len({document.docno for document in seen})
     shown = next(document for pair in found.beside[0].ranks for document in pair if document.text)
     assert html.escape(shown.text[:60]) in found.to_html()
-
-
-def test_words_of_documents_are_not_explained(pool, demo) -> None:
-    frame = of_rankers(pool, TWO)
-    texts = frame[["docno"]].drop_duplicates().assign(text="the AP wrote of recall and of evidence in groups")
-    plan = Plan.create(frame, None, DCG @ 10, budget=300, level="document", seed=1)
-    page = Report.of(plan, demo.judge(plan.assessments), texts=texts).to_html()
-    assert "the AP wrote" in page
-    assert "Discounted cumulative gain" in page
-    assert "Average precision" not in page
 
 
 def test_names_cannot_break_out_of_any_form(pool, demo) -> None:
@@ -461,14 +438,6 @@ def test_many_rankers_are_all_named_and_their_intervals_hold_at_once(reported) -
         assert re.search(rf"<td data-name=\"ranker\">{name}</td>.*<td data-name=\"groups\">{letters}</td>", page)
 
 
-def test_two_of_many(reported) -> None:
-    found = reported(THREE, first="random", second="candidate")
-    assert found.contrast == "random − candidate"
-    assert found.estimates["name"].tolist() == ["random − candidate"]
-    whole = found.contributions.base + found.contributions.queries["contribution"].sum()
-    assert whole == pytest.approx(found.result.difference, abs=1e-10)
-
-
 @pytest.mark.parametrize(("rankers", "level"), PAGES)
 def test_a_census_is_exact_and_reassures(rankers, level, reported) -> None:
     found = reported(rankers, level, 1e6)
@@ -488,13 +457,6 @@ def test_a_census_is_exact_and_reassures(rankers, level, reported) -> None:
     assert ("Before you trust this: every query of the pool was judged, but for 4 labels" in lost) == (
         level == "query" and len(rankers) < 3
     )
-
-
-def test_rankers_that_came_later_have_no_budget_curve(graded, demo) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=400, level="query")
-    found = Report.of(plan.with_rankers(third=demo.runs["candidate"]), demo.judge(plan.assessments))
-    assert "rankers were added later" in found.budget_note
-    assert found.design["queries"].sum() == 240
 
 
 def test_rounds_and_other_measures(graded, demo) -> None:
@@ -541,23 +503,6 @@ def test_a_report_says_whether_the_model_can_be_trusted(pool, demo, change, said
     words = Page(found.to_html()).text
     assert said in words
     assert found.check.advice in words
-
-
-def test_plain_random_queries_are_typical(graded, demo) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=400, design="passive")
-    words = Page(Report.of(plan, demo.judge(plan.assessments)).to_html()).text
-    assert "not typical" not in words
-    assert "as plain random sampling does" in words
-
-
-def test_classes_of_queries_show_no_rounding_noise(pool, demo) -> None:
-    frame = of_rankers(pool, TWO)
-    columns = grade_columns(frame.columns)
-    frame = frame.assign(**dict.fromkeys(columns, 1 / len(columns)))  # all documents are alike to the model
-    plan = Plan.create(frame, None, DCG @ 10, budget=300, level="document", seed=1)
-    design = Report.of(plan, demo.judge(plan.assessments)).design
-    ends = design.loc[design["axis"] == "expected difference", ["low", "high"]].abs().to_numpy()
-    assert ((ends == 0) | (ends > 1e-9)).all()
 
 
 def test_it_says_who_judged_how_much_and_when(pool, demo, reported) -> None:

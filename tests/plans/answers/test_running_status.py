@@ -10,8 +10,6 @@ import pytest
 
 from pt_active import DCG, Plan
 from pt_active.demo.collection import DemoCollection
-from pt_active.frames.strays import OTHER, SPELLING
-from pt_active.frames.worklists import read_judgments
 from pt_active.plans.answers.gaps import Said
 from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.running_status import RunningStatus
@@ -46,20 +44,6 @@ def test_labels_may_come_in_any_order_and_twice(demo, graded, tmp_path) -> None:
     assert len(whole.blocked) == 50
     stray = labels.head(2).assign(docno=["nothing", "nowhere"])
     assert following.add(pd.concat([labels.iloc[50:100], stray])).judged == 160
-
-
-def test_labels_that_belong_to_nothing_are_counted_until_their_document_has_one(demo, graded, tmp_path) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=200, level="document", seed=3)
-    labels, following = in_order(plan, demo, tmp_path), plan.follow()
-    typed = labels.iloc[[3]].assign(docno=labels["docno"].iloc[3] + " ")
-    given = pd.concat([labels.iloc[:3], typed, labels.iloc[[0]].assign(docno="nothing")])
-    status = following.add(given)
-    assert status.unknown == {SPELLING: 1, OTHER: 1}
-    assert f"did you mean {labels['docno'].iloc[3]!r}?" in status.label_caution
-    assert str(status) == str(plan.status(given))
-    later = following.add(labels.iloc[3:6])
-    assert later.unknown == {OTHER: 2}
-    assert str(later) == str(plan.status(pd.concat([given, labels.iloc[3:6]])))
 
 
 def test_a_block_with_new_grades_is_followed_too(demo, graded, tmp_path) -> None:
@@ -118,10 +102,3 @@ def test_only_looks_at_any_time_can_be_followed(graded) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=300, seed=3, level="query")
     with pytest.raises(ValueError, match="only looks 'always' can be followed"):
         RunningStatus(plan.tables, Question((0, 1), plan.measure, "pocock", None, 0.95))
-
-
-def test_judgments_read_from_files_can_be_added(demo, graded, tmp_path) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=50, level="document", seed=3)
-    labels = in_order(plan, demo, tmp_path)
-    labels.to_csv(tmp_path / "judged.csv", index=False)
-    assert plan.follow().add(read_judgments(tmp_path / "judged.csv")).judged == len(labels)

@@ -283,26 +283,6 @@ def test_neither_the_order_of_labels_nor_repetitions_matter(
     assert plans[kind].status(shuffled) == plans[kind].status(some)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_saved_plan_says_the_same(
-    kind: str, plans: dict[str, Plan], listed: dict, labels: pd.DataFrame, tmp_path: Path
-) -> None:
-    some = listed[kind].head(90).merge(labels)
-    loaded = Plan.load(plans[kind].save(tmp_path / "saved").path)
-    assert loaded.status(some) == plans[kind].status(some)
-
-
-def test_names_of_documents_do_not_matter_to_queries(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
-    said_of = []
-    for prefix in ("", "x"):
-        frame, known = (table.assign(docno=prefix + table.docno) for table in (pool, labels))
-        plan = Plan.create(frame, None, DCG @ 10, budget=200, seed=3, level="query")
-        first = plan.sample.sort_values("q_priority").qid.head(9)
-        said_of.append(plan.status(known[known.qid.isin(first)].merge(plan.assessments[["qid", "docno"]])))
-    assert said_of[0] == said_of[1]
-    assert said_of[0].judged == 9
-
-
 def test_the_order_of_rows_does_not_matter(pool: pd.DataFrame, plans: dict[str, Plan], listed: dict, labels) -> None:
     for kind, (measure, how) in KINDS.items():
         mixed = Plan.create(pool.sample(frac=1, random_state=2), None, measure, seed=3, **how)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from drawn_order import in_order, prefix, wanted
 
-from pt_active import DCG, OrderedLogitGrades, Plan, Runs, TimeCost
+from pt_active import DCG, OrderedLogitGrades, Plan, Runs
 from pt_active.demo.collection import DemoCollection
 from pt_active.inference.stopping.looks import ASYMPTOTIC
 
@@ -81,13 +81,6 @@ def test_unknown_looks_are_called_so_where_few_looks_are_possible(looks: str, gr
             each.status(labels.head(0), looks)
 
 
-def test_labels_of_another_collection_are_refused(plan: Plan, labels: pd.DataFrame) -> None:
-    with pytest.raises(ValueError, match="no label belongs to a document of the plan"):
-        plan.status(labels.assign(docno="x" + labels.docno))
-    with pytest.raises(ValueError, match="above"):
-        plan.status(wanted(plan, labels).assign(label=9))
-
-
 def test_a_plan_without_an_order_is_refused(
     graded: pd.DataFrame, labels: pd.DataFrame, plan: Plan, tmp_path: Path
 ) -> None:
@@ -106,16 +99,6 @@ def test_a_plan_without_an_order_is_refused(
     assert old.compare(wanted(plan, labels)) == plan.compare(wanted(plan, labels))
     with pytest.raises(ValueError, match="saved in format 3"):
         old.status(wanted(plan, labels))
-
-
-def test_hours_are_said(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, TimeCost(30, 60), budget=8.0, seed=3, level="query")
-    status = plan.status(prefix(plan, labels, 9))
-    assert f"of {status.budget:.6g} hours spent" in str(status)
-    assert "hours left" in status.advice or "hours more, " in status.advice
-    assert f"of {plan.manifest['pool_cost']:.6g} hours for the whole pool" in str(plan)
-    resolved = plan.status(wanted(plan, labels), margin=9.0)
-    assert f"stop: equivalent within ±9, after {resolved.resolved_at:.6g} hours" in str(resolved)
 
 
 def test_one_ranker_has_no_sign(demo: DemoCollection, grades: OrderedLogitGrades, labels: pd.DataFrame) -> None:

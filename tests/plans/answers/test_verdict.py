@@ -217,12 +217,6 @@ def test_an_estimate_that_contradicts_the_verdict_is_explained(won: Status) -> N
     assert replace(outside, value=np.nan).remark is None
 
 
-def test_evidence_is_printed(won: Status) -> None:
-    assert replace(won, e_value=123.456).answer == "stop: good is better (e-value 123)"
-    assert replace(won, e_value=np.inf).answer == "stop: good is better (certain)"
-    assert replace(won, e_value=np.nan, looks=None).answer == "stop: good is better"
-
-
 @pytest.mark.parametrize("level", LEVELS)
 def test_bounds_of_the_rest_can_settle_it_for_certain(level: str, pool: pd.DataFrame, labels: pd.DataFrame) -> None:
     """All that is left could not turn the difference around."""

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active import DCG, ERR, ColumnCost, Draw, Plan, SamplingDistribution, UnitCost
+from pt_active import DCG, ERR, Draw, Plan, SamplingDistribution, UnitCost
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.clocks import clocks
 from pt_active.relevance.costs import Cost
@@ -34,23 +34,6 @@ def succession(plan: Plan) -> Succession:
 
 def judged(plan: Plan, demo: DemoCollection) -> pd.DataFrame:
     return demo.judge(plan.assessments)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_plan_is_kept_and_says_the_same(kind, graded: pd.DataFrame, demo: DemoCollection, tmp_path: Path) -> None:
-    plan = made(graded, kind)
-    labels = judged(plan, demo)
-    assert plan.manifest["spent"] <= BUDGET
-    assert str(plan).count("drawn by successive") == 1
-    loaded = Plan.load(plan.save(tmp_path / "plan").path)
-    assert plan.compare(labels).standard_error > 0
-    assert "rate" in pd.read_parquet(tmp_path / "plan" / "rounds.parquet")
-    one, other = loaded.tables.rounds[0].sample, plan.tables.rounds[0].sample
-    np.testing.assert_array_equal(one.priority, other.priority)
-    np.testing.assert_array_equal(one.design.rate, other.design.rate)
-    status = plan.status(labels)
-    assert status.unit == {DCG @ 10: "document" if kind[1].per_query == 0 else "query", ERR @ 10: "step"}[kind[0]]
-    assert (status.judged, status.n_judged, status.waiting) == (status.drawn, len(labels), None)
 
 
 @pytest.mark.parametrize("design", ["spread", "depth"])
@@ -273,21 +256,3 @@ def test_transformers_draw_what_a_plan_draws(per_query: int, graded: pd.DataFram
     )
     with pytest.raises(ValueError, match="the steps of a cascade; draw them with Plan.create"):
         SamplingDistribution(ERR @ 10, level="document", design="successive")(graded)
-
-
-def test_documents_of_different_costs_are_drawn_within_the_budget(graded: pd.DataFrame, demo: DemoCollection) -> None:
-    priced = graded.assign(price=1.0 + graded.index % 7)
-    plan = made(priced, (DCG @ 10, ColumnCost("price")))
-    labels = judged(plan, demo)
-    assert 0.9 * BUDGET < plan.manifest["spent"] <= BUDGET
-    price = priced.merge(plan.assessments[["qid", "docno"]])["price"].sum()
-    assert plan.manifest["spent"] == pytest.approx(price)
-    assert plan.compare(labels).standard_error > 0
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_successive_plan_is_reported(kind, graded: pd.DataFrame, demo: DemoCollection, tmp_path: Path) -> None:
-    plan = made(graded, kind)
-    report = plan.report(tmp_path / "report.html", judged(plan, demo))
-    assert np.isfinite(report.budget["half_width"].iloc[-1])
-    assert "successive" in (tmp_path / "report.html").read_text(encoding="utf-8")

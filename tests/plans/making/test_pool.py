@@ -41,17 +41,6 @@ def test_union_of_runs() -> None:
     assert set(frame.traffic) == {1.0, 3.0}
 
 
-def test_union_keeps_document_columns_of_the_first_run_that_has_them() -> None:
-    frame = Runs(first=A.assign(text=["x", None, "z", "w"]), second=B.assign(text="second"))(TOPICS)
-    texts = frame.set_index(["qid", "docno"]).text.to_dict()
-    assert (texts["1", "a"], texts["1", "b"], texts["1", "d"]) == ("x", "second", "second")
-
-
-def test_depth_cuts_each_ranking() -> None:
-    frame = Runs(first=A, second=B, depth=1)(TOPICS)
-    assert sorted(zip(frame.qid, frame.docno, strict=True)) == [("1", "a"), ("1", "b"), ("2", "a"), ("2", "e")]
-
-
 def test_rankers_must_answer_the_same_queries() -> None:
     with pytest.raises(ValueError, match="run 'second' has no documents for 1 query that .*'2'"):
         Runs(first=A, second=B[B.qid == "1"])(TOPICS)
@@ -196,21 +185,6 @@ def test_row_order_and_names_do_not_matter(graded: pd.DataFrame, seed: int) -> N
     assert found.qid.tolist() == expected.qid.tolist()
     assert found.q_draws.tolist() == expected.q_draws.tolist()
     assert found.q_prob.to_numpy() == pytest.approx(expected.q_prob.to_numpy(), abs=1e-14)
-
-
-def test_a_duplicated_collection_has_the_same_design_twice(graded: pd.DataFrame) -> None:
-    twice = pd.concat([graded, graded.assign(qid=graded.qid + "-again")])
-    once, both = (
-        SamplingDistribution(DCG @ 10, level="query")(frame).set_index("qid").q_prob for frame in (graded, twice)
-    )
-    assert both[once.index].to_numpy() == pytest.approx(once.to_numpy() / 2, abs=1e-14)
-    assert both[once.index + "-again"].to_numpy() == pytest.approx(once.to_numpy() / 2, abs=1e-14)
-
-
-def test_the_frame_that_came_in_is_left_alone(graded: pd.DataFrame) -> None:
-    before = graded.copy(deep=True)
-    (SamplingDistribution(DCG @ 10, level="query") >> Draw(budget=600))(graded)
-    pd.testing.assert_frame_equal(graded, before)
 
 
 def test_drawing_keeps_the_order_of_the_design(graded: pd.DataFrame) -> None:

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active import DCG, ColumnCost, Draw, LogLengthCost, Outlook, Plan, Report, measure_values
+from pt_active import DCG, ColumnCost, Draw, LogLengthCost, Plan, measure_values
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.checks import ArgumentError
-from pt_active.frames.worklists import read_judgments
 from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.stopping.looks import ASYMPTOTIC
 from pt_active.plans.making.queries import DrawingOrder, draw, extended_by_queries, sample_columns
@@ -81,18 +80,6 @@ def test_parts_of_a_design_are_drawn_as_the_whole(plan: Plan) -> None:
     assert set(drawn.qid) == set(priority.sort_values().index[:10])
 
 
-def test_a_worklist_in_drawing_order(plan: Plan, tmp_path: Path) -> None:
-    lines = plan.export(tmp_path / "drawn.trec", order="drawn").read_text().splitlines()
-    assert list(dict.fromkeys(line.split()[0] for line in lines)) == in_order(plan)
-    plain = plan.export(tmp_path / "sorted.trec", order="sorted").read_text().splitlines()
-    assert sorted(lines) == sorted(plain) != lines
-    assert plain == [f"{row.qid} 0 {row.docno} -1" for row in plan.assessments.itertuples()]
-    assert plan.export(tmp_path / "default.trec").read_text().splitlines() == lines
-    assert read_judgments(tmp_path / "drawn.trec").empty
-    with pytest.raises(ValueError, match="unknown order 'random'; it is one of sorted, drawn"):
-        plan.export(tmp_path / "other", order="random")
-
-
 def test_priorities_say_which_queries_were_drawn(plan: Plan) -> None:
     queries = plan.queries
     drawn = queries.q_draws > 0
@@ -101,14 +88,6 @@ def test_priorities_say_which_queries_were_drawn(plan: Plan) -> None:
     expected = 1 - np.exp(-queries.q_prob[drawn] * threshold)
     np.testing.assert_allclose(queries.q_inclusion[drawn], expected, rtol=1e-12)
     assert DrawingOrder.of(plan.tables).drawn == drawn.sum()
-
-
-def test_priorities_do_not_depend_on_the_order_of_rows(plan: Plan) -> None:
-    design = plan.queries[["qid", "q_prob", "q_weight", "q_cost"]]
-    shuffled = design.sample(frac=1, random_state=4)
-    for table in (design, shuffled):
-        found = pd.Series(draw(table, BUDGET, None, 3, replace=False).priority, index=table.qid)
-        assert found[plan.queries.qid].tolist() == plan.queries.q_priority.tolist()
 
 
 # --- plans of older formats -------------------------------------------------------------------------------------------
@@ -304,16 +283,6 @@ def test_an_extension_does_not_change_past_looks(
     with pytest.raises(ValueError, match='looks="pocock" needs to know from the start .* but the plan was extended'):
         longer.status(judged, "pocock")
     assert longer.status(judged, None).judged == status.judged
-
-
-def test_an_extended_plan_is_exported_and_reported(plan: Plan, labels: pd.DataFrame, tmp_path: Path) -> None:
-    longer = plan.extend(250)
-    lines = longer.export(tmp_path / "more.trec", order="drawn").read_text().splitlines()
-    assert list(dict.fromkeys(line.split()[0] for line in lines)) == in_order(longer)[len(plan.sample) :]
-    judged = labels[labels.qid.isin(longer.sample.qid)]
-    report = Report.of(longer, judged)
-    assert report.to_dict()["budget"]["spent"] == longer.manifest["spent"]
-    assert Outlook.of_plan(longer, judged).table([600.0]).shape[0] > 0
 
 
 def test_what_cannot_be_extended(plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame) -> None:

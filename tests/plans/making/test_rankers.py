@@ -8,12 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pt_active import DCG, OrderedLogitGrades, Plan, Runs, SamplingDistribution
 from pt_active.demo.collection import DemoCollection
-from pt_active.plans.making.rankers import listed_weights, pair_weights, stored_weights
+from pt_active.plans.making.rankers import pair_weights
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import check_pair_weights, difference_moments, sampling_distribution
@@ -118,11 +116,6 @@ def test_the_largest_variance_finds_its_own_weights() -> None:
 # --- how a user says them -------------------------------------------------------------------------------------------
 
 
-def test_one_name_means_its_pairs_with_all_others() -> None:
-    assert pair_weights("candidate", NAMES).tolist() == [1, 0, 1]
-    assert pair_weights(None, NAMES) is None
-
-
 def test_a_pair_may_be_said_in_either_order_and_others_are_named() -> None:
     with pytest.warns(UserWarning, match="1 pair of rankers has weight 0: 'candidate − third'"):
         found = pair_weights({("candidate", "production"): 2, ("production", "third"): 0.5}, NAMES)
@@ -153,19 +146,6 @@ def test_a_pair_may_be_said_in_either_order_and_others_are_named() -> None:
 def test_bad_pairs(pairs: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         pair_weights(pairs, NAMES)
-
-
-def test_pairs_need_two_rankers() -> None:
-    with pytest.raises(ValueError, match="pairs needs at least two rankers; there is only 'only'"):
-        pair_weights("only", ("only",))
-
-
-@given(st.lists(st.floats(0, 1e6), min_size=6, max_size=6).filter(any))
-def test_a_manifest_brings_the_weights_back(weights: list[float]) -> None:
-    names = ("a", "b", "c", "d")
-    listed = listed_weights(np.array(weights), names)
-    assert len(listed) == sum(w > 0 for w in weights)
-    assert stored_weights(listed, names).tolist() == weights
 
 
 # --- plans ----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,272 @@
+"""Numbers that scripts of the reproductions compute for themselves, against enumeration, the package, or by hand."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import Plan
+from pt_active.frames.qrels import whole_labels
+from pt_active.inference.replay import Method, Population
+from pt_active.plans.answers.judged import Contrast
+from pt_active.plans.answers.sequence import sequence_of
+from pt_active.relevance.moments import Moments
+from pt_active.risk import Audit, Precision, Recall, ZeroOne
+from pt_active.sampling.sample import Sample
+from pt_active.studies.populations import plain
+from pt_active.studies.simulate import replays
+
+pytest.importorskip("matplotlib")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:.*labels of documents that were not sampled"),
+]
+
+POOL = 40, 14, (0.5, 0.8, 2.0), 0.5
+
+
+# --- leagues and figures ----------------------------------------------------------------------------------------------
+
+
+def test_a_saving_is_read_off_the_curves(script) -> None:
+    saving = script("document_saving").saving
+    budgets = np.array([100.0, 200.0, 400.0])
+    error = 1 / np.sqrt(budgets)
+    assert saving(budgets, {"queries at random": error, "documents": error / np.sqrt(2)}) == "2.0 times fewer"
+    assert saving(budgets, {"queries at random": error, "documents": error / 10}) == "at least 4.0 times fewer"
+
+
+def test_ppi_of_many_samples_is_that_of_each(script) -> None:
+    """The power is the slope that makes the variance least, cut to between 0 and 1 [PPI++, for means]."""
+
+    rng = np.random.default_rng(3)
+    values, model = rng.normal(size=(2, 30))
+    model += values
+    moments = Moments(model[:, None], np.ones((30, 1, 1)))
+    even = np.full(30, 1 / 30)
+    population = Population(values[:, None], moments, moments, np.ones(30), even, np.ones(30, dtype=int))
+    rows = rng.random((20, 30)).argsort(axis=1)[:, :9]
+    sample = Sample(rows, np.ones_like(rows), np.full(rows.shape, 9 / 30))
+    for row, found in zip(rows, script("small_samples").ppi(sample, population), strict=True):
+        rest = np.delete(model, row)
+        power = np.cov(values[row], model[row], ddof=0)[0, 1] / ((1 + 9 / 21) * model.var())
+        power = min(max(power, 0), 1)
+        assert found == pytest.approx(power * rest.mean() + (values[row] - power * model[row]).mean())
+
+
+def test_a_league_goes_on_where_it_stopped(script, tmp_path) -> None:
+    league, made = script("leagues"), []
+
+    def rows(fold: str, fails: bool = False):
+        made.append(fold)
+        yield {"fold": fold, "ratio": np.float64(1.5)}
+        if fails:
+            raise KeyboardInterrupt
+
+    arguments = Namespace(keep=tmp_path / "kept", quick=False, repetitions=7, seed=0)
+    with pytest.raises(KeyboardInterrupt):
+        league.rows_of_folds({"a": lambda: rows("a"), "b": lambda: rows("b", fails=True)}, arguments)
+    folds = {"a": lambda: rows("a"), "b": lambda: rows("b")}
+    table = league.rows_of_folds(folds, arguments)
+    assert made == ["a", "b", "b"]
+    pd.testing.assert_frame_equal(table, pd.DataFrame({"fold": ["a", "b"], "ratio": [1.5, 1.5]}))
+    league.rows_of_folds(folds, Namespace(**vars(arguments) | {"seed": 1}))
+    assert made == ["a", "b", "b", "a", "b"]
+
+
+def test_savings_are_read_against_both_passive_samplings(script) -> None:
+    """An error of c/√budget: a method with half of passive sampling's error needs a quarter of the budget."""
+    figures = script("figures")
+    budget = np.geomspace(10, 1000, 9)
+    scale = {"passive": 1.0, "passive once": 0.8, "optimal": 0.5}
+    frame = pd.concat(
+        pd.DataFrame({"data": "x", "method": name, "budget": budget, "mae": c / np.sqrt(budget)})
+        for name, c in scale.items()
+    )
+    table = figures.saving_table(frame, ["data"], "mae").set_index("method")
+    np.testing.assert_allclose(
+        table.loc["optimal", ["against passive", "against passive once"]].astype(float), [0.75, 1 - 0.25 / 0.64]
+    )
+    assert table.loc["passive", "against passive"] == pytest.approx(0)
+
+
+def population(rng: np.random.Generator, m: int) -> Population:
+    """One system, whose grade model explains half of the variance."""
+    model, noise, cost = rng.normal(3, 1, m), rng.normal(0, 1, m), rng.uniform(1, 5, m)
+    moments = Moments(model[:, None], np.ones((m, 1, 1)))
+    documents = np.ones(m, dtype=np.int64)
+    return Population((model + noise)[:, None], moments, moments, cost, np.full(m, 1 / m), documents)
+
+
+def test_a_large_pool_saves_what_theory_says(script) -> None:
+    """The best saving is computed by hand; replays from a very large pool agree with a design's predicted saving."""
+    figures, pool = script("figures"), population(np.random.default_rng(1), 2000)
+    assert figures.asymptotic_saving(pool, pool.weight) == pytest.approx(0)
+    saving = figures.asymptotic_savings(pool)
+    best, spread = saving["perfect"], np.abs(pool.target - pool.truth)
+    by_hand = 1 - np.mean(spread * np.sqrt(pool.cost)) ** 2 / (np.mean(spread**2) * np.mean(pool.cost))
+    assert best == pytest.approx(by_hand)
+    assert 0 < saving["asymptotic"] < best
+    methods = {name: Method(name, "snis") for name in ("passive", "optimal")}
+    found = replays(pool, methods.values(), 2000, budgets=[40 * pool.cost.mean()], seed=2, progress=False)
+    squared = {name: found[method].error[0] ** 2 for name, method in methods.items()}
+    ratio = squared["optimal"].mean() / squared["passive"].mean()
+    error = np.hypot(*(s.std() / s.mean() / np.sqrt(2000) for s in squared.values())) * ratio
+    assert abs(ratio - (1 - saving["asymptotic"])) < 3 * error
+
+
+# --- audits and rounds --------------------------------------------------------------------------------------------
+
+
+def test_problems_are_estimated_without_error_from_everything(script) -> None:
+    replays = script("audit_replays")
+    rng = np.random.default_rng(0)
+    grades = rng.dirichlet(np.ones(3), 80)
+    prediction, label = grades.argmax(axis=1).astype(float), rng.integers(0, 3, 80).astype(float)
+    called, relevant = prediction >= 1, label >= 1
+    truths = {
+        ZeroOne(): (prediction != label).mean(),
+        Precision(): (called & relevant).sum() / called.sum(),
+        Recall(): (called & relevant).sum() / relevant.sum(),
+    }
+    everything = replays.Sample(np.arange(80)[None], np.ones((1, 80), dtype=int), np.ones((1, 80)))
+    for loss, truth in truths.items():
+        problem = replays.graded_problem(loss, prediction, grades, label)
+        assert problem.risk == pytest.approx(truth, abs=1e-12)
+        assert problem.fixed == (loss != Recall())
+        for estimator in ("snis", "regression"):
+            assert replays.estimates(problem, everything, estimator).value[0] == pytest.approx(truth, abs=1e-12)
+        assert replays.stratified_estimates(problem, 80, 1, 0).value[0] == pytest.approx(truth, abs=1e-12)
+
+
+def test_what_is_replayed_for_coverage_is_an_audit(script, monkeypatch) -> None:
+    coverage = script("audit_coverage")
+    monkeypatch.setattr(coverage, "PAIRS", 400)
+    frame, label = coverage.pool_of(coverage.COMMON, 3)
+    qrels = frame[["qid", "docno"]].assign(label=label.astype(int))
+    for case in (
+        coverage.CASES["recall"],
+        coverage.CASES["difference of errors"],
+        coverage.CASES["the same, `disagreement`"],
+    ):
+        judges = {judge: judge for judge in case.judges}
+        audit = Audit.create(frame, judges, case.loss, draws=coverage.LABELS, design=case.design, seed=5)
+        labels = audit.assessments[["qid", "docno"]].merge(qrels, on=["qid", "docno"])
+        pairs = coverage.Pairs.from_frame(frame, judges, case.loss, coverage.UnitCost())
+        sample = coverage.judged_sample(pairs, label, case.design, 5)
+        for estimator in coverage.risk_estimators():
+            wanted = audit.compare(labels, estimator) if case.compare else audit.estimate(labels, estimator)["a"]
+            found = coverage.inferred(case, sample, estimator, "auto")
+            assert found.confidence_interval() == wanted.confidence_interval()
+
+
+def test_one_at_a_time_lur_is_lure(script) -> None:
+    """The weights are those of Farquhar et al. (2021): 1 + (N − M)/(N − m) (1/((N − m + 1) q_m) − 1), over M."""
+    quick = script("active_testing")
+    task = quick.digits_task(0)
+    rounds = quick.draw_round(
+        quick.Steps.none_yet(task.score),
+        task.size("ori", quick.Steps.none_yet(task.score)),
+        30,
+        "single",
+        np.random.default_rng(1),
+    )
+    n, drawn = len(task.score), rounds.drawn
+    m, q = rounds.step[drawn], rounds.probability[drawn]
+    weight = (1 + (n - 30) / (n - m) * (1 / ((n - m + 1) * q) - 1)) / 30
+    found = quick.estimates(task, rounds)
+    np.testing.assert_allclose(found["cross-entropy", "lur"], weight @ task.values[drawn], rtol=1e-12)
+    assert ("cross-entropy", "ailur") not in found
+    assert {"lur_difference", "lur_regression", quick.SMOOTHED} < {name for _, name in found}
+
+
+# --- looks and verdicts ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("looks", [None, "asymptotic", "obrien-fleming", "pocock"])
+def test_intervals_are_those_of_the_status(script, looks) -> None:
+    """The clock counts queries here and judgments there, which moves the ends at several looks by up to .02."""
+    module, queries = script("hostile"), 450
+    pool, qrels = plain(3, queries)
+    plan = Plan.create(pool, None, "DCG@10", budget=3600, seed=4, level="query")
+    (population,) = (
+        each for seed, each in enumerate(module.populations_of("plain", queries, 4, "a", "b")) if seed == 3
+    )
+    number, columns = plan.manifest["counts"]["sampled_queries"], plan.queries.sort_values("qid")
+    q, priority = (columns[name].to_numpy() for name in ("q_prob", "q_priority"))
+    np.testing.assert_allclose(population.distribution(module.DESIGN, module.DEFENSIVE_SHARE), q)
+    low, high = module.looked_at(population, q, priority[None], number, looks=looks)
+    judged = qrels.merge(plan.assessments[["qid", "docno"]])
+    if looks is None:
+        interval = plan.compare(judged, first="a", second="b", reference="effective").confidence_interval()
+        assert (low[-1, 0], high[-1, 0]) == pytest.approx((interval.low, interval.high), rel=1e-9)
+    else:
+        status = plan.status(judged, looks=looks, first="a", second="b")
+        assert (low[-1, 0], high[-1, 0]) == pytest.approx((status.low, status.high), abs=0.02)
+    assert np.isfinite(low[-1, 0])
+    assert np.isinf(low[0, 0]) == (looks is not None)
+
+
+def test_bets_are_those_of_the_status(script) -> None:
+    """An interval that ever lacks the truth is one at some number of labels, and the status has it."""
+    module = script("sequences")
+    pool, qrels = plain(5, 24)
+    plan = Plan.create(pool, None, "DCG@10", budget=1000, level="document", design="successive", seed=4)
+    tables = plan.tables
+    label = whole_labels(tables.pool.keys, qrels.merge(plan.assessments[["qid", "docno"]]))
+    proof = sequence_of(tables, label, tables.measure).proof(Contrast(0, 1), 0.05)
+    status = plan.status(qrels.merge(plan.assessments[["qid", "docno"]]), confidence=0.95)
+    for value in (status.low - 0.01, status.high + 0.01):
+        assert module.ever_excluded(proof.draws, proof, value, 0.05)
+    orders = list(module.sequences(plan, qrels, 3, 1))
+    assert len({each.proof.draws.value[0] for each in orders}) > 1
+    for each in orders:
+        assert each.proof.draws.base[-1] == pytest.approx(proof.draws.base[-1], abs=1e-9)
+        assert each.labels(-1) == each.labels(len(each.proof.draws.value)) == len(each.query)
+
+
+@pytest.fixture
+def graded(script, pool_file) -> pd.DataFrame:
+    """The pool with grades of its first training fold's model."""
+    return script("until_known").graded_pool(script("judged_pools").read_judged_pool(pool_file), {})
+
+
+def test_what_fixed_samples_need(script, graded) -> None:
+    """Queries by the variance of a mean without replacement, documents by what the bets know of each."""
+    verdicts = script("verdicts")
+    contest = verdicts.Contest.of(graded, ["r0", "r1"])
+    difference, m = 0.4 * contest.deviation, len(contest.population.target)
+    n = contest.fixed("query", difference) / contest.population.documents.mean()
+    assert pytest.approx(2.8016, abs=1e-4) == verdicts.DETECTED
+    assert contest.deviation * np.sqrt(1 / n - 1 / m) * verdicts.DETECTED == pytest.approx(difference)
+
+    budget = contest.fixed("document", difference)
+    assert contest.error(budget) * verdicts.DETECTED == pytest.approx(difference, rel=0.02)
+    assert contest.error(budget) < contest.error(budget - 1)
+    (sequence,) = contest.sequences("document", budget, 1, 0)
+    draws, units = sequence.proof.draws, sequence.proof.units
+    error = (draws.value - draws.base[:-1]) * units.rate / units.left
+    chance = -np.expm1(-units.rate)
+    assert np.sqrt(error**2 @ (1 / chance - 1)) == pytest.approx(contest.error(budget))
+    assert draws.base[-1] == pytest.approx(contest.truth)
+
+
+def test_a_verdict_for_the_other_side_is_wrong(script, graded) -> None:
+    verdicts = script("verdicts")
+    contest = verdicts.Contest.of(graded, ["r0", "r2"])
+    value, truth = contest.truth - 2 * contest.deviation, contest.truth
+    for level in ("document", "query"):
+        (sequence,) = contest.sequences(level, 100, 1, 0)
+        right = verdicts.by_bets(sequence, value, truth)
+        assert right.labels < contest.size(level)
+        assert not right.wrong
+        assert verdicts.by_bets(sequence, value, value - 1) == (right.labels, True)
+        assert verdicts.by_bets(sequence, value, value) == (right.labels, True)
+    (sequence,) = contest.sequences("document", 100, 1, 0)
+    looked_at = verdicts.asymptotically(sequence, 100, value, truth)
+    assert looked_at == (verdicts.FIRST_LOOK, False), "2 standard deviations are plain at the first look"
+    assert verdicts.asymptotically(sequence, 100, value, value - 1) == (verdicts.FIRST_LOOK, True)

@@ -1,0 +1,163 @@
+"""Scripts of the reproductions: each can be loaded, and runs to its tables and pictures on a small generated pool."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("matplotlib")
+
+POOL = 50, 12, (0.5, 0.8, 2.0, 3.0), 0.5
+SCRIPTS = Path(__file__).parents[2] / "examples" / "reproduce"
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is typed after the name of a script, what it leaves, and what of it is made smaller.
+
+    Attributes:
+        words: Words in which POOL, OTHER, LEAGUE, JUDGES and OUT are files and folders.
+        leaves: Names of files below OUT.
+        small: Constants of the script, or of a module that it loads, ``module.NAME``.
+        page: Whether it puts its table into a page.
+    """
+
+    words: str
+    leaves: str = ""
+    small: dict[str, Any] = field(default_factory=dict)
+    page: bool = True
+
+
+FIGURES = "POOL --out OUT --quick --repetitions 20 --seed 3 --measure DCG@5"
+STUDIES = {
+    "document_league": Study("POOL --quick --csv OUT/x.csv", "x.csv", {"MEASURES": ("DCG@10",), "ROUNDS": 2}),
+    "document_saving": Study("POOL --quick --out OUT/x.png", "x.png", page=False),
+    "successive_drawing": Study("POOL --repetitions 20"),
+    "document_worst": Study("POOL --repetitions 20", small={"SPOILERS": {"fitted": np.copy}, "MEASURES": ("DCG@10",)}),
+    "lowest_cells": Study(
+        "LEAGUE POOL --cells 2 --repetitions 40",
+        small={"document_worst.MEASURES": ("DCG@10",), "document_worst.SPOILERS": {"fitted": np.copy}},
+    ),
+    "pilot_intervals": Study(
+        "POOL --quick --csv OUT/x.csv",
+        "x.csv",
+        {"MEASURES": ("DCG@10",), "TASKS": ("near-tied pair",), "MODELS": ("useless",), "SIZES": (3, 8), "REPLAYS": 40},
+    ),
+    "misleading_model": Study("POOL --quick", small={"MODELS": ("useless",), "MEASURES": ("DCG@10",)}),
+    "small_samples": Study("POOL --quick --repetitions 60 --csv OUT/x.csv", "x.csv"),
+    "revealed_coverage": Study("POOL --share 0.3 --repetitions 4"),
+    "cold_start": Study("POOL OTHER --repetitions 2", small={"SHARES": (0.4,)}),
+    "until_known": Study("POOL --quick --pairs small=2", small={"WIDTHS": {"small": (40,)}, "DIFFERENCES": (0.6,)}),
+    "closing_in": Study("POOL --quick --out OUT/x.png", "x.png", {"DIFFERENCES": (0.4, 0.8), "LOOKS": 20}, page=False),
+    "hostile": Study(
+        "--populations plain --repetitions 10 --csv OUT/x.csv",
+        "x.csv",
+        {"POOLS": 1, "QUERIES": 96, "JUDGED": 25, "LARGE": 120, "MOST": 100, "EVERY": 25, "SIZES": (10, 30)},
+    ),
+    "hostile late": Study(
+        "--late --populations plain --repetitions 6", small={"POOLS": 1, "QUERIES": 64, "LOOK": 100}, page=False
+    ),
+    "hostile ties": Study(
+        "--ties --repetitions 10",
+        "",
+        {"equal_rankers.MEASURES": ("DCG@10",), "equal_rankers.AS_A_WHOLE": (), "equal_rankers.QUERIES": 6},
+        page=False,
+    ),
+    "active_testing": Study(
+        "--repetitions 2 --out OUT",
+        "active_testing.csv active_testing.png",
+        {"ROUNDS": 2, "FOREST": {"n_estimators": 3, "random_state": 0}},
+        page=False,
+    ),
+    "audit_coverage": Study("--repetitions 4 --out OUT", "audit_coverage.csv", {"PAIRS": 400}),
+    "risk_on_pools": Study(
+        "POOL --judges JUDGES --out OUT --quick --repetitions 20",
+        "risk_on_pools.csv risk_on_pools_quality.csv risk_on_pools.png",
+        {"LABELS": [50, 100], "SHOWN": [50, 100], "SIZES": [2, 20]},
+        page=False,
+    ),
+    "risk_curves": Study(
+        "--out OUT --quick --repetitions 10",
+        "risk_curves.csv risk_quality.csv risk_curves.png",
+        {"SIZES": [10, 100], "LABELS": [50, 100]},
+        page=False,
+    ),
+    "model_comparison": Study(
+        "--out OUT --quick --repetitions 10",
+        "model_comparison.csv model_comparison.png",
+        {"LABELS": [20, 150], "SHOWN": [20, 150]},
+        page=False,
+    ),
+} | {
+    name: Study(FIGURES, leaves, {"figures.STEPS": 3, "RATIOS": (2.0,), "SHARES": (1.0,)}, page=False)
+    for name, leaves in {
+        "estimation_error": "estimation_error.csv estimation_error.png",
+        "model_selection_error": "model_selection_error.csv model_selection_error.png",
+        "sampling_distribution": "sampling_distribution.csv distinct_queries.png",
+        "index_update": "index_update.csv index_update.png",
+        "training_size": "training_size.csv training_size_fixed_budget.png",
+        "type_errors": "type_1_error.csv type_2_error.png",
+        "draw_until_significant": "draw_until_significant.csv draw_until_significant.png",
+    }.items()
+}
+
+
+@pytest.fixture(scope="module")
+def inputs(small_pool, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A pool, another one, a league of it, and the folder with its two judges."""
+    rng, folder = np.random.default_rng(1), tmp_path_factory.mktemp("pool")
+    frame = small_pool(rng, *POOL).assign(length=lambda rows: rng.integers(5, 300, len(rows)))
+    frame.to_parquet(folder / "small.parquet")
+    frame[frame["fold"] <= 3].to_parquet(folder / "other.parquet")
+    tasks = ["one ranker", "clear pair", "near-tied pair"]
+    league = pd.DataFrame({"data": "small", "measure": "DCG@10", "task": tasks, "model": "fitted", "method": "default"})
+    league.assign(ratio=[0.9, 0.8, 1.1]).to_csv(folder / "league.csv", index=False)
+    qrels = frame[["qid", "docno"]].assign(zero="0", label=frame["label"])[["qid", "zero", "docno", "label"]]
+    qrels.to_csv(folder / "good.qrels", sep=" ", header=False, index=False)
+    votes = rng.multinomial(9, np.full(3, 1 / 3), len(frame)) + 3 * np.eye(3, dtype=int)[frame["label"]]
+    votes = frame[["qid", "docno"]].assign(**{f"votes_{grade}": column for grade, column in enumerate(votes.T)})
+    votes.to_csv(folder / "votes-poor.tsv.gz", sep="\t", index=False)
+    files = {"POOL": "small.parquet", "OTHER": "other.parquet", "LEAGUE": "league.csv", "JUDGES": ""}
+    return {name: folder / file for name, file in files.items()}
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in SCRIPTS.glob("*.py")))
+def test_each_script_can_be_loaded(name: str, script) -> None:
+    if name in ("llm_judges", "judge_ways"):
+        pytest.importorskip("ppi_py")
+    assert script(name).__doc__
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STUDIES)
+def test_each_study_leaves_its_tables_and_pictures(
+    name: str, script, inputs: dict[str, Path], tmp_path: Path, monkeypatch, published
+) -> None:
+    study, module = STUDIES[name], script(name.split()[0])
+    for constant, value in study.small.items():
+        owner, _, attribute = constant.rpartition(".")
+        monkeypatch.setattr(script(owner) if owner else module, attribute, value, raising=False)
+    words = study.words.replace("OUT", str(tmp_path))
+    for place, path in inputs.items():
+        words = words.replace(place, str(path))
+    if study.page:
+        marks = getattr(module, "MARKERS", None) or (getattr(module, "BEGIN", None), getattr(module, "END", None))
+        leagues = script("leagues")
+        text, printed = published(
+            module, *shlex.split(words), marks=marks if marks[0] else (leagues.BEGIN, leagues.END)
+        )
+        assert text.count("\n| ") >= 3
+        assert printed
+    else:
+        monkeypatch.setattr("sys.argv", [name, *shlex.split(words)])
+        module.main()
+    for file in study.leaves.split():
+        assert (tmp_path / file).stat().st_size > (10_000 if file.endswith(".png") else 0)
+        if file.endswith(".csv"):
+            assert len(pd.read_csv(tmp_path / file)) > 1
