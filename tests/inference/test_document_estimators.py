@@ -346,11 +346,15 @@ def test_degrees_of_freedom_and_effective_documents():
 
 
 def test_rounds_are_added_up():
-    first, second = DocumentEstimate(1.0, 0.2, 0.3, 8.0, 5.0), DocumentEstimate(2.0, 0.1, 0.3, 0.0, 3.0)
-    found = combined([first, second, DocumentEstimate(9.0, 9, 9, 9, 9)], np.array([0.25, 0.75, 0.0]))
+    first, second = (
+        DocumentEstimate(1.0, 0.2, 0.3, 8.0, 5.0, np.array([0.5, 1.5])),
+        DocumentEstimate(2.0, 0.1, 0.3, 0.0, 3.0, np.array([2.0, 2.0])),
+    )
+    found = combined([first, second, DocumentEstimate(9.0, 9, 9, 9, 9, np.full(2, 9.0))], np.array([0.25, 0.75, 0.0]))
     assert found.value == pytest.approx(1.75)
     assert found.variance == pytest.approx(0.25**2 * 0.5 + 0.75**2 * 0.4)
     a, b = 0.25**2 * 0.5, 0.75**2 * 0.4
     assert found.degrees_of_freedom == pytest.approx((a + b) ** 2 / (a**2 / 8 + b**2 / 1))
     assert found.n_effective == 8
+    np.testing.assert_allclose(found.of_query, [0.25 * 0.5 + 0.75 * 2, 0.25 * 1.5 + 0.75 * 2])
     assert combined([second], np.ones(1)) is second

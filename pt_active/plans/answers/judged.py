@@ -226,7 +226,7 @@ class Judged(ABC):
         counts = by_query.queries, None if how.clusters is None else by_query.groups
         both = {
             THESE: these | {"population": QueriesMeant(THESE, counts[0])},
-            NEW: for_new_queries(these, by_query) | {"population": QueriesMeant(NEW, *counts)},
+            NEW: for_new_queries(these, by_query, measured.scale) | {"population": QueriesMeant(NEW, *counts)},
         }
         return tuple(both[name] for name in ((NEW, THESE) if how.queries == NEW else (THESE, NEW)))
 

@@ -11,6 +11,7 @@ import pandas as pd
 from pt_active.frames.checks import how_many, shown
 from pt_active.frames.columns import query_columns
 from pt_active.inference.new_queries import THESE, ByQuery, widened_by_queries
+from pt_active.inference.ties import settled
 
 _SUFFICIENT_DEGREES = 10
 """With fewer degrees of freedom an interval has a caution."""
@@ -56,13 +57,14 @@ def clustered(by_query: ByQuery, topics: pd.DataFrame, column: str | None) -> By
     return replace(by_query, group=np.asarray(pd.factorize(topics[column])[0], dtype=np.int64))
 
 
-def for_new_queries(fields: dict[str, Any], by_query: ByQuery) -> dict[str, Any]:
-    """The fields of an answer for the pool's queries, as they are for queries like them."""
+def for_new_queries(fields: dict[str, Any], by_query: ByQuery, scale: float) -> dict[str, Any]:
+    """The fields of an answer for the pool's queries, as they are for queries like them; ``scale`` as in `Measured`."""
     if fields["degenerate"]:
         return fields
     error, degrees, tails = widened_by_queries(
         fields["standard_error"], fields["degrees_of_freedom"], fields["tails"], by_query
     )
+    error = float(settled(error, scale))
     caution, refusal = _caution(by_query), _refusal(by_query, error)
     basis = replace(fields["basis"], interval_caution=refusal or caution or fields["basis"].interval_caution)
     about = {"basis": basis, "standard_error": error, "degrees_of_freedom": degrees, "tails": tails}
