@@ -113,7 +113,8 @@ def by_drawn_query(
     value[sample.rows] += np.divide(part, sample.of(weight), out=np.zeros_like(part), where=sample.of(weight) > 0)
     # What the slopes of single draws add to the common one belongs to no query.
     value += float(weighting.estimate(values).value) - weight @ value
-    return ByQuery(weight, value, float(np.sum(sample.left * part**2 / sample.count)))
+    left = 1 - sample.expected / sample.draws if sample.repeated else sample.left
+    return ByQuery(weight, value, float(np.sum(left * part**2 / sample.count)))
 
 
 class Widened(NamedTuple):

@@ -51,6 +51,22 @@ def test_values_of_queries_are_unbiased_and_so_is_their_variance_over_all_sample
     assert variance == pytest.approx(P**2 @ (square - VALUES**2), rel=1e-12)
 
 
+@pytest.mark.parametrize("name", ["difference", "ht"])
+def test_so_they_are_over_all_draws_with_replacement(name: str) -> None:
+    q, value, variance, square = np.array([0.1, 0.2, 0.4, 0.05, 0.25]), 0.0, 0.0, 0.0
+    for each in product(range(len(P)), repeat=3):
+        rows, count = np.unique(each, return_counts=True)
+        chance = float(np.prod(q[list(each)]))
+        sample = Sample(rows, count, 3 * q[rows], repeated=True, q=q)
+        weighting = ESTIMATORS[name].weigh(sample, Controls(P, MODEL)).at(VALUES[rows])
+        by_query = by_drawn_query(sample, weighting, P, MODEL, VALUES[rows])
+        value = value + chance * by_query.value
+        square = square + chance * by_query.value**2
+        variance += chance * by_query.variance
+    np.testing.assert_allclose(value, VALUES, rtol=1e-12)
+    assert variance == pytest.approx(P**2 @ (square - VALUES**2), rel=1e-12)
+
+
 @pytest.mark.parametrize("p", [np.full(3, 1 / 3), np.array([0.6, 0.3, 0.1])])
 def test_the_spread_is_unbiased_over_all_pools(p: np.ndarray) -> None:
     population = np.array([0.0, 1.0, 3.0, 3.5])

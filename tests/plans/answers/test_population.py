@@ -8,7 +8,7 @@ import pyterrier as pt
 import pytest
 from scipy import stats
 
-from pt_active import DCG, Plan
+from pt_active import DCG, Plan, UnitCost
 from pt_active.plans.answers.judged import Contrast, How
 
 
@@ -59,6 +59,19 @@ def test_the_answer_for_new_queries_is_wider_and_both_are_told(graded, demo, top
     assert (row["low"], row["high"]) == (row["these_low"], row["these_high"])
     assert row["new_low"] < row["these_low"] < row["these_high"] < row["new_high"]
     assert new.to_dict()["queries"] == "new"
+
+
+@pytest.mark.parametrize("measure", ["DCG@10", "AP(rel=2)"])
+def test_documents_in_opened_queries_give_values_of_queries(graded, demo, topics, measure) -> None:
+    cost = UnitCost(per_query=5.0)
+    plan = Plan.create(graded, topics, measure, budget=300, level="document", cost=cost, seed=1)
+    judged = plan.judged(demo.judge(plan.assessments))
+    measured = judged.measured(Contrast(0, 1), How(plan.measure))
+    by_query, basis = measured.by_query, measured.basis
+    assert basis.n_queries < len(topics)
+    assert by_query.weight @ by_query.value == pytest.approx(measured.value, rel=1e-9)
+    sampling = basis.error_of_queries**2 + basis.error_of_documents**2
+    assert by_query.variance == pytest.approx(sampling, rel=1e-9)
 
 
 def test_clusters_are_one_draw_of_new_queries(graded, demo, topics) -> None:
