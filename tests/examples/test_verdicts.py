@@ -10,7 +10,7 @@ pytest.importorskip("matplotlib")
 
 POOL = 40, 14, (0.5, 0.8, 2.0), 0.5
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*labels of documents that were not sampled")
+pytestmark = pytest.mark.filterwarnings("ignore:.*hand-picked")
 
 
 @pytest.fixture
