@@ -62,10 +62,15 @@ def test_status_says_what_the_library_says(judged):
     assert (whole["low"], whole["high"]) == pytest.approx((found["result"]["low"], found["result"]["high"]))
     turned = data("status", "plan", "plan.csv", "--first", "b", "--second", "a")["result"]
     assert turned["difference"] == pytest.approx(-found["result"]["difference"])
+    result = found["result"]
+    short = f"{result['difference']:+.4f} [{result['low']:.4f}, {result['high']:.4f}], p = {result['pvalue']:.3g}"
+    line = f"One look at the end, if there was none before, says {short}; --looks end has all of it.\n"
     said = run("status", "plan", "plan.csv")
-    end = said.partition("All is judged. In one look at the end, if there was none before:\n")[2]
+    assert line in said
+    assert said.count("95%") == 1
+    end = run("status", "plan", "plan.csv", "--looks", "end").partition("All is judged:\n")[2]
     assert end.startswith("DCG@5: a − b (regression)\n  difference ")
-    assert f"\n  b  {found['estimates']['b']['value']:.4f} [" in said
+    assert f"\n  b  {found['estimates']['b']['value']:.4f} [" in end
 
 
 def test_other_measures_and_estimators_have_the_look_at_the_end(judged):
