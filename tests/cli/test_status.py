@@ -146,7 +146,10 @@ def test_many_rankers_are_ranked(files):
     write_run(files / "c.run", QUERIES, seed=9)
     run("plan", *RUNS, "--run", "c=c.run", *TRAINING, *MEASURED)
     exported()
-    assert "\nDCG@5 of 3 rankers, best first (regression)\n" in run("status", "plan", "plan.csv")
+    assert "of 3 pairs apart; --looks end has all of it.\n" in run("status", "plan", "plan.csv")
+    assert run("status", "plan", "plan.csv", "--looks", "end").startswith(
+        "DCG@5 of 3 rankers, best first (regression)\n"
+    )
     found = data("status", "plan", "plan.csv")
     assert len(found["pairs"]) == len(found["result"]["pairs"]) == 3
     assert sorted(row["name"] for row in found["result"]["rankers"]) == sorted(found["estimates"]) == ["a", "b", "c"]
