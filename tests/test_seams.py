@@ -105,7 +105,7 @@ ROOT = Path(__file__).parents[1]
 class _Sessions(UnitSource):
     """What is drawn is a user's session: all documents of four queries in a row."""
 
-    unit, plural = "session", "sessions"
+    unit = "session"
 
     def __init__(self, tables: PlanTables, seed: int) -> None:
         super().__init__(tables)

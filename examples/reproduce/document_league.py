@@ -7,6 +7,11 @@ replacement.
 
     python document_league.py mq2007-agg.parquet mq2008.parquet --docs ../../pt_active/pt_docs/documents.md
 
+With ``--drawings`` it compares the ways to draw documents with each other instead, at a fitted and at a useless grade
+model: mean squared errors relative to the best drawing of the cell.
+
+    python document_league.py mq2008.parquet lambdarank.parquet dl21.parquet --drawings --repetitions 400 --keep kept
+
 ``--quick`` takes one training fold and few repetitions. The tables take hours; with ``--keep FOLDER`` a run goes on
 where an earlier one stopped.
 """
@@ -39,6 +44,7 @@ from leagues import (
 from pt_active import UnitCost
 from pt_active.frames.columns import grade_columns
 from pt_active.inference.replay import YARDSTICK, Method, Population, share_columns
+from pt_active.sampling.drawings import DOCUMENT_DRAWINGS
 from pt_active.studies.simulate import labelled_population, replays
 
 MEASURES = ("DCG@10", "ERR@10", "DCG", "ERR")
@@ -50,6 +56,11 @@ OVERHEADS = (0.0, 2.0, 5.0)
 """Costs of opening a query, in documents."""
 
 ROUNDS = 5
+
+DRAWN_MEASURES = ("DCG@10", "ERR@10")
+
+DRAWN_SHARE = 0.15
+"""The share of the pool's cost at which drawings are compared with each other."""
 
 QUERIES = {
     "queries, optimal + snis": Method("optimal", "snis"),
@@ -109,6 +120,54 @@ def rows_of(pool: JudgedPool, fold_number: int, fold: int, repetitions: int, see
                 head = {"data": pool.name, "measure": measure, "task": task, "model": model, "opening": overhead}
                 for population, said, budget, chosen in replayed(pool, frame, measure, task, rankers, overhead, rounds):
                     yield from _compared(head | {"budget": said}, population, chosen, budget, repetitions, seed)
+
+
+def drawn_by_all(
+    pool: JudgedPool, fold: int, repetitions: int, seed: int, measure: str, model: str
+) -> Iterator[dict[str, object]]:
+    """One row per drawing and cell of one training fold, measure and grade model."""
+    graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), fold)
+    columns = grade_columns(graded.columns)
+    frame = graded.assign(**dict(zip(columns, SPOILERS[model](graded[columns].to_numpy()).T, strict=True)))
+    for task, rankers in tasks(pool, fold).items():
+        for overhead in OVERHEADS:
+            population = labelled_population(frame, measure, UnitCost(per_query=overhead), rankers)
+            budget = DRAWN_SHARE * float(population.cost.sum())
+            each = [Method(drawing, "regression", False) for drawing in DOCUMENT_DRAWINGS]
+            found = replays(population, each, repetitions, budgets=[budget], seed=seed, progress=False)
+            head = {"data": pool.name, "measure": measure, "model": model, "task": task, "opening": overhead}
+            for method in each:
+                squared = found[method].error ** 2
+                error = float(squared.std() / squared.mean() / np.sqrt(squared.size))
+                yield head | {"drawing": method.design, "squared": float(squared.mean()), "error": error}
+
+
+def drawings(arguments: argparse.Namespace) -> str:
+    """The drawings as columns: geometric means over pools and tasks of mean squared errors, over the least of the row.
+
+    In brackets in how many of the cells no other drawing is better by more than two Monte Carlo errors.
+    """
+    parts = {
+        f"{pool.name}, {measure}, {model}": partial(
+            drawn_by_all, pool, pool.train_folds[0], arguments.repetitions, arguments.seed, measure, model
+        )
+        for pool in map(read_judged_pool, arguments.pools)
+        for measure in DRAWN_MEASURES
+        for model in ("fitted", "useless")
+    }
+    rows = rows_of_folds(parts, arguments)
+    cell, row = ["data", "measure", "model", "task", "opening"], ["measure", "model", "opening"]
+    best = rows.loc[rows.groupby(cell)["squared"].idxmin(), [*cell, "squared", "error"]]
+    rows = rows.merge(best, on=cell, suffixes=("", "_best"))
+    ratio = rows["squared"] / rows["squared_best"]
+    margin = 2 * ratio * np.hypot(rows["error"], rows["error_best"])
+    rows = rows.assign(log=np.log(rows["squared"]), stays=ratio - margin <= 1)
+    by_row = rows.groupby([*row, "drawing"], sort=False)
+    table = by_row.agg(log=("log", "mean"), stays=("stays", "sum"), n=("log", "size"))
+    wide = np.exp(table["log"] - table.groupby(row)["log"].transform("min"))
+    shown = [f"{r:.2f} ({s} of {n})" for r, s, n in zip(wide, table["stays"], table["n"], strict=True)]
+    pivot = table.assign(cell=shown)["cell"].unstack("drawing")[list(dict.fromkeys(rows["drawing"]))]
+    return markdown(pivot.reset_index().astype(str))
 
 
 def _compared(
@@ -190,7 +249,9 @@ def page(table: pd.DataFrame) -> str:
 def main() -> None:
     """Replay everything, print the tables, and write the requested files."""
     parser = parser_of(__doc__, repetitions=1000, quick="one training fold of each pool, 20 repetitions")
-    print(page(written(parser.parse_args(), league, page)))
+    parser.add_argument("--drawings", action="store_true", help="compare the drawings with each other")
+    arguments = parser.parse_args()
+    print(drawings(arguments) if arguments.drawings else page(written(arguments, league, page)))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from pt_active.cli.commands import given_words, option
 from pt_active.cli.files import texts_for
 from pt_active.cli.judge import kept_at
 from pt_active.cli.options import Asked, LabelFiles, Labelled, Look, Pair, confidence_level, for_any_missing
+from pt_active.frames.checks import how_many
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
 from pt_active.judging.server.store import is_store
@@ -45,8 +46,8 @@ def status(
 ) -> Answer:
     """Say what the labels so far tell of the rankers, and whether they are enough to stop judging.
 
-    When all is judged, also what one look at the end says. Another measure or estimator has the look at the end alone,
-    by what is judged.
+    When all is judged, one line has what one look at the end says, and --looks end all of it. Another measure or
+    estimator has that look alone, by what is judged.
     """
     labelled = labels.read()
     plan, qrels, records = labelled
@@ -72,11 +73,19 @@ def status(
         return Answer(state.to_dict(), str(state), hint)
     result, estimates = _at_the_end(labelled, pair, asked, confidence, missing)
     end = _of_results(result, estimates, "", called)
-    return Answer(
-        state.to_dict() | end.content,
-        f"{state}\n\nAll is judged. In one look at the end, if there was none before:\n{end.text}",
-        hint,
-    )
+    said = f"All is judged:\n{end.text}" if looks is None else _one_look(result, estimates)
+    return Answer(state.to_dict() | end.content, f"{state}\n\n{said}", hint)
+
+
+def _one_look(result: Comparison | Ranking | None, estimates: dict[str, Estimate]) -> str:
+    """What one look at the end says, in one line."""
+    if isinstance(result, Ranking):
+        apart = sum(each.winner is not None for each in result.comparisons)
+        said = f"tells {apart} of {how_many('pair', len(result.comparisons))} apart"
+    else:
+        p_value = f", p = {result.pvalue:.3g}" if result else ""
+        said = f"says {_in_short(result or next(iter(estimates.values())))}{p_value}"
+    return f"One look at the end, if there was none before, {said}; --looks end has all of it."
 
 
 def _at_the_end(
@@ -111,10 +120,10 @@ def _of_results(result: Comparison | Ranking | None, estimates: dict[str, Estima
     return Answer({"result": result.to_dict(), "estimates": rows}, text, hint)
 
 
-def _in_short(estimate: Estimate) -> str:
-    low, high = estimate.confidence_interval()
+def _in_short(result: Estimate | Comparison) -> str:
+    low, high = result.confidence_interval()
     interval = f" [{low:.4f}, {high:.4f}]" if np.isfinite(low) else ""
-    return f"{estimate.value:.4f}{interval}"
+    return f"{result.point:{'+' if isinstance(result, Comparison) else ''}.4f}{interval}"
 
 
 def report(

@@ -37,7 +37,7 @@ class _Units(NamedTuple):
     opening: np.ndarray  # float64[m'], Π
     chance: np.ndarray  # float64[n], π
     effects: np.ndarray  # float64[labels, n], by how much each possible label moves the contrast, weighted by p
-    influence: np.ndarray  # float64[n], ``p D``, or the root of the variance that a document brings
+    influence: np.ndarray  # float64[n], ``p D``, or the root of the variance of a document, signed as its first effect
     shift: np.ndarray  # float64[n], how far the model expects labels to move it from what the estimator expects
     variance: np.ndarray  # float64[n], of the effects under the model
 
@@ -125,7 +125,8 @@ class DocumentReplays:
             steps = [self.contrast[used] @ each[np.ix_(used, order)] for each in pool.simulated(order, self.grades)]
             effects, shift = np.stack(steps) * weight, np.zeros(len(order))
             variance = (effects**2).mean(axis=0)
-            influence = np.sqrt(variance)
+            first = effects[(effects != 0).argmax(axis=0), np.arange(len(order))]
+            influence = np.copysign(np.sqrt(variance), first)
         else:
             values, stands_for = pool.form.values, self.stands_for[order]
             mean, square = self.grades @ values, self.grades @ values**2

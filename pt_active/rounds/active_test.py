@@ -112,7 +112,7 @@ def judged_instances(
         estimator="",
         n_draws=int(drawn.sum()),
         n_queries=int(instances.frame["qid"][drawn[instances.instance]].nunique()),
-        n_judged=int((labels.label >= 0).sum()),
+        n_judged=int((instances.wanted(how.measure) & (labels.label >= 0)).sum()),
         n_effective=np.nan,
         census=state.rounds.census,
         missing=labels.missing,

@@ -23,7 +23,7 @@ pytest.importorskip("matplotlib")
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore:.*labels of documents that were not sampled"),
+    pytest.mark.filterwarnings("ignore:.*hand-picked"),
 ]
 
 POOL = 40, 14, (0.5, 0.8, 2.0), 0.5

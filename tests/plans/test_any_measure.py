@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pt_active import Outlook, Plan, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
@@ -48,6 +51,25 @@ def test_if_all_is_judged_the_estimate_is_the_measure(measure: str, graded, demo
     if measure == "AP":
         estimates = plan.estimate(labels)
         assert {name: estimates[name].value for name in value} == pytest.approx(value, abs=1e-12)
+
+
+@settings(deadline=None, max_examples=12)
+@given(seed=st.integers(0, 10_000), queries=st.integers(5, 12), measure=st.sampled_from(["nDCG@5", "AP(rel=2)", "RR"]))
+def test_the_interval_of_a_difference_turns_with_it(seed: int, queries: int, measure: str) -> None:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"qid": np.repeat([f"q{q}" for q in range(queries)], 5), "query": "lamp"})
+    frame["docno"] = [f"d{d}" for d in range(len(frame))]
+    for name in ("a", "b"):
+        frame[f"rank_{name}"] = np.concatenate([rng.permutation(5) for _ in range(queries)])
+    frame[["grade_0", "grade_1", "grade_2"]] = rng.dirichlet([2, 1, 1], len(frame))
+    plan = Plan.create(frame, None, measure, budget=2 * queries, level="document", seed=seed)
+    labels = plan.assessments[["qid", "docno"]].assign(label=rng.integers(0, 3, len(plan.assessments)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of few documents
+        one, other = (plan.compare(labels, first=name) for name in ("a", "b"))
+    turned = [-end for end in reversed(other.confidence_interval())]
+    assert one.confidence_interval() == pytest.approx(turned, nan_ok=True)
+    assert one.pvalue == pytest.approx(other.pvalue, nan_ok=True)
 
 
 def test_rounds_learn_from_the_labels_so_far(plan: Plan, qrels: pd.DataFrame, graded, demo) -> None:

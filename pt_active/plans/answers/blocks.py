@@ -82,7 +82,6 @@ class UnitSource(ABC):
     """What depends on the kind of unit: the blocks, and what each unit contributes to a contrast."""
 
     unit: str
-    plural: str
     blocks: Sequence[Block]
     counted: np.ndarray | bool = True
     """bool[N], the documents whose labels can be used at all."""
@@ -124,7 +123,7 @@ class UnitSource(ABC):
 
 
 class _Queries(UnitSource):
-    unit, plural = "query", "queries"
+    unit = "query"
 
     def __init__(self, tables: PlanTables, measure: irm.Measure) -> None:
         super().__init__(tables)
@@ -186,8 +185,6 @@ class _Queries(UnitSource):
 
 
 class _Documents(UnitSource):
-    plural = "documents"
-
     def __init__(self, tables: PlanTables) -> None:
         super().__init__(tables)
         pool, manifest = tables.pool, tables.manifest

@@ -24,7 +24,7 @@ from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import foreseen, labels_so_far, status_of, with_strays
 from pt_active.plans.answers.verdict import Prospect, prospect_of, verdict_of
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.sampled import strays_of
+from pt_active.plans.making.sampled import strays_told
 from pt_active.showing.printed import Facts, Printed, printed
 
 OUTCOMES = PASS, FAIL, UNRESOLVED = "pass", "fail", "unresolved"
@@ -201,7 +201,8 @@ def gate_at_any_time(
         return prospect_of(proof, verdict, point, claims, alpha)
 
     ahead = foreseen(tables, progress, outcome != UNRESOLVED, prospect)
-    state = with_strays(status_of(tables, question, progress, verdict, point, ahead), strays_of(tables, qrels))
+    strays = strays_told(tables, qrels, label)
+    state = with_strays(status_of(tables, question, progress, verdict, point, ahead), strays)
     return Gate(state, rule, outcome, None if outcome == UNRESOLVED else float(progress.paid[draws]))
 
 

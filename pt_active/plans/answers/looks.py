@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 
 import ir_measures.measures as irm
 import numpy as np
-import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError, level, positive
-from pt_active.frames.qrels import whole_labels
 from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named
 from pt_active.inference.rounds import judged_before, pool_sizes
 from pt_active.inference.stopping.boundaries import SPENDING
@@ -33,7 +31,7 @@ from pt_active.plans.answers.judged import Contrast, How, inferred
 from pt_active.plans.answers.judged_documents import judged_documents
 from pt_active.plans.making.documents import round_settings, rounds_judged
 from pt_active.plans.making.kept import PlanTables, check_whole
-from pt_active.plans.making.labelled import foreign_labels, judged_values, model_means
+from pt_active.plans.making.labelled import judged_values, model_means
 from pt_active.plans.making.pool import graded_pool
 from pt_active.plans.making.queries import DrawingOrder, queries_judged
 
@@ -92,16 +90,15 @@ class Growth(NamedTuple):
     counts: dict[str, Any]
 
 
-def growth_of(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Growth:
+def growth_of(tables: PlanTables, label: np.ndarray, question: Question) -> Growth:
     """The looks at a plan."""
-    sample = (_Rounds if tables.rounds else _QueriesInOrder)(tables, qrels, question)
-    sizes, spent, judged, drawn, label = sample.sizes, sample.spent, sample.judged, sample.drawn, sample.label
+    sample = (_Rounds if tables.rounds else _QueriesInOrder)(tables, label, question)
+    sizes, spent, judged, drawn = sample.sizes, sample.spent, sample.judged, sample.drawn
     critical = question.critical(question.looks, sizes, sample.time)
     passed = int((sizes <= judged).sum())
     planned = _without_labels(spent[sizes - 1], sample.time, critical)
     cost, numbers, time = sample.further()
     wanted, used = sample.first(drawn), sample.first(judged)
-    foreign_labels((label >= 0) & sample.counted & ~wanted, sample.plural)
     counts = {
         "unit": sample.unit,
         "n_judged": int(used.sum()),
@@ -139,18 +136,15 @@ class _Sample(ABC):
     """What is looked at: units in order, with what they cost together and how far they are judged."""
 
     unit: str
-    plural: str
     judged: int
     drawn: int
     spent: np.ndarray
     sizes: np.ndarray
     time: np.ndarray
     everything: float
-    counted: np.ndarray | bool = True
 
-    def __init__(self, tables: PlanTables, qrels: pd.DataFrame, question: Question) -> None:
-        self.tables, self.question = tables, question
-        self.label = whole_labels(tables.pool.keys, qrels)
+    def __init__(self, tables: PlanTables, label: np.ndarray, question: Question) -> None:
+        self.tables, self.label, self.question = tables, label, question
 
     @abstractmethod
     def first(self, number: int) -> np.ndarray:
@@ -174,15 +168,15 @@ class _Sample(ABC):
 
 
 class _QueriesInOrder(_Sample):
-    unit, plural = "query", "queries"
+    unit = "query"
 
-    def __init__(self, tables: PlanTables, qrels: pd.DataFrame, question: Question) -> None:
+    def __init__(self, tables: PlanTables, label: np.ndarray, question: Question) -> None:
         if question.looks is not None:
             check_whole(tables, "be looked at before all is judged", "ask at the end: ", Argument("looks", None))
         order, extensions = DrawingOrder.of(tables), tables.manifest.extensions
         if cut := tables.manifest.cut:
             order = replace(order, drawn=cut.of)
-        super().__init__(tables, qrels, question)
+        super().__init__(tables, label, question)
         if extensions and question.looks not in (None, ASYMPTOTIC):
             raise self._refuse("the plan was extended; use ")
         self.order, self.drawn, self.spent = order, order.drawn, np.cumsum(order.cost)
@@ -241,10 +235,10 @@ class _QueriesInOrder(_Sample):
 class _Rounds(_Sample):
     """Rounds of documents, with one look after each."""
 
-    unit, plural = "round", "documents"
+    unit = "round"
 
-    def __init__(self, tables: PlanTables, qrels: pd.DataFrame, question: Question) -> None:
-        super().__init__(tables, qrels, question)
+    def __init__(self, tables: PlanTables, label: np.ndarray, question: Question) -> None:
+        super().__init__(tables, label, question)
         if question.looks not in (None, ASYMPTOTIC):
             raise self._refuse("a plan of documents can always be extended; use ")
         rounds = tables.rounds

@@ -20,7 +20,7 @@ from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import labels_so_far, nothing_foreseen, status_of, with_strays
 from pt_active.plans.answers.verdict import pair_verdicts
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.sampled import strays_of
+from pt_active.plans.making.sampled import strays_told
 from pt_active.showing.printed import Facts, Printed, printed
 
 _MAX_PRINTED = 15
@@ -154,7 +154,8 @@ def pair_status(
 ) -> PairStatus:
     """The state of all pairs of rankers of a plan."""
     qrels = checked_qrels(qrels, tables.pool.max_grade)
-    label, strays = labels_so_far(tables, qrels), strays_of(tables, qrels)
+    label = labels_so_far(tables, qrels)
+    strays = strays_told(tables, qrels, label)
     measure, rankers = tables.measure, range(len(tables.pool.names))
     questions = [Question(pair, measure, ALWAYS, None, confidence) for pair in combinations(rankers, 2)]
     sequence = sequence_of(tables, label, measure, bridged)

@@ -13,7 +13,6 @@ from pt_active.inference.stopping.draws import Draws, Units
 from pt_active.plans.answers.blocks import Block, UnitSource, blocks_of, last_of
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import foreign_labels
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,6 @@ class UnitSequence:
     def progress(self) -> Progress:
         """How far the units are judged."""
         label, wanted, used = self.label, self.source.wanted, np.zeros(len(self.label), dtype=bool)
-        foreign_labels((label >= 0) & self.source.counted & ~wanted, self.source.plural)
         waiting = None
         for block, judged, counts in self._states:
             used[block.documents[np.repeat(counts, block.counts)]] = True

@@ -29,7 +29,7 @@ from pt_active.plans.answers.verdict import (
     width_prospect_of,
 )
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.sampled import strays_of
+from pt_active.plans.making.sampled import strays_told
 
 _MIN_FORESEEN = 10
 """With fewer labels, nothing is said of how many more labels it will take: the error is a guess of the model."""
@@ -56,7 +56,9 @@ def plan_status(
 ) -> Status:
     """The state of a plan."""
     qrels = checked_qrels(qrels, tables.pool.max_grade)
-    return with_strays(_plan_status(tables, qrels, question, records), strays_of(tables, qrels))
+    label = labels_so_far(tables, qrels)
+    state = _plan_status(tables, label, question, records)
+    return with_strays(state, strays_told(tables, qrels, label))
 
 
 def with_strays(status: Status, strays: Strays) -> Status:
@@ -64,13 +66,12 @@ def with_strays(status: Status, strays: Strays) -> Status:
     return replace(status, unknown=strays.kinds, label_caution=strays.caution)
 
 
-def _plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question, records: pd.DataFrame | None) -> Status:
-    label = labels_so_far(tables, qrels)
+def _plan_status(tables: PlanTables, label: np.ndarray, question: Question, records: pd.DataFrame | None) -> Status:
     (point,) = points_so_far(tables, label, question.measure, [question.contrast], records)
     if question.looks == ALWAYS:
         sequence = sequence_of(tables, label, question.measure, question.bridged)
         return proved_status(tables, sequence, question, point)
-    grown = growth_of(tables, qrels, question)
+    grown = growth_of(tables, label, question)
     nothing = dict.fromkeys(("e_value", "more", "more_high"), np.nan)
     interval = None
     if question.looks is None and len(grown.past.cost):

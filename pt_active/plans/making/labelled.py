@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import ir_measures.measures as irm
@@ -35,16 +34,6 @@ _LEAST_CHANCE = 0.25
 """In the check of a grade model, documents count as if none had been less probable than this share of the median."""
 
 
-def foreign_labels(which: np.ndarray, what: str) -> None:
-    """Warn of labels that do not belong to the sample."""
-    if number := int(which.sum()):
-        warnings.warn(
-            f"{how_many('label', number)} of {what} that were not sampled {agreeing('is', number)} ignored: "
-            "hand-picked judgments are not part of the sample",
-            stacklevel=6,
-        )
-
-
 def model_means(tables: PlanTables, measure: irm.Measure) -> np.ndarray:
     """``M(x)`` of every ranker and query under the grade model, float64[m, k], for any measure."""
     if measure == tables.measure:
@@ -75,16 +64,21 @@ def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing:
 def labels_of_queries(pool: Pool, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
     """The label of each document of the sampled queries, int64[N], and how many labels are of others."""
     check_judged(qrels)
-    sampled = qrels["qid"].isin(pool.qids)
-    check_highest_grade(qrels[sampled], pool.max_grade)
-    ignored = int((~sampled).sum())
-    others = int(qrels["qid"][~sampled].nunique())
-    warn_of_ignored(ignored, f"{how_many('query', others)} that {agreeing('was', others)} not sampled")
+    check_highest_grade(qrels[qrels["qid"].isin(pool.qids)], pool.max_grade)
+    ignored, what = labels_of_others(pool.qids, qrels)
+    warn_of_ignored(ignored, what)
     label = whole_labels(pool.keys, qrels)
     if (label < 0).all():
         complaint = "no label belongs to a sampled document; do the qids and docnos of the qrels match the plan's?"
         raise not_found(complaint, pool.keys, qrels)
     return label, ignored
+
+
+def labels_of_others(qids: np.ndarray, qrels: pd.DataFrame) -> tuple[int, str]:
+    """How many labels are not of the sampled queries, and of what they are."""
+    other = qrels.loc[~qrels["qid"].isin(qids), "qid"]
+    number = int(other.nunique())
+    return len(other), f"{how_many('query', number)} that {agreeing('was', number)} not sampled"
 
 
 def document_variable(measure: irm.Measure, pool: Pool) -> tuple[str, np.ndarray]:

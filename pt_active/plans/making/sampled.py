@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import agreeing, how_many
-from pt_active.frames.qrels import checked_qrels, known_labels, whole_labels
+from pt_active.frames.qrels import checked_qrels, known_labels, warn_of_ignored, whole_labels
 from pt_active.frames.strays import Strays, stray_labels
 from pt_active.inference.rounds import judged_before, round_weights
 from pt_active.plans.making.documents import rounds_judged, worklist
 from pt_active.plans.making.documents import sample_columns as round_columns
 from pt_active.plans.making.extension import judged_part
 from pt_active.plans.making.kept import PlanTables, check_whole
-from pt_active.plans.making.labelled import foreign_labels, labels_of_drawn, labels_of_queries
+from pt_active.plans.making.labelled import labels_of_drawn, labels_of_others, labels_of_queries
 from pt_active.plans.making.manifest import Cut
 from pt_active.plans.making.pool import known_texts
 from pt_active.plans.making.queries import DrawingOrder, documents_to_judge, queries_judged
@@ -49,6 +49,10 @@ class Sampled(ABC):
         """The label of each wanted document, int64[N], -1 for all others; and how many labels are of others."""
 
     @abstractmethod
+    def others(self, qrels: pd.DataFrame, label: np.ndarray) -> tuple[int, str]:
+        """How many labels are not of what was sampled, and of what they are; ``label`` is int64[N]."""
+
+    @abstractmethod
     def cut(self, label: np.ndarray) -> PlanTables:
         """The plan of what is judged without a gap, by labels int64[N]."""
 
@@ -75,11 +79,12 @@ class _SampledQueries(Sampled):
         label[wanted], ignored = labels_of_queries(self.tables.pool.select(drawn), qrels)
         return label, ignored
 
+    def others(self, qrels: pd.DataFrame, label: np.ndarray) -> tuple[int, str]:
+        return labels_of_others(self.tables.pool.qids[self.tables.queries["q_draws"].to_numpy() > 0], qrels)
+
     def cut(self, label: np.ndarray) -> PlanTables:
         tables = self.tables
         order, pool, measure = DrawingOrder.of(tables), tables.pool, tables.measure
-        asked = np.isin(pool.query_of_document, order.rows[: order.drawn])
-        foreign_labels((label >= 0) & pool.seen(measure) & ~asked, "queries")
         n = queries_judged(pool, label, measure, order)
         if n == order.drawn:
             return tables
@@ -121,10 +126,12 @@ class _SampledDocuments(Sampled):
     def labels(self, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
         return labels_of_drawn(self.tables.pool, self.wanted, qrels)
 
+    def others(self, qrels: pd.DataFrame, label: np.ndarray) -> tuple[int, str]:
+        return len(qrels) - int((self.wanted & (label >= 0)).sum()), "documents that were not drawn"
+
     def cut(self, label: np.ndarray) -> PlanTables:
         tables = self.tables
         pool, drawn = tables.pool, self.wanted
-        foreign_labels((label >= 0) & ~drawn, "documents")
         n = rounds_judged(tables.rounds, label)
         if n == len(tables.rounds):
             return tables
@@ -172,9 +179,19 @@ def strays_of(tables: PlanTables, qrels: pd.DataFrame, label: np.ndarray | None 
     return stray_labels(pool.keys, wanted_documents(tables) & pool.seen(tables.measure) & (label < 0), qrels)
 
 
+def strays_told(tables: PlanTables, qrels: pd.DataFrame, label: np.ndarray) -> Strays:
+    """The same; warns of labels of the pool, or of other queries, that are not of what was sampled."""
+    strays, (number, what) = strays_of(tables, qrels, label), sampled(tables).others(qrels, label)
+    if number > strays.number:
+        warn_of_ignored(number, what)
+    return strays
+
+
 def cut_to_judged(tables: PlanTables, qrels: pd.DataFrame) -> PlanTables:
     """Cut a plan to what is judged."""
-    label = known_labels(tables.pool.keys, checked_qrels(qrels, tables.pool.max_grade))
+    qrels = checked_qrels(qrels, tables.pool.max_grade)
+    label = known_labels(tables.pool.keys, qrels)
+    strays_told(tables, qrels, label)
     cut = sampled(tables).cut(label)
     if cut is not tables and tables.rounds:
         check_whole(tables, "be cut to what is judged", "its status says what the labels prove so far")

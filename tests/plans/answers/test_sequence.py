@@ -346,7 +346,7 @@ def test_a_refitted_model_goes_on_from_what_is_known(
     assert (status.judged, status.e_value) == (status.drawn, np.inf)
 
 
-@pytest.mark.filterwarnings("ignore:.*not sampled")
+@pytest.mark.filterwarnings("ignore:.*hand-picked")
 def test_a_plan_that_was_cut_says_the_same_of_what_is_left(
     plans: dict[str, Plan], listed: dict, labels: pd.DataFrame
 ) -> None:
