@@ -113,8 +113,7 @@ def Experiment(
         raise ValueError(f"unknown highlight {shown(highlight)}; it is one of {', '.join(HIGHLIGHTS)}")
     systems = _named(retr_systems, names)
     measures = list(dict.fromkeys(parse_measure(m, plan.tables.pool.max_grade) for m in eval_metrics))
-    about: dict[str, Any] = {"confidence": confidence, "queries": queries, "clusters": clusters}
-    asked = {measure: How(measure, **about) for measure in measures}
+    asked = {m: How(m, confidence=confidence, queries=queries, clusters=clusters) for m in measures}
     baselines = _baselines(list(systems), baseline)
     runs = _ranked_runs(systems, plan)
     sampled = plan.tables.pool.select(np.flatnonzero(plan.tables.queries["q_draws"] > 0))

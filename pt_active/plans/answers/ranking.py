@@ -183,7 +183,7 @@ class Ranking(Charted):
     def to_dict(self) -> dict[str, object]:
         """The whole ranking, ready for JSON: NaN and infinite numbers become None."""
         basis, beside = self.basis, self.beside
-        holds = {} if self.population is None else {"queries": self.population.name}
+        holds: dict[str, object] = {} if self.population is None else {"queries": self.population.name}
         holds |= {} if beside is None else {"beside": beside.to_dict()}
         return (
             holds
@@ -273,11 +273,10 @@ def rank_judged(judged: Judged, how: How[Any], correction: str = HOLM) -> Rankin
     cautions = list(dict.fromkeys(each.basis.caution for each in (*comparisons, *ranked) if each.basis.caution))
     if cautions and level != "pair":
         warnings.warn(f"{cautions[0]} (the first of {how_many('such note', len(cautions))})", stacklevel=3)
-    ranking = _tested(ranked, comparisons, how, correction)
-    others = tuple(each.beside for each in ranked), tuple(each.beside for each in comparisons)
-    if None in others[0] + others[1]:
-        return ranking
-    return replace(ranking, beside=_tested(*others, how, correction))
+    of_others = tuple(each.beside for each in ranked if each.beside is not None)
+    others = tuple(each.beside for each in comparisons if each.beside is not None)
+    beside = _tested(of_others, others, how, correction) if others else None
+    return replace(_tested(ranked, comparisons, how, correction), beside=beside)
 
 
 def _tested(
