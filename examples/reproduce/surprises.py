@@ -1,7 +1,7 @@
 """Surprises in every topic beside judging from the top, whole queries, and the estimators of tracks.
 
-    python surprises.py DL21 mq2007-agg.parquet mq2008.parquet lambdarank.parquet --csv surprises.csv
-    python surprises.py DL21 lambdarank.parquet --models useless overconfident wrong-signed --shares 0.1 --csv spoilt.csv
+    python surprises.py DL21 mq2007-agg.parquet mq2008.parquet lambdarank.parquet --evidence FOLDER
+    python surprises.py DL21 lambdarank.parquet --models useless overconfident wrong-signed --evidence FOLDER
 
 A collection is a folder with the files of a track (see `revealed_saving`) or a labelled pool made by ``data_scripts/``,
 which also make pools of the collections of `ir_datasets`. The best ranker is estimated, and compared with the median
@@ -13,8 +13,8 @@ which also make pools of the collections of `ir_datasets`. The best ranker is es
 - *xinfAP*, *infNDCG*, *statAP* (`track_baselines`): in every topic so many judgments as its size asks for. Nine tenths
   of those of the inferred measures go to the documents that a ranker has among its first ten.
 
-Columns of the table: ``spent`` of the budget, ``bias`` in standard deviations of the estimate, ``stated`` standard error
-(root mean square) over the root mean squared error and ``coverage`` of 95 % intervals, each with its Monte Carlo error.
+Columns of the table: ``spent`` of the budget, ``bias`` in standard deviations of the estimate, ``stated`` standard
+error (root mean square) over the root mean squared error, and ``coverage`` of 95 % intervals.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ from typing import NamedTuple
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
+from evidence import add_evidence, markdown, publish
 from judged_pools import FOLDS, JudgedPool, read_judged_pool
-from leagues import SPOILERS, markdown, tasks
+from leagues import SPOILERS, tasks, with_error
 from revealed_saving import Collection, of_pool, of_track
 from scipy import stats
 from tqdm import tqdm
@@ -174,25 +175,19 @@ def rows_of(cell: Cell, share: float, repetitions: int, seed: int) -> Iterator[d
         found = [sampled(np.random.default_rng([seed, number])) for number in range(repetitions)]
         value, error, reach, spent = np.array(found, dtype=float).T
         off = value - truth
-        square, deviation, root = (off**2).mean(), off.std(ddof=1), np.sqrt(repetitions)
+        square, root = (off**2).mean(), np.sqrt(repetitions)
         of_square = (off**2).std(ddof=1) / square / root
         ratio, stated = cell.whole_queries(share) / square, np.sqrt((error**2).mean() / square)
-        hit = np.nan if np.isnan(reach).any() else (np.abs(off) <= reach).mean()
+        known = not np.isnan(reach).any()
         yield {
-            "judgments": int(budget),
+            "judgments": f"{budget:.0f}",
             "way": name,
-            "spent": spent.mean() / budget,
-            "truth": truth,
-            "rmse": np.sqrt(square),
-            "ratio": ratio,
-            "ratio_se": ratio * of_square,
-            "bias": off.mean() / deviation,
-            "bias_se": 1 / root,
-            "stated": stated,
-            "stated_se": stated * of_square / 2,
-            "coverage": hit,
-            "coverage_se": np.sqrt(max(hit * (1 - hit), 0.25 / repetitions) / repetitions),
-            "repetitions": repetitions,
+            "spent": f"{spent.mean() / budget:.1%}",
+            "RMSE": f"{np.sqrt(square):.4f}",
+            "ratio": f"{ratio:.2f} ± {ratio * of_square:.2f}",
+            "bias": f"{off.mean() / off.std(ddof=1):+.2f} ± {1 / root:.2f}",
+            "stated": f"{stated:.2f} ± {stated * of_square / 2:.2f}" if known else "",
+            "coverage": with_error(float((np.abs(off) <= reach).mean()), repetitions) if known else "",
         }
 
 
@@ -220,7 +215,7 @@ def league(arguments: argparse.Namespace) -> Iterator[dict[str, object]]:
                     head = {"data": collection.name, "model": model, "measure": measure, "task": task}
                     for share in arguments.shares:
                         for row in rows_of(cell, share, arguments.repetitions, arguments.seed):
-                            yield head | {"share": share} | row
+                            yield head | {"share": f"{share:g}"} | row
 
 
 def main() -> None:
@@ -232,13 +227,12 @@ def main() -> None:
     parser.add_argument("--shares", type=float, nargs="+", default=list(SHARES))
     parser.add_argument("--repetitions", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--csv", type=Path, metavar="FILE.csv")
+    add_evidence(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    table = pd.DataFrame(league(arguments))
-    if arguments.csv:
-        table.to_csv(arguments.csv, index=False, float_format="%.4g")
-    print(markdown(table.drop(columns=["truth", "repetitions"]).round(3).astype(str)))
+    text = markdown(pd.DataFrame(league(arguments)))
+    print(text)
+    publish(text, arguments, "surprises" if arguments.models == ["fitted"] else "surprises-spoilt")
 
 
 if __name__ == "__main__":
