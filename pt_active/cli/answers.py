@@ -95,7 +95,7 @@ def _at_the_end(
     """What one look says that was planned at what is judged: of two rankers or all, and of each."""
     plan = labelled.judged if missing is None else labelled.plan
     how = labelled.qrels, asked.measure, asked.estimator, confidence, missing or "error"
-    about: dict[str, Any] = {**meant.fields, "records": labelled.records}
+    about: dict[str, Any] = meant.fields | {"records": labelled.records}
     with warnings.catch_warnings():
         if len(plan.rankers) > 1:  # what is asked for is a difference, whose own warnings are told
             warnings.simplefilter("ignore")
@@ -104,7 +104,7 @@ def _at_the_end(
         return None, estimates
     if len(plan.rankers) > 2 and pair == Pair():
         return plan.rank(*how, **about), estimates
-    return plan.compare(*how, **vars(pair), **about), estimates
+    return plan.compare(*how, **about | vars(pair)), estimates
 
 
 def _of_results(result: Comparison | Ranking | None, estimates: dict[str, Estimate], hint: str, called: str) -> Answer:

@@ -104,7 +104,8 @@ def further(
 def _reaching(curve: ErrorCurve, spent: float, ratio: float, pair: Difference | None, floor: float) -> Further:
     """The labels at which the error is a given share of that of today, of which a share does not fall."""
     if ratio <= floor:
-        return Further(np.inf, np.inf, *(() if pair is None else _better_first(pair)), bound=True)
+        first, second = (None, None) if pair is None else _better_first(pair)
+        return Further(np.inf, np.inf, first, second, bound=True)
     wanted = np.sqrt((min(ratio, 1.0) ** 2 - floor**2) / (1 - floor**2)) * curve.standard_error(spent)
     budget = curve.budget_for(lambda each: curve.standard_error(each) <= wanted)
     now, then, whole = (curve.counts(each)[0] for each in (spent, max(budget, spent), curve.total))
