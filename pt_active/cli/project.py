@@ -72,7 +72,7 @@ COMMANDS = {
     "judge": ("plan", "texts", "judges", "guideline", "grade_names", "store", "margin"),
     "export": ("plan", "texts", "grade_names"),
     "status": (*_LABELLED, *_MEANT, "margin", "looks"),
-    "report": (*_LABELLED, "out", "slice", "texts"),
+    "report": (*_LABELLED, *_MEANT, "out", "slice", "texts"),
     "gate": _LABELLED,
 }
 """Command → the arguments that it takes from the project file if they are not typed."""
