@@ -21,7 +21,7 @@ from pt_active.cli.answer import (
 from pt_active.cli.commands import given_words, option
 from pt_active.cli.files import texts_for
 from pt_active.cli.judge import kept_at
-from pt_active.cli.options import Asked, LabelFiles, Labelled, Look, Pair, confidence_level, for_any_missing
+from pt_active.cli.options import Asked, LabelFiles, Labelled, Look, Meant, Pair, confidence_level, for_any_missing
 from pt_active.frames.checks import how_many
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
@@ -40,6 +40,7 @@ def status(
     look: Look,
     pair: Pair,
     asked: Asked,
+    meant: Meant,
     confidence: float = confidence_level(),
     missing: str | None = for_any_missing(),
     called: str = "status",
@@ -54,10 +55,10 @@ def status(
     looks, every = look.of(plan), len(plan.rankers) > 2 and pair == Pair()
     alone = len(plan.rankers) == 1 and look.margin is None
     words = [*given_words(confidence=None if confidence == 0.95 else confidence, missing=missing), *labels.words()]
-    if called != "status" or asked != Asked() or alone or (every and looks is None):
+    if called != "status" or asked != Asked() or meant != Meant() or alone or (every and looks is None):
         if asked != Asked() and look != Look():
             raise ValueError("--looks and --margin are for the plan's own measure, and for its usual estimator")
-        result, estimates = _at_the_end(labelled, pair, asked, confidence, missing)
+        result, estimates = _at_the_end(labelled, pair, asked, meant, confidence, missing)
         hint = _page_hint(plan, labels, [*asked.words(), *pair.words(), *words])
         return _of_results(result, estimates, hint, called)
     about: dict[str, Any] = {**vars(pair), "missing": missing, "records": records}
@@ -71,7 +72,7 @@ def status(
         hint = next_step(one, plan, labels, again, given_words(missing=missing))
     if one.due or one.judged < one.drawn or (missing is None and not labelled.is_whole):
         return Answer(state.to_dict(), str(state), hint)
-    result, estimates = _at_the_end(labelled, pair, asked, confidence, missing)
+    result, estimates = _at_the_end(labelled, pair, asked, meant, confidence, missing)
     end = _of_results(result, estimates, "", called)
     said = f"All is judged:\n{end.text}" if looks is None else _one_look(result, estimates)
     return Answer(state.to_dict() | end.content, f"{state}\n\n{said}", hint)
@@ -89,20 +90,21 @@ def _one_look(result: Comparison | Ranking | None, estimates: dict[str, Estimate
 
 
 def _at_the_end(
-    labelled: Labelled, pair: Pair, asked: Asked, confidence: float, missing: str | None
+    labelled: Labelled, pair: Pair, asked: Asked, meant: Meant, confidence: float, missing: str | None
 ) -> tuple[Comparison | Ranking | None, dict[str, Estimate]]:
     """What one look says that was planned at what is judged: of two rankers or all, and of each."""
     plan = labelled.judged if missing is None else labelled.plan
     how = labelled.qrels, asked.measure, asked.estimator, confidence, missing or "error"
+    about: dict[str, Any] = meant.fields | {"records": labelled.records}
     with warnings.catch_warnings():
         if len(plan.rankers) > 1:  # what is asked for is a difference, whose own warnings are told
             warnings.simplefilter("ignore")
-        estimates = plan.estimate(*how, records=labelled.records)
+        estimates = plan.estimate(*how, **about)
     if len(plan.rankers) == 1:
         return None, estimates
     if len(plan.rankers) > 2 and pair == Pair():
-        return plan.rank(*how, records=labelled.records), estimates
-    return plan.compare(*how, **vars(pair), records=labelled.records), estimates
+        return plan.rank(*how, **about), estimates
+    return plan.compare(*how, **about | vars(pair)), estimates
 
 
 def _of_results(result: Comparison | Ranking | None, estimates: dict[str, Estimate], hint: str, called: str) -> Answer:
@@ -131,6 +133,7 @@ def report(
     asked: Asked,
     pair: Pair,
     look: Look,
+    meant: Meant,
     out: Path = option(MISSING, "The file to make: a page, or Markdown or JSON by the end of its name.", "FILE"),
     so_far: bool = option(False, "The labels are those so far: cut the plan to what is judged without a gap."),
     texts: Path | None = option(None, "Document texts, to show; default: those that the plan keeps.", "FILE"),
@@ -153,7 +156,7 @@ def report(
         found = plan.status(qrels, look.of(plan), look.margin, confidence, **about, missing=missing)
         state = found if isinstance(found, Status) else None
     how = asked.measure, asked.estimator, confidence, missing or "error"
-    about |= {"slices": slice or [], "status": state, "texts": texts_for(plan, texts)}
+    about |= meant.fields | {"slices": slice or [], "status": state, "texts": texts_for(plan, texts)}
     made = Report.of(plan, qrels, *how, **about)
     made.save(out, format_of(out, None))
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")

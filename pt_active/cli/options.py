@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -15,6 +15,7 @@ from pt_active.frames.checks import MAX_SEED, shown
 from pt_active.frames.qrels import MISSING_POLICIES, checked_qrels
 from pt_active.frames.records import is_records
 from pt_active.inference.estimators import ESTIMATOR, ESTIMATORS
+from pt_active.inference.new_queries import POPULATIONS, THESE
 from pt_active.inference.several_judges import TIES
 from pt_active.inference.stopping.looks import ALWAYS, look_names
 from pt_active.judging.files import read_labels
@@ -133,6 +134,27 @@ class Asked(Typed):
 
     measure: str | None = option(None, "The measure, if not the plan's; the labels are the same.", "NAME", **MEASURES)
     estimator: str = option(ESTIMATOR, "One of {}.", "NAME", names=ESTIMATORS, rare=True)
+
+
+@dataclass(frozen=True)
+class Meant(Typed):
+    """The queries that an answer holds for."""
+
+    queries: str | None = option(
+        None,
+        "The queries that the answer holds for: {}; these are the pool's, new ones are like them. Default: these; gate "
+        "has none.",
+        "NAME",
+        names=POPULATIONS,
+    )
+    clusters: str | None = option(
+        None, "A column of the topics; queries with equal values belong together.", "COLUMN", rare=True
+    )
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The arguments of a plan's answers."""
+        return {"queries": self.queries or THESE, "clusters": self.clusters}
 
 
 @dataclass(frozen=True)

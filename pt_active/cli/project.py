@@ -35,7 +35,7 @@ _OF_A_KIND = {
     WHOLE: "draws seed max-grade depth rounds",
     FLAG: "allow-missing-queries lenient",
     WORDS: "judge judges slice",
-    TEXT: "measure grades unjudged cost level design grade-names looks missing rule ties",
+    TEXT: "measure grades unjudged cost level design grade-names looks missing rule ties queries clusters",
     RUNS: "runs",
 }
 
@@ -64,13 +64,15 @@ _COLLECTION = (
 
 _LABELLED = ("plan", "qrels", "confidence", "grade_names", "rule", "ties", "missing")
 
+_MEANT = ("queries", "clusters")
+
 COMMANDS = {
     "plan": ("out", "measure", "budget", "draws", "seed", "level", "design", "rounds", *_COLLECTION),
     "budget": ("measure", "confidence", *_COLLECTION),
     "judge": ("plan", "texts", "judges", "guideline", "grade_names", "store", "margin"),
     "export": ("plan", "texts", "grade_names"),
-    "status": (*_LABELLED, "margin", "looks"),
-    "report": (*_LABELLED, "out", "slice", "texts"),
+    "status": (*_LABELLED, *_MEANT, "margin", "looks"),
+    "report": (*_LABELLED, *_MEANT, "out", "slice", "texts"),
     "gate": _LABELLED,
 }
 """Command → the arguments that it takes from the project file if they are not typed."""

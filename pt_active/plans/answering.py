@@ -12,6 +12,7 @@ import pandas as pd
 from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.frames.progress import working
 from pt_active.inference.estimators import ESTIMATOR
+from pt_active.inference.new_queries import THESE
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.gaps import labels_and_said
 from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, check_gate_looks, gate_at_any_time, gate_at_the_end
@@ -184,6 +185,8 @@ class Answering(Estimating):
         confidence: float = 0.95,
         missing: str = "error",
         *,
+        queries: str = THESE,
+        clusters: str | None = None,
         slices: Sequence[str] = (),
         first: str | None = None,
         second: str | None = None,
@@ -204,7 +207,7 @@ class Answering(Estimating):
         check_page(Path(path))
         said = records_given(qrels, records)
         about: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status, "records": said}
-        about["texts"] = texts
+        about |= {"texts": texts, "queries": queries, "clusters": clusters}
         with working("answering for the report"):
             report = Report.of(self, as_qrels(qrels, said), measure, estimator, confidence, missing, **about)
         report.save(path)

@@ -87,6 +87,20 @@ def test_other_measures_and_estimators_have_the_look_at_the_end(judged):
     assert said == "--looks and --margin are for the plan's own measure, and for its usual estimator"
 
 
+def test_the_look_at_the_end_holds_for_the_queries_that_are_meant(judged):
+    expected = Plan.load("plan").compare(pd.read_csv("plan.csv")[["qid", "docno", "label"]], queries="new")
+    words = "status", "plan", "plan.csv", "--measure", "DCG@5"
+    assert data(*words, "--queries", "new")["result"] == json.loads(json.dumps(expected.to_dict()))
+    write(judged / "pt-active.toml", 'plan = "plan"\nlabels = "plan.csv"\nqueries = "new"\n')
+    assert data(*words)["result"]["queries"] == "new"
+    assert data(*words, "--queries", "these")["result"]["queries"] == "these"
+    page = data("report", "plan", "plan.csv", "--out", "r.html")
+    assert page["result"]["queries"] == "new"
+    assert "these alone" in page["headline"]["facts"]
+    assert complaint(*words, "--queries", "all").startswith("unknown --queries 'all'; it is one of these, new")
+    assert "there is no column 'need'" in complaint(*words, "--queries", "new", "--clusters", "need")
+
+
 def test_compare_and_estimate_are_names_for_it(judged):
     found = data("status", "plan", "plan.csv")
     for name, part in (("compare", found["result"]), ("estimate", {"estimates": found["estimates"]})):
