@@ -101,7 +101,9 @@ class JudgedDocuments(Judged):
             scale=mean.scale,
             unusable=unreached > MAX_UNREACHED_SHARE,
             replayed=None if replays is None else partial(replays.replayed, seed=REPLAY_SEED),
-            by_query=ByQuery(self.pool.weight, mean.of_query, max(mean.first + mean.second, 0.0)),
+            by_query=ByQuery(
+                self.pool.weight, mean.of_query, max(mean.first + mean.second, 0.0), parts=mean.variance_of_query
+            ),
         )
 
     def shares_of_rounds(self, contrast: np.ndarray, estimator: str) -> Iterator[tuple[float, RoundLabels]]:

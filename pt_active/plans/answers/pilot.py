@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any
 
 import ir_measures.measures as irm
@@ -24,10 +26,11 @@ from pt_active.inference.optimism import (
 )
 from pt_active.inference.replay import Method
 from pt_active.inference.rounds import contrast_estimates, optimism, ranker_contrasts
-from pt_active.plans.answers.judged import LabelledPlan
+from pt_active.plans.answers.judged import Contrast, LabelledPlan
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
+from pt_active.plans.answers.population import clustered
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import document_variable
@@ -146,6 +149,20 @@ class Pilot:
             return Optimism(self._of_labels(gain), limited(degrees, MAX_OTHER_UNIT_DEGREES))
         ratio = optimism(judged.pool, judged.rounds, self._estimates(judged, estimator), gain)
         return Optimism(ratio, limited(degrees, MAX_DOCUMENT_DEGREES))
+
+    def of_spread(self, expected: float, clusters: str | None) -> Optimism:
+        """The spread of queries that the labels show over the one that the model expects [theory 16]."""
+        k, how = len(self.pool.names), asked(self.plan.tables)
+        pairs = [Contrast(0)] if k == 1 else [Contrast(*pair) for pair in combinations(range(k), 2)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            measured = [self.judged.measured(pair, how).by_query for pair in pairs]
+        found = [clustered(each, self.pool.queries, clusters) for each in measured if each is not None]
+        ratio = _ratio(float(np.mean([each.spread for each in found])), expected)
+        if not np.isfinite(ratio):
+            return Optimism(ratio, 0.0)
+        shown = min(float(np.mean([each.shown_of_spread for each in found])), found[0].degrees)
+        return Optimism(ratio, min(shown, degrees_of_squares(self.n_queries - 1)))
 
     def _query_degrees(self, judged: JudgedQueries, gain: np.ndarray, fitted: int) -> float:
         """Degrees of freedom of the squared errors in whole queries, by their tail in the pilot and in the model."""
