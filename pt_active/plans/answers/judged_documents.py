@@ -63,6 +63,11 @@ class JudgedDocuments(Judged):
         Its cautions are also given as warnings.
         """
         weights = contrast.weights(len(self.names))
+        seen, involved = self.pool.involved(weights)
+        return replace(self, pool=seen)._measured(contrast, involved, how)
+
+    def _measured(self, contrast: Contrast, weights: np.ndarray, how: How[Any]) -> Measured:
+        """Estimate a contrast with these weights, float64[k], of the rankings of the pool."""
         about = None if self.rest is None else self.rest.of(contrast.first, contrast.second)
         undrawn = None
         if about is not None:
@@ -143,13 +148,12 @@ class JudgedDocuments(Judged):
 
     def _certain(self, contrast: np.ndarray) -> bool:
         """Whether a round left no document to chance that can change a contrast."""
-        involved, known = np.flatnonzero(contrast), np.zeros(len(self.label), dtype=bool)
+        known = np.zeros(len(self.label), dtype=bool)
         if isinstance(self.pool, RevealedPool):
             matters = (self.pool.differs(contrast) & (self.pool.weight > 0))[self.pool.query]
         else:
-            pool = replace(self.pool, ranks=np.ascontiguousarray(self.pool.ranks[involved]))
-            gradient = pool.gradients(Variables.of(pool.form, self.grades).mean)
-            matters = influence_of(pool, gradient, known).documents[0] > 0
+            gradient = self.pool.gradients(Variables.of(self.pool.form, self.grades).mean)
+            matters = influence_of(self.pool, gradient, known).documents[0] > 0
         for each in self.rounds:
             if (known | (each.sample.chance(self.pool.query) >= 1))[matters].all():
                 return True
