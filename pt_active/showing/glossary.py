@@ -56,6 +56,7 @@ WORDS = {
     "AP": "Average precision: how many of the documents down to each relevant one are relevant. At most 1.",
     "RR": "Reciprocal rank: 1 over the rank of the first relevant document.",
     "RBP": "Rank-biased precision: relevant documents, with less weight from rank to rank. Higher is better, up to 1.",
+    "Score": "The mean score of the answers of a system.",
     "kappa": "Agreement beyond chance: 1 if all grades agree, 0 if they agree no more often than by chance.",
     "alpha": "Krippendorff's measure of agreement: 1 if all grades agree, 0 if they agree as often as by chance.",
     "precision": "Of what a judge calls relevant, the share that people call relevant.",

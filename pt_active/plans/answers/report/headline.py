@@ -205,7 +205,7 @@ def _next(
     if more is not None and more.advice:
         return more.advice
     if not pairs:
-        return "Nothing: judge on only if the interval is too wide for the decision."
+        return "Nothing: keep judging only if the interval is too wide for the decision."
     return "Judge more, or decide on other grounds among those that cannot be told apart."
 
 
