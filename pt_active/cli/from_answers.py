@@ -38,7 +38,7 @@ class AnswerFiles(Typed):
 def project_of_answers(given: AnswerFiles, budget: float | None, folder: Path) -> tuple[list[Finding], dict[str, Any]]:
     """What was found, and the keys of the project file; the pool of the answers is kept beside the plan to be."""
     if budget is None:
-        raise ValueError("say --budget, how many answers people can judge at most")
+        raise ValueError("pass --budget, how many answers people can judge at most")
     pool, answers = folder.with_name(f"{folder.name}-answers.parquet"), given.read()
     check_new(pool)
     level = answers.level()

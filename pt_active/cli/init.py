@@ -46,7 +46,7 @@ def init(
     folder: Path = option(Path("my-plan"), "The folder that pt-active plan is to make.", "DIR", typed="--plan"),
     out: Path = option(FILE, "The project file to make.", "FILE"),
 ) -> Answer:
-    """Say which files belong together, check that they do, and keep it in pt-active.toml. Asks if nothing is said."""
+    """Say which files belong together, check that they do, and keep it in pt-active.toml. Without options it asks."""
     check_new(out)
     if given.answers:
         if source != RunFiles() or measure is not None:
@@ -69,12 +69,12 @@ def _said_or_asked(source: RunFiles, measure: str | None, budget: float | None) 
         files, measure, budget = Interview().answers()
         return _with_past_runs(files), measure, budget
     if not source.run:
-        raise ValueError("say --run, once for each ranker, or --answers")
+        raise ValueError("pass --run, once for each ranker, or --answers")
     if budget is None:
-        raise ValueError("say --budget, how many documents people can judge at most")
+        raise ValueError("pass --budget, how many documents people can judge at most")
     if not (source.train_qrels or source.judge or source.max_grade):
         raise ValueError(
-            "say --train-qrels, past judgments, or --judge, labels of an LLM; without either, --max-grade N, the "
+            "pass --train-qrels, past judgments, or --judge, labels of an LLM; without either, --max-grade N, the "
             "highest grade"
         )
     return _with_past_runs(Files(source)), measure or MEASURE, budget
@@ -146,7 +146,7 @@ class Interview:
                 so_far = visible(command_line("init", *again))
                 typer.echo(f"\nThe answers so far, to go on from:\n  {so_far}", err=True)
             if isinstance(ended.__context__, EOFError):
-                raise ValueError("the answers end too early; say --run, --budget, … instead") from ended
+                raise ValueError("the answers end too early; pass --run, --budget, … instead") from ended
             raise
 
     def _asked(self) -> tuple[Files, str, float]:

@@ -91,7 +91,7 @@ def test_a_preference_is_one_decision_an_item(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--answers", "answers.csv"), "say --budget, how many answers"),
+        (("--answers", "answers.csv"), "pass --budget, how many answers"),
         (("--answers", "answers.csv", "--budget", 5, "--measure", "AP"), "leave --run, … out"),
         (("--answers", "answers.csv", "--budget", 5, "--scale", "5"), "a scale is written as"),
         (("--answers", "nothing.csv", "--budget", 5), "nothing.csv"),

@@ -197,7 +197,7 @@ class Status(Printed):
         if self.blocked and self.left_out:
             return f"judge what was passed over, from {self.waiting}; until then no label from there on counts"
         if self.within_reach:
-            return f"judge on, from {self.waiting}{self._outlook}"
+            return f"keep judging, from {self.waiting}{self._outlook}"
         if np.isnan(self.needed):
             return "judge everything, or accept that the labels do not say"
         if self.needed >= self.everything:
@@ -212,7 +212,7 @@ class Status(Printed):
             return f"judge for about {more}{self.cost_unit} more, {whole}"
         if self.spent == self.n_judged:
             return f"judge about {more} more documents, {whole}"
-        return f"judge on, for about {more} more, {whole}"
+        return f"keep judging, for about {more} more, {whole}"
 
     @property
     def _outlook(self) -> str:
