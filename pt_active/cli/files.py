@@ -111,7 +111,7 @@ class PoolFiles(RunFiles):
     def check(self, patterns: bool = False) -> None:
         """Raise early for errors that would otherwise show only after the files are read."""
         if bool(self.run) == (self.pool is not None):
-            raise ValueError("say either --run (one for each ranker) or --pool, and not both")
+            raise ValueError("pass either --run (one for each ranker) or --pool, and not both")
         if self.pool is not None:
             own = PoolFiles(pool=self.pool, topics=self.topics, texts=self.texts).words()
             if given := [word for word in self.words() if word.startswith("--") and word not in own]:
@@ -128,7 +128,7 @@ class PoolFiles(RunFiles):
         """The grade model, file → training run, and a sentence on where the grades come from, which may be empty."""
         judge, runs, highest = self.judge, self.train_run, self.max_grade
         if judge and self.grades is not None:
-            raise ValueError("say either --grades or --judge, and not both")
+            raise ValueError("pass either --grades or --judge, and not both")
         cold = highest is not None and not (self.pool or runs or self.train_qrels or self.grades or judge)
         name = COLD_GRADES if cold else self.grades or DEFAULT_GRADES
         if not judge and not hasattr(GRADES[name], "fit"):
@@ -145,7 +145,7 @@ class PoolFiles(RunFiles):
         if self.train_qrels is None or not (runs or judge):
             needed = "--train-run needs" if judge else "the grade model learns from --train-run and"
             raise ValueError(
-                f"{needed} --train-qrels; without any judgments, say --max-grade N, the highest grade, and no --grades"
+                f"{needed} --train-qrels; without any judgments, pass --max-grade N, the highest grade, and no --grades"
             )
         return self._fitted(name, read_qrels(self.train_qrels), measure)
 
@@ -155,7 +155,7 @@ class PoolFiles(RunFiles):
             raise ValueError(f"{self.train_qrels}: no document has a label")
         given = self.max_grade
         highest = (
-            grade_in_use(labels, self.train_qrels, ("say ", Argument("max_grade"), " ")) if given is None else given
+            grade_in_use(labels, self.train_qrels, ("pass ", Argument("max_grade"), " ")) if given is None else given
         )
         training = {str(file): run for file, run in zip(self.train_run or [], self.past(), strict=True)}
         named = {f"run_{i}": run for i, run in enumerate(training.values())}
@@ -275,9 +275,9 @@ def top_grade(judges: Mapping[str, pd.DataFrame], past: pd.DataFrame | None = No
     source += "" if past is None else ", or that --train-qrels has"
     if highest < 1:
         raise ValueError(
-            f"0 is the only grade that {source}: say --max-grade N, the highest grade that people may give"
+            f"0 is the only grade that {source}: pass --max-grade N, the highest grade that people may give"
         )
-    return highest, f"0 to {highest}, the highest that {source}; if people may give more, say --max-grade"
+    return highest, f"0 to {highest}, the highest that {source}; if people may give more, pass --max-grade"
 
 
 def grade_in_use(labels: pd.DataFrame, path: Path | None, remedy: tuple[str | Argument, ...]) -> int:

@@ -51,12 +51,12 @@ def init(
     else:
         files, measure = Files(source), measure or MEASURE
         if not source.run:
-            raise ValueError("say --run, once for each ranker")
+            raise ValueError("pass --run, once for each ranker")
         if budget is None:
-            raise ValueError("say --budget, how many documents people can judge at most")
+            raise ValueError("pass --budget, how many documents people can judge at most")
         if not (source.train_qrels or source.judge or source.max_grade):
             raise ValueError(
-                "say --train-qrels, past judgments, or --judge, labels of an LLM; without either, --max-grade N, the "
+                "pass --train-qrels, past judgments, or --judge, labels of an LLM; without either, --max-grade N, the "
                 "highest grade"
             )
     files = _with_past_runs(files)
@@ -123,7 +123,7 @@ class Interview:
                 so_far = visible(command_line("init", *again))
                 typer.echo(f"\nThe answers so far, to go on from:\n  {so_far}", err=True)
             if isinstance(ended.__context__, EOFError):
-                raise ValueError("the answers end too early; say --run, --budget, … instead") from ended
+                raise ValueError("the answers end too early; pass --run, --budget, … instead") from ended
             raise
 
     def _asked(self) -> tuple[Files, str, float]:

@@ -97,7 +97,7 @@ class Setting:
         patience, names = 60 * positive("patience", self.patience), GradeNames.parsed(self.grade_names)
         judges, kept = judge_names(self.judges), self.store or kept_at(folder)
         if len(plan.rankers) == 1 and self.margin is None:
-            raise ValueError("the plan has one ranker: say --margin, how far off its estimate may be")
+            raise ValueError("the plan has one ranker: pass --margin, how far off its estimate may be")
         guideline = "" if self.guideline is None else guideline_html(self.guideline)
         store = Store(kept, plan.id)
         store.token(ORGANISER)
@@ -141,7 +141,7 @@ def judge(
     if demo:
         loaded, folder, given = _demo(texts)
     elif plan is None:
-        raise ValueError("say the folder of a plan, or --demo")
+        raise ValueError("pass the folder of a plan, or --demo")
     else:
         loaded = Plan.load(plan)
         given = texts_for(loaded, texts, warned=False)

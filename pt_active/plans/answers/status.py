@@ -30,7 +30,7 @@ _MIN_CHANCE = 0.05
 VALID = {
     None: "at the end",
     ALWAYS: "at any time, for any data",
-    ASYMPTOTIC: f"at any time in large samples, from {MIN_DEGREES} degrees of freedom on",
+    ASYMPTOTIC: f"at any time in large samples, with {MIN_DEGREES} degrees of freedom or more",
 }
 """Looks → when the interval is valid, in words."""
 
@@ -193,11 +193,11 @@ class Status(Printed):
             return "stop judging"
         if self.open:
             what = "is open" if self.due else "was passed over"
-            return f"judge what {what}, from {self.waiting}; until then it counts at its worst"
+            return f"judge what {what}, from {self.waiting}; it counts at its worst until you do"
         if self.blocked and self.left_out:
             return f"judge what was passed over, from {self.waiting}; until then no label from there on counts"
         if self.within_reach:
-            return f"judge on, from {self.waiting}{self._outlook}"
+            return f"keep judging, from {self.waiting}{self._outlook}"
         if np.isnan(self.needed):
             return "judge everything, or accept that the labels do not say"
         if self.needed >= self.everything:
@@ -212,7 +212,7 @@ class Status(Printed):
             return f"judge for about {more}{self.cost_unit} more, {whole}"
         if self.spent == self.n_judged:
             return f"judge about {more} more documents, {whole}"
-        return f"judge on, for about {more} more, {whole}"
+        return f"keep judging, for about {more} more, {whole}"
 
     @property
     def _outlook(self) -> str:
