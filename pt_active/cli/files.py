@@ -258,7 +258,7 @@ def read_judges(given: list[str]) -> dict[str, Any]:
         else:
             name, file = Path(entry).name.partition(".")[0], entry
         if name in judges:
-            raise ValueError(f"--judge {entry}: the name {shown(name)} is taken; say NAME={file}, with another name")
+            raise ValueError(f"--judge {entry}: the name {shown(name)} is taken; pass NAME={file}, with another name")
         check_file(file)
         judges[name] = read_judge(file)
         with naming(file):

@@ -44,7 +44,7 @@ def init(
     folder: Path = option(Path("my-plan"), "The folder that pt-active plan is to make.", "DIR", typed="--plan"),
     out: Path = option(FILE, "The project file to make.", "FILE"),
 ) -> Answer:
-    """Say which files belong together, check that they do, and keep it in pt-active.toml. Asks if nothing is said."""
+    """Say which files belong together, check that they do, and keep it in pt-active.toml. Without options it asks."""
     check_new(out)
     if source == RunFiles() and measure is None and budget is None:
         files, measure, budget = Interview().answers()

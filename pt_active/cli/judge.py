@@ -68,7 +68,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Setting:
-    """How a plan is judged; the project file goes on with the longer plan after a next round."""
+    """How a plan is judged; the project file continues with the longer plan after a next round."""
 
     judges: str | None = option(None, "Names of judges, separated by commas; each gets a link.", "NAMES")
     guideline: Path | None = option(None, "A Markdown file that judges see beside the documents.", "FILE")

@@ -68,7 +68,7 @@ _MEANT = ("queries", "clusters")
 
 COMMANDS = {
     "plan": ("out", "measure", "budget", "draws", "seed", "level", "design", "rounds", *_COLLECTION),
-    "budget": ("measure", "confidence", *_COLLECTION),
+    "budget": ("measure", "confidence", *_MEANT, *_COLLECTION),
     "judge": ("plan", "texts", "judges", "guideline", "grade_names", "store", "margin"),
     "export": ("plan", "texts", "grade_names"),
     "status": (*_LABELLED, *_MEANT, "margin", "looks"),
