@@ -15,13 +15,14 @@ from pt_active.cli.commands import given_words, option
 from pt_active.cli.failures import in_one_line
 from pt_active.cli.files import RunFiles
 from pt_active.cli.fits import Files, check_past, findings, of_shared_queries, of_texts, of_topics
-from pt_active.cli.options import MEASURES
+from pt_active.cli.options import MEASURES, Meant
 from pt_active.cli.project import FILE, project_text
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import ArgumentError, Named, how_many, positive, shown, whole_number
 from pt_active.frames.qrels import HIGHEST_LABEL
 from pt_active.frames.topics import dataset_id
 from pt_active.frames.visible import visible
+from pt_active.inference.new_queries import NEW, THESE, check_population
 from pt_active.relevance.measures import parse_measure
 
 MEASURE = "DCG@10"
@@ -39,6 +40,7 @@ COMMENTS = (
 
 def init(
     source: RunFiles,
+    meant: Meant,
     measure: str | None = option(None, f"What to estimate; default {MEASURE}.", "NAME", **MEASURES),
     budget: float | None = option(None, "How many documents people can judge at most."),
     folder: Path = option(Path("my-plan"), "The folder that pt-active plan is to make.", "DIR", typed="--plan"),
@@ -46,8 +48,8 @@ def init(
 ) -> Answer:
     """Say which files belong together, check that they do, and keep it in pt-active.toml. Asks if nothing is said."""
     check_new(out)
-    if source == RunFiles() and measure is None and budget is None:
-        files, measure, budget = Interview().answers()
+    if source == RunFiles() and meant == Meant() and measure is None and budget is None:
+        files, measure, budget, meant = Interview().answers()
     else:
         files, measure = Files(source), measure or MEASURE
         if not source.run:
@@ -61,7 +63,8 @@ def init(
             )
     files = _with_past_runs(files)
     found = findings(files, measure, positive("budget", budget))
-    values = _values(files.source, measure, budget, folder, out)
+    kept = {name: value for name, value in vars(meant).items() if value is not None}
+    values = _values(files.source, measure, budget, folder, out) | kept
     write_file(out, project_text(values, COMMENTS))
     content = {"file": str(out), **values, "findings": [each._asdict() for each in found]}
     wide = max(len(each.about) for each in found)
@@ -111,22 +114,23 @@ class Interview:
         self.files = Files(RunFiles())
         self.measure: str | None = None
         self.budget: float | None = None
+        self.queries: str | None = None
 
-    def answers(self) -> tuple[Files, str, float]:
+    def answers(self) -> tuple[Files, str, float, Meant]:
         """The files, the measure and the budget; if the answers end early, what to type to go on from them."""
         try:
             return self._asked()
         except (typer.Abort, ValueError) as ended:
             source = self.files.source
             if source.run:
-                again = [*source.words(), *given_words(measure=self.measure, budget=self.budget)]
+                again = [*source.words(), *given_words(measure=self.measure, budget=self.budget, queries=self.queries)]
                 so_far = visible(command_line("init", *again))
                 typer.echo(f"\nThe answers so far, to go on from:\n  {so_far}", err=True)
             if isinstance(ended.__context__, EOFError):
                 raise ValueError("the answers end too early; say --run, --budget, … instead") from ended
             raise
 
-    def _asked(self) -> tuple[Files, str, float]:
+    def _asked(self) -> tuple[Files, str, float, Meant]:
         while self._answer(f"Run {len(self.files.source.files) + 1} to compare, NAME=FILE{self._may_end}", self._run):
             pass
         self._answer("Topics, a file or irds:ID (empty: none)", self._file("topics", of_topics))
@@ -138,9 +142,11 @@ class Interview:
             self._answer("The highest grade", self._highest, "3")
         self._answer("Measure", self._measure, MEASURE)
         self._answer("How many documents can people judge", self._budget, "300")
+        told = f"{NEW}, those to come, of which the topics are a sample, or {THESE} alone"
+        self._answer(f"Which queries shall answers hold for: {told}", self._population)
         assert self.measure is not None
         assert self.budget is not None
-        return self.files, self.measure, self.budget
+        return self.files, self.measure, self.budget, Meant(queries=self.queries)
 
     @property
     def _may_end(self) -> str:
@@ -180,6 +186,9 @@ class Interview:
 
     def _budget(self, given: str) -> None:
         self.budget = float(positive("budget", _number(given)))
+
+    def _population(self, given: str) -> None:
+        self.queries = check_population(given)
 
     def _answer(self, question: str, take: Callable[[str], None], proposed: str = "") -> str:
         """An answer that fits, asked for until there is one."""

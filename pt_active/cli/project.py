@@ -69,11 +69,11 @@ _MEANT = ("queries", "clusters")
 COMMANDS = {
     "plan": ("out", "measure", "budget", "draws", "seed", "level", "design", "rounds", *_COLLECTION),
     "budget": ("measure", "confidence", *_COLLECTION),
-    "judge": ("plan", "texts", "judges", "guideline", "grade_names", "store", "margin"),
+    "judge": ("plan", "texts", "judges", "guideline", "grade_names", "store", "margin", *_MEANT),
     "export": ("plan", "texts", "grade_names"),
     "status": (*_LABELLED, *_MEANT, "margin", "looks"),
     "report": (*_LABELLED, "out", "slice", "texts"),
-    "gate": _LABELLED,
+    "gate": (*_LABELLED, *_MEANT),
 }
 """Command → the arguments that it takes from the project file if they are not typed."""
 
