@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 import pytest
+from scipy import stats
 
 from pt_active import DCG, Experiment, Plan, measure_values
 from pt_active.demo.collection import DemoCollection
@@ -27,11 +28,12 @@ def upside_down(demo: DemoCollection) -> pd.DataFrame:
     return run.assign(score=-run.score)
 
 
-def test_means_and_intervals_are_the_plans(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
-    frame = Experiment(demo.runs, plan, qrels, [DCG @ 10, "ERR@5"]).set_index("name")
+@pytest.mark.parametrize("queries", ["these", "new"])
+def test_means_and_intervals_are_the_plans(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection, queries: str) -> None:
+    frame = Experiment(demo.runs, plan, qrels, [DCG @ 10, "ERR@5"], queries=queries).set_index("name")
     assert frame.estimator.tolist() == ["regression", "regression"]
     for measure in ("DCG@10", "ERR(max_rel=3)@5"):
-        for name, estimate in plan.estimate(qrels, measure).items():
+        for name, estimate in plan.estimate(qrels, measure, queries=queries).items():
             low, high = estimate.confidence_interval()
             assert frame.loc[name, [measure, f"{measure} low", f"{measure} high"]].tolist() == pytest.approx(
                 [estimate.value, low, high], abs=1e-10
@@ -52,6 +54,19 @@ def test_a_census_reports_what_pt_experiment_reports(
     for sign in "+-":
         assert ours[f"DCG@10 {sign}"].tolist()[1:] == theirs[f"DCG@10 {sign}"].tolist()[1:]
         assert np.isnan(ours[f"DCG@10 {sign}"][0])
+    for measure, its in (("DCG@10", "DCG@10"), ("nDCG@10", "ndcg_cut_10")):
+        assert ours[f"{measure} p-value"][1] == pytest.approx(theirs[f"{its} p-value"][1], rel=1e-12)
+
+
+def test_clusters_are_one_draw_of_new_queries(demo: DemoCollection, graded: pd.DataFrame) -> None:
+    need = (np.arange(len(demo.topics)) // 3).astype(str)
+    plan = Plan.create(graded, demo.topics.assign(qneed=need), DCG @ 10, budget=10**6, level="query")
+    judged = demo.judge(plan.assessments)
+    both = {"baseline": 0, "perquery": "both", "clusters": "qneed"}
+    means, values = Experiment(demo.runs, plan, judged, [DCG @ 10], **both)
+    gain = values.pivot(index="qid", columns="name", values="value")[list(demo.runs)].diff(axis=1).iloc[:, 1]
+    by_need = gain.loc[demo.topics["qid"]].groupby(need).mean()
+    assert means["DCG@10 p-value"][1] == pytest.approx(stats.ttest_1samp(by_need, 0).pvalue, rel=1e-9)
 
 
 def test_baseline_and_correction(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
@@ -61,7 +76,8 @@ def test_baseline_and_correction(plan: Plan, qrels: pd.DataFrame, demo: DemoColl
     )
     assert frame.estimator.tolist() == ["regression", "regression", "snis"]
     assert frame["DCG@10 p-value"].isna().tolist() == [True, False, False]
-    assert frame["DCG@10 p-value"][1] == pytest.approx(plan.compare(qrels).pvalue, abs=1e-10)
+    alone = plan.compare(qrels, queries="new", reference="effective")  # the system outside the plan cannot be replayed
+    assert frame["DCG@10 p-value"][1] == pytest.approx(alone.pvalue, abs=1e-10)
     raw, corrected = frame["DCG@10 p-value"][1:], frame["DCG@10 p-value corrected"][1:]
     assert corrected.max() == pytest.approx(max(raw.max(), 2 * raw.min()), abs=1e-12)
     assert frame["DCG@10 reject"].tolist()[2]
@@ -110,6 +126,8 @@ def test_perquery_values_and_weights(plan: Plan, qrels: pd.DataFrame, demo: Demo
         ({"baseline": ["production", "none"]}, ValueError, "unknown baseline 'none'"),
         ({"baseline": "none"}, ValueError, "unknown baseline 'none'"),
         ({"baseline": 7}, ValueError, "unknown baseline 7"),
+        ({"queries": "all"}, ValueError, "queries must be 'these' or 'new', got 'all'"),
+        ({"clusters": "qneed"}, ValueError, "there is no column 'qneed'"),
         ({"highlight": "glow"}, ValueError, "unknown highlight"),
     ],
 )

@@ -60,7 +60,8 @@ def test_every_page_and_picture_is_packaged():
     patterns = settings["package-data"]["pt_active.pt_docs"]
     names = [path.name for path in (ROOT / "pt_active" / "pt_docs").iterdir()]
     assert "index.rst" in names
-    assert [name for name in names if not any(fnmatch(name, pattern) for pattern in patterns)] == []
+    assert [name for name in names if not any(fnmatch(name, pattern) for pattern in patterns)] == ["evidence"]
+    assert {"evidence/*.csv", "evidence/*.txt"} <= set(patterns)
 
 
 def test_schematics_point_to_the_homepage():

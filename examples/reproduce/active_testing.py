@@ -26,9 +26,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from evidence import markdown
 from figures import legend_below, log_errors, panels, write
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import AT_ONCE, markdown
+from leagues import AT_ONCE
 from matplotlib.figure import Figure
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor

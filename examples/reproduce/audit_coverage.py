@@ -1,6 +1,6 @@
 """How often the 95 % intervals of an audit hold the truth, at 100 labels, and whether it says so where they may not.
 
-    python examples/reproduce/audit_coverage.py [--repetitions 200] [--out FOLDER] [--docs PAGE]
+    python examples/reproduce/audit_coverage.py [--repetitions 200] [--out FOLDER] [--evidence FOLDER]
 
 prints tables for the docs with a row per risk and a column per label model: the coverage of the intervals that are
 given, the samples without an interval, and the silent misses, which are intervals that miss and have no note. Pools
@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from leagues import insert, markdown
+from evidence import add_evidence, markdown, publish
 from tqdm import tqdm
 
 from pt_active.frames.atomic import write_file
@@ -132,7 +132,7 @@ CASES = {
 """Name → case."""
 
 
-BEGIN, END = "<!-- audit coverage: begin -->", "<!-- audit coverage: end -->"
+TABLES = ("audit-coverage",)
 
 TABLES = {
     "coverage": f"Coverage of the 95 % intervals that are given, at {LABELS} labels",
@@ -302,13 +302,12 @@ def main() -> None:
     options.add_argument("--repetitions", type=int, default=200, help="samples of each risk and label model")
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--out", type=Path, metavar="FOLDER")
-    options.add_argument("--docs", type=Path, metavar="PAGE", help="write the tables into this page")
+    add_evidence(options)
     arguments = options.parse_args()
     table = coverages(arguments.repetitions, arguments.seed)
     text = page_text(table, arguments.repetitions)
     print(f"\n{text}")
-    if arguments.docs:
-        insert(text, arguments.docs, (BEGIN, END))
+    publish(text, arguments, *TABLES)
     if arguments.out:
         arguments.out.mkdir(parents=True, exist_ok=True)
         write_file(arguments.out / "audit_coverage.csv", table.to_csv(index=False), replace=True)

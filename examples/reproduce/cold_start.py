@@ -6,7 +6,7 @@ labels.
 
     python cold_start.py mq2007-agg.parquet mq2008.parquet lambdarank.parquet dl21.parquet
 
-``--repetitions`` says how many samples are drawn of each plan, ``--docs PAGE.md`` writes the table into a page.
+``--repetitions`` says how many samples are drawn of each plan, ``--evidence FOLDER`` keeps the table as a CSV file.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from pathlib import Path
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
+from evidence import add_evidence, markdown, publish
 from judged_pools import JudgedPool, read_judged_pool
-from leagues import insert, markdown, tasks
+from leagues import tasks
 from tqdm import tqdm
 
 from pt_active import ColdGrades, ForestGrades, UniformGrades, parse_measure
@@ -39,7 +40,7 @@ ROUNDS = 3
 SHARES = (0.05, 0.2)
 """Budgets as shares of the cost of the whole pool."""
 
-MARKERS = ("<!-- cold start: begin -->", "<!-- cold start: end -->")
+TABLES = ("cold-start",)
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def main() -> None:
     """Print the table, and write it into a page if one is given."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
-    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    add_evidence(parser)
     parser.add_argument("--repetitions", type=int, default=100)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -150,8 +151,7 @@ def main() -> None:
     pairs = list(zip(pools, others, strict=True))
     table = [row for pair in pairs for row in tqdm(rows(*pair, arguments.repetitions), unit="row", desc=pair[0].name)]
     text = markdown(pd.DataFrame(table))
-    if arguments.docs:
-        insert(text, arguments.docs, MARKERS)
+    publish(text, arguments, *TABLES)
     print(text)
 
 

@@ -5,7 +5,7 @@ grade model and with spoilt ones, at equal numbers of judged documents and at eq
 or 5 documents, in one round and in five. All results are relative to a plain random sample of queries without
 replacement.
 
-    python document_league.py mq2007-agg.parquet mq2008.parquet --docs ../../pt_active/pt_docs/documents.md
+    python document_league.py mq2007-agg.parquet mq2008.parquet --evidence FOLDER
 
 With ``--drawings`` it compares the ways to draw documents with each other instead, at a fitted and at a useless grade
 model: mean squared errors relative to the best drawing of the cell.
@@ -24,6 +24,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+from evidence import markdown
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
 from leagues import (
     AT_ONCE,
@@ -34,7 +35,6 @@ from leagues import (
     budget_of,
     covered,
     folds_of,
-    markdown,
     parser_of,
     rows_of_folds,
     tasks,
@@ -199,6 +199,7 @@ def _compared(
         }
 
 
+TABLES = ("documents-league", "documents-spoilt", "documents-opening", "documents-rounds")
 KEYS = ["data", "measure", "task", "model", "opening", "budget", "method"]
 
 
@@ -224,7 +225,7 @@ def wide(table: pd.DataFrame, rows: list[str]) -> str:
 
 
 def page(table: pd.DataFrame) -> str:
-    """The text between the marker lines of the docs page."""
+    """All tables, with what is said of them."""
     fitted = table[(table["model"] == "fitted") & (table["opening"] == 0)]
     several = fitted[fitted["method"].str.contains("round")]
     one_round = fitted.drop(several.index)
@@ -251,7 +252,7 @@ def main() -> None:
     parser = parser_of(__doc__, repetitions=1000, quick="one training fold of each pool, 20 repetitions")
     parser.add_argument("--drawings", action="store_true", help="compare the drawings with each other")
     arguments = parser.parse_args()
-    print(drawings(arguments) if arguments.drawings else page(written(arguments, league, page)))
+    print(drawings(arguments) if arguments.drawings else page(written(arguments, league, page, *TABLES)))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The cells in which judging documents gains least over judging whole queries drawn at random.
 
-    python document_worst.py mq2007-agg.parquet mq2008.parquet lambdarank.parquet dl21.parquet --docs documents.md
+    python document_worst.py mq2007-agg.parquet mq2008.parquet lambdarank.parquet dl21.parquet --evidence FOLDER
 
 A cell is a grade model (fitted or spoilt), a training fold, a measure and a budget; every training fold is taken where
 a pool has fewer than 100 queries, otherwise the first. All cells are screened by the variance that the estimates state.
@@ -18,8 +18,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from evidence import add_evidence, markdown, publish
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import DRAWS, LARGEST_SHARE, SPOILERS, add_keep, insert, kept, markdown, tasks
+from leagues import DRAWS, LARGEST_SHARE, SPOILERS, add_keep, kept, tasks
 from tqdm import tqdm
 
 from pt_active import UnitCost
@@ -42,7 +43,7 @@ REPLAYED = 2
 SCREENED_SHARE = 0.02
 """Share of the repetitions that screening takes."""
 
-BEGIN, END = "<!-- worst cells: begin -->", "<!-- worst cells: end -->"
+TABLES = ("documents-worst",)
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
     parser.add_argument("--repetitions", type=int, default=2000)
-    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    add_evidence(parser)
     parser.add_argument("--quick", dest="repetitions", action="store_const", const=50, help="50 repetitions only")
     add_keep(parser)
     arguments = parser.parse_args()
@@ -150,8 +151,7 @@ def main() -> None:
     ]
     text = markdown(pd.DataFrame(rows))
     print(text)
-    if arguments.docs:
-        insert(text, arguments.docs, (BEGIN, END))
+    publish(text, arguments, *TABLES)
 
 
 if __name__ == "__main__":

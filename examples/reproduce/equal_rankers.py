@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from leagues import markdown
+from evidence import markdown
 from tqdm import tqdm
 
 from pt_active import Plan, UnitCost

@@ -4,18 +4,18 @@ The pool is simulated: values of five correlated rankers with exactly equal mean
 medium quality. Samples are drawn without replacement, and differences are estimated by ``regression``. Each share has
 its Monte Carlo error.
 
-    python examples/reproduce/family_wise_error.py [--repetitions 4000] [--docs pt_active/pt_docs/many-rankers.md]
+    python examples/reproduce/family_wise_error.py [--repetitions 4000] [--evidence FOLDER]
 """
 
 from __future__ import annotations
 
 import argparse
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from leagues import insert, markdown, with_error
+from evidence import add_evidence, markdown, publish
+from leagues import with_error
 
 from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.significance import tukey_pvalues, two_sided_pvalue
@@ -24,7 +24,7 @@ from pt_active.sampling.draws import priorities
 QUERIES = 400
 DRAWS = (30, 60, 120, 240)
 SPREADS = {"alike": np.ones(5), "unlike": np.array([0.2, 0.5, 1.0, 2.0, 4.0])}
-BEGIN, END = "<!-- family-wise error: begin -->", "<!-- family-wise error: end -->"
+TABLES = ("family-wise",)
 
 
 def population(rng: np.random.Generator, spread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -73,12 +73,11 @@ def main() -> None:
     """Print the table, or put it into a page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=4000)
-    parser.add_argument("--docs", type=Path)
+    add_evidence(parser)
     arguments = parser.parse_args()
     table = markdown(error_rates(arguments.repetitions))
     print(table)
-    if arguments.docs is not None:
-        insert(table, arguments.docs, (BEGIN, END))
+    publish(table, arguments, *TABLES)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How often verdicts are false on populations that are made to mislead: `pt_active.studies.populations`.
 
-    python examples/reproduce/hostile.py [--repetitions 250] [--keep FOLDER] [--docs pt_active/pt_docs/stopping.md]
+    python examples/reproduce/hostile.py [--repetitions 250] [--keep FOLDER] [--evidence FOLDER]
     python examples/reproduce/hostile.py --ties
     python examples/reproduce/hostile.py --late [--repetitions 50]
 
@@ -40,8 +40,9 @@ from pathlib import Path
 import equal_rankers
 import numpy as np
 import pandas as pd
+from evidence import add_evidence, markdown, publish
 from late_labels import CASES, campaigns, named
-from leagues import add_keep, insert, kept, markdown
+from leagues import add_keep, kept
 from sequences import ever_excluded, recalibrated, refitted, sequences, spoilt
 from stopping import ROUNDS, half_of_rounds, rounds_of
 from tqdm import tqdm
@@ -85,7 +86,7 @@ RANKERS = {"false": "ab", "missed": "a"}
 NAIVE = "each, plain"
 """Plain intervals at each query, as if it were the last."""
 
-BEGIN, END = "<!-- hostile populations: begin -->", "<!-- hostile populations: end -->"
+TABLES = ("hostile-bets", "hostile-rounds", "hostile-looks", "hostile-sizes")
 
 LOOK = 40
 """Documents from one look to the next where labels come late."""
@@ -290,7 +291,7 @@ def main() -> None:
     parser.add_argument("--ties", action="store_true", help="equal rankers alone, a tenth of the repetitions of each")
     parser.add_argument("--late", action="store_true", help="only the table of labels that come late or change")
     parser.add_argument("--csv", type=Path, metavar="FILE.csv")
-    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    add_evidence(parser)
     add_keep(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -324,8 +325,7 @@ def main() -> None:
         write_file(arguments.csv, pd.concat([*tables.values(), pd.DataFrame(sizes)]).to_csv(index=False), replace=True)
     text = page(tables, pd.DataFrame(sizes))
     print(text)
-    if arguments.docs:
-        insert(text, arguments.docs, (BEGIN, END))
+    publish(text, arguments, *TABLES)
 
 
 if __name__ == "__main__":

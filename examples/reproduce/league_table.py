@@ -4,11 +4,11 @@ The table has label-equivalents (mean squared error of a plain random sample of 
 numbers of judged documents) and coverage of 95 % intervals, for each data set, measure and task (one ranker, a clear
 pair, a near-tied pair), with a fitted grade model and three spoilt on purpose. It needs the extra ``peers``.
 
-    python examples/reproduce/league_table.py POOL.parquet … [--docs pt_active/pt_docs/evidence.md] [--csv league.csv]
+    python examples/reproduce/league_table.py POOL.parquet … [--evidence FOLDER] [--csv league.csv]
 
-The scripts in ``data_scripts/`` make the labelled pools. With ``--docs`` the tables go between the two marker lines of
-the page. ``--judge NAME=QRELS`` adds the pool NAME a second time, with an LLM judge's labels as grade model. The table
-takes hours; with ``--keep FOLDER`` a run goes on where an earlier one stopped.
+The scripts in ``data_scripts/`` make the labelled pools. With ``--evidence`` the tables are kept as CSV files.
+``--judge NAME=QRELS`` adds the pool NAME a second time, with an LLM judge's labels as grade model. The table takes
+hours; with ``--keep FOLDER`` a run goes on where an earlier one stopped.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from evidence import markdown
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import SPOILERS, averaged, budget_of, covered, folds_of, markdown, parser_of, rows_of_folds, tasks, written
+from leagues import SPOILERS, averaged, budget_of, covered, folds_of, parser_of, rows_of_folds, tasks, written
 from scipy import stats
 
 from pt_active import JudgeGrades
@@ -32,6 +33,7 @@ from pt_active.inference.replay import YARDSTICK, Method, Population, share_colu
 from pt_active.sampling.draws import priorities
 from pt_active.studies.simulate import labelled_population, replays
 
+TABLES = ("queries-sizes", "queries-in-short", "queries-league")
 MEASURES = ("DCG@10", "DCG", "ERR@10", "ERR")
 
 METHODS = {
@@ -185,7 +187,7 @@ def short_table(table: pd.DataFrame) -> str:
 
 
 def page(table: pd.DataFrame) -> str:
-    """The text between the marker lines of the docs page."""
+    """All tables, with what is said of them."""
     sizes = table.groupby("data", sort=False)[["queries", "judged"]].mean().round().astype(int).reset_index()
     parts = [
         f"### Sizes\n\n{markdown(sizes)}",
@@ -204,7 +206,7 @@ def main() -> None:
     """Replay everything, print the short table, and write the requested files."""
     parser = parser_of(__doc__, repetitions=2000, quick="one training fold of each pool")
     parser.add_argument("--judge", action="append", default=[], metavar="NAME=QRELS")
-    print(short_table(written(parser.parse_args(), league, page)))
+    print(short_table(written(parser.parse_args(), league, page, *TABLES)))
 
 
 if __name__ == "__main__":

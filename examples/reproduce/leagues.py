@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from evidence import add_evidence, markdown, publish
 from judged_pools import JudgedPool, read_judged_pool
-from made_tables import DOCS, renew
 from tqdm import tqdm
 
 from pt_active.frames.atomic import write_file
@@ -24,8 +24,6 @@ DRAWS = 60
 """Average queries that the budget pays for; at most `LARGEST_SHARE` of the pool."""
 
 LARGEST_SHARE = 0.5
-
-BEGIN, END = "<!-- league table: begin -->", "<!-- league table: end -->"
 
 
 def overconfident(grades: np.ndarray) -> np.ndarray:
@@ -92,12 +90,6 @@ def independent_error(errors: pd.Series) -> float:
     return float(np.sqrt((errors**2).sum()) / len(errors))
 
 
-def markdown(table: pd.DataFrame) -> str:
-    """A frame as a Markdown table."""
-    lines = [" | ".join(map(str, row)) for row in [table.columns, ["---"] * len(table.columns), *table.to_numpy()]]
-    return "\n".join(f"| {line} |" for line in lines)
-
-
 def parser_of(description: str | None, repetitions: int, quick: str) -> argparse.ArgumentParser:
     """The command line of a league table.
 
@@ -108,7 +100,7 @@ def parser_of(description: str | None, repetitions: int, quick: str) -> argparse
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
-    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    add_evidence(parser)
     parser.add_argument("--csv", type=Path, metavar="FILE.csv")
     parser.add_argument("--repetitions", type=int, default=repetitions)
     parser.add_argument("--seed", type=int, default=0)
@@ -176,26 +168,28 @@ def written(
     arguments: argparse.Namespace,
     league: Callable[[argparse.Namespace], pd.DataFrame],
     page: Callable[[pd.DataFrame], str],
+    *names: str,
 ) -> pd.DataFrame:
-    """Replay a league, write its table and page if requested, and return the table."""
+    """Replay a league, keep its table and those of its page under their names if requested, and return the table."""
     warnings.simplefilter("ignore")
     table = league(arguments)
     if arguments.csv:
         write_file(arguments.csv, table.to_csv(index=False), replace=True)
-    if arguments.docs:
-        insert(page(table), arguments.docs)
+    publish(page(table), arguments, *names)
     return table
 
 
 def tabled(
+    name: str,
     description: str | None,
     rows: Callable[[JudgedPool, int], Iterable[Mapping[str, object]]],
     repetitions: int,
     quick: int,
 ) -> None:
-    """Run a script that prints one table about pools and writes it into a page of the docs.
+    """Run a script that prints one table about pools and keeps it as evidence.
 
     Args:
+        name: The name of the table.
         description: The script's docstring.
         rows: (pool, number of repetitions) → the pool's rows of the table.
         repetitions: Default number of repetitions.
@@ -203,7 +197,7 @@ def tabled(
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
-    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    add_evidence(parser)
     parser.add_argument("--repetitions", type=int, default=repetitions)
     parser.add_argument(
         "--quick", dest="repetitions", action="store_const", const=quick, help=f"{quick} repetitions only"
@@ -218,16 +212,5 @@ def tabled(
         for row in kept(arguments.keep, f"{pool.name}, {number} repetitions", tqdm(rows(pool, number), unit="row"))
     ]
     table = markdown(pd.DataFrame(all_rows))
-    if arguments.docs:
-        insert(table, arguments.docs)
+    publish(table, arguments, name)
     print(table)
-
-
-def insert(text: str, path: Path, markers: tuple[str, str] = (BEGIN, END)) -> None:
-    """Put a text between the marker lines of a page, and note with which code it was made."""
-    begin, end = markers
-    before, rest = path.read_text(encoding="utf-8").split(begin)
-    after = rest.split(end)[1]
-    write_file(path, f"{before}{begin}\n\n{text}\n\n{end}{after}", replace=True)
-    if path.resolve().parent == DOCS:
-        renew([f"{path.name} {begin.removeprefix('<!-- ').removesuffix(': begin -->')}"])

@@ -1,6 +1,6 @@
 """What is an LLM judge worth, and to which method?
 
-    python llm_judges.py FOLDER --cache llm-judges.jsonl --docs ../../pt_active/pt_docs/llm-judges.md
+    python llm_judges.py FOLDER --cache llm-judges.jsonl --evidence FOLDER
 
 The script joins the labels of LLM judges with a few of people, in the ways of `judge_ways`, on TREC 2021 Deep Learning.
 FOLDER has ``qrels.txt``, ``runs/*.gz``, ``judges/umbrela-gpt-4.qrels`` and ``judges/votes-*.tsv.gz``. The script needs
@@ -8,7 +8,7 @@ the extra ``peers``. Each cell of the tables is kept in the cache as it is made,
 stopped. The grade model is a random forest of all judges' votes, fitted to the other queries (five folds); every way
 that can use expectations gets the same ones.
 
-With ``--docs`` the tables go between the marker lines of the page, and the figure beside it.
+With ``--evidence`` the tables are kept as CSV files, and the figure beside their folder.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from evidence import add_evidence, markdown, publish
 from judge_ways import LEVEL, PASSIVE, ROUNDS, WAYS, Case, Way, case_of, documents
 from judged_pools import read_judges
-from leagues import insert, markdown
 from revealed_saving import of_track
 from scipy import stats
 
@@ -46,7 +46,7 @@ FOLDS = 5
 LEAF = 80
 """The smallest leaf of the forest that stacks the judges; of 10, 30 and 80 the one of the best likelihood in folds."""
 
-BEGIN, END = "<!-- llm judges: begin -->", "<!-- llm judges: end -->"
+TABLES = ("llm-judges", "llm-judges-worth", "llm-judges-agreement", "llm-judges-ranking")
 
 Ends = tuple[float, float, float]
 """An estimate and the ends of its interval."""
@@ -291,7 +291,7 @@ def page(
     agreed: pd.DataFrame,
     ranked: list[dict[str, object]],
 ) -> str:
-    """The tables of the docs page."""
+    """All tables, with what is said of them."""
     parts = ["RMSE ± its Monte Carlo error / median width / coverage ± its Monte Carlo error of 95 % intervals."]
     for (measure, task), rows in table.groupby(["measure", "task"], sort=False):
         first = rows.iloc[0]
@@ -384,7 +384,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--cache", type=Path, metavar="FILE.jsonl")
-    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    add_evidence(parser)
     parser.add_argument("--repetitions", type=int, default=400)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -395,9 +395,9 @@ def main() -> None:
     agreed = agreement(frame, cache, arguments.repetitions // 2)
     text = f"{page(table, planted, agreed, ranking(frame, cache))}\n\n{limits(frame, cache)}"
     print(text)
-    if arguments.docs:
-        insert(text, arguments.docs, (BEGIN, END))
-        figure(table, arguments.docs.with_name("llm-judges.png"))
+    publish(text, arguments, *TABLES)
+    if arguments.evidence:
+        figure(table, arguments.evidence.parent / "llm-judges.png")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 The lowest of many noisy cells is too low. This script replays the lowest cells of the default with ten times as many
 new samples, and prints what they turn out to be.
 
-    python examples/reproduce/lowest_cells.py league.csv POOL.parquet … [--judge NAME=QRELS] [--docs PAGE.md]
+    python examples/reproduce/lowest_cells.py league.csv POOL.parquet … [--judge NAME=QRELS] [--evidence FOLDER]
 
 ``league.csv`` is what ``league_table.py`` writes with ``--csv``.
 """
@@ -17,9 +17,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from evidence import add_evidence, markdown, publish
 from judged_pools import read_judged_pool
 from league_table import METHODS, Case, cases
-from leagues import budget_of, covered, insert, markdown
+from leagues import budget_of, covered
 from tqdm import tqdm
 
 from pt_active.inference.replay import YARDSTICK, ratio_of_means
@@ -29,7 +30,7 @@ KEYS = ["data", "measure", "task", "model"]
 
 DEFAULT = METHODS["default"]
 
-BEGIN, END = "<!-- lowest cells: begin -->", "<!-- lowest cells: end -->"
+TABLES = ("queries-lowest",)
 
 
 def chosen(pools: list[Path], judges: dict[str, Path], cells: set[tuple[str, ...]]) -> Iterator[Case]:
@@ -77,7 +78,7 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=8, help="how many cells are replayed")
     parser.add_argument("--repetitions", type=int, default=3000, help="samples of each training fold")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    add_evidence(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     table = pd.read_csv(arguments.league).query("method == 'default'")
@@ -87,8 +88,7 @@ def main() -> None:
     rows = pd.DataFrame([replayed(case, arguments.repetitions, arguments.seed) for case in tqdm(found, unit="fold")])
     text = markdown(shown(rows, lowest))
     print(text)
-    if arguments.docs:
-        insert(text, arguments.docs, (BEGIN, END))
+    publish(text, arguments, *TABLES)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The gain from trusting a grade model less in a second round if the labels contradict it.
 
-    python examples/reproduce/misleading_model.py POOL.parquet … [--quick] [--docs pt_active/pt_docs/reports.md]
+    python examples/reproduce/misleading_model.py POOL.parquet … [--quick] [--evidence FOLDER]
 
 Each sample has two rounds of documents, at an eighth of the pool's cost each. In the second round `Plan.extend` either
 decides how far to trust the grades, or is given the original grades and must use them. ``misleads`` is the share of
@@ -71,7 +71,7 @@ def _estimate(plan: Plan, qrels: pd.DataFrame) -> float:
 
 def main() -> None:
     """Replay, and print the table."""
-    tabled(__doc__, rows_of, repetitions=100, quick=5)
+    tabled("misleading-model", __doc__, rows_of, repetitions=100, quick=5)
 
 
 if __name__ == "__main__":

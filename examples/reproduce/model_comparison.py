@@ -28,10 +28,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from audit_replays import design_of, drawn_samples
+from evidence import markdown
 from figures import label_axis, legend_below, panels, write
 from grade_predictors import LEARNED, Predictors, joined, judging, learned
 from judged_pools import JudgedPool, judges_of, read_judged_pool, read_judges
-from leagues import markdown
 from matplotlib.figure import Figure
 from offline_data import Split, diabetes, digits, logistic, naive_bayes, regressions
 from sklearn.ensemble import RandomForestClassifier

@@ -1,6 +1,6 @@
 """How often the error that comes lies within the interval of an `Outlook`, by the size of the pilot.
 
-    python examples/reproduce/pilot_intervals.py POOL.parquet … [--repetitions 6] [--docs pt_active/pt_docs/budget.md]
+    python examples/reproduce/pilot_intervals.py POOL.parquet … [--repetitions 6] [--evidence FOLDER]
 
 The realised error is the root mean squared error of `REPLAYS` samples at a quarter of the pool's cost. Pilots cost as
 much as 3 to 60 queries, and are of queries or of documents, in their default designs. Grade models are fitted, too sure
@@ -16,8 +16,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
+from evidence import markdown, publish
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import SPOILERS, independent_error, insert, markdown, parser_of, tasks
+from leagues import SPOILERS, independent_error, parser_of, tasks
 from tqdm import tqdm
 
 from pt_active import Outlook, Plan, UnitCost
@@ -33,7 +34,7 @@ TASKS = ("one ranker", "near-tied pair")
 SIZES = (3, 5, 10, 30, 60)
 SHARE, REPLAYS, CLOSE = 1 / 4, 200, 0.15
 UNITS = {"query": "queries", "document": "documents"}
-BEGIN, END = "<!-- pilots: begin -->", "<!-- pilots: end -->"
+TABLES = ("pilots", "pilots-models")
 CELL = ["data", "model", "measure", "task", "method"]
 
 
@@ -141,8 +142,7 @@ def main() -> None:
     if options.csv:
         rows.to_csv(options.csv, index=False)
     text = tables(rows)
-    if options.docs:
-        insert(text, options.docs, (BEGIN, END))
+    publish(text, options, *TABLES)
     print(text)
 
 

@@ -1,6 +1,6 @@
 """How well `Outlook` predicts the errors of replays, with and without a pilot.
 
-    python examples/reproduce/predicted_error.py POOL.parquet … [--quick] [--docs pt_active/pt_docs/budget.md]
+    python examples/reproduce/predicted_error.py POOL.parquet … [--quick] [--evidence FOLDER]
 
 The realised error is the root mean squared error of many samples at a quarter of the pool's cost. The predicted error
 is the standard error expected by the grade model, or by a pilot at a twelfth of the cost (median and middle 80 % of
@@ -73,7 +73,13 @@ def _foreseen(
 
 def main() -> None:
     """Predict, replay, and print the table."""
-    tabled(__doc__, lambda pool, number: rows_of(pool, number, max(3, number * 3 // 50)), repetitions=500, quick=20)
+    tabled(
+        "predicted-error",
+        __doc__,
+        lambda pool, number: rows_of(pool, number, max(3, number * 3 // 50)),
+        repetitions=500,
+        quick=20,
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How far off plans of single documents are for nDCG@10 and AP, and whether their errors are stated right.
 
-    python revealed_coverage.py mq2008.parquet lambdarank.parquet --docs pt_active/pt_docs/any_measure.md
+    python revealed_coverage.py mq2008.parquet lambdarank.parquet --evidence FOLDER
 
 Replays plans at a tenth of all judgments on labelled pools, with the grades of a random forest. *spent* is the share of
 the budget, *bias* the mean error in standard errors of that mean, *SE / RMSE* the mean standard error over the root
@@ -16,8 +16,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from evidence import add_evidence, markdown, publish
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import covered, insert, markdown, tasks, with_error
+from leagues import covered, tasks, with_error
 
 from pt_active.inference.replay import Method
 from pt_active.studies.simulate import labelled_population, replays
@@ -25,7 +26,7 @@ from pt_active.studies.simulate import labelled_population, replays
 MEASURES = ("nDCG@10", "AP")
 TASKS = ("one ranker", "near-tied pair")
 METHOD = Method("depth", "difference", False)
-BEGIN, END = "<!-- revealed coverage: begin -->", "<!-- revealed coverage: end -->"
+TABLES = ("revealed-coverage",)
 
 
 def rows_of(pool: JudgedPool, share: float, repetitions: int, seed: int = 1) -> Iterator[dict[str, object]]:
@@ -58,7 +59,7 @@ def main() -> None:
     parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
     parser.add_argument("--share", type=float, default=0.1, help="the budget as a share of all judgments")
     parser.add_argument("--repetitions", type=int, default=200)
-    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    add_evidence(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     rows: list[dict[str, object]] = []
@@ -66,8 +67,7 @@ def main() -> None:
         rows += rows_of(read_judged_pool(path), arguments.share, arguments.repetitions)
     text = markdown(pd.DataFrame(rows))
     print(text)
-    if arguments.docs:
-        insert(text, arguments.docs, (BEGIN, END))
+    publish(text, arguments, *TABLES)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How many times fewer judgments single documents need than whole queries, for nDCG@10 and AP.
 
-    python revealed_saving.py --track dl21 --docs pt_active/pt_docs/any_measure.md
+    python revealed_saving.py --track dl21 --evidence FOLDER
     python revealed_saving.py --track dl21 --pools mq2007-agg.parquet mq2008.parquet lambdarank.parquet
 
 The variance of a plan of documents is exact, computed from its design and all labels. It is compared with the variance
@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from evidence import add_evidence, markdown, publish
 from judged_pools import GRADE_MODELS, read_judged_pool
-from leagues import insert, markdown
 
 from pt_active.frames.columns import grade_columns, ranker_names
 from pt_active.frames.trec import read_qrels, read_run
@@ -41,7 +41,7 @@ MEASURES = {"nDCG@10": "nDCG(dcg='exp-log2')@10", "AP": "AP"}
 
 FOLDS = 5
 
-BEGIN, END = "<!-- revealed saving: begin -->", "<!-- revealed saving: end -->"
+TABLES = ("revealed-saving",)
 
 
 class Collection(NamedTuple):
@@ -154,15 +154,14 @@ def main() -> None:
     parser.add_argument("--pools", type=Path, nargs="*", default=[], metavar="POOL.parquet")
     parser.add_argument("--pairs", type=int, default=6)
     parser.add_argument("--share", type=float, default=0.1, help="the budget as a share of all judgments")
-    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    add_evidence(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     collections = [*([of_track(arguments.track)] if arguments.track else []), *map(of_pool, arguments.pools)]
     rows = [row for each in collections for row in rows_of(each, arguments.pairs, arguments.share)]
     text = markdown(pd.DataFrame(rows))
     print(text)
-    if arguments.docs:
-        insert(text, arguments.docs, (BEGIN, END))
+    publish(text, arguments, *TABLES)
 
 
 if __name__ == "__main__":

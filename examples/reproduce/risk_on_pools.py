@@ -32,10 +32,11 @@ from audit_replays import (
     with_ratios,
     with_worth,
 )
+from evidence import markdown
 from figures import legend_below, log_errors, panels, parsed, parser, train_folds, write
 from grade_predictors import Predictors, judging, learned
 from judged_pools import JudgedPool, judges_of, read_judged_pool, read_judges
-from leagues import independent_error, markdown
+from leagues import independent_error
 from matplotlib.figure import Figure
 from tqdm import tqdm
 

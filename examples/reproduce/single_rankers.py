@@ -1,6 +1,6 @@
 """What it costs a comparison that the same labels give an interval for each ranker.
 
-    python single_rankers.py mq2007-agg.parquet mq2008.parquet --docs pt_active/pt_docs/many-rankers.md
+    python single_rankers.py mq2007-agg.parquet mq2008.parquet --evidence FOLDER
 
 A plan of two rankers draws documents for their difference, and a few that matter to the value of a single ranker alone.
 The variances are exact, computed from the design and all labels, for documents that are drawn independently and for
@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from evidence import add_evidence, markdown, publish
 from judged_pools import GRADE_MODELS, read_judged_pool
-from leagues import insert, markdown
 
 from pt_active.frames.columns import grade_columns
 from pt_active.inference.residuals import steps
@@ -33,7 +33,7 @@ from pt_active.sampling.sample import DocumentDesign
 
 MEASURES = ("DCG@10", "ERR@10", "nDCG@10")
 SHARES = (0.05, 0.1, 0.2, 0.4)
-BEGIN, END = "<!-- single rankers: begin -->", "<!-- single rankers: end -->"
+TABLES = ("single-rankers",)
 
 
 def design_of(graded: GradedPool, settings: RoundSettings, budget: float) -> DocumentDesign:
@@ -102,13 +102,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
     parser.add_argument("--pairs", type=int, default=3)
-    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    add_evidence(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     text = markdown(pd.DataFrame([row for path in arguments.pools for row in rows_of(path, arguments.pairs)]))
     print(text)
-    if arguments.docs:
-        insert(text, arguments.docs, (BEGIN, END))
+    publish(text, arguments, *TABLES)
 
 
 if __name__ == "__main__":

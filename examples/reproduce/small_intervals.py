@@ -1,6 +1,6 @@
 """Coverage of intervals from few labels, on populations that are made to mislead and on judged pools.
 
-    python examples/reproduce/small_intervals.py POOL.parquet … [--docs pt_active/pt_docs/evidence.md]
+    python examples/reproduce/small_intervals.py POOL.parquet … [--evidence FOLDER]
 
 Each sample is a plan with the default ``reference="auto"``: plain random queries with their plain mean, the default
 plan of queries, and the default plan of documents. One ranker is estimated and two are compared. ``t`` is the coverage
@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from evidence import markdown, publish
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import insert, markdown, parser_of, tasks
+from leagues import parser_of, tasks
 from tqdm import tqdm
 
 from pt_active import Plan
@@ -40,7 +41,7 @@ SAMPLED = {
 }
 """What is sampled → arguments of the plan, the estimator, and the numbers of units."""
 
-BEGIN, END = "<!-- small intervals: begin -->", "<!-- small intervals: end -->"
+TABLES = ("small-intervals",)
 
 
 class Asked(NamedTuple):
@@ -146,7 +147,7 @@ def summary(answers: pd.DataFrame) -> dict[str, object]:
 
 
 def main() -> None:
-    """Print the table, and write it into a page of the docs if asked to."""
+    """Print the table, and keep it if asked to."""
     parser = parser_of(__doc__, 200, "a tenth of the repetitions")
     parser.add_argument("--only", nargs="*", default=[], help="names of populations or pools to take")
     arguments = parser.parse_args()
@@ -160,8 +161,7 @@ def main() -> None:
             rows.append(row)
             print("  ".join(map(str, row.values())), flush=True)
     table = markdown(pd.DataFrame(rows))
-    if arguments.docs:
-        insert(table, arguments.docs, (BEGIN, END))
+    publish(table, arguments, *TABLES)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ mean squared error of the plain mean of a random sample, over that of the method
 lowest, and those with the largest bias, are replayed once more with new random numbers, because the lowest of many
 noisy cells is too low. PPI++ is the power-tuned mean [Angelopoulos, Duchi and Zrnic 2023] on the same random samples.
 
-    python examples/reproduce/small_samples.py POOL.parquet … [--docs pt_active/pt_docs/evidence.md] [--csv cells.csv]
+    python examples/reproduce/small_samples.py POOL.parquet … [--evidence FOLDER] [--csv cells.csv]
 
 With ``--spent`` it prints only which share of the budget the default spends, and which share it would spend if it went
 on after the first query that does not fit, with those that do.
@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from evidence import markdown, publish
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import LARGEST_SHARE, SPOILERS, insert, markdown, parser_of, tasks
+from leagues import LARGEST_SHARE, SPOILERS, parser_of, tasks
 from tqdm import tqdm
 
 from pt_active.frames.columns import grade_columns
@@ -43,7 +44,7 @@ AGAIN = 3
 CLOSER = 10
 """Factor of the repetitions with which they are."""
 
-BEGIN, END = "<!-- small samples: begin -->", "<!-- small samples: end -->"
+TABLES = ("small-samples",)
 
 
 def constant(grades: np.ndarray) -> np.ndarray:
@@ -196,8 +197,7 @@ def main() -> None:
     if arguments.csv:
         rows.to_csv(arguments.csv, index=False)
     table = summary(rows)
-    if arguments.docs:
-        insert(markdown(table), arguments.docs, (BEGIN, END))
+    publish(markdown(table), arguments, *TABLES)
     print(table.to_string(index=False))
 
 

@@ -1,6 +1,6 @@
 """What stopping early risks and saves: replays of looks at growing samples from labelled pools.
 
-    python examples/reproduce/stopping.py POOL.parquet … [--repetitions 2000] [--docs pt_active/pt_docs/stopping.md]
+    python examples/reproduce/stopping.py POOL.parquet … [--repetitions 2000] [--evidence FOLDER]
 
 The default design draws queries without replacement up to a quarter of the pool's cost, with 60 looks on the way
 (planned looks: 5). Documents are drawn in five rounds. Bets are looked at after each query, or after each document of a
@@ -203,7 +203,7 @@ def _row(null: Replays, real: Replays, time: np.ndarray, looks: str | None) -> d
 
 def main() -> None:
     """Replay, and print the table."""
-    tabled(__doc__, rows_of, repetitions=2000, quick=100)
+    tabled("stopping-looks", __doc__, rows_of, repetitions=2000, quick=100)
 
 
 if __name__ == "__main__":

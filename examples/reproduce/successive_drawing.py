@@ -1,6 +1,6 @@
 """The variance of an estimate from documents that come one after the other, relative to documents that are spread.
 
-    python successive_drawing.py mq2007-agg.parquet mq2008.parquet --docs pt_active/pt_docs/documents.md
+    python successive_drawing.py mq2007-agg.parquet mq2008.parquet --evidence FOLDER
 
 Each number is the mean squared error of `regression` for DCG@10 from ``successive`` samples over that from ``spread``
 ones, with its Monte Carlo error, at shares of the cost of the pool.
@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
+from evidence import add_evidence, markdown, publish
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import insert, markdown, tasks
+from leagues import tasks
 
 from pt_active.inference.replay import Method, ratio_of_means
 from pt_active.studies.simulate import labelled_population, replays
@@ -24,7 +25,7 @@ SHARES = (0.05, 0.15, 0.4)
 
 DRAWINGS = [Method(name, "regression", False) for name in ("successive", "spread")]
 
-BEGIN, END = "<!-- successive drawing: begin -->", "<!-- successive drawing: end -->"
+TABLES = ("successive-drawing",)
 
 
 def rows_of(pool: JudgedPool, repetitions: int, seed: int = 0) -> Iterator[dict[str, str]]:
@@ -45,14 +46,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
     parser.add_argument("--repetitions", type=int, default=1000)
-    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    add_evidence(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     rows = [row for path in arguments.pools for row in rows_of(read_judged_pool(path), arguments.repetitions)]
     text = markdown(pd.DataFrame(rows))
     print(text)
-    if arguments.docs:
-        insert(text, arguments.docs, (BEGIN, END))
+    publish(text, arguments, *TABLES)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Run a track on a few of its judgments: how close is the ranking of all runs, and by which way of judging?
 
-    python examples/reproduce/tracks.py FOLDER [--budgets 500 1000 2000 5000] [--repetitions 20] [--docs PAGE.md]
+    python examples/reproduce/tracks.py FOLDER [--budgets 500 1000 2000 5000] [--repetitions 20] [--evidence FOLDER]
 
 FOLDER has ``runs/<name>.gz``, ``qrels.txt`` and ``judges/umbrela-gpt-4.qrels``, in TREC formats: the files of the TREC
 2021 Deep Learning track, passages. All judged documents of a topic are its pool. *documents* is a document plan of all
@@ -31,7 +31,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from leagues import insert, markdown
+from evidence import add_evidence, markdown, publish
 from scipy import stats
 from tqdm import tqdm
 from track_baselines import (
@@ -63,7 +63,7 @@ PAIRS = 200
 """Pairs of runs that are tested."""
 
 LEVEL = 0.05
-BEGIN, END = "<!-- tracks: begin -->", "<!-- tracks: end -->"
+TABLES = ("tracks",)
 
 
 @dataclass(frozen=True)
@@ -307,12 +307,11 @@ def main() -> None:
     parser.add_argument("--measures", nargs="+", default=list(MEASURES), choices=MEASURES)
     parser.add_argument("--budgets", type=int, nargs="+", default=[500, 1000, 2000, 5000])
     parser.add_argument("--repetitions", type=int, default=20)
-    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    add_evidence(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     text = shown(league(read_track(arguments.folder), arguments.measures, arguments.budgets, arguments.repetitions))
-    if arguments.docs:
-        insert(text, arguments.docs, (BEGIN, END))
+    publish(text, arguments, *TABLES)
     print(text)
 
 

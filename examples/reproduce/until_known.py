@@ -1,7 +1,7 @@
 """What a verdict costs that may be looked at after every label: labels until the bets name the better ranker.
 
     python examples/reproduce/until_known.py mq2007-agg.parquet mq2008.parquet lambdarank.parquet dl21.parquet \
-        --judge dl21=umbrela-gpt-4.qrels --pairs mq2007-agg=20 --pairs dl21=20 --docs pt_active/pt_docs/until-known.md
+        --judge dl21=umbrela-gpt-4.qrels --pairs mq2007-agg=20 --pairs dl21=20 --evidence FOLDER
 
 The units of a plan come in many random orders, and every label is followed by a look. The true difference is known, and
 the value that it is compared with lies .13, .39 or .78 standard deviations of the difference per query below it, or
@@ -26,8 +26,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from evidence import add_evidence, markdown, publish
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import insert, markdown, tasks, with_error
+from leagues import tasks, with_error
 from tqdm import tqdm
 from verdicts import ALPHA, CRITICAL, LEVELS, MEASURE, POWER, Contest, asymptotically, by_bets
 
@@ -47,7 +48,7 @@ ASYMPTOTIC = "asymptotic"
 WIDTHS = {"mq2007-agg": (300, 1000, 3000)}
 """Pool → numbers of documents at which widths of intervals are compared."""
 
-BEGIN, END = "<!-- until known: begin -->", "<!-- until known: end -->"
+TABLES = ("until-known", "until-known-wrong", "until-known-pairs", "until-known-widths")
 
 
 def replayed(
@@ -181,7 +182,7 @@ def pair_text(rows: pd.DataFrame, repetitions: int) -> str:
         }
     )
     said = f"With bets the median is below the fixed sample of queries in {fewer} of {len(rows)} pairs"
-    return f"{rows['data'].iloc[0]}: {said}; wrong verdicts: {wrong}.\n\n{markdown(shown)}"
+    return f"**{rows['data'].iloc[0]}**: {said}; wrong verdicts: {wrong}.\n\n{markdown(shown)}"
 
 
 def width_rows(pool: JudgedPool, graded: pd.DataFrame, repetitions: int, seed: int) -> Iterator[dict[str, object]]:
@@ -250,15 +251,14 @@ def main() -> None:
     parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
     parser.add_argument("--judge", action="append", default=[], metavar="NAME=QRELS")
     parser.add_argument("--pairs", action="append", default=[], metavar="NAME=N")
-    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    add_evidence(parser)
     parser.add_argument("--repetitions", type=int, default=120)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="5 orders")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     text = page(arguments)
-    if arguments.docs:
-        insert(text, arguments.docs, (BEGIN, END))
+    publish(text, arguments, *TABLES)
     print(text)
 
 

@@ -18,8 +18,10 @@ from pt_active.frames.columns import query_columns, with_string_ids
 from pt_active.frames.qrels import MISSING_LABELS, check_policy, checked_qrels, whole_labels
 from pt_active.frames.runs import ranked_run
 from pt_active.inference.estimators import effective_size
+from pt_active.inference.new_queries import NEW
 from pt_active.inference.significance import TUKEY, check_correction
 from pt_active.plans.answers.basis import Basis
+from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.replayed import QueryReplays
 from pt_active.plans.making.labelled import match_labels
@@ -45,6 +47,8 @@ def Experiment(
     round: int | Mapping[str, int] | None = None,
     confidence: float = 0.95,
     missing: str = "error",
+    queries: str = NEW,
+    clusters: str | None = None,
     **kwargs: Any,
 ) -> pd.DataFrame | tuple[pd.DataFrame, pd.DataFrame]:
     """Evaluate systems on the judged sample of a plan, as ``pt.Experiment`` does on full qrels.
@@ -72,6 +76,9 @@ def Experiment(
         round: Decimal places; or measure → decimal places of its mean, interval and values.
         confidence: Confidence level of the intervals.
         missing: How to treat a document above a measure's cutoff that has no label: ``"error"`` or ``"nonrelevant"``.
+        queries: The queries that intervals and tests hold for: ``"new"``, those that the pool is a sample of, as in
+            ``pt.Experiment``, whose t-test this is if all is judged; or ``"these"`` of the pool [theory 16].
+        clusters: A column of the topics whose equal values mark queries that belong together, as in `Plan.compare`.
         **kwargs: Passed on to ``pt.Experiment`` (``batch_size``, ``verbose``, ``save_dir``, …).
 
     Returns:
@@ -106,6 +113,7 @@ def Experiment(
         raise ValueError(f"unknown highlight {shown(highlight)}; it is one of {', '.join(HIGHLIGHTS)}")
     systems = _named(retr_systems, names)
     measures = list(dict.fromkeys(parse_measure(m, plan.tables.pool.max_grade) for m in eval_metrics))
+    asked = {m: How(m, confidence=confidence, queries=queries, clusters=clusters) for m in measures}
     baselines = _baselines(list(systems), baseline)
     runs = _ranked_runs(systems, plan)
     sampled = plan.tables.pool.select(np.flatnonzero(plan.tables.queries["q_draws"] > 0))
@@ -120,7 +128,7 @@ def Experiment(
     judged = {m: _judged(plan, list(runs), values, m, controls, unlabelled[m], missing) for m in measures}
     if all(controls.values()):
         judged = {m: replace(each, replays=_replays(plan, controls, m, labels)) for m, each in judged.items()}
-    means = summary(judged, controls, baselines, confidence, correction, correction_alpha)
+    means = summary(judged, controls, baselines, asked, correction, correction_alpha)
     frame = rounded_means(means, places)
     frame = frame if highlight is None else highlighted(frame, names_shown, highlight)
     return (frame, rounded_values(values, places)) if perquery == "both" else frame
@@ -279,7 +287,8 @@ def _judged(
         ignored=0,
     )
     measured = own.loc[sample["qid"], names].to_numpy()
-    return JudgedQueries(tuple(names), basis, queries, measured, tables.pool.query_weight, model)
+    topics = tables.pool.queries if tables.manifest.rest is None else None
+    return JudgedQueries(tuple(names), basis, queries, measured, tables.pool.query_weight, model, topics=topics)
 
 
 def _replays(

@@ -68,7 +68,7 @@ def summary(
     judged: dict[irm.Measure, JudgedQueries],
     controls: dict[str, str | None],
     baselines: dict[int, str],
-    confidence: float,
+    asked: dict[irm.Measure, How[irm.Measure]],
     correction: str | None,
     correction_alpha: float,
 ) -> pd.DataFrame:
@@ -76,13 +76,13 @@ def summary(
     estimators = ["snis" if ranker is None else ESTIMATOR for ranker in controls.values()]
     columns: dict[str, Any] = {"name": list(controls), "estimator": estimators}
     for measure, sample in judged.items():
-        how = How(measure, confidence=confidence)
-        estimates = [sample.estimate(s, replace(how, estimator=name)) for s, name in enumerate(estimators)]
+        each_by = [replace(asked[measure], estimator=name) for name in estimators]
+        estimates = [sample.estimate(s, how) for s, how in enumerate(each_by)]
         ends = zip(*(estimate.confidence_interval() for estimate in estimates), strict=True)
         columns[str(measure)] = [estimate.value for estimate in estimates]
         columns |= {f"{measure} {end}": list(values) for end, values in zip(("low", "high"), ends, strict=True)}
     for measure, sample in judged.items():
-        pvalues = {s: _pvalues(How(measure, confidence=confidence), sample, estimators, s) for s in baselines}
+        pvalues = {s: _pvalues(asked[measure], sample, estimators, s) for s in baselines}
         corrections = {} if correction is None else _corrected(pvalues, correction, correction_alpha)
         for s, suffix in baselines.items():
             gain = ties.difference(sample.values, sample.values[:, [s]])

@@ -1,4 +1,4 @@
-"""Small generated pools, and scripts that put their tables into a page."""
+"""Small generated pools, and scripts that keep their tables."""
 
 from __future__ import annotations
 
@@ -51,18 +51,14 @@ def pool_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 def published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[str, str]]:
-    """Runs a script that puts its table between the marks of a page: the page, and what was printed."""
+    """Runs a script that keeps its tables: the text of its CSV files, and what was printed."""
 
-    def run(module: ModuleType, *words: object, marks: tuple[str, str] | None = None) -> tuple[str, str]:
-        begin, end = marks or (module.BEGIN, module.END)
-        page = tmp_path / "page.md"
-        page.write_text(f"before\n{begin}\nold\n{end}\nafter\n", encoding="utf-8")
-        monkeypatch.setattr("sys.argv", [module.__name__, *map(str, words), "--docs", str(page)])
+    def run(module: ModuleType, *words: object) -> tuple[str, str]:
+        folder = tmp_path / "evidence"
+        monkeypatch.setattr("sys.argv", [f"{module.__name__}.py", *map(str, words), "--evidence", str(folder)])
         module.main()
-        text = page.read_text(encoding="utf-8")
-        assert text.startswith("before\n")
-        assert text.endswith("after\n")
-        assert "\nold\n" not in text
-        return text, capsys.readouterr().out
+        files = sorted(folder.glob("*.csv"))
+        assert files
+        return "".join(path.read_text(encoding="utf-8") for path in files), capsys.readouterr().out
 
     return run

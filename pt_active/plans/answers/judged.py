@@ -11,7 +11,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import level
+from pt_active.frames.checks import Argument, ArgumentError, level
 from pt_active.frames.qrels import check_policy
 from pt_active.frames.strays import Strays
 from pt_active.inference import ties
@@ -220,7 +220,10 @@ class Judged(ABC):
         these = self.with_judges(contrast, inferred(measured, how))
         if measured.by_query is None or self.topics is None:
             if how.queries == NEW:
-                raise ValueError(f"queries={NEW!r}: this sample does not keep what is known of each query")
+                raise ArgumentError(
+                    "this sample does not keep what is known of each query, so it has no answer for new ones: ",
+                    Argument("queries", THESE),
+                )
             return (these,)
         by_query = self.by_query(measured, how)
         own, new = meant(by_query, how.clusters)

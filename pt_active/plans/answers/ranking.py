@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from string import ascii_lowercase
@@ -24,6 +24,7 @@ from pt_active.inference.significance import (
 from pt_active.inference.ties import places
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import How, Judged
+from pt_active.plans.answers.population import QueriesMeant
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.showing.charts import Intervals
 from pt_active.showing.printed import Charted, plain_rows, printed
@@ -57,17 +58,25 @@ class Ranking(Charted):
         comparisons: One per pair, the higher ranked minus the other, in the order of ``combinations(names, 2)``.
         corrected: The p-value of each comparison, corrected for their number; NaN if there is no test.
         correction: The name of the correction.
+        beside: The same estimates and tests for the other queries, those of the pool or those like them; None if the
+            sample does not keep what is known of each query.
     """
 
     estimates: tuple[Estimate, ...]
     comparisons: tuple[Comparison, ...]
     corrected: tuple[float, ...]
     correction: str
+    beside: Ranking | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """The rankers or predictors, best estimate first."""
         return tuple(estimate.name for estimate in self.estimates)
+
+    @property
+    def population(self) -> QueriesMeant | None:
+        """The queries that it holds for; None if the sample has no others to tell them from."""
+        return self.estimates[0].population
 
     @property
     def alpha(self) -> float:
@@ -173,28 +182,44 @@ class Ranking(Charted):
 
     def to_dict(self) -> dict[str, object]:
         """The whole ranking, ready for JSON: NaN and infinite numbers become None."""
-        basis = self.basis
-        return {name: getattr(basis, name) for name in _COMMON_FIELDS} | {
-            "missing": len(basis.missing),
-            "unknown": sum(basis.unknown.values()),
-            "unknown_kinds": dict(basis.unknown),
-            "correction": self.correction,
-            "confidence_level": self.estimates[0].confidence_level,
-            _RANKED[basis.level]: plain_rows(self.to_frame()),
-            "groups": [list(group) for group in self.groups],
-            "pairs": plain_rows(self.pairs()),
-        }
+        basis, beside = self.basis, self.beside
+        holds: dict[str, object] = {} if self.population is None else {"queries": self.population.name}
+        holds |= {} if beside is None else {"beside": beside.to_dict()}
+        return (
+            holds
+            | {name: getattr(basis, name) for name in _COMMON_FIELDS}
+            | {
+                "missing": len(basis.missing),
+                "unknown": sum(basis.unknown.values()),
+                "unknown_kinds": dict(basis.unknown),
+                "correction": self.correction,
+                "confidence_level": self.estimates[0].confidence_level,
+                _RANKED[basis.level]: plain_rows(self.to_frame()),
+                "groups": [list(group) for group in self.groups],
+                "pairs": plain_rows(self.pairs()),
+            }
+        )
 
     def __str__(self) -> str:
-        resolved = sum(winner is not None for winner in self.winners)
-        level = f"{self.alpha:.2g} level, {self.correction}"
-        ranked = _RANKED[self.basis.level]
+        level, ranked = f"{self.alpha:.2g} level, {self.correction}", _RANKED[self.basis.level]
         head = f"{self.basis.measure} of {len(self.names)} {ranked}, best first ({self.basis.estimator})"
-        where = "those without a common letter" if len(self.groups) <= _MAX_LETTERS else "see groups and pairs()"
+        where = "those without a common letter" if self._has_letters else "see groups and pairs()"
         pairs = "pairs" if self.basis.level != "pair" else f"pairs of {ranked}"
-        facts = [("told apart", f"{resolved} of {len(self.comparisons)} {pairs} ({level}): {where}")]
+        facts = [("told apart", f"{self._told_apart(f' of {len(self.comparisons)} {pairs}')} ({level}): {where}")]
         facts += [*self.basis.facts(of_many=True), *([("note", self.note)] if self.note else [])]
         return printed("\n  ".join([head, *self._rows()]), facts)
+
+    def _told_apart(self, of: str) -> str:
+        """How many pairs are told apart, for the queries that were asked for and for the others."""
+        apart = f"{sum(winner is not None for winner in self.winners)}{of}"
+        if self.beside is None:
+            return apart
+        return f"{apart} for {self.population}, {self.beside._told_apart('')} for {self.beside.population}"
+
+    @property
+    def _has_letters(self) -> bool:
+        """Whether groups are few enough to be printed as letters."""
+        return len(self.groups) <= _MAX_LETTERS
 
     def _letter_columns(self) -> dict[str, str]:
         """Name → its letters, with each group's letter in its own column; after z come a', b' and so on."""
@@ -206,13 +231,29 @@ class Ranking(Charted):
         return cells
 
     def _rows(self) -> list[str]:
+        """The lines of the table: a ranker, its value, its interval and letters, and those for the other queries."""
         shown = self.estimates[:_MAX_PRINTED]
-        cells = self._letter_columns() if len(self.groups) <= _MAX_LETTERS else dict.fromkeys(self.names, "")
-        rows = [(each.name, f"{each.value:.4f}", each.interval_text()) for each in shown]
-        first, second, third = (max(map(len, column)) for column in zip(*rows, strict=True))
-        rows_of = (f"{name:{first}}  {value:>{second}}  {ends:{third}}  {cells[name]}" for name, value, ends in rows)
+        columns = [
+            _column("", [each.name for each in shown]),
+            _column("", [f"{each.value:.4f}" for each in shown], ">"),
+        ]
+        for ranking in filter(None, (self, self.beside)):
+            column = _column("", [each.interval_text() for each in ranking.estimates[: len(shown)]])
+            if ranking._has_letters:
+                letters = ranking._letter_columns()
+                column = _column(
+                    "", [f"{ends}  {letters[each.name]}" for ends, each in zip(column[1:], shown, strict=True)]
+                )
+            columns.append(_column("" if self.beside is None else str(ranking.population), column[1:]))
         rest = len(self.names) - len(shown)
-        return [*map(str.rstrip, rows_of), *([f"… and {rest} more, see to_frame()"] if rest else [])]
+        rows = ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
+        return [*filter(None, rows), *([f"… and {rest} more, see to_frame()"] if rest else [])]
+
+
+def _column(head: str, cells: list[str], side: str = "<") -> list[str]:
+    """A head and cells of equal width."""
+    wide = max(map(len, (head, *cells)))
+    return [f"{each:{side}{wide}}" for each in (head, *cells)]
 
 
 def rank_judged(judged: Judged, how: How[Any], correction: str = HOLM) -> Ranking:
@@ -232,6 +273,16 @@ def rank_judged(judged: Judged, how: How[Any], correction: str = HOLM) -> Rankin
     cautions = list(dict.fromkeys(each.basis.caution for each in (*comparisons, *ranked) if each.basis.caution))
     if cautions and level != "pair":
         warnings.warn(f"{cautions[0]} (the first of {how_many('such note', len(cautions))})", stacklevel=3)
+    of_others = tuple(each.beside for each in ranked if each.beside is not None)
+    others = tuple(each.beside for each in comparisons if each.beside is not None)
+    beside = _tested(of_others, others, how, correction) if others else None
+    return replace(_tested(ranked, comparisons, how, correction), beside=beside)
+
+
+def _tested(
+    ranked: tuple[Estimate, ...], comparisons: tuple[Comparison, ...], how: How[Any], correction: str
+) -> Ranking:
+    """A ranking with p-values that are corrected for the number of comparisons."""
     names = ("difference", "test_error", "test_degrees", "pvalue")
     columns = (np.array([getattr(each, name) for each in comparisons], dtype=np.float64) for name in names)
     difference, error, degrees, pvalues = columns

@@ -58,8 +58,7 @@ def relative_change(judged: Judged, compared: Comparison, base: Estimate, how: H
     if near_zero(base) or not np.isfinite(compared.difference):
         return None
     point = RelativeChange(base.name, base.value, compared.difference / base.value)
-    known = compared.basis.census and not compared.degenerate
-    if known and (compared.difference == 0 or (base.basis.census and not base.degenerate)):
+    if compared.certain and (compared.difference == 0 or base.certain):
         return replace(point, low=point.change, high=point.change)
     if not np.isfinite(compared.confidence_interval()).all() or base.degenerate:
         return point

@@ -20,6 +20,9 @@ from pt_active.showing.charts import Intervals
 from pt_active.showing.printed import Charted, Facts, plain, printed
 from pt_active.showing.svg import ChartRow
 
+NO_INTERVAL = "no interval"
+"""What stands in the place of an interval that the labels do not give."""
+
 
 class ConfidenceInterval(NamedTuple):
     """A two-sided interval."""
@@ -98,6 +101,11 @@ class _Inference(Charted):
         return self.population is not None and self.population.name == NEW
 
     @property
+    def certain(self) -> bool:
+        """Whether nothing was left to chance: everything was judged, and it holds for these queries alone."""
+        return self.basis.census and not (self.degenerate or self.holds_for_new)
+
+    @property
     def what(self) -> str:
         """What is estimated: a ranker, or the difference of two."""
         raise NotImplementedError
@@ -143,7 +151,7 @@ class _Inference(Charted):
     def interval_text(self) -> str:
         """The interval as printed."""
         low, high = self.confidence_interval()
-        return "no interval" if np.isnan(low) else f"[{low:.4f}, {high:.4f}]"
+        return NO_INTERVAL if np.isnan(low) else f"[{low:.4f}, {high:.4f}]"
 
     def facts(self) -> Facts:
         """The printed lines below the first: the result, what it rests on, and its note."""
@@ -156,7 +164,8 @@ class _Inference(Charted):
 
     def line(self) -> str:
         """The estimate, its interval and standard error, and the queries that they hold for."""
-        interval = f"{self.confidence_level:.0%} interval {self.interval_text()}"
+        interval = self.interval_text()
+        interval = interval if interval == NO_INTERVAL else f"{self.confidence_level:.0%} interval {interval}"
         holds = "" if self.population is None else f"   for {self.population}"
         return f"{self.point:{self._printed[2]}.4f}   {interval}   SE {self.standard_error:.4f}{holds}"
 
@@ -355,7 +364,7 @@ class Comparison(_Inference):
 
     def _tests(self) -> Facts:
         unresolved = f"unresolved at the {1 - self.confidence_level:.2g} level"
-        if self.basis.census and not self.holds_for_new and self.difference == 0 and not self.degenerate:
+        if self.certain and self.difference == 0:
             unresolved = "none, the two are exactly equal"
         return [("p-value", f"{self.pvalue:.4g}"), ("winner", self.winner or unresolved)]
 

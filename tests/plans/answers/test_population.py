@@ -10,6 +10,9 @@ from scipy import stats
 
 from pt_active import DCG, Plan, UnitCost
 from pt_active.plans.answers.judged import Contrast, How
+from pt_active.plans.answers.labelled_plan import labelled_plan
+from pt_active.plans.answers.relative import relative_change
+from pt_active.plans.answers.slices import slices_of
 
 
 @pytest.fixture(scope="module")
@@ -107,3 +110,33 @@ def test_an_unknown_population_is_refused(graded, demo, topics) -> None:
     plan = Plan.create(graded, topics, DCG @ 10, budget=1e9, seed=1)
     with pytest.raises(ValueError, match="queries must be 'these' or 'new', got 'all'"):
         plan.compare(demo.judge(plan.assessments), queries="all")
+
+
+def test_a_share_for_new_queries_is_that_of_the_paired_t_test(graded, demo, topics) -> None:
+    """Fieller's interval holds the shares ρ that a paired t-test of a − (1 + ρ) b does not reject."""
+    plan = Plan.create(graded, topics, DCG @ 10, budget=1e9, level="query", seed=1)
+    labels, how = demo.judge(plan.assessments), How(plan.measure, queries="new")
+    judged = plan.judged(labels)
+    compared, base = judged.compare(0, 1, how), judged.estimate(1, how)
+    share = relative_change(judged, compared, base, how)
+    values = judged.values
+    for end in (share.low, share.high):
+        assert stats.ttest_1samp(values[:, 0] - (1 + end) * values[:, 1], 0).pvalue == pytest.approx(0.05, rel=1e-4)
+    these = How(plan.measure)
+    share = relative_change(judged, compared.beside, judged.estimate(1, these), these)
+    assert share.low == share.high == share.change
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_groups_of_queries_answer_for_new_queries_of_their_kind(graded, demo, topics, level) -> None:
+    half = topics.assign(qhalf=np.where(np.arange(len(topics)) % 2, "odd", "even"))
+    plan = Plan.create(graded, half, DCG @ 10, budget=1e9, level=level, seed=1)
+    labels, how = demo.judge(plan.assessments), How(plan.measure, queries="new")
+    labelled = labelled_plan(plan.tables, labels)
+    by_query = labelled.judged(how).measured(Contrast(0, 1), how).by_query
+    of_half = pd.Series(half["qhalf"].to_numpy(), index=half["qid"]).loc[plan.tables.pool.qids].to_numpy()
+    for each in slices_of(labelled, "qhalf", (0, 1), how):
+        expected = stats.ttest_1samp(by_query.value[of_half == each.value], 0.0)
+        (row,), (result,) = each.rows(), each.results
+        assert (row["low"], row["high"]) == pytest.approx(tuple(expected.confidence_interval()))
+        assert result.population.queries == each.n_queries

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -190,6 +192,25 @@ def test_what_is_resolved_alone_may_not_be_among_all() -> None:
     assert ranking.groups == (("<r2>", "<r1>"), ("<r1>", "<r0>"))
     assert ranking.letters == {"<r2>": "a", "<r1>": "ab", "<r0>": "b"}
     assert "told apart  1 of 3 pairs (0.05 level, holm)" in str(ranking)
+
+
+@pytest.mark.parametrize("queries", ["these", "new"])
+@pytest.mark.parametrize("correction", ["holm", "tukey"])
+def test_a_ranking_answers_for_both_kinds_of_queries(graded, demo, queries, correction) -> None:
+    plan = Plan.create(graded, demo.topics, DCG @ 10, budget=900, seed=1)
+    labels = demo.judge(plan.assessments)
+    ranking = plan.rank(labels, queries=queries, correction=correction)
+    other = {"these": "new", "new": "these"}[queries]
+    alone = replace(plan.rank(labels, queries=other, correction=correction), beside=None)
+    assert ranking.beside.to_dict() == alone.to_dict()
+    assert [ranking.to_dict()["queries"], ranking.to_dict()["beside"]["queries"]] == [queries, other]
+    _, head, row, *_ = lines = str(ranking).split("\n")
+    words = {"these": f"these {len(demo.topics)} queries", "new": "queries like them"}
+    assert head.index(words[queries]) < head.index(words[other])
+    assert head.index(words[queries]) == row.index(ranking.estimates[0].interval_text())
+    assert head.index(words[other]) == row.index(ranking.beside.estimates[0].interval_text())
+    told = lines[2 + len(ranking.names)]
+    assert re.search(rf"told apart  \d of 6 pairs for {words[queries]}, \d for {words[other]} \(", told)
 
 
 @pytest.mark.parametrize("correction", ["holm", "tukey", "bonferroni", "fdr_bh", "fdr_by", "holm-sidak"])

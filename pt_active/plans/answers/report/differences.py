@@ -111,10 +111,9 @@ def _difference(
 ) -> Difference:
     low, high = pair.confidence_interval(how.confidence)
     share = relative_change(judged, pair, _base(judged, pair.second, how), how) if with_share else None
-    certain = pair.basis.census and not pair.degenerate
-    best = pair.better if certain and pair.difference else winner
+    best = pair.better if pair.certain and pair.difference else winner
     ends = pair.first, pair.second, pair.difference, low, high
-    return Difference(*ends, how.confidence, best, share, pair.standard_error, certain)
+    return Difference(*ends, how.confidence, best, share, pair.standard_error, pair.certain)
 
 
 def _of_status(judged: Judged, status: Status, how: How[Any]) -> Difference:

@@ -1,0 +1,98 @@
+"""Every table and picture of the docs has a command that exists, and pages show what the CSV files hold."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "pt_active" / "pt_docs"
+FOLDER = DOCS / "evidence"
+TABLES = sorted(path.stem for path in FOLDER.glob("*.csv") if path.stem != "pictures")
+PICTURES = pd.read_csv(FOLDER / "pictures.csv", keep_default_na=False)
+
+SCREENS = {"demo.png", "judge.png", "judge-phone.png", "judge-organiser.png"}
+"""Pictures of screens, which show no measurement."""
+
+
+class Parsed(Exception):
+    """A script has read its command line."""
+
+
+@pytest.fixture
+def takes(script: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+    """Checks that the script of a command exists and takes its arguments: the script."""
+
+    def read(command: str) -> ModuleType:
+        interpreter, path, *words = shlex.split(command)
+        if Path(path).stem == "llm_judges":
+            pytest.importorskip("ppi_py")
+        assert (interpreter, Path(path).parent) == ("python", Path("examples/reproduce"))
+        assert (ROOT / path).exists(), command
+        found, parse = script(Path(path).stem), argparse.ArgumentParser.parse_args
+
+        def parsed(parser: argparse.ArgumentParser, *_: object) -> None:
+            parse(parser, words)
+            raise Parsed
+
+        monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parsed)
+        with pytest.raises(Parsed):
+            found.main()
+        return found
+
+    return read
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_command_of_a_table_is_one_that_its_script_takes(
+    name: str, takes: Callable[[str], ModuleType], script: Callable[[str], ModuleType]
+) -> None:
+    header, table = script("evidence").read(FOLDER / f"{name}.csv")
+    assert list(header)[:4] == ["command", "seed", "replications", "made"]
+    assert set(header) <= {"command", "seed", "replications", "made", "late", "note"}
+    assert re.match(r"\d{4}-\d\d-\d\d\b", header["made"])
+    assert len(table) > 1
+    made = takes(header["command"])
+    assert f'"{name}"' in Path(str(made.__file__)).read_text(encoding="utf-8"), "the script does not name the table"
+
+
+@pytest.mark.parametrize("picture", PICTURES["picture"])
+def test_the_command_of_a_picture_is_one_that_its_script_takes(
+    picture: str, takes: Callable[[str], ModuleType]
+) -> None:
+    takes(PICTURES.set_index("picture").loc[picture, "command"])
+
+
+def test_every_picture_has_a_command() -> None:
+    assert set(PICTURES["picture"]) == {path.name for path in DOCS.glob("*.png")} - SCREENS
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)
+def test_a_page_shows_what_the_files_hold(page: Path, script: Callable[[str], ModuleType]) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert script("pages").rendered(text) == text, "python examples/reproduce/pages.py puts the tables into the pages"
+
+
+def test_a_page_may_show_rows_and_columns(script: Callable[[str], ModuleType], tmp_path: Path) -> None:
+    evidence, pages = script("evidence"), script("pages")
+    text = "**one**: said.\n\n| | x | y |\n| --- | --- | --- |\n| a | 0.1 ± 0.2 | 3 (4) |\n| b | – | **5** (6) |"
+    ((table, note),) = evidence.tables_of(f"### Title\n\n{text}\n\n{text.replace('one', 'two')}")
+    assert note == "### Title one: said. two: said."
+    evidence.write(tmp_path / "name.csv", table, {"command": "python x.py", "note": note})
+    header, kept = evidence.read(tmp_path / "name.csv")
+    assert header == {"command": "python x.py", "note": note}
+    assert list(kept) == ["part", "cell", "x", "x ±", "y", "y ()"]
+    asked = "name | rows: part=two; cell=a or b | columns: cell => who; x; y"
+    assert pages.shown(asked, tmp_path).splitlines()[2:] == ["| a | 0.1 ± 0.2 | 3 (4) |", "| b | – | 5 (6) |"]
+    page = f"before\n<!-- evidence: {asked} -->\nold\n<!-- evidence: end -->\nafter"
+    assert pages.rendered(pages.rendered(page, tmp_path), tmp_path) == pages.rendered(page, tmp_path)
+    for wrong in ("name | rows: part=three", "name | columns: z"):
+        with pytest.raises(ValueError, match="name.csv has no"):
+            pages.shown(wrong, tmp_path)
