@@ -83,7 +83,7 @@ COMMANDS: Mapping[str, Listed] = {
         FURTHER,
         "gate",
         "Decide whether a ranker may replace another, by the exit code too.",
-        "pt-active gate my-plan judged-so-far.csv --margin 0.02 --junit gate.xml",
+        "pt-active gate my-plan judged-so-far.csv --queries new --margin 0.02 --junit gate.xml",
     ),
     "simulate": Listed(
         FURTHER,

@@ -61,7 +61,9 @@ def test_the_share_that_two_judge_stays_that_of_the_first_start(plan: Path, tmp_
 
     def started(store: str, judges: list[str], double: float | None, *entries: Entry) -> float:
         kept = {"store": tmp_path / store, "project": tmp_path / FILE}
-        campaign = Setting(judges=",".join(judges) or None, double=double, **kept).site(loaded, plan, None, Meant()).campaign
+        campaign = (
+            Setting(judges=",".join(judges) or None, double=double, **kept).site(loaded, plan, None, Meant()).campaign
+        )
         campaign.store.append(entries)
         campaign.store.close()
         return campaign.work.double
