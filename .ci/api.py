@@ -41,6 +41,11 @@ NAMES = {
         GradeReport.of
         GradeReport.cross_validated
     """,
+    "Answers": """
+        Answers
+        Answers.plan
+        Answers.labels
+    """,
     "Costs": """
         UnitCost
         LogLengthCost

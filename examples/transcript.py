@@ -27,8 +27,8 @@ FILES = (
     "--run new=new.run --run old=old.run --topics topics.tsv --texts texts.tsv \\\n"
     "    --train-run past.run --train-qrels past.qrels --budget 1000"
 )
-FOUND = ("  new", "  old", "  queries", "  topics", "  texts", "  past", "  budget", "This is kept")
-STATUS = ("  estimate", "  interval", "  judged", "  evidence", "  answer")
+FOUND = ("  queries", "  texts", "  budget", "This is kept")
+STATUS = ("  estimate", "  interval", "  evidence", "  answer")
 STEPS = (
     (f"init {FILES}", FOUND),
     ("budget --difference 0.5 --until-known", ("   level", "document")),

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pt_active.answers.comparison import Answers
     from pt_active.experiment import Experiment
     from pt_active.plans.answers.model_check import ModelCheck
     from pt_active.plans.answers.outlook import Outlook
@@ -36,6 +37,7 @@ __all__ = [
     "DCG",
     "ERR",
     "ActiveTest",
+    "Answers",
     "AskedJudge",
     "Audit",
     "AutoGrades",
@@ -71,6 +73,7 @@ __all__ = [
 ]
 
 _SOURCES = {
+    "answers.comparison": "Answers",
     "experiment": "Experiment",
     "plans.answers.model_check": "ModelCheck",
     "plans.answers.outlook": "Outlook",

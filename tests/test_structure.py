@@ -22,7 +22,7 @@ ORDER = (
     ("showing",),
     ("plans",),
     ("risk", "judging"),
-    ("rounds", "transformers", "experiment"),
+    ("rounds", "transformers", "experiment", "answers"),
     ("studies", "demo", "logs"),
     ("cli",),
 )
@@ -37,7 +37,7 @@ FILE_LINES, BODY_LINES, PARAMETERS = 400, 40, 6
 WITH_MANY_PARAMETERS = 63
 """Functions that take more parameters, at most: nearly all of them are commands and what users call."""
 
-ROOT_ENTRIES = 17
+ROOT_ENTRIES = 18
 """Beside ``py.typed`` and ``pt_docs``, whose places are fixed by PEP 561 and PyTerrier."""
 
 

@@ -95,14 +95,14 @@ def tables_of(text: str) -> Iterator[tuple[pd.DataFrame, str]]:
 def table_of(block: str) -> pd.DataFrame:
     """The cells of a table in Markdown."""
     rows = [[cell.strip().replace("**", "") for cell in line.strip("|").split("|")] for line in block.splitlines()]
-    return pd.DataFrame(rows[2:], columns=[name or "cell" for name in rows[0]])
+    return pd.DataFrame(rows[2:], columns=[name.strip("`") or "cell" for name in rows[0]])
 
 
 def split(table: pd.DataFrame) -> pd.DataFrame:
     """A column for each number: errors and what stands in brackets get their own."""
     columns: dict[str, pd.Series] = {}
     for name, cells in table.items():
-        for ending, pattern in ((ERROR, r"(\S+) ± (\S+)"), (BRACKET, r"(\S+) \((.+)\)")):
+        for ending, pattern in ((ERROR, r"(\S+) ± (\S+)"), (BRACKET, r"(.+?) \((.+)\)")):
             parts = [re.fullmatch(pattern, cell) for cell in cells]
             if any(parts) and all(part or cell in ("", "–") for part, cell in zip(parts, cells, strict=True)):
                 pairs = zip(parts, cells, strict=True)

@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from audit_replays import design_of, drawn_samples
-from evidence import markdown
+from evidence import add_evidence, markdown, publish
 from figures import label_axis, legend_below, panels, write
 from grade_predictors import LEARNED, Predictors, joined, judging, learned
 from judged_pools import JudgedPool, judges_of, read_judged_pool, read_judges
@@ -268,6 +268,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("pools", type=Path, nargs="*", metavar="POOL.parquet")
     options.add_argument("--out", type=Path, required=True, metavar="FOLDER")
+    add_evidence(options)
     options.add_argument("--judges", type=Path, metavar="FOLDER", help="judges of the pools; used where they fit")
     options.add_argument("--quick", action="store_true", help="one split, fewer repetitions")
     options.add_argument("--repetitions", type=int, help="100 samples of each, or 30 with --quick")
@@ -275,7 +276,9 @@ def main() -> None:
     warnings.simplefilter("ignore")
     table = accuracy(jobs_of(arguments), arguments.repetitions or (30 if arguments.quick else 100))
     print(f"\nHow often the best is picked, at {' / '.join(map(str, SHOWN))} labels:\n")
-    print(markdown(page_table(table)))
+    text = markdown(page_table(table))
+    print(text)
+    publish(text, arguments, "model-comparison")
     write(table, draw(table), arguments.out, "model_comparison")
 
 

@@ -32,7 +32,7 @@ from audit_replays import (
     with_ratios,
     with_worth,
 )
-from evidence import markdown
+from evidence import add_evidence, markdown, publish
 from figures import legend_below, log_errors, panels, parsed, parser, train_folds, write
 from grade_predictors import Predictors, judging, learned
 from judged_pools import JudgedPool, judges_of, read_judged_pool, read_judges
@@ -158,6 +158,7 @@ def coverage_table(over_labels: pd.DataFrame) -> pd.DataFrame:
 def main() -> None:
     """Replay, print, and write the tables and the picture."""
     options = parser(__doc__)
+    add_evidence(options)
     options.add_argument("--judges", type=Path, metavar="FOLDER", help="judges of the pools; used where they fit")
     arguments = parsed(options)
     warnings.simplefilter("ignore")
@@ -173,10 +174,12 @@ def main() -> None:
     print(
         f"\nThe risk, and labels of passive sampling that one label is worth at {QUALITY_LABELS} labels by {methods}:\n"
     )
-    print(markdown(worth_table(table)))
+    worth, coverage = markdown(worth_table(table)), markdown(coverage_table(table))
+    print(worth)
     shown = " / ".join(map(str, SHOWN))
     print(f"\nCoverage of 95 % t intervals at {shown} labels (mean width at {QUALITY_LABELS}), over all predictors:\n")
-    print(markdown(coverage_table(table)))
+    print(coverage)
+    publish(f"{worth}\n\n{coverage}", arguments, "risk-on-pools", "risk-coverage")
     for risk, group in quality.groupby("risk_name", sort=False):
         print(f"\n{risk}:", end="")
         print_ratios(group.assign(kind=group["data"] + ", " + group["predictor"]), "kind")

@@ -97,7 +97,7 @@ def _at_the_end(
     """What one look says that was planned at what is judged: of two rankers or all, and of each."""
     plan = labelled.judged if missing is None else labelled.plan
     how = labelled.qrels, asked.measure, asked.estimator, confidence, missing or "error"
-    about: dict[str, Any] = {**meant.fields, "records": labelled.records}
+    about: dict[str, Any] = meant.fields | {"records": labelled.records}
     with warnings.catch_warnings():
         if len(plan.rankers) > 1:  # what is asked for is a difference, whose own warnings are told
             warnings.simplefilter("ignore")
@@ -106,7 +106,7 @@ def _at_the_end(
         return None, estimates
     if len(plan.rankers) > 2 and pair == Pair():
         return plan.rank(*how, **about), estimates
-    return plan.compare(*how, **vars(pair), **about), estimates
+    return plan.compare(*how, **about | vars(pair)), estimates
 
 
 def _of_results(result: Comparison | Ranking | None, estimates: dict[str, Estimate], hint: str, called: str) -> Answer:
@@ -135,6 +135,7 @@ def report(
     asked: Asked,
     pair: Pair,
     look: Look,
+    meant: Meant,
     out: Path = option(MISSING, "The file to make: a page, or Markdown or JSON by the end of its name.", "FILE"),
     so_far: bool = option(False, "The labels are those so far: cut the plan to what is judged without a gap."),
     texts: Path | None = option(None, "Document texts, to show; default: those that the plan keeps.", "FILE"),
@@ -157,7 +158,7 @@ def report(
         found = plan.status(qrels, look.of(plan), look.margin, confidence, **about, missing=missing)
         state = found if isinstance(found, Status) else None
     how = asked.measure, asked.estimator, confidence, missing or "error"
-    about |= {"slices": slice or [], "status": state, "texts": texts_for(plan, texts)}
+    about |= meant.fields | {"slices": slice or [], "status": state, "texts": texts_for(plan, texts)}
     made = Report.of(plan, qrels, *how, **about)
     made.save(out, format_of(out, None))
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")

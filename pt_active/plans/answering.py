@@ -207,6 +207,8 @@ class Answering(Estimating):
         confidence: float = 0.95,
         missing: str = "error",
         *,
+        queries: str = THESE,
+        clusters: str | None = None,
         slices: Sequence[str] = (),
         first: str | None = None,
         second: str | None = None,
@@ -227,7 +229,7 @@ class Answering(Estimating):
         check_page(Path(path))
         said = records_given(qrels, records)
         about: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status, "records": said}
-        about["texts"] = texts
+        about |= {"texts": texts, "queries": queries, "clusters": clusters}
         with working("answering for the report"):
             report = Report.of(self, as_qrels(qrels, said), measure, estimator, confidence, missing, **about)
         report.save(path)

@@ -1,7 +1,7 @@
 """Measures as `ir_measures` objects, with the value of a label and the weight of a rank in each.
 
-``DCG`` and ``ERR`` are ours (`ir_measures` has no DCG, and its ERR needs Perl, numeric qids and five grades);
-``P``, ``RBP`` and ``RR`` are `ir_measures`' own. For these five `rank_form` gives the weights and label values
+``DCG``, ``ERR`` and ``Score`` are ours (`ir_measures` has no DCG, and its ERR needs Perl, numeric qids and five
+grades); ``P``, ``RBP`` and ``RR`` are `ir_measures`' own. For these six `rank_form` gives the weights and label values
 from which exact moments follow [theory 2]; any other measure is handled by Monte Carlo. A new measure is a function
 that gives its `RankForm` and an entry in `RANK_FORMS`, with a class if `ir_measures` does not have it.
 """
@@ -65,9 +65,33 @@ class _ERR(irm.Measure):
     }
 
 
+class _Score(irm.Measure):
+    """The mean score of the first answers: ``Σ_{i≤cutoff} score(y_i) / cutoff`` [theory 18].
+
+    On a scale of whole scores from 0 or 1 a label is the score. On any other, label y stands for ``low + step y``.
+
+    Args:
+        cutoff: The number of answers that each system gave to an item, usually 1.
+        low: The lowest score, 0 if omitted.
+        step: How far neighbouring scores are apart, 1 if omitted.
+    """
+
+    __name__ = "Score"
+    NAME = __name__
+    PRETTY_NAME = "Mean score"
+    SHORT_DESC = "The mean score of the first answers."
+    SUPPORTED_PARAMS = {  # noqa: RUF012
+        "cutoff": irm.ParamInfo(dtype=int, required=True, desc="answers of a system to an item"),
+        "low": irm.ParamInfo(dtype=(int, float), default=0, desc="the lowest score"),
+        "step": irm.ParamInfo(dtype=(int, float), default=1, desc="how far neighbouring scores are apart"),
+    }
+
+
 DCG = _DCG()
 
 ERR = _ERR()
+
+SCORE = _Score()
 
 
 @dataclass(frozen=True)
@@ -210,6 +234,8 @@ def _check_parameters(measure: irm.Measure) -> None:
             raise ValueError(f"{measure}: {name} must be at least 1, got {value}")
         if value is not None and value > most:
             raise ValueError(f"{measure}: {name} must be at most {most}, got {value}")
+    if measure.NAME == "Score" and not (measure["step"] > 0 and np.isfinite(measure["low"] + measure["step"])):
+        raise ValueError(f"{measure}: step must be positive, and low a finite number")
     if measure.NAME == "RBP" and not 0 < measure["p"] < 1:
         raise ValueError(f"{measure}: p must lie between 0 and 1, got {measure['p']}")
 
@@ -255,6 +281,17 @@ def _dcg(measure: irm.Measure, grade: np.ndarray, rank: np.ndarray) -> RankForm:
     return RankForm("additive", gain.astype(float), 1 / np.log2(rank + 1))
 
 
+def _score(measure: irm.Measure, grade: np.ndarray, rank: np.ndarray) -> RankForm:
+    values = scores(measure["low"], measure["step"], len(grade) - 1)
+    return RankForm("additive", values, np.full(len(rank), 1 / measure["cutoff"]))
+
+
+def scores(low: float, step: float, max_grade: int) -> np.ndarray:
+    """float64[G+1], the score that each label stands for; see `_Score`."""
+    label = np.arange(max_grade + 1)
+    return np.maximum(label, low).astype(float) if step == 1 and low in (0, 1) else low + step * label
+
+
 def _precision(measure: irm.Measure, grade: np.ndarray, rank: np.ndarray) -> RankForm:
     return RankForm("additive", _relevant(measure, grade), np.full(len(rank), 1 / measure["cutoff"]))
 
@@ -296,6 +333,7 @@ RANK_FORMS: dict[str, RankMeasure] = {
     "P": RankMeasure(irm.P, _precision),
     "RBP": RankMeasure(irm.RBP, _rbp),
     "RR": RankMeasure(irm.RR, _rr),
+    "Score": RankMeasure(SCORE, _score),
 }
 """The measures that are additive or cascade, by name."""
 

@@ -14,9 +14,12 @@ WORDS = {
     "simultaneous": "Intervals that hold for all pairs at once, so that looking at many pairs misleads nobody "
     "(Bonferroni). Holm's test decides who is told apart, and can see slightly more: a pair that only a later step of "
     "it tells apart has the interval of that step, which holds for the pair by itself.",
+    "new queries": "Queries to come that are like these, such as those of tomorrow's users or of next year's topics. "
+    "These queries are a sample of them, so there is error even if everything is judged, which only more queries "
+    "lower.",
     "pool": "All queries, and all documents that the rankers returned for them, from which the sample was drawn.",
-    "p-value": "How often other samples of the same queries would show a difference at least this large if there were "
-    "none. It says nothing about other queries.",
+    "p-value": "How often other samples would show a difference at least this large if there were none: samples of the "
+    "same queries, or, where the answer is for new queries, of others like them.",
     "SE": "Standard error: the typical distance between the estimate and the true number.",
     "effective": "How many labels that all count the same would say as much as these, which count differently.",
     "reference": "How the interval was computed: by Student's t, or by replaying the whole sampling.",
@@ -53,6 +56,7 @@ WORDS = {
     "AP": "Average precision: how many of the documents down to each relevant one are relevant. At most 1.",
     "RR": "Reciprocal rank: 1 over the rank of the first relevant document.",
     "RBP": "Rank-biased precision: relevant documents, with less weight from rank to rank. Higher is better, up to 1.",
+    "Score": "The mean score of the answers of a system.",
     "kappa": "Agreement beyond chance: 1 if all grades agree, 0 if they agree no more often than by chance.",
     "alpha": "Krippendorff's measure of agreement: 1 if all grades agree, 0 if they agree as often as by chance.",
     "precision": "Of what a judge calls relevant, the share that people call relevant.",

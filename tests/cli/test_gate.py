@@ -36,7 +36,8 @@ def gate(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]
     new, old = ("--first", "candidate", "--second", "production"), ("--first", "production", "--second", "candidate")
 
     def run(labels: str, *words: str, better: bool = True) -> Result:
-        return CliRunner().invoke(app, ["gate", "plan", labels, "--queries", "these", *words, *(new if better else old)])
+        asked = ["gate", "plan", labels, "--queries", "these"]
+        return CliRunner().invoke(app, [*asked, *words, *(new if better else old)])
 
     return run
 

@@ -60,6 +60,17 @@ def test_binary_measures_say_what_is_relevant() -> None:
     assert value("RBP(p=0.5,rel=2)") == pytest.approx(0.25, abs=1e-12)
 
 
+def test_a_mean_score_counts_the_labels_of_its_scale() -> None:
+    assert value("Score@2") == pytest.approx((0 + 3) / 2)
+    assert value("Score(low=1)@2") == pytest.approx((1 + 3) / 2)
+    assert value("Score(step=0.25)@2") == pytest.approx(0.75 / 2)
+    assert value("Score(low=-1)@2") == pytest.approx((-1 + 2) / 2)
+    assert str(parse_measure("Score(low=-1,step=0.5)@1")) == "Score(low=-1,step=0.5)@1"
+    for wrong in ("Score", "Score(step=0)@1", "Score(step=-1)@1"):
+        with pytest.raises(ValueError, match="Score"):
+            parse_measure(wrong)
+
+
 def test_queries_follow_the_qrels() -> None:
     values = measure_values(RUN, QRELS, DCG @ 10)
     assert values.qid.tolist() == ["t-1", "t-2", "t-3"]

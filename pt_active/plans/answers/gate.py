@@ -129,7 +129,8 @@ class Gate(Printed):
     @property
     def question(self) -> str:
         """What was asked, in words."""
-        return self.rule.asked(self.status.first, self.status.second or "")
+        asked, meant = self.rule.asked(self.status.first, self.status.second or ""), self.status.population
+        return asked if meant is None else f"{asked[:-1]}, for {meant.name} queries?"
 
     @property
     def answer(self) -> str:

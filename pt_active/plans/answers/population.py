@@ -40,6 +40,19 @@ class QueriesMeant:
     queries: int
     clusters: int | None = None
 
+    @property
+    def label(self) -> str:
+        """The queries in two words, for charts and tables."""
+        return f"{self.name} queries"
+
+    @property
+    def in_words(self) -> str:
+        """The queries, as a reader of a report knows them."""
+        if self.name == THESE:
+            return str(self)
+        like = f"queries like these {self.queries:,}" if self.queries > 1 else "queries like this one"
+        return like if self.clusters is None else f"{like}, in {how_many('cluster', self.clusters)}"
+
     def __str__(self) -> str:
         if self.name == THESE:
             return f"these {how_many('query', self.queries)}" if self.queries > 1 else "this query"

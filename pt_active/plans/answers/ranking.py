@@ -79,6 +79,11 @@ class Ranking(Charted):
         return self.estimates[0].population
 
     @property
+    def holds_for_new(self) -> bool:
+        """Whether it holds for queries like those of the pool, rather than for these."""
+        return self.estimates[0].holds_for_new
+
+    @property
     def alpha(self) -> float:
         """Level of all tests together."""
         return 1 - self.estimates[0].confidence_level

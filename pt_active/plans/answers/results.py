@@ -106,6 +106,13 @@ class _Inference(Charted):
         return self.basis.census and not (self.degenerate or self.holds_for_new)
 
     @property
+    def floor(self) -> float:
+        """The part of the standard error for new queries that no label lowers: the spread of queries [theory 16]."""
+        if self.beside is None:
+            return 0.0
+        return float(np.sqrt(abs(self.standard_error**2 - self.beside.standard_error**2)))
+
+    @property
     def what(self) -> str:
         """What is estimated: a ranker, or the difference of two."""
         raise NotImplementedError

@@ -54,7 +54,7 @@ def test_the_first_screen_never_contradicts_its_interval(rankers: str, seeds: ra
         later += sum(pair.alone for pair in report.differences)
         first = next(pair for pair in report.differences if {best, ranking.names[1]} == set(pair.names))
         if head.state == "settled":
-            assert head.answer == f"{best} is the best of {len(rankers)} rankers."
+            assert head.answer == f"{best} is the best of {len(rankers)} rankers on these 40 queries."
             assert f"{best} is better by" in head.meaning
             assert ("holds by itself" in head.meaning) == first.alone
         else:

@@ -32,7 +32,7 @@ from pt_active.plans.answers.report.sections import MAX_DECIDING_DOCUMENTS, page
 from pt_active.plans.making.queries import draw, in_drawing_order
 from pt_active.showing.page import FORMATS
 from pt_active.showing.plots import MAX_CONTRIBUTIONS
-from pt_active.showing.rounding import number, roughly, share, with_interval
+from pt_active.showing.rounding import decimals, number, roughly, share, with_interval
 from pt_active.showing.shown import MAX_ROWS
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -232,7 +232,7 @@ def test_charts_are_told_with_a_message_first(reported, html_of) -> None:
     found, apart = reported(level="document"), reported(level="document").contributions.queries
     told = re.findall(r'<desc id="(\w+)-desc">(.*?)</desc>', html_of(level="document"), flags=re.DOTALL)
     said = {name: html.unescape(words) for name, words in told}
-    assert said["estimates"].startswith(f"{found.answer} production − candidate ")
+    assert re.match(rf"{re.escape(found.answer)} these queries .* from .*; new queries .* from ", said["estimates"])
     outside = ((found.slices["low"] > 0) | (found.slices["high"] < 0)).sum()
     assert said["slices"].startswith(f"0 lies outside {outside} of {len(found.slices)} intervals. qwords = ")
     for row in found.slices.itertuples():
@@ -375,7 +375,7 @@ def test_a_winner_settles_the_question(reported) -> None:
     found = reported(level="document", budget=900)
     head, (pair,) = found.headline, found.differences
     assert head.question == "Which is better, production or candidate?"
-    assert (head.state, head.answer) == ("settled", "candidate is better than production.")
+    assert (head.state, head.answer) == ("settled", "candidate is better than production on these 120 queries.")
     assert (pair.first, pair.second, pair.winner) == ("production", "candidate", "candidate")
     assert (pair.value, pair.low, pair.high) == (found.result.difference, *found.result.confidence_interval())
     assert (head.of, head.number) == (pair.what, with_interval(pair.value, pair.low, pair.high, sign=True))
@@ -388,7 +388,7 @@ def test_an_open_question_says_how_many_labels_are_missing(reported) -> None:
     found = reported(level="document", budget=60, seed=0)
     head, (pair,), curve, spent = found.headline, found.differences, found.curve, found.spent
     assert head.state == "not settled"
-    assert head.answer == "These labels do not show which of production and candidate is better."
+    assert head.answer == "These labels do not show which of production and candidate is better on these 120 queries."
     assert pair.low < 0 < pair.high
     assert "with 95 % confidence the truth lies between" in head.meaning
     assert found.further.within_reach
@@ -430,7 +430,7 @@ def test_many_rankers_are_all_named_and_their_intervals_hold_at_once(reported) -
             assert pair.low < alone.low < alone.high < pair.high
     best, page = ranking.names[0], found.to_html()
     (twin,) = {"candidate", "twin"} - {best}
-    assert head.answer == f"{best} and {twin} are exactly equal, and the best of 5 rankers."
+    assert head.answer == f"{best} and {twin} are exactly equal, and the best of 5 rankers on these 120 queries."
     assert head.state == "settled"
     assert set(found.decided) == {each.what for each in ranking.comparisons}
     assert all(f"<summary>What decided {pair}</summary>" in page for pair in found.decided)
@@ -505,6 +505,62 @@ def test_a_report_says_whether_the_model_can_be_trusted(pool, demo, change, said
     assert found.check.advice in words
 
 
+@pytest.mark.parametrize("queries", ["these", "new"])
+@pytest.mark.parametrize(("rankers", "budget"), [(ONE, 400), (TWO, 400), (TWO, 1e6), (THREE, 1e6)])
+def test_the_first_screen_answers_for_both_kinds_of_queries(rankers, budget, queries, reported) -> None:
+    found = reported(rankers, "document", budget, queries=queries)
+    facts, new = dict(found.headline.facts), found.result if queries == "new" else found.result.beside
+    assert facts["holds for"] == {"these": "these 120 queries", "new": "queries like these 120"}[queries]
+    assert {"these alone", "new queries"} & set(facts) == {{"these": "new queries", "new": "these alone"}[queries]}
+    said = facts["new queries"] if queries == "these" else found.headline.meaning
+    assert "exact" not in said
+    own = found.headline.meaning if queries == "these" else facts["these alone"]
+    if rankers != THREE:
+        low, high = new.confidence_interval()
+        assert low < high
+        assert "95 % confidence" in said
+        places = decimals(low, high)
+        assert all(f"{abs(end):.{places}f}" in said for end in (low, high))
+        assert ("Everything was judged, so this is exact." in own) == (budget == 1e6)
+    if queries == "new":
+        assert found.answer.startswith("For queries like these 120: ")
+        assert "was judged, so there is no sampling error" not in found.note
+    words = Page(found.to_html()).text
+    assert all(text in words for name, text in facts.items() if name in ("new queries", "these alone"))
+    if rankers != THREE:
+        assert ">these queries<" in verdict_of(found).svg
+        assert ">new queries<" in verdict_of(found).svg
+    else:
+        assert f"groups, {'these' if queries == 'new' else 'new'} queries" in words
+
+
+@pytest.mark.parametrize("rankers", [TWO, APART, ("candidate", "worse")])
+def test_what_is_settled_for_these_queries_may_be_open_for_new_ones(rankers, reported) -> None:
+    found = reported(rankers, "query", 1e6)
+    assert found.result.certain
+    facts, winner = dict(found.headline.facts), found.result.beside.winner
+    assert facts["new queries"].startswith(f"{winner} is better." if winner else "Not settled. ")
+    assert ("for these queries" in facts["next"]) == (winner is None)
+
+
+def test_labels_cannot_lower_the_spread_of_queries(reported) -> None:
+    found = reported(TWO, "document", 500, queries="new")
+    (pair,), curve, spent = found.differences, found.curve, found.spent
+    both = found.result, found.result.beside
+    assert pair.floor == pytest.approx(np.sqrt(both[0].standard_error ** 2 - both[1].standard_error ** 2))
+    half = (pair.high - pair.low) / 2
+    reach = half / pair.standard_error + 0.8416
+    bound = further(curve, spent, [replace(pair, winner=None, value=0.999 * reach * pair.floor)], np.nan)
+    assert bound.bound
+    assert "no number of labels" in bound.advice
+    wanted = 1.1 * pair.floor
+    more = further(curve, spent, [replace(pair, winner=None, value=wanted * reach)], np.nan)
+    fallen = curve.standard_error(spent + more.labels) / curve.standard_error(spent)
+    then = np.sqrt(pair.floor**2 + (pair.standard_error**2 - pair.floor**2) * fallen**2)
+    assert then == pytest.approx(wanted, rel=0.01)
+    assert "stays above" in Page(found.to_html()).text
+
+
 def test_it_says_who_judged_how_much_and_when(pool, demo, reported) -> None:
     plan = Plan.create(of_rankers(pool, TWO), None, DCG @ 10, budget=500, level="document", seed=1)
     qrels, second = demo.judge(plan.assessments), np.arange(500) % 3 == 0
@@ -518,7 +574,7 @@ def test_it_says_who_judged_how_much_and_when(pool, demo, reported) -> None:
         f"500 of the {counting:,} query–document pairs that count for DCG@10 ({share(500, counting)}), in "
         f"{found.result.basis.n_queries} of 120 queries"
     )
-    assert facts["holds for"] == "these 120 queries, not for others"
+    assert facts["holds for"] == "these 120 queries"
     assert facts["by"] == "2 judges: ana, bo"
     assert facts["when"].startswith("2026-03-01 to 2026-03-02; report of 20")
     unknown = dict(reported().headline.facts)

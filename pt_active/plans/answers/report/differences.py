@@ -31,6 +31,7 @@ class Difference:
         winner: The better ranker if that is sure at this level; None if it is not.
         relative: The difference as a share of the second's value; None if it was not computed.
         certain: Whether nothing was left to chance.
+        floor: The part of the standard error that no label lowers.
         alone: Whether only a later step of Holm's test tells the pair apart. Its interval then has the level of that
             step, and holds by itself.
     """
@@ -46,6 +47,7 @@ class Difference:
     standard_error: float
     certain: bool = False
     alone: bool = False
+    floor: float = 0.0
 
     @property
     def names(self) -> tuple[str, str]:
@@ -78,18 +80,33 @@ class Difference:
 def differences(
     judged: Judged, result: Estimate | Comparison | Ranking, status: Status | None, how: How[Any]
 ) -> tuple[Difference, ...]:
-    """The differences that a result holds, best pair first; none of one ranker."""
+    """The differences that a result holds, best pair first, with their shares; none of one ranker."""
+    if status is not None and isinstance(result, Comparison):
+        return (_of_status(judged, status, how),)
+    found = without_shares(result)
     if isinstance(result, Comparison):
-        return (_difference(judged, result, result.winner, how) if status is None else _of_status(judged, status, how),)
+        return (replace(found[0], relative=_relative(judged, result, how)),)
     if not isinstance(result, Ranking):
         return ()
-    best, few = result.names[0], len(result.comparisons) <= MAX_PAIRS
+    best, few, pairs = result.names[0], len(result.comparisons) <= MAX_PAIRS, []
+    for pair, each, level in zip(result.comparisons, found, result.pair_confidences, strict=True):
+        shared = few or best in each.names
+        share = _relative(judged, pair, replace(how, confidence=level)) if shared else None
+        pairs.append(replace(each, relative=share))
+    return tuple(pairs)
+
+
+def without_shares(result: Estimate | Comparison | Ranking) -> tuple[Difference, ...]:
+    """The differences that a result holds, best pair first; none of one ranker."""
+    if isinstance(result, Comparison):
+        return (_difference(result, result.winner, result.confidence_level),)
+    if not isinstance(result, Ranking):
+        return ()
     pairs = []
     for pair, winner, level in zip(result.comparisons, result.winners, result.pair_confidences, strict=True):
-        shared = few or best in (pair.first, pair.second)
-        found = _difference(judged, pair, winner, replace(how, confidence=level), shared)
         alone = level != result.pair_confidence
-        pairs.append(replace(found, confidence=level if alone else how.confidence, alone=alone))
+        confidence = level if alone else pair.confidence_level
+        pairs.append(replace(_difference(pair, winner, level), confidence=confidence, alone=alone))
     return tuple(pairs)
 
 
@@ -106,14 +123,16 @@ def how_sure(pairs: Sequence[Difference], confidence: float) -> str:
     )
 
 
-def _difference(
-    judged: Judged, pair: Comparison, winner: str | None, how: How[Any], with_share: bool = True
-) -> Difference:
-    low, high = pair.confidence_interval(how.confidence)
-    share = relative_change(judged, pair, _base(judged, pair.second, how), how) if with_share else None
+def _difference(pair: Comparison, winner: str | None, confidence: float) -> Difference:
+    low, high = pair.confidence_interval(confidence)
     best = pair.better if pair.certain and pair.difference else winner
     ends = pair.first, pair.second, pair.difference, low, high
-    return Difference(*ends, how.confidence, best, share, pair.standard_error, pair.certain)
+    floor = pair.floor if pair.holds_for_new else 0.0
+    return Difference(*ends, confidence, best, None, pair.standard_error, pair.certain, floor=floor)
+
+
+def _relative(judged: Judged, pair: Comparison, how: How[Any]) -> RelativeChange | None:
+    return relative_change(judged, pair, _base(judged, pair.second, how), how)
 
 
 def _of_status(judged: Judged, status: Status, how: How[Any]) -> Difference:

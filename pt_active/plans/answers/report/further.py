@@ -34,6 +34,7 @@ class Further:
     """What to judge next: further ``labels`` of ``all`` that are left, to settle who of two is better.
 
     ``doubled`` is half the width of their interval if as much again is spent; NaN stands for what cannot be said.
+    ``bound`` says that no number of labels settles it, since there are too few queries.
     """
 
     labels: float
@@ -42,6 +43,7 @@ class Further:
     other: str | None = None
     doubled: float = np.nan
     what: str = "documents"
+    bound: bool = False
 
     @property
     def within_reach(self) -> bool:
@@ -56,6 +58,13 @@ class Further:
     @property
     def advice(self) -> str:
         """What to do, in a sentence or two."""
+        if self.bound:
+            if self.better is None:
+                return "Add queries: no number of labels on these halves the interval for others like them."
+            return (
+                f"Add queries. If the true difference of {self.better} and {self.other} is what it looks like now, no "
+                "number of labels on these settles it for others like them."
+            )
         if self.better is None:
             return f"About {roughly(self.labels)} more labels would halve the interval." if self.within_reach else ""
         if not self.within_reach:
@@ -71,33 +80,40 @@ class Further:
         )
 
 
-def further(curve: ErrorCurve | None, spent: float, pairs: Sequence[Difference], half_width: float) -> Further | None:
+def further(
+    curve: ErrorCurve | None, spent: float, pairs: Sequence[Difference], half_width: float, floor: float = 0.0
+) -> Further | None:
     """The labels that are still needed; None if nothing is, or nobody can say.
 
-    The error falls over the budget as the curve of the plan's own way to sample does, from where it stands now.
+    The error falls over the budget as the curve of the plan's own way to sample does, from where it stands now. For new
+    queries a share of it, the ``floor`` of a single ranker, does not fall [theory 16].
     """
     if curve is None or not 0 < spent < curve.total:
         return None
     if not pairs:
-        return _reaching(curve, spent, 0.5, None) if np.isfinite(half_width) and half_width > 0 else None
+        return _reaching(curve, spent, 0.5, None, floor) if np.isfinite(half_width) and half_width > 0 else None
     open_pairs = [pair for pair in pairs if pair.winner is None and pair.has_interval and pair.standard_error > 0]
     if not open_pairs:
         return None
     pair = open_pairs[0]
     quantile = (pair.high - pair.low) / 2 / pair.standard_error
     wanted = abs(pair.value) / (quantile + stats.norm.ppf(POWER))
-    return _reaching(curve, spent, wanted / pair.standard_error, pair)
+    return _reaching(curve, spent, wanted / pair.standard_error, pair, pair.floor / pair.standard_error)
 
 
-def _reaching(curve: ErrorCurve, spent: float, ratio: float, pair: Difference | None) -> Further:
-    """The labels at which the error is a given share of that of today."""
-    wanted = min(ratio, 1.0) * curve.standard_error(spent)
+def _reaching(curve: ErrorCurve, spent: float, ratio: float, pair: Difference | None, floor: float) -> Further:
+    """The labels at which the error is a given share of that of today, of which a share does not fall."""
+    if ratio <= floor:
+        first, second = (None, None) if pair is None else _better_first(pair)
+        return Further(np.inf, np.inf, first, second, bound=True)
+    wanted = np.sqrt((min(ratio, 1.0) ** 2 - floor**2) / (1 - floor**2)) * curve.standard_error(spent)
     budget = curve.budget_for(lambda each: curve.standard_error(each) <= wanted)
     now, then, whole = (curve.counts(each)[0] for each in (spent, max(budget, spent), curve.total))
     if pair is None:
         return Further(max(float(then - now), 1.0), float(whole - now))
     half = (pair.high - pair.low) / 2
-    again = half * curve.standard_error(2 * spent) / curve.standard_error(spent) if 2 * spent < curve.total else np.nan
+    fallen = curve.standard_error(2 * spent) / curve.standard_error(spent) if 2 * spent < curve.total else np.nan
+    again = half * np.sqrt(floor**2 + (1 - floor**2) * fallen**2)
     return Further(max(float(then - now), 1.0), float(whole - now), *_better_first(pair), float(again))
 
 

@@ -7,16 +7,30 @@ from collections.abc import Sequence
 import numpy as np
 
 from pt_active.frames.checks import agreeing, how_many
+from pt_active.inference.new_queries import NEW
+from pt_active.plans.answers.basis import EVERYTHING
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.relative import RelativeChange
 from pt_active.plans.answers.report.campaign import WhoJudged
-from pt_active.plans.answers.report.differences import Difference
+from pt_active.plans.answers.report.differences import Difference, without_shares
 from pt_active.plans.answers.report.further import Further
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.showing.printed import Facts
 from pt_active.showing.rounding import MINUS, decimals, fixed, from_to, minus, roughly, with_interval
 from pt_active.showing.shown import MEASURED, OPEN, SETTLED, Headline
+
+_EXACT = "Everything was judged, so this is exact."
+"""What a number means that nothing was left to chance in."""
+
+_UNKNOWN = "How far off that is cannot be said from these labels."
+"""What a number without an interval means."""
+
+_MORE_QUERIES = "More labels hardly narrow that; more queries do."
+"""What to do about an interval for new queries that comes from their spread."""
+
+_MOSTLY = 0.87
+"""If the spread of queries is more than this share of an error, 3/4 of its variance, labels hardly lower it."""
 
 _MAX_NAMED_RANKERS = 5
 """Rankers that the sentence names, at most."""
@@ -30,7 +44,9 @@ def headline(
     more: Further | None,
 ) -> Headline:
     """The first screen of the report of a plan."""
-    facts = [("judged", campaign.extent), ("holds for", campaign.scope)]
+    population = result.population
+    facts = [("judged", campaign.extent), ("holds for", campaign.scope if population is None else population.in_words)]
+    facts += _for_others(result, status)
     facts += [("by", campaign.people), ("when", campaign.days), ("next", _next(result, pairs, status, more))]
     if isinstance(result, Estimate):
         return _of_one(result, status, facts)
@@ -43,11 +59,7 @@ def _of_one(result: Estimate, status: Status | None, facts: Facts) -> Headline:
     if status is not None:
         value, low, high, level = status.value, status.low, status.high, status.confidence
     number = with_interval(value, low, high)
-    meaning = "How far off that is cannot be said from these labels."
-    if result.basis.census and not result.degenerate:
-        meaning = "Everything was judged, so this is exact."
-    elif np.isfinite([low, high]).all():
-        meaning = f"The true value lies between {from_to(low, high).replace(' to ', ' and ')} with {_sure(level)}."
+    meaning = _EXACT if result.certain else _between(low, high, level)
     answer = f"{result.name} has {measure} {number}." if np.isfinite(value) else f"{result.name} has no {measure} yet."
     question = f"How good is {result.name}?"
     return Headline(question, MEASURED, answer, measure, number, "", "", meaning, facts)
@@ -58,14 +70,15 @@ def _of_pair(result: Comparison, pair: Difference, status: Status | None, facts:
     equal = status is not None and status.resolved and status.winner is None
     state = SETTLED if pair.winner or pair.certain or equal else OPEN
     if pair.winner:
-        answer = f"{pair.winner} is better than {pair.second if pair.winner == pair.first else pair.first}."
+        worse = pair.second if pair.winner == pair.first else pair.first
+        answer = f"{pair.winner} is better than {worse}{_where(result)}."
     elif equal and status is not None:
         within = f" within ±{status.margin:g}" if status.margin else ""
-        answer = f"{result.first} and {result.second} are equally good{within}."
+        answer = f"{result.first} and {result.second} are equally good{within}{_where(result)}."
     elif pair.certain:
-        answer = f"{result.first} and {result.second} are exactly equal."
+        answer = f"{result.first} and {result.second} are exactly equal{_where(result)}."
     else:
-        answer = f"These labels do not show which of {result.first} and {result.second} is better."
+        answer = f"These labels do not show which of {result.first} and {result.second} is better{_where(result)}."
     measure, of = result.basis.measure, pair.what
     known = bool(np.isfinite(pair.value))
     number = with_interval(pair.value, pair.low, pair.high, sign=True) if known else ""
@@ -74,38 +87,73 @@ def _of_pair(result: Comparison, pair: Difference, status: Status | None, facts:
     return Headline(question, state, answer, measure, number, of, in_percent(pair.relative), meaning, facts)
 
 
+def _where(result: Comparison | Ranking) -> str:
+    """For which queries a verdict holds, at the end of its sentence."""
+    if result.population is None:
+        return ""
+    return f" {'for' if result.population.name == NEW else 'on'} {result.population.in_words}"
+
+
+def _for_others(result: Estimate | Comparison | Ranking, status: Status | None) -> Facts:
+    """What the labels say for the other queries: of new ones beside these of the pool, or of these beside new ones."""
+    other = result.beside
+    if other is None or other.population is None:
+        return []
+    new, said, more = other.population.name == NEW, "", ""
+    if isinstance(other, Ranking):
+        said, *_ = _best_of(other, without_shares(other))
+    elif isinstance(other, Comparison) and isinstance(result, Comparison):
+        (pair,) = without_shares(other)
+        settled = _settled(other)
+        said = f"{pair.verdict if settled else 'Not settled'}. {_meant(pair)}"
+        more = _MORE_QUERIES if new and not settled and result.floor > _MOSTLY * other.standard_error else ""
+    elif isinstance(other, Estimate):
+        said = _EXACT if other.certain else _between(*other.confidence_interval(), other.confidence_level)
+    once = "That is for a number of labels that was fixed beforehand." if status is not None else ""
+    return [("new queries" if new else "these alone", " ".join(filter(None, (said, more, once))))]
+
+
 def _of_many(result: Ranking, pairs: Sequence[Difference], facts: Facts) -> Headline:
     best, *rest = result.names
     question = f"Which of {len(result.names)} rankers is best: {', '.join([best, *rest][:-1])} or {rest[-1]}?"
+    answer, settled, first = _best_of(result, pairs)
+    number = with_interval(first.value, first.low, first.high, sign=True)
+    apart = sum(pair.winner is not None for pair in pairs)
+    meaning = f"{apart} of {how_many('pair', len(pairs))} of rankers can be told apart. {_meant(first)}"
+    state, measure = SETTLED if settled else OPEN, result.basis.measure
+    return Headline(question, state, answer, measure, number, first.what, in_percent(first.relative), meaning, facts)
+
+
+def _best_of(result: Ranking, pairs: Sequence[Difference]) -> tuple[str, bool, Difference]:
+    """Which ranker is best, in a sentence, whether that is settled, and the difference of the first two."""
+    best, *rest = result.names
     ahead = {pair.second: pair for pair in pairs if pair.first == best}
     equal = [name for name, pair in ahead.items() if pair.equal]
     open_ones = [name for name, pair in ahead.items() if pair.winner != best and not pair.equal]
-    apart = sum(pair.winner is not None for pair in pairs)
-    counted = f"{apart} of {how_many('pair', len(pairs))} of rankers can be told apart."
-    if not open_ones and equal:
-        answer = (
-            f"{', '.join([best, *equal[:-1]])} and {equal[-1]} are exactly equal, and the best of {len(result.names)}"
-        )
-        answer += " rankers."
-    elif not open_ones:
-        answer = f"{best} is the best of {len(result.names)} rankers."
-    else:
+    of, where = f"of {how_many('ranker', len(result.names))}", _where(result)
+    if open_ones:
         named = [best, *equal, *open_ones]
-        answer = f"The best is {', '.join(named[:-1])} or {named[-1]}; these labels do not show which."
-    first = ahead[rest[0]]
-    number = with_interval(first.value, first.low, first.high, sign=True)
-    measure, of = result.basis.measure, first.what
-    meaning = f"{counted} {_meant(first)}"
-    state = OPEN if open_ones else SETTLED
-    return Headline(question, state, answer, measure, number, of, in_percent(first.relative), meaning, facts)
+        answer = f"The best is {', '.join(named[:-1])} or {named[-1]}; these labels do not show which{where}."
+    elif equal:
+        answer = f"{', '.join([best, *equal[:-1]])} and {equal[-1]} are exactly equal, and the best {of}{where}."
+    else:
+        answer = f"{best} is the best {of}{where}."
+    return answer, not open_ones, ahead[rest[0]]
+
+
+def _between(low: float, high: float, level: float) -> str:
+    """What the interval of one ranker means."""
+    if not np.isfinite([low, high]).all():
+        return _UNKNOWN
+    return f"The true value lies between {from_to(low, high).replace(' to ', ' and ')} with {_sure(level)}."
 
 
 def _meant(pair: Difference) -> str:
     """What an interval means for the two rankers."""
     if pair.certain:
-        return "Everything was judged, so this is exact."
+        return _EXACT
     if not pair.has_interval:
-        return "How far off the difference is cannot be said from these labels."
+        return _UNKNOWN
     places = decimals(pair.low, pair.high)
     if pair.low > 0 or pair.high < 0:
         ahead, least, most = (pair.first, pair.low, pair.high) if pair.low > 0 else (pair.second, -pair.high, -pair.low)
@@ -147,15 +195,23 @@ def _next(
     """What to do next, in a sentence."""
     if status is not None:
         return _next_of_status(status)
-    if result.basis.census:
-        return "Nothing: all that can change the answer is judged."
+    these = "" if result.beside is None or result.holds_for_new or _settled(result.beside) else " for these queries"
+    if result.basis.census and not result.holds_for_new:
+        return f"Nothing: all that can change the answer{these} is judged."
     if pairs and all(pair.winner or pair.equal for pair in pairs):
-        return "Nothing: the question is settled."
+        return f"Nothing: the question is settled{these}."
+    if result.basis.census:
+        return f"Add queries if that is not enough: {EVERYTHING[result.basis.level]} was judged."
     if more is not None and more.advice:
         return more.advice
     if not pairs:
         return "Nothing: judge on only if the interval is too wide for the decision."
     return "Judge more, or decide on other grounds among those that cannot be told apart."
+
+
+def _settled(result: Estimate | Comparison | Ranking) -> bool:
+    """Whether all pairs are told apart, or exactly equal; of one ranker there are none."""
+    return all(pair.winner or pair.certain for pair in without_shares(result))
 
 
 def _next_of_status(status: Status) -> str:
@@ -183,9 +239,10 @@ def _next_of_status(status: Status) -> str:
 
 def answer_in_words(result: Estimate | Comparison | Ranking) -> str:
     """A result in one sentence, with four decimals."""
+    holds = "" if result.population is None or not result.holds_for_new else f"For {result.population.in_words}: "
     if isinstance(result, Ranking):
-        return _ranked(result)
-    return minus(_compared(result) if isinstance(result, Comparison) else _estimated(result))
+        return f"{holds}{_ranked(result)}"
+    return f"{holds}{minus(_compared(result) if isinstance(result, Comparison) else _estimated(result))}"
 
 
 def status_in_words(status: Status) -> str:
@@ -205,7 +262,7 @@ def _estimated(estimate: Estimate) -> str:
 def _compared(comparison: Comparison) -> str:
     first, second, winner, measure = comparison.first, comparison.second, comparison.winner, comparison.basis.measure
     size = f"by {abs(comparison.difference):.4f} in {measure}"
-    if comparison.basis.census and not comparison.degenerate:
+    if comparison.certain:
         equal = f"{first} and {second} are exactly equal in {measure}"
         return f"Everything was judged: {f'{winner} is better, {size}' if winner else equal}."
     if winner is not None:
@@ -219,7 +276,7 @@ def _interval(result: Estimate | Comparison, turned: bool = False) -> str:
     """The interval in brackets; if turned, that of the second ranker minus the first."""
     low, high = result.confidence_interval()
     low, high = (-high, -low) if turned else (low, high)
-    if result.basis.census and not result.degenerate:
+    if result.certain:
         return ", from judging everything"
     if not np.isfinite([low, high]).all():
         return ", and the sample cannot say how far off that is"

@@ -15,6 +15,7 @@ import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.inference.estimators import ESTIMATOR
+from pt_active.inference.new_queries import THESE
 from pt_active.inference.ties import settled
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.gaps import filled, said_of
@@ -70,6 +71,8 @@ class Report(Findings):
         confidence: float = 0.95,
         missing: str = "error",
         *,
+        queries: str = THESE,
+        clusters: str | None = None,
         slices: Sequence[str] = (),
         first: str | None = None,
         second: str | None = None,
@@ -89,6 +92,9 @@ class Report(Findings):
             confidence: Level of all intervals.
             missing: What to do about a sampled document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
                 ``"expected"`` (the model's mean).
+            queries: The queries that the first sentence holds for, ``"these"`` of the pool or ``"new"`` ones like them;
+                the answer for the others stands below it.
+            clusters: A column of the topics whose equal values mark queries that belong together.
             slices: Columns of ``plan.queries``; each gives one group of queries per value.
             first: The ranker that is compared, to compare two of more; all are ranked if left out.
             second: The ranker that it is compared with.
@@ -108,7 +114,7 @@ class Report(Findings):
         if status is not None and status.filled:
             qrels = filled(qrels, said_of(plan.tables, qrels, records).gaps)
         tables = plan.tables if status is None else cut_to_judged(plan.tables, qrels)
-        how = asked(tables, measure, estimator, confidence, missing)
+        how = asked(tables, measure, estimator, confidence, missing, queries=queries, clusters=clusters)
         labelled = labelled_plan(tables, qrels)
         judged = judged_with(labelled, records, how)
         result = _result(judged, how, first, second)
@@ -148,6 +154,7 @@ class Report(Findings):
         contrast = one.weights(len(names))
         pairs, estimates = differences(judged, result, status, how), _estimates(result, status)
         half = np.nan if pairs else float(np.ptp(estimates[["low", "high"]].to_numpy())) / 2
+        floor = result.floor / result.standard_error if isinstance(result, Estimate) and result.holds_for_new else 0.0
         return cls(
             answer=answer_in_words(result) if status is None else status_in_words(status),
             result=result,
@@ -163,7 +170,7 @@ class Report(Findings):
             status=status,
             curve=curve,
             differences=pairs,
-            further=further(curve, made.spent, pairs, half),
+            further=further(curve, made.spent, pairs, half, floor),
             decided=_decided(labelled, how, result),
         )
 

@@ -12,7 +12,7 @@ from pt_active.frames.strays import Strays
 from pt_active.frames.trec import dropped_in_words
 from pt_active.inference.calibration import Calibration
 from pt_active.plans.answers.ranking import Ranking
-from pt_active.plans.answers.report.differences import Difference, how_sure
+from pt_active.plans.answers.report.differences import Difference, how_sure, without_shares
 from pt_active.plans.answers.report.findings import N_DECIDING_QUERIES, Findings
 from pt_active.plans.answers.report.headline import in_percent
 from pt_active.plans.answers.results import Comparison
@@ -58,7 +58,7 @@ def page_of(report: Findings) -> Page:
         tables=_short_tables(report),
         lines=[*sure, *facts, f"- plan {report.made.id}"],
         note=report.note,
-        reassures=basis.census and not (basis.missing or basis.label_caution),
+        reassures=basis.census and not result.holds_for_new and not (basis.missing or basis.label_caution),
         status=None if report.status is None else report.status.facts(),
     )
 
@@ -69,8 +69,15 @@ def verdict_of(report: Findings) -> Section:
     if isinstance(result, Ranking):
         return _of_many(report, result)
     caption = "The point is the estimate, the bar its interval"
+    both = [each for each in (result, result.beside) if each is not None]
+    if result.beside is not None:
+        low, high = result.beside.confidence_interval()
+        names = [each.population.label for each in both if each.population is not None]
+        shown = pd.concat([shown, shown.assign(low=low, high=high)], ignore_index=True).assign(name=names)
+        caption += ", for these queries and for new ones like them"
     for pair in report.differences:
-        shown = shown.assign(sure=pair.winner is not None or pair.certain)
+        sure = [pair, *(other for each in both[1:] for other in without_shares(each))]
+        shown = shown.assign(sure=[each.winner is not None or each.certain for each in sure])
         caption += f"; right of the dotted line {pair.first} is better, left of it {pair.second}"
     chart = plots.estimates(shown, *_axis_of(report))
     return Section("", svg=chart.svg("estimates", what, report.answer), caption=f"{caption}.")
@@ -93,6 +100,8 @@ def _of_many(report: Findings, ranking: Ranking) -> Section:
     ]
     table = pd.DataFrame(groups).assign(groups=list(ranking.letters.values()))
     said = "Rankers that share a letter cannot be told apart by these labels"
+    if ranking.beside is not None and ranking.beside.population is not None:
+        table[f"groups, {ranking.beside.population.label}"] = list(ranking.beside.letters.values())
     chart = _intervals(to_best, measure, ("the other is ahead", f"{short(best, 14)} is ahead"))
     svg = chart.svg("estimates", f"Differences of {best} to the others with intervals", report.answer)
     caption = (
@@ -187,6 +196,8 @@ def _slices(report: Findings) -> list[Section]:
         "The intervals are not corrected for the number of groups: of many, some miss. Groups with few labels have "
         "wide intervals."
     ]
+    if report.result.holds_for_new:
+        words.append("They hold for queries like those of a group.")
     if report.status is not None:
         words.append("They are those of a number of labels that is fixed beforehand.")
     title, shown = "Groups of queries", [Shown.of(table, "Groups of queries")]
@@ -225,7 +236,8 @@ def _budget(report: Findings) -> Section:
         f"{what} cost {number(report.spent)}{report.cost_unit}. The curves show what to expect for "
         f"{report.check.measure} from one round without replacement. They use the errors that the labels show instead "
         "of those that the model promised. Each interval is of one difference alone, for a number of labels that is "
-        "fixed beforehand."
+        "fixed beforehand.",
+        *_floor(report),
     ]
     # Budgets so small that they would squeeze the rest are in the table alone.
     spent = table[table["budget"] == report.spent]
@@ -240,6 +252,22 @@ def _budget(report: Findings) -> Section:
         "Expected half-width of the interval over the budget, for this way to sample and for plain random queries."
     )
     return Section(title, words, svg, caption, [Shown.of(table, "Expected errors over the budget")])
+
+
+def _floor(report: Findings) -> list[str]:
+    """What no number of labels brings."""
+    result = report.result
+    if isinstance(result, Ranking) or result.beside is None:
+        return []
+    new = result if result.holds_for_new else result.beside
+    low, high = new.confidence_interval()
+    if not np.isfinite(low):
+        return []
+    floor = (high - low) / 2 * result.floor / new.standard_error
+    return [
+        f"The curves are for these queries. For queries like them the half-width stays above {number(floor)} however "
+        "much is judged: that part comes from how queries differ, and only more queries lower it."
+    ]
 
 
 def _design(report: Findings) -> Section:

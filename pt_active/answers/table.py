@@ -1,0 +1,181 @@
+"""Which answers did systems give, and what is known of them? One table, long or wide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from pt_active.answers.formats import read_rows
+from pt_active.frames.checks import how_many, shown, some
+
+Source: TypeAlias = pd.DataFrame | str | Path | Mapping[str, pd.DataFrame | str | Path]
+"""A table or its file; or one of each system, by its name."""
+
+NAMES = {
+    "item": ("item", "qid", "item_id", "id"),
+    "system": ("system", "model"),
+    "question": ("question", "query", "input", "prompt"),
+    "answer": ("answer", "qanswer", "output", "response"),
+    "reference": ("reference", "gold_answer", "expected", "target"),
+    "run": ("run", "epoch"),
+    "cluster": ("cluster",),
+    "cost": ("cost",),
+}
+"""Column → the names under which it is looked for, the first that is there."""
+
+SCORE = "score"
+"""The column of a judge's scores; those of several judges are ``score_NAME``."""
+
+_OF_ITEM = ("question", "reference", "cluster")
+
+
+def answer_table(source: Source) -> pd.DataFrame:
+    """The answers, one in a row: ``item, system, run``, and where they are known the other columns of `NAMES`.
+
+    Args:
+        source: Long: a row for each answer, with ``item`` and ``system``. Wide: a row for each item, with
+            ``answer_NAME`` or ``score_NAME`` (or both) for each system. Or long ones by the name of the system.
+
+    Returns:
+        Ids are strings, judges' scores are in columns ``score`` or ``score_NAME``, and ``docno`` names an answer
+        without its system: systems that give the same text to an item share it.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If a column is missing, an answer is there twice or not at all, or systems differ in their runs.
+    """
+    table = _united(source)
+    if table.empty:
+        raise ValueError("the table has no answers")
+    _check_filled(table)
+    table["run"] = table["run"].map(_text) if "run" in table.columns else "1"
+    _check_each_once(table)
+    _check_complete(table)
+    _check_items(table)
+    table["docno"] = _docnos(table)
+    return table.sort_values(["item", "system", "run"], kind="stable").reset_index(drop=True)
+
+
+def judge_columns(table: pd.DataFrame) -> list[str]:
+    """The columns of judges' scores."""
+    return [str(name) for name in table.columns if str(name) == SCORE or str(name).startswith(f"{SCORE}_")]
+
+
+def _united(source: Source) -> pd.DataFrame:
+    if isinstance(source, Mapping):
+        if not source:
+            raise ValueError("expected the answers of at least one system, by its name")
+        parts = [_named(_rows(each)).assign(system=str(name)) for name, each in source.items()]
+        return pd.concat(parts, ignore_index=True)
+    rows = _named(_rows(source))
+    return rows.copy() if "system" in rows.columns else _long(rows)
+
+
+def _rows(source: pd.DataFrame | str | Path) -> pd.DataFrame:
+    return source if isinstance(source, pd.DataFrame) else read_rows(source)
+
+
+def _named(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows under the names of the columns here."""
+    found = {name: next((each for each in also if each in rows.columns), None) for name, also in NAMES.items()}
+    if found["item"] is None:
+        raise ValueError(f"the answers need a column item; the table has {some(map(str, rows.columns), 12)}")
+    rows = rows.rename(columns={old: new for new, old in found.items() if old is not None})
+    return rows[[name for name in rows.columns if name in NAMES or name in judge_columns(rows) or _of_system(name)]]
+
+
+def _of_system(name: object) -> bool:
+    return str(name).startswith("answer_")
+
+
+def _long(rows: pd.DataFrame) -> pd.DataFrame:
+    """A row for each answer, from one for each item."""
+    kinds = ("answer", SCORE)
+    named = [name.split("_", 1) for name in map(str, rows.columns) if name.startswith(("answer_", f"{SCORE}_"))]
+    systems = dict.fromkeys(name for kind in kinds for its, name in named if its == kind)
+    if not systems:
+        raise ValueError(
+            "the answers need a column system, with a row for each answer, or columns answer_NAME or score_NAME of "
+            f"each system, with a row for each item; the table has {some(map(str, rows.columns), 12)}"
+        )
+    own = [f"{kind}_{name}" for kind in kinds for name in systems]
+    parts = []
+    for name in systems:
+        columns = {f"{kind}_{name}": kind for kind in kinds if f"{kind}_{name}" in rows.columns}
+        parts.append(rows.drop(columns=[c for c in own if c in rows and c not in columns]).rename(columns=columns))
+        parts[-1]["system"] = name
+    return pd.concat(parts, ignore_index=True)
+
+
+def _check_filled(table: pd.DataFrame) -> None:
+    """Make ids texts; raise if one is missing."""
+    for name in ("item", "system"):
+        text = table[name].map(_text)
+        if (blank := text == "").any():
+            raise ValueError(f"row {table.index[blank][0]}: expected an {name}; it is empty".replace("an s", "a s"))
+        table[name] = text
+
+
+def _text(value: Any) -> str:
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return ""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+
+
+def _check_each_once(table: pd.DataFrame) -> None:
+    twice = table.duplicated(["item", "system", "run"])
+    if twice.any():
+        row = table[twice].iloc[0]
+        raise ValueError(
+            f"system {shown(row['system'])} has more than one answer to item {shown(row['item'])}; several runs of a "
+            "system need a column run"
+        )
+
+
+def _check_complete(table: pd.DataFrame) -> None:
+    """Raise if a system has no answer to an item, or more of them than another."""
+    number = table.groupby(["item", "system"]).size().unstack(fill_value=0)
+    usual = int(number.to_numpy().max())
+    rows, columns = np.nonzero(number.to_numpy() < usual)
+    if len(rows):
+        system, item = number.columns[columns[0]], number.index[rows[0]]
+        has = int(number.iloc[rows[0], columns[0]])
+        what = f"{how_many('run', has)} where others have {usual}" if has else "no answer"
+        also = f" (and {how_many('other gap', len(rows) - 1)})" if len(rows) > 1 else ""
+        raise ValueError(
+            f"system {shown(system)} has {what} for item {shown(item)}{also}; each system needs an answer to each "
+            "item: leave the item out, or give an empty answer"
+        )
+
+
+def _check_items(table: pd.DataFrame) -> None:
+    """Raise if what is said of an item differs between its rows."""
+    for name in (name for name in _OF_ITEM if name in table.columns):
+        known = table.dropna(subset=name)
+        several = known.groupby("item")[name].nunique() > 1
+        if several.any():
+            raise ValueError(f"item {shown(several.index[several][0])} has more than one {name}")
+
+
+def _docnos(table: pd.DataFrame) -> list[str]:
+    """A name of each answer that does not tell its system; the same text to the same item has the same name."""
+    texts = table["answer"] if "answer" in table.columns else pd.Series(None, index=table.index, dtype=object)
+    seen: dict[tuple[str, str, str], int] = {}
+    names = []
+    for item, system, run, text in zip(table["item"], table["system"], table["run"], texts, strict=True):
+        if not isinstance(text, str):
+            names.append(_hashed(item, system, run))
+            continue
+        # A system that says the same in several runs has several answers, which share their names with another's.
+        seen[item, system, text] = seen.get((item, system, text), 0) + 1
+        names.append(_hashed(item, text.strip(), str(seen[item, system, text])))
+    return names
+
+
+def _hashed(*parts: str) -> str:
+    return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_answers import made, true_scores
+from scipy import stats
+
+from pt_active import Answers
+
+GPQA = Path(__file__).parents[3] / "shared/data/answers/gpqa_diamond_scores.csv"
+
+
+def asked_for(plan, labels: pd.DataFrame) -> pd.DataFrame:
+    return labels.merge(plan.assessments[["qid", "docno"]])
+
+
+@pytest.mark.parametrize("unit", ["answer", "item"])
+def test_a_census_gives_the_mean_scores(table: pd.DataFrame, unit: str) -> None:
+    answers = Answers(table)
+    labels = answers.labels(true_scores(table))
+    plan = answers.plan(len(table), unit=unit)
+    found = plan.estimate(labels)
+    for name, own in table.groupby("system"):
+        assert found[name].value == pytest.approx(own["truth"].mean())
+    assert plan.compare(labels).difference == pytest.approx(
+        table.query("system == 'new'")["truth"].mean() - table.query("system == 'old'")["truth"].mean()
+    )
+
+
+@pytest.mark.parametrize("scale", ["1-5", "0-1:0.25", "-2-2"])
+def test_the_value_is_the_mean_score_on_any_scale(scale: str) -> None:
+    table = made(30)
+    answers = Answers(table.drop(columns="score"), scale)
+    own = answers.scale.scores[answers.scale.first :]
+    score = np.random.default_rng(1).choice(own, len(table))
+    labels = answers.labels(table.drop(columns="score").assign(score=score))
+    plan = answers.plan(len(table))
+    for name, found in plan.estimate(labels).items():
+        assert found.value == pytest.approx(score[table["system"] == name].mean())
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_a_census_for_new_items_is_the_paired_t_test(runs: int) -> None:
+    table = made(40, runs=runs)
+    answers = Answers(table)
+    result = answers.plan(len(table)).compare(answers.labels(true_scores(table)), queries="new")
+    by_item = table.groupby(["item", "system"])["truth"].mean().unstack()
+    paired = stats.ttest_rel(by_item["new"], by_item["old"])
+    assert result.difference == pytest.approx((by_item["new"] - by_item["old"]).mean())
+    assert result.standard_error == pytest.approx((by_item["new"] - by_item["old"]).sem())
+    assert result.pvalue == pytest.approx(paired.pvalue, rel=1e-6)
+
+
+def test_a_census_for_new_clusters_is_the_t_test_of_their_sums() -> None:
+    table = made(40)
+    answers = Answers(table)
+    result = answers.plan(len(table)).compare(answers.labels(true_scores(table)), queries="new", clusters="qcluster")
+    by_cluster = table.groupby(["cluster", "system"])["truth"].mean().unstack()
+    assert result.pvalue == pytest.approx(stats.ttest_rel(by_cluster["new"], by_cluster["old"]).pvalue, rel=1e-6)
+
+
+@pytest.mark.skipif(not GPQA.exists(), reason="the data set is not there")
+def test_gpqa_as_published() -> None:
+    """198 questions, five runs of two models: a difference of .0586 with a standard error of .0278, p = .036."""
+    given = pd.read_csv(GPQA).rename(columns={"model_id": "system", "epoch": "run", "item_id": "item"})
+    answers = Answers(given.drop(columns="score"))
+    assert answers.runs == 5
+    labels = answers.labels(given)
+    plan = answers.plan(len(given))
+    result = plan.compare(labels, queries="new")
+    by_item = given.groupby(["item", "system"])["score"].mean().unstack()[list(answers.systems)]
+    assert abs(result.difference) == pytest.approx(0.0586, abs=5e-5)
+    assert result.standard_error == pytest.approx(0.0278, abs=5e-5)
+    assert result.pvalue == pytest.approx(stats.ttest_rel(*by_item.to_numpy().T).pvalue, rel=1e-6)
+    assert result.pvalue == pytest.approx(0.036, abs=5e-4)
+    some = answers.plan(0.4 * len(given), seed=1)
+    assert (
+        some.compare(asked_for(some, labels)).standard_error
+        < 0.0278
+        < some.compare(asked_for(some, labels), queries="new").standard_error
+    )
+
+
+def test_no_judge_or_a_near_tie_draws_items_and_a_clear_difference_answers(table: pd.DataFrame) -> None:
+    near, clear = made(better=0.0), made(better=3.0)
+    assert Answers(near.drop(columns="score")).level() == "query"
+    assert Answers(near).level() == "query"
+    assert Answers(clear).level() == "document"
+    assert Answers(made(runs=2)).level() == "document"
+    assert Answers(clear).level("item") == "query"
+    with pytest.raises(ValueError, match="a unit is an answer or an item, got 'query'"):
+        Answers(table).level("query")
+
+
+def test_several_judges_are_united_and_one_that_is_silent_is_left_out(table: pd.DataFrame) -> None:
+    judged = table.drop(columns="score").assign(score_good=table["truth"], score_half=np.nan)
+    judged.loc[judged.index[::2], "score_half"] = 0.5
+    pool = Answers(judged).pool
+    alone = Answers(judged.drop(columns="score_half")).pool
+    assert pool["grade_1"].between(0.2, 0.8).all()
+    assert (np.sign(pool["grade_1"] - 0.5) == np.sign(alone["grade_1"] - 0.5)).all()
+    assert (abs(pool["grade_1"] - 0.5) < abs(alone["grade_1"] - 0.5)).all()
+
+
+def test_a_shared_answer_is_judged_once() -> None:
+    table = made(30).assign(answer=lambda t: t["answer"].where(t["item"] != "i3", "same"))
+    table.loc[table["item"] == "i3", "truth"] = 1
+    answers = Answers(table)
+    assert len(answers.pool) == 59
+    plan = answers.plan(59, unit="answer")
+    labels = answers.labels(true_scores(table))
+    assert len(labels) == 59
+    by_item = table.pivot(index="item", columns="system", values="truth")
+    assert plan.compare(asked_for(plan, labels)).difference == pytest.approx((by_item["new"] - by_item["old"]).mean())
+
+
+def test_labels_name_what_is_wrong(table: pd.DataFrame) -> None:
+    answers = Answers(table)
+    with pytest.raises(ValueError, match="there is no answer of item 'i0', system 'best'"):
+        answers.labels(pd.DataFrame({"item": ["i0"], "system": ["best"], "score": [1]}))
+    with pytest.raises(ValueError, match="expected a score from 0 to 1; got 3"):
+        answers.labels(pd.DataFrame({"item": ["i0"], "system": ["new"], "score": [3]}))
+    shared = Answers(table.assign(answer="same"))
+    with pytest.raises(ValueError, match="item 'i0': the same answer has different scores"):
+        shared.labels(pd.DataFrame({"item": "i0", "system": ["new", "old"], "score": [0, 1]}))
+
+
+# --- preferences ----------------------------------------------------------------------------------------------------
+
+
+def preferred(table: pd.DataFrame) -> pd.DataFrame:
+    """``item, score``: 1 where the answer of the system new is better."""
+    by_item = table.pivot(index="item", columns="system", values="truth")
+    return (by_item["new"] - by_item["old"]).rename("score").reset_index()
+
+
+def test_the_difference_of_a_preference_is_its_mean_whichever_answer_is_shown_first(table: pd.DataFrame) -> None:
+    answers = Answers(table, "preference")
+    scores = preferred(table)
+    plan = answers.plan(len(scores))
+    labels = answers.labels(scores)
+    assert plan.compare(labels).difference == pytest.approx(scores["score"].mean())
+    first_is_new = plan.assessments["text"].str.match(r"First answer\nanswer \d+ 0")
+    assert 0.3 < first_is_new.mean() < 0.7
+    better_first = plan.assessments.assign(new=first_is_new).merge(labels).merge(scores, left_on="qid", right_on="item")
+    agreed = np.where(better_first["new"], better_first["score"], -better_first["score"])
+    assert (better_first["label"] == 1 + agreed).all()
+
+
+def test_a_preference_needs_two_systems(table: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match="between two systems"):
+        Answers(table.query("system == 'new'"), "preference")
+    with pytest.raises(ValueError, match="between two systems"):
+        Answers(made(10, runs=2), "preference")

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import parse_measure
+from pt_active.answers.scales import ScoreScale
+from pt_active.judging.worklist import GradeNames
+from pt_active.relevance.measures import rank_form
+
+SCALES = {
+    "0-1": [0, 1],
+    "1-5": [1, 2, 3, 4, 5],
+    "0-1:0.25": [0, 0.25, 0.5, 0.75, 1],
+    "-2-2": [-2, -1, 0, 1, 2],
+    "preference": [-1, 0, 1],
+}
+
+
+@pytest.mark.parametrize("text", SCALES)
+def test_a_label_stands_for_its_score_in_the_measure(text: str) -> None:
+    scale = ScoreScale.parsed(text)
+    values = rank_form(parse_measure(scale.measure()), scale.max_grade, 1).values
+    labels = scale.labels(pd.Series(SCALES[text]))
+    np.testing.assert_allclose(values[labels], SCALES[text], atol=1e-12)
+    assert np.ptp(values) == scale.high - scale.low
+
+
+@pytest.mark.parametrize("text", SCALES)
+def test_a_judges_score_between_two_counts_for_both(text: str) -> None:
+    scale = ScoreScale.parsed(text)
+    given = pd.Series(np.linspace(scale.low, scale.high, 13))
+    shares = scale.shares(given)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    np.testing.assert_allclose(shares @ scale.scores, given, atol=1e-12)
+
+
+def test_whole_scores_are_labels_and_need_no_names() -> None:
+    assert ScoreScale.parsed("1-5").labels(pd.Series(["5", "1"])).tolist() == [5, 1]
+    assert ScoreScale.parsed("1-5").names() == ScoreScale.parsed("0-1").names() == ""
+
+
+def test_names_of_other_scores_are_names_of_labels() -> None:
+    names = GradeNames.parsed(ScoreScale.parsed("0-1:0.25").names())
+    assert names.grades["score 0.75"] == 3
+    assert GradeNames.parsed(ScoreScale.parsed("preference").names()).of(2) == "the first is better"
+
+
+@pytest.mark.parametrize("text", ["", "5", "1-1", "5-1", "0-1:0", "0-1:0.3", "0-2000", "good-bad"])
+def test_a_scale_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="scale"):
+        ScoreScale.parsed(text)
+
+
+def test_scores_off_the_scale_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"row 1: expected a score from 1 to 5; got '7'"):
+        ScoreScale.parsed("1-5").shares(pd.Series(["2", "7"]))
+    with pytest.raises(ValueError, match=r"must be one of 1, 2, 3, 4, 5; got 2.5"):
+        ScoreScale.parsed("1-5").labels(pd.Series([2.5]))

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from pt_active.answers.table import answer_table
+
+LONG = pd.DataFrame(
+    {
+        "item": [1, 1, 2, 2],
+        "system": ["a", "b", "a", "b"],
+        "question": ["x?", "x?", "y?", "y?"],
+        "answer": ["red", "blue", "same", "same"],
+        "score": [1.0, 0.0, 0.5, None],
+    }
+)
+WIDE = pd.DataFrame(
+    {
+        "item": [1, 2],
+        "question": ["x?", "y?"],
+        "answer_a": ["red", "same"],
+        "answer_b": ["blue", "same"],
+        "score_a": [1.0, 0.5],
+        "score_b": [0.0, None],
+    }
+)
+
+
+def test_long_wide_and_by_system_are_one_table() -> None:
+    long = answer_table(LONG)
+    frames = {name: part.drop(columns="system") for name, part in LONG.groupby("system")}
+    for other in (WIDE, frames, LONG.iloc[::-1]):
+        pd.testing.assert_frame_equal(answer_table(other)[long.columns], long)
+
+
+def test_pyterriers_answer_frames_are_taken() -> None:
+    frames = {
+        name: pd.DataFrame({"qid": ["1"], "query": ["x?"], "qanswer": [text]})
+        for name, text in (("a", "u"), ("b", "v"))
+    }
+    table = answer_table(frames)
+    assert table["answer"].tolist() == ["u", "v"]
+    assert table["question"].tolist() == ["x?", "x?"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+def test_files_are_read(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"answers.{ending}"
+    if ending == "parquet":
+        LONG.to_parquet(path)
+    elif ending == "jsonl":
+        LONG.to_json(path, orient="records", lines=True)
+    else:
+        LONG.to_csv(path, index=False, sep="," if ending == "csv" else "\t")
+    found, wanted = answer_table(path), answer_table(LONG)
+    assert found["docno"].tolist() == wanted["docno"].tolist()
+    pd.testing.assert_series_equal(pd.to_numeric(found["score"]), wanted["score"])
+
+
+def test_an_answer_does_not_tell_its_system_and_the_same_text_is_one_answer() -> None:
+    by_item = answer_table(LONG).set_index("item")["docno"]
+    assert by_item["1"].nunique() == 2
+    assert by_item["2"].nunique() == 1
+    assert not by_item.str.contains("a$|b$").all()
+
+
+def test_a_text_that_a_system_repeats_is_several_answers_that_another_shares() -> None:
+    rows = pd.DataFrame(
+        {
+            "item": "1",
+            "system": ["a"] * 3 + ["b"] * 3,
+            "run": [1, 2, 3] * 2,
+            "answer": ["u", "u", "v", "u", "v", "w"],
+        }
+    )
+    table = answer_table(rows)
+    mine, theirs = (set(table.loc[table["system"] == name, "docno"]) for name in "ab")
+    assert len(mine) == len(theirs) == 3
+    assert len(mine & theirs) == 2
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        (LONG.iloc[:0], "no answers"),
+        (LONG.drop(columns="item"), "need a column item"),
+        (LONG.drop(columns="system"), "column system"),
+        (LONG.iloc[:3], "system 'b' has no answer for item '2'"),
+        (pd.concat([LONG, LONG.iloc[:1]]), "more than one answer to item '1'; several runs"),
+        (LONG.assign(question=["x?", "z?", "y?", "y?"]), "item '1' has more than one question"),
+        (LONG.assign(system=["a", None, "a", "b"]), "row 1: expected a system; it is empty"),
+        (LONG.assign(item=[1, 1, None, 2]), "row 2: expected an item; it is empty"),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused(frame: pd.DataFrame, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        answer_table(frame)
+
+
+def test_unequal_runs_are_refused() -> None:
+    more = pd.concat([LONG.assign(run=1), LONG.assign(run=2).iloc[:3]])
+    with pytest.raises(ValueError, match="system 'b' has 1 run where others have 2 for item '2'"):
+        answer_table(more)
