@@ -319,10 +319,8 @@ class Status(Printed):
         close = _ROUNDING * max(abs(self.low), abs(self.high))
         outside = known and self.looks == ALWAYS and not self.low - close <= self.value <= self.high + close
         if outside and self.open:
-            return (
-                "the estimate, from what is judged before the first gap, lies outside the interval, which rests on all "
-                "labels"
-            )
+            part = "from what is judged before the first gap"
+            return f"the estimate, {part}, lies outside the interval, which rests on all labels"
         if outside:
             return "the estimate lies outside the interval, which no later label widens"
         if known and self.looks not in (None, ALWAYS) and np.isinf(self.low):

@@ -139,7 +139,7 @@ def test_what_it_says(plan: Plan, labels: pd.DataFrame) -> None:
     )
     assert passed.answer == "pass: candidate is at most 0.3 worse than production"
     assert failed.answer == "fail: production is more than 0.05 worse than candidate"
-    assert str(passed).startswith("DCG@10: is candidate at most 0.3 worse than production?\n")
+    assert str(passed).startswith("DCG@10: is candidate at most 0.3 worse than production, for these queries?\n")
     assert "\n  threshold   -0.3\n" in str(passed)
     assert (passed.advice, failed.advice) == ("release candidate", "keep candidate")
     told = json.loads(json.dumps(passed.to_dict(), allow_nan=False))
