@@ -38,11 +38,11 @@ def run_files(runs: list[str], folder: Path | None) -> dict[str, Path]:
         if path.is_file() and not path.name.startswith("."):
             entries.append((path.name.partition(".")[0], path))
     if not entries:
-        raise BadInput("say --run NAME=FILE, one for each ranker, or --runs FOLDER with files in it")
+        raise BadInput("pass --run NAME=FILE, one for each ranker, or --runs FOLDER with files in it")
     paths: dict[str, Path] = {}
     for name, path in entries:
         if name in paths or name in inspect.signature(Runs.__init__).parameters:
-            raise BadInput(f"{path}: the name {name!r} is taken; say --run NAME=FILE with another")
+            raise BadInput(f"{path}: the name {name!r} is taken; pass --run NAME=FILE with another")
         paths[name] = path
     return paths
 
@@ -92,7 +92,7 @@ def _completed(pool: pd.DataFrame, unjudged: str) -> pd.DataFrame:
     if unjudged == "error" and absent.any():
         pairs = list(pool.loc[absent, ["qid", "docno"]].itertuples(index=False, name=None))
         raise BadInput(
-            f"{len(pairs)} retrieved documents have no label: {some(pairs, 2)}; say --depth N down to which all are "
+            f"{len(pairs)} retrieved documents have no label: {some(pairs, 2)}; pass --depth N down to which all are "
             "judged, or --unjudged drop or nonrelevant"
         )
     return _condensed(pool[~absent]) if unjudged == "drop" else pool.assign(label=pool["label"].fillna(0))

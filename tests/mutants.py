@@ -391,7 +391,7 @@ pilot: the tail in the pilot does not count [test_forecast_notes]
 pilot: parameters that are fitted count as queries [test_forecast_notes]
     degrees_of_squares(float(sample.draws) - fitted, *tails) => degrees_of_squares(float(sample.draws), *tails)
 outlook: budgets at the median [test_forecast_notes]
-    curve.scaled(float(optimism.quantile(ASSURANCE)) / optimism.median) => curve
+    curve.scaled(times_median(self.evidence.get(method), share)) => curve
 contributions: base of rounds not weighted [test_contributions]
     float(share * (seen.weight @ (seen.values => float((seen.weight @ (seen.values
 contributions: a label compared with nothing [test_contributions]

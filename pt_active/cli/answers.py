@@ -151,7 +151,7 @@ def report(
         raise ValueError("--looks and --margin are for --so-far")
     plan, qrels, records = labels.read()
     if so_far and len(plan.rankers) > 2 and None in (pair.first, pair.second):
-        raise ValueError("a report of what is judged so far is on one pair: say --first and --second")
+        raise ValueError("a report of what is judged so far is on one pair: pass --first and --second")
     about: dict[str, Any] = {**vars(pair), "records": records}
     state = None
     if so_far:
@@ -204,7 +204,7 @@ def _next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[st
 
 
 def _judge_on(state: Status, labels: LabelFiles) -> str:
-    """The hint to judge on: in browsers where people have begun there, or in a worklist."""
+    """The hint to keep judging: in browsers where people have begun there, or in a worklist."""
     once = state.looks is None and state.judged < state.drawn
     at_the_end = (
         "There is one look, at the end: the labels so far are kept, and are estimated from when all are there.\n"
@@ -215,7 +215,7 @@ def _judge_on(state: Status, labels: LabelFiles) -> str:
         asked = given_words(
             margin=state.margin if state.second is None else None, queries=NEW if state.holds_for_new else None
         )
-        return f"{hint}Next, let people judge on, and ask again:\n  {command_line('judge', folder, *store, *asked)}"
+        return f"{hint}Next, let people keep judging, and ask again:\n  {command_line('judge', folder, *store, *asked)}"
     order = ["--order", "drawn"] if state.unit != "round" else []
     worklist = command_line("export", folder, "--out", beside(folder, ".csv"), "--format", TABLE_FORMAT, *order)
     return f"{hint}Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"

@@ -37,7 +37,7 @@ COMMANDS: Mapping[str, Listed] = {
     "init": Listed(
         ROAD,
         "init",
-        "Check which files fit together, and keep them in pt-active.toml. Asks if nothing is said.",
+        "Check which files fit together, and keep them in pt-active.toml. Without options it asks.",
         "pt-active init --run a=a.run --run b=b.run --topics topics.tsv --texts texts.tsv \\\n"
         "    --train-run old.run --train-qrels old.qrels --budget 300",
     ),

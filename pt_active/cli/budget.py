@@ -11,7 +11,8 @@ import pandas as pd
 from pt_active.cli.answer import Answer, beside, command_line, extended_from, rounded_up
 from pt_active.cli.commands import argument, option
 from pt_active.cli.files import PoolFiles
-from pt_active.cli.options import MEASURES, JudgingCosts, LabelFiles, confidence_level, label_files
+from pt_active.cli.options import MEASURES, JudgingCosts, LabelFiles, Meant, confidence_level, label_files
+from pt_active.frames.checks import how_many
 from pt_active.plans.answers.outlook import POWER, Outlook
 from pt_active.plans.making.manifest import dropped_lines
 from pt_active.plans.making.queries import has_order
@@ -21,14 +22,15 @@ from pt_active.showing.printed import plain_rows
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What an answer is to reach."""
+class Wanted(Meant):
+    """What an answer is to reach, and for which queries."""
 
     width: float | None = option(None, "The half-width wanted of the interval.")
     difference: float | None = option(None, "The difference to find.")
     power: float = option(POWER, "The chance of finding it.", rare=True)
     until_known: bool = option(False, "Judging stops at the label that settles the difference.")
     budget: list[float] | None = option(None, "A budget to show; repeat it.")
+    query_cost: float = option(0.0, "What each new query costs beside its labels, in the unit of budgets.", rare=True)
     confidence: float = confidence_level()
 
     def check(self) -> None:
@@ -39,6 +41,8 @@ class Wanted:
             raise ValueError("leave out --width and --budget with --until-known")
         if self.until_known and self.difference is None:
             raise ValueError("--until-known needs --difference")
+        if self.query_cost and self.width is None and self.difference is None:
+            raise ValueError("--query-cost needs --width or --difference")
 
 
 def budget(
@@ -59,7 +63,7 @@ def budget(
         if measure is None:
             raise ValueError("say what to estimate, such as --measure DCG@10")
         frame, queries = source.read(prices, measure)
-        outlook, grades = Outlook.of(frame, queries, measure, cost), frame.attrs.get("grade_model", "")
+        outlook, grades = Outlook.of(frame, queries, measure, cost, **wanted.fields), frame.attrs.get("grade_model", "")
         priced, unit = repr(cost), unit_of(cost)
         words = [*source.words(), "--measure", measure, *prices.words()]
         dropped = [each.to_json() for each in dropped_lines(frame.attrs.get("dropped", {}))]
@@ -70,10 +74,12 @@ def budget(
             raise ValueError(f"a plan has its own pool, measure and costs; leave out {', '.join(extra)}")
         loaded = Plan.load(plan)
         labelled = LabelFiles(plan=plan, qrels=qrels).read() if qrels else None
-        outlook = Outlook.of_plan(loaded if labelled is None else labelled.judged, labelled and labelled.qrels)
+        judged = loaded if labelled is None else labelled.judged
+        outlook = Outlook.of_plan(judged, labelled and labelled.qrels, **wanted.fields)
         priced, unit = loaded.tables.manifest.arguments.cost, loaded.tables.manifest.arguments.unit.strip()
     table, hint = _asked(outlook, wanted, loaded, plan, qrels, words)
-    content |= {"measure": str(outlook.measure), "rankers": list(outlook.names), "expected_from": outlook.source}
+    content |= {"measure": str(outlook.measure), "rankers": list(outlook.names), "queries": outlook.queries}
+    content |= {"expected_from": outlook.source}
     content |= {"notes": outlook.notes(table), "cost": priced, "rows": plain_rows(table)}
     counted = f"\nBudgets are {unit} of judging." if unit else ""
     return Answer(content, outlook.described(table) + counted + (f"\n\n{grades}" if grades else ""), hint)
@@ -90,7 +96,10 @@ def _asked(
     if wanted.budget or (wanted.width is None and difference is None):
         ask = "Next, ask what an interval or a difference takes: --width X, or --difference X."
         return outlook.table(wanted.budget, difference, power, confidence), "" if difference else ask
-    table = outlook.budget_for(width=wanted.width, difference=difference, power=power, confidence=confidence)
+    aim: dict[str, Any] = {"width": wanted.width, "difference": difference, "power": power, "confidence": confidence}
+    table = outlook.budget_for(**aim, query_cost=wanted.query_cost)
+    if "topics" in table.columns:
+        return table, _of_new_queries(table, outlook.forecast.queries)
     if plan is None or folder is None:
         return table, _draw(table, words, "budget", "budget")
     return table, _more(table, plan, folder, qrels)
@@ -104,6 +113,18 @@ def _draw(table: pd.DataFrame, words: list[str], least: str, budget: str) -> str
     if least == "cost":
         what = "the sample that is expected to cost least, and ask for its status as labels come in"
     return f"Next, draw {what}:\n  {command_line('plan', *words, *how, '--out', 'my-plan')}"
+
+
+def _of_new_queries(table: pd.DataFrame, pool: int) -> str:
+    """The hint with the number of queries, and the plan for them, that cost least."""
+    best = table.sort_values("cost" if "cost" in table.columns else "budget").iloc[0]
+    how = f"--level {best['level']} --design {best['design']} --budget {rounded_up(best['budget'])}"
+    if best["topics"] > pool:
+        more = how_many("query", int(best["topics"]) - pool)
+        return (
+            f"Next, add {more} like those of the pool, and draw the sample that costs least: pt-active plan with {how}."
+        )
+    return f"Next, draw the sample that costs least: pt-active plan with {how}."
 
 
 def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> str:

@@ -145,7 +145,7 @@ class PoolFiles(RunFiles):
         if self.train_qrels is None or not (runs or judge):
             needed = "--train-run needs" if judge else "the grade model learns from --train-run and"
             raise ValueError(
-                f"{needed} --train-qrels; without any judgments, say --max-grade N, the highest grade, and no --grades"
+                f"{needed} --train-qrels; without any judgments, pass --max-grade N, the highest grade, and no --grades"
             )
         return self._fitted(name, read_qrels(self.train_qrels), measure)
 
@@ -155,7 +155,7 @@ class PoolFiles(RunFiles):
             raise ValueError(f"{self.train_qrels}: no document has a label")
         given = self.max_grade
         highest = (
-            grade_in_use(labels, self.train_qrels, ("say ", Argument("max_grade"), " ")) if given is None else given
+            grade_in_use(labels, self.train_qrels, ("pass ", Argument("max_grade"), " ")) if given is None else given
         )
         training = {str(file): run for file, run in zip(self.train_run or [], self.past(), strict=True)}
         named = {f"run_{i}": run for i, run in enumerate(training.values())}
@@ -258,7 +258,7 @@ def read_judges(given: list[str]) -> dict[str, Any]:
         else:
             name, file = Path(entry).name.partition(".")[0], entry
         if name in judges:
-            raise ValueError(f"--judge {entry}: the name {shown(name)} is taken; say NAME={file}, with another name")
+            raise ValueError(f"--judge {entry}: the name {shown(name)} is taken; pass NAME={file}, with another name")
         check_file(file)
         judges[name] = read_judge(file)
         with naming(file):
@@ -275,9 +275,9 @@ def top_grade(judges: Mapping[str, pd.DataFrame], past: pd.DataFrame | None = No
     source += "" if past is None else ", or that --train-qrels has"
     if highest < 1:
         raise ValueError(
-            f"0 is the only grade that {source}: say --max-grade N, the highest grade that people may give"
+            f"0 is the only grade that {source}: pass --max-grade N, the highest grade that people may give"
         )
-    return highest, f"0 to {highest}, the highest that {source}; if people may give more, say --max-grade"
+    return highest, f"0 to {highest}, the highest that {source}; if people may give more, pass --max-grade"
 
 
 def grade_in_use(labels: pd.DataFrame, path: Path | None, remedy: tuple[str | Argument, ...]) -> int:

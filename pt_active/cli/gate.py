@@ -80,7 +80,7 @@ def gate(
 def _baseline(plan: Plan, second: str | None) -> str:
     """The ranker of the plan that a later one would replace."""
     if second is None and len(plan.rankers) > 1:
-        raise ValueError(f"say --second, the ranker that --run would replace: one of {some(plan.rankers, 20)}")
+        raise ValueError(f"pass --second, the ranker that --run would replace: one of {some(plan.rankers, 20)}")
     return second or plan.rankers[0]
 
 

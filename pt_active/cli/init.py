@@ -14,7 +14,8 @@ from pt_active.cli.answer import Answer, check_new, command_line
 from pt_active.cli.commands import given_words, option
 from pt_active.cli.failures import in_one_line
 from pt_active.cli.files import RunFiles
-from pt_active.cli.fits import Files, check_past, findings, of_shared_queries, of_texts, of_topics
+from pt_active.cli.fits import Files, Finding, check_past, findings, of_shared_queries, of_texts, of_topics
+from pt_active.cli.from_answers import AnswerFiles, project_of_answers
 from pt_active.cli.options import MEASURES, Meant
 from pt_active.cli.project import FILE, project_text
 from pt_active.frames.atomic import write_file
@@ -40,32 +41,52 @@ COMMENTS = (
 
 def init(
     source: RunFiles,
+    given: AnswerFiles,
     meant: Meant,
     measure: str | None = option(None, f"What to estimate; default {MEASURE}.", "NAME", **MEASURES),
     budget: float | None = option(None, "How many documents people can judge at most."),
     folder: Path = option(Path("my-plan"), "The folder that pt-active plan is to make.", "DIR", typed="--plan"),
     out: Path = option(FILE, "The project file to make.", "FILE"),
 ) -> Answer:
-    """Say which files belong together, check that they do, and keep it in pt-active.toml. Asks if nothing is said."""
+    """Say which files belong together, check that they do, and keep it in pt-active.toml. Without options it asks."""
     check_new(out)
+    if given.answers:
+        if source != RunFiles() or measure is not None:
+            raise ValueError(
+                "--answers take the place of runs, and their measure is the mean score: leave --run, … out"
+            )
+        found, own = project_of_answers(given, budget, folder)
+        values = _of_plan(folder, out) | {**own, "pool": _from(own["pool"], out)}
+    else:
+        files, measure, budget, meant = _said_or_asked(source, measure, budget, meant)
+        found = findings(files, measure, positive("budget", budget))
+        values = _values(files.source, measure, budget, folder, out)
+    values |= {name: value for name, value in vars(meant).items() if value is not None}
+    write_file(out, project_text(values, COMMENTS))
+    return _kept(found, values, out)
+
+
+def _said_or_asked(
+    source: RunFiles, measure: str | None, budget: float | None, meant: Meant
+) -> tuple[Files, str, float, Meant]:
+    """The files, the measure, the budget and the queries that were typed; asks for them if nothing was."""
     if source == RunFiles() and meant == Meant() and measure is None and budget is None:
         files, measure, budget, meant = Interview().answers()
-    else:
-        files, measure = Files(source), measure or MEASURE
-        if not source.run:
-            raise ValueError("say --run, once for each ranker")
-        if budget is None:
-            raise ValueError("say --budget, how many documents people can judge at most")
-        if not (source.train_qrels or source.judge or source.max_grade):
-            raise ValueError(
-                "say --train-qrels, past judgments, or --judge, labels of an LLM; without either, --max-grade N, the "
-                "highest grade"
-            )
-    files = _with_past_runs(files)
-    found = findings(files, measure, positive("budget", budget))
-    kept = {name: value for name, value in vars(meant).items() if value is not None}
-    values = _values(files.source, measure, budget, folder, out) | kept
-    write_file(out, project_text(values, COMMENTS))
+        return _with_past_runs(files), measure, budget, meant
+    if not source.run:
+        raise ValueError("pass --run, once for each ranker, or --answers")
+    if budget is None:
+        raise ValueError("pass --budget, how many documents people can judge at most")
+    if not (source.train_qrels or source.judge or source.max_grade):
+        raise ValueError(
+            "pass --train-qrels, past judgments, or --judge, labels of an LLM; without either, --max-grade N, the "
+            "highest grade"
+        )
+    return _with_past_runs(Files(source)), measure or MEASURE, budget, meant
+
+
+def _kept(found: list[Finding], values: dict[str, Any], out: Path) -> Answer:
+    """The answer that a project file was written."""
     content = {"file": str(out), **values, "findings": [each._asdict() for each in found]}
     wide = max(len(each.about) for each in found)
     told = "\n".join(f"{'!' if each.wrong else ' '} {each.about:{wide}}  {each.said}" for each in found)
@@ -88,13 +109,17 @@ def _with_past_runs(files: Files) -> Files:
 
 def _values(source: RunFiles, measure: str, budget: float, plan: Path, out: Path) -> dict[str, Any]:
     """The keys of the project file; names of files are relative to its folder."""
-    values: dict[str, Any] = {"plan": _from(plan, out), "report": _from(plan.with_name(f"{plan.name}.html"), out)}
+    values = _of_plan(plan, out)
     values |= {"measure": measure, "budget": int(budget) if float(budget).is_integer() else budget}
     for name in ("topics", "texts", "train_run", "train_qrels", "judge", "max_grade", "depth", "lenient"):
         if value := getattr(source, name):
             listed = [_from(each, out) for each in value] if isinstance(value, list) else value
             values[name.replace("_", "-")] = _from(value, out) if isinstance(value, Path) else listed
     return values | {"runs": {name: _from(file, out) for name, file in source.files.items()}}
+
+
+def _of_plan(plan: Path, out: Path) -> dict[str, Any]:
+    return {"plan": _from(plan, out), "report": _from(plan.with_name(f"{plan.name}.html"), out)}
 
 
 def _from(file: str | Path, out: Path) -> str:
@@ -127,7 +152,7 @@ class Interview:
                 so_far = visible(command_line("init", *again))
                 typer.echo(f"\nThe answers so far, to go on from:\n  {so_far}", err=True)
             if isinstance(ended.__context__, EOFError):
-                raise ValueError("the answers end too early; say --run, --budget, … instead") from ended
+                raise ValueError("the answers end too early; pass --run, --budget, … instead") from ended
             raise
 
     def _asked(self) -> tuple[Files, str, float, Meant]:

@@ -69,7 +69,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Setting:
-    """How a plan is judged; the project file goes on with the longer plan after a next round."""
+    """How a plan is judged; the project file continues with the longer plan after a next round."""
 
     judges: str | None = option(None, "Names of judges, separated by commas; each gets a link.", "NAMES")
     guideline: Path | None = option(None, "A Markdown file that judges see beside the documents.", "FILE")
@@ -98,7 +98,7 @@ class Setting:
         patience, names = 60 * positive("patience", self.patience), GradeNames.parsed(self.grade_names)
         judges, kept = judge_names(self.judges), self.store or kept_at(folder)
         if len(plan.rankers) == 1 and self.margin is None:
-            raise ValueError("the plan has one ranker: say --margin, how far off its estimate may be")
+            raise ValueError("the plan has one ranker: pass --margin, how far off its estimate may be")
         guideline = "" if self.guideline is None else guideline_html(self.guideline)
         store = Store(kept, plan.id)
         store.token(ORGANISER)

@@ -33,7 +33,7 @@ OFFLINE = "html"
 _SHOW_NO_TEXTS = ("trec", "prels")
 """Formats that hold no texts in any case."""
 
-_NO_TEXTS = "The plan has no texts, so judges see ids alone: say --texts FILE here, or when the plan is made."
+_NO_TEXTS = "The plan has no texts, so judges see ids alone: pass --texts FILE here, or when the plan is made."
 
 _TABLES = ("csv", "xlsx")
 """Formats that come back in the file that was written."""
@@ -70,7 +70,7 @@ def export(
     if offline and order is not None:
         raise ValueError(f"--order is not for --format {OFFLINE}, whose documents come in blocks of the drawn order")
     if offline and not annotator:
-        raise ValueError(f"--format {OFFLINE} is for one judge: say --annotator")
+        raise ValueError(f"--format {OFFLINE} is for one judge: pass --annotator")
     loaded, names = Plan.load(plan), GradeNames.parsed(grade_names)
     documents = in_drawing_order(loaded.tables, order)
     given = texts_for(loaded, texts, warned=not offline)
@@ -78,7 +78,7 @@ def export(
     worklist = Worklist(documents, loaded.tables.pool.max_grade, loaded.id, names, annotator)
     written = [out]
     if format in FORMATS and not (format == TABLE_FORMAT and annotator):
-        if annotator or names.grades:
+        if annotator or (names.grades and format != TABLE_FORMAT):
             raise ValueError(f"--annotator and --grade-names are not for --format {format}")
         if labels is not None:
             known = checked_qrels(as_qrels(read_labels([labels], loaded)))

@@ -66,12 +66,12 @@ class Sampling(Typed):
     def how(self) -> dict[str, Any]:
         """The arguments that plans from memory and from logs have in common; raises if options do not go together."""
         if self.budget is None and self.draws is None:
-            raise ValueError("say --budget, the most to spend, such as the number of documents that people can judge")
+            raise ValueError("pass --budget, the most to spend, such as the number of documents that people can judge")
         if self.budget is not None and self.draws is not None:
             raise ValueError("say either --budget or --draws, and not both")
         level, of_queries = self.level, self.design in DESIGNS
         if self.rounds > 1:
-            remedies = ["say --level document"] if level == "query" else []
+            remedies = ["pass --level document"] if level == "query" else []
             remedies += [f"leave out --design {self.design}"] if of_queries else []
             if remedies:
                 raise ValueError(f"--rounds are of documents: {' and '.join(remedies)}")

@@ -68,7 +68,7 @@ _LABELLED = ("plan", "qrels", "confidence", "grade_names", "rule", "ties", "miss
 
 COMMANDS = {
     "plan": ("out", "measure", "budget", "draws", "seed", "level", "design", "rounds", *_COLLECTION),
-    "budget": ("measure", "confidence", *_COLLECTION),
+    "budget": ("measure", "confidence", *_MEANT, *_COLLECTION),
     "judge": ("plan", "texts", "judges", "guideline", "grade_names", "store", "margin", *_MEANT),
     "export": ("plan", "texts", "grade_names"),
     "status": (*_LABELLED, "margin", "looks"),

@@ -73,7 +73,7 @@ def simulate(
         frame = labelled_pool(pool, grades, train_fold)
     else:
         if not run or qrels is None:
-            raise ValueError("say --run, once for each ranker, and --qrels; or a Parquet pool with labels")
+            raise ValueError("pass --run, once for each ranker, and --qrels; or a Parquet pool with labels")
         if train_fold is not None:
             raise ValueError("--train-fold is for a pool; runs are cut into folds by themselves")
         frame = cross_graded_pool(RunFiles(run=run, lenient=lenient), qrels, grades, depth, unjudged)
@@ -101,7 +101,7 @@ def labelled_pool(path: Path, name: str | None, train_fold: int | None) -> pd.Da
             raise ValueError(f"{path} already has grades; leave out --grades and --train-fold")
         return frame
     if train_fold is None or "fold" not in frame.columns:
-        raise ValueError(f"{path} has no grades; say --train-fold N, one of the values of its column 'fold'")
+        raise ValueError(f"{path} has no grades; pass --train-fold N, one of the values of its column 'fold'")
     train = frame["fold"] == train_fold
     if not train.any() or train.all():
         folds = some(sorted(frame["fold"].unique().tolist()), 20)
@@ -135,7 +135,7 @@ def cross_graded_pool(
     if len(absent) and unjudged is None:
         raise ValueError(
             f"{len(absent)} of {how_many('document', len(frame))} of the runs {agreeing('has', len(absent))} no label: "
-            f"{some(absent.itertuples(index=False, name=None))}; say --depth N, how deep was judged, or --unjudged "
+            f"{some(absent.itertuples(index=False, name=None))}; pass --depth N, how deep was judged, or --unjudged "
             "nonrelevant to take them as grade 0"
         )
     frame["label"] = frame["label"].fillna(0).astype(np.int64)

@@ -200,7 +200,7 @@ def _unlabelled(
             raise ValueError(
                 f"{measure} of {shown(name)}: {how_many('sampled document', len(pairs), 'has')} no label: "
                 f"{some(pairs)}; "
-                'judge them, use a lower cutoff, or say missing="nonrelevant"'
+                'judge them, use a lower cutoff, or pass missing="nonrelevant"'
             )
         absent |= dict.fromkeys(pairs)
     pool = sampled.document_frame()[["qid", "docno"]].merge(labels, how="left", on=["qid", "docno"])

@@ -38,6 +38,7 @@ class DocumentEstimate:
     degrees_of_freedom: float  # Those of the t distribution that the interval uses
     n_effective: float  # The number of documents of equal influence that would be as informative
     of_query: np.ndarray  # float64[m], the estimate of each query, ``M + (1/Π)(ℓ̃ − M)``
+    variance_of_query: np.ndarray  # float64[m], what each query adds to both parts, but for what spreading takes off
     cautious: float = 0.0  # Variance that is added because few documents carry the estimate of the variance
     scale: float = 0.0  # The sum of the absolute terms of the value; see `ties.is_rounding`
 
@@ -165,6 +166,8 @@ def document_estimate(
     query = pool.query[sample.drawn]
     influence = residuals.influence[sample.drawn] * pool.weight[query] / sample.opening[query]
     doubt = 0.0 if residuals.doubt is None else float(weight @ queries.of(residuals.doubt))
+    variance_of_query = np.zeros(len(model))
+    variance_of_query[queries.rows] = parts
     return DocumentEstimate(
         value=float(weighting.estimate(queries.of(model) + step).value),
         first=float(first.sum()),
@@ -173,6 +176,7 @@ def document_estimate(
         n_effective=_ratio(influence.sum() ** 2, (influence**2).sum()),
         cautious=doubt**2,
         of_query=model + ratio_or_zero(residuals.step, sample.opening),
+        variance_of_query=variance_of_query,
         scale=float(pool.weight @ size + np.abs(weighting.weights) @ queries.of(size + residuals.size)),
     )
 
@@ -236,6 +240,7 @@ def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> Docu
         n_effective=float(sum(e.n_effective for _, e in used)),
         cautious=total("cautious", 2),
         of_query=np.sum([w * e.of_query for w, e in used], axis=0),
+        variance_of_query=np.sum([w**2 * e.variance_of_query for w, e in used], axis=0),
         scale=total("scale", 1),
     )
 

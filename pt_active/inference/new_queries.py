@@ -47,23 +47,34 @@ class ByQuery:
         value: float64[m], ``ĥ = M + (ℓ̃ − M)/Π`` with labels, M without: unbiased for each query.
         variance: An estimate of ``Σ p² Var ĥ``, what sampling labels adds to the spread of ĥ; 0 in a census.
         group: int64[m], the cluster of each query, such as one need in several words; None if each is its own.
+        parts: float64[m], what each query adds to the variance, up to a factor; None if the variance is 0.
     """
 
     weight: np.ndarray
     value: np.ndarray
     variance: float
     group: np.ndarray | None = None
+    parts: np.ndarray | None = None
 
     @cached_property
     def _terms(self) -> tuple[np.ndarray, np.ndarray]:
         """``Σ p`` and ``Σ p (ĥ − R̂)`` of each cluster that counts, float64[g] each."""
+        weight = self.weight / self.weight.sum()
+        return self.by_group(self.weight), self.by_group(self.weight * (self.value - weight @ self.value))
+
+    def by_group(self, values: np.ndarray) -> np.ndarray:
+        """float64[g], values of queries, float64[m], summed over each cluster that counts."""
         counts = self.weight > 0
-        weight, value = self.weight[counts], self.value[counts]
-        terms = weight * (value - weight @ value / weight.sum())
         if self.group is None:
-            return weight, terms
-        _, group = np.unique(self.group[counts], return_inverse=True)
-        return np.bincount(group, weights=weight), np.bincount(group, weights=terms)
+            return np.asarray(values[counts])
+        return np.bincount(np.unique(self.group[counts], return_inverse=True)[1], weights=values[counts])
+
+    @property
+    def left(self) -> float:
+        """``1 − 2 Σ P³/Σ P² + Σ P²``, P being the weights of the clusters; ``1 − 1/g`` for equal weights."""
+        weight = self._terms[0]
+        squares = float(weight @ weight)
+        return 1 - 2 * float(weight**2 @ weight) / squares + squares
 
     @property
     def queries(self) -> int:
@@ -79,18 +90,15 @@ class ByQuery:
     def spread(self) -> float:
         """``S²/m``, the variance of the mean of the pool's queries as a sample: ``(c Σ T² − Σ p² V̂)₊`` [theory 16].
 
-        T are the terms ``Σ p (ĥ − R̂)`` of the clusters. ``c = 1/(1 − 2 Σ P³/Σ P² + Σ P²)``, P being the weights of the
-        clusters, makes it unbiased if all have the same variance; it is ``g/(g − 1)`` for equal weights.
+        T are the terms ``Σ p (ĥ − R̂)`` of the clusters. ``c = 1/left`` makes it unbiased if all have the same variance.
         """
         return max(self._scatter - self.variance, 0.0) if np.isfinite(self._scatter) else np.nan
 
     @property
     def _scatter(self) -> float:
         """``c Σ T²``; NaN if one cluster is all."""
-        weight, terms = self._terms
-        squares = float(weight @ weight)
-        left = 1 - 2 * float(weight**2 @ weight) / squares + squares
-        return float(terms @ terms) / left if left > 0 and len(weight) > 1 else np.nan
+        terms = self._terms[1]
+        return float(terms @ terms) / self.left if self.left > 0 and len(terms) > 1 else np.nan
 
     @property
     def degrees(self) -> float:
@@ -101,10 +109,36 @@ class ByQuery:
     @property
     def shown(self) -> float:
         """The degrees of freedom that the terms show, ``2 (Σ T²)²/(Σ T⁴ − (Σ T²)²/g)``: few if few queries carry it."""
-        square = self._terms[1] ** 2
-        total = float(square.sum())
-        varies = float(square @ square) - total**2 / len(square)
-        return 2 * total**2 / varies if varies > 0 else np.inf
+        return _shown(self._terms[1] ** 2)
+
+    @property
+    def shown_of_spread(self) -> float:
+        """The degrees of freedom that the terms show once what sampling labels adds is taken off; 0 if none is left."""
+        terms = self._terms[1] ** 2 / self.left
+        if self.parts is not None and (total := self.parts.sum()) > 0:
+            terms = terms - self.by_group(self.parts) * self.variance / total
+        return _shown(terms) if terms.sum() > 0 else 0.0
+
+
+def _shown(terms: np.ndarray) -> float:
+    """Degrees of freedom of a sum of squared terms, by how much these vary, float64[g]."""
+    varies = float(terms @ terms) - float(terms.sum()) ** 2 / len(terms)
+    return 2 * float(terms.sum()) ** 2 / varies if varies > 0 else np.inf
+
+
+def expected_spread(expected: ByQuery, noise: np.ndarray) -> float:
+    """``E S²/m`` if values vary about those of a `ByQuery`, each by itself; NaN for one query [theory 16].
+
+    ``S²/m + c Σ_g ((1 − 2 P) G + P² Σ G)``, G being the noise of a cluster.
+
+    Args:
+        expected: The values that are expected, with no variance.
+        noise: float64[m], ``p² C`` with the variance C of each value.
+    """
+    if np.isnan(expected.spread):
+        return np.nan
+    weight, added = expected.by_group(expected.weight), expected.by_group(noise)
+    return expected.spread + float((1 - 2 * weight) @ added + weight @ weight * added.sum()) / expected.left
 
     def apart(self, alpha: float) -> float:
         """How far the means of these queries and of queries like them may lie apart, ``t Ŝ/√m`` [theory 16].
@@ -140,7 +174,9 @@ def by_drawn_query(
     # What the slopes of single draws add to the common one belongs to no query.
     value += float(weighting.estimate(values).value) - weight @ value
     left = 1 - sample.expected / sample.draws if sample.repeated else sample.left
-    return ByQuery(weight, value, float(np.sum(left * part**2 / sample.count)))
+    parts = np.zeros(len(weight))
+    parts[sample.rows] = left * part**2 / sample.count
+    return ByQuery(weight, value, float(parts.sum()), parts=parts)
 
 
 class Widened(NamedTuple):

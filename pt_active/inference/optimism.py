@@ -45,6 +45,12 @@ class Optimism:
 MODEL_ALONE = Optimism(np.nan, 0.0)  # What is known of φ without labels
 
 
+def times_median(optimism: Optimism | None, share: float) -> float:
+    """The factor below which φ lies with a probability, over the median; without labels, over the model's own 1."""
+    known = optimism or MODEL_ALONE
+    return float(known.quantile(share)) / (1.0 if optimism is None else known.median)
+
+
 def degrees_of_squares(number: float, *kurtosis: float) -> float:
     """Degrees of freedom of a mean of squared errors, ``2 n/(κ − 1)``; NaN counts as no kurtosis at all."""
     return 2 * max(number, 0.0) / (float(np.nanmax([MIN_KURTOSIS, *kurtosis])) - 1)

@@ -28,6 +28,11 @@ class Drawn(NamedTuple):
     uniform: np.ndarray  # float64[d], by which its label is drawn
     normal: np.ndarray  # float64[R], the standardised sum of the labels that were not drawn
 
+    def of(self, counts: np.ndarray) -> Drawn:
+        """The draws of some documents, bool[n]."""
+        kept = np.flatnonzero(counts[self.document])
+        return Drawn(self.row[kept], self.document[kept], self.uniform[kept], self.normal)
+
 
 class _Units(NamedTuple):
     """What is known of the n documents of a design, in its order."""
@@ -82,7 +87,10 @@ class DocumentReplays:
         Labels of documents that were not drawn make a normal sum, since there are many of them where this matters. It
         has the sign of the first document that counts, so that errors change their signs if systems change places.
         """
-        units, (row, z, _, normal) = self._units, drawn
+        units = self._units
+        if not isinstance(self.pool, RevealedPool):
+            drawn = drawn.of(units.influence != 0)
+        row, z, _, normal = drawn
         number, cells = len(normal), len(normal) * len(units.opening)
         cell = row * len(units.opening) + units.query[z]
         effect, chance = units.effects[self._labels(drawn, cell), z], units.chance[z]

@@ -150,6 +150,7 @@ def estimate_rounds(
     Raises:
         ValueError: If no estimator has that name.
     """
+    seen, contrast = seen.involved(contrast)
     estimates, cautious = [], []
     for each in round_labels(seen, rounds, label, contrast, estimator):
         pool, sample = each.seen, each.sample
@@ -174,6 +175,13 @@ def ranker_contrasts(k: int) -> list[np.ndarray]:
     return [np.ones(1)] if k == 1 else [np.eye(k)[a] - np.eye(k)[b] for a, b in combinations(range(k), 2)]
 
 
+def contrast_estimates(
+    seen: DocumentPool, rounds: Sequence[Round], label: np.ndarray, estimator: str
+) -> list[DocumentEstimate]:
+    """The estimates of all `ranker_contrasts`, for the arguments of `estimate_rounds`."""
+    return [estimate_rounds(seen, rounds, label, c, estimator) for c in ranker_contrasts(len(seen.ranks))]
+
+
 def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
     """``p² E δ²`` of each document under the grade model, averaged over `ranker_contrasts`, float64[N] [theory 10]."""
     if drawing == SURPRISES and isinstance(pool.seen, RevealedPool):
@@ -188,9 +196,17 @@ def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
     return expected_squares(pool.seen, sizes.order, pool.grades, ranker_contrasts(len(pool.seen.ranks)), seed)
 
 
-def optimism(seen: DocumentPool, rounds: Sequence[Round], label: np.ndarray, estimator: str, gain: np.ndarray) -> float:
-    """The variance that the labels show, divided by the variance that the grade model promised [theory 10]."""
-    estimates = [estimate_rounds(seen, rounds, label, c, estimator) for c in ranker_contrasts(len(seen.ranks))]
+def optimism(
+    seen: DocumentPool, rounds: Sequence[Round], estimates: Sequence[DocumentEstimate], gain: np.ndarray
+) -> float:
+    """The variance that the labels show, divided by the variance that the grade model promised [theory 10].
+
+    Args:
+        seen: The pool as the measure sees it.
+        rounds: The rounds in order.
+        estimates: `contrast_estimates`.
+        gain: float64[N], from `expected_gain`.
+    """
     expected = [expected_variance(seen, each.sample.design, gain) for each in rounds]
     promised = float(round_weights(rounds) ** 2 @ expected)
     return float(np.mean([each.first + each.second for each in estimates]) / promised) if promised > 0 else np.nan

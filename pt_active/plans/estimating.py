@@ -182,7 +182,7 @@ class Estimating(KeptArtifact[PlanTables]):
 
         Args:
             records: Records of judgments. Of a plan that is not fully judged, what is judged without a gap counts.
-                Documents that a judge alone has judged are left to the grade model without him, as with
+                Documents that a judge alone has judged are left to the grade model without them, as with
                 ``missing="expected"``.
             measure: A measure to estimate from the same labels; the plan's own if left out.
             estimator: ``regression``, ``snis``, ``ht`` or ``difference``; for plans of documents all but ``snis``.

@@ -42,7 +42,7 @@ def judged_pool(judges: Mapping[str, pd.DataFrame], common: bool = False) -> tup
             raise ArgumentError(
                 f"the judge {shown(name)} has no label for {how_many('pair', int(lacking.sum()))} that others graded, "
                 f"such as document {shown(pair['docno'])} of query {shown(pair['qid'])}; to audit only what all "
-                "graded, say ",
+                "graded, pass ",
                 Argument("common", True),
             )
     pool = pool.dropna(subset=list(columns.values()), ignore_index=True)

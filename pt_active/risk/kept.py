@@ -139,7 +139,7 @@ def _distribution(pairs: Pairs, design: str, defensive: float) -> np.ndarray:
 def _draw_strata(pairs: Pairs, draws: int | None, replace: bool, rng: np.random.Generator) -> Sample:
     if draws is None or replace:
         raise ValueError(
-            f"the design {STRATIFIED!r} draws a number of pairs, each once: say draws=, not budget= or replace="
+            f"the design {STRATIFIED!r} draws a number of pairs, each once: pass draws=, not budget= or replace="
         )
     if len(pairs.names) > 1:
         raise ValueError(f"the design {STRATIFIED!r} is for one predictor, not {len(pairs.names)}")

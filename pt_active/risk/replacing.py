@@ -81,7 +81,7 @@ class Replacement(Printed):
 
     @property
     def answer(self) -> str:
-        """What the labels say of the judge's order, and of his values if they prove one wrong."""
+        """What the labels say of the judge's order, and of their values if they prove one wrong."""
         if self.wrong_levels.empty:
             return self._of_the_order
         row, more = self.wrong_levels.iloc[0], len(self.wrong_levels) - 1

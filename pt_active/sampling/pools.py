@@ -68,6 +68,13 @@ class DocumentPool:
         """The pool with other rankings."""
         return replace(self, ranks=ranks)
 
+    def involved(self, contrast: np.ndarray) -> tuple[DocumentPool, np.ndarray]:
+        """The pool with the rankings of which a contrast is, and their weights, float64[at most k]."""
+        used = np.flatnonzero(contrast)
+        if len(used) == len(contrast):
+            return self, contrast
+        return self.ranked(np.ascontiguousarray(self.ranks[used])), contrast[used]
+
     def taught(self, grades: np.ndarray, labels: np.ndarray | None) -> DocumentPool:
         """The pool with what known labels say of the other documents of their queries: nothing."""
         return self

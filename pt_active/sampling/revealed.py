@@ -57,6 +57,10 @@ class RevealedPool(DocumentPool):
         """The pool with other rankings, for which nothing is kept."""
         return replace(self, ranks=ranks, kept={})
 
+    def involved(self, contrast: np.ndarray) -> tuple[DocumentPool, np.ndarray]:
+        """The pool with all rankings, since all contrasts share its results."""
+        return self, contrast
+
     def taught(self, grades: np.ndarray, labels: np.ndarray | None) -> RevealedPool:
         """The pool with what known labels say of the classes of their queries."""
         prior = learned_prior(self.form, self.indptr, grades, labels)

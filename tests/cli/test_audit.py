@@ -134,7 +134,7 @@ def test_labels_may_be_qrels_or_records(folder: Path) -> None:
 
 def test_a_plan_says_which_grades_it_has_room_for(folder: Path) -> None:
     words = ("plan", "--judge", "gpt=gpt.qrels", "--budget", 9)
-    told = "  grades    0 to 3, the highest that the judge gives; if people may give more, say --max-grade\n"
+    told = "  grades    0 to 3, the highest that the judge gives; if people may give more, pass --max-grade\n"
     assert told in run(*words, "--out", "b").stdout
     learned = run(*words, "--out", "c", "--train-qrels", "people.qrels").stdout
     assert "the judge gives, or that --train-qrels has; if" in learned
@@ -152,10 +152,13 @@ def test_a_plan_says_which_grades_it_has_room_for(folder: Path) -> None:
         ("plan --judge a=gpt.qrels --judge b=few.qrels --budget 9 --out b", "for 295 pairs that others graded"),
         ("plan --judge a=gpt.qrels --budget 9 --out a", "a exists; choose another --out"),
         ("plan --budget 9 --out b", "Missing option '--judge'; see pt-active audit plan --help"),
-        ("plan --judge a=zero.qrels --budget 9 --out b", "0 is the only grade that the judge gives: say --max-grade N"),
+        (
+            "plan --judge a=zero.qrels --budget 9 --out b",
+            "0 is the only grade that the judge gives: pass --max-grade N",
+        ),
         ("estimate a high.csv", "has no such grade: make it again with --max-grade 5"),
         ("estimate a none.csv", "none.csv: No such file or directory"),
-        ("estimate a few.qrels", "judge them, or say --missing nonrelevant"),
+        ("estimate a few.qrels", "judge them, or pass --missing nonrelevant"),
         ("estimate nowhere labelled.csv", "nowhere"),
         ("estimate a labelled.csv --rel 7", "rel=7 is above the highest grade, 3"),
         ("export a --out b.csv --format rtf", "unknown --format 'rtf'"),

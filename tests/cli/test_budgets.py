@@ -78,6 +78,28 @@ def test_a_small_pilot_and_a_tiny_budget_are_said_to_be_so(files):
     assert data("budget", "plan", "--budget", "100")["notes"] == []
 
 
+def test_new_queries_take_queries_and_labels(files):
+    words = (*RUNS, *TRAINING, "--measure", "DCG@5", "--queries", "new")
+    said = run("budget", *words, "--difference", "0.5", "--query-cost", "10")
+    assert said.startswith("DCG@5 of a, b for queries like those of the pool; expected from the grade model's opinion")
+    found = data("budget", *words, "--difference", "0.5", "--query-cost", "10")
+    assert found["queries"] == "new"
+    best = min(found["rows"], key=lambda row: row["cost"])
+    added = best["topics"] - len(QUERIES)
+    assert f"Next, add {added} queries like those of the pool, and draw the sample that costs least: " in said
+    assert f"--level {best['level']} --design {best['design']} --budget " in said.splitlines()[-1]
+    free = data("budget", *words, "--difference", "0.5")
+    assert all(row["topics"] > best["topics"] for row in free["rows"])
+    assert any(
+        note.startswith("Judging everything leaves") for note in data("budget", *words, "--budget", "90")["notes"]
+    )
+    planned(*TRAINING, *PILOT)
+    exported()
+    after = data("budget", "plan", "plan.csv", "--queries", "new", "--width", "0.5")
+    assert after["expected_from"] == "the pilot's errors"
+    assert {row["assurance"] for row in after["rows"]} == {0.9}
+
+
 @pytest.mark.parametrize("design", ["hedged", "successive", "spread"])
 def test_what_a_plan_lacks_is_counted_from_its_budget_if_it_goes_on(files, design):
     level = "query" if design == "hedged" else "document"
@@ -122,6 +144,14 @@ def test_what_a_plan_lacks_is_counted_from_its_budget_if_it_goes_on(files, desig
         ),
         (("--cost", "free"), "unknown --cost 'free'"),
         (("--until-known",), "--until-known needs --difference"),
+        (("--query-cost", "3"), "--query-cost needs --width or --difference"),
+        (("--query-cost", "3", "--width", "1"), "--query-cost is for new queries; say --queries new"),
+        (("--query-cost", "-3", "--width", "1", "--queries", "new"), "--query-cost must be a number from 0, got -3.0"),
+        (("--queries", "all", "--width", "1"), "unknown --queries 'all'; it is one of these, new"),
+        (
+            ("--until-known", "--difference", "1", "--queries", "new"),
+            "how long until a difference is known is foreseen for --queries these",
+        ),
         (("--until-known", "--difference", "1", "--width", "1"), "leave out --width and --budget with --until-known"),
         (("--until-known", "--budget", "9"), "leave out --width and --budget with --until-known"),
     ],

@@ -81,7 +81,7 @@ def test_qrels_with_holes_take_a_policy(gate: Callable[..., Result], folder: Pat
 def test_an_undecided_gate_says_what_to_do(gate: Callable[..., Result]) -> None:
     found = gate("few.csv", "--margin", "0.3")
     assert found.exit_code == 3
-    assert re.search(r"judge on, from document d\d+ of query q\d+: about \d+ more labels", found.stdout)
+    assert re.search(r"keep judging, from document d\d+ of query q\d+: about \d+ more labels", found.stdout)
     assert "pt-active export plan" in found.stdout
     assert "pt-active" not in gate("few.csv", "--margin", "0.3", "--quiet").stdout
 

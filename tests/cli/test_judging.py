@@ -42,7 +42,7 @@ def judge(folder: Path) -> None:
 def test_the_loop_through_a_tool(tmp_path: Path, plan: Plan) -> None:
     said = run("export", "plan", "--out", "tasks.json", "--format", "label-studio")
     assert "24 documents to judge are in tasks.json. Beside it, for the tool: tasks.config.xml." in said
-    assert "The plan has no texts, so judges see ids alone: say --texts FILE here, or when the plan is made." in said
+    assert "The plan has no texts, so judges see ids alone: pass --texts FILE here, or when the plan is made." in said
     line = "pt-active import label-studio EXPORTED-FILE --plan plan --out tasks-records.jsonl"
     assert line in said
     judge(tmp_path)

@@ -79,7 +79,7 @@ def test_a_stray_label_is_not_the_top_grade(files):
     trained = ("--train-run", "past.run", "--train-qrels", "stray.qrels")
     said = complaint("plan", *RUNS, *MEASURED, *trained)
     assert said.startswith("stray.qrels: 1 label is above 2, such as 9 for document 'D-new' of query 'past_0'")
-    assert said.endswith("if this is meant to be, say --max-grade 9")
+    assert said.endswith("if this is meant to be, pass --max-grade 9")
     planned(*trained, "--max-grade", "9")
     assert "1 label is not, such as 9" in complaint("plan", *RUNS, *MEASURED[:-1], "x", *trained, "--max-grade", "2")
 
@@ -87,9 +87,9 @@ def test_a_stray_label_is_not_the_top_grade(files):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("", "say --budget, the most to spend, such as the number of documents that people can judge"),
+        ("", "pass --budget, the most to spend, such as the number of documents that people can judge"),
         ("--budget 60 --rounds 2 --design hedged", "--rounds are of documents: leave out --design hedged"),
-        ("--budget 60 --rounds 2 --level query", "--rounds are of documents: say --level document"),
+        ("--budget 60 --rounds 2 --level query", "--rounds are of documents: pass --level document"),
     ],
 )
 def test_what_a_plan_needs_or_refuses_is_said(files, words, said):
@@ -203,9 +203,9 @@ BAD_PLANS = {
     "no runs": (UNIFORM, "say either --run (one for each ranker) or --pool, and not both"),
     "no training": (
         RUNS,
-        "the grade model learns from --train-run and --train-qrels; without any judgments, say --max-grade N",
+        "the grade model learns from --train-run and --train-qrels; without any judgments, pass --max-grade N",
     ),
-    "no training of documents": ((*RUNS, "--level", "document"), "without any judgments, say --max-grade N"),
+    "no training of documents": ((*RUNS, "--level", "document"), "without any judgments, pass --max-grade N"),
     "no training qrels": ((*RUNS, "--judge", "judge.qrels", *TRAINING[:2]), "--train-run needs --train-qrels"),
     "scores alone": ((*RUNS, "--judge", "scores.csv"), "the judge scores gives scores, which are no grades before a"),
     "no maximum": ((*RUNS, "--grades", "uniform"), "--grades uniform needs --max-grade"),
@@ -232,7 +232,7 @@ BAD_PLANS = {
     "out of nowhere": ((*RUNS, *UNIFORM, "--out", "no/where"), "the folder no does not exist"),
     "rounds of a design of queries": (
         (*RUNS, *UNIFORM, "--level", "query", "--design", "hedged", "--rounds", "2"),
-        "--rounds are of documents: say --level document and leave out --design hedged",
+        "--rounds are of documents: pass --level document and leave out --design hedged",
     ),
 }
 
@@ -265,7 +265,7 @@ def test_labels_of_an_llm_alone_make_a_plan_and_labels_of_people_say_what_they_a
     asked = ("--measure", "DCG@5", "--level", "document", "--seed", "1", "--judge", "llm=judge.qrels")
     said = run("plan", *RUNS, *asked, "--budget", "60", "--out", "plan")
     assert "Grade model: what llm says, not checked by any label of people." in said
-    assert "Grades are 0 to 2, the highest that the judge gives; if people may give more, say --max-grade." in said
+    assert "Grades are 0 to 2, the highest that the judge gives; if people may give more, pass --max-grade." in said
     assert "pt-active extend plan plan.csv --refit --budget 60 --out plan-2" in said
     exported()
     further = run("extend", "plan", "plan.csv", "--refit", "--budget", "60", "--out", "plan-2")

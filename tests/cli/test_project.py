@@ -148,7 +148,7 @@ def test_each_answer_is_checked_at_once_and_asked_for_again(files):
         "texts.tsv": None,
         "new.run ": "got 6 columns: it is a run",
         "few.qrels": None,
-        "  ": "few.qrels judges no query of the runs: say --train-run",
+        "  ": "few.qrels judges no query of the runs: pass --train-run",
         "past.run": "few.qrels: no document of past.run has a label",
     }
     result = invoke("init", answers="".join(f"{each}\n" for each in answers))
@@ -182,7 +182,7 @@ def test_init_asks_for_the_highest_grade_without_judgments(files):
 def test_answers_that_end_too_early_are_one_error(files):
     result = invoke("init", answers="new.run\n")
     assert result.exit_code == 2
-    assert result.stderr.splitlines()[-1] == "error: the answers end too early; say --run, --budget, … instead"
+    assert result.stderr.splitlines()[-1] == "error: the answers end too early; pass --run, --budget, … instead"
     assert not FILE.exists()
 
 
@@ -199,7 +199,7 @@ def test_judgments_of_the_queries_themselves_need_no_past_run(files):
     assert run("plan").startswith("Plan for DCG@10")
     FILE.unlink()
     said = complaint("init", *RUNS, "--train-qrels", "past.qrels", "--budget", "40")
-    assert said == "past.qrels judges no query of the runs: say --train-run, the run that it judges"
+    assert said == "past.qrels judges no query of the runs: pass --train-run, the run that it judges"
 
 
 # --- what init finds ------------------------------------------------------------------------------------------------
@@ -320,9 +320,9 @@ def test_texts_count_of_documents_that_can_be_judged(files):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (RUNS, "say --budget"),
-        (("--budget", "9"), "say --run, once for each ranker"),
-        ((*RUNS, "--budget", "9"), "say --train-qrels, past judgments, or --judge, labels of an LLM;"),
+        (RUNS, "pass --budget"),
+        (("--budget", "9"), "pass --run, once for each ranker"),
+        ((*RUNS, "--budget", "9"), "pass --train-qrels, past judgments, or --judge, labels of an LLM;"),
         ((*RUNS, "--budget", "-1", "--max-grade", "2"), "--budget must be a positive number, got -1.0"),
         ((*ALL, "--measure", "nDGC@5"), "did you mean nDCG@5?"),
     ],

@@ -68,11 +68,11 @@ def test_simulate_says_what_runs_lack(files):
     (files / "some.qrels").write_text(qrels_lines(QUERIES[:20]).replace("D-3 ", "D-x "), encoding="utf-8")
     said = complaint(*ON_RUNS, "--qrels", "some.qrels")
     assert re.match(r"\d+ of \d+ documents of the runs have no label: \('née-", said)
-    assert said.endswith("say --depth N, how deep was judged, or --unjudged nonrelevant to take them as grade 0")
+    assert said.endswith("pass --depth N, how deep was judged, or --unjudged nonrelevant to take them as grade 0")
     result = invoke(*ON_RUNS, "--qrels", "some.qrels", "--unjudged", "nonrelevant", "--grades", "ordered-logit")
     assert result.exit_code == 0, result.output
     assert result.stderr.startswith("warning: 10 queries are left out, without a label: 'née-")
-    assert complaint(*ON_RUNS) == "say --run, once for each ranker, and --qrels; or a Parquet pool with labels"
+    assert complaint(*ON_RUNS) == "pass --run, once for each ranker, and --qrels; or a Parquet pool with labels"
     assert "at least 2 queries of the runs, got 0" in complaint(*ON_RUNS, "--qrels", "past.qrels.gz")
     assert complaint(*ON_RUNS, "--qrels", "some.qrels", "--unjudged", "missing").startswith("unknown --unjudged")
     assert complaint(*ON_RUNS, "--qrels", "some.qrels", "--train-fold", "1").startswith("--train-fold is for a pool")
@@ -91,7 +91,7 @@ def test_simulate_takes_grades_as_they_are_and_one_ranker(labelled, files):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "has no grades; say --train-fold N"),
+        ((), "has no grades; pass --train-fold N"),
         (("--train-fold", "7"), "fold 7 must hold some queries and not all; the folds are 1, 2"),
         (("--train-fold", "1", "--ranker", "c"), "no ranker 'c' in the pool; it has 'a', 'b'"),
         (("--train-fold", "1", "--design", "best"), "unknown --design 'best'; it is one of hedged"),

@@ -122,7 +122,9 @@ def test_what_is_judged_so_far_can_be_shown(judged):
     sentence = f"95% interval {status['low']:.4f} to {status['high']:.4f}, valid at any time".replace("-", "−")
     assert sentence in shown.splitlines()[0]
     assert sentence in page
-    assert '<p class="answer">a and b are equally good within ±20 on these 30 queries.</p>' in page.partition("<main>")[0]
+    assert (
+        '<p class="answer">a and b are equally good within ±20 on these 30 queries.</p>' in page.partition("<main>")[0]
+    )
     kept = json.loads(page.split('id="report-data">')[1].split("</script>")[0])
     assert kept["status"] == status
     assert kept["manifest"]["cut"] == {"unit": "queries", "of": status["drawn"], "to": status["judged"]}

@@ -415,7 +415,7 @@ def test_runs_and_qrels_become_a_pool(trec):
 
 @SOME_LEFT_OUT
 def test_what_becomes_of_documents_without_a_label(trec, capsys):
-    assert "1 retrieved documents have no label: ('q1', 'd2'); say --depth N" in complaint(
+    assert "1 retrieved documents have no label: ('q1', 'd2'); pass --depth N" in complaint(
         capsys, "trec_to_pool", *trec
     )
     pool = run("trec_to_pool", *trec, "--unjudged", "nonrelevant")
@@ -442,7 +442,7 @@ def test_condensed_lists_have_no_gaps(folder):
 
 @SOME_LEFT_OUT
 def test_bad_trec_files(trec, capsys, folder):
-    assert "say --run NAME=FILE" in complaint(capsys, "trec_to_pool", "--qrels", "qrels.txt")
+    assert "pass --run NAME=FILE" in complaint(capsys, "trec_to_pool", "--qrels", "qrels.txt")
     assert "the name 'b' is taken" in complaint(capsys, "trec_to_pool", *trec, "--run", "b=runs/b.run")
     assert "the name 'depth' is taken" in complaint(capsys, "trec_to_pool", *trec, "--run", "depth=runs/b.run")
     (folder / "other.txt").write_text("q77 0 d1 1\n")

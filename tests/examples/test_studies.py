@@ -53,6 +53,9 @@ STUDIES = {
     "misleading_model": Study("POOL --quick", small={"MODELS": ("useless",), "MEASURES": ("DCG@10",)}),
     "small_samples": Study("POOL --quick --repetitions 60 --csv OUT/x.csv", "x.csv"),
     "revealed_coverage": Study("POOL --share 0.3 --repetitions 4"),
+    "new_queries": Study(
+        "POOL --repetitions 2", small={"SIZES": (9, 10, 11), "HARD": ("skewed",), "CLUSTERS": (4,), "SHARE": 0.5}
+    ),
     "surprises": Study("POOL --measures AP --shares 0.3 --repetitions 3"),
     "cold_start": Study("POOL OTHER --repetitions 2", small={"SHARES": (0.4,)}),
     "until_known": Study("POOL --quick --pairs small=2", small={"WIDTHS": {"small": (40,)}, "DIFFERENCES": (0.6,)}),

@@ -26,11 +26,16 @@ def test_few_degrees_of_freedom_ask_for_the_models_caution(labelled_documents, m
     assert cautious == pytest.approx(drawn.expected, rel=1e-9 if measure == "DCG@5" else 0.1)
     shown = cautious / 2
     for degrees, share in ((48.0, 0.04), (3.0, 0.4), (0.0, 1.0), (-1.0, 1.0)):
-        found = widened(DocumentEstimate(0.5, shown / 4, 3 * shown / 4, degrees, 9.0, np.zeros(1)), cautious)
+        found = widened(
+            DocumentEstimate(0.5, shown / 4, 3 * shown / 4, degrees, 9.0, np.zeros(1), np.zeros(2)), cautious
+        )
         assert found.cautious == pytest.approx(share * shown)
         assert found.variance == pytest.approx((1 + share) * shown)
-        assert widened(DocumentEstimate(0.5, shown, 2 * shown, degrees, 9.0, np.zeros(1)), cautious).cautious == 0
-    nothing = DocumentEstimate(0.5, 0.0, 0.0, 3.0, 9.0, np.zeros(1))
+        assert (
+            widened(DocumentEstimate(0.5, shown, 2 * shown, degrees, 9.0, np.zeros(1), np.zeros(2)), cautious).cautious
+            == 0
+        )
+    nothing = DocumentEstimate(0.5, 0.0, 0.0, 3.0, 9.0, np.zeros(1), np.zeros(2))
     assert widened(nothing, cautious) is nothing
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from scipy import stats
 
 from pt_active.inference.estimators import ESTIMATORS, Controls
-from pt_active.inference.new_queries import ByQuery, by_drawn_query, widened_by_queries
+from pt_active.inference.new_queries import ByQuery, by_drawn_query, expected_spread, widened_by_queries
 from pt_active.inference.reference import Tails
 from pt_active.sampling.sample import Sample
 
@@ -133,3 +133,36 @@ def test_only_the_error_of_sampling_has_the_tails_of_replays() -> None:
     assert tails.low == pytest.approx(np.sqrt((4 + pool.spread) / (1 + pool.spread)))
     assert tails.high == pytest.approx(np.sqrt((9 + pool.spread) / (1 + pool.spread)))
     assert widened_by_queries(1.0, 0.0, None, pool).degrees == 0
+
+
+@pytest.mark.parametrize("p", [np.full(4, 0.25), np.array([0.7, 0.1, 0.1, 0.1])])
+@pytest.mark.parametrize("group", [None, np.array([0, 1, 1, 2])])
+def test_the_expected_spread_is_that_of_all_values_that_the_model_allows(
+    p: np.ndarray, group: np.ndarray | None
+) -> None:
+    means, noise = np.array([0.0, 0.4, 0.1, 0.3]), np.array([0.2, 0.5, 0.0, 0.3])
+    spreads = [ByQuery(p, means + np.array(signs) * noise, 0.0, group).spread for signs in product([-1, 1], repeat=4)]
+    assert expected_spread(ByQuery(p, means, 0.0, group), p**2 * noise**2) == pytest.approx(np.mean(spreads), rel=1e-12)
+
+
+def test_the_spread_that_samples_show_has_the_degrees_of_freedom_that_it_claims() -> None:
+    """Samples of 40 of 160 queries, 400 pools: the spread varies by ``2/ν`` of its square, within a third."""
+    rng, m, spreads, degrees = np.random.default_rng(3), 160, [], []
+    for _ in range(400):
+        model = rng.normal(size=m)
+        values, drawn = model + rng.normal(size=m), rng.permutation(m) < 40
+        sample = Sample.once(np.where(drawn, 0.25, 0.0))
+        weighting = ESTIMATORS["difference"].weigh(sample, Controls(np.full(m, 1 / m), model)).at(values[drawn])
+        by_query = by_drawn_query(sample, weighting, np.full(m, 1 / m), model, values[drawn])
+        spreads.append(by_query.spread)
+        degrees.append(by_query.shown_of_spread)
+    claimed, varies = 2 / np.median(degrees), np.var(spreads) / np.mean(spreads) ** 2
+    assert np.mean(spreads) == pytest.approx(2 / m, rel=3 * np.sqrt(varies / 400))
+    assert claimed == pytest.approx(varies, rel=1 / 3)
+
+
+def test_a_census_shows_of_the_spread_what_its_terms_show_and_nothing_is_shown_below_the_noise() -> None:
+    values = np.random.default_rng(1).normal(size=50)
+    census = ByQuery(np.full(50, 0.02), values, 0.0)
+    assert census.shown_of_spread == pytest.approx(census.shown)
+    assert ByQuery(np.full(50, 0.02), values, 1.0, parts=np.full(50, 0.02)).shown_of_spread == 0

@@ -97,7 +97,9 @@ def test_whoever_judges_in_a_browser_is_told_to_go_on_there(plan: Path, tmp_path
     store.close()
     said = CliRunner().invoke(app, ["status", str(tmp_path / "plan"), str(tmp_path / name)]).stdout
     other = "" if name == "plan.sqlite" else f" --store {tmp_path / name}"
-    assert said.endswith(f"Next, let people judge on, and ask again:\n  pt-active judge {tmp_path / 'plan'}{other}\n")
+    assert said.endswith(
+        f"Next, let people keep judging, and ask again:\n  pt-active judge {tmp_path / 'plan'}{other}\n"
+    )
 
 
 def test_what_does_not_fit_is_one_line(plan: Path, tmp_path: Path) -> None:
@@ -127,4 +129,4 @@ def test_what_does_not_fit_is_one_line(plan: Path, tmp_path: Path) -> None:
 def test_one_ranker_needs_a_margin(graded, tmp_path: Path) -> None:
     one = graded.drop(columns=[name for name in graded.columns if name.endswith("_candidate")])
     made = Plan.create(one, None, DCG @ 10, budget=40, level="document", seed=4).save(tmp_path / "one")
-    assert "the plan has one ranker: say --margin" in complaint(made.path)
+    assert "the plan has one ranker: pass --margin" in complaint(made.path)

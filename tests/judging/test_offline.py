@@ -97,7 +97,7 @@ def test_export_writes_a_page_for_each_judge(plan: Plan, demo, tmp_path: Path, m
     assert set(pairs) == set(plan.assessments[["qid", "docno"]].itertuples(index=False, name=None))
     assert 150 < len(pairs) < 200
     for words, said in (
-        ((), "say --annotator"),
+        ((), "pass --annotator"),
         (("--annotator", "carl", "--judges", "ann,ben"), "annotator carl must be one of the judges, ann, ben"),
         (("--annotator", "ann", "--order", "drawn"), "--order is not for --format html"),
         (("--annotator", "ann", "--labels", "x"), "--labels is for --format"),

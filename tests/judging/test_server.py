@@ -7,6 +7,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+import threading
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -61,6 +62,28 @@ def form(client: TestClient, site: Site, page: str, **fields: str):
 
 
 # --- who may see what -------------------------------------------------------------------------------------------------
+
+
+def test_the_page_does_not_wait_for_a_long_estimate(client: TestClient, site: Site, monkeypatch) -> None:
+    may_end, status = threading.Event(), Plan.status
+
+    def slow(*asked: object) -> object:
+        assert may_end.wait(60)
+        return status(*asked)
+
+    monkeypatch.setattr(Plan, "status", slow)
+    site.organiser.patience = 0.01
+    assert "first estimate is on its way" in opened(client, site).lower()
+    may_end.set()
+    site.organiser.patience = 600
+    assert "first estimate is on its way" not in opened(client, site).lower()
+
+
+def test_health_is_that_of_the_store(client: TestClient, site: Site) -> None:
+    answer = client.get("/health")
+    assert (answer.status_code, answer.text) == (200, "ok\n")
+    site.campaign.store.close()
+    assert client.get("/health").status_code >= 500
 
 
 def test_only_the_right_token_opens_a_page(client: TestClient, site: Site) -> None:

@@ -37,7 +37,7 @@ _PRECISION = 1e-4  # Ends of intervals are found to this share of their distance
 
 @dataclass(frozen=True)
 class Stakes:
-    """How a gambler spreads his capital over bets.
+    """How gamblers spread their capital over bets.
 
     A bet that is made for the signal θ, the distance of the truth from r, stakes ``θ/σ_t²``, σ_t² being the variance
     foreseen of the next draw: the growth ``log(1 + β (Z − r))`` of the capital is largest about there. The mixture

@@ -24,7 +24,7 @@ _SMALLEST = 1e-100  # The smallest size of a difference, where all bounds are 0
 
 @dataclass(frozen=True)
 class Units:
-    """A population in the order in which its units come; all arrays are float64[N] if nothing else is said.
+    """A population in the order in which its units come; by default, arrays are float64[N].
 
     Usually each draw makes one unit known. A draw can make more units known than the one that is drawn: to judge a
     document of a cascade, those above it are judged too.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,43 @@ _NODES = 400  # Quantiles of the estimated standard error over which power is av
 _MAX_QUANTILE = 1e6
 """If the t quantile is above this, no difference of practical use can be found. At a confidence of 0.95 that is so with
 fewer than 0.19 degrees of freedom."""
+
+_MIN_DEGREES = 0.01  # With fewer, no quantile can be computed
+
+
+class ExpectedError(NamedTuple):
+    """What is expected of an estimate: its standard error, and the degrees of freedom of its interval."""
+
+    standard_error: float
+    degrees: float
+
+    def half_width(self, confidence: float) -> float:
+        """Half-width of the interval, ``t · SE``."""
+        if self.standard_error == 0:
+            return 0.0
+        quantile = _quantile(self.degrees, confidence)
+        return self.standard_error * quantile if quantile <= _MAX_QUANTILE else np.inf
+
+    def power(self, difference: float, confidence: float) -> float:
+        """The probability of finding a difference (`t_power`); 1 if the standard error is 0 [theory 10]."""
+        if self.standard_error == 0:
+            return 1.0
+        return t_power(abs(difference) / self.standard_error, self.degrees, confidence)
+
+    def detectable(self, power: float, confidence: float) -> float:
+        """The smallest difference that is found with a given power, ``δ SE``."""
+        from scipy import optimize
+
+        if self.standard_error == 0:
+            return 0.0
+        high = _quantile(self.degrees, confidence)
+        if not high <= _MAX_QUANTILE:
+            return np.inf
+        while t_power(high, self.degrees, confidence) < power:
+            high *= 2
+        wanted = max(power, t_power(0.0, self.degrees, confidence))
+        found = optimize.brentq(lambda d: t_power(d, self.degrees, confidence) - wanted, 0, high)
+        return self.standard_error * float(found)
 
 
 @dataclass(frozen=True)
@@ -141,43 +179,22 @@ class ErrorCurve:
             square += float((pairs[opened > 0] / opened[opened > 0]).sum())
         return float(part.sum() ** 2 / square - 1) if square > 0 else np.inf
 
-    def half_width(self, budget: float, confidence: float) -> float:
-        """Half-width of the interval, ``t · SE``."""
-        error = self.standard_error(budget)
-        if error == 0:
-            return 0.0
-        quantile = _quantile(self.degrees_of_freedom(budget), confidence)
-        return error * quantile if quantile <= _MAX_QUANTILE else np.inf
-
-    def power(self, budget: float, difference: float, confidence: float) -> float:
-        """The probability of finding a difference (`t_power`); 1 if the standard error is 0 [theory 10]."""
-        error = self.standard_error(budget)
-        if error == 0:
-            return 1.0
-        return t_power(abs(difference) / error, self.degrees_of_freedom(budget), confidence)
-
-    def detectable(self, budget: float, power: float, confidence: float) -> float:
-        """The smallest difference that is found with a given power, ``δ SE``."""
-        from scipy import optimize
-
-        error, degrees = self.standard_error(budget), self.degrees_of_freedom(budget)
-        if error == 0:
-            return 0.0
-        high = _quantile(degrees, confidence)
-        if not high <= _MAX_QUANTILE:
-            return np.inf
-        while t_power(high, degrees, confidence) < power:
-            high *= 2
-        wanted = max(power, t_power(0.0, degrees, confidence))
-        return error * float(optimize.brentq(lambda d: t_power(d, degrees, confidence) - wanted, 0, high))
+    def at(self, budget: float) -> ExpectedError:
+        """Standard error and degrees of freedom at a budget."""
+        return ExpectedError(self.standard_error(budget), self.degrees_of_freedom(budget))
 
     def budget_for(self, reached: Callable[[float], bool]) -> float:
         """The smallest budget that suffices, to a thousandth; the cost of judging everything always does."""
-        low, high = 0.0, self.total
-        while high - low > 1e-3 * high:
-            middle = (low + high) / 2
-            low, high = (low, middle) if reached(middle) else (middle, high)
-        return high
+        return least_budget(self.total, reached)
+
+
+def least_budget(whole: float, reached: Callable[[float], bool]) -> float:
+    """The smallest budget up to a whole one that suffices, to a thousandth; the whole one is taken to suffice."""
+    low, high = 0.0, whole
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high
 
 
 def t_power(signal: float, degrees: float, confidence: float) -> float:
@@ -203,4 +220,4 @@ def t_power(signal: float, degrees: float, confidence: float) -> float:
 def _quantile(degrees: float, confidence: float) -> float:
     from scipy import special
 
-    return float(special.stdtrit(degrees, (1 + confidence) / 2)) if degrees > 0 else np.inf
+    return float(special.stdtrit(degrees, (1 + confidence) / 2)) if degrees > _MIN_DEGREES else np.inf

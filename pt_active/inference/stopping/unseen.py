@@ -27,7 +27,7 @@ class LeftOut(Aligned):
     """Units that came next, but were left out because of what they cost, after which the rest came in a new order.
 
     A bet on the draw had been made, and which units are left out may depend on what they contribute. So the bet counts
-    with the worst that the unit could have shown. All arrays are float64[c] if nothing else is said.
+    with the worst that the unit could have shown. All arrays are float64[c] by default.
     """
 
     before: np.ndarray  # int64[c], how many draws came before, increasing
@@ -58,7 +58,7 @@ class Unjudged(Aligned):
 
     The units that are not judged count as the model expects. A bet with all labels would have grown at least as it does
     with the worst that these units can show, so what is proved with the worst would be proved with the labels, whatever
-    they are and whyever they are not there. All arrays are float64[n].
+    they are and for whatever reason they are not there. All arrays are float64[n].
     """
 
     below: np.ndarray  # How far each Z could lie below its value

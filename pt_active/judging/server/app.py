@@ -80,8 +80,8 @@ class Site:
         ]
         routes = [Route(f"{who}{name}", self._for(page, who == organise), methods=[m]) for who, name, page, m in pages]
         failures = {HTTPException: self._failed, sqlite3.Error: self._disk_failed}
-        files = Route("/files/{name}", self._file)
-        return Starlette(routes=[files, *routes], middleware=[Middleware(SafeHeaders)], exception_handlers=failures)
+        common = [Route("/files/{name}", self._file), Route("/health", self._health)]
+        return Starlette(routes=[*common, *routes], middleware=[Middleware(SafeHeaders)], exception_handlers=failures)
 
     def _for(self, page: Page, organiser: bool) -> Page:
         """The page for those who may see it."""
@@ -121,6 +121,11 @@ class Site:
         if name not in FILES:
             raise HTTPException(404)
         return Response((PAGES / name).read_bytes(), media_type=FILES[name])
+
+    async def _health(self, request: Request) -> Response:
+        """Whether the server answers and can read its store; `_disk_failed` says if it cannot."""
+        await run_in_threadpool(self.campaign.store.people)
+        return PlainTextResponse("ok\n")
 
     # --- judges -------------------------------------------------------------------------------------------------------
 

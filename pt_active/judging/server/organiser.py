@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -42,7 +44,17 @@ _MAX_PAIRS = 15
 """Pairs of rankers on the organiser's page, at most; those that are not settled first."""
 
 
-_NEVER: tuple[float, int, dict[str, Any]] = 0.0, -1, {}
+_UNTOLD: dict[str, Any] = {
+    "records": 0,
+    "agreement": [],
+    "confusions": [],
+    "stop": False,
+    "facts": [],
+    "what": "",
+    "answer": "the first estimate is on its way",
+}
+
+_NEVER: tuple[float, int, dict[str, Any]] = 0.0, -1, _UNTOLD
 """Until when an estimate is shown again, of how many records it is, and what it says, before there is one."""
 
 
@@ -52,6 +64,7 @@ class Organiser:
 
     Attributes:
         extended: Is told the folder of a plan and that of the longer plan that takes its place.
+        patience: Seconds for which a page waits for an estimate before it shows the one before.
     """
 
     campaign: Campaign
@@ -60,7 +73,10 @@ class Organiser:
     texts: pd.DataFrame | None = None  # ``docno, text``, for documents that an extension adds; None if there are none
     asked: Mapping[str, Any] = field(default_factory=dict)  # what `Plan.status` is asked, such as the margin
     extended: Callable[[Path, Path], None] = lambda before, after: None
+    patience: float = 0.5
     _looked: tuple[float, int, dict[str, Any]] = field(default=_NEVER, init=False)
+    _looking: Future[None] | None = field(default=None, init=False)
+    _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1), init=False, repr=False)
     _extending: bool = field(default=False, init=False)
 
     def records(self) -> pd.DataFrame:
@@ -126,15 +142,24 @@ class Organiser:
         }
 
     async def estimate(self) -> dict[str, Any]:
-        """What `Plan.status` and `Plan.agreement` say so far, computed in another thread, since it takes a moment."""
-        campaign = self.campaign
-        until, kept, told = self._looked
-        if kept != campaign.kept and campaign.clock() >= until:
-            kept, begin = campaign.kept, campaign.clock()
-            told = {"records": kept} | await run_in_threadpool(self._estimated, campaign.plan)
+        """What `Plan.status` and `Plan.agreement` say so far; what they said before if that takes long."""
+        until, kept, _ = self._looked
+        if self._looking is None and kept != self.campaign.kept and self.campaign.clock() >= until:
+            self._looking = self._aside.submit(self._look)
+        if (look := self._looking) is not None:
+            await asyncio.wait([asyncio.wrap_future(look)], timeout=self.patience)
+            if look.done():
+                self._looking = None
+                look.result()
+        return self._looked[-1]
+
+    def _look(self) -> None:
+        campaign, plan = self.campaign, self.campaign.plan
+        kept, begin = campaign.kept, campaign.clock()
+        told = {"records": kept} | self._estimated(plan)
+        if plan is campaign.plan:
             now = campaign.clock()
             self._looked = now + _REST * (now - begin), kept, told
-        return told
 
     def _estimated(self, plan: Plan) -> dict[str, Any]:
         records = self.records()

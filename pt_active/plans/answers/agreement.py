@@ -15,7 +15,7 @@ from pt_active.inference.agreement import coincidences, ordinal_alpha, quadratic
 from pt_active.showing.printed import Facts, Printed, plain_rows, printed
 
 FAR_ERRORS = 3.0
-"""A judge is far from the others if his grades differ from theirs by so many standard errors, …"""
+"""A judge is far from the others if their grades differ from the others' by so many standard errors, …"""
 
 FAR_GRADES = 0.25
 """… and by so many grades on average."""
@@ -39,8 +39,8 @@ class Agreement(Printed):
         pairs: ``first, second, documents, same, kappa``: for each two judges with documents in common their number, the
             share with the same grade, and Cohen's kappa with quadratic weights.
         judges: ``annotator, labels, skipped, unjudgeable, shared, deviation, error, far``: for each judge the number of
-            records of each kind, of documents that others judged too, by how many grades his grades are above the mean
-            of the others there, the standard error of that, and whether he is far from them.
+            records of each kind, of documents that others judged too, by how many grades theirs are above the mean
+            of the others there, the standard error of that, and whether they are far.
         confusions: (first, second) → int64[G+1, G+1], how often the first gave each grade (rows) where the second gave
             each (columns).
     """

@@ -11,10 +11,13 @@ import numpy as np
 
 from pt_active.frames.checks import shown, some
 from pt_active.inference.estimators import ESTIMATOR, estimator_named
+from pt_active.inference.new_queries import ByQuery, expected_spread
 from pt_active.inference.replay import Method
 from pt_active.inference.residuals import COMMON_SHARE
 from pt_active.inference.rounds import expected_gain, pool_sizes
 from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.inference.ties import settled
+from pt_active.plans.answers.population import clustered
 from pt_active.plans.making.documents import round_settings
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.manifest import LevelChoice
@@ -126,14 +129,35 @@ class Forecast:
         how = settings or self.settings_of(method)
         return self._curve_of_documents(method, how) if method.of_documents else self._curve_of_queries(method, how)
 
+    @cached_property
+    def by_contrast(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Mean and variance, float64[m], of the only ranker, or of the difference of each pair, under the model."""
+        if self.graded.seen.form.family != "revealed":
+            return contrasts(self.moments)
+        # By the labels of a query together, as for documents: drawn alone, they would seem to err independently.
+        pool, weight = self.pool, self.pool.query_weight
+        gain = np.bincount(pool.query_of_document, self.document_gain(), minlength=len(weight))
+        variance = np.divide(gain, weight**2, out=np.zeros_like(gain), where=weight > 0)
+        return [(mean, variance) for mean, _ in contrasts(self.moments)]
+
+    @property
+    def queries(self) -> int:
+        """How many queries count, m."""
+        return int((self.pool.query_weight > 0).sum())
+
+    def spread(self, clusters: str | None) -> tuple[float, float]:
+        """``E S²/m`` under the model, and its degrees of freedom, for a column of clusters [theory 16]."""
+        weight, spreads, size = self.pool.query_weight, [], 0.0
+        for mean, variance in self.by_contrast:
+            by_query = clustered(ByQuery(weight, mean, 0.0), self.pool.queries, clusters)
+            spreads.append(expected_spread(by_query, weight**2 * variance + self.common_gain))
+            size = max(size, float(weight @ np.abs(mean)))
+        return float(settled(np.sqrt(np.mean(spreads)), size)) ** 2, by_query.degrees
+
     def _curve_of_queries(self, method: Method, settings: RoundSettings | None) -> tuple[ErrorCurve, np.ndarray]:
         pool, weight, q = self.pool, self.pool.query_weight, self.distribution(method, settings)
-        kind, variances = estimator_named(method.estimator), contrasts(self.moments)
-        if self.graded.seen.form.family == "revealed":
-            # By the labels of a query together, as for documents: drawn alone, they would seem to err independently.
-            gain = np.bincount(pool.query_of_document, self.document_gain(), minlength=len(weight)) / weight**2
-            variances = [(mean, gain) for mean, _ in variances]
-        parts = [kind.expected(mean, variance, weight) for mean, variance in variances]
+        kind = estimator_named(method.estimator)
+        parts = [kind.expected(mean, variance, weight) for mean, variance in self.by_contrast]
         gain = weight**2 * np.mean(parts, axis=0) + self.common_gain
         documents = np.bincount(pool.query_of_document[pool.seen(self.measure)], minlength=len(weight)).astype(float)
         units = q, gain, pool.query_cost, documents, np.arange(len(weight))
@@ -218,4 +242,4 @@ def _half_width(forecast: Forecast, settings: RoundSettings, budget: float) -> f
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         curve, _ = forecast.curve(Method(settings.drawing, ESTIMATOR, with_replacement=False), settings)
-        return curve.half_width(budget, _CONFIDENCE)
+        return curve.at(budget).half_width(_CONFIDENCE)

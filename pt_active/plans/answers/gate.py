@@ -43,7 +43,7 @@ NON_INFERIOR, BETTER = RULES = ("non-inferior", "better")
 
 
 class Rule(NamedTuple):
-    """What a candidate has to be in order to pass."""
+    """What a candidate has to be to pass."""
 
     name: str
     margin: float

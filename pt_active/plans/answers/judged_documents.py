@@ -63,6 +63,11 @@ class JudgedDocuments(Judged):
         Its cautions are also given as warnings.
         """
         weights = contrast.weights(len(self.names))
+        seen, involved = self.pool.involved(weights)
+        return replace(self, pool=seen)._measured(contrast, involved, how)
+
+    def _measured(self, contrast: Contrast, weights: np.ndarray, how: How[Any]) -> Measured:
+        """Estimate a contrast with these weights, float64[k], of the rankings of the pool."""
         about = None if self.rest is None else self.rest.of(contrast.first, contrast.second)
         undrawn = None
         if about is not None:
@@ -96,7 +101,9 @@ class JudgedDocuments(Judged):
             scale=mean.scale,
             unusable=unreached > MAX_UNREACHED_SHARE,
             replayed=None if replays is None else partial(replays.replayed, seed=REPLAY_SEED),
-            by_query=ByQuery(self.pool.weight, mean.of_query, max(mean.first + mean.second, 0.0)),
+            by_query=ByQuery(
+                self.pool.weight, mean.of_query, max(mean.first + mean.second, 0.0), parts=mean.variance_of_query
+            ),
         )
 
     def shares_of_rounds(self, contrast: np.ndarray, estimator: str) -> Iterator[tuple[float, RoundLabels]]:
@@ -141,13 +148,12 @@ class JudgedDocuments(Judged):
 
     def _certain(self, contrast: np.ndarray) -> bool:
         """Whether a round left no document to chance that can change a contrast."""
-        involved, known = np.flatnonzero(contrast), np.zeros(len(self.label), dtype=bool)
+        known = np.zeros(len(self.label), dtype=bool)
         if isinstance(self.pool, RevealedPool):
             matters = (self.pool.differs(contrast) & (self.pool.weight > 0))[self.pool.query]
         else:
-            pool = replace(self.pool, ranks=np.ascontiguousarray(self.pool.ranks[involved]))
-            gradient = pool.gradients(Variables.of(pool.form, self.grades).mean)
-            matters = influence_of(pool, gradient, known).documents[0] > 0
+            gradient = self.pool.gradients(Variables.of(self.pool.form, self.grades).mean)
+            matters = influence_of(self.pool, gradient, known).documents[0] > 0
         for each in self.rounds:
             if (known | (each.sample.chance(self.pool.query) >= 1))[matters].all():
                 return True

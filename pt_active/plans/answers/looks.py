@@ -67,7 +67,7 @@ class Question:
             positive("margin", self.margin)
         if len(self.pair) == 1 and self.margin is None:
             raise ArgumentError(
-                "the plan has one ranker: say ", Argument("margin", asked=True), ", how far off its estimate may be"
+                "the plan has one ranker: pass ", Argument("margin", asked=True), ", how far off its estimate may be"
             )
 
     @property

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import ir_measures.measures as irm
@@ -13,15 +13,18 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import Argument, ArgumentError, how_many, level, number, positive, shown
+from pt_active.frames.checks import Argument, ArgumentError, how_many, number, shown, within
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.visible import visible
 from pt_active.inference.estimators import ESTIMATOR
-from pt_active.inference.optimism import MODEL_ALONE, Optimism
+from pt_active.inference.new_queries import NEW, THESE, check_population
+from pt_active.inference.optimism import Optimism, times_median
 from pt_active.inference.replay import YARDSTICK, Method
 from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.inference.stopping.queries_and_labels import NewQueriesCurve
+from pt_active.plans.answers.aim import ASSURANCE, Aim, floor_notes, remarks, tiny_budgets
 from pt_active.plans.answers.forecast import LEVELS, Forecast
-from pt_active.plans.answers.pilot import MIN_DOCUMENTS, SUFFICIENT_PILOT, Pilot
+from pt_active.plans.answers.pilot import MIN_DOCUMENTS, Pilot
 from pt_active.plans.answers.simulated_judging import simulated_effort
 from pt_active.plans.making import artifact
 from pt_active.plans.making.artifact import KeptArtifact
@@ -37,10 +40,6 @@ from pt_active.showing.printed import Printed
 BUDGET_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)  # Default budgets of the table, as shares of the cost of the whole pool
 POWER = 0.8  # Default probability of finding a difference
 
-ASSURANCE = 0.9
-"""The probability that the standard error is below ``high``, for which budgets are found once there is a pilot; it is
-above ``low`` with the same probability. A budget that fails after all costs another round, one in ten times."""
-
 
 @dataclass(frozen=True)
 class Outlook(Printed):
@@ -54,6 +53,8 @@ class Outlook(Printed):
         evidence: Method → what the pilot shows of the grade model's errors; empty without a pilot.
         forecast: The pool and its costs.
         pilot: The pilot; None if there is none.
+        queries: ``"these"`` if answers hold for the pool's queries, ``"new"`` if for queries like them.
+        clusters: A column of the topics with the cluster of each query; None if each is its own.
     """
 
     measure: irm.Measure
@@ -62,6 +63,8 @@ class Outlook(Printed):
     evidence: dict[Method, Optimism]
     forecast: Forecast = field(repr=False)
     pilot: Pilot | None = field(default=None, repr=False)
+    queries: str = THESE
+    clusters: str | None = None
 
     @classmethod
     def of(
@@ -74,6 +77,8 @@ class Outlook(Printed):
         *,
         pilot: tuple[KeptArtifact[PlanTables], pd.DataFrame] | None = None,
         seed: int = 0,
+        queries: str = THESE,
+        clusters: str | None = None,
     ) -> Outlook:
         """Foresee errors from what the grade model expects, or from the labels of a pilot.
 
@@ -84,12 +89,14 @@ class Outlook(Printed):
             cost: Labelling cost; with `TimeCost` budgets are hours.
             methods: Ways to sample, all without replacement. If left out: plain random queries, the default design of
                 queries and the default way to draw documents.
-            pilot: A plan on the same pool and its labels so far. Its errors replace those that the model expects.
+            pilot: A plan on the same pool and its labels so far, whose errors replace those that the model expects.
             seed: Seed of Monte Carlo, for measures that need it.
+            queries: ``"these"`` for errors of the pool's own queries, ``"new"`` for queries like them [theory 16].
+            clusters: A column of the topics; queries with equal values are one draw of the population.
 
         Raises:
-            ValueError: If the pool is malformed, a method is unknown or draws with replacement, or the pilot has
-                another pool or measure.
+            ValueError: If the pool is malformed, a method is unknown or draws with replacement, the pilot has another
+                pool or measure, or new queries are asked for and the model sees no difference between queries.
         """
         cost = cost or UnitCost()
         frame = graded_frame(pool, topics)
@@ -97,7 +104,9 @@ class Outlook(Printed):
         parsed = parse_measure(measure, max_grade=len(columns) - 1 if columns else None)
         forecast = Forecast(Pool.from_frame(frame, parsed, cost), parsed, check_per_query(cost), seed=seed)
         learned = None if pilot is None else Pilot.checked(pilot, artifact.digest(frame), parsed)
-        return cls.looked(forecast, _default_methods(forecast) if methods is None else methods, learned)
+        return cls.looked(
+            forecast, _default_methods(forecast) if methods is None else methods, learned, queries, clusters
+        )
 
     @classmethod
     def of_plan(
@@ -106,6 +115,8 @@ class Outlook(Printed):
         qrels: pd.DataFrame | None = None,
         methods: Sequence[Method] | None = None,
         missing: str = "error",
+        queries: str = THESE,
+        clusters: str | None = None,
     ) -> Outlook:
         """Foresee errors from a plan's own pool, measure and costs.
 
@@ -116,6 +127,8 @@ class Outlook(Printed):
                 sample in one round, and the defaults of queries and of documents. A method with the plan's design has
                 the plan's other settings too.
             missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.
+            queries: As in `of`.
+            clusters: As in `of`.
 
         Raises:
             ValueError: If rankers were added to the plan later (the costs of their documents are unknown), a method
@@ -128,11 +141,20 @@ class Outlook(Printed):
         if methods is None:
             own = method_of(plan.tables.manifest.arguments)
             methods = list(dict.fromkeys([YARDSTICK, own, *_default_methods(forecast)]))
-        return cls.looked(forecast, methods, None if qrels is None else Pilot.of(plan, qrels, missing))
+        pilot = None if qrels is None else Pilot.of(plan, qrels, missing)
+        return cls.looked(forecast, methods, pilot, queries, clusters)
 
     @classmethod
-    def looked(cls, forecast: Forecast, methods: Sequence[Method], pilot: Pilot | None = None) -> Outlook:
+    def looked(
+        cls,
+        forecast: Forecast,
+        methods: Sequence[Method],
+        pilot: Pilot | None = None,
+        queries: str = THESE,
+        clusters: str | None = None,
+    ) -> Outlook:
         """Foresee the errors of some methods."""
+        check_population(queries)
         curves: dict[Method, ErrorCurve] = {}
         evidence: dict[Method, Optimism] = {}
         for method in _listed("methods", methods, "Method"):
@@ -145,7 +167,7 @@ class Outlook(Printed):
                 evidence[method] = pilot.shown(method, gain, forecast.document_gain)
                 curve = curve.scaled(evidence[method].median)
             curves[method] = curve
-        return cls(forecast.measure, forecast.pool.names, curves, evidence, forecast, pilot)
+        return cls(forecast.measure, forecast.pool.names, curves, evidence, forecast, pilot, queries, clusters)
 
     @property
     def optimism(self) -> dict[Method, float]:
@@ -170,7 +192,8 @@ class Outlook(Printed):
         Returns:
             ``level, design, estimator, budget, documents, queries, standard_error, low, high, half_width, detectable``,
             with ``power`` if a difference is given, and ``optimism`` if there is a pilot. The standard error is above
-            ``low`` and below ``high`` with the probability `ASSURANCE` each.
+            ``low`` and below ``high`` with the probability `ASSURANCE` each. For new queries also ``topics``, the
+            number of queries, judged or not, and ``floor``, their error if everything is judged.
 
         Warns:
             UserWarning: If a budget that was given buys too few documents or queries for an interval.
@@ -178,11 +201,11 @@ class Outlook(Printed):
         Raises:
             ValueError: If an argument is out of range.
         """
-        aim, whole = _Aim(confidence, power, difference), next(iter(self.curves.values())).total
+        aim, whole = Aim(confidence, power, difference), next(iter(self.curves.values())).total
         spend = [share * whole for share in BUDGET_SHARES]
         if budgets is not None:
             spend = [number("a budget", each) for each in _listed("budgets", budgets, "numbers")]
-        rows = [self._row(method, curve, budget, aim) for method, curve in self.curves.items() for budget in spend]
+        rows = [self._row(method, self._curve(method), budget, aim) for method in self.curves for budget in spend]
         table = pd.DataFrame(rows)
         for note in tiny_budgets(table) if budgets is not None else []:
             warnings.warn(note, stacklevel=2)
@@ -195,40 +218,39 @@ class Outlook(Printed):
         difference: float | None = None,
         power: float = POWER,
         confidence: float = 0.95,
+        query_cost: float = 0.0,
     ) -> pd.DataFrame:
-        """The budget that is needed for an interval of a given half-width, or for finding a difference.
+        """The budget for an interval of a given half-width, or for finding a difference; for new queries also how many.
 
         Args:
             width: The half-width of the interval; give it or ``difference``.
             difference: The difference that is to be found with the given ``power``.
             power: The probability with which it is to be found.
             confidence: Level of the interval; the test is at 1 minus it.
+            query_cost: What each new query costs beside its labels, in the unit of budgets. With 0 there are at least
+                the pool's own, and as many more as save labels.
 
         Returns:
             The columns of `table`, one row per method, at the smallest budget that suffices. With a pilot it suffices
             even if the standard error is ``high``, to which ``half_width``, ``detectable`` and ``power`` then belong;
             the column ``assurance`` has the probability of that. If only judging everything suffices, the budget is
-            that of a census, and ``half_width`` is 0.
+            that of a census, and ``half_width`` is 0. For new queries, ``topics`` and the budget are the pair that
+            costs least [theory 16], and ``cost`` is what both cost.
 
         Raises:
             ValueError: If not exactly one of ``width`` and ``difference`` is given, or an argument is out of range.
         """
-        aim = _Aim(confidence, power, difference)
+        aim, share = Aim(confidence, power, difference, width), ASSURANCE if self.evidence else None
         if (width is None) == (difference is None):
             raise ArgumentError.either("width", "difference")
-        if width is not None:
-            positive("width", width)
+        within("query_cost", query_cost, 0)
+        if query_cost and self.queries == THESE:
+            raise ArgumentError(Argument("query_cost"), " is for new queries; say ", Argument("queries", NEW))
         rows = []
         for method in self.curves:
-            curve = self._cautious(method)
-            budget = curve.budget_for(
-                lambda spent, curve=curve: (
-                    aim.reached(curve, spent)  # type: ignore[misc]
-                    if width is None
-                    else curve.half_width(spent, confidence) <= width
-                )
-            )
-            rows.append(self._row(method, curve, budget, aim) | ({"assurance": ASSURANCE} if self.evidence else {}))
+            curve, budget = _least(self._curve(method, share), aim, query_cost)
+            row = self._row(method, curve, budget, aim) | ({} if share is None else {"assurance": share})
+            rows.append(row | ({"cost": budget + query_cost * row["topics"]} if query_cost else {}))
         table = pd.DataFrame(rows)
         for note in tiny_budgets(table):
             warnings.warn(note, stacklevel=2)
@@ -257,53 +279,78 @@ class Outlook(Printed):
         Raises:
             ValueError: If an argument is out of range, or no method has such an order.
         """
-        aim = _Aim(confidence, power, difference)
+        aim = Aim(confidence, power, difference)
+        if self.queries != THESE:
+            raise ArgumentError("how long until a difference is known is foreseen for ", Argument("queries", THESE))
         methods = [each for each in self.curves if not each.of_documents or each.design == SUCCESSIVE]
         if not methods:
-            by_one = Argument("design", SUCCESSIVE)
-            raise ArgumentError(
-                "no method draws one unit after the other; add one of queries, or documents with ", by_one
-            )
+            said = "no method draws one unit after the other; add one of queries, or documents with "
+            raise ArgumentError(said, Argument("design", SUCCESSIVE))
         rows = []
         for method in methods:
-            curve, optimism = self._cautious(method), self.evidence.get(method)
-            budget = curve.budget_for(partial(aim.reached, curve))
+            optimism = self.evidence.get(method)
+            _, budget = _least(self._curve(method, None if optimism is None else ASSURANCE), aim)
             asked = abs(difference), budget, 1 - confidence
             effort = simulated_effort(self.forecast, method, *asked, optimism, progress)
             row: dict[str, object] = {"level": LEVELS[method.of_documents], "design": method.design, "budget": budget}
             row["power"] = float((effort.cost <= budget * (1 + 1e-9)).mean())
-            for name, each in (("labels", effort.labels), ("cost", effort.cost)):
+            for name, each in effort._asdict().items():
                 row |= {name: float(each.mean()), f"{name}_90": float(np.quantile(each, 0.9))}
             rows.append(row)
         return pd.DataFrame(rows)
 
-    def _cautious(self, method: Method) -> ErrorCurve:
-        """The errors that budgets have to allow for: those of ``high`` if there is a pilot."""
-        optimism = self.evidence.get(method)
-        curve = self.curves[method]
-        return curve if optimism is None else curve.scaled(float(optimism.quantile(ASSURANCE)) / optimism.median)
+    @cached_property
+    def _spread(self) -> tuple[float, float, Optimism | None]:
+        """``S²/m`` under the model, or that is exceeded as often as not; its degrees of freedom; and what is known."""
+        expected, degrees = self.forecast.spread(self.clusters)
+        if not expected > 0:
+            raise ValueError(f"queries={NEW!r}: the model sees no difference between queries, so others are unknown")
+        known = None if self.pilot is None else self.pilot.of_spread(expected, self.clusters)
+        return expected * (1.0 if known is None else known.median), degrees, known
 
-    def _row(self, method: Method, curve: ErrorCurve, budget: float, aim: _Aim) -> dict[str, object]:
+    def _curve(self, method: Method, share: float | None = None) -> ErrorCurve | NewQueriesCurve:
+        """The errors of a method; with a share, those that are not exceeded with this probability."""
+        curve = self.curves[method]
+        if share is not None:
+            curve = curve.scaled(times_median(self.evidence.get(method), share))
+        if self.queries == THESE:
+            return curve
+        spread, degrees, known = self._spread
+        times = 1.0 if share is None else times_median(known, share)
+        return NewQueriesCurve(curve, spread * times, degrees, self.forecast.queries)
+
+    def _row(self, method: Method, curve: ErrorCurve | NewQueriesCurve, budget: float, aim: Aim) -> dict[str, Any]:
         """A row whose half-width, detectable difference and power are those of the curve."""
         documents, queries = curve.counts(budget)
-        expected, optimism = self.curves[method].standard_error(budget), self.evidence.get(method)
-        ends = (optimism or MODEL_ALONE).quantile(np.array([1 - ASSURANCE, ASSURANCE]))
-        low, high = expected * np.sqrt(ends / (1.0 if optimism is None else optimism.median))
-        row: dict[str, object] = {
+        expected, optimism = curve.at(budget), self.evidence.get(method)
+        middle, floor, known = self._curve(method), 0.0, None
+        if isinstance(middle, NewQueriesCurve) and isinstance(curve, NewQueriesCurve):
+            middle, known = replace(middle, copies=curve.copies), self._spread[-1]
+            floor = middle.floor
+        error = middle.at(budget).standard_error
+        low, high = (
+            float(
+                np.sqrt(times_median(optimism, share) * (error**2 - floor**2) + times_median(known, share) * floor**2)
+            )
+            for share in (1 - ASSURANCE, ASSURANCE)
+        )
+        row: dict[str, Any] = {
             "level": LEVELS[method.of_documents],
             "design": method.design,
             "estimator": method.estimator,
             "budget": budget,
             "documents": documents,
             "queries": queries,
-            "standard_error": expected,
-            "low": float(low),
-            "high": float(high),
-            "half_width": curve.half_width(budget, aim.confidence),
-            "detectable": curve.detectable(budget, aim.power, aim.confidence),
+            "standard_error": error,
+            "low": low,
+            "high": high,
+            "half_width": expected.half_width(aim.confidence),
+            "detectable": expected.detectable(aim.power, aim.confidence),
         }
+        if isinstance(curve, NewQueriesCurve):
+            row |= {"topics": round(curve.topics), "floor": floor}
         if aim.difference is not None:
-            row["power"] = curve.power(budget, aim.difference, aim.confidence)
+            row["power"] = expected.power(aim.difference, aim.confidence)
         return row | ({} if optimism is None else {"optimism": optimism.ratio})
 
     @property
@@ -313,52 +360,18 @@ class Outlook(Printed):
 
     def described(self, table: pd.DataFrame) -> str:
         """A table from `table` or `budget_for` as printed, with a heading and remarks."""
-        text = table.to_string(index=False, float_format=lambda number: f"{number:.4g}")
-        head = f"{self.measure} of {', '.join(self.names)}; expected from {self.source}"
-        return "\n".join([head, text, *self._remarks(table), *self.notes(table)])
+        meant = " for queries like those of the pool" if self.queries == NEW else ""
+        head = f"{self.measure} of {', '.join(self.names)}{meant}; expected from {self.source}"
+        text = table.to_string(index=False, float_format="{:.4g}".format)
+        return "\n".join([head, text, *remarks(table, self.pilot is not None), *self.notes(table)])
 
     def notes(self, table: pd.DataFrame) -> list[str]:
-        """What must be known before a table is trusted: few queries in the pilot, and budgets that buy too little."""
-        return [*(self.pilot.notes if self.pilot else []), *tiny_budgets(table)]
-
-    def _remarks(self, table: pd.DataFrame) -> list[str]:
-        remarks = []
-        if "labels_90" in table.columns:
-            remarks.append("Judging stops at the verdict; 9 of 10 replays need no more than labels_90 labels.")
-        elif (census := table[table["half_width"] == 0]).size:
-            names = dict.fromkeys(f"{row.level} {row.design}" for row in census.itertuples())
-            remarks.append(f"A half-width of 0 is a census, all that matters is judged: {', '.join(names)}.")
-        if "low" in table.columns:
-            narrower = "" if self.pilot else f"; a pilot of {SUFFICIENT_PILOT} queries narrows that down"
-            remarks.append(f"The standard error lies between low and high in 8 of 10 cases{narrower}.")
-        if "assurance" in table.columns:
-            remarks.append(f"Each budget suffices in {10 * ASSURANCE:.0f} of 10 cases: it is for an error of high.")
-        return remarks
+        """What must be known before a table is trusted: few queries in the pilot or in the pool, too little budget."""
+        pilot = self.pilot.notes if self.pilot else []
+        return [*pilot, *tiny_budgets(table), *floor_notes(table, self.forecast.queries)]
 
     def __str__(self) -> str:
         return visible(self.described(self.table()))
-
-
-@dataclass(frozen=True)
-class _Aim:
-    """What a forecast is asked for; a ValueError if that is out of range."""
-
-    confidence: float
-    power: float
-    difference: float | None
-
-    def __post_init__(self) -> None:
-        level("confidence", self.confidence)
-        if not 1 - self.confidence < number("power", self.power) < 1:
-            least = f"{1 - self.confidence:.2g} (the level of the test)"
-            raise ArgumentError(Argument("power"), f" must lie between {least} and 1, got {self.power}")
-        given = self.difference
-        if given is not None and not (np.isfinite(number("difference", given)) and given != 0):
-            raise ArgumentError(Argument("difference"), f" must be a number other than 0, got {given}")
-
-    def reached(self, curve: ErrorCurve, budget: float) -> bool:
-        """Whether a budget suffices to find the difference."""
-        return curve.power(budget, self.difference or 0.0, self.confidence) >= self.power
 
 
 def method_of(arguments: PlanArguments, estimator: str = ESTIMATOR) -> Method:
@@ -366,19 +379,13 @@ def method_of(arguments: PlanArguments, estimator: str = ESTIMATOR) -> Method:
     return Method(arguments.design, estimator, with_replacement=False)
 
 
-def tiny_budgets(table: pd.DataFrame) -> list[str]:
-    """What to say about the rows whose budget buys too little for an interval."""
-    if "documents" not in table.columns:
-        return []
-    single = (table["level"] == "query") & (table["queries"] < 2)
-    rows = table[(table["documents"] < MIN_DOCUMENTS) | single]
-    if rows.empty:
-        return []
-    names = dict.fromkeys(f"{row.level} {row.design} at {row.budget:.4g}" for row in rows.itertuples())
-    return [
-        f"Some budgets buy fewer than {MIN_DOCUMENTS} documents or less than two queries, too few for an interval: "
-        f"{', '.join(names)}."
-    ]
+def _least(
+    curve: ErrorCurve | NewQueriesCurve, aim: Aim, query_cost: float = 0.0
+) -> tuple[ErrorCurve | NewQueriesCurve, float]:
+    """The smallest budget that suffices, for new queries with as many of them as it takes."""
+    if isinstance(curve, NewQueriesCurve):
+        return curve.cheapest(aim.reached, query_cost)
+    return curve, curve.budget_for(lambda budget: aim.reached(curve.at(budget)))
 
 
 def _default_methods(forecast: Forecast) -> list[Method]:

@@ -80,7 +80,7 @@ class PairStatus(Printed):
         if state.refusal == TOO_FEW:
             return state.advice
         if state.judged < state.drawn:
-            return f"judge on, from {state.waiting}"
+            return f"keep judging, from {state.waiting}"
         return "extend the plan, or accept that the labels do not tell the others apart"
 
     def table(self) -> pd.DataFrame:
@@ -153,7 +153,7 @@ def check_pairs_asked(looks: str | None, margin: float | None) -> None:
     names = Argument("first", asked=True), " and ", Argument("second", asked=True)
     for asked, given in (("margin", margin is not None), ("looks", looks != ALWAYS)):
         if given:
-            raise ArgumentError(Argument(asked, asked=True), " is for one pair: say ", *names)
+            raise ArgumentError(Argument(asked, asked=True), " is for one pair: pass ", *names)
 
 
 def pair_status(

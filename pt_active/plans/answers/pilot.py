@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any
 
 import ir_measures.measures as irm
@@ -11,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many, shown
+from pt_active.inference.documents import DocumentEstimate
 from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named
 from pt_active.inference.optimism import (
     MAX_DOCUMENT_DEGREES,
@@ -22,11 +25,12 @@ from pt_active.inference.optimism import (
     observed_kurtosis,
 )
 from pt_active.inference.replay import Method
-from pt_active.inference.rounds import estimate_rounds, optimism, ranker_contrasts
-from pt_active.plans.answers.judged import LabelledPlan
+from pt_active.inference.rounds import contrast_estimates, optimism, ranker_contrasts
+from pt_active.plans.answers.judged import Contrast, LabelledPlan
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
+from pt_active.plans.answers.population import clustered
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import document_variable
@@ -45,6 +49,7 @@ class Pilot:
     judged: JudgedQueries | JudgedDocuments  # The plan's sample with its labels
     label: np.ndarray  # int64[N], -1 if there is none, or the document is below the measure's cutoff
     chance: np.ndarray  # float64[N], the probability that each labelled document was to be judged; 0 for all others
+    estimates: dict[str, list[DocumentEstimate]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, plan: KeptArtifact[PlanTables], qrels: pd.DataFrame, missing: str = "error") -> Pilot:
@@ -142,8 +147,22 @@ class Pilot:
         degrees = self._document_degrees(judged)
         if judged.rounds[0].sample.design.drawing != drawing:
             return Optimism(self._of_labels(gain), limited(degrees, MAX_OTHER_UNIT_DEGREES))
-        ratio = optimism(judged.pool, judged.rounds, judged.label, estimator, gain)
+        ratio = optimism(judged.pool, judged.rounds, self._estimates(judged, estimator), gain)
         return Optimism(ratio, limited(degrees, MAX_DOCUMENT_DEGREES))
+
+    def of_spread(self, expected: float, clusters: str | None) -> Optimism:
+        """The spread of queries that the labels show over the one that the model expects [theory 16]."""
+        k, how = len(self.pool.names), asked(self.plan.tables)
+        pairs = [Contrast(0)] if k == 1 else [Contrast(*pair) for pair in combinations(range(k), 2)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            measured = [self.judged.measured(pair, how).by_query for pair in pairs]
+        found = [clustered(each, self.pool.queries, clusters) for each in measured if each is not None]
+        ratio = _ratio(float(np.mean([each.spread for each in found])), expected)
+        if not np.isfinite(ratio):
+            return Optimism(ratio, 0.0)
+        shown = min(float(np.mean([each.shown_of_spread for each in found])), found[0].degrees)
+        return Optimism(ratio, min(shown, degrees_of_squares(self.n_queries - 1)))
 
     def _query_degrees(self, judged: JudgedQueries, gain: np.ndarray, fitted: int) -> float:
         """Degrees of freedom of the squared errors in whole queries, by their tail in the pilot and in the model."""
@@ -159,9 +178,14 @@ class Pilot:
 
     def _document_degrees(self, judged: JudgedDocuments) -> float:
         """Degrees of freedom of the squared errors of documents; the estimate's own are those of normal errors."""
-        found = [estimate_rounds(judged.pool, judged.rounds, judged.label, c, ESTIMATOR) for c in self.contrasts]
-        degrees = float(np.mean([each.degrees_of_freedom for each in found]))
+        degrees = float(np.mean([each.degrees_of_freedom for each in self._estimates(judged, ESTIMATOR)]))
         return degrees_of_squares(min(degrees, self.n_queries - 1))
+
+    def _estimates(self, judged: JudgedDocuments, estimator: str) -> list[DocumentEstimate]:
+        """The estimates of all contrasts, computed once."""
+        if estimator not in self.estimates:
+            self.estimates[estimator] = contrast_estimates(judged.pool, judged.rounds, judged.label, estimator)
+        return self.estimates[estimator]
 
     def _of_labels(self, gain: np.ndarray) -> float:
         """Squared errors of the model's means over its variances, weighted by gain and inverse chance."""

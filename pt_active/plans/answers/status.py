@@ -218,7 +218,7 @@ class Status(Printed):
         if self.refusal == TOO_FEW:
             return "add queries, or judge all and look once, at the end"
         if self.within_reach:
-            return f"judge on, from {self.waiting}{self._outlook}"
+            return f"keep judging, from {self.waiting}{self._outlook}"
         if np.isnan(self.needed) and self.holds_for_new:
             return "add queries: more labels of these hardly tell more of others"
         if np.isnan(self.needed):
@@ -235,7 +235,7 @@ class Status(Printed):
             return f"judge for about {more}{self.cost_unit} more, {whole}"
         if self.spent == self.n_judged:
             return f"judge about {more} more documents, {whole}"
-        return f"judge on, for about {more} more, {whole}"
+        return f"keep judging, for about {more} more, {whole}"
 
     @property
     def _outlook(self) -> str:

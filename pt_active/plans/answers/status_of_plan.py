@@ -33,7 +33,7 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.sampled import strays_told
 
 _MIN_FORESEEN = 10
-"""With fewer labels, nothing is said of how many more labels it will take: the error is a guess of the model."""
+"""With fewer labels, the status does not say how many more it will take: the error is a guess of the model."""
 
 
 def missing_policy(missing: str | None, looks: str | None) -> str:

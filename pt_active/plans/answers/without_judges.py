@@ -37,8 +37,8 @@ class WithoutJudges(Printed):
         value: The estimate with all judges, from what is judged without a gap.
         winner: The better ranker with all judges; None if there is no verdict, or one ranker.
         standard_error: The jackknife's standard error over judges, ``√((J−1)/J Σ (θ_j − θ̄)²)``.
-        table: ``annotator, labels, alone, value, winner``: for each judge the number of his labels, of documents that
-            he alone judged, and the result without him. Those documents are then left to the grade model.
+        table: ``annotator, labels, alone, value, winner``: for each judge the number of their labels, of documents that
+            they alone judged, and the result without them. Those documents are then left to the grade model.
         looks: When the verdicts hold: None if all of the plan is judged, for one look at the end; ``"always"`` if not,
             since then only bets prove anything.
     """

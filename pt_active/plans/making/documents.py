@@ -65,7 +65,7 @@ def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: int) -> pd.DataF
     """Draw from a frame of `size_frame`, whatever the order of its rows."""
     if budget is None:
         raise ArgumentError(
-            "documents are drawn to a budget: say ",
+            "documents are drawn to a budget: pass ",
             Argument("budget", asked=True),
             ", and not ",
             Argument("draws", asked=True),
@@ -115,7 +115,7 @@ def budget_of_documents(arguments: PlanArguments) -> float:
     """What the first round may spend."""
     if arguments.budget is None or arguments.draws is not None:
         asked = Argument("budget", asked=True), ", and not ", Argument("draws", asked=True)
-        raise ArgumentError("documents are drawn to a budget: say ", *asked, ", with ", Argument("level", "document"))
+        raise ArgumentError("documents are drawn to a budget: pass ", *asked, ", with ", Argument("level", "document"))
     if arguments.replace:
         both = Argument("replace", True), " does not go with ", Argument("level", "document")
         raise ArgumentError("a document is judged once: ", *both)

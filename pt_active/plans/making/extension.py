@@ -16,7 +16,15 @@ from pt_active.frames.qrels import check_policy, checked_qrels, missing_pairs
 from pt_active.inference.calibration import MISLEADING_FACTOR
 from pt_active.inference.documents import expected_variance
 from pt_active.inference.estimators import ESTIMATOR
-from pt_active.inference.rounds import Round, draw_round, expected_gain, judged_before, optimism, pool_sizes
+from pt_active.inference.rounds import (
+    Round,
+    contrast_estimates,
+    draw_round,
+    expected_gain,
+    judged_before,
+    optimism,
+    pool_sizes,
+)
 from pt_active.plans.making import artifact
 from pt_active.plans.making.documents import clock_of, not_empty, round_entry, round_settings, sample_columns, worklist
 from pt_active.plans.making.kept import PlanTables, check_whole
@@ -201,7 +209,11 @@ def _trust(tables: PlanTables, label: np.ndarray, chance: np.ndarray) -> tuple[f
         return 1.0, ""
     graded = graded_pool(tables.pool, measure, arguments.per_query)
     gain = expected_gain(graded, arguments.design, arguments.seed)
-    ratio = 1.0 if tables.manifest.census else optimism(graded.seen, tables.rounds, label, ESTIMATOR, gain)
+    if tables.manifest.census:
+        ratio = 1.0
+    else:
+        estimates = contrast_estimates(graded.seen, tables.rounds, label, ESTIMATOR)
+        ratio = optimism(graded.seen, tables.rounds, estimates, gain)
     slope = float(np.clip(line.slope, 0.0, 1.0)) if line.misleads else 1.0
     if not ratio > MISLEADING_FACTOR:
         return slope, line.caution

@@ -92,7 +92,7 @@ def check_settled(documents: pd.DataFrame, records: pd.DataFrame | None, missing
     if len(waiting):
         pairs = some(waiting.itertuples(index=False, name=None))
         counted = f"{how_many('document', len(waiting), 'has')} a label that does not count yet: {pairs}"
-        raise ArgumentError(f"{counted}; let another judge see them, or say ", Argument("missing", "expected"))
+        raise ArgumentError(f"{counted}; let another judge see them, or pass ", Argument("missing", "expected"))
 
 
 def changed_of(records: pd.DataFrame) -> pd.DataFrame:

@@ -110,14 +110,14 @@ class TrainingCoverage:
         head = f"all {how_many('training label', int(self.grades.sum()))} are grade {grade}, so that the grade model "
         if not left_out:
             return (f"{head}cannot tell documents apart; train it on judgments of several grades",)
-        return (f"{head}would expect grade {grade} of every document; {_IF_NONRELEVANT}, say ", _NONRELEVANT)
+        return (f"{head}would expect grade {grade} of every document; {_IF_NONRELEVANT}, pass ", _NONRELEVANT)
 
     def _of_positives(self) -> Words:
         return (
             "no training label is grade 0, so that the grade model would take every document for relevant; "
-            f"{_IF_NONRELEVANT}, say ",
+            f"{_IF_NONRELEVANT}, pass ",
             _NONRELEVANT,
-            "; if they are unknown, say ",
+            "; if they are unknown, pass ",
             _MISSING,
         )
 
@@ -129,9 +129,9 @@ class TrainingCoverage:
         )
         return (
             f"only {self.share(depth):.1%} of the training run's {within} are judged ({counted}){unlike}, so that the "
-            f"grade model may be wrong about the others; {_IF_NONRELEVANT}, say ",
+            f"grade model may be wrong about the others; {_IF_NONRELEVANT}, pass ",
             _NONRELEVANT,
-            "; if they are unknown, judge more of the training run, or say ",
+            "; if they are unknown, judge more of the training run, or pass ",
             _MISSING,
         )
 

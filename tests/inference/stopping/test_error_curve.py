@@ -135,13 +135,13 @@ def test_power_is_that_of_the_t_interval():
     error, degrees = found.standard_error(budget), found.degrees_of_freedom(budget)
     quantile = stats.t.ppf(0.975, degrees)
     assert degrees < 12
-    assert found.half_width(budget, 0.95) == pytest.approx(quantile * error)
+    assert found.at(budget).half_width(0.95) == pytest.approx(quantile * error)
     rng = np.random.default_rng(0)
     estimates = rng.normal(signal, error, 400_000)
     estimated = error * np.sqrt(rng.chisquare(degrees, 400_000) / degrees)
     realised = np.mean(abs(estimates) > quantile * estimated)
-    assert found.power(budget, signal, 0.95) == pytest.approx(realised, abs=3 * np.sqrt(0.25 / 400_000))
-    assert found.power(budget, -signal, 0.95) == found.power(budget, signal, 0.95)
+    assert found.at(budget).power(signal, 0.95) == pytest.approx(realised, abs=3 * np.sqrt(0.25 / 400_000))
+    assert found.at(budget).power(-signal, 0.95) == found.at(budget).power(signal, 0.95)
 
 
 @pytest.mark.parametrize("degrees", [0.5, 1, 4, 17.3, 200, 1e6])
@@ -172,9 +172,9 @@ def test_power_at_its_ends():
 @settings(max_examples=30)
 def test_the_detectable_difference_is_found_so_often(degrees_budget, power):
     found, budget = some_curve(400), 3 + 3 * degrees_budget
-    smallest = found.detectable(budget, power, 0.95)
-    assert found.power(budget, smallest, 0.95) == pytest.approx(power, abs=1e-9)
-    assert found.power(budget, 0.99 * smallest, 0.95) < power
+    smallest = found.at(budget).detectable(power, 0.95)
+    assert found.at(budget).power(smallest, 0.95) == pytest.approx(power, abs=1e-9)
+    assert found.at(budget).power(0.99 * smallest, 0.95) < power
 
 
 @pytest.mark.parametrize("law", [UNIFORM, EXPONENTIAL])

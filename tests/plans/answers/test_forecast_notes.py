@@ -41,8 +41,8 @@ def test_budgets_after_a_pilot_allow_for_the_upper_end(graded: pd.DataFrame, dem
             optimism, curve = outlook.evidence[method], outlook.curves[method]
             cautious = curve.scaled(optimism.quantile(ASSURANCE) / optimism.median)
             assert cautious.standard_error(row.budget) == pytest.approx(row.high)
-            assert cautious.half_width(row.budget, 0.95) == pytest.approx(row.half_width)
-            assert curve.half_width(row.budget, 0.95) < row.half_width
+            assert cautious.at(row.budget).half_width(0.95) == pytest.approx(row.half_width)
+            assert curve.at(row.budget).half_width(0.95) < row.half_width
             assert row.assurance == ASSURANCE
     assert "Each budget suffices in 9 of 10 cases" in outlook.described(outlook.budget_for(width=0.4))
     assert "assurance" not in Outlook.of(graded, None, DCG @ 10).budget_for(width=0.4)

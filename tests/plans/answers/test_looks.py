@@ -191,7 +191,7 @@ def test_unresolvable_says_what_would_be_needed(graded: pd.DataFrame, labels: pd
     dear = replace(status, cost_unit=" hours").advice
     assert dear.startswith(f"judge for about {more} hours more, {status.needed:.4g} in all")
     other = replace(status, n_judged=status.n_judged + 1).advice
-    assert other.startswith(f"judge on, for about {more} more, {status.needed:.4g} in all: that would settle it")
+    assert other.startswith(f"keep judging, for about {more} more, {status.needed:.4g} in all: that would settle it")
 
 
 # --- clocks -----------------------------------------------------------------------------------------------------------

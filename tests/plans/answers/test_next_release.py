@@ -143,7 +143,7 @@ def test_the_command_says_what_the_library_says(
     assert (code, said.strip()) == (0, str(plan.gate_later(labels, run, "production", 5.0, queries="these")))
     assert gate("--second", "production", "--margin", "5", "--better")[0] == 3
     assert (
-        "say --second, the ranker that --run would replace: one of 'production', 'candidate'"
+        "pass --second, the ranker that --run would replace: one of 'production', 'candidate'"
         in gate("--margin", "5")[2]
     )
     assert "--run is the first ranker" in gate("--margin", "5", "--first", "candidate")[2]

@@ -163,7 +163,7 @@ def test_one_screen(status: PairStatus, plan: Plan, wanted: pd.DataFrame) -> Non
     assert lines[2].endswith("production is better")
     assert status._repr_html_() == f"<pre>{status}</pre>"
     part = plan.status(wanted.head(0))
-    assert part.advice == f"judge on, from {part.pairs[0].waiting}"
+    assert part.advice == f"keep judging, from {part.pairs[0].waiting}"
 
 
 def test_a_winner_whose_interval_holds_0_is_explained(status: PairStatus) -> None:
@@ -186,7 +186,7 @@ def test_the_command_line_shows_all_pairs(plan: Plan, wanted: pd.DataFrame, stat
     one = CliRunner().invoke(app, ["status", str(folder), str(file), "--first", "blind", "--second", "candidate"])
     assert "stop: candidate is better" in one.output
     alone = CliRunner().invoke(app, ["status", str(folder), str(file), "--margin", "0.1"])
-    assert alone.stderr.endswith("--margin is for one pair: say --first and --second\n")
+    assert alone.stderr.endswith("--margin is for one pair: pass --first and --second\n")
 
 
 def test_what_follows_when_all_pairs_are_settled_is_a_report_of_one(
@@ -203,7 +203,7 @@ def test_what_follows_when_all_pairs_are_settled_is_a_report_of_one(
     shown = CliRunner().invoke(app, proposed[1:])
     assert shown.exit_code == 0
     assert "valid at any time" in shown.output.splitlines()[0]
-    one = "a report of what is judged so far is on one pair: say --first and --second"
+    one = "a report of what is judged so far is on one pair: pass --first and --second"
     for names in ([], ["--first", "blind"], ["--looks", "asymptotic"], ["--margin", "0.1"]):
         refused = CliRunner().invoke(app, ["report", "plan", "judged.csv", "--so-far", "--out", "other.html", *names])
         assert (refused.exit_code, refused.stderr) == (2, f"error: {one}\n")

@@ -614,7 +614,7 @@ def test_an_open_question_has_no_second_verdict(pool, demo) -> None:
     assert {"winner", "p-value"} <= {name for name, _ in found.result.facts()}
     assert not {"winner", "p-value", "difference"} & {name for name, _ in full.facts}
     said = dict(found.headline.facts)["next"]
-    assert re.fullmatch(r"Judge on: about [\d,]+ more labels may do; those of the plan that are left .*\d+%\.", said)
+    assert re.fullmatch(r"Keep judging: about [\d,]+ more labels may do; those of the plan .*\d+%\.", said)
 
 
 def test_what_is_judged_so_far_has_no_note_on_another_interval(pool, demo) -> None:

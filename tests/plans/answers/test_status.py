@@ -19,7 +19,7 @@ from pt_active.inference.stopping.looks import ASYMPTOTIC
 def test_no_label_yet(plan: Plan, labels: pd.DataFrame) -> None:
     status = plan.status(labels.head(0))
     assert (status.judged, status.spent, status.resolved) == (0, 0.0, False)
-    assert status.advice == f"judge on, from query {in_order(plan)[0]}"
+    assert status.advice == f"keep judging, from query {in_order(plan)[0]}"
     assert json.loads(json.dumps(status.to_dict(), allow_nan=False))["value"] is None
 
 
@@ -40,7 +40,7 @@ def test_a_hopeless_comparison_is_called_so(graded: pd.DataFrame, labels: pd.Dat
 
 def test_a_chance_of_a_twentieth_is_hope(plan: Plan, labels: pd.DataFrame) -> None:
     status = replace(plan.status(prefix(plan, labels, 14)), chance=0.05, needed=700.0)
-    assert (status.answer, status.advice[:8]) == ("not settled yet", "judge on")
+    assert (status.answer, status.advice[:12]) == ("not settled yet", "keep judging")
     low = replace(status, chance=0.04)
     assert low.answer == "this budget will not settle it"
     more = f"{700 - status.spent:.4g}"

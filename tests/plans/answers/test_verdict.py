@@ -165,7 +165,7 @@ def test_one_ranker_is_known_within_a_margin(level: str, pool: pd.DataFrame, lab
     at, before = (plan.status(everything.head(labelled[n]), margin=margin) for n in (draw, draw - 1))
     assert (at.resolved, before.resolved) == (True, False)
     assert at.high - at.low <= 2 * margin < before.high - before.low
-    with pytest.raises(ValueError, match="the plan has one ranker: say margin="):
+    with pytest.raises(ValueError, match="the plan has one ranker: pass margin="):
         plan.status(everything)
 
 

@@ -23,7 +23,7 @@ from pt_active.relevance.grades.refitting import refitted_grades
 from pt_active.relevance.grades.validation import Slope
 from pt_active.sampling.drawings import RoundSettings
 
-COLLECTION = demo_collection(queries=90)
+COLLECTION = demo_collection(queries=60)
 RUN, QRELS = COLLECTION.past_run, COLLECTION.past_qrels
 GRADES = [f"grade_{g}" for g in range(4)]
 POOL = Runs(**dict(list(COLLECTION.runs.items())[:2])).transform(COLLECTION.topics)
@@ -201,7 +201,7 @@ def test_the_command_line_plans_in_rounds_without_training(tmp_path, monkeypatch
         (tmp_path / f"{name}.run").write_text("".join(lines))
     runs = [word for path in sorted(tmp_path.glob("*.run")) for word in ("--run", f"{path.stem}={path.name}")]
     asked = ["plan", *runs, "--measure", "DCG@10", "--level", "document", "--budget", "150", "--out", "p"]
-    assert "without any judgments, say --max-grade N" in CliRunner().invoke(app, asked).stderr
+    assert "without any judgments, pass --max-grade N" in CliRunner().invoke(app, asked).stderr
     one = CliRunner().invoke(app, [*asked[:-1], "one", "--max-grade", "3"])
     assert "rounds" not in one.stdout
     result = CliRunner().invoke(app, [*asked, "--max-grade", "3", "--rounds", "3"])

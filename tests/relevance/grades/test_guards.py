@@ -41,7 +41,7 @@ class TestFit:
         positives = QRELS[QRELS["label"] > 0]
         (message,) = said(positives)
         assert message.startswith("no training label is grade 0")
-        assert 'say unjudged="nonrelevant"; if they are unknown, say unjudged="missing"' in message
+        assert 'pass unjudged="nonrelevant"; if they are unknown, pass unjudged="missing"' in message
         assert said(positives, "nonrelevant") == said(positives, "missing") == []
 
     def test_one_grade(self):
@@ -265,7 +265,7 @@ def test_labels_of_one_grade_are_said_once(files, words, tmp_path):
     asked = ("--measure", "DCG@10", "--budget", "60", "--out", str(tmp_path / "p"))
     result = CliRunner().invoke(app, ["plan", *files["runs"], *trained, *asked])
     (warning,) = (line for line in result.stderr.splitlines() if "grade 2 of every document" in line)
-    assert warning.endswith("say --unjudged nonrelevant")
+    assert warning.endswith("pass --unjudged nonrelevant")
     assert not [line for line in result.stderr.splitlines() if "misleads" in line]
     rows = re.findall(r"^ *(?:prior|ordered-logit) .*$", result.stdout, re.MULTILINE)
     assert [row.split()[-3:] for row in rows] == [["–"] * 3] * 2

@@ -47,7 +47,7 @@ class Further:
 
     @property
     def within_reach(self) -> bool:
-        """Whether judging on is sensible, as opposed to judging nearly everything."""
+        """Whether judging more is sensible, as opposed to judging nearly everything."""
         return bool(self.labels < _MOST * self.all)
 
     @property

@@ -205,7 +205,7 @@ def _next(
     if more is not None and more.advice:
         return more.advice
     if not pairs:
-        return "Nothing: judge on only if the interval is too wide for the decision."
+        return "Nothing: keep judging only if the interval is too wide for the decision."
     return "Judge more, or decide on other grounds among those that cannot be told apart."
 
 
@@ -223,8 +223,8 @@ def _next_of_status(status: Status) -> str:
     if status.within_reach:
         if np.isfinite(status.more):
             odds = f"; those of the plan that are left settle it with a chance of {status.chance:.0%}"
-            return f"Judge on: about {roughly(max(status.more, 1))} more labels may do{odds}."
-        return f"Judge on: {status.drawn - status.judged} {unit} of the plan are left."
+            return f"Keep judging: about {roughly(max(status.more, 1))} more labels may do{odds}."
+        return f"Keep judging: {status.drawn - status.judged} {unit} of the plan are left."
     if not np.isfinite(status.needed):
         return "Judge everything, or accept that the labels do not say."
     if status.needed >= status.everything:

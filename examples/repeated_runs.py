@@ -1,0 +1,67 @@
+"""Two systems answered 198 questions five times each: is one better, for these questions, and for questions like them?
+
+The script reads a table with the columns ``item_id, model_id, score, epoch``: a score of 0 or 1 for each run (epoch) of
+a model on a question (item). Runs are repeats and no new questions: a question is a query, its runs are documents, and
+P@5 averages them. Everything is judged, so for these questions the difference is exact, and for questions like them it
+has the paired t-test.
+
+    python examples/repeated_runs.py gpqa_diamond_scores.csv
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from pt_active import Comparison, Estimate, Plan
+
+
+def census(scores: pd.DataFrame) -> tuple[Comparison, dict[str, Estimate]]:
+    """Compare two models on questions that were all judged.
+
+    Args:
+        scores: ``item_id, model_id, score, epoch``, equally many runs of each model on each question.
+
+    Returns:
+        The comparison, and the estimate of each model, for questions like these.
+    """
+    graded = pd.DataFrame(
+        {
+            "qid": scores["item_id"],
+            "docno": scores["model_id"] + " run " + scores["epoch"].astype(str),
+            "grade_0": 0.5,
+            "grade_1": 0.5,
+        }
+    )
+    for model in sorted(scores["model_id"].unique()):
+        graded[f"rank_{model}"] = np.where(scores["model_id"] == model, scores["epoch"] - 1, -1)
+    qrels = graded[["qid", "docno"]].assign(label=scores["score"].astype(int))
+    runs = scores["epoch"].nunique()
+    plan = Plan.create(graded, None, f"P(rel=1)@{runs}", budget=len(scores), level="query")
+    return plan.compare(qrels, queries="new"), plan.estimate(qrels, queries="new")
+
+
+def unpaired(estimates: dict[str, Estimate]) -> tuple[float, float]:
+    """The 95 % interval of the difference if the two models had answered different questions, first minus second."""
+    first, second = estimates.values()
+    reach = stats.norm.ppf(0.975) * np.hypot(first.standard_error, second.standard_error)
+    difference = first.value - second.value
+    return float(difference - reach), float(difference + reach)
+
+
+def main() -> None:
+    """Compare and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scores", type=Path)
+    comparison, estimates = census(pd.read_csv(parser.parse_args().scores))
+    low, high = unpaired(estimates)
+    print(comparison)
+    print(f"If they had answered different questions: [{low:+.4f}, {high:+.4f}]")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,212 @@
+"""Queries and labels for an answer about new queries: against copied pools, a grid and simulated populations."""
+
+import itertools
+from bisect import bisect_left
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from pt_active.inference.estimators import Controls, difference
+from pt_active.inference.new_queries import by_drawn_query, widened_by_queries
+from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.inference.stopping.queries_and_labels import NewQueriesCurve
+from pt_active.inference.stopping.topics import topics_for_power
+from pt_active.sampling.chances import EXPONENTIAL, UNIFORM
+from pt_active.sampling.sample import Sample
+
+SIZE = np.array([4.0, 1.0, 2.5, 0.5, 1.0])
+GAIN = np.array([1.0, 0.3, 0.2, 2.0, 0.7])
+COST = np.array([1.0, 2.0, 1.5, 0.5, 1.0])
+QUERY = np.array([0, 0, 1, 2, 2])
+
+
+def documents(copies=1, together=True):
+    """Five documents of three queries, or several copies of them."""
+    query = np.concatenate([QUERY + 3 * copy for copy in range(copies)])
+    size, gain, cost = (np.tile(each, copies) for each in (SIZE, GAIN / copies**2, COST))
+    return ErrorCurve.of_documents(size, gain, cost, query, 0.5, together)
+
+
+def queries(copies=1, law=EXPONENTIAL):
+    """Five queries of which one has half of the weight, or several copies of them."""
+    weight = np.tile([0.5, 0.1, 0.1, 0.1, 0.2], copies) / copies
+    size, gain, cost = (np.tile(each, copies) for each in (SIZE, GAIN / copies**2, COST))
+    return ErrorCurve(size, gain, cost, 3 * cost, np.arange(5 * copies), share=weight, fitted=2, law=law)
+
+
+def even(m=60, spread=0.01, cost=1.0):
+    """Queries that are all alike, each with ten documents, of whose values the model explains a half."""
+    ones = np.ones(m)
+    pool = ErrorCurve(ones, ones * spread / m / 2, 10 * cost * ones, 10 * ones, np.arange(m), share=ones / m, fitted=1)
+    return NewQueriesCurve(pool, spread, m - 1, m)
+
+
+def outcomes(chance):
+    """All samples of units that are drawn independently, with their probabilities."""
+    for taken in itertools.product([0, 1], repeat=len(chance)):
+        drawn = np.array(taken, dtype=float)
+        yield np.prod(np.where(drawn > 0, chance, 1 - chance)), drawn
+
+
+@pytest.mark.parametrize("law", [UNIFORM, EXPONENTIAL], ids=["uniform", "exponential"])
+def test_copies_have_the_error_of_every_sample_of_a_copied_pool(law):
+    foreseen = NewQueriesCurve(queries(law=law), 0.3, 2.0, 5, copies=2)
+    copied = queries(2, law)
+    budget = 4.0
+    chance = copied.chance(budget)
+    assert copied.cost @ chance == pytest.approx(budget)
+    signal, variance = np.sqrt(copied.gain), 0.0
+    for probability, drawn in outcomes(chance):
+        variance += probability * (signal @ (drawn / chance - 1)) ** 2
+    assert foreseen.at(budget).standard_error ** 2 == pytest.approx(variance + 0.3 / 2, rel=1e-9)
+
+
+@pytest.mark.parametrize("pool", [documents, queries])
+@pytest.mark.parametrize("copies", [2, 5])
+@pytest.mark.parametrize("share", [0.1, 0.6])
+def test_copies_count_and_err_like_a_copied_pool(pool, copies, share):
+    foreseen, copied = NewQueriesCurve(pool(), 0.3, 2.0, 5, copies), pool(copies)
+    budget = share * copied.total
+    assert foreseen.total == pytest.approx(copied.total)
+    assert foreseen.counts(budget) == pytest.approx(copied.counts(budget))
+    part, spread = copied.variance(budget), 0.3 / copies
+    own, left = copied.degrees_of_freedom(budget), 3 * copies - 1
+    found = foreseen.at(budget)
+    assert found.standard_error**2 == pytest.approx(part + spread)
+    if min(own, left) > 0:
+        assert found.degrees == pytest.approx((part + spread) ** 2 / (part**2 / own + spread**2 / left))
+    else:
+        assert found.degrees == 0
+
+
+@pytest.mark.parametrize("pool", [documents, queries])
+def test_all_labels_leave_the_floor_and_the_paired_t_test(pool):
+    foreseen = NewQueriesCurve(pool(), 0.3, 2.0, 5, copies=4)
+    found = foreseen.at(foreseen.total)
+    assert found.standard_error == pytest.approx(foreseen.floor) == pytest.approx(np.sqrt(0.3 / 4))
+    assert found.degrees == pytest.approx(4 * 3 - 1)
+    errors = [foreseen.at(budget).standard_error for budget in foreseen.total * np.linspace(0.05, 1, 30)]
+    assert (np.diff(errors) < 0).all()
+    assert min(errors) == pytest.approx(foreseen.floor)
+
+
+@pytest.mark.parametrize(("wanted", "power"), [(0.3, 0.8), (0.1, 0.9), (0.9, 0.6)])
+def test_dear_queries_are_all_judged_and_as_many_as_topic_set_size_design_asks_for(wanted, power):
+    pool = even()
+    enough, _ = pool.cheapest(lambda error: error.power(wanted, 0.95) >= power, 1e9)
+    assert enough.topics == pytest.approx(topics_for_power(pool.spread * 60 / 2, wanted, power), abs=1e-6)
+
+
+@pytest.mark.parametrize("price", [0.3, 3.0, 30.0])
+@pytest.mark.parametrize("kind", ["queries", "documents"])
+def test_the_cheapest_pair_is_that_of_a_grid(price, kind):
+    if kind == "queries":
+        pool = even()
+    else:
+        rng, m = np.random.default_rng(3), 40
+        gain = rng.exponential(size=10 * m) * 1e-4
+        size, query = np.sqrt(gain), np.repeat(np.arange(m), 10)
+        pool = NewQueriesCurve(ErrorCurve.of_documents(size, gain, np.ones(10 * m), query, 1.0, True), 0.06, m - 1.0, m)
+
+    def reached(error):
+        return error.power(0.3, 0.95) >= 0.8
+
+    enough, budget = pool.cheapest(reached, price)
+    assert reached(enough.at(budget))
+    assert not reached(enough.at(0.99 * budget))
+    costs = []
+    for topics in np.unique(np.round(np.geomspace(20, 2000, 50))):
+        tried = replace(pool, copies=topics / pool.queries)
+        if reached(tried.at(tried.total)):
+            budgets = tried.total * np.geomspace(0.01, 1, 400)
+            least = budgets[bisect_left(budgets, True, key=lambda each: reached(tried.at(each)))]
+            costs.append(least + price * topics)
+    assert budget + price * enough.topics <= 1.005 * min(costs)
+
+
+def test_free_queries_make_the_floor_half_of_the_error_and_are_never_fewer_than_there_are():
+    pool, wanted = even(), 0.05
+    enough, budget = pool.cheapest(lambda error: error.half_width(0.95) <= wanted, 0.0)
+    assert enough.floor / enough.at(budget).standard_error == pytest.approx(0.5, rel=0.01)
+    unlimited = replace(pool, copies=1e4)
+    least = next(
+        each for each in np.geomspace(budget / 10, budget, 100) if unlimited.at(each).half_width(0.95) <= wanted
+    )
+    assert least < budget < 1.4 * least
+    large = replace(even(5000), spread=pool.spread * 60 / 5000)
+    same, _ = large.cheapest(lambda error: error.half_width(0.95) <= wanted, 0.0)
+    assert same.topics == 5000
+
+
+@given(st.floats(0.02, 2), st.floats(0, 100), st.floats(0.55, 0.99))
+@settings(max_examples=4, deadline=None)
+def test_what_is_promised_is_reached_and_costs_no_more_than_the_pool_itself(wanted, price, power):
+    pool = even()
+
+    def reached(error):
+        return error.power(wanted, 0.95) >= power
+
+    enough, budget = pool.cheapest(reached, price)
+    assert reached(enough.at(budget))
+    assert 0 < budget <= enough.total
+    assert enough.topics >= 2
+    if price > 0 and reached(pool.at(pool.total)):
+        assert budget + price * enough.topics <= 1.01 * (pool.total + price * pool.queries)
+
+
+def test_five_queries_of_which_one_is_heavy():
+    """Degrees of freedom of the heavy query's weight, 2.125 of 5, and as many as it takes."""
+    pool = NewQueriesCurve(queries(), 0.3, 1 / (0.25 + 0.03 + 0.04) - 1, 5)
+    enough, budget = pool.cheapest(lambda error: error.half_width(0.95) <= 0.5, 2.0)
+    assert enough.at(budget).half_width(0.95) <= 0.5
+    assert enough.floor < 0.5 / 1.96
+    assert pool.at(pool.total).half_width(0.95) == pytest.approx(np.sqrt(0.3) * stats.t.ppf(0.975, pool.degrees))
+
+
+def test_too_many_queries_are_refused():
+    with pytest.raises(ValueError, match="more than 10,000,000 queries would be needed"):
+        even().cheapest(lambda error: error.half_width(0.95) <= 1e-6, 1.0)
+
+
+@pytest.mark.parametrize("price", [0.0, 20.0])
+def test_the_promised_power_is_reached_in_pools_from_a_population(price):
+    """1,000 pools of the size that is asked for, each sampled for the budget that is asked for.
+
+    The values are a half known to the model and a half not. The interval's degrees of freedom vary with the sample,
+    which 3 standard errors of 1,000 pools (.038) cover.
+    """
+    rng, wanted, repetitions = np.random.default_rng(11), 0.3, 1000
+    enough, budget = even(spread=1 / 60).cheapest(lambda error: error.power(wanted, 0.95) >= 0.8, price)
+    m, weight = round(enough.topics), np.full(round(enough.topics), 1 / round(enough.topics))
+    found = 0
+    for _ in range(repetitions):
+        model = wanted + np.sqrt(0.5) * rng.standard_normal(m)
+        values = model + np.sqrt(0.5) * rng.standard_normal(m)
+        sample = drawn(m, int(budget / 10 + rng.random()), rng)
+        found += significant(sample, weight, model, values)
+    assert found / repetitions == pytest.approx(0.8, abs=3 * np.sqrt(0.16 / repetitions))
+
+
+def drawn(m, number, rng):
+    """Queries in random order."""
+    if number >= m:
+        return Sample.once(np.ones(m), census=True)
+    priority = rng.exponential(size=m)
+    order = np.argsort(priority)
+    rate, rows = np.ones(number), order[:number]
+    return Sample.by_priority(rows, np.ones(number, dtype=np.int64), rate, priority[order[number]])
+
+
+def significant(sample, weight, model, values):
+    """Whether the test for new queries finds a difference."""
+    weighting = difference(sample, Controls(weight, model))
+    estimate = weighting.estimate(sample.of(values))
+    by_query = by_drawn_query(sample, weighting, weight, model, sample.of(values))
+    error, degrees, _ = widened_by_queries(
+        float(estimate.standard_error), float(estimate.degrees_of_freedom), None, by_query
+    )
+    return abs(float(estimate.value)) > stats.t.ppf(0.975, degrees) * error
