@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,16 +39,24 @@ COMMENTS = (
 )
 
 
+@dataclass(frozen=True)
+class Made:
+    """What is made, now and by pt-active plan."""
+
+    folder: Path = option(Path("my-plan"), "The folder that pt-active plan is to make.", "DIR", typed="--plan")
+    out: Path = option(FILE, "The project file to make.", "FILE")
+
+
 def init(
     source: RunFiles,
     given: AnswerFiles,
     meant: Meant,
+    made: Made,
     measure: str | None = option(None, f"What to estimate; default {MEASURE}.", "NAME", **MEASURES),
     budget: float | None = option(None, "How many documents people can judge at most."),
-    folder: Path = option(Path("my-plan"), "The folder that pt-active plan is to make.", "DIR", typed="--plan"),
-    out: Path = option(FILE, "The project file to make.", "FILE"),
 ) -> Answer:
     """Say which files belong together, check that they do, and keep it in pt-active.toml. Without options it asks."""
+    folder, out = made.folder, made.out
     check_new(out)
     if given.answers:
         if source != RunFiles() or measure is not None:

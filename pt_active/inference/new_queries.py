@@ -119,6 +119,18 @@ class ByQuery:
             terms = terms - self.by_group(self.parts) * self.variance / total
         return _shown(terms) if terms.sum() > 0 else 0.0
 
+    def apart(self, alpha: float) -> float:
+        """How far the means of these queries and of queries like them may lie apart, ``t Ŝ/√m`` [theory 16].
+
+        At most half of ``c Σ T²`` is taken off for what sampling labels adds to it, so that it errs upwards while
+        labels are few, and t has the degrees of freedom that the terms show. Infinite with fewer than `MIN_GROUPS`
+        queries or clusters, and if all have the same value.
+        """
+        if self.degrees + 1 < MIN_GROUPS * (1 - ROUNDING) or not self._scatter > 0:
+            return np.inf
+        error = np.sqrt(max(self.spread, self._scatter / 2))
+        return float(stats.t.ppf(1 - alpha / 2, min(self.degrees, self.shown)) * error)
+
 
 def _shown(terms: np.ndarray) -> float:
     """Degrees of freedom of a sum of squared terms, by how much these vary, float64[g]."""
@@ -139,18 +151,6 @@ def expected_spread(expected: ByQuery, noise: np.ndarray) -> float:
         return np.nan
     weight, added = expected.by_group(expected.weight), expected.by_group(noise)
     return expected.spread + float((1 - 2 * weight) @ added + weight @ weight * added.sum()) / expected.left
-
-    def apart(self, alpha: float) -> float:
-        """How far the means of these queries and of queries like them may lie apart, ``t Ŝ/√m`` [theory 16].
-
-        At most half of ``c Σ T²`` is taken off for what sampling labels adds to it, so that it errs upwards while
-        labels are few, and t has the degrees of freedom that the terms show. Infinite with fewer than `MIN_GROUPS`
-        queries or clusters, and if all have the same value.
-        """
-        if self.degrees + 1 < MIN_GROUPS * (1 - ROUNDING) or not self._scatter > 0:
-            return np.inf
-        error = np.sqrt(max(self.spread, self._scatter / 2))
-        return float(stats.t.ppf(1 - alpha / 2, min(self.degrees, self.shown)) * error)
 
 
 def by_drawn_query(
