@@ -36,7 +36,7 @@ class Wanted(Meant):
     def check(self) -> None:
         """Raise if two questions are asked at once."""
         if self.budget and self.width is not None:
-            raise ValueError("say either --budget or --width, and not both")
+            raise ValueError("pass either --budget or --width, and not both")
         if self.until_known and (self.width is not None or self.budget):
             raise ValueError("leave out --width and --budget with --until-known")
         if self.until_known and self.difference is None:
@@ -61,7 +61,7 @@ def budget(
     if plan is None:
         source.check()
         if measure is None:
-            raise ValueError("say what to estimate, such as --measure DCG@10")
+            raise ValueError("pass what to estimate, such as --measure DCG@10")
         frame, queries = source.read(prices, measure)
         outlook, grades = Outlook.of(frame, queries, measure, cost, **wanted.fields), frame.attrs.get("grade_model", "")
         priced, unit = repr(cost), unit_of(cost)

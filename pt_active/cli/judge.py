@@ -144,7 +144,7 @@ def judge(
     if demo:
         loaded, folder, given = _demo(texts)
     elif plan is None:
-        raise ValueError("say the folder of a plan, or --demo")
+        raise ValueError("pass the folder of a plan, or --demo")
     else:
         loaded = Plan.load(plan)
         given = texts_for(loaded, texts, warned=False)

@@ -219,7 +219,7 @@ def _explicit_err(measure: irm.Measure, max_grade: int | None) -> irm.Measure:
     if "max_rel" in measure.params:
         return measure
     if max_grade is None:
-        raise ValueError(f"{measure} does not say the highest grade of the scale: write ERR(max_rel=…)")
+        raise ValueError(f"{measure} does not pass the highest grade of the scale: write ERR(max_rel=…)")
     return measure(max_rel=max_grade)
 
 
