@@ -195,7 +195,7 @@ class Answering(Estimating):
                 not named.
         """
         pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
-        how = {"queries": queries, "clusters": clusters}
+        how: dict[str, Any] = {"queries": queries, "clusters": clusters}
         return RunningStatus(self.tables, Question(pair, self.measure, ALWAYS, margin, confidence, **how))
 
     def report(

@@ -303,8 +303,8 @@ class Plan(Answering):
             later = self.with_rankers(**{name: run})
             pair = named_pair(later.rankers, name, baseline, or_all=False)
             labels, unasked = with_unasked(self.tables, later.tables, self.measure, labels)
-            about = {"queries": meant, "clusters": clusters}
-            state, found = later._once(Question(pair, self.measure, None, None, confidence, **about), labels)
+            question = Question(pair, self.measure, None, None, confidence, queries=meant, clusters=clusters)
+            state, found = later._once(question, labels)
             if unasked:
                 own = plan_status(self.tables, labels, Question((0,), self.measure, None, 1.0, confidence))
                 state = dataclasses.replace(state, n_judged=own.n_judged, left_out=own.left_out)

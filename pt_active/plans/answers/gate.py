@@ -265,7 +265,7 @@ def _with_result(state: Status, comparison: Comparison, worst: tuple[float, floa
     """The state with the numbers of a comparison, whose interval is as much wider as what it cannot tell."""
     ends = zip(comparison.confidence_interval(), (np.nan, np.nan) if worst is None else worst, strict=True)
     low, high = (end + far for end, far in ends)
-    both = state.beside, comparison.beside
-    other = None if None in both else _with_result(*both, worst)
-    own = {"value": comparison.difference, "standard_error": comparison.standard_error, "beside": other}
-    return replace(state, low=low, high=high, **own)
+    other, error = state.beside, comparison.standard_error
+    if other is not None and comparison.beside is not None:
+        other = _with_result(other, comparison.beside, worst)
+    return replace(state, value=comparison.difference, low=low, high=high, standard_error=error, beside=other)
