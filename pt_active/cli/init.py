@@ -55,7 +55,7 @@ def init(
     measure: str | None = option(None, f"What to estimate; default {MEASURE}.", "NAME", **MEASURES),
     budget: float | None = option(None, "How many documents people can judge at most."),
 ) -> Answer:
-    """Say which files belong together, check that they do, and keep it in pt-active.toml. Without options it asks."""
+    """Check which files fit together, and keep them in pt-active.toml. Without options it asks."""
     folder, out = made.folder, made.out
     check_new(out)
     if given.answers:

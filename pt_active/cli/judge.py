@@ -137,7 +137,7 @@ def judge(
     texts: Path | None = option(None, "Document texts, if the plan has none.", "FILE"),
     demo: bool = option(False, "Judge a plan of simulated documents, made here."),
 ) -> Answer:
-    """Let people judge a plan in their browsers, and see all the while what is known."""
+    """Let people judge a plan in their browsers, and see at any time what is known."""
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise ValueError(f"judge needs {', '.join(missing)}: pip install 'pt-active[judge]'")
     where.check()
