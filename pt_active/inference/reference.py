@@ -107,10 +107,7 @@ def redrawn(sample: Sample, repetitions: int, seed: int) -> Sample:
 
 
 def replayed(values: np.ndarray, samples: Sample, weigh: Estimator, controls: Controls) -> Replayed:
-    """The errors of an estimator in many samples.
-
-    Shapes: values float64[K, m].
-    """
+    """The errors of an estimator in many samples, values float64[K, m]."""
     labelling = np.arange(len(samples.rows)) % len(values)
     drawn = values[labelling[:, None], samples.rows]
     mean = weigh(samples, controls).estimate(drawn)
