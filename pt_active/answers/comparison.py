@@ -57,6 +57,11 @@ class Answers:
             raise ValueError(f"a preference is between two systems with one answer each, not {len(self.systems)}")
 
     @property
+    def judges(self) -> list[str]:
+        """The columns of judges' scores."""
+        return judge_columns(self.table)
+
+    @property
     def measure(self) -> str:
         """The measure whose value is the mean score, for plans and estimates."""
         return self.scale.measure(self.runs)

@@ -15,6 +15,7 @@ from pt_active.cli.failures import naming_stdout
 from pt_active.frames.visible import json_text, visible
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
+from pt_active.showing.wording import is_of_answers, of_answers
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Answer:
     def show(self, as_json: bool, quiet: bool) -> None:
         """Print the answer."""
         lines = "\n\n".join([self.text, *([self.hint] if self.hint and not quiet else [])])
+        lines = of_answers(lines) if is_of_answers(self.text) else lines
         with naming_stdout():
             typer.echo(json_text(self.content, indent=2) if as_json else visible(lines))
 

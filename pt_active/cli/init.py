@@ -14,7 +14,8 @@ from pt_active.cli.answer import Answer, check_new, command_line
 from pt_active.cli.commands import given_words, option
 from pt_active.cli.failures import in_one_line
 from pt_active.cli.files import RunFiles
-from pt_active.cli.fits import Files, check_past, findings, of_shared_queries, of_texts, of_topics
+from pt_active.cli.fits import Files, Finding, check_past, findings, of_shared_queries, of_texts, of_topics
+from pt_active.cli.from_answers import AnswerFiles, project_of_answers
 from pt_active.cli.options import MEASURES
 from pt_active.cli.project import FILE, project_text
 from pt_active.frames.atomic import write_file
@@ -39,6 +40,7 @@ COMMENTS = (
 
 def init(
     source: RunFiles,
+    given: AnswerFiles,
     measure: str | None = option(None, f"What to estimate; default {MEASURE}.", "NAME", **MEASURES),
     budget: float | None = option(None, "How many documents people can judge at most."),
     folder: Path = option(Path("my-plan"), "The folder that pt-active plan is to make.", "DIR", typed="--plan"),
@@ -46,23 +48,40 @@ def init(
 ) -> Answer:
     """Say which files belong together, check that they do, and keep it in pt-active.toml. Without options it asks."""
     check_new(out)
+    if given.answers:
+        if source != RunFiles() or measure is not None:
+            raise ValueError(
+                "--answers take the place of runs, and their measure is the mean score: leave --run, … out"
+            )
+        found, own = project_of_answers(given, budget, folder)
+        values = _of_plan(folder, out) | {**own, "pool": _from(own["pool"], out)}
+    else:
+        files, measure, budget = _said_or_asked(source, measure, budget)
+        found = findings(files, measure, positive("budget", budget))
+        values = _values(files.source, measure, budget, folder, out)
+    write_file(out, project_text(values, COMMENTS))
+    return _kept(found, values, out)
+
+
+def _said_or_asked(source: RunFiles, measure: str | None, budget: float | None) -> tuple[Files, str, float]:
+    """The files, the measure and the budget that were typed; asks for them if nothing was."""
     if source == RunFiles() and measure is None and budget is None:
         files, measure, budget = Interview().answers()
-    else:
-        files, measure = Files(source), measure or MEASURE
-        if not source.run:
-            raise ValueError("pass --run, once for each ranker")
-        if budget is None:
-            raise ValueError("pass --budget, how many documents people can judge at most")
-        if not (source.train_qrels or source.judge or source.max_grade):
-            raise ValueError(
-                "pass --train-qrels, past judgments, or --judge, labels of an LLM; without either, --max-grade N, the "
-                "highest grade"
-            )
-    files = _with_past_runs(files)
-    found = findings(files, measure, positive("budget", budget))
-    values = _values(files.source, measure, budget, folder, out)
-    write_file(out, project_text(values, COMMENTS))
+        return _with_past_runs(files), measure, budget
+    if not source.run:
+        raise ValueError("pass --run, once for each ranker, or --answers")
+    if budget is None:
+        raise ValueError("pass --budget, how many documents people can judge at most")
+    if not (source.train_qrels or source.judge or source.max_grade):
+        raise ValueError(
+            "pass --train-qrels, past judgments, or --judge, labels of an LLM; without either, --max-grade N, the "
+            "highest grade"
+        )
+    return _with_past_runs(Files(source)), measure or MEASURE, budget
+
+
+def _kept(found: list[Finding], values: dict[str, Any], out: Path) -> Answer:
+    """The answer that a project file was written."""
     content = {"file": str(out), **values, "findings": [each._asdict() for each in found]}
     wide = max(len(each.about) for each in found)
     told = "\n".join(f"{'!' if each.wrong else ' '} {each.about:{wide}}  {each.said}" for each in found)
@@ -85,13 +104,17 @@ def _with_past_runs(files: Files) -> Files:
 
 def _values(source: RunFiles, measure: str, budget: float, plan: Path, out: Path) -> dict[str, Any]:
     """The keys of the project file; names of files are relative to its folder."""
-    values: dict[str, Any] = {"plan": _from(plan, out), "report": _from(plan.with_name(f"{plan.name}.html"), out)}
+    values = _of_plan(plan, out)
     values |= {"measure": measure, "budget": int(budget) if float(budget).is_integer() else budget}
     for name in ("topics", "texts", "train_run", "train_qrels", "judge", "max_grade", "depth", "lenient"):
         if value := getattr(source, name):
             listed = [_from(each, out) for each in value] if isinstance(value, list) else value
             values[name.replace("_", "-")] = _from(value, out) if isinstance(value, Path) else listed
     return values | {"runs": {name: _from(file, out) for name, file in source.files.items()}}
+
+
+def _of_plan(plan: Path, out: Path) -> dict[str, Any]:
+    return {"plan": _from(plan, out), "report": _from(plan.with_name(f"{plan.name}.html"), out)}
 
 
 def _from(file: str | Path, out: Path) -> str:

@@ -78,7 +78,7 @@ def export(
     worklist = Worklist(documents, loaded.tables.pool.max_grade, loaded.id, names, annotator)
     written = [out]
     if format in FORMATS and not (format == TABLE_FORMAT and annotator):
-        if annotator or names.grades:
+        if annotator or (names.grades and format != TABLE_FORMAT):
             raise ValueError(f"--annotator and --grade-names are not for --format {format}")
         if labels is not None:
             known = checked_qrels(as_qrels(read_labels([labels], loaded)))

@@ -45,6 +45,7 @@ from pt_active.relevance.costs import Cost, UnitCost, check_per_query, unit_of
 from pt_active.relevance.measures import parse_lasting
 from pt_active.sampling.designs import defensive_share
 from pt_active.sampling.drawings import natural_drawing, usual_variance
+from pt_active.showing.wording import is_of_answers, of_answers
 
 
 class Plan(Answering):
@@ -340,7 +341,8 @@ class Plan(Answering):
         return "; ".join(filter(None, (single_rankers_caution(self.tables), interval_caution(self.tables))))
 
     def __str__(self) -> str:
-        return visible(in_words(self.tables) + (f"\n  caution   {self.caution}" if self.caution else ""))
+        said = in_words(self.tables) + (f"\n  caution   {self.caution}" if self.caution else "")
+        return visible(of_answers(said) if is_of_answers(str(self.measure)) else said)
 
 
 def _usual(

@@ -16,6 +16,7 @@ from pt_active.showing.glossary import meaning, used_in
 from pt_active.showing.printed import Facts
 from pt_active.showing.rounding import minus
 from pt_active.showing.shown import Headline, Section, Shown, manifest_rows
+from pt_active.showing.wording import is_of_answers, of_answers, page_of_answers
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -86,7 +87,8 @@ class Page:
             lines += [*(f"| {' | '.join(row)} |" for row in rows), ""]
         for line in self.lines:
             lines += [f"- {_escaped(line[2:])}"] if line.startswith("- ") else [_escaped(line), ""]
-        return "\n".join(lines) + "\n"
+        text = "\n".join(lines) + "\n"
+        return of_answers(text) if is_of_answers(head.measure) else text
 
     def html(self) -> str:
         """One page that loads no other file."""
@@ -95,7 +97,8 @@ class Page:
         known = {"page": self, "manifest": manifest_rows(self.data["manifest"])}
         template = _template()
         own = _QUOTED.sub(" ", template.render(known, glossary=[], data="").partition("<body>")[2])
-        return template.render(known, glossary=used_in(_TAG.sub(" ", own)), data=data)
+        html = template.render(known, glossary=used_in(_TAG.sub(" ", own)), data=data)
+        return page_of_answers(html) if is_of_answers(self.head.measure) else html
 
 
 @cache

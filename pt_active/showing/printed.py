@@ -15,6 +15,7 @@ from pt_active.frames.visible import visible
 from pt_active.showing.charts import Intervals
 from pt_active.showing.plots import MAX_ESTIMATES
 from pt_active.showing.svg import framed
+from pt_active.showing.wording import is_of_answers, of_answers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,6 +60,8 @@ class Charted(Printed):
 
 def printed(head: str, facts: Facts) -> str:
     """A heading, and below it one line per fact."""
+    if is_of_answers(head):
+        head, facts = of_answers(head), [(of_answers(name), of_answers(text)) for name, text in facts]
     return visible("\n  ".join([head, *(f"{name:<12}{text}" for name, text in facts)]))
 
 

@@ -248,7 +248,7 @@ def test_an_estimate_outside_of_its_interval_is_explained(labelled: pd.DataFrame
     """A gap near the beginning leaves few documents to the estimate; the interval rests on all of them."""
     plan, qrels = judged(labelled, "documents of DCG", 2, "all")
     seen = set()
-    for gap in range(1, 12):
+    for gap in (1, 4, 7):
         some = qrels.drop(qrels.index[gap])
         status = plan.status(some)
         assert isinstance(status, Status)

@@ -19,7 +19,10 @@ from pt_active import Experiment, Plan
 from pt_active.risk.replacing import OPEN, replacement
 from pt_active.studies.populations import HostilePopulation, plain
 
-MEASURES = ("DCG@10", "DCG(gain='linear')@10", "P@10", "RBP(p=0.8)@10", "ERR@10", "RR@10", "nDCG@10", "AP@10")
+MEASURES = [
+    *("DCG@10", "P@10", "ERR@10", "nDCG@10", "AP@10"),
+    *(pytest.param(each, marks=pytest.mark.slow) for each in ("DCG(gain='linear')@10", "RBP(p=0.8)@10", "RR@10")),
+]
 DRAWINGS = (None, "depth", "spread", "poisson", "successive")
 OF_WHOLE_QUERIES = (None, "depth", "surprises")
 OF_DRAWING = {

@@ -1,0 +1,106 @@
+"""From a table of answers to a verdict by the commands, in the words of answers."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from made_answers import made, true_scores
+from typer.testing import CliRunner, Result
+
+from pt_active import Answers
+from pt_active.cli.app import app
+
+OTHER_WORDS = re.compile(r"(?<![\w/.-])(?:documents?|quer(?:y|ies)|rankers?|qrels)(?![\w=.-])", re.IGNORECASE)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def invoke(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def run(*words: object) -> str:
+    result = invoke(*words)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def fill(table: pd.DataFrame, path: Path, scale: str = "0-1", scores: pd.DataFrame | None = None) -> None:
+    """Let people score a worklist."""
+    labels = Answers(table, scale).labels(true_scores(table) if scores is None else scores)
+    worklist = pd.read_csv(path, dtype=str).drop(columns="label").merge(labels, how="left")
+    assert worklist["label"].notna().all()
+    worklist.to_csv(path, index=False)
+
+
+def test_five_commands_from_a_table_to_a_verdict(folder: Path) -> None:
+    table = made(100, better=1.0)
+    table.drop(columns=["truth", "run"]).to_csv("answers.csv", index=False)
+    said = run("init", "--answers", "answers.csv", "--budget", 200)
+    assert re.search(r"new +an answer to each of 100 items", said)
+    assert re.search(r"budget +200 of 200 answers to judge \(100%\)", said)
+    texts = [run("plan")]
+    run("export", "--out", "my-plan.csv", "--format", "csv")
+    fill(table.drop(columns="run"), folder / "my-plan.csv")
+    texts += [run("status"), run("gate", "--margin", 0.1)]
+    run("report")
+    texts.append(shown((folder / "my-plan.html").read_text(encoding="utf-8")))
+    for text in texts:
+        assert not OTHER_WORDS.findall(text), OTHER_WORDS.search(text)
+    assert "stop: new is better" in texts[1]
+
+
+def shown(html: str) -> str:
+    """What of a page a reader sees."""
+    body = html.partition("<body")[2]
+    return re.sub(r"<[^>]*>", " ", re.sub(r"<(script|style)\b.*?</\1>", " ", body, flags=re.DOTALL))
+
+
+def test_a_file_of_each_system_and_points_in_steps(folder: Path) -> None:
+    table = made(30).drop(columns=["run", "score"])
+    for name, own in table.groupby("system"):
+        own.drop(columns=["system", "truth"]).to_json(f"{name}.jsonl", orient="records", lines=True)
+    run("init", "--answers", "new=new.jsonl", "--answers", "old=old.jsonl", "--scale", "0-1:0.5", "--budget", 20)
+    project = tomllib.loads((folder / "pt-active.toml").read_text())
+    assert project["measure"] == "Score(step=0.5)@1"
+    assert project["grade-names"] == "score 0,score 0.5,score 1"
+    assert "Score(step=0.5)@1 of new, old" in run("plan")
+
+
+def test_a_preference_is_one_decision_an_item(folder: Path) -> None:
+    table = made(60, better=1.5).drop(columns="run")
+    table.drop(columns=["truth", "score"]).to_csv("answers.csv", index=False)
+    run("init", "--answers", "answers.csv", "--scale", "preference", "--budget", 60)
+    run("plan")
+    run("export", "--out", "my-plan.csv", "--format", "csv")
+    assert len(pd.read_csv("my-plan.csv")) == 60
+    by_item = table.pivot(index="item", columns="system", values="truth")
+    scores = (by_item["new"] - by_item["old"]).rename("score").reset_index()
+    fill(table, folder / "my-plan.csv", "preference", scores)
+    assert f"{scores['score'].mean():+.4f}" in run("status")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--answers", "answers.csv"), "pass --budget, how many answers"),
+        (("--answers", "answers.csv", "--budget", 5, "--measure", "AP"), "leave --run, … out"),
+        (("--answers", "answers.csv", "--budget", 5, "--scale", "5"), "a scale is written as"),
+        (("--answers", "nothing.csv", "--budget", 5), "nothing.csv"),
+        (("--answers", "a=answers.csv", "--answers", "a=answers.csv", "--budget", 5), "the name 'a' is taken"),
+    ],
+)
+def test_what_does_not_fit_is_said(folder: Path, words: tuple[object, ...], said: str) -> None:
+    made(5).drop(columns=["truth", "run"]).to_csv("answers.csv", index=False)
+    result = invoke("init", *words)
+    assert result.exit_code != 0
+    assert said in result.stderr
+    assert not (folder / "pt-active.toml").exists()
