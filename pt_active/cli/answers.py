@@ -45,7 +45,7 @@ def status(
     missing: str | None = for_any_missing(),
     called: str = "status",
 ) -> Answer:
-    """Say what the labels so far tell of the rankers, and whether they are enough to stop judging.
+    """Show what the labels so far say about the rankers, and whether you can stop judging.
 
     When all is judged, one line has what one look at the end says, and --looks end all of it. Another measure or
     estimator has that look alone, by what is judged.

@@ -46,7 +46,7 @@ def init(
     folder: Path = option(Path("my-plan"), "The folder that pt-active plan is to make.", "DIR", typed="--plan"),
     out: Path = option(FILE, "The project file to make.", "FILE"),
 ) -> Answer:
-    """Say which files belong together, check that they do, and keep it in pt-active.toml. Without options it asks."""
+    """Check which files fit together, and keep them in pt-active.toml. Without options it asks."""
     check_new(out)
     if given.answers:
         if source != RunFiles() or measure is not None:

@@ -134,14 +134,14 @@ def judge(
     texts: Path | None = option(None, "Document texts, if the plan has none.", "FILE"),
     demo: bool = option(False, "Judge a plan of simulated documents, made here."),
 ) -> Answer:
-    """Let people judge a plan in their browsers, and see all the while what is known."""
+    """Let people judge a plan in their browsers, and see at any time what is known."""
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise ValueError(f"judge needs {', '.join(missing)}: pip install 'pt-active[judge]'")
     where.check()
     if demo:
         loaded, folder, given = _demo(texts)
     elif plan is None:
-        raise ValueError("say the folder of a plan, or --demo")
+        raise ValueError("pass the folder of a plan, or --demo")
     else:
         loaded = Plan.load(plan)
         given = texts_for(loaded, texts, warned=False)

@@ -60,9 +60,9 @@ class Answering(Estimating):
         Args:
             qrels: The labels so far, or records of judgments; may be empty.
             looks: When the state is looked at. ``"always"``: at any time, by bets that hold for any data at every
-                sample size. ``"asymptotic"``: at any time, by a normal approximation, from 50 degrees of freedom on. A
-                name in `boundaries.SPENDING`, such as ``"pocock"``: after each fifth of the queries. None: when all is
-                judged. The intervals of all looks hold simultaneously.
+                sample size. ``"asymptotic"``: at any time, by a normal approximation, with 50 degrees of freedom or
+                more. A name in `boundaries.SPENDING`, such as ``"pocock"``: after each fifth of the queries. None: when
+                all is judged. The intervals of all looks hold simultaneously.
             margin: Differences up to this do not matter; for a single ranker, how far off its estimate may be.
             confidence: Level of all intervals together.
             first: The first ranker; can be left out if the plan has two.

@@ -100,7 +100,7 @@ def test_whoever_judges_in_a_browser_is_told_to_go_on_there(plan: Path, tmp_path
 
 
 def test_what_does_not_fit_is_one_line(plan: Path, tmp_path: Path) -> None:
-    assert "say the folder of a plan, or --demo" in complaint()
+    assert "pass the folder of a plan, or --demo" in complaint()
     assert "there is no plan at" in complaint(tmp_path / "none")
     store = ("--store", tmp_path / "s.sqlite")
     for names in ("ann,,ben", "a:b", "x" * 61, "adjudicator", "organiser", "a\u202e", ""):

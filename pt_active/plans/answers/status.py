@@ -30,7 +30,7 @@ _MIN_CHANCE = 0.05
 VALID = {
     None: "at the end",
     ALWAYS: "at any time, for any data",
-    ASYMPTOTIC: f"at any time in large samples, from {MIN_DEGREES} degrees of freedom on",
+    ASYMPTOTIC: f"at any time in large samples, with {MIN_DEGREES} degrees of freedom or more",
 }
 """Looks → when the interval is valid, in words."""
 
@@ -193,7 +193,7 @@ class Status(Printed):
             return "stop judging"
         if self.open:
             what = "is open" if self.due else "was passed over"
-            return f"judge what {what}, from {self.waiting}; until then it counts at its worst"
+            return f"judge what {what}, from {self.waiting}; it counts at its worst until you do"
         if self.blocked and self.left_out:
             return f"judge what was passed over, from {self.waiting}; until then no label from there on counts"
         if self.within_reach:
