@@ -83,7 +83,7 @@ COMMANDS: Mapping[str, Listed] = {
         FURTHER,
         "gate",
         "Decide whether a ranker may replace another, by the exit code too.",
-        "pt-active gate my-plan judged-so-far.csv --margin 0.02 --junit gate.xml",
+        "pt-active gate my-plan judged-so-far.csv --queries new --margin 0.02 --junit gate.xml",
     ),
     "simulate": Listed(
         FURTHER,
@@ -328,6 +328,14 @@ def about(
         ),
     ] = None,
     ties: Annotated[str | None, typer.Option(metavar="NAME", help="Where a tie of judges goes: down or up.")] = None,
+    confidence: Annotated[float | None, typer.Option(metavar="X", help="The level of intervals; default 0.95.")] = None,
+    queries: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The queries that an answer is for: these, or new ones like them."),
+    ] = None,
+    clusters: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Which of them belong together: a column of the topics.")
+    ] = None,
     traceback: Annotated[
         bool, typer.Option("--traceback", help=f"Print the traceback of an error, as {DEBUG}=1 does.")
     ] = False,
