@@ -275,7 +275,6 @@ def _check_drawn(steps: Steps) -> None:
 
 
 def _window(score: np.ndarray, outcome: np.ndarray, labels: int, bandwidth: float | str | None) -> float:
-    """The bandwidth of one kernel regression."""
     if bandwidth is None:
         return kernel.rule_of_thumb(score, labels)
     if isinstance(bandwidth, str):

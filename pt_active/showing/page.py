@@ -94,7 +94,6 @@ class Page:
 
 @cache
 def _template() -> Template:
-    """The template of a page, read once."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

@@ -42,7 +42,6 @@ _WAIT_SECONDS = 30
 
 
 def _digest(text: str) -> str:
-    """16 hexadecimal digits that name a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

@@ -191,7 +191,6 @@ def _table(judge: AnyJudge, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _check_seen(frame: pd.DataFrame, table: pd.DataFrame, name: str) -> None:
-    """Raise if a judge has seen none of the judged training documents."""
     if not len(frame[["qid", "docno"]].merge(table[["qid", "docno"]])):
         which = f"judge {name}" if name else "judge"
         raise ValueError(
@@ -201,6 +200,5 @@ def _check_seen(frame: pd.DataFrame, table: pd.DataFrame, name: str) -> None:
 
 
 def _warn_unseen(seen: np.ndarray, who: str, instead: str, stacklevel: int) -> None:
-    """Warn if a judge has seen no document."""
     if not seen.any():
         warnings.warn(f"{who} saw no document ({len(seen)} in all); {instead}", stacklevel=stacklevel + 1)
