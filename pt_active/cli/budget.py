@@ -53,7 +53,7 @@ def budget(
     qrels: list[Path] | None = label_files(None),
     measure: str | None = option(None, "The measure to estimate; a plan has its own.", "NAME", **MEASURES),
 ) -> Answer:
-    """Say how many judgments or hours an answer takes, before the first judgment or after a first round."""
+    """Forecast how many judgments or hours an answer takes, before the first judgment or after a first round."""
     wanted.check()
     cost, words = prices.of_judging(), [*source.words(), *prices.words()]
     content: dict[str, Any] = {}

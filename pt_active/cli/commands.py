@@ -158,7 +158,7 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
     return run
 
 
-_OF_SOME = ("project", "lenient", "grade_names", "rule", "ties")
+_OF_SOME = ("project", "lenient", "grade_names", "rule", "ties", "confidence", "queries", "clusters")
 """The options of ``pt-active`` itself that are of use to some commands alone."""
 
 

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from pt_active import DCG, Plan
 from pt_active.cli.app import app
 from pt_active.cli.judge import Setting
+from pt_active.cli.options import Meant
 from pt_active.cli.project import FILE
 from pt_active.judging.server.serve import listening
 from pt_active.judging.server.store import Entry, Store, stored_records
@@ -60,7 +61,9 @@ def test_the_share_that_two_judge_stays_that_of_the_first_start(plan: Path, tmp_
 
     def started(store: str, judges: list[str], double: float | None, *entries: Entry) -> float:
         kept = {"store": tmp_path / store, "project": tmp_path / FILE}
-        campaign = Setting(judges=",".join(judges) or None, double=double, **kept).site(loaded, plan, None).campaign
+        campaign = (
+            Setting(judges=",".join(judges) or None, double=double, **kept).site(loaded, plan, None, Meant()).campaign
+        )
         campaign.store.append(entries)
         campaign.store.close()
         return campaign.work.double
