@@ -118,10 +118,7 @@ def _parameter(name: str, kind: Any, declared: Field[Any], taken: bool) -> inspe
 
 
 def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Callable[..., None]:
-    """A command that prints the answer of a function, some of whose arguments may come from the project file.
-
-    An argument whose type is a dataclass stands for the options that are its fields; ``called`` is what was typed.
-    """
+    """A command that prints an answer; a dataclass as an argument stands for options, ``called`` for what was typed."""
     every = inspect.signature(function, eval_str=True).parameters
     bundles: dict[str, Any] = {name: each.annotation for name, each in every.items() if is_dataclass(each.annotation)}
     declared = {name: (kind, own) for name, kind, own in _declared(function)}
@@ -161,7 +158,7 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
     return run
 
 
-_OF_SOME = ("project", "lenient", "grade_names", "rule", "ties")
+_OF_SOME = ("project", "lenient", "grade_names", "rule", "ties", "confidence", "queries", "clusters")
 """The options of ``pt-active`` itself that are of use to some commands alone."""
 
 

@@ -29,10 +29,7 @@ def _same(one, other, offsets, content):  # type: ignore[no-untyped-def]
 
 @compiled(nogil=True, parallel=True)
 def first_with_id(rows, start, offsets, content):  # type: ignore[no-untyped-def]
-    """The first row of the same group that has the same id.
-
-    Shapes: start int64[m+1], offsets int64[N+1].
-    """
+    """The first row of the same group that has the same id. Shapes: start int64[m+1], offsets int64[N+1]."""
     first = np.empty(len(offsets) - 1, dtype=rows.dtype)
     for g in numba.prange(len(start) - 1):
         size = 1

@@ -213,10 +213,7 @@ def run_blocks(path: Path) -> Iterator[pd.DataFrame]:
 
 
 def _rows(path: Path, content: bytes, before: int) -> pd.DataFrame:
-    """The rows of some lines; ``before`` is the number of lines before them, for messages.
-
-    Blank lines stand for those before, so that a message has the line's number in the file.
-    """
+    """The rows of some lines; blank lines stand for the ``before`` ones, so that messages name the file's line."""
     try:
         return read_columns(source_of(path, content), RUN)[0]
     except ValueError:

@@ -97,12 +97,7 @@ def audit_of(pairs: Pairs, arguments: AuditArguments, frame: pd.DataFrame) -> Au
 
 
 def draw_pairs(pairs: Pairs, arguments: AuditArguments) -> Sample:
-    """Draw pairs to a budget, or a number of them [theory 6].
-
-    Without replacement, pairs come in the order of ``U/q``, with uniform clocks U that depend on the seed and the ids
-    alone. Where q is very uneven, as with rare errors, this law makes the pairs with the largest q certain, which
-    ``E/q`` does not.
-    """
+    """Draw pairs to a budget, or a number of them, in the order of ``U/q`` if without replacement [theory 6]."""
     budget, draws, replace = arguments.budget, arguments.draws, arguments.replace
     if (budget is None) == (draws is None):
         raise ArgumentError.either("budget", "draws")

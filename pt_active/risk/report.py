@@ -41,12 +41,7 @@ def asked_for(judged: JudgedPairs, quantity: str, rel: int) -> JudgedPairs:
 
 
 def with_loss(judged: JudgedPairs, loss: Loss, member: np.ndarray | None = None) -> JudgedPairs:
-    """The labels of an audit, asked for another loss.
-
-    The sample serves every loss, since each pair has a known probability; it is most precise for its own.
-
-    Shapes: member bool[N].
-    """
+    """The labels of an audit, asked for another loss over members, bool[N]; the sample serves every loss."""
     pairs = replace(judged.pairs, loss=loss, member=judged.pairs.member if member is None else member)
     return replace(judged, pairs=pairs, basis=replace(judged.basis, measure=str(loss)))
 

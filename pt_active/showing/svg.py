@@ -51,11 +51,7 @@ class ChartRow(NamedTuple):
 
 
 class Series(NamedTuple):
-    """Points of a plot.
-
-    ``dash`` is the pattern of the line through them, empty if it is solid and None if there is none; ``mark`` is
-    ``dot``, ``box`` or empty; ``error`` has the lengths of arms.
-    """
+    """Points of a plot; ``dash`` is empty for a solid line, None for none, ``error`` has the lengths of arms."""
 
     name: str
     x: np.ndarray

@@ -196,7 +196,7 @@ class Site:
         try:
             budget = float((await _form(request)).get("budget", ""))
         except ValueError:
-            return await self._next(request, "Say how much may be spent, as a number.", 400)
+            return await self._next(request, "Enter how much may be spent, as a number.", 400)
         if not math.isfinite(budget) or budget <= 0:
             return await self._next(request, "The budget must be a number above 0.", 400)
         try:

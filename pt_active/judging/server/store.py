@@ -71,10 +71,7 @@ _IDLE_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Entry:
-    """A record with the key that its sender gave it, so that what is sent twice is kept once.
-
-    The other attributes are `SAID_COLUMNS`, in their order; ``label`` is None unless the status is ``judged``.
-    """
+    """A record with its sender's key, so that what is sent twice is kept once; label is None unless ``judged``."""
 
     key: str
     qid: str

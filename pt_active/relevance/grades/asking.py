@@ -47,10 +47,7 @@ def _digest(text: str) -> str:
 
 
 class AnswerStore:
-    """Answers of a judge by their keys, as JSON texts, in memory or in a SQLite file.
-
-    Each answer is on disk before the next call, so a process that is killed loses none, and no call is paid for twice.
-    """
+    """Answers of a judge by their keys, in memory or in a SQLite file, each on disk before the next call."""
 
     def __init__(self, path: str | Path | None) -> None:
         self.path = None if path is None else Path(path)

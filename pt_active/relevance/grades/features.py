@@ -57,14 +57,7 @@ def document_features(frame: pd.DataFrame) -> np.ndarray:
 
 
 def run_features(frame: pd.DataFrame) -> np.ndarray:
-    """The five features in `FEATURES`, computed from the ranks and scores of each document.
-
-    They are the best and the mean ``1 / rank`` (ranks from 1) and the best and the mean scaled score over the rankers
-    that retrieve the document, and the share of all rankers that do. Scores are min–max scaled within ranker and
-    query, to ½ if all are equal. A document that no ranker retrieves has zeros.
-
-    Returns float64[N, 5].
-    """
+    """float64[N, 5], `FEATURES` of ranks and scores min–max scaled within ranker and query, ½ if all are equal."""
     ranks, scores = _ranks(frame), _scores(frame)
     query = pd.factorize(frame["qid"])[0]
     retrieved = ranks > 0

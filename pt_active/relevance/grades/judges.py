@@ -68,7 +68,7 @@ class JudgeGrades(FittedGrades):
         **judges: AnyJudge,
     ) -> None:
         if max_grade is None:
-            raise ArgumentError("say the highest grade: ", Argument("max_grade", asked=True))
+            raise ArgumentError("pass the highest grade: ", Argument("max_grade", asked=True))
         if judge is None and not judges:
             raise ArgumentError("say a judge: ", Argument("judge", asked=True), ", or several by name")
         self.judge = judge

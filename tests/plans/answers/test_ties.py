@@ -131,8 +131,8 @@ def test_a_small_difference_is_a_difference_in_a_census(measure: str) -> None:
         assert (found.winner, found.pvalue) == ("b", 0)
         assert plan.rank(labels).groups == (("a",), ("b",)) or plan.rank(labels).groups == (("b",), ("a",))
         assert plan.rank(labels).names == ("b", "a")
-        assert plan.gate(labels, rule="better", looks=None, **PAIR).outcome == "pass"
-        assert plan.gate(labels, 0.0, looks=None, first="a", second="b").outcome == "fail"
+        assert plan.gate(labels, rule="better", looks=None, **PAIR, queries="these").outcome == "pass"
+        assert plan.gate(labels, 0.0, looks=None, first="a", second="b", queries="these").outcome == "fail"
         if drawing in (None, "successive"):
             assert plan.status(labels, **PAIR).winner == "b"
 
@@ -182,10 +182,10 @@ def test_a_difference_of_exactly_the_margin_does_not_exceed_it() -> None:
         margin = (hits_b - hits_a) / 60
         assert margin > 0
         worse, better = {"first": "a", "second": "b"}, PAIR | {"rule": "better"}
-        assert plan.gate(labels, margin, looks=None, **worse).outcome == "pass"
-        assert plan.gate(labels, margin * (1 - 1e-6), looks=None, **worse).outcome == "fail"
-        assert plan.gate(labels, margin, looks=None, **better).outcome == "fail"
-        assert plan.gate(labels, margin * (1 - 1e-6), looks=None, **better).outcome == "pass"
+        assert plan.gate(labels, margin, looks=None, **worse, queries="these").outcome == "pass"
+        assert plan.gate(labels, margin * (1 - 1e-6), looks=None, **worse, queries="these").outcome == "fail"
+        assert plan.gate(labels, margin, looks=None, **better, queries="these").outcome == "fail"
+        assert plan.gate(labels, margin * (1 - 1e-6), looks=None, **better, queries="these").outcome == "pass"
 
 
 @pytest.mark.parametrize("measure", MEASURES)
