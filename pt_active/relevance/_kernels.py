@@ -13,8 +13,7 @@ import numpy as np
 
 from pt_active.frames.compiling import compiled
 
-_MIN_REACH = 1e-200
-"""If the probability of reaching a rank is below this, deeper ranks cannot change a sum of doubles."""
+_MIN_REACH = 1e-200  # If the probability of reaching a rank is below this, deeper ranks cannot change a sum of doubles
 
 _compiled = compiled(nogil=True, error_model="numpy")
 

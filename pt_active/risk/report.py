@@ -179,8 +179,7 @@ class AuditReport(Printed):
 
 _BY_GRADE = ["judge", "said", "label", "pairs", "labelled", "share", "low", "high", "note"]
 
-KNOWN = "known of all pairs"
-"""The note of a number that needs no labels."""
+KNOWN = "known of all pairs"  # The note of a number that needs no labels
 
 _DRIFT = ["what", "estimate", "low", "high", "note"]
 
