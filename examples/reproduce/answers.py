@@ -285,8 +285,8 @@ def told(table: pd.DataFrame) -> pd.DataFrame:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
-    parser.add_argument("--orders", type=int, nargs=3, default=(9, 60, 40), help="of drawn pairs, named ones, ties")
-    parser.add_argument("--tries", type=int, default=40, help="of coverage, and of power on gpqa")
+    parser.add_argument("--orders", type=int, nargs=3, default=(5, 40, 20), help="of drawn pairs, named ones, ties")
+    parser.add_argument("--tries", type=int, default=20, help="of coverage, and of power on gpqa")
     add_evidence(parser)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
