@@ -69,7 +69,8 @@ def found_by(plan: Plan, labels: pd.DataFrame) -> dict[str, bool]:
     """Which answers find a difference between the first two rankers; of ``rank`` any two."""
     pair = dict(zip(("first", "second"), plan.rankers, strict=False))
     better, no_worse = (
-        partial(plan.gate, labels, rule=rule, margin=0.0, **pair) for rule in ("better", "non-inferior")
+        partial(plan.gate, labels, rule=rule, margin=0.0, queries="these", **pair)
+        for rule in ("better", "non-inferior")
     )
     found = {
         "compare": plan.compare(labels, **pair).winner is not None,

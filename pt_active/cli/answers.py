@@ -24,6 +24,7 @@ from pt_active.cli.judge import kept_at
 from pt_active.cli.options import Asked, LabelFiles, Labelled, Look, Meant, Pair, confidence_level, for_any_missing
 from pt_active.frames.checks import how_many
 from pt_active.frames.worklists import TABLE_FORMAT
+from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
 from pt_active.judging.server.store import is_store
 from pt_active.plans.answers.pairwise import PairStatus
@@ -45,7 +46,7 @@ def status(
     missing: str | None = for_any_missing(),
     called: str = "status",
 ) -> Answer:
-    """Say what the labels so far tell of the rankers, and whether they are enough to stop judging.
+    """Show what the labels so far say about the rankers, and whether you can stop judging.
 
     When all is judged, one line has what one look at the end says, and --looks end all of it. Another measure or
     estimator has that look alone, by what is judged.
@@ -54,14 +55,15 @@ def status(
     plan, qrels, records = labelled
     looks, every = look.of(plan), len(plan.rankers) > 2 and pair == Pair()
     alone = len(plan.rankers) == 1 and look.margin is None
-    words = [*given_words(confidence=None if confidence == 0.95 else confidence, missing=missing), *labels.words()]
-    if called != "status" or asked != Asked() or meant != Meant() or alone or (every and looks is None):
+    level = None if confidence == 0.95 else confidence
+    words = [*meant.words(), *given_words(confidence=level, missing=missing), *labels.words()]
+    if called != "status" or asked != Asked() or alone or (every and looks is None):
         if asked != Asked() and look != Look():
             raise ValueError("--looks and --margin are for the plan's own measure, and for its usual estimator")
         result, estimates = _at_the_end(labelled, pair, asked, meant, confidence, missing)
         hint = _page_hint(plan, labels, [*asked.words(), *pair.words(), *words])
         return _of_results(result, estimates, hint, called)
-    about: dict[str, Any] = {**vars(pair), "missing": missing, "records": records}
+    about: dict[str, Any] = {**vars(pair), **meant.fields, "missing": missing, "records": records}
     state = plan.status(qrels, looks, look.margin, confidence, **about)
     one = state if isinstance(state, Status) else state.slowest
     again = [*look.words(), *pair.words(), *words]
@@ -79,7 +81,6 @@ def status(
 
 
 def _one_look(result: Comparison | Ranking | None, estimates: dict[str, Estimate]) -> str:
-    """What one look at the end says, in one line."""
     if isinstance(result, Ranking):
         apart = sum(each.winner is not None for each in result.comparisons)
         said = f"tells {apart} of {how_many('pair', len(result.comparisons))} apart"
@@ -210,10 +211,10 @@ def _judge_on(state: Status, labels: LabelFiles) -> str:
     hint, folder = at_the_end if once else "", labels.plan
     if kept := [file for file in labels.qrels if is_store(file)]:
         store = [] if kept[-1].absolute() == kept_at(folder).absolute() else ["--store", str(kept[-1])]
-        margin = given_words(margin=state.margin) if state.second is None else []
-        return (
-            f"{hint}Next, let people keep judging, and ask again:\n  {command_line('judge', folder, *store, *margin)}"
+        asked = given_words(
+            margin=state.margin if state.second is None else None, queries=NEW if state.holds_for_new else None
         )
+        return f"{hint}Next, let people keep judging, and ask again:\n  {command_line('judge', folder, *store, *asked)}"
     order = ["--order", "drawn"] if state.unit != "round" else []
     worklist = command_line("export", folder, "--out", beside(folder, ".csv"), "--format", TABLE_FORMAT, *order)
     return f"{hint}Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"

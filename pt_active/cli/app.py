@@ -44,7 +44,7 @@ COMMANDS: Mapping[str, Listed] = {
     "budget": Listed(
         ROAD,
         "budget",
-        "Say how many judgments or hours an answer takes.",
+        "Forecast how many judgments or hours an answer takes.",
         "pt-active budget --run a=a.run --run b=b.run --train-run old.run \\\n"
         "    --train-qrels old.qrels --measure DCG@10 --difference 0.3",
     ),
@@ -58,13 +58,13 @@ COMMANDS: Mapping[str, Listed] = {
     "judge": Listed(
         ROAD,
         "judge",
-        "Let people judge a plan in their browsers, and see all the while what is known.",
+        "Let people judge a plan in their browsers, and see at any time what is known.",
         "pt-active judge my-plan --judges ann,ben",
     ),
     "status": Listed(
         ROAD,
         "answers",
-        "Say what the labels tell of the rankers, and whether judging may stop.",
+        "Show what the labels say about the rankers, and whether you can stop judging.",
         "pt-active status my-plan judged-so-far.csv",
     ),
     "report": Listed(
@@ -83,7 +83,7 @@ COMMANDS: Mapping[str, Listed] = {
         FURTHER,
         "gate",
         "Decide whether a ranker may replace another, by the exit code too.",
-        "pt-active gate my-plan judged-so-far.csv --margin 0.02 --junit gate.xml",
+        "pt-active gate my-plan judged-so-far.csv --queries new --margin 0.02 --junit gate.xml",
     ),
     "simulate": Listed(
         FURTHER,
@@ -106,13 +106,13 @@ COMMANDS: Mapping[str, Listed] = {
     "import": Listed(
         JUDGES,
         "judging",
-        "Read what a judging tool exported: who said what of which document, and when.",
+        "Read what a judging tool exported: who gave which grade to which document, and when.",
         "pt-active import label-studio export.json --plan my-plan --out records.jsonl",
     ),
     "agreement": Listed(
         JUDGES,
         "judging",
-        "Say how far the judges agree, and whether the verdict hangs on one of them.",
+        "Show how far the judges agree, and whether the verdict depends on one of them.",
         "pt-active agreement my-plan records.jsonl",
     ),
 }
@@ -146,7 +146,7 @@ AUDIT: Mapping[str, Listed] = {
     "replace": Listed(
         None,
         "audit",
-        "Say whether a judge may replace people for a comparison of rankers.",
+        "Decide whether a judge may replace people for a comparison of rankers.",
         "pt-active audit replace my-plan judged.csv --judge gpt=gpt.qrels",
     ),
 }
@@ -174,7 +174,6 @@ def _later(name: str, listed: Listed) -> Callable[[], None]:
 
 
 def _loaded(name: str, listed: Listed) -> Any:
-    """The command that a file holds."""
     from pt_active.cli.commands import printed
     from pt_active.cli.project import COMMANDS
 
@@ -328,6 +327,14 @@ def about(
         ),
     ] = None,
     ties: Annotated[str | None, typer.Option(metavar="NAME", help="Where a tie of judges goes: down or up.")] = None,
+    confidence: Annotated[float | None, typer.Option(metavar="X", help="The level of intervals; default 0.95.")] = None,
+    queries: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The queries that an answer is for: these, or new ones like them."),
+    ] = None,
+    clusters: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Which of them belong together: a column of the topics.")
+    ] = None,
     traceback: Annotated[
         bool, typer.Option("--traceback", help=f"Print the traceback of an error, as {DEBUG}=1 does.")
     ] = False,

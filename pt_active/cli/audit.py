@@ -151,7 +151,7 @@ def replace(
     confidence: float = confidence_level(),
     missing: str | None = for_any_missing(),
 ) -> Answer:
-    """Say whether a judge may replace people for a comparison of rankers, from people's labels of a plan of them."""
+    """Decide whether a judge may replace people for a comparison of rankers, from people's labels of a plan of them."""
     [(name, said)] = read_judges([judge]).items()
     plan, known, _ = labels.read()
     found = replacement(plan, known, judge_labels(said), name, measure, confidence, missing or "error")

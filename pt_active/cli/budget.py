@@ -36,7 +36,7 @@ class Wanted(Meant):
     def check(self) -> None:
         """Raise if two questions are asked at once."""
         if self.budget and self.width is not None:
-            raise ValueError("say either --budget or --width, and not both")
+            raise ValueError("pass either --budget or --width, and not both")
         if self.until_known and (self.width is not None or self.budget):
             raise ValueError("leave out --width and --budget with --until-known")
         if self.until_known and self.difference is None:
@@ -53,7 +53,7 @@ def budget(
     qrels: list[Path] | None = label_files(None),
     measure: str | None = option(None, "The measure to estimate; a plan has its own.", "NAME", **MEASURES),
 ) -> Answer:
-    """Say how many judgments or hours an answer takes, before the first judgment or after a first round."""
+    """Forecast how many judgments or hours an answer takes, before the first judgment or after a first round."""
     wanted.check()
     cost, words = prices.of_judging(), [*source.words(), *prices.words()]
     content: dict[str, Any] = {}
@@ -61,7 +61,7 @@ def budget(
     if plan is None:
         source.check()
         if measure is None:
-            raise ValueError("say what to estimate, such as --measure DCG@10")
+            raise ValueError("pass what to estimate, such as --measure DCG@10")
         frame, queries = source.read(prices, measure)
         outlook, grades = Outlook.of(frame, queries, measure, cost, **wanted.fields), frame.attrs.get("grade_model", "")
         priced, unit = repr(cost), unit_of(cost)

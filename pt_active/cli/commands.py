@@ -118,10 +118,7 @@ def _parameter(name: str, kind: Any, declared: Field[Any], taken: bool) -> inspe
 
 
 def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Callable[..., None]:
-    """A command that prints the answer of a function, some of whose arguments may come from the project file.
-
-    An argument whose type is a dataclass stands for the options that are its fields; ``called`` is what was typed.
-    """
+    """A command that prints an answer; a dataclass as an argument stands for options, ``called`` for what was typed."""
     every = inspect.signature(function, eval_str=True).parameters
     bundles: dict[str, Any] = {name: each.annotation for name, each in every.items() if is_dataclass(each.annotation)}
     declared = {name: (kind, own) for name, kind, own in _declared(function)}
@@ -161,7 +158,7 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
     return run
 
 
-_OF_SOME = ("project", "lenient", "grade_names", "rule", "ties")
+_OF_SOME = ("project", "lenient", "grade_names", "rule", "ties", "confidence", "queries", "clusters")
 """The options of ``pt-active`` itself that are of use to some commands alone."""
 
 
@@ -199,7 +196,6 @@ def _is_typed(context: Any, name: str) -> bool:
 
 
 def _check_given(context: typer.Context, arguments: Mapping[str, Any], required: Collection[str]) -> None:
-    """Raise if neither the command line nor the project file has an argument that is needed."""
     for each in context.command.params:
         if each.name in required and arguments[each.name] is None:
             what = f"option '{each.opts[0]}'" if each.param_type_name == "option" else f"argument '{each.metavar}'"
@@ -240,5 +236,4 @@ _OTHER_NAMES = {
 
 
 def _options(command: Any) -> dict[str, str]:
-    """The options of a command by the names of its arguments."""
     return {each.name: each.opts[0] for each in command.params if each.opts[0].startswith("--")}

@@ -111,7 +111,7 @@ class PoolFiles(RunFiles):
     def check(self, patterns: bool = False) -> None:
         """Raise early for errors that would otherwise show only after the files are read."""
         if bool(self.run) == (self.pool is not None):
-            raise ValueError("say either --run (one for each ranker) or --pool, and not both")
+            raise ValueError("pass either --run (one for each ranker) or --pool, and not both")
         if self.pool is not None:
             own = PoolFiles(pool=self.pool, topics=self.topics, texts=self.texts).words()
             if given := [word for word in self.words() if word.startswith("--") and word not in own]:
@@ -128,7 +128,7 @@ class PoolFiles(RunFiles):
         """The grade model, file → training run, and a sentence on where the grades come from, which may be empty."""
         judge, runs, highest = self.judge, self.train_run, self.max_grade
         if judge and self.grades is not None:
-            raise ValueError("say either --grades or --judge, and not both")
+            raise ValueError("pass either --grades or --judge, and not both")
         cold = highest is not None and not (self.pool or runs or self.train_qrels or self.grades or judge)
         name = COLD_GRADES if cold else self.grades or DEFAULT_GRADES
         if not judge and not hasattr(GRADES[name], "fit"):
@@ -150,7 +150,6 @@ class PoolFiles(RunFiles):
         return self._fitted(name, read_qrels(self.train_qrels), measure)
 
     def _fitted(self, name: str, labels: pd.DataFrame, measure: str) -> tuple[GradeModel, dict[str, pd.DataFrame], str]:
-        """A grade model that has learned from labels, with warnings of what would ruin it."""
         if labels.empty:
             raise ValueError(f"{self.train_qrels}: no document has a label")
         given = self.max_grade
@@ -172,7 +171,6 @@ class PoolFiles(RunFiles):
     def _warn_of_model(
         self, model: FittedGrades, documents: pd.DataFrame, labels: pd.DataFrame, cutoff: int | None
     ) -> None:
-        """Warn of labels that would ruin a model, and of a model that fails on queries it has not learned from."""
         for words in model.coverage_.cautions(self.unjudged, cutoff):
             typed = (word if isinstance(word, str) else f"--{word.name} {getattr(word, 'value', '')}" for word in words)
             warnings.warn("".join(typed), stacklevel=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -11,7 +12,7 @@ from pt_active.cli.answer import AT_THE_END, Answer
 from pt_active.cli.answers import PASSED_OVER, holds_up, next_step
 from pt_active.cli.commands import given_words, option
 from pt_active.cli.files import named_file
-from pt_active.cli.options import LabelFiles, Look, Pair, confidence_level, for_any_missing
+from pt_active.cli.options import LabelFiles, Look, Meant, Pair, confidence_level, for_any_missing
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import some
 from pt_active.frames.trec import read_run
@@ -30,6 +31,7 @@ _LEVELS = {PASS: "notice", FAIL: "error", UNRESOLVED: "warning"}
 def gate(
     labels: LabelFiles,
     pair: Pair,
+    meant: Meant,
     margin: float | None = option(None, "How much worse the first ranker may be; with --better, how much better."),
     better: bool = option(
         False, "Whether it has to be better, or not worse by the margin.", typed="--better/--non-inferior"
@@ -50,7 +52,7 @@ def gate(
 ) -> Answer:
     """Decide whether a ranker, the first, may replace the second. Exit code 0: it passes; 1: it fails; 3: not decided.
 
-    Without --first and --second, it is the first of two that may replace the second.
+    Without --first and --second, it is the first of two that may replace the second. --queries has no default.
     """
     plan, qrels, records = labels.read()
     often, asked = Look(looks=looks).of(plan), BETTER if better else NON_INFERIOR
@@ -59,9 +61,11 @@ def gate(
             raise ValueError("--run is the first ranker, looked at once: leave out --first, --looks and --missing")
         name, file = named_file(run, "--run")
         baseline = _baseline(plan, pair.second)
-        decided, often = plan.gate_later(qrels, read_run(file), baseline, margin, asked, confidence, name=name), None
+        later = qrels, read_run(file), baseline, margin, asked, confidence
+        decided, often = plan.gate_later(*later, **vars(meant), name=name), None
     else:
-        decided = plan.gate(qrels, margin, asked, often, confidence, **vars(pair), missing=missing, records=records)
+        about: dict[str, Any] = {**vars(meant), **vars(pair), "missing": missing, "records": records}
+        decided = plan.gate(qrels, margin, asked, often, confidence, **about)
     if junit is not None:
         write_file(junit, in_junit(decided), replace=True)
     text = f"{in_github(decided)}\n{decided}" if github else str(decided)

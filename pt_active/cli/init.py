@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,14 @@ from pt_active.cli.failures import in_one_line
 from pt_active.cli.files import RunFiles
 from pt_active.cli.fits import Files, Finding, check_past, findings, of_shared_queries, of_texts, of_topics
 from pt_active.cli.from_answers import AnswerFiles, project_of_answers
-from pt_active.cli.options import MEASURES
+from pt_active.cli.options import MEASURES, Meant
 from pt_active.cli.project import FILE, project_text
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import ArgumentError, Named, how_many, positive, shown, whole_number
 from pt_active.frames.qrels import HIGHEST_LABEL
 from pt_active.frames.topics import dataset_id
 from pt_active.frames.visible import visible
+from pt_active.inference.new_queries import NEW, THESE, check_population
 from pt_active.relevance.measures import parse_measure
 
 MEASURE = "DCG@10"
@@ -38,15 +39,24 @@ COMMENTS = (
 )
 
 
+@dataclass(frozen=True)
+class Made:
+    """What is made, now and by pt-active plan."""
+
+    folder: Path = option(Path("my-plan"), "The folder that pt-active plan is to make.", "DIR", typed="--plan")
+    out: Path = option(FILE, "The project file to make.", "FILE")
+
+
 def init(
     source: RunFiles,
     given: AnswerFiles,
+    meant: Meant,
+    made: Made,
     measure: str | None = option(None, f"What to estimate; default {MEASURE}.", "NAME", **MEASURES),
     budget: float | None = option(None, "How many documents people can judge at most."),
-    folder: Path = option(Path("my-plan"), "The folder that pt-active plan is to make.", "DIR", typed="--plan"),
-    out: Path = option(FILE, "The project file to make.", "FILE"),
 ) -> Answer:
-    """Say which files belong together, check that they do, and keep it in pt-active.toml. Without options it asks."""
+    """Check which files fit together, and keep them in pt-active.toml. Without options it asks."""
+    folder, out = made.folder, made.out
     check_new(out)
     if given.answers:
         if source != RunFiles() or measure is not None:
@@ -56,18 +66,21 @@ def init(
         found, own = project_of_answers(given, budget, folder)
         values = _of_plan(folder, out) | {**own, "pool": _from(own["pool"], out)}
     else:
-        files, measure, budget = _said_or_asked(source, measure, budget)
+        files, measure, budget, meant = _said_or_asked(source, measure, budget, meant)
         found = findings(files, measure, positive("budget", budget))
         values = _values(files.source, measure, budget, folder, out)
+    values |= {name: value for name, value in vars(meant).items() if value is not None}
     write_file(out, project_text(values, COMMENTS))
     return _kept(found, values, out)
 
 
-def _said_or_asked(source: RunFiles, measure: str | None, budget: float | None) -> tuple[Files, str, float]:
-    """The files, the measure and the budget that were typed; asks for them if nothing was."""
-    if source == RunFiles() and measure is None and budget is None:
-        files, measure, budget = Interview().answers()
-        return _with_past_runs(files), measure, budget
+def _said_or_asked(
+    source: RunFiles, measure: str | None, budget: float | None, meant: Meant
+) -> tuple[Files, str, float, Meant]:
+    """The files, the measure, the budget and the queries that were typed; asks for them if nothing was."""
+    if source == RunFiles() and meant == Meant() and measure is None and budget is None:
+        files, measure, budget, meant = Interview().answers()
+        return _with_past_runs(files), measure, budget, meant
     if not source.run:
         raise ValueError("pass --run, once for each ranker, or --answers")
     if budget is None:
@@ -77,7 +90,7 @@ def _said_or_asked(source: RunFiles, measure: str | None, budget: float | None) 
             "pass --train-qrels, past judgments, or --judge, labels of an LLM; without either, --max-grade N, the "
             "highest grade"
         )
-    return _with_past_runs(Files(source)), measure or MEASURE, budget
+    return _with_past_runs(Files(source)), measure or MEASURE, budget, meant
 
 
 def _kept(found: list[Finding], values: dict[str, Any], out: Path) -> Answer:
@@ -134,22 +147,23 @@ class Interview:
         self.files = Files(RunFiles())
         self.measure: str | None = None
         self.budget: float | None = None
+        self.queries: str | None = None
 
-    def answers(self) -> tuple[Files, str, float]:
+    def answers(self) -> tuple[Files, str, float, Meant]:
         """The files, the measure and the budget; if the answers end early, what to type to go on from them."""
         try:
             return self._asked()
         except (typer.Abort, ValueError) as ended:
             source = self.files.source
             if source.run:
-                again = [*source.words(), *given_words(measure=self.measure, budget=self.budget)]
+                again = [*source.words(), *given_words(measure=self.measure, budget=self.budget, queries=self.queries)]
                 so_far = visible(command_line("init", *again))
                 typer.echo(f"\nThe answers so far, to go on from:\n  {so_far}", err=True)
             if isinstance(ended.__context__, EOFError):
                 raise ValueError("the answers end too early; pass --run, --budget, … instead") from ended
             raise
 
-    def _asked(self) -> tuple[Files, str, float]:
+    def _asked(self) -> tuple[Files, str, float, Meant]:
         while self._answer(f"Run {len(self.files.source.files) + 1} to compare, NAME=FILE{self._may_end}", self._run):
             pass
         self._answer("Topics, a file or irds:ID (empty: none)", self._file("topics", of_topics))
@@ -161,9 +175,11 @@ class Interview:
             self._answer("The highest grade", self._highest, "3")
         self._answer("Measure", self._measure, MEASURE)
         self._answer("How many documents can people judge", self._budget, "300")
+        told = f"{NEW}, those to come, of which the topics are a sample, or {THESE} alone"
+        self._answer(f"Which queries shall answers hold for: {told}", self._population)
         assert self.measure is not None
         assert self.budget is not None
-        return self.files, self.measure, self.budget
+        return self.files, self.measure, self.budget, Meant(queries=self.queries)
 
     @property
     def _may_end(self) -> str:
@@ -203,6 +219,9 @@ class Interview:
 
     def _budget(self, given: str) -> None:
         self.budget = float(positive("budget", _number(given)))
+
+    def _population(self, given: str) -> None:
+        self.queries = check_population(given)
 
     def _answer(self, question: str, take: Callable[[str], None], proposed: str = "") -> str:
         """An answer that fits, asked for until there is one."""

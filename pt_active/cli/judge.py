@@ -14,6 +14,7 @@ import typer
 from pt_active.cli.answer import Answer, command_line
 from pt_active.cli.commands import argument, of_every_command, option
 from pt_active.cli.files import texts_for
+from pt_active.cli.options import Meant
 from pt_active.cli.project import FILE, go_on_with
 from pt_active.frames.checks import agreeing, how_many, positive, shown, within
 from pt_active.frames.records import ADJUDICATOR
@@ -86,7 +87,7 @@ class Setting:
     )
     project: Path = of_every_command(FILE)
 
-    def site(self, plan: Plan, folder: Path, texts: pd.DataFrame | None) -> Site:
+    def site(self, plan: Plan, folder: Path, texts: pd.DataFrame | None, meant: Meant) -> Site:
         """The pages of the plan, or of the plan that extends it if it was extended from the organiser's page."""
         from pt_active.judging.server.app import Site
         from pt_active.judging.server.organiser import Organiser
@@ -110,7 +111,8 @@ class Setting:
             work = order_of(plan, texts_together(work, texts))
         campaign = Campaign(plan, work, store, names, patience)
         extended = partial(go_on_with, self.project, store=kept)
-        organiser = Organiser(campaign, folder, order_of, texts, self.margin, extended)
+        asked = {"margin": self.margin, **meant.fields}
+        organiser = Organiser(campaign, folder, order_of, texts, asked, extended)
         return Site(campaign, organiser, guideline)
 
 
@@ -129,25 +131,26 @@ def _share(store: Store, asked: float | None) -> float:
 
 def judge(
     setting: Setting,
+    meant: Meant,
     where: Address,
     plan: Path | None = argument(None, "The folder of a plan; not needed with --demo.", "PLAN"),
     texts: Path | None = option(None, "Document texts, if the plan has none.", "FILE"),
     demo: bool = option(False, "Judge a plan of simulated documents, made here."),
 ) -> Answer:
-    """Let people judge a plan in their browsers, and see all the while what is known."""
+    """Let people judge a plan in their browsers, and see at any time what is known."""
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise ValueError(f"judge needs {', '.join(missing)}: pip install 'pt-active[judge]'")
     where.check()
     if demo:
         loaded, folder, given = _demo(texts)
     elif plan is None:
-        raise ValueError("say the folder of a plan, or --demo")
+        raise ValueError("pass the folder of a plan, or --demo")
     else:
         loaded = Plan.load(plan)
         given = texts_for(loaded, texts, warned=False)
         # What is kept beside the folder is called after it, which "." and ".." are not.
         folder = plan if plan.name not in ("", "..") else plan.resolve()
-    site = setting.site(loaded, folder, given)
+    site = setting.site(loaded, folder, given, meant)
     try:
         _serve(site, where)
         return _ended(site, site.organiser.folder, setting.store or kept_at(folder))

@@ -145,7 +145,7 @@ def agreement(
     measure: str | None = option(None, "The measure, if not the plan's; the labels are the same.", "NAME", **MEASURES),
     grade_names: str | None = of_every_command(None),
 ) -> Answer:
-    """Say how far the judges agree, who is far from the others, and whether the verdict hangs on one of them."""
+    """Show how far the judges agree, who is far from the others, and whether the verdict depends on one of them."""
     loaded = Plan.load(plan)
     judged = read_labels(records, loaded, GradeNames.parsed(grade_names))
     if not is_records(judged):

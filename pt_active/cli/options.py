@@ -57,7 +57,7 @@ def label_files(default: object = MISSING) -> list[Path]:
 
 def confidence_level() -> float:
     """The option for the level of intervals."""
-    return option(0.95, "Level of the intervals.", rare=True)
+    return of_every_command(0.95)
 
 
 def random_seed() -> int:
@@ -140,16 +140,12 @@ class Asked(Typed):
 class Meant(Typed):
     """The queries that an answer holds for."""
 
-    queries: str | None = option(
-        None,
-        "The queries that the answer holds for: {}; these are the pool's, new ones are like them. Default: these; gate "
-        "has none.",
-        "NAME",
-        names=POPULATIONS,
-    )
-    clusters: str | None = option(
-        None, "A column of the topics; queries with equal values belong together.", "COLUMN", rare=True
-    )
+    queries: str | None = of_every_command(None)
+    clusters: str | None = of_every_command(None)
+
+    def __post_init__(self) -> None:
+        if self.queries not in (None, *POPULATIONS):
+            raise ValueError(f"unknown --queries {shown(self.queries)}; it is one of {', '.join(POPULATIONS)}")
 
     @property
     def fields(self) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class Sampling(Typed):
         if self.budget is None and self.draws is None:
             raise ValueError("pass --budget, the most to spend, such as the number of documents that people can judge")
         if self.budget is not None and self.draws is not None:
-            raise ValueError("say either --budget or --draws, and not both")
+            raise ValueError("pass either --budget or --draws, and not both")
         level, of_queries = self.level, self.design in DESIGNS
         if self.rounds > 1:
             remedies = ["pass --level document"] if level == "query" else []
@@ -158,7 +158,6 @@ def _planned(
     unchecked: bool = False,
     refitted: list[Path] | None = None,
 ) -> Answer:
-    """The answer that a plan was made."""
     tables, worklist = made.tables, beside(out, ".csv")
     order = ["--order", "drawn"] if has_order(tables) else []
     alone = len(made.rankers) == 1

@@ -62,17 +62,17 @@ _COLLECTION = (
     *("allow_missing_queries", "lenient", "cost", "per_query", "seconds_per_document", "seconds_per_query"),
 )
 
-_LABELLED = ("plan", "qrels", "confidence", "grade_names", "rule", "ties", "missing")
-
 _MEANT = ("queries", "clusters")
+
+_LABELLED = ("plan", "qrels", "confidence", "grade_names", "rule", "ties", "missing", *_MEANT)
 
 COMMANDS = {
     "plan": ("out", "measure", "budget", "draws", "seed", "level", "design", "rounds", *_COLLECTION),
     "budget": ("measure", "confidence", *_MEANT, *_COLLECTION),
-    "judge": ("plan", "texts", "judges", "guideline", "grade_names", "store", "margin"),
+    "judge": ("plan", "texts", "judges", "guideline", "grade_names", "store", "margin", *_MEANT),
     "export": ("plan", "texts", "grade_names"),
-    "status": (*_LABELLED, *_MEANT, "margin", "looks"),
-    "report": (*_LABELLED, *_MEANT, "out", "slice", "texts"),
+    "status": (*_LABELLED, "margin", "looks"),
+    "report": (*_LABELLED, "out", "slice", "texts"),
     "gate": _LABELLED,
 }
 """Command → the arguments that it takes from the project file if they are not typed."""

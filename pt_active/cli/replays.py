@@ -69,7 +69,7 @@ def simulate(
         check_new(out)
     if pool is not None:
         if run or qrels is not None or depth is not None or unjudged is not None:
-            raise ValueError("say either a pool, or --run and --qrels with --depth and --unjudged, and not both")
+            raise ValueError("pass either a pool, or --run and --qrels with --depth and --unjudged, and not both")
         frame = labelled_pool(pool, grades, train_fold)
     else:
         if not run or qrels is None:
@@ -117,10 +117,7 @@ def labelled_pool(path: Path, name: str | None, train_fold: int | None) -> pd.Da
 def cross_graded_pool(
     runs: RunFiles, qrels: Path, name: str | None, depth: int | None, unjudged: str | None
 ) -> pd.DataFrame:
-    """Unite runs that have been judged, with the labels of their documents and grades that have not seen these labels.
-
-    The queries are cut into folds, and each is graded by a model that learned from the labels of the other folds.
-    """
+    """Unite judged runs; each fold of queries is graded by a model that learned from the labels of the others."""
     known = read_qrels(qrels)
     frame = united(runs.runs(), None, depth, True)
     asked = frame["qid"].drop_duplicates()

@@ -16,7 +16,6 @@ _FNV_PRIME = np.uint64(0x100000001B3)
 
 @compiled(nogil=True, inline="always")
 def _same(one, other, offsets, content):  # type: ignore[no-untyped-def]
-    """Whether two rows have the same id."""
     begin, size = offsets[one], offsets[one + 1] - offsets[one]
     shift = offsets[other] - begin
     if offsets[other + 1] - offsets[other] != size:
@@ -29,10 +28,7 @@ def _same(one, other, offsets, content):  # type: ignore[no-untyped-def]
 
 @compiled(nogil=True, parallel=True)
 def first_with_id(rows, start, offsets, content):  # type: ignore[no-untyped-def]
-    """The first row of the same group that has the same id.
-
-    Shapes: start int64[m+1], offsets int64[N+1].
-    """
+    """The first row of the same group that has the same id. Shapes: start int64[m+1], offsets int64[N+1]."""
     first = np.empty(len(offsets) - 1, dtype=rows.dtype)
     for g in numba.prange(len(start) - 1):
         size = 1

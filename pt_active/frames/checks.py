@@ -66,7 +66,7 @@ class ArgumentError(ValueError):
     @classmethod
     def either(cls, first: str, second: str) -> ArgumentError:
         """The error that both of two arguments were given, or neither."""
-        return cls("say either ", Argument(first, asked=True), " or ", Argument(second, asked=True), ", and not both")
+        return cls("pass either ", Argument(first, asked=True), " or ", Argument(second, asked=True), ", and not both")
 
     def told(self, spelled: Callable[[Named], str]) -> str:
         """The message with other names for the arguments and methods."""

@@ -20,10 +20,7 @@ _BELOW_ONE = 1 - 2.0**-53
 
 
 def keys(seed: int, qid: pd.Series | Texts, docno: pd.Series | Texts | None = None, *, stage: int = 0) -> np.ndarray:
-    """uint64[n], the SipHash of ``qid`` or ``qid, docno``, keyed by the seed and the stage [theory 17].
-
-    A tab joins ``qid`` and ``docno``. Ids from TREC text files have none.
-    """
+    """uint64[n], the SipHash of ``qid`` or ``qid<tab>docno``, keyed by the seed and the stage [theory 17]."""
     key = blake2b(f"{seed} {stage}".encode(), digest_size=8).hexdigest()
     bits = np.empty(len(qid), dtype=np.uint64)
     for start in range(0, len(bits), _BLOCK):

@@ -93,10 +93,7 @@ def ranker_names(columns: Iterable[object]) -> list[str]:
 
 
 def query_columns(columns: Iterable[object]) -> list[str]:
-    """The columns that describe the query: those that start with ``q``, as in PyTerrier, and ``traffic``.
-
-    Columns that match `DESIGN_COLUMN` are left out, since they belong to the plan that added them.
-    """
+    """The columns of the query: those that start with ``q``, and ``traffic``, but for those that a plan added."""
     return [str(c) for c in columns if (str(c).startswith("q") or c == "traffic") and not DESIGN_COLUMN.match(str(c))]
 
 

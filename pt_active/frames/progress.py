@@ -22,10 +22,7 @@ def bar(items: Any = None, what: str = "", *, shown: bool = True, **how: Any) ->
 
 @contextmanager
 def working(step: str) -> Iterator[None]:
-    """Show a step and its time in a line on stderr if the block takes long, and wipe the line when it ends.
-
-    Nothing is shown unless stderr is a terminal.
-    """
+    """Show a step and its time on a terminal's stderr if the block takes long, and wipe the line at the end."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield
         return

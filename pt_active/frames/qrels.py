@@ -35,11 +35,7 @@ HIGHEST_LABEL = 1000
 
 
 def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None) -> pd.DataFrame:
-    """Check relevance judgments and give them whole-number labels.
-
-    Rows with the label ``-1`` (pooled but unjudged) are dropped. The label ``-2`` (the Web track's spam) becomes
-    grade 0. Rows that repeat the same label for a pair are merged.
-    """
+    """Whole-number labels, each pair once: -1 (pooled but unjudged) is dropped, -2 (spam) becomes grade 0."""
     qrels = with_string_ids(label_columns(qrels)).reset_index(drop=True)
     label = pd.to_numeric(qrels["label"], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     _refuse_labels(qrels, ~(label == np.floor(label)), "must be whole numbers")

@@ -35,11 +35,7 @@ class RunOrder(NamedTuple):
 
 
 def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.DataFrame:
-    """Order a run as trec_eval does: by descending score, then by descending docno.
-
-    Scores are compared at single precision, as in trec_eval. A ``rank`` column of the run is replaced, with a warning
-    if it contradicts the scores. A different order of tied documents is not a contradiction.
-    """
+    """Order a run as trec_eval does: by descending score at single precision, then by descending docno."""
     run, rows, rank, *_ = ranking_of(run, name, depth)
     run = (run if is_range(rows, len(run)) else run.take(rows)).reset_index(drop=True)
     run["rank"] = rank
@@ -72,10 +68,7 @@ def ranking_of(run: pd.DataFrame, name: str, depth: int | None = None) -> RunOrd
 
 
 def _trec_order(query: np.ndarray, score: np.ndarray, docno: pd.Series) -> np.ndarray:
-    """int64[N], the rows sorted by query code, descending score, descending docno.
-
-    Shapes: query int64[N], score float64[N].
-    """
+    """int64[N], rows by query code, int64[N], descending score, float64[N], and descending docno."""
     if not _ascend(query):
         return _sorted_rows(query, _single(score), docno)
     # The rows come query by query, so those of some queries can be sorted at a time, in little memory.

@@ -41,22 +41,13 @@ _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
 class Limits(NamedTuple):
-    """How much a file may hold. What goes beyond is refused, with a message that says how to lift the limits.
+    """How much a file may hold. What goes beyond is refused, with a message that says how to lift the limits."""
 
-    Attributes:
-        size: Bytes of the whole file, after decompression.
-        line: Bytes of a line.
-        columns: Columns of a table.
-        cell: Characters of a cell of a table.
-        expansion: How many times as large as its compressed form a file of more than 64 MiB may be. Compressed runs
-            and worklists are 3 to 50 times as large, and what was made to fill a memory a thousand times.
-    """
-
-    size: int = 1 << 30
+    size: int = 1 << 30  # bytes of the whole file, after decompression
     line: int = 1 << 24
     columns: int = 1000
-    cell: int = 1 << 24
-    expansion: int = 250
+    cell: int = 1 << 24  # characters of a cell of a table
+    expansion: int = 250  # of a file over 64 MiB to its compressed form; runs have 3 to 50, bombs 1,000
 
 
 LIMITS = Limits()

@@ -28,16 +28,10 @@ _CROWD = 20
 
 @dataclass(frozen=True)
 class Strays:
-    """Labels that belong to no document of a plan.
+    """Labels that belong to no document of a plan."""
 
-    Attributes:
-        kinds: `SPELLING`, `ZEROS`, `MISTYPED` or `OTHER` → the number of labels; kinds without any are left out.
-            Labels of queries that are not in the plan count only if they are close to a document that lacks a label.
-        hints: Close misses in words, some of them.
-    """
-
-    kinds: Mapping[str, int] = field(default_factory=dict)
-    hints: tuple[str, ...] = ()
+    kinds: Mapping[str, int] = field(default_factory=dict)  # `SPELLING`, `ZEROS`, `MISTYPED` or `OTHER` → how many
+    hints: tuple[str, ...] = ()  # close misses in words, some of them
 
     @property
     def number(self) -> int:
@@ -102,10 +96,7 @@ def not_found(complaint: str, keys: pd.DataFrame, qrels: pd.DataFrame) -> ValueE
 def restored_zeros(
     keys: pd.DataFrame, given: pd.DataFrame, rows: Mapping[tuple[str, str], int]
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Give ids back the leading zeros that a spreadsheet took, where one document alone can be meant.
-
-    ``rows`` counts the rows of the file for each qid and docno, those without a label too.
-    """
+    """Give ids their leading zeros back where one document alone is meant; ``rows`` counts all rows of each pair."""
     known, meant = set(zip(keys["qid"], keys["docno"], strict=True)), defaultdict(set)
     for qid, docno in known:
         meant[_as_number(qid), _as_number(docno)].add((qid, docno))

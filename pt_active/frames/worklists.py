@@ -57,23 +57,13 @@ TABLE_FORMAT = "csv"
 
 
 class Format(NamedTuple):
-    """A worklist format.
+    """A worklist format."""
 
-    Attributes:
-        write: From an assessments frame to the text of the file.
-        read: From a filled-in file, which is a `Source` and also a path, to ``qid, docno, label`` and the columns of
-            ``design``. Labels are not yet checked. The index holds the position of each row in the file.
-        place: The unit of these positions, such as ``line``, for messages.
-        first_line: A pattern that matches the first line of such a file.
-        design: The columns of the sampling design that the file contains. With such columns, each pair must occur
-            once.
-    """
-
-    write: Callable[[pd.DataFrame], str]
-    read: Callable[[Source], pd.DataFrame]
-    place: str
-    first_line: re.Pattern[str]
-    design: tuple[str, ...] = ()
+    write: Callable[[pd.DataFrame], str]  # from an assessments frame to the text of the file
+    read: Callable[[Source], pd.DataFrame]  # to ``qid, docno, label`` and ``design``, unchecked; the index is the place
+    place: str  # the unit of these positions, such as ``line``, for messages
+    first_line: re.Pattern[str]  # A pattern that matches the first line of such a file
+    design: tuple[str, ...] = ()  # columns of the design that it holds; then each pair occurs once
 
 
 def write_assessments(assessments: pd.DataFrame, path: str | Path, format: str = "trec") -> None:
@@ -242,10 +232,8 @@ def _line_pattern(*columns: str) -> str:
 
 
 def _write_csv(worklist: pd.DataFrame) -> str:
-    def shown(text: object) -> object:
-        return visible(text) if isinstance(text, str) else text
-
-    texts = {name: worklist[name].map(shown) for name in ("query", "text") if name in worklist}
+    shown = [name for name in ("query", "text") if name in worklist]
+    texts = {name: worklist[name].map(lambda text: visible(text) if isinstance(text, str) else text) for name in shown}
     return _with_labels(worklist.assign(**texts).apply(guarded), "").to_csv(index=False, lineterminator="\n")
 
 

@@ -21,13 +21,7 @@ def coincidences(item: np.ndarray, grade: np.ndarray, grades: int) -> np.ndarray
 
 
 def ordinal_alpha(coincidence: np.ndarray) -> float:
-    """Krippendorff's alpha for ordinal grades; NaN if no document has two labels, or all labels are the same.
-
-    ``α = 1 − (n − 1) Σ o δ² / Σ n_c n_k δ²``, δ between the grades c < k ``Σ_{c≤g≤k} n_g − (n_c + n_k)/2``
-    [Krippendorff 2004, Content Analysis, ch. 11.3].
-
-    Shapes: coincidence float64[G+1, G+1].
-    """
+    """Krippendorff's ordinal alpha of float64[G+1, G+1] [2004, ch. 11.3]; NaN if no two labels can differ."""
     count = coincidence.sum(axis=1)
     middle = np.cumsum(count) - count / 2
     squared = (middle[:, None] - middle[None, :]) ** 2
@@ -38,10 +32,7 @@ def ordinal_alpha(coincidence: np.ndarray) -> float:
 
 
 def quadratic_kappa(confusion: np.ndarray) -> float:
-    """Cohen's kappa with quadratic weights; NaN if there is no label, or chance alone leaves no disagreement.
-
-    Shapes: confusion float64[G+1, G+1] or int64[G+1, G+1].
-    """
+    """Cohen's kappa with quadratic weights of counts [G+1, G+1]; NaN if chance alone leaves no disagreement."""
     total = float(confusion.sum())
     if total <= 0:
         return float("nan")
@@ -53,10 +44,7 @@ def quadratic_kappa(confusion: np.ndarray) -> float:
 
 
 def second_opinions(coincidence: np.ndarray) -> np.ndarray:
-    """float64[G+1, G+1], the probability of each grade of another judge (columns), given the grade of the first.
-
-    Shapes: coincidence float64[G+1, G+1].
-    """
+    """float64[G+1, G+1], ``P(grade of another judge | grade of the first)``, the first in rows."""
     size = len(coincidence)
     away = np.abs(np.arange(size)[:, None] - np.arange(size)[None, :])
     moved = np.bincount(away.ravel(), coincidence.ravel(), size) / coincidence.sum()
@@ -71,15 +59,7 @@ def second_opinions(coincidence: np.ndarray) -> np.ndarray:
 def judges_variance(
     change: np.ndarray, chance: np.ndarray, label: np.ndarray, judges: np.ndarray, coincidence: np.ndarray
 ) -> float:
-    """The variance of an estimate that comes from who judged, beside that of which documents were drawn [theory 12].
-
-    A document with the grade g moves the estimate by ``d(g')`` if another judge gives it g'. Half the mean square of
-    ``d`` is the variance of one judge's label in the estimate; it is exact for additive measures, and for others a
-    bound of Efron and Stein's kind. The variance of the draws already holds the share ``1 − π`` of it, since what is
-    drawn is seen with its judge's error. So ``V = Σ π_i/r_i ½ Σ_g' P(g'|g_i) d_i(g')²``, r_i the number of judges.
-
-    Shapes: change float64[n, G+1], chance float64[n], label and judges int64[n], coincidence float64[G+1, G+1].
-    """
+    """``Σ π_i/r_i ½ Σ_g' P(g'|g_i) d_i(g')²``: the share of who judged in the variance, r_i judges [theory 12]."""
     single = 0.5 * (second_opinions(coincidence)[label] * change**2).sum(axis=1)
     return float((chance * single / judges).sum())
 
@@ -104,12 +84,7 @@ def agreement_estimate(
     p: np.ndarray,
     estimator: str,
 ) -> MeanEstimate:
-    """Estimate a coefficient of one judge, or the first minus the second of two.
-
-    The coefficient T of the weighted shares is linearised: a pair that was labelled changes it by ``z = ∂T/∂share − Σ
-    share ∂T/∂share`` times its weight. The mean of z over the pool, which the labels and the model estimate, corrects
-    T, and its standard error is that of T (Deville 1999).
-    """
+    """A coefficient of one judge, or the first minus the second of two, linearised in the shares (Deville 1999)."""
     importance = sample.importance(p)
     share = sample.count * importance
     share = share / share.sum()

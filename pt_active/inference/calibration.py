@@ -58,11 +58,7 @@ class Calibration:
 
 
 def calibration(mean: np.ndarray, observed: np.ndarray, chance: np.ndarray, query: np.ndarray) -> Calibration:
-    """Fit the line through labelled documents.
-
-    ``b = Σ w (μ − μ̄) κ / Σ w (μ − μ̄)²`` with ``w = 1/ψ``; its variance is ``m/(m − 1) Σ_x u_x²`` with ``u_x = Σ_{z ∈
-    x} w (μ − μ̄) r / Σ w (μ − μ̄)²`` over the m queries; r are the residuals.
-    """
+    """The line ``b = Σ w (μ − μ̄) κ / Σ w (μ − μ̄)²``, ``w = 1/ψ``, and its variance over m queries."""
     if len(mean) == 0:
         raise ValueError("a calibration needs labelled documents; there is none")
     if not (chance > 0).all():

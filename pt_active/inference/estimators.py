@@ -118,11 +118,7 @@ def snis(sample: Sample, controls: Controls) -> Weighting:
 
 
 def horvitz_thompson(sample: Sample, controls: Controls) -> Weighting:
-    """``(1/n) Σ v ℓ``, sample variance of ``v ℓ`` over n [T 3.1.1]; t on ``n − 1``.
-
-    Without replacement this is ``Σ p ℓ / π``, with the variance ``Σ (1 − π) (p ℓ / π)²`` that `draws.priorities` makes
-    unbiased.
-    """
+    """``(1/n) Σ v ℓ``, sample variance of ``v ℓ`` over n [T 3.1.1]; t on ``n − 1``; as `draws.priorities` draws."""
     n, once = sample.draws, sample.of(controls.p) / sample.expected
     weights = sample.count * once
 
@@ -200,12 +196,7 @@ def _spreads(total: np.ndarray, share: np.ndarray, model: np.ndarray, values: np
 
 
 def _slope(spread: _Spread, pool_variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A clipped and shrunk slope, and how sure it is, ``w = (1 − 6/F)₊``, float64[..., 1 or n] each [theory 15].
-
-    ``b = min(1, c/(s² + (1 − w)(Var M − s²)₊)) (1 − 1/F)₊``, and 0 if ``c ≤ 0``: a line that noise could make is
-    dropped, and a doubtful line through values that lie close together says little about values far away. F is the
-    line's explained variance over the unexplained one, times ``n_eff − 2``.
-    """
+    """A clipped and shrunk slope and how sure it is, ``w = (1 − 6/F)₊``, float64[..., 1 or n] each [theory 15]."""
     explained = ratio_or_zero(spread.both**2, spread.model)
     line = (spread.both > 0) & (explained > 0) & (spread.degrees > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -269,12 +260,7 @@ def effective_size(count: np.ndarray, importance: np.ndarray) -> np.ndarray:
 
 
 def degrees_left(sample: Sample, importance: np.ndarray, fitted: int) -> np.ndarray:
-    """Degrees of freedom of an error to which certain draws contribute nothing [theory 14].
-
-    ``u (1 − f/max(u, n_eff))`` with ``u = (Σ (1−π) v)² / Σ ((1−π) v)²``: Satterthwaite's for terms ``(1−π) v² (ℓ −
-    R̂)²`` if the variance of a draw falls with its weight, as designs aim at, times the share that fitting f parameters
-    leaves. If all ``π`` are small, this is ``n_eff − f``.
-    """
+    """``u (1 − f/max(u, n_eff))``, ``u = (Σ (1−π) v)² / Σ ((1−π) v)²``, after f fitted parameters [theory 14]."""
     total = effective_size(sample.count, importance)
     uncertain = effective_size(sample.count, importance * sample.left)
     return np.asarray(uncertain * (1 - fitted / np.maximum(np.maximum(total, uncertain), _TINY)))[()]
@@ -287,7 +273,6 @@ def scale_of(sample: Sample, values: np.ndarray, p: np.ndarray, model: np.ndarra
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """``Σ a b`` over the last axis."""
     return np.asarray(np.einsum("...n,...n->...", a, b))[()]
 
 

@@ -45,12 +45,7 @@ def score_interval(
     effective: np.ndarray | float,
     factor: float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson's score interval of a mean of values between bounds, for samples of any design [W, KG, FLLS].
-
-    The ends are the θ with ``(R̂ − θ)² = t² SE² V(θ)/V(R̂)``, ``V(θ) = (θ − low)(high − θ)``, as if the values were
-    those of ``n* = V(R̂)/SE²`` independent draws at the bounds. So the interval extends further away from the nearer
-    bound, and never crosses it. If ``high`` is infinite, ``V(θ) = θ − low``.
-    """
+    """Wilson's interval for any design [W, KG, FLLS]: θ with ``(R̂ − θ)² = t² SE² V(θ)/V(R̂)``, within the bounds."""
     low, high = bounds
     width, y = high - low, np.clip(value, low, high) - low
     usable = np.isfinite(np.asarray(standard_error)) & (np.asarray(degrees) > 0)

@@ -48,10 +48,7 @@ def left_out(score: np.ndarray, outcome: np.ndarray, bandwidth: float) -> np.nda
 
 
 def kernel_sums(score: np.ndarray, values: np.ndarray, bandwidth: float) -> np.ndarray:
-    """``Σ_k K((g_i − g_k)/h) v_k`` for every i.
-
-    Shapes: score float64[N], values float64[r, N] → float64[r, N].
-    """
+    """``Σ_k K((g_i − g_k)/h) v_k`` for every i. Shapes: score float64[N], values float64[r, N] → float64[r, N]."""
     if not bandwidth > 0:
         raise ValueError(f"bandwidth must be a positive number, got {bandwidth}")
     if not np.isfinite(score).all():

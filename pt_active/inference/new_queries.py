@@ -2,6 +2,9 @@
 
 The queries of a pool are themselves a sample of the queries to come. So ``E (R̂ − R_new)² = V_design + S²/m``: labels
 lower the first part, and only more queries lower the second.
+
+At any time ``R̂_t − R_new = (R̂_t − R_pool) + (R_pool − R_new)``. Bets bound the first at all t, the second is one number
+that no label changes; each has a share of the level.
 """
 
 from __future__ import annotations
@@ -11,13 +14,21 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from pt_active.inference.estimators import Weighting
 from pt_active.inference.reference import Tails
+from pt_active.inference.ties import ROUNDING
 from pt_active.sampling.sample import Sample
 
 # The populations that a result can hold for: the queries of the pool, or those that they are a sample of
 THESE, NEW = POPULATIONS = ("these", "new")
+
+MIN_GROUPS = 30
+"""With fewer queries or clusters there is no verdict at any time for new queries; weighted ones count as ``1/Σ P²``."""
+
+SHARE_OF_LABELS = 0.25
+"""The share of the level that an answer at any time for new queries spends on the labels; the queries have the rest."""
 
 
 def check_population(queries: str) -> str:
@@ -81,10 +92,13 @@ class ByQuery:
 
         T are the terms ``Σ p (ĥ − R̂)`` of the clusters. ``c = 1/left`` makes it unbiased if all have the same variance.
         """
+        return max(self._scatter - self.variance, 0.0) if np.isfinite(self._scatter) else np.nan
+
+    @property
+    def _scatter(self) -> float:
+        """``c Σ T²``; NaN if one cluster is all."""
         terms = self._terms[1]
-        if self.left <= 0 or len(terms) < 2:
-            return np.nan
-        return max(float(terms @ terms) / self.left - self.variance, 0.0)
+        return float(terms @ terms) / self.left if self.left > 0 and len(terms) > 1 else np.nan
 
     @property
     def degrees(self) -> float:
@@ -104,6 +118,18 @@ class ByQuery:
         if self.parts is not None and (total := self.parts.sum()) > 0:
             terms = terms - self.by_group(self.parts) * self.variance / total
         return _shown(terms) if terms.sum() > 0 else 0.0
+
+    def apart(self, alpha: float) -> float:
+        """How far the means of these queries and of queries like them may lie apart, ``t Ŝ/√m`` [theory 16].
+
+        At most half of ``c Σ T²`` is taken off for what sampling labels adds to it, so that it errs upwards while
+        labels are few, and t has the degrees of freedom that the terms show. Infinite with fewer than `MIN_GROUPS`
+        queries or clusters, and if all have the same value.
+        """
+        if self.degrees + 1 < MIN_GROUPS * (1 - ROUNDING) or not self._scatter > 0:
+            return np.inf
+        error = np.sqrt(max(self.spread, self._scatter / 2))
+        return float(stats.t.ppf(1 - alpha / 2, min(self.degrees, self.shown)) * error)
 
 
 def _shown(terms: np.ndarray) -> float:

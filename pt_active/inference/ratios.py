@@ -71,12 +71,7 @@ def difference_domain(first: Scores, second: Scores, differ: np.ndarray, pair_we
 
 
 def domain_estimate(domain: Domain, sample: Sample, estimator: str) -> MeanEstimate:
-    """Estimate a mean over part of the pool [T 3.31].
-
-    With ``p ω`` in place of p, `estimators.snis` is ``Σ v ω δ / Σ v ω`` with the variance ``(Σ v ω)^{-2} Σ (1 − π) v²
-    ω² (δ − Δ̂)²``. `estimators.regression` uses the same weights. ``difference`` divides by the known ``Σ_D p ω``
-    instead, which keeps it unbiased.
-    """
+    """The mean over part of the pool, with ``p ω`` in place of p [T 3.31]; ``difference`` divides by ``Σ_D p ω``."""
     total = domain.mass.sum()
     weighting = estimator_named(estimator, "pair").weigh(sample, Controls(domain.mass / total, domain.model))
     return _scaled(weighting.estimate(domain.values), total / domain.whole)
@@ -142,15 +137,11 @@ def stratified_estimate(scores: Sequence[Scores], sample: Sample) -> MeanEstimat
 
 
 def _scaled(mean: MeanEstimate, factor: np.ndarray | float) -> MeanEstimate:
-    """An estimate multiplied by a factor, with the same degrees of freedom."""
     return MeanEstimate(mean.value * factor, mean.standard_error * factor, mean.degrees_of_freedom)
 
 
 def stratified_mean(values: np.ndarray, stratum: np.ndarray, size: np.ndarray) -> MeanEstimate:
-    """``Σ P_h ȳ_h`` with the variance ``Σ P_h² (1 − n_h/N_h) s_h² / n_h``, and Satterthwaite's degrees of freedom.
-
-    Shapes: values float64[..., n], stratum int64[..., n], size int64[K].
-    """
+    """``Σ P_h ȳ_h``, its error and Satterthwaite's degrees. Shapes: values, stratum [..., n], size int64[K]."""
     within = (stratum[..., None] == np.arange(len(size))).astype(np.float64)
     drawn = within.sum(axis=-2)
     average = np.einsum("...n,...nk->...k", values, within) / drawn

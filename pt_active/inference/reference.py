@@ -18,7 +18,7 @@ from pt_active.sampling.sample import Sample
 
 REPLAYS = 400  # Samples that a reference is simulated from, at least
 _MOST_REPLAYS = 20_000  # Samples that a reference is simulated from, at most
-MAX_DRAWS = 1000  # From so many effective draws on, ``auto`` takes t without a replay
+MAX_DRAWS = 1000  # With so many effective draws or more, ``auto`` takes t without a replay
 # So many documents of each grade are added to those that were seen and to those that were expected
 _PRIOR_DOCUMENTS = 4.0
 _SURPRISING = 0.05  # A label that has a smaller probability speaks against the model
@@ -107,10 +107,7 @@ def redrawn(sample: Sample, repetitions: int, seed: int) -> Sample:
 
 
 def replayed(values: np.ndarray, samples: Sample, weigh: Estimator, controls: Controls) -> Replayed:
-    """The errors of an estimator in many samples.
-
-    Shapes: values float64[K, m].
-    """
+    """The errors of an estimator in many samples, values float64[K, m]."""
     labelling = np.arange(len(samples.rows)) % len(values)
     drawn = values[labelling[:, None], samples.rows]
     mean = weigh(samples, controls).estimate(drawn)

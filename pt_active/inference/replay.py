@@ -179,7 +179,6 @@ class Population:
     def _rows(
         self, methods: Sequence[Method], sample: Sample, target: np.ndarray, model: np.ndarray, reference: str
     ) -> Rows:
-        """The estimates of all methods from the samples of one budget."""
         drawn, values, controls = sample.count > 0, sample.of(target), Controls(self.weight, model)
         about = {
             "n_draws": sample.draws,
@@ -281,7 +280,6 @@ class LabelledPool:
         return drawn, label
 
     def _row(self, rounds: Sequence[Round], label: np.ndarray, method: Method, reference: str) -> dict[str, float]:
-        """The estimate of one method from one sample."""
         seen, n = self.graded.seen, int((label >= 0).sum())
         estimate = estimate_rounds(seen, rounds, label, self.contrast, method.estimator)
         return {
@@ -340,11 +338,7 @@ def joined(chunks: Sequence[Replays]) -> Replays:
 
 
 def share_error(share: np.ndarray | float, repetitions: np.ndarray | int) -> np.ndarray:
-    """The Monte Carlo error of a share of R repetitions, such as a coverage or a type I error [Agresti and Coull 1998].
-
-    ``√(p̃ (1 − p̃)/(R + 4))`` with ``p̃ = (p R + 2)/(R + 4)``, two successes and two failures added. It is close to
-    ``√(p (1 − p)/R)``, but not 0 for a share of 0 or 1: twice the error is then close to ``3/R``, the rule of three.
-    """
+    """The Monte Carlo error of a share of R repetitions, two of each outcome added [Agresti and Coull 1998]."""
     padded = (np.asarray(share) * repetitions + 2) / (repetitions + 4)
     return np.sqrt(padded * (1 - padded) / (repetitions + 4))[()]
 
@@ -355,10 +349,7 @@ def share_columns(name: str, share: np.ndarray | float, repetitions: int) -> dic
 
 
 def ratio_of_means(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean of ``first`` over mean of ``second`` along the last axis, and its standard error by linearisation.
-
-    Shapes: first and second float64[B, R].
-    """
+    """Mean of ``first`` over mean of ``second``, float64[B, R] each, and its standard error by linearisation."""
     mean, other = first.mean(axis=1), second.mean(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = mean / other

@@ -82,11 +82,7 @@ class DocumentReplays:
         return Drawn(row, z, label, rng.normal(size=repetitions))
 
     def _errors(self, drawn: Drawn) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Errors, estimated variances, the variances that the model expects, and the largest terms, float64[R] each.
-
-        Labels of documents that were not drawn make a normal sum, since there are many of them where this matters. It
-        has the sign of the first document that counts, so that errors change their signs if systems change places.
-        """
+        """Errors, their estimated and expected variances, and the largest terms, float64[R] each."""
         units = self._units
         if not isinstance(self.pool, RevealedPool):
             drawn = drawn.of(units.influence != 0)

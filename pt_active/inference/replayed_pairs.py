@@ -39,10 +39,7 @@ class LabelModel(NamedTuple):
 
 
 def fitted(grades: np.ndarray, predicted: np.ndarray, label: np.ndarray, as_sure: bool = False) -> LabelModel:
-    """The label model of greatest posterior density.
-
-    Shapes: grades float64[n, G+1], predicted int64[n, k], label int64[n].
-    """
+    """The label model of greatest posterior density. Shapes: grades [n, G+1], predicted int64[n, k], label int64[n]."""
     from scipy import optimize
 
     size, k = grades.shape[1], predicted.shape[1]
@@ -76,10 +73,7 @@ def fitted(grades: np.ndarray, predicted: np.ndarray, label: np.ndarray, as_sure
 
 
 def surprise(grades: np.ndarray, predicted: np.ndarray, label: np.ndarray) -> float:
-    """By how many standard deviations labels surprise a model more than it expects: the score test of ``τ = 1``.
-
-    Shapes: grades float64[n, G+1], predicted int64[n, k], label int64[n].
-    """
+    """By how many standard deviations labels surprise a model more than it expects: the score test of ``τ = 1``."""
     return excess_surprise(grades, fitted(grades, predicted, label, as_sure=True).grades(grades, predicted), label)
 
 

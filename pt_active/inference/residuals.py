@@ -82,12 +82,7 @@ def _linear(
 def _multilinear(
     pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> QueryResiduals:
-    """``ℓ(κ̃) − M`` for queries with independent draws, its linear part for others.
-
-    The rest is estimated from the queries with independent draws, weighted by the inverse of their share, and from
-    those in which nothing is left to chance. The variance is that of Efron and Stein, ``Σ D(κ̃)² (I/π²)(1 − π)(κ −
-    μ)²``, which is never too small on average.
-    """
+    """``ℓ(κ̃) − M`` for queries with independent draws, its linear part for others; Efron and Stein's variance."""
     linear = _linear(pool, sample, mean, observed, contrast, 0.0)
     divisor, inclusion = _divisor(sample), sample.design.inclusion
     replaced = mean + np.where(sample.drawn, (observed - mean) / divisor, 0.0)
@@ -107,11 +102,7 @@ def _multilinear(
 def _by_depth(
     pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> QueryResiduals:
-    """``Σ_j (I_j/π_j) δ_j``, δ being the steps of the expectation as labels become known from the top.
-
-    Of two documents of a query the lower is judged only if the upper is, so the mean of ``Σ_j (I_j/π_j) δ_j [δ_j (1/π_j
-    − 1) + 2 Σ_{i<j} δ_i (1/π_i − 1)]`` is the variance.
-    """
+    """``Σ_j (I_j/π_j) δ_j``, δ being the steps of the expectation as labels become known from the top."""
     order = sample.design.order[sample.drawn[sample.design.order]]
     query, m = np.searchsorted(pool.indptr, order, side="right") - 1, len(pool.weight)
     every = steps(pool, order, mean, observed)[:, order]
@@ -149,10 +140,7 @@ def _by_surprises(
 
 
 def steps(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, observed: np.ndarray) -> np.ndarray:
-    """By how much each label changes the expectation of every ranker, given the labels before it in the order.
-
-    Shapes: order int64[n], mean and observed float64[N] → float64[k, N].
-    """
+    """Each label's change of every ranker's expectation, given the labels before it in ``order``, float64[k, N]."""
     if isinstance(pool, RevealedPool):
         return pool.steps(order, mean, observed)
     if pool.form.family == "additive":
@@ -168,12 +156,7 @@ def steps(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, observed: np.
 def expected_squares(
     pool: DocumentPool, order: np.ndarray, grades: np.ndarray, contrasts: Sequence[np.ndarray], seed: int
 ) -> np.ndarray:
-    """``p² E δ_z²`` of each document under the grade model, if documents are judged along an order [theory 9].
-
-    The δ of a query are uncorrelated under the model, so ``Σ p² E δ² (1/ψ − 1)`` is the variance of a depth drawing.
-
-    Shapes: order int64[n], grades float64[N, G+1], contrasts float64[k] → float64[N].
-    """
+    """float64[N], ``p² E δ_z²`` of documents judged along an order, under grades float64[N, G+1] [theory 9]."""
     rng, mean = np.random.default_rng(seed), grades @ pool.form.values
     last = grades.cumsum(axis=1)[:, :-1]
     repetitions = -(-_LABELLINGS // len(pool.weight))
@@ -214,7 +197,6 @@ class WithinQueries:
         return cls(query, inclusion, sample.drawn, rate)
 
     def _others(self, parts: np.ndarray) -> np.ndarray:
-        """The sum over the other documents of the same query, float64[N]."""
         return np.asarray(np.bincount(self.query, weights=parts)[self.query] - parts)
 
     def shift(self, error: np.ndarray) -> np.ndarray:
@@ -222,10 +204,7 @@ class WithinQueries:
         return self.rate * self._others(np.where(self.drawn, error, 0.0))
 
     def coefficient(self, slope: np.ndarray) -> np.ndarray:
-        """How much the error of each judged document counts in the sum, float64[N]; 0 for the others.
-
-        ``I [D/π + Σ_{u≠z} c_u D_u (1 − I_u/π_u)]``, so that the sum is ``Σ coefficient · e``.
-        """
+        """``I [D/π + Σ_{u≠z} c_u D_u (1 − I_u/π_u)]``, float64[N], so that the sum is ``Σ coefficient · e``."""
         inverse = np.divide(self.drawn, self.inclusion, out=np.zeros_like(self.rate), where=self.inclusion > 0)
         return np.asarray(inverse * slope + self.drawn * self._others(self.rate * slope * (1 - inverse)))
 

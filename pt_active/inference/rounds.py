@@ -199,14 +199,7 @@ def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
 def optimism(
     seen: DocumentPool, rounds: Sequence[Round], estimates: Sequence[DocumentEstimate], gain: np.ndarray
 ) -> float:
-    """The variance that the labels show, divided by the variance that the grade model promised [theory 10].
-
-    Args:
-        seen: The pool as the measure sees it.
-        rounds: The rounds in order.
-        estimates: `contrast_estimates`.
-        gain: float64[N], from `expected_gain`.
-    """
+    """The variance that the labels show over that which the grade model promised [theory 10]; gain float64[N]."""
     expected = [expected_variance(seen, each.sample.design, gain) for each in rounds]
     promised = float(round_weights(rounds) ** 2 @ expected)
     return float(np.mean([each.first + each.second for each in estimates]) / promised) if promised > 0 else np.nan

@@ -18,30 +18,21 @@ def votes_of(item: np.ndarray, grade: np.ndarray) -> np.ndarray:
 
 
 def most_frequent(weight: np.ndarray, ties: str = TIES[0]) -> np.ndarray:
-    """int64[N], the grade with the largest weight.
-
-    Shapes: weight float64[N, G+1] or int64[N, G+1].
-    """
+    """int64[N], the grade with the largest weight, of [N, G+1]."""
     tied = weight >= weight.max(axis=1, keepdims=True)
     last = weight.shape[1] - 1
     return np.asarray(last - tied[:, ::-1].argmax(axis=1) if ties == "up" else tied.argmax(axis=1))
 
 
 def middle(votes: np.ndarray, ties: str = TIES[0]) -> np.ndarray:
-    """int64[N], the median grade.
-
-    Shapes: votes int64[N, G+1].
-    """
+    """int64[N], the median grade of votes int64[N, G+1]."""
     total, below = votes.sum(axis=1, keepdims=True), np.cumsum(votes, axis=1)
     place = total // 2 + 1 if ties == "up" else (total + 1) // 2
     return np.asarray((below >= place).argmax(axis=1))
 
 
 def rounded_mean(votes: np.ndarray, ties: str = TIES[0]) -> np.ndarray:
-    """int64[N], the whole grade nearest to the mean of the grades.
-
-    Shapes: votes int64[N, G+1].
-    """
+    """int64[N], the whole grade nearest to the mean of votes int64[N, G+1]."""
     total, grades = votes.sum(axis=1), votes @ np.arange(votes.shape[1])
     # Whole numbers, so that a half is exactly a half.
     half_up = (2 * grades + total) // (2 * total)

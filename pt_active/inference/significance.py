@@ -157,10 +157,7 @@ def two_sided_pvalue(
 
 
 def cross_validated_error(differences: np.ndarray, corrected: bool = True) -> np.ndarray:
-    """Standard error of the mean difference ``δ̄`` of two learning algorithms over ``J = R K`` folds [CV].
-
-    Shapes: differences float64[..., R, K] → float64[...].
-    """
+    """Standard error of the mean difference of two learning algorithms over folds, float64[..., R, K] [CV]."""
     repeats, folds = differences.shape[-2:]
     overlap = 1 / (folds - 1) if corrected else 0.0
     variance = differences.reshape(*differences.shape[:-2], -1).var(axis=-1, ddof=1)

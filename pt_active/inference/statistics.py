@@ -55,10 +55,7 @@ def ratio(numerator: np.ndarray, denominator: np.ndarray) -> Statistic:
 
 
 def ratio_of(numerator: np.ndarray, denominator: np.ndarray, weights: np.ndarray, count: np.ndarray) -> Evaluated:
-    """``G = Σ a u / Σ a w``, gradient ``(u − G w)/Σ a w`` [T 3.31, AI]; NaN if ``Σ a w = 0``.
-
-    Shapes: numerator, denominator, weights float64[..., n], count int64[..., n].
-    """
+    """``G = Σ a u / Σ a w``, gradient ``(u − G w)/Σ a w`` [T 3.31, AI]; NaN if ``Σ a w = 0``."""
     total = (count * weights * denominator).sum(axis=-1)
     total = np.where(total > 0, total, np.nan)
     value = (count * weights * numerator).sum(axis=-1) / total

@@ -24,12 +24,7 @@ _CERTAIN = 1e-12  # A probability within this of 1 counts as 1
 
 
 def level_weights(size: np.ndarray, pool: int) -> np.ndarray:
-    """``w_j/s ∝ n_j / ((N − m_{j−1})(N − m_j))``, ``m_j = n_1 + … + n_j``: the weights of the steps' estimates.
-
-    These are the inverse variances of the steps under uniform draws, and known before anything is drawn. For draws one
-    at a time, ``n_j = 1``, they are the ``w_j = N(N − s)/((N − j)(N − j + 1))`` of the source, divided by s [AI;
-    Farquhar et al. 2021]. A step that draws all that is left has the weight 1.
-    """
+    """``w_j/s ∝ n_j / ((N − m_{j−1})(N − m_j))``, ``m_j = n_1 + … + n_j`` [AI; Farquhar et al. 2021]."""
     left = pool - np.minimum(np.concatenate([[0.0], np.cumsum(size)]), pool)
     if left[-1] <= _CERTAIN * pool:
         return np.asarray(np.arange(len(size)) == np.flatnonzero(left <= _CERTAIN * pool)[0] - 1, dtype=np.float64)
@@ -79,11 +74,7 @@ def ailur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
 
 
 def aiipw(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
-    """``(1/N) Σ δ^s_i ℓ_i / Ê{δ^s | g_i}``, which needs no history of probabilities [AI].
-
-    It is consistent if what is drawn depends on the values only through g. The variance is ``Σ (1 − π̂)(r/π̂)²/N²``
-    with ``π̂ = Ê{δ^s | g}`` and r as in `ailur`.
-    """
+    """``(1/N) Σ δ^s_i ℓ_i / Ê{δ^s | g_i}`` [AI], without a history of probabilities; variance as of `ailur`."""
     chance = inclusion_regression(steps, bandwidth)
     drawn = steps.drawn
     weights = np.where(drawn, 1 / np.where(drawn, chance, 1.0), 0.0) / len(steps.score)
@@ -112,11 +103,7 @@ def inclusion_regression(steps: Steps, bandwidth: float | str | None = None) -> 
 
 
 def lines_before(steps: Steps, values: np.ndarray, model: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each step the line ``ℓ ≈ α + β M`` through the labels of the steps before it, by least squares.
-
-    The labels are weighted by 1/π. A line that was known before a step was drawn keeps the step unbiased. With fewer
-    than `MIN_LABELS_FOR_LINE` labels, or if M is the same for all of them, ``α = 0`` and ``β = 1``.
-    """
+    """Each step's line ``ℓ ≈ α + β M`` through the labels before it, weighted by 1/π; 0 and 1 with too few."""
     drawn = steps.drawn
     centre = float(model.mean())
     m, y, u = model[drawn] - centre, values[drawn], 1 / steps.probability[drawn]
@@ -147,7 +134,10 @@ def estimate_statistic(
 ) -> RoundEstimate:
     """Estimate a statistic of the pool from the labels of all rounds [theory 7]."""
     _check_drawn(steps)
-    _check_bandwidth(bandwidth)
+    named = isinstance(bandwidth, str) and bandwidth == CROSS_VALIDATED
+    number = isinstance(bandwidth, Real) and not isinstance(bandwidth, bool) and bandwidth > 0
+    if not (bandwidth is None or named or number):
+        raise ValueError(f"bandwidth must be a positive number or {CROSS_VALIDATED!r}, got {bandwidth!r}")
     if estimator not in WEIGHTINGS:
         known = f"{estimator} is for means" if estimator in CONTROLLED else f"unknown estimator {estimator!r}"
         raise ValueError(f"{known}; for ratios and areas there are {', '.join(WEIGHTINGS)}")
@@ -204,10 +194,7 @@ def _weighting(weights: np.ndarray, variance: Callable[[np.ndarray], np.ndarray 
 def _levels(
     steps: Steps, values: np.ndarray, model: np.ndarray, intercept: np.ndarray, slope: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The estimate ``R̂_j`` of each step, float64[S], and the residual of each label from its step's line, float64[N].
-
-    ``R̂_j = [Σ_known ℓ + Σ_rest (α + β M) + Σ_new (ℓ − α − β M)/π]/N``.
-    """
+    """Each step's ``[Σ_known ℓ + Σ_rest (α + β M) + Σ_new (ℓ − α − β M)/π]/N``, and each label's residual."""
     drawn, pool = steps.drawn, len(steps.score)
     step = steps.step[drawn] - 1
     residual = np.zeros(pool)
@@ -274,11 +261,7 @@ def _smooth_variance(
 
 
 def _standard_error(weighting: Weighting, evaluated: Evaluated) -> float:
-    """Standard error of a statistic from its gradient e; NaN if a single label determines it.
-
-    The variances are those of means over the pool, in which a label has the share ``W = a/Σ a``. So e is multiplied by
-    ``(1 − W)/(1 − own_share)``.
-    """
+    """Standard error of a statistic from its gradient e; NaN if a single label determines it."""
     if evaluated.own_share.max() >= 1 - _CERTAIN:
         return np.nan
     share = weighting.weights / weighting.weights.sum()
@@ -295,16 +278,8 @@ def _check_drawn(steps: Steps) -> None:
 
 
 def _window(score: np.ndarray, outcome: np.ndarray, labels: int, bandwidth: float | str | None) -> float:
-    """The bandwidth of one kernel regression."""
     if bandwidth is None:
         return kernel.rule_of_thumb(score, labels)
     if isinstance(bandwidth, str):
         return kernel.cross_validated_bandwidth(score, outcome, labels)
     return bandwidth
-
-
-def _check_bandwidth(bandwidth: float | str | None) -> None:
-    named = isinstance(bandwidth, str) and bandwidth == CROSS_VALIDATED
-    number = isinstance(bandwidth, Real) and not isinstance(bandwidth, bool) and bandwidth > 0
-    if not (bandwidth is None or named or number):
-        raise ValueError(f"bandwidth must be a positive number or {CROSS_VALIDATED!r}, got {bandwidth!r}")

@@ -26,13 +26,9 @@ _NUMBER = re.compile(r"([+-]?\d{1,15})(?:\.0*)?")
 
 @dataclass(frozen=True)
 class GradeNames:
-    """Words that stand for grades in a judging tool.
+    """Words that stand for grades in a judging tool."""
 
-    Attributes:
-        grades: Word → grade; empty if the grades are numbers. The case of a word does not count.
-    """
-
-    grades: Mapping[str, int] = field(default_factory=dict)
+    grades: Mapping[str, int] = field(default_factory=dict)  # word, in any case → grade; empty if grades are numbers
 
     @classmethod
     def parsed(cls, text: str | None) -> GradeNames:
@@ -91,16 +87,9 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Worklist:
-    """Documents to be judged, with what a tool must know of the grades.
+    """Documents to be judged, with what a tool must know of the grades."""
 
-    Attributes:
-        documents: ``qid, docno`` (+ ``query``, ``text``), each pair once, in the order in which they are judged.
-
-    Raises:
-        ValueError: If there is no document, or one occurs twice.
-    """
-
-    documents: pd.DataFrame
+    documents: pd.DataFrame  # ``qid, docno`` (+ ``query``, ``text``), each pair once, in the order of judging
     max_grade: int
     plan: str = ""
     names: GradeNames = field(default_factory=GradeNames)  # the words for grades

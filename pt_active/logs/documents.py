@@ -53,19 +53,12 @@ _EXTREMES = {"least_rate": min, "worst": min, "best": max}
 
 @dataclass(frozen=True)
 class Documents:
-    """All documents that an additive measure sees.
-
-    Attributes:
-        rows: Their numbers.
-        form: The form of the measure.
-        weight: float64[m], p.
-        overhead: λ₀, the cost of opening a query.
-    """
+    """All documents that an additive measure sees."""
 
     rows: Rows
     form: RankForm
-    weight: np.ndarray
-    overhead: float
+    weight: np.ndarray  # float64[m], p
+    overhead: float  # λ₀, the cost of opening a query
 
     @classmethod
     def of(cls, population: AllQueries) -> Documents:
@@ -120,19 +113,12 @@ def sizes_in_blocks(documents: Documents, settings: RoundSettings) -> DocumentSi
 
 @dataclass(frozen=True)
 class DrawnDocuments:
-    """A sample of documents, and which queries a plan keeps with all of their documents.
+    """A sample of documents, and which queries a plan keeps with all of their documents."""
 
-    Attributes:
-        round: What was drawn, without its grades.
-        matters: bool[N], the documents that can change a difference, or the value of a single ranker.
-        kept: bool[m], the queries of drawn documents, and of the next ones that would come.
-        looked_at: Whether documents can be looked at before all are judged, and more than the kept ones could come.
-    """
-
-    round: Round
-    matters: np.ndarray
-    kept: np.ndarray
-    looked_at: bool
+    round: Round  # what was drawn, without its grades
+    matters: np.ndarray  # bool[N], the documents that can change a difference, or the value of a single ranker
+    kept: np.ndarray  # bool[m], the queries of drawn documents, and of the next ones that would come
+    looked_at: bool  # whether documents can be looked at before all are judged, and more than the kept ones could come
 
     @classmethod
     def of(cls, documents: Documents, arguments: PlanArguments, names: tuple[str, ...]) -> DrawnDocuments:

@@ -141,7 +141,6 @@ def _of_the_system(pl: Any) -> Iterator[None]:
 
 
 def _rows_of(pl: Any, path: Path) -> int:
-    """The number of rows of a Parquet table."""
     with _reading(pl, path):
         return int(pl.scan_parquet(path).select(pl.len()).collect().item())
 
@@ -213,10 +212,7 @@ def run_blocks(path: Path) -> Iterator[pd.DataFrame]:
 
 
 def _rows(path: Path, content: bytes, before: int) -> pd.DataFrame:
-    """The rows of some lines; ``before`` is the number of lines before them, for messages.
-
-    Blank lines stand for those before, so that a message has the line's number in the file.
-    """
+    """The rows of some lines; blank lines stand for the ``before`` ones, so that messages name the file's line."""
     try:
         return read_columns(source_of(path, content), RUN)[0]
     except ValueError:

@@ -25,28 +25,16 @@ PARTITION_COLUMNS = [RANKER, "qid", "docno", "score"]
 
 @dataclass(frozen=True)
 class PartitionQuestion:
-    """What is asked of every partition; it goes to all processes and machines.
+    """What is asked of every partition; it goes to all processes and machines."""
 
-    Attributes:
-        names: The rankers, in the order of the plan.
-        grades: A fitted grade model. What it says of a document may depend on the query, and not on other queries.
-        measure: As the user gives it.
-        cost: The cost of documents.
-        uniform: Whether moments under uniform grades are needed too.
-        depth: Documents to keep of each ranking; None for all.
-        allow_missing_queries: Whether a ranker may leave queries unanswered.
-        drawing: How documents are drawn; None for the usual way.
-        seed: Seed of all random draws.
-    """
-
-    names: tuple[str, ...]
-    grades: pt.Transformer
-    measure: str | irm.Measure
+    names: tuple[str, ...]  # the rankers, in the order of the plan
+    grades: pt.Transformer  # fitted; what it says of a document may depend on its own query alone
+    measure: str | irm.Measure  # as the user gives it
     cost: Cost
-    uniform: bool = False
-    depth: int | None = None
-    allow_missing_queries: bool = False
-    drawing: str | None = None
+    uniform: bool = False  # whether moments under uniform grades are needed too
+    depth: int | None = None  # documents to keep of each ranking; None for all
+    allow_missing_queries: bool = False  # whether a ranker may leave queries unanswered
+    drawing: str | None = None  # how documents are drawn; None for the usual way
     seed: int = 0
 
     def parsed(self, max_grade: int) -> irm.Measure:

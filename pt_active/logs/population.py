@@ -23,23 +23,14 @@ from pt_active.plans.making.rest import Rest
 
 @dataclass(frozen=True)
 class AllQueries:
-    """What partitions say of all queries.
+    """What partitions say of all queries."""
 
-    Attributes:
-        rows: The numbers of all queries and documents.
-        queries: Their query columns.
-        question: What was asked of the partitions.
-        topics: The target population; None for all queries.
-        choice: Why documents or whole queries are drawn; None if that was told.
-        read: Places of queries, int64[n] → the graded frame of all their documents, from a second pass.
-    """
-
-    rows: Rows
-    queries: pd.DataFrame
-    question: PartitionQuestion
-    topics: pd.DataFrame | None
-    choice: LevelChoice | None
-    read: Callable[[np.ndarray], pd.DataFrame]
+    rows: Rows  # the numbers of all queries and documents
+    queries: pd.DataFrame  # their query columns
+    question: PartitionQuestion  # what was asked of the partitions
+    topics: pd.DataFrame | None  # the target population; None for all queries
+    choice: LevelChoice | None  # why documents or whole queries are drawn; None if that was told
+    read: Callable[[np.ndarray], pd.DataFrame]  # places, int64[n] → the graded frame of these, from a second pass
 
     @cached_property
     def measure(self) -> irm.Measure:

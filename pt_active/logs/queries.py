@@ -58,13 +58,7 @@ def _drawn(population: AllQueries, arguments: PlanArguments, moments: Moments) -
 
 
 def stand_ins(queries: pd.DataFrame, others: np.ndarray, moments: Moments, names: tuple[str, ...]) -> pd.DataFrame:
-    """2k rows in the place of many queries, int64[r], that were not drawn.
-
-    They have equal shares of the weight, cost and q of these. Their means lie at ``M̄ ± √k s_j``, with the columns s_j
-    of a root of the weighted covariance of M. So ``Σ p M`` and ``Σ p (M − a)(M − a)'`` over the population are as they
-    were, and with them all that the estimators know of it. Their priority is the smallest of those that they stand for,
-    which is the threshold of the sample.
-    """
+    """2k rows at ``M̄ ± √k s_j``, which have the sums ``p M`` and ``p (M − a)(M − a)'`` of rows not drawn, int64[r]."""
     weight = queries["q_weight"].to_numpy()[others]
     total, k = float(weight.sum()), len(names)
     if not total > 0:

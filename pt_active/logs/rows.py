@@ -32,30 +32,16 @@ _ANY_GRADE = 1000
 
 @dataclass(frozen=True)
 class Rows:
-    """Numbers of n queries and of N of their documents, query by query, from which a sample can be designed.
+    """Numbers of n queries and of N of their documents, query by query, from which a sample can be designed."""
 
-    Attributes:
-        qid: object[n].
-        cost: float64[n], λ(x).
-        documents: int64[n], how many documents the rankers retrieve.
-        seen: int64[n], for how many of them there are numbers.
-        by_query: Name → numbers [n, …]: ``mean, covariance`` under the model and uniform grades, and ``low, high``,
-            the ends of the `bounded_contrasts`.
-        by_document: Name → numbers […, N]: ``ranks`` (int16[k, N], from 1, 0 = not retrieved; ranks that the measure
-            does not see may be cut), ``mean`` and ``variance`` of the document variable, ``cost``, and ``clock``, the
-            exponential variables of documents that come one after the other.
-        deepest: The deepest rank that occurs.
-        max_grade: G, the highest grade of the model.
-    """
-
-    qid: np.ndarray
-    cost: np.ndarray
-    documents: np.ndarray
-    seen: np.ndarray
-    by_query: Mapping[str, np.ndarray]
-    by_document: Mapping[str, np.ndarray]
-    deepest: int
-    max_grade: int
+    qid: np.ndarray  # object[n]
+    cost: np.ndarray  # float64[n], λ(x)
+    documents: np.ndarray  # int64[n], how many documents the rankers retrieve
+    seen: np.ndarray  # int64[n], for how many of them there are numbers
+    by_query: Mapping[str, np.ndarray]  # [n, …] ``mean, covariance`` of model and uniform grades, ``low, high``
+    by_document: Mapping[str, np.ndarray]  # […, N] int16 ``ranks`` (0 = none), ``mean, variance, cost, clock``
+    deepest: int  # the deepest rank that occurs
+    max_grade: int  # G, the highest grade of the model
 
     @property
     def indptr(self) -> np.ndarray:
@@ -168,10 +154,7 @@ def _clock(pool: Pool, seen: np.ndarray, form: RankForm, question: PartitionQues
 
 
 def merged(parts: Iterable[Rows | None]) -> Rows:
-    """The rows of all partitions, sorted by qid, so that the partitioning leaves no trace.
-
-    The numbers of documents are on disk until all partitions are there, so that none is in memory twice.
-    """
+    """The rows of all partitions, by qid; the numbers of documents are on disk until all partitions are there."""
     rows: list[Rows] = []
     with ExitStack() as stack:
         files: dict[str, IO[bytes]] = {}

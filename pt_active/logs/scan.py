@@ -66,23 +66,14 @@ def scan(
 
 @dataclass(frozen=True)
 class ScannedRuns:
-    """Runs in files, as `scan` found them.
+    """Runs in files, as `scan` found them."""
 
-    Attributes:
-        files: Ranker → files.
-        depth: Documents to keep of each ranking; None keeps all.
-        allow_missing_queries: Whether a ranker may leave queries unanswered.
-        partitions: How many parts the queries are split into; None to choose by the number of rows.
-        workers: How many processes work on partitions; None for one a core.
-        folder: Where partitions are kept while the plan is made; None for the system's temporary folder.
-    """
-
-    files: dict[str, tuple[Path, ...]]
-    depth: int | None = None
-    allow_missing_queries: bool = False
-    partitions: int | None = None
-    workers: int | None = None
-    folder: Path | None = None
+    files: dict[str, tuple[Path, ...]]  # ranker → files
+    depth: int | None = None  # documents to keep of each ranking; None keeps all
+    allow_missing_queries: bool = False  # whether a ranker may leave queries unanswered
+    partitions: int | None = None  # how many parts the queries are split into; None to choose by the number of rows
+    workers: int | None = None  # how many processes work on partitions; None for one a core
+    folder: Path | None = None  # where partitions are kept while the plan is made; None for the system's
 
     def plan(
         self,
@@ -144,17 +135,11 @@ class ScannedRuns:
 
 @dataclass(frozen=True)
 class _Files:
-    """Partitions in files, which several processes read.
+    """Partitions in files, which several processes read."""
 
-    Attributes:
-        paths: As `partitioned` returns them.
-        names: The rankers in the order of the files.
-        workers: How many processes work on partitions; None for one a core.
-    """
-
-    paths: Sequence[Path]
-    names: tuple[str, ...]
-    workers: int | None
+    paths: Sequence[Path]  # as `partitioned` returns them
+    names: tuple[str, ...]  # the rankers in the order of the files
+    workers: int | None  # how many processes work on partitions; None for one a core
 
     def each(
         self, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion, what: str
@@ -163,7 +148,6 @@ class _Files:
         return self._results(_said, function, question, what=what)
 
     def documents(self, qids: Sequence[str]) -> pd.DataFrame:
-        """All rows of some queries."""
         found = self._results(read_partition, self.names, qids, what="documents to keep")
         return pd.concat(list(found), ignore_index=True)
 

@@ -15,7 +15,15 @@ from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import THESE
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.gaps import labels_and_said
-from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, check_gate_looks, gate_at_any_time, gate_at_the_end
+from pt_active.plans.answers.gate import (
+    NON_INFERIOR,
+    Gate,
+    Rule,
+    check_gate_looks,
+    gate_at_any_time,
+    gate_at_the_end,
+    population_asked,
+)
 from pt_active.plans.answers.labelled_plan import asked
 from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.pairwise import PairStatus, check_pairs_asked, pair_status
@@ -50,6 +58,8 @@ class Answering(Estimating):
         margin: float | None = None,
         confidence: float = 0.95,
         *,
+        queries: str = THESE,
+        clusters: str | None = None,
         first: str | None = None,
         second: str | None = None,
         missing: str | None = None,
@@ -60,11 +70,15 @@ class Answering(Estimating):
         Args:
             qrels: The labels so far, or records of judgments; may be empty.
             looks: When the state is looked at. ``"always"``: at any time, by bets that hold for any data at every
-                sample size. ``"asymptotic"``: at any time, by a normal approximation, from 50 degrees of freedom on. A
-                name in `boundaries.SPENDING`, such as ``"pocock"``: after each fifth of the queries. None: when all is
-                judged. The intervals of all looks hold simultaneously.
+                sample size. ``"asymptotic"``: at any time, by a normal approximation, with 50 degrees of freedom or
+                more. A name in `boundaries.SPENDING`, such as ``"pocock"``: after each fifth of the queries. None: when
+                all is judged. The intervals of all looks hold simultaneously.
             margin: Differences up to this do not matter; for a single ranker, how far off its estimate may be.
             confidence: Level of all intervals together.
+            queries: The queries that the answer holds for, as in `estimate`: ``"these"`` or ``"new"``. At any time the
+                interval for new ones is that of bets, wider by how far both means may lie apart; it needs 30 queries
+                and the normal approximation over queries [theory 16].
+            clusters: A column of the topics whose equal values mark queries that belong together, as in `estimate`.
             first: The first ranker; can be left out if the plan has two.
             second: The second ranker, subtracted from the first; can be left out if the plan has two.
             missing: What to do about documents without a label before others that have one. ``"expected"``, for
@@ -90,11 +104,11 @@ class Answering(Estimating):
         labels, said, given = labels_and_said(self.tables, qrels, records, policy)
         if len(self.rankers) > 2 and first is None and second is None:
             check_pairs_asked(looks, margin)
+            pairs = Question((0, 1), self.measure, looks, margin, confidence, policy != "error", queries, clusters)
             with working("looking at the labels"):
-                state = pair_status(self.tables, labels, confidence, policy != "error", records)
-                return state.with_said(said, given)
+                return pair_status(self.tables, labels, pairs, records).with_said(said, given)
         pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
-        question = Question(pair, self.measure, looks, margin, confidence, policy != "error")
+        question = Question(pair, self.measure, looks, margin, confidence, policy != "error", queries, clusters)
         with working("looking at the labels"):
             return plan_status(self.tables, labels, question, records).with_said(said, given)
 
@@ -106,6 +120,8 @@ class Answering(Estimating):
         looks: str | None = ALWAYS,
         confidence: float = 0.95,
         *,
+        queries: str | None = None,
+        clusters: str | None = None,
         first: str | None = None,
         second: str | None = None,
         missing: str | None = None,
@@ -122,6 +138,9 @@ class Answering(Estimating):
             looks: ``"always"``: one may ask at any time, as often as one likes. None: one asks once, when all is
                 judged.
             confidence: A wrong pass, and a wrong fail, has at most half of the probability ``1 − confidence``.
+            queries: For which queries it decides: ``"new"``, those that will come, of which the pool's are a sample, or
+                ``"these"`` alone [theory 16]. It has no default, since the answer differs.
+            clusters: A column of the topics whose equal values mark queries that belong together, as in `estimate`.
             first: The candidate; can be left out if the plan has two rankers.
             second: The baseline; can be left out if the plan has two rankers.
             missing: What to do about documents without a label before others that have one, as `status` takes it.
@@ -131,7 +150,7 @@ class Answering(Estimating):
             ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that looks at
                 any time need.
         """
-        asked = Rule.of(rule, margin)
+        asked, meant = Rule.of(rule, margin), population_asked(queries)
         check_gate_looks(looks)
         policy, pair = missing_policy(missing, looks), named_pair(self.rankers, first, second, or_all=False)
         records = records_given(qrels, records)
@@ -141,27 +160,29 @@ class Answering(Estimating):
                 Argument("looks", None),
             )
         labels, said, given = labels_and_said(self.tables, qrels, records, policy)
+        question = Question(pair, self.measure, looks, None, confidence, policy != "error", meant, clusters)
         if looks is None:
-            state, found = self._once(pair, labels, confidence, records)
-            return gate_at_the_end(state, found, asked).with_said(said, given)
-        question = Question(pair, self.measure, ALWAYS, None, confidence, policy != "error")
+            return gate_at_the_end(*self._once(question, labels, records), asked).with_said(said, given)
         return gate_at_any_time(self.tables, labels, question, asked, records).with_said(said, given)
 
     def _once(
-        self, pair: tuple[int, int], labels: pd.DataFrame, confidence: float, records: pd.DataFrame | None = None
+        self, question: Question, labels: pd.DataFrame, records: pd.DataFrame | None = None
     ) -> tuple[Status, Comparison | None]:
         """The one look at the end: the state, and what all labels say of a pair, None before all are there."""
-        state = plan_status(self.tables, labels, Question(pair, self.measure, None, None, confidence), records)
+        state = plan_status(self.tables, labels, question, records)
         if state.judged < state.drawn:
             return state, None
-        one, other = (self.rankers[each] for each in pair)
-        return state, self.compare(labels, confidence=confidence, first=one, second=other, records=records)
+        one, other = (self.rankers[each] for each in question.pair)
+        about: dict[str, Any] = {"queries": question.queries, "clusters": question.clusters, "records": records}
+        return state, self.compare(labels, confidence=question.confidence, first=one, second=other, **about)
 
     def follow(
         self,
         margin: float | None = None,
         confidence: float = 0.95,
         *,
+        queries: str = THESE,
+        clusters: str | None = None,
         first: str | None = None,
         second: str | None = None,
     ) -> RunningStatus:
@@ -174,7 +195,8 @@ class Answering(Estimating):
                 not named.
         """
         pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
-        return RunningStatus(self.tables, Question(pair, self.measure, ALWAYS, margin, confidence))
+        how: dict[str, Any] = {"queries": queries, "clusters": clusters}
+        return RunningStatus(self.tables, Question(pair, self.measure, ALWAYS, margin, confidence, **how))
 
     def report(
         self,

@@ -178,7 +178,7 @@ class Estimating(KeptArtifact[PlanTables]):
         first: str | None = None,
         second: str | None = None,
     ) -> WithoutJudges:
-        """The result without each judge in turn, which says whether the verdict hangs on one [theory 12].
+        """The result without each judge in turn, which says whether the verdict depends on one [theory 12].
 
         Args:
             records: Records of judgments. Of a plan that is not fully judged, what is judged without a gap counts.

@@ -21,7 +21,7 @@ from pt_active.frames.topics import with_texts
 from pt_active.frames.visible import visible
 from pt_active.plans.answering import Answering
 from pt_active.plans.answers.forecast import Forecast, level_chosen, level_told
-from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, gate_at_the_end
+from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, gate_at_the_end, population_asked
 from pt_active.plans.answers.interval_caution import interval_caution, single_rankers_caution
 from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.next_release import known_equal, reach_of, with_unasked
@@ -93,7 +93,8 @@ class Plan(Answering):
             budget: What may be spent, in the unit of the cost. A budget that pays for all queries is a census.
             design: For queries a name in `designs.DESIGNS`, ``hedged`` if left out. For documents one of
                 `drawings.DOCUMENT_DRAWINGS`; if left out, ``successive`` for additive measures,
-                or ``spread`` if there is one ranker or opening a query costs something, and ``depth`` for all others.
+                or ``spread`` if there is one ranker or opening a query costs something; ``surprises`` for AP of one or
+                two rankers where opening a query costs nothing; and ``depth`` for all others.
                 With ``successive`` documents come one after the other, and judging can end or go on at any of them.
             level: What is sampled: ``"query"``, or ``"document"``, which needs several times fewer judgments
                 [theory 9, 11]. If left out, it is that of the ``design``; whole queries where ``draws`` or ``replace``
@@ -271,6 +272,8 @@ class Plan(Answering):
         rule: str = NON_INFERIOR,
         confidence: float = 0.95,
         *,
+        queries: str | None = None,
+        clusters: str | None = None,
         name: str = "next",
     ) -> Gate:
         """Whether a ranker that came after the plan may replace another, from the labels that the plan has [theory 14].
@@ -287,19 +290,22 @@ class Plan(Answering):
             margin: As `gate` takes it.
             rule: ``"non-inferior"`` or ``"better"``.
             confidence: A wrong pass, and a wrong fail, has at most half of the probability ``1 − confidence``.
+            queries: For which queries it decides, as `gate` takes it; it has no default.
+            clusters: A column of the topics whose equal values mark queries that belong together, as in `estimate`.
             name: What the ranker is called; a name that the plan does not have.
 
         Raises:
             ValueError: If an argument is out of range, a name is taken or unknown, or the run or the labels are
                 malformed.
         """
-        asked, labels = Rule.of(rule, margin), as_qrels(qrels)
+        asked, meant, labels = Rule.of(rule, margin), population_asked(queries), as_qrels(qrels)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # What they say is part of the answer.
             later = self.with_rankers(**{name: run})
             pair = named_pair(later.rankers, name, baseline, or_all=False)
             labels, unasked = with_unasked(self.tables, later.tables, self.measure, labels)
-            state, found = later._once(pair, labels, confidence)
+            question = Question(pair, self.measure, None, None, confidence, queries=meant, clusters=clusters)
+            state, found = later._once(question, labels)
             if unasked:
                 own = plan_status(self.tables, labels, Question((0,), self.measure, None, 1.0, confidence))
                 state = dataclasses.replace(state, n_judged=own.n_judged, left_out=own.left_out)

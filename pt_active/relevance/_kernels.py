@@ -2,6 +2,9 @@
 
 The documents of query x are ``indptr[x]:indptr[x+1]``. The rank weights ``d(i)`` and ``u(i)`` are those of the ranks
 1, 2, …; deeper ranks do not count. The document variables are independent given the query.
+
+Shapes: indptr int64[m+1], ranks int32[k, N], variable float64[N, 2], weights float64[L], order int64[n], observed
+float64[N]; what is written is mean float64[m, k], covariance float64[m, k, k], gradient and step float64[k, N].
 """
 
 from __future__ import annotations
@@ -18,11 +21,7 @@ _compiled = compiled(nogil=True, error_model="numpy")
 
 @_compiled
 def additive_moments(indptr, ranks, variable, weights, mean, covariance):  # type: ignore[no-untyped-def]
-    """Moments of ``Σ_z d_s(z) gain(y_z)`` [theory 3, T A.3, A.12], written into ``mean`` and ``covariance``.
-
-    Shapes: indptr int64[m+1], ranks int32[k, N], variable float64[N, 2], weights float64[L], mean float64[m, k],
-    covariance float64[m, k, k].
-    """
+    """Write the moments of ``Σ_z d_s(z) gain(y_z)`` [theory 3, T A.3, A.12] to ``mean`` and ``covariance``."""
     k = ranks.shape[0]
     depth = len(weights)
     discount = np.zeros(k)
@@ -44,11 +43,7 @@ def additive_moments(indptr, ranks, variable, weights, mean, covariance):  # typ
 
 @_compiled
 def cascade_moments(indptr, ranks, variable, weights, mean, covariance):  # type: ignore[no-untyped-def]
-    """Moments of ``Σ_i u(i) κ_i Π_{l<i} (1 − κ_l)`` [theory 3, T A.9, A.18], written into ``mean`` and ``covariance``.
-
-    Shapes: indptr int64[m+1], ranks int32[k, N], variable float64[N, 2], weights float64[L], mean float64[m, k],
-    covariance float64[m, k, k].
-    """
+    """Write those of ``Σ_i u(i) κ_i Π_{l<i} (1 − κ_l)`` [theory 3, T A.9, A.18] to ``mean`` and ``covariance``."""
     k = ranks.shape[0]
     depth = len(weights)
     order = np.empty((k, depth), dtype=np.int64)
@@ -74,10 +69,7 @@ def cascade_moments(indptr, ranks, variable, weights, mean, covariance):  # type
 
 @_compiled
 def cascade_values(indptr, ranks, variable, weights, values):  # type: ignore[no-untyped-def]
-    """``Σ_i u(i) κ_i Π_{l<i} (1 − κ_l)`` for any real κ, written into ``values``.
-
-    Shapes: indptr int64[m+1], ranks int32[k, N], variable float64[N, 2], weights float64[L], values float64[m, k].
-    """
+    """Write ``Σ_i u(i) κ_i Π_{l<i} (1 − κ_l)`` for any real κ to ``values``, float64[m, k]."""
     depth = len(weights)
     order = np.empty(depth, dtype=np.int64)
     moment = np.empty((2, depth))
@@ -101,10 +93,7 @@ def _same(order_1, order_2):  # type: ignore[no-untyped-def]
 
 @_compiled
 def _by_rank(start, stop, rank, variable, order, moment):  # type: ignore[no-untyped-def]
-    """Write the documents of a query, in the order of one system, to ``order``, and their two moments to ``moment``.
-
-    A rank without a document gets -1 and κ = 0, which changes no value. Returns the deepest rank with a document.
-    """
+    """Write a query's documents by rank to ``order`` (-1 if none) and their two moments; returns the deepest rank."""
     depth = len(order)
     deepest = 0
     for z in range(start, stop):
@@ -174,11 +163,7 @@ def _cascade_pair(n_1, order_1, moment_1, rank_2, n_2, moment_2, weights, tree):
 
 @_compiled
 def _climb(leaf, weight, first, second, tree):  # type: ignore[no-untyped-def]
-    """Climb the segment tree once for both outcomes at a document, neither of which changes the siblings on the way.
-
-    Returns S of the root if the reader stops at the document (weighted by κ), and leaves the tree as it is if the
-    reader passes it (weighted by 1 − κ).
-    """
+    """Climb the tree once for both outcomes at a document; returns the root's S if the reader stops, weighted by κ."""
     cross = first - second
     miss = 1.0 - first
     stop_p, stop_s = (cross / first, weight * second / first) if first > 0.0 else (0.0, 0.0)
@@ -204,12 +189,7 @@ def _climb(leaf, weight, first, second, tree):  # type: ignore[no-untyped-def]
 
 @_compiled
 def cascade_gradients(indptr, ranks, variable, weights, spread, gradient):  # type: ignore[no-untyped-def]
-    """``∂ℓ_s/∂κ_z = (u(i) − S_i) Π_{l<i} (1 − κ_l)`` [theory 9], written into ``gradient``.
-
-    ``S_i`` is the expected value of the ranks below i, given that the reader reaches them.
-
-    Shapes: indptr int64[m+1], ranks int32[k, N], variable float64[N, 2], weights float64[L], gradient float64[k, N].
-    """
+    """Write ``∂ℓ_s/∂κ_z = (u(i) − S_i) Π_{l<i} (1 − κ_l)`` [theory 9], S_i the value below i, to ``gradient``."""
     depth = len(weights)
     order = np.empty(depth, dtype=np.int64)
     moment = np.empty((2, depth))
@@ -228,11 +208,7 @@ def cascade_gradients(indptr, ranks, variable, weights, spread, gradient):  # ty
 
 @_compiled
 def revealed(indptr, ranks, variable, observed, order, weights, step):  # type: ignore[no-untyped-def]
-    """The change of a cascade measure's expectation at each label, if labels become known one by one.
-
-    Shapes: indptr int64[m+1], ranks int32[k, N], variable float64[N, 2], observed float64[N], order int64[n], weights
-    float64[L], step float64[k, N].
-    """
+    """The change of a cascade's expectation at each label along ``order``, into ``step``, float64[k, N]."""
     k, depth = ranks.shape[0], len(weights)
     by_rank = np.empty((k, depth), dtype=np.int64)
     moment = np.empty((k, 2, depth))

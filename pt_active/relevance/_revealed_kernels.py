@@ -2,6 +2,9 @@
 
 The documents of query x are ``indptr[x]:indptr[x+1]``. What is not known yet is averaged over seeded label vectors.
 Each belongs to a class of leniency, which shifts the grades of all documents of its query by the same amount.
+
+Shapes: indptr int64[m+1], ranks int32[k, N], belief float64[N, G+1], label int64[N], known bool[N], key uint64[N],
+factors float64[C], prior float64[m, C], vectors int64[S], worth float64[G+1].
 """
 
 from __future__ import annotations
@@ -26,12 +29,7 @@ def uniform(key, number):  # type: ignore[no-untyped-def]
 
 @_compiled
 def lenient(belief, factor, chances):  # type: ignore[no-untyped-def]
-    """Grade probabilities with all cumulative odds multiplied by a factor, written into ``chances``.
-
-    A grade that is certain stays certain.
-
-    Shapes: belief and chances float64[G+1].
-    """
+    """Write grade probabilities, float64[G+1], with all cumulative odds multiplied by a factor, to ``chances``."""
     below = 0.0
     before = 0.0
     for g in range(len(belief)):
@@ -46,10 +44,7 @@ def lenient(belief, factor, chances):  # type: ignore[no-untyped-def]
 
 @_compiled
 def draw_vectors(belief, key, factors, vectors, first, labels):  # type: ignore[no-untyped-def]
-    """Seeded label vectors of one query, written into ``labels``.
-
-    Shapes: belief float64[n, G+1], key uint64[n], factors float64[C], vectors int64[S], labels int64[S, n].
-    """
+    """Seeded label vectors of one query, written into labels int64[S, n]; factors float64[C] of the classes."""
     n, grades = belief.shape
     chances = np.empty((len(factors), grades))
     for z in range(n):
@@ -69,10 +64,7 @@ def draw_vectors(belief, key, factors, vectors, first, labels):  # type: ignore[
 
 @_compiled
 def log_chances(belief, factors, label, logs):  # type: ignore[no-untyped-def]
-    """Add ``log P(label | class)`` of one document to each class.
-
-    Shapes: belief float64[G+1], factors and logs float64[C].
-    """
+    """Add ``log P(label | class)`` of one document to the logs of each class, float64[C]."""
     chances = np.empty(len(belief))
     for c in range(len(factors)):
         lenient(belief, factors[c], chances)
@@ -93,11 +85,7 @@ def class_weights(logs, vectors, weights):  # type: ignore[no-untyped-def]
 
 @_compiled
 def learn_classes(indptr, belief, known, label, factors, prior):  # type: ignore[no-untyped-def]
-    """Add what known labels say of the classes of their queries to the logs of the classes' probabilities.
-
-    Shapes: indptr int64[m+1], belief float64[N, G+1], known bool[N], label int64[N], factors float64[C], prior
-    float64[m, C].
-    """
+    """Add what known labels say of the classes of their queries to their log probabilities, float64[m, C]."""
     for x in range(len(indptr) - 1):
         for z in range(indptr[x], indptr[x + 1]):
             if known[z]:
@@ -106,12 +94,7 @@ def learn_classes(indptr, belief, known, label, factors, prior):  # type: ignore
 
 @_compiled
 def revealed(indptr, ranks, belief, label, order, key, factors, vectors, prior, worth, is_ap, cutoff, start, step):  # type: ignore[no-untyped-def]
-    """The expectation of nDCG or AP, and how each label changes it, if labels become known one by one.
-
-    Shapes: indptr int64[m+1], ranks int32[k, N], belief float64[N, G+1], label int64[N], order int64[n], key uint64[N],
-    factors float64[C], vectors int64[S], prior float64[m, C], worth float64[G+1], start float64[m, k], step float64[k,
-    N].
-    """
+    """The expectation of nDCG or AP, float64[m, k], and how each label along ``order`` changes it, float64[k, N]."""
     k, samples = ranks.shape[0], len(vectors)
     weights, logs = np.empty(samples), np.empty(len(factors))
     form = (worth, np.argsort(-worth), is_ap, cutoff)
@@ -147,10 +130,7 @@ def revealed(indptr, ranks, belief, label, order, key, factors, vectors, prior, 
 
 @_compiled
 def measured(labels, ranks, worth, is_ap, cutoff):  # type: ignore[no-untyped-def]
-    """NDCG or AP of one query for B label vectors; its ideal ranking may use all n documents.
-
-    Shapes: labels int64[B, n], ranks int32[k, n], worth float64[G+1] → float64[B, k].
-    """
+    """NDCG or AP, float64[B, k], of one query for labels int64[B, n]; its ideal ranking may use all n documents."""
     state, _, norm = _first_state(labels, documents_by_rank(ranks, cutoff), (worth, np.argsort(-worth), is_ap, cutoff))
     for s in range(len(labels)):
         for r in range(len(ranks)):
@@ -270,13 +250,7 @@ def _average(state, norm, weights, mean):  # type: ignore[no-untyped-def]
 
 @_compiled
 def labellings(indptr, belief, key, factors, prior, first, labels):  # type: ignore[no-untyped-def]
-    """Seeded labels of all documents, whose queries differ in leniency; written into ``labels``.
-
-    The classes of a query occur in proportion to their probabilities, up to one labelling.
-
-    Shapes: indptr int64[m+1], belief float64[N, G+1], key uint64[N], factors float64[C], prior float64[m, C], labels
-    int64[E, N].
-    """
+    """Seeded labels int64[E, N]; classes of leniency occur in proportion to their chances, up to one labelling."""
     number, classes = labels.shape[0], len(factors)
     each = np.arange(classes)
     weights = np.empty(classes)

@@ -17,20 +17,12 @@ distance from 1. A label model whose risk is more extreme is mixed with uniform 
 
 @dataclass(frozen=True)
 class Introspection:
-    """The moments of the losses of k predictors on N pairs, under a label model.
+    """The moments of the losses of k predictors on N pairs, under a label model."""
 
-    Attributes:
-        numerator: float64[N, k], ``E[u]``.
-        weight: float64[N, k], ``E[w]``.
-        risk: float64[k], the introspective ``Ǧ = Σ p E[u] / Σ p E[w]``.
-        moments: Mean and covariance of ``(u − Ǧ w) / Σ p E[w]``, the contribution of a pair to the error of an
-            estimated risk. A difference of two risks has the moments of the difference, as in designs of queries.
-    """
-
-    numerator: np.ndarray
-    weight: np.ndarray
-    risk: np.ndarray
-    moments: Moments
+    numerator: np.ndarray  # float64[N, k], ``E[u]``
+    weight: np.ndarray  # float64[N, k], ``E[w]``
+    risk: np.ndarray  # float64[k], the introspective ``Ǧ = Σ p E[u] / Σ p E[w]``
+    moments: Moments  # of ``(u − Ǧ w) / Σ p E[w]``; those of the difference if two risks are compared
 
 
 def label_tables(
@@ -97,10 +89,7 @@ def _expected(grades: np.ndarray, table: np.ndarray) -> np.ndarray:
 def _uniform_share(
     u: np.ndarray, w: np.ndarray, grades: np.ndarray, pair_weight: np.ndarray, proportion: bool
 ) -> float:
-    """The least t in [0, 1] for which ``(1 − t) P + t/|Y|`` keeps the bounds of `MIN_RISK_SHARE`.
-
-    The slack of each bound is linear in t and not negative at t = 1, so t is the zero of the line through both ends.
-    """
+    """The least t in [0, 1] for which ``(1 − t) P + t/|Y|`` keeps the bounds of `MIN_RISK_SHARE`."""
     model = [float(pair_weight @ _expected(grades, table)) for table in (u, w)]
     plain = [float(pair_weight @ table.mean(axis=1)) for table in (u, w)]
     risk = plain[0] / _some_weight(plain[1])

@@ -96,19 +96,11 @@ SCORE = _Score()
 
 @dataclass(frozen=True)
 class RankForm:
-    """A measure as label values and rank weights [theory 2].
+    """A measure as label values and rank weights [theory 2]."""
 
-    Attributes:
-        family: ``"additive"``, ``Σ_i weight(i) value(y_i)``, ``"cascade"``,
-            ``Σ_i weight(i) value(y_i) Π_{l<i} (1 − value(y_l))``, or ``"revealed"``, any other function of the labels,
-            which has a form of its own, `revealed.RevealedForm`.
-        values: float64[G+1], ``gain(y)`` or ``κ(y)`` of the grades 0 … G.
-        weights: float64[depth], ``d(i)`` or ``u(i)`` of the ranks 1 … depth.
-    """
-
-    family: Literal["additive", "cascade", "revealed"]
-    values: np.ndarray
-    weights: np.ndarray
+    family: Literal["additive", "cascade", "revealed"]  # ``additive``, ``cascade``, or `revealed.RevealedForm`
+    values: np.ndarray  # float64[G+1], ``gain(y)`` or ``κ(y)`` of the grades 0 … G
+    weights: np.ndarray  # float64[depth], ``d(i)`` or ``u(i)`` of the ranks 1 … depth
 
 
 def parse_measure(measure: str | irm.Measure, max_grade: int | None = None) -> irm.Measure:
@@ -135,10 +127,7 @@ def parse_measure(measure: str | irm.Measure, max_grade: int | None = None) -> i
 
 
 def parse_lasting(measure: str | irm.Measure, max_grade: int | None = None) -> irm.Measure:
-    """The measure that an object or a name stands for, provided that its name is enough to find it again.
-
-    A saved plan keeps the name alone.
-    """
+    """The measure of an object or name, if its name, which is all that a plan keeps, is enough to find it again."""
     measure = parse_measure(measure, max_grade)
     try:
         parse_measure(str(measure))
@@ -158,10 +147,7 @@ def _by_name(name: str) -> irm.Measure:
 
 
 def _written(name: str) -> irm.Measure:
-    """A measure as `ir_measures` writes it, ``NAME(parameter=value)@cutoff``.
-
-    `ir_measures.parse_measure` takes the same text, but up to 0.4.3 not on Python 3.14, which has no ``ast.Num``.
-    """
+    """A measure from ``NAME(parameter=value)@cutoff``; ``ir_measures`` up to 0.4.3 cannot on Python 3.14."""
     try:
         node = ast.parse(name.strip(), mode="eval").body
     except SyntaxError as error:
@@ -172,7 +158,6 @@ def _written(name: str) -> irm.Measure:
 
 
 def _named(node: ast.expr) -> irm.Measure:
-    """``NAME`` or ``NAME(parameter=value)``."""
     parameters = {}
     if isinstance(node, ast.Call) and not node.args:
         parameters = {str(each.arg): ast.literal_eval(each.value) for each in node.keywords}
@@ -219,7 +204,7 @@ def _explicit_err(measure: irm.Measure, max_grade: int | None) -> irm.Measure:
     if "max_rel" in measure.params:
         return measure
     if max_grade is None:
-        raise ValueError(f"{measure} does not say the highest grade of the scale: write ERR(max_rel=…)")
+        raise ValueError(f"{measure} does not pass the highest grade of the scale: write ERR(max_rel=…)")
     return measure(max_rel=max_grade)
 
 
@@ -241,11 +226,7 @@ def _check_parameters(measure: irm.Measure) -> None:
 
 
 def cutoff_of(measure: irm.Measure) -> int | None:
-    """The deepest rank that changes the measure; None if there is no such limit.
-
-    A measure that is neither additive nor cascade (nDCG, AP) is normalised by documents anywhere in the judged pool,
-    so it depends on the whole pool whatever its cutoff.
-    """
+    """The deepest rank that changes the measure; None for all, as for nDCG and AP, which see the whole pool."""
     return measure.params.get("cutoff") if has_rank_form(measure) else None
 
 
@@ -316,15 +297,10 @@ def _relevant(measure: irm.Measure, grade: np.ndarray) -> np.ndarray:
 
 
 class RankMeasure(NamedTuple):
-    """A measure that is additive or cascade.
+    """A measure that is additive or cascade."""
 
-    Attributes:
-        measure: The measure without parameters, which its name stands for.
-        form: From the measure with its parameters, the grades 0 … G and the ranks 1 … depth to its `RankForm`.
-    """
-
-    measure: irm.Measure
-    form: Callable[[irm.Measure, np.ndarray, np.ndarray], RankForm]
+    measure: irm.Measure  # the measure without parameters, which its name stands for
+    form: Callable[[irm.Measure, np.ndarray, np.ndarray], RankForm]  # from measure, grades 0 … G and ranks 1 … depth
 
 
 RANK_FORMS: dict[str, RankMeasure] = {

@@ -14,18 +14,11 @@ from pt_active.relevance.measures import RankForm, has_rank_form, rank_form
 
 @dataclass(frozen=True)
 class Moments:
-    """The moments of a measure for k systems on m queries, under the graded-relevance model [theory 3].
+    """The moments of a measure for k systems on m queries, under the graded-relevance model [theory 3]."""
 
-    Attributes:
-        mean: float64[m, k], ``M(x)``.
-        covariance: float64[m, k, k], ``C(x)``.
-        monte_carlo_error: float64[m, k], the standard error of ``mean`` because label vectors were sampled; None if
-            the moments are exact.
-    """
-
-    mean: np.ndarray
-    covariance: np.ndarray
-    monte_carlo_error: np.ndarray | None = None
+    mean: np.ndarray  # float64[m, k], ``M(x)``
+    covariance: np.ndarray  # float64[m, k, k], ``C(x)``
+    monte_carlo_error: np.ndarray | None = None  # float64[m, k], the standard error of a sampled ``mean``
 
     def of(self, systems: list[int]) -> Moments:
         """The moments of some of the systems, in the given order."""

@@ -26,12 +26,7 @@ def sampled_moments(
     seed: int,
     progress: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sample mean and covariance of a measure over label vectors drawn for each query [theory 3].
-
-    One generator draws for all queries in their order, so that the same seed gives the same moments.
-
-    Shapes: indptr int64[m+1], ranks int32[k, N], grades float64[N, G+1].
-    """
+    """Sample mean and covariance of a measure over seeded label vectors of each query [theory 3]."""
     if samples < 2:
         raise ValueError(f"Monte Carlo needs at least 2 label vectors a query, got {samples}")
     m, k = len(indptr) - 1, len(ranks)

@@ -41,27 +41,15 @@ SLOW_LABELLINGS = 4
 
 @dataclass(frozen=True)
 class RevealedForm(RankForm):
-    """A measure that is known by its values alone, as a function of all labels of a query.
+    """A measure known by its values alone, of all labels of a query; ``values`` is the identity matrix."""
 
-    Its document variable is the grade itself as a vector of indicators, so ``values`` is the identity matrix.
-
-    Attributes:
-        name: The name of the measure, for messages and progress bars.
-        cutoff: The number of ranks that count; None for all.
-        evaluate: The measure for many label vectors of one query.
-        compiled: Which of the compiled loops computes it; None if none does.
-        worth: float64[G+1], the gain of each grade for nDCG, and 1 for relevant grades for AP.
-        classes: float64[C], ``τ t`` of each class of leniency.
-        samples: S, the number of label vectors of a query.
-    """
-
-    name: str
-    cutoff: int | None
-    evaluate: Evaluator
-    compiled: Literal["nDCG", "AP"] | None
-    worth: np.ndarray
-    classes: np.ndarray
-    samples: int
+    name: str  # the name of the measure, for messages and progress bars
+    cutoff: int | None  # the number of ranks that count; None for all
+    evaluate: Evaluator  # the measure for many label vectors of one query
+    compiled: Literal["nDCG", "AP"] | None  # which of the compiled loops computes it; None if none does
+    worth: np.ndarray  # float64[G+1], the gain of each grade for nDCG, and 1 for relevant grades for AP
+    classes: np.ndarray  # float64[C], ``τ t`` of each class of leniency
+    samples: int  # S, the number of label vectors of a query
 
     @property
     def vectors(self) -> np.ndarray:

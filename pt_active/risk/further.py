@@ -61,7 +61,6 @@ def _more(judged: JudgedPairs, ratio: float) -> tuple[float, float]:
 
 
 def _reachable(judged: JudgedPairs) -> int:
-    """The number of pairs that could be drawn."""
     return len(judged.pairs.keys) if judged.sample.q is None else int((judged.sample.q > 0).sum())
 
 
@@ -74,11 +73,7 @@ def _ratio(judged: JudgedPairs, number: int) -> float:
 
 
 def _telling(sample: Sample, number: int, judged: JudgedPairs) -> float:
-    """The number of draws with replacement that tell as much: ``Σ π / Σ q (1 − π)`` for pairs drawn at most once.
-
-    Pairs that come in the order of ``U/q`` before a threshold have the variance ``Σ p² r² (1/π − 1)`` with residuals r,
-    and a design has ``q ∝ p |r|`` as far as it knows.
-    """
+    """The number of draws with replacement that tell as much: ``Σ π / Σ q (1 − π)`` for pairs drawn at most once."""
     if sample.repeated:
         return float(number)
     rate = np.ones(len(judged.pairs.keys)) if sample.q is None else sample.q[sample.q > 0]

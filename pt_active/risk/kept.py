@@ -97,12 +97,7 @@ def audit_of(pairs: Pairs, arguments: AuditArguments, frame: pd.DataFrame) -> Au
 
 
 def draw_pairs(pairs: Pairs, arguments: AuditArguments) -> Sample:
-    """Draw pairs to a budget, or a number of them [theory 6].
-
-    Without replacement, pairs come in the order of ``U/q``, with uniform clocks U that depend on the seed and the ids
-    alone. Where q is very uneven, as with rare errors, this law makes the pairs with the largest q certain, which
-    ``E/q`` does not.
-    """
+    """Draw pairs to a budget, or a number of them, in the order of ``U/q`` if without replacement [theory 6]."""
     budget, draws, replace = arguments.budget, arguments.draws, arguments.replace
     if (budget is None) == (draws is None):
         raise ArgumentError.either("budget", "draws")
@@ -123,7 +118,6 @@ def draw_pairs(pairs: Pairs, arguments: AuditArguments) -> Sample:
 
 
 def _distribution(pairs: Pairs, design: str, defensive: float) -> np.ndarray:
-    """The sampling distribution q of a design, float64[N] [theory 6]."""
     if design not in GAP_DESIGNS:
         uniform = pairs.uniform_introspection().moments if designs.needs_uniform_grades(design) else None
         moments = pairs.introspection.moments

@@ -41,12 +41,7 @@ def asked_for(judged: JudgedPairs, quantity: str, rel: int) -> JudgedPairs:
 
 
 def with_loss(judged: JudgedPairs, loss: Loss, member: np.ndarray | None = None) -> JudgedPairs:
-    """The labels of an audit, asked for another loss.
-
-    The sample serves every loss, since each pair has a known probability; it is most precise for its own.
-
-    Shapes: member bool[N].
-    """
+    """The labels of an audit, asked for another loss over members, bool[N]; the sample serves every loss."""
     pairs = replace(judged.pairs, loss=loss, member=judged.pairs.member if member is None else member)
     return replace(judged, pairs=pairs, basis=replace(judged.basis, measure=str(loss)))
 
@@ -244,7 +239,6 @@ def _is_label(label: int, grades: int) -> CostMatrix:
 
 
 def _drift(judged: JudgedPairs, how: How[Any], rel: int) -> pd.DataFrame:
-    """How two judges differ, the first minus the second: shares that are known, and estimates from the labels."""
     said, p = judged.pairs.closest_grades, judged.pairs.weight
     changed = judged.pairs.member & (said[:, 0] != said[:, 1])
     known = {
@@ -263,7 +257,6 @@ def _drift(judged: JudgedPairs, how: How[Any], rel: int) -> pd.DataFrame:
 
 
 def _numbers(result: Estimate | Comparison) -> tuple[float, float, float, str]:
-    """An estimate, its interval and its note."""
     return (result.point, *result.confidence_interval(), result.note)
 
 

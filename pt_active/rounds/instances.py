@@ -48,10 +48,7 @@ class _Drawable:
         return int(self.instance[-1]) + 1
 
     def labels(self, qrels: pd.DataFrame, drawn: np.ndarray, wanted: np.ndarray, missing: str) -> Labels:
-        """The labels of the drawn instances, in the order of the frame.
-
-        Shapes: drawn bool[N], wanted bool[D].
-        """
+        """The labels of the drawn instances, bool[N], that are wanted, bool[D], in the order of the frame."""
         check_policy(missing)
         inside = drawn[self.instance]
         label = np.full(len(inside), -1, dtype=np.int64)
@@ -178,12 +175,7 @@ class PairInstances(_Drawable):
 
     @property
     def beyond_score(self) -> frozenset[str]:
-        """Strategies whose probabilities depend on more than the score; kernel estimators need the score alone.
-
-        They are ``rf``, and with more than two grades ``rec``; in two cases all active strategies. One is a loss with a
-        slice, on whose members the design depends. The other is a loss over more than two grades whose design depends
-        on its variance as well as its mean.
-        """
+        """Strategies whose probabilities depend on more than the score; kernel estimators need the score alone."""
         two, loss = self.grades.shape[1] == 2, self.measure
         if loss.slice is not None or not (two or loss.proportion or loss.drawn_by_mean):
             return QueryInstances.beyond_score
@@ -199,10 +191,7 @@ class PairInstances(_Drawable):
         return label_table(loss, loss.decision(self.grades), self.grades.shape[1], member)
 
     def score(self) -> np.ndarray:
-        """float64[N], ``P(y = 1)`` for two grades, ``P(y ≥ rel)`` for F; the expected loss for others [theory 7].
-
-        The slice is ignored, since measures of other slices may be estimated from the same labels.
-        """
+        """float64[N], ``P(y = 1)`` of two grades, ``P(y ≥ rel)`` for F, else the expected loss [theory 7]."""
         if self.grades.shape[1] == 2:
             return self.grades[:, 1]
         if isinstance(self.measure, FMeasure):
@@ -210,11 +199,7 @@ class PairInstances(_Drawable):
         return np.asarray((self.grades * self.table(replace(self.measure, slice=None))[0]).sum(axis=1))
 
     def size(self, believed: np.ndarray) -> np.ndarray:
-        """float64[N], ``√E[(u − Ǧ w)²]`` with the introspective ``Ǧ = Σ E[u] / Σ E[w]`` [T 4.25].
-
-        For the cross-entropy it is the expected loss, ``Σ_y P(y) (−log f(y))`` [AI, with the sign that makes it
-        positive].
-        """
+        """float64[N], ``√E[(u − Ǧ w)²]`` with ``Ǧ = Σ E[u] / Σ E[w]`` [T 4.25]; for the cross-entropy its mean [AI]."""
         u, w = self.table(self.measure)
         if self.measure.drawn_by_mean:
             return np.asarray((believed * u).sum(axis=1))

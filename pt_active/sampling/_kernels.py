@@ -64,10 +64,7 @@ def pooled_sizes(indptr, order, gain, cost, overhead, size, common, opening):  #
 
 @_compiled
 def pivotal(inclusion, order, uniform, drawn):  # type: ignore[no-untyped-def]
-    """Draw with given inclusion probabilities by duels of neighbours in an order (Deville and Tillé 1998).
-
-    Shapes: inclusion float64[N], order int64[n], uniform float64[n], drawn bool[N].
-    """
+    """Draw bool[N] with inclusion float64[N] by duels of neighbours in an order (Deville and Tillé 1998)."""
     if len(order) == 0:
         return
     holder = order[0]

@@ -62,11 +62,9 @@ class Influence:
     queries: np.ndarray  # float64[..., m], ``p² [(Σ D)² + Σ D²]`` over the documents that are not known
 
     def __add__(self, other: Influence) -> Influence:
-        """The sum of two influences."""
         return Influence(self.documents + other.documents, self.queries + other.queries)
 
     def __rmul__(self, factor: float) -> Influence:
-        """The influence, multiplied by a factor."""
         return Influence(factor * self.documents, factor * self.queries)
 
     def mean(self, share: np.ndarray) -> Influence:
@@ -163,11 +161,7 @@ class Sizing:
         return replace(self.sizes(self._both(pairs, singles)), gain=self.errors.documents * pairs.documents)
 
     def _both(self, pairs: Influence, singles: Influence) -> Influence:
-        """The influence on differences, and that on single rankers with the largest weight that is not too dear.
-
-        ``ψ ∝ √((g + η h)/λ)`` minimises the variance of differences plus η times that of single rankers. So among all
-        designs whose variance of differences is at most as large, none is better for single rankers.
-        """
+        """The influence on differences plus the largest share η of that on single rankers that is not too dear."""
         g, h = (self.errors.documents @ each.documents for each in (pairs, singles))
         if not (g > 0 and h > 0):
             return pairs if g > 0 else singles

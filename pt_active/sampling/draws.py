@@ -293,11 +293,7 @@ def _one_at_a_time(size: np.ndarray, number: int, rng: np.random.Generator) -> t
 
 
 def strata_by(confidence: np.ndarray, number: int = DEFAULT_STRATA) -> np.ndarray:
-    """Strata of equal mass of equally weighted pairs along a confidence, as of Bennett and Carvalho (CIKM 2010).
-
-    They estimate deviations again after each label. Here the confidence is the loss that the label model expects, and
-    all pairs are drawn at once, by the deviation under the model (Neyman allocation).
-    """
+    """Strata of equal mass of equally weighted pairs along a confidence (Bennett and Carvalho 2010)."""
     if number < 1 or len(confidence) < MIN_DRAWS_PER_STRATUM * number:
         raise ValueError(
             f"strata must be at least 1, and no more than half of the {len(confidence)} pairs, got {number}"

@@ -232,11 +232,7 @@ class DocumentDesign:
         return self.drawing == "depth" or self.unit == "step"
 
     def reserve(self, prices: Costs) -> float:
-        """`_MARGIN` standard deviations of the cost of nested documents in queries that are certain to be opened.
-
-        Two documents of a query are both drawn as often as the less probable of them, so
-        ``E[(Σ I λ)²] = Σ_j ψ_j λ_j (λ_j + 2 Σ_{i<j} λ_i)``.
-        """
+        """`_MARGIN` standard deviations of the cost of certain queries, of ``Σ_j ψ_j λ_j (λ_j + 2 Σ_{i<j} λ_i)``."""
         price, chance = prices.of(self.order), self.inclusion[self.order]
         before = np.cumsum(price) - price
         before -= np.maximum.accumulate(np.where(prices.firsts(self.order), before, 0.0))

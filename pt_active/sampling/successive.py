@@ -104,11 +104,7 @@ def planned_threshold(design: DocumentDesign, prices: Costs, budget: float) -> f
 
 
 def priorities_of(design: DocumentDesign, prices: Costs, clock: np.ndarray) -> np.ndarray:
-    """The priorities ``E/r``, by which documents come, smallest first.
-
-    The step down to a document has the rate ``r − r'``, r' being that of the next document, and brings all documents
-    above. So the priority of a document is the smallest of the steps down to it and to the deeper ones.
-    """
+    """The priorities, smallest first: the least ``E/(r − r')`` of the steps down to a document and the deeper ones."""
     order, rate = design.order, _rate(design)
     priority = np.full(len(rate), np.inf)
     if design.unit != "step":

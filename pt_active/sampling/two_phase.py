@@ -30,12 +30,7 @@ def draw_documents(
     rng: np.random.Generator,
     clock: np.ndarray | None = None,
 ) -> TwoPhase:
-    """Draw documents as if every query were opened, then open as many queries as the budget pays for.
-
-    The queries come by priorities ``U/Π``, and each costs what its drawn documents cost. So given the documents, each
-    query is opened with a known probability (`draws.priorities`), and the estimate is unbiased whatever the second
-    phase drew. A successive drawing has one phase instead, see `Succession.drawn_to`.
-    """
+    """Draw documents as if every query were opened, then open queries by ``U/Π`` while the budget pays for theirs."""
     if design.rate is not None:
         if clock is None:
             whole = design.unit == "query"
@@ -128,14 +123,7 @@ def _parts(design: DocumentDesign, prices: Costs) -> DepthParts:
 def cut_to_budget(
     design: DocumentDesign, prices: Costs, drawn: np.ndarray, excess: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Cut one query that was judged from the top, drawn at random from those that cost at least what is too much.
-
-    Documents that were certain to be judged matter most. So only queries that would lose none of them can be drawn,
-    unless there are fewer than two. Which ones can be drawn depends on the depths alone, so that the stated
-    probabilities are exact.
-
-    Shapes: drawn bool[N] → float64[N], bool[N].
-    """
+    """Cut one query judged from the top, drawn among those whose depths allow it; probabilities stay exact."""
     order = design.order[drawn[design.order]]
     query, price = prices.query(order), prices.of(order)
     before = np.cumsum(price) - price
@@ -173,7 +161,6 @@ def _check_prices(design: DocumentDesign, prices: Costs, budget: float) -> None:
 
 
 def _first_phase(opening: np.ndarray, price: np.ndarray, budget: float, rng: np.random.Generator) -> Sample:
-    """The queries that are opened."""
     can = opening > 0
     if pays_for_all(budget, price[can]):
         return Sample.once(can.astype(np.float64))

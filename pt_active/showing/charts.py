@@ -132,10 +132,7 @@ class Intervals(Chart):
 
 @dataclass(frozen=True)
 class Bars(Chart):
-    """Bars from 0, positive ones in the first colour and to the right, negative ones in the second.
-
-    A row whose value is NaN is a heading of those below it.
-    """
+    """Bars from 0: positive ones right in the first colour, negative ones left; NaN is a heading of rows below."""
 
     rows: Sequence[ChartRow]
     axis: str = ""
@@ -231,7 +228,6 @@ class Lines(Chart):
 
 
 def _arms(series: Series) -> np.ndarray:
-    """float64[n], the lengths of the arms; 0 where there is none."""
     return np.zeros(len(series.x)) if series.error is None else np.nan_to_num(series.error, posinf=0.0)
 
 

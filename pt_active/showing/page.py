@@ -34,28 +34,19 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~$&]|(?<!\w)@)")
 
 @dataclass(frozen=True)
 class Page:
-    """A page of results, whatever its form.
-
-    Attributes:
-        made: What was sampled: ``plan`` or ``audit``; ``data`` has its manifest.
-        verdict: The sections that belong to the answer; ``sections`` are the details.
-        tables: The tables of the short form, Markdown, and ``lines`` its last: paragraphs, and facts after hyphens.
-        note: What a reader must know before trusting the answer; empty if there is nothing.
-        reassures: Whether that is good news.
-        status: The state of the judging if it goes on.
-    """
+    """A page of results, whatever its form."""
 
     title: str
-    made: str
+    made: str  # what was sampled: ``plan`` or ``audit``; ``data`` has its manifest
     head: Headline
     data: Mapping[str, Any]
-    verdict: Sequence[Section]
+    verdict: Sequence[Section]  # the sections that belong to the answer; ``sections`` are the details
     sections: Sequence[Section]
-    tables: Sequence[Shown]
+    tables: Sequence[Shown]  # those of the short form, Markdown; ``lines`` are its last, paragraphs and facts
     lines: Sequence[str]
-    note: str = ""
-    reassures: bool = False
-    status: Facts | None = None
+    note: str = ""  # what a reader must know before trusting the answer; empty if there is nothing
+    reassures: bool = False  # whether that is good news
+    status: Facts | None = None  # the state of the judging if it goes on
 
     def written(self, format: str) -> str:
         """The page in one of `FORMATS`."""
@@ -103,13 +94,13 @@ class Page:
 
 @cache
 def _template() -> Template:
-    """The template of a page, read once."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
         loader=PackageLoader("pt_active.showing", ""),
         autoescape=True,
-        finalize=_visible,
+        # Without characters that a page would obey rather than show.
+        finalize=lambda value: visible(value) if type(value) is str else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -139,8 +130,3 @@ def check_page(path: Path) -> None:
 def _escaped(text: str) -> str:
     """A text on one line that Markdown and HTML take for nothing but text."""
     return _SPECIAL.sub(r"\\\1", visible_field(text))
-
-
-def _visible(value: Any) -> Any:
-    """What the template prints, without characters that a page would obey rather than show."""
-    return visible(value) if type(value) is str else value

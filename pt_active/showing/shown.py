@@ -20,29 +20,17 @@ SETTLED, OPEN, MEASURED = "settled", "not settled", "measured"
 
 @dataclass(frozen=True)
 class Headline:
-    """The first screen of a report.
-
-    Attributes:
-        question: What was asked.
-        state: ``settled``, ``not settled`` or ``measured``.
-        answer: The answer in one sentence.
-        measure: What is measured.
-        number: The number with its interval, rounded to what the interval supports; empty if there is none.
-        of: What the number is, but for its measure; empty if it is the value of one ranker.
-        relative: The difference as a share, with its interval if that is known; empty if there is none.
-        meaning: What the number means, in a sentence.
-        facts: How much was judged of how much, by whom, when, and what to do next.
-    """
+    """The first screen of a report."""
 
     question: str
-    state: str
-    answer: str
-    measure: str
-    number: str
-    of: str
-    relative: str
-    meaning: str
-    facts: Facts
+    state: str  # ``settled``, ``not settled`` or ``measured``
+    answer: str  # the answer in one sentence
+    measure: str  # what is measured
+    number: str  # the number with its interval, rounded to what the interval supports; empty if there is none
+    of: str  # what the number is, but for its measure; empty if it is the value of one ranker
+    relative: str  # the difference as a share, with its interval if that is known; empty if there is none
+    meaning: str  # what the number means, in a sentence
+    facts: Facts  # how much was judged of how much, by whom, when, and what to do next
 
     def to_dict(self) -> dict[str, Any]:
         """The first screen, ready for JSON."""
@@ -61,11 +49,7 @@ class Returned:
 
 @dataclass(frozen=True)
 class Beside:
-    """A query with the first documents of two rankers, at each rank from 1; None past the end.
-
-    ``values`` have the measure of both, by the labels and, where there are none, by the grade model; of the ``shown``
-    documents so many are ``judged``.
-    """
+    """A query with two rankers' documents at each rank, None past the end; of ``shown`` so many are ``judged``."""
 
     qid: str
     query: str
@@ -116,26 +100,19 @@ class Shown:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page, in this order: title, paragraphs, facts, a chart with its caption, and what is below it.
-
-    Attributes:
-        tables: Tables that are folded if there is a chart; ``open`` is never folded.
-        decided: Documents whose labels counted, with their texts.
-        beside: Queries with the documents of two rankers, ``sides``, folded one by one.
-        folded: Further tables, each under its caption.
-    """
+    """A part of the page, in this order: title, paragraphs, facts, a chart with its caption, and what is below it."""
 
     title: str
     words: Sequence[str] = ()
     svg: str = ""
     caption: str = ""
-    tables: Sequence[Shown] = ()
+    tables: Sequence[Shown] = ()  # tables that are folded if there is a chart; ``open`` is never folded
     facts: Facts | Sequence[tuple[str, str]] = ()
     open: Shown | None = None
-    decided: Sequence[Decided] = ()
-    beside: Sequence[Beside] = ()
+    decided: Sequence[Decided] = ()  # documents whose labels counted, with their texts
+    beside: Sequence[Beside] = ()  # queries with the documents of two rankers, ``sides``, folded one by one
     sides: tuple[str, str] = ("", "")
-    folded: Sequence[Shown] = ()
+    folded: Sequence[Shown] = ()  # further tables, each under its caption
 
 
 def manifest_rows(manifest: Mapping[str, Any], prefix: str = "") -> Facts:

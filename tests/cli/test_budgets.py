@@ -133,8 +133,8 @@ def test_what_a_plan_lacks_is_counted_from_its_budget_if_it_goes_on(files, desig
         (("--difference", "1", "--power", "1"), "--power must lie between 0.05"),
         (("--power", "2"), "--power must lie between 0.05"),
         (("--width", "-1"), "--width must be a positive number, got -1.0"),
-        (("--width", "1", "--difference", "1"), "say either --width or --difference, and not both"),
-        (("--width", "1", "--budget", "9"), "say either --budget or --width, and not both"),
+        (("--width", "1", "--difference", "1"), "pass either --width or --difference, and not both"),
+        (("--width", "1", "--budget", "9"), "pass either --budget or --width, and not both"),
         (("--seconds-per-document", "-3"), "--seconds-per-document must be a positive number, got -3.0"),
         (("--seconds-per-document", "3", "--cost", "log-length"), "--seconds-per-document is a cost of its own"),
         (("--seconds-per-query", "3"), "--seconds-per-query goes with --seconds-per-document"),
@@ -161,8 +161,8 @@ def test_budgets_that_cannot_be(files, words, said):
 
 
 def test_a_budget_needs_one_source(files):
-    assert complaint("budget", *RUNS, *UNIFORM).startswith("say what to estimate")
-    assert complaint("budget").startswith("say either --run")
+    assert complaint("budget", *RUNS, *UNIFORM).startswith("pass what to estimate")
+    assert complaint("budget").startswith("pass either --run")
     planned(*UNIFORM)
     assert complaint("budget", "plan", *RUNS, "--measure", "DCG@5").endswith("leave out --run, --measure")
 

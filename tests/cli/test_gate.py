@@ -36,7 +36,8 @@ def gate(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]
     new, old = ("--first", "candidate", "--second", "production"), ("--first", "production", "--second", "candidate")
 
     def run(labels: str, *words: str, better: bool = True) -> Result:
-        return CliRunner().invoke(app, ["gate", "plan", labels, *words, *(new if better else old)])
+        asked = ["gate", "plan", labels, "--queries", "these"]
+        return CliRunner().invoke(app, [*asked, *words, *(new if better else old)])
 
     return run
 
@@ -145,7 +146,7 @@ def test_a_plan_without_an_order_is_looked_at_when_all_is_judged(
     status = CliRunner().invoke(app, ["status", *asked])
     assert status.exit_code == 0, status.output
     assert "valid at the end" in status.stdout
-    assert CliRunner().invoke(app, ["gate", *asked, "--margin", "0.5"]).exit_code == 0
+    assert CliRunner().invoke(app, ["gate", *asked, "--queries", "these", "--margin", "0.5"]).exit_code == 0
     early = CliRunner().invoke(app, ["status", *asked, "--looks", "always"])
     assert "when all is judged, use --looks end" in early.stderr
     more = re.search(r"pt-active (extend .*)", CliRunner().invoke(app, ["status", *asked]).stdout)

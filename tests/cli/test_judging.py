@@ -60,7 +60,7 @@ def test_the_loop_through_a_tool(tmp_path: Path, plan: Plan) -> None:
     said = run("agreement", "plan", "tasks-records.jsonl")
     assert "1.000 (ordinal)" in said
     assert "1, 2: quadratic kappa 1.000, 24 documents, 100% the same" in said
-    assert "it hangs on no single judge" in said
+    assert "it depends on no single judge" in said
     assert data("agreement", "plan", "export.json")["without"]["standard_error"] == 0
 
 

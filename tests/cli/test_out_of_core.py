@@ -64,8 +64,8 @@ def test_nothing_is_proposed_that_such_a_plan_refuses(demo: DemoCollection, fold
     for words in (
         ("status", "plan", "all.csv", *pair),
         ("status", "plan", "some.csv", *pair),
-        ("gate", "plan", "all.csv", *pair, "--margin", "0.001"),
-        ("gate", "plan", "some.csv", *pair, "--margin", "0.001"),
+        ("gate", "plan", "all.csv", *pair, "--margin", "0.001", "--queries", "these"),
+        ("gate", "plan", "some.csv", *pair, "--margin", "0.001", "--queries", "these"),
     ):
         said = invoke(*words).output
         assert "pt-active report" not in said

@@ -200,7 +200,7 @@ BAD_PLANS = {
     "no name": (("--run", "a.run.gz", *UNIFORM), "--run needs NAME=FILE, got 'a.run.gz'"),
     "same name": ((*RUNS, "--run", "a=b.run", *UNIFORM), "--run a=b.run: the name 'a' is taken"),
     "reserved name": (("--run", "depth=b.run", *UNIFORM), "--run depth=b.run: the name 'depth' is taken"),
-    "no runs": (UNIFORM, "say either --run (one for each ranker) or --pool, and not both"),
+    "no runs": (UNIFORM, "pass either --run (one for each ranker) or --pool, and not both"),
     "no training": (
         RUNS,
         "the grade model learns from --train-run and --train-qrels; without any judgments, pass --max-grade N",
@@ -210,7 +210,10 @@ BAD_PLANS = {
     "scores alone": ((*RUNS, "--judge", "scores.csv"), "the judge scores gives scores, which are no grades before a"),
     "no maximum": ((*RUNS, "--grades", "uniform"), "--grades uniform needs --max-grade"),
     "no maximum of cold grades": ((*RUNS, "--grades", "cold"), "--grades cold needs --max-grade"),
-    "two models": ((*RUNS, *TRAINING, "--grades", "prior", "--judge", "judge.qrels"), "say either --grades or --judge"),
+    "two models": (
+        (*RUNS, *TRAINING, "--grades", "prior", "--judge", "judge.qrels"),
+        "pass either --grades or --judge",
+    ),
     "unknown grades": (
         (*RUNS, "--grades", "oracle"),
         "unknown --grades 'oracle'; it is one of auto, ordered-logit, forest",
@@ -218,7 +221,7 @@ BAD_PLANS = {
     "unknown cost": ((*RUNS, *UNIFORM, "--cost", "much"), "unknown --cost 'much'; it is one of unit, log-length"),
     "unknown design": ((*RUNS, *UNIFORM, "--design", "nice"), "unknown --design 'nice'; it is one of hedged"),
     "cost without texts": ((*RUNS, *UNIFORM, "--cost", "log-length"), "--cost log-length needs the texts"),
-    "budget and draws": ((*RUNS, *UNIFORM, "--draws", "5"), "say either --budget or --draws, and not both"),
+    "budget and draws": ((*RUNS, *UNIFORM, "--draws", "5"), "pass either --budget or --draws, and not both"),
     "unknown measure": ((*RUNS, *UNIFORM, "--measure", "Best@5"), "unknown measure 'Best@5'"),
     "no budget at all": ((*RUNS, *UNIFORM, "--budget", "-5"), "--budget must be a positive number, got -5.0"),
     "no seed": ((*RUNS, *UNIFORM, "--seed", "-1"), "--seed must be at least 0, got -1"),

@@ -116,7 +116,7 @@ def test_after_a_next_round_all_commands_go_on_with_the_longer_plan(files, monke
 
 
 def test_init_asks_if_nothing_is_said(files):
-    answers = "new.run\nold=old.run\n\nnone.tsv\ntopics.tsv\n\npast.qrels\npast.run\nP@5\n30\n"
+    answers = "new.run\nold=old.run\n\nnone.tsv\ntopics.tsv\n\npast.qrels\npast.run\nP@5\n30\nall\nnew\n"
     result = invoke("init", answers=answers)
     assert result.exit_code == 0, result.output
     assert "there is no file none.tsv" in result.stderr
@@ -125,6 +125,8 @@ def test_init_asks_if_nothing_is_said(files):
     assert (values["measure"], values["budget"], values["topics"]) == ("P@5", 30, "topics.tsv")
     assert (values["train-qrels"], values["train-run"]) == ("past.qrels", ["past.run"])
     assert "texts" not in values
+    assert "queries must be 'these' or 'new', got 'all'" in result.stderr
+    assert values["queries"] == "new"
 
 
 def test_each_answer_is_checked_at_once_and_asked_for_again(files):
@@ -161,7 +163,7 @@ def test_each_answer_is_checked_at_once_and_asked_for_again(files):
 def test_an_llm_is_asked_for_where_no_people_have_judged(files):
     (files / "llm.qrels").write_text("".join(f"{q} 0 d{d} {grade(q, d)}\n" for q in QUERIES for d in range(11)))
     (files / "ids.csv").write_text("qid,docno\nq0,d1\n")
-    answers = ("new.run", "old.run", "", "", "", "", "ids.csv", "llm.qrels", "P@x", "P@5", "many", "-3", "30")
+    answers = ("new.run", "old.run", "", "", "", "", "ids.csv", "llm.qrels", "P@x", "P@5", "many", "-3", "30", "these")
     result = invoke("init", answers="".join(f"{each}\n" for each in answers))
     assert result.exit_code == 0, result.output
     for wrong in ("unknown measure 'P@x'", "expected a number, got 'many'", "--budget must be a positive number"):
@@ -171,7 +173,7 @@ def test_an_llm_is_asked_for_where_no_people_have_judged(files):
 
 
 def test_init_asks_for_the_highest_grade_without_judgments(files):
-    run("init", answers="new.run\nold.run\n\n\n\n\n\n2\n\n25\n")
+    run("init", answers="new.run\nold.run\n\n\n\n\n\n2\n\n25\nnew\n")
     values = tomllib.loads(FILE.read_text())
     assert (values["max-grade"], values["budget"], values["measure"]) == (2, 25, "DCG@10")
     assert "Grade model: none" in run("plan")

@@ -76,7 +76,7 @@ def test_simulate_says_what_runs_lack(files):
     assert "at least 2 queries of the runs, got 0" in complaint(*ON_RUNS, "--qrels", "past.qrels.gz")
     assert complaint(*ON_RUNS, "--qrels", "some.qrels", "--unjudged", "missing").startswith("unknown --unjudged")
     assert complaint(*ON_RUNS, "--qrels", "some.qrels", "--train-fold", "1").startswith("--train-fold is for a pool")
-    assert complaint(*ON_RUNS[:1], "x.parquet", *ON_RUNS[1:]).startswith("say either a pool, or --run and --qrels")
+    assert complaint(*ON_RUNS[:1], "x.parquet", *ON_RUNS[1:]).startswith("pass either a pool, or --run and --qrels")
 
 
 def test_simulate_takes_grades_as_they_are_and_one_ranker(labelled, files):

@@ -39,9 +39,9 @@ def outcomes() -> pd.DataFrame:
         plan = Plan.create(pool, None, "DCG@10", budget=budget, level="document", design="successive", seed=seed)
         rows.append(
             {
-                "twice": plan.gate(qrels, margin).outcome,
-                "boundary": plan.gate(qrels, -truth * (1 - 1e-9)).outcome,
-                "none": plan.gate(qrels, -2 * truth).outcome,
+                "twice": plan.gate(qrels, margin, queries="these").outcome,
+                "boundary": plan.gate(qrels, -truth * (1 - 1e-9), queries="these").outcome,
+                "none": plan.gate(qrels, -2 * truth, queries="these").outcome,
             }
         )
     return pd.DataFrame(rows)

@@ -54,7 +54,10 @@ def test_a_later_regression_that_the_labels_reach_is_caught_as_promised() -> Non
     truth, outcomes = truth_of(pool, rank, qrels), []
     for seed in range(SEEDS):
         plan = Plan.create(pool, None, "DCG@10", budget=budget, level="document", design="successive", seed=seed)
-        gates = [plan.gate_later(qrels, run_of(pool, rank), "b", share * -truth) for share in (0.5, 1 - 1e-9, 2)]
+        gates = [
+            plan.gate_later(qrels, run_of(pool, rank), "b", share * -truth, queries="these")
+            for share in (0.5, 1 - 1e-9, 2)
+        ]
         outcomes.append([gate.outcome for gate in gates])
         assert gates[0].reach is not None
         assert gates[0].reach.is_whole
@@ -85,7 +88,7 @@ def test_a_model_that_is_wrong_about_what_the_plan_never_asks_for_decides_nothin
     for seed in range(SEEDS):
         plan = Plan.create(pool, None, "DCG@10", budget=400, level="document", design="successive", seed=seed)
         # The ranker is worse than the margin allows by next to nothing; or it is better by a little more than that.
-        gate = plan.gate_later(qrels, run_of(pool, rank), "b", margin * (1 - 1e-6), rule)
+        gate = plan.gate_later(qrels, run_of(pool, rank), "b", margin * (1 - 1e-6), rule, queries="these")
         assert gate.reach is not None
         outcomes.append(gate.outcome)
         shares.append(gate.reach.unreached)

@@ -183,6 +183,14 @@ def test_every_page_opens_with_its_question(page):
     )
 
 
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.stem not in ("api", "theory")], ids=lambda page: page.stem
+)
+def test_every_page_ends_with_where_to_go_next(page):
+    """A link in its last paragraph or list."""
+    assert "](" in page.read_text(encoding="utf-8").rstrip().split("\n\n")[-1], page.name
+
+
 def test_every_page_is_in_the_table_of_contents():
     contents = (DOCS / "index.rst").read_text(encoding="utf-8").split(".. toctree::")[1]
     for page in PAGES:

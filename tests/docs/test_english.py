@@ -28,6 +28,7 @@ INSTEAD = {
     r"whyever": "for whatever reason",
     r"goes? on with": "continue with",
     r"if nothing is said|if nothing else is said|unless said": "by default",
+    r"all the while": "at any time",
     r"in order to": "to",
     r"utili[sz]e[sd]?|leverages?": "use",
     r"thereof|therein|whereby|hereby": "a plainer word",

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pt_active import measure_values
@@ -49,3 +50,14 @@ def test_the_top_counts_more_in_the_correlation_of_average_precision(script) -> 
     assert tau_ap(-truth, truth) == -1
     assert tau_ap(np.array([3.0, 4.0, 2.0, 1.0]), truth) < tau_ap(np.array([4.0, 3.0, 1.0, 2.0]), truth)
     assert np.mean([tau_ap(np.array(each), truth) for each in itertools.permutations(truth)]) == pytest.approx(0)
+
+
+def test_a_new_track_needs_more_topics_and_fewer_judgments_if_topics_are_cheap(track, script) -> None:
+    new_track = script("new_track")
+    table = pd.DataFrame(new_track.needed(new_track.of_runs(track, 3), "nDCG@10", [0.1])).set_index("way")
+    documents = table.filter(like="documents", axis=0)
+    assert (documents["topics"].diff().dropna() < 0).all()
+    assert (documents["judgments"].diff().dropna() > 0).all()
+    design, every = table.loc["topic set size design"], table.loc["all judged"]
+    assert design["topics"] < every["topics"] <= documents["topics"].min()
+    assert documents["judgments"].max() < every["judgments"]

@@ -53,7 +53,9 @@ def site_of(plan: Plan, folder: Path, judges: tuple[str, ...] = ("ann", "ben"), 
         store.token(name)
     work = JudgingOrder.of(plan, texts, **how)
     campaign = Campaign(plan, work, store, GradeNames.parsed(names), clock=Clock())
-    organiser = Organiser(campaign, folder / "plan", partial(JudgingOrder.of, **how), texts, margin, patience=600)
+    organiser = Organiser(
+        campaign, folder / "plan", partial(JudgingOrder.of, **how), texts, {"margin": margin}, patience=600
+    )
     return Site(campaign, organiser, "" if guideline is None else guideline_html(guideline))
 
 

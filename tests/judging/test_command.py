@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from pt_active import DCG, Plan
 from pt_active.cli.app import app
 from pt_active.cli.judge import Setting
+from pt_active.cli.options import Meant
 from pt_active.cli.project import FILE
 from pt_active.judging.server.serve import listening
 from pt_active.judging.server.store import Entry, Store, stored_records
@@ -60,7 +61,9 @@ def test_the_share_that_two_judge_stays_that_of_the_first_start(plan: Path, tmp_
 
     def started(store: str, judges: list[str], double: float | None, *entries: Entry) -> float:
         kept = {"store": tmp_path / store, "project": tmp_path / FILE}
-        campaign = Setting(judges=",".join(judges) or None, double=double, **kept).site(loaded, plan, None).campaign
+        campaign = (
+            Setting(judges=",".join(judges) or None, double=double, **kept).site(loaded, plan, None, Meant()).campaign
+        )
         campaign.store.append(entries)
         campaign.store.close()
         return campaign.work.double
@@ -100,7 +103,7 @@ def test_whoever_judges_in_a_browser_is_told_to_go_on_there(plan: Path, tmp_path
 
 
 def test_what_does_not_fit_is_one_line(plan: Path, tmp_path: Path) -> None:
-    assert "say the folder of a plan, or --demo" in complaint()
+    assert "pass the folder of a plan, or --demo" in complaint()
     assert "there is no plan at" in complaint(tmp_path / "none")
     store = ("--store", tmp_path / "s.sqlite")
     for names in ("ann,,ben", "a:b", "x" * 61, "adjudicator", "organiser", "a\u202e", ""):

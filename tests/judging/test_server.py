@@ -488,7 +488,7 @@ def test_no_winner_is_named_while_second_judgments_are_due(
     assert "<dt>waiting</dt><dd>120 documents have a label that does not count yet: another judge is asked" in page
     assert "0 of 120 documents are done" in page
     records = site.organiser.records()
-    for state in (plan.status(records), plan.gate(records, 0.1).status, plan.follow().add(records)):
+    for state in (plan.status(records), plan.gate(records, 0.1, queries="these").status, plan.follow().add(records)):
         assert (state.judged, state.due, state.changed) == (0, 120, 0)
     assert client.get(f"{link(site, ORGANISER)}judgments.qrels").text == ""
     for missing in ("error", "nonrelevant"):

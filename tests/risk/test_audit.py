@@ -413,7 +413,7 @@ def test_strata(frame, qrels) -> None:
         audit.estimate(known, estimator="snis")
     with pytest.raises(ValueError, match="for one predictor, not 2"):
         Audit.create(frame, BOTH, ZeroOne(), draws=50, design="stratified")
-    with pytest.raises(ValueError, match="say draws="):
+    with pytest.raises(ValueError, match="pass draws="):
         Audit.create(frame, {"first": "a"}, ZeroOne(), budget=50, design="stratified")
 
 

@@ -233,7 +233,7 @@ def test_the_rows_of_a_design_can_stand_in_any_order(budget, draws, replace):
 
 @pytest.mark.parametrize("arguments", [(None, None), (5.0, 5)])
 def test_a_budget_or_a_number_of_draws(arguments):
-    with pytest.raises(ValueError, match=r"say either budget= or draws=, and not both"):
+    with pytest.raises(ValueError, match=r"pass either budget= or draws=, and not both"):
         draw(design(), *arguments, seed=0, replace=True)
 
 

@@ -48,12 +48,7 @@ def mixture_boundary(time: np.ndarray | float, alpha: float) -> np.ndarray:
 
 
 def obrien_fleming(spent: np.ndarray, alpha: float) -> np.ndarray:
-    """``4 Φ(−z/√s)``, z being the ``1 − α/4`` quantile: little is spent before the end [Lan and DeMets 1983].
-
-    The two sides spend ``2 − 2 Φ(z/√s)`` each, of ``α/2``.
-
-    Shapes: spent float64[L].
-    """
+    """``4 Φ(−z/√s)``, z the ``1 − α/4`` quantile: little is spent before the end [Lan and DeMets 1983]."""
     from scipy import special
 
     return np.asarray(4 * special.ndtr(special.ndtri(alpha / 4) / np.sqrt(spent)))
@@ -125,10 +120,7 @@ def _edge(place: np.ndarray, density: np.ndarray, step: float, spend: float, rea
 
 
 def half_widths(critical: np.ndarray, standard_error: np.ndarray, degrees: np.ndarray) -> np.ndarray:
-    """Half-widths of intervals: SE times the t quantile with the same tail as a normal critical value.
-
-    Shapes: critical float64[L], standard_error and degrees float64[..., L] → float64[..., L].
-    """
+    """SE times the t quantile with the tail of each normal critical value; standard_error, degrees float64[..., L]."""
     from scipy import special
 
     usable = (np.asarray(degrees) > 0) & np.isfinite(standard_error) & np.isfinite(critical)

@@ -141,13 +141,7 @@ class ErrorCurve:
         return float(self.gain @ (1 / self.chance(budget) - 1))
 
     def variances(self, budgets: np.ndarray) -> np.ndarray:
-        """float64[L], `variance` at each of some budgets.
-
-        With ``ψ = min(1, τ size)`` it is a sum over the units that are not certain, which is read off sums from the
-        smallest size upwards, so that many budgets take as long as one.
-
-        Shapes: budgets float64[L].
-        """
+        """float64[L], `variance` at each budget, read off sums from the smallest size upwards."""
         if self.law is EXPONENTIAL:
             return np.array([self.variance(float(budget)) for budget in budgets])
         factor = np.array([self._clipped.factor(float(budget)) for budget in budgets])
@@ -198,10 +192,7 @@ def least_budget(whole: float, reached: Callable[[float], bool]) -> float:
 
 
 def t_power(signal: float, degrees: float, confidence: float) -> float:
-    """The probability that ``|T| > t`` with T noncentral t: ``E Φ(δ − t S) + E Φ(−δ − t S)``, ``S² ~ χ²_ν/ν``.
-
-    The means are sums over quantiles of S, because series for the noncentral t fail for large δ and small ν.
-    """
+    """``P(|T| > t)``, T noncentral t: ``E Φ(δ − t S) + E Φ(−δ − t S)``, over quantiles of ``S² ~ χ²_ν/ν``."""
     from scipy import special
 
     quantile = _quantile(degrees, confidence)

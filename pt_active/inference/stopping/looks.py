@@ -62,10 +62,7 @@ class Looks(Aligned):
 def nested_estimates(
     estimator: Estimator, samples: Iterable[Sample], controls: Controls, values: np.ndarray
 ) -> MeanEstimate:
-    """The estimates from samples of increasing size along one drawing order [theory 10].
-
-    Shapes: values float64[n].
-    """
+    """The estimates from samples of increasing size along one drawing order, values float64[n] [theory 10]."""
     several = [estimator(each, controls).estimate(values[: each.rows.shape[1]]) for each in _stacked(samples)]
     fields = ("value", "standard_error", "degrees_of_freedom")
     return MeanEstimate(*(np.concatenate([np.empty(0), *(getattr(each, f) for each in several)]) for f in fields))
@@ -127,11 +124,7 @@ def critical_values(looks: str | None, sizes: np.ndarray, time: np.ndarray, alph
 
 
 def needed_degrees(looks: str | None) -> int:
-    """The degrees of freedom that a look needs for an interval.
-
-    Where few queries carry the difference, looks that rest on normal approximations would otherwise name a winner
-    falsely far more often than they promise. A single look at the end keeps its interval at any size.
-    """
+    """The degrees of freedom that a look needs: with few, normal approximations name winners falsely too often."""
     return 0 if looks is None else MIN_DEGREES if looks == ASYMPTOTIC else MIN_PLANNED
 
 
@@ -151,17 +144,11 @@ def verdicts(value: np.ndarray, half_width: np.ndarray, margin: float, compared:
         return np.where(value - half_width > 0, FIRST, verdict)
 
 
-def prospect(
-    now: Looks, coming: Looks, margin: float, compared: bool, least: float = 0.0, seed: int = 0
-) -> tuple[float, float]:
-    """The probability of a verdict at one of the looks to come, and the expected cost at that look or the last one.
-
-    Many continuations are simulated: the truth is drawn from ``N(θ̂, SE²)``, and the score ``t θ̂_t`` continues from its
-    present value as a Brownian motion with that drift [Spiegelhalter et al. 1986, predictive power].
-    """
+def prospect(now: Looks, coming: Looks, margin: float, compared: bool, least: float = 0.0) -> tuple[float, float]:
+    """The chance of a verdict at looks to come, and the expected cost, simulated [Spiegelhalter et al. 1986]."""
     if len(coming.cost) == 0:
         return 0.0, float(now.cost[0])
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     variance = now.standard_error[0] ** 2
     truth = now.value[0] + np.sqrt(variance) * rng.standard_normal(SIMULATED_PATHS)
     information = coming.time / now.time[0] / variance

@@ -66,6 +66,7 @@ class NewQueriesCurve:
     def cheapest(self, reached: Callable[[ExpectedError], bool], price: float) -> tuple[NewQueriesCurve, float]:
         """The number of queries, and the budget for their labels, that suffice at the least cost ``L + κ m``.
 
+        It is the least within a hundredth where it takes 40 queries or more; with fewer, degrees of freedom matter too.
         Queries that cost nothing are never fewer than the pool's own. Beyond these there are as many as make the floor
         half of the error: from there on, more of them hardly save labels.
 
@@ -77,7 +78,7 @@ class NewQueriesCurve:
             ValueError: If more than `MAX_TOPICS` queries would be needed.
         """
         if price > 0:
-            copies = self._copies(self.pool.at(self._best_share(reached, price)), reached)
+            copies = self._copies(self.pool.at(self._best_share(price)), reached)
         else:
             free = least_budget(self.pool.total, lambda each: self.pool.variance(each) <= 3 * self.spread)
             copies = max(self._copies(self.pool.at(free), reached), 1.0)
@@ -86,13 +87,13 @@ class NewQueriesCurve:
         enough = replace(self, copies=np.ceil(copies * self.queries * (1 - 1e-9)) / self.queries)
         return enough, least_budget(enough.total, lambda budget: reached(enough.at(budget)))
 
-    def _best_share(self, reached: Callable[[ExpectedError], bool], price: float) -> float:
-        """The budget of a copy with which the copies that it takes cost least."""
+    def _best_share(self, price: float) -> float:
+        """The budget of a copy with which an error costs least, if degrees of freedom play no part."""
         from scipy import optimize
 
         def cost(log_budget: float) -> float:
             budget = float(np.exp(log_budget))
-            return self._copies(self.pool.at(budget), reached, 1e-3) * (budget + price * self.queries)
+            return (self.pool.variance(budget) + self.spread) * (budget + price * self.queries)
 
         tried = np.log(self.pool.total) + np.linspace(np.log(_LEAST_SHARE), 0, _BUDGETS)
         best = int(np.argmin([cost(each) for each in tried]))
@@ -100,16 +101,14 @@ class NewQueriesCurve:
         found = optimize.minimize_scalar(cost, bounds=ends, method="bounded", options={"xatol": 1e-3})
         return float(np.exp(min((cost(tried[best]), tried[best]), (found.fun, found.x))[1]))
 
-    def _copies(
-        self, of_copy: ExpectedError, reached: Callable[[ExpectedError], bool], precision: float = 1e-6
-    ) -> float:
+    def _copies(self, of_copy: ExpectedError, reached: Callable[[ExpectedError], bool]) -> float:
         """The least number of copies, each with a given sampling error, that suffices, of at least two queries."""
         low = high = 2 / self.queries
         while not reached(self._widened(of_copy, high)):
             low, high = high, 4 * high
             if high * self.queries > 4 * MAX_TOPICS:
                 return np.inf
-        while high - low > precision * high:
+        while high - low > 1e-6 * high:
             middle = float(np.sqrt(low * high))
             low, high = (low, middle) if reached(self._widened(of_copy, middle)) else (middle, high)
         return high

@@ -24,11 +24,7 @@ class Aligned:
 
 @dataclass(frozen=True)
 class LeftOut(Aligned):
-    """Units that came next, but were left out because of what they cost, after which the rest came in a new order.
-
-    A bet on the draw had been made, and which units are left out may depend on what they contribute. So the bet counts
-    with the worst that the unit could have shown. All arrays are float64[c] by default.
-    """
+    """Units left out for their cost: bets on them count with the worst that each could have shown, float64[c]."""
 
     before: np.ndarray  # int64[c], how many draws came before, increasing
     low: np.ndarray  # The smallest Z that the unit could have shown
@@ -54,12 +50,7 @@ class LeftOut(Aligned):
 
 @dataclass(frozen=True)
 class Unjudged(Aligned):
-    """How far the labels that are not there could move each draw, if some units are judged before others.
-
-    The units that are not judged count as the model expects. A bet with all labels would have grown at least as it does
-    with the worst that these units can show, so what is proved with the worst would be proved with the labels, whatever
-    they are and for whatever reason they are not there. All arrays are float64[n].
-    """
+    """How far the labels that are not there could move each draw at the worst, float64[n]; else as is expected."""
 
     below: np.ndarray  # How far each Z could lie below its value
     above: np.ndarray  # How far it could lie above

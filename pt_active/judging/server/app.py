@@ -84,8 +84,6 @@ class Site:
         return Starlette(routes=[*common, *routes], middleware=[Middleware(SafeHeaders)], exception_handlers=failures)
 
     def _for(self, page: Page, organiser: bool) -> Page:
-        """The page for those who may see it."""
-
         async def guarded(request: Request) -> Response:
             name = self._names.get(hashed(request.path_params["token"]))
             if name is None or (name == ORGANISER) != organiser:
@@ -196,7 +194,7 @@ class Site:
         try:
             budget = float((await _form(request)).get("budget", ""))
         except ValueError:
-            return await self._next(request, "Say how much may be spent, as a number.", 400)
+            return await self._next(request, "Enter how much may be spent, as a number.", 400)
         if not math.isfinite(budget) or budget <= 0:
             return await self._next(request, "The budget must be a number above 0.", 400)
         try:

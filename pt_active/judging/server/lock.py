@@ -14,14 +14,7 @@ if sys.platform != "win32":
 
 
 class Lock:
-    """The right to write to a file, which ends with the process that has it. Windows has no such locks.
-
-    Args:
-        path: The file. The lock is another one beside it, which says who has it.
-
-    Raises:
-        ValueError: If another process has it, or this one already; the message says which and since when.
-    """
+    """The right to write to a file, kept by a file beside it until the process ends. Windows has no such locks."""
 
     def __init__(self, path: Path) -> None:
         real = path.resolve()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
@@ -71,7 +71,7 @@ class Organiser:
     folder: Path  # the folder of its plan
     order_of: OrderOf  # puts the documents of the extended plan in order
     texts: pd.DataFrame | None = None  # ``docno, text``, for documents that an extension adds; None if there are none
-    margin: float | None = None  # differences up to this do not matter; a plan of one ranker needs it
+    asked: Mapping[str, Any] = field(default_factory=dict)  # what `Plan.status` is asked, such as the margin
     extended: Callable[[Path, Path], None] = lambda before, after: None
     patience: float = 0.5
     _looked: tuple[float, int, dict[str, Any]] = field(default=_NEVER, init=False)
@@ -119,11 +119,12 @@ class Organiser:
     def question(self) -> str:
         """What the plan asks of its rankers, in words."""
         plan = self.campaign.plan
+        margin = self.asked.get("margin")
         measure, names = plan.tables.manifest.arguments.measure, [visible_field(name) for name in plan.rankers]
         if len(names) == 1:
-            return f"How good is {names[0]} by {measure}, within ±{self.margin:g}?"
+            return f"How good is {names[0]} by {measure}, within ±{margin:g}?"
         which = f"{', '.join(names[:-1])} or {names[-1]}"
-        counts = f", by more than {self.margin:g}" if self.margin and len(names) == 2 else ""
+        counts = f", by more than {margin:g}" if margin and len(names) == 2 else ""
         return f"Which is better by {measure}{counts}: {which}?"
 
     def _about(self, name: str) -> dict[str, Any]:
@@ -167,7 +168,7 @@ class Organiser:
         told = {"agreement": agreed.facts() if agreed.twice else [], "confusions": list(counts.items())}
         try:
             looks = ALWAYS if has_order(plan.tables) else ASYMPTOTIC
-            status = plan.status(records, looks, self.margin)
+            status = plan.status(records, looks, **self.asked)
         except ValueError as error:
             return told | {"stop": False, "answer": str(error), "facts": [], "what": ""}
         what = status.what if isinstance(status, Status) else ""

@@ -11,22 +11,13 @@ from pt_active.judging.worklist import Worklist
 
 
 class Tool(NamedTuple):
-    """A judging tool.
-
-    Attributes:
-        title: Its name.
-        recognises: Whether a file is one that it delivers.
-        read: From what it delivers to what annotators said.
-        write: From a worklist to the files that it takes: what replaces the suffix of the name → content. The key of
-            the worklist itself is empty.
-        packed: The suffix of its files in an archive; empty if it does not pack them into one.
-    """
+    """A judging tool."""
 
     title: str
-    recognises: Callable[[Delivery], bool]
-    read: Callable[[Delivery], Iterable[Given]]
-    write: Callable[[Worklist], dict[str, str | bytes]]
-    packed: str = ""
+    recognises: Callable[[Delivery], bool]  # whether a file is one that it delivers
+    read: Callable[[Delivery], Iterable[Given]]  # from what it delivers to what annotators said
+    write: Callable[[Worklist], dict[str, str | bytes]]  # what replaces the name's suffix (may be empty) → content
+    packed: str = ""  # the suffix of its files in an archive; empty if it does not pack them into one
 
     def parts(self, delivery: Delivery) -> list[Delivery]:
         """The files of a delivery that may be the tool's: those of an archive, or the delivery itself."""

@@ -10,6 +10,7 @@ import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError, within
 from pt_active.frames.qrels import checked_qrels
+from pt_active.inference.new_queries import NEW, POPULATIONS, THESE, check_population
 from pt_active.inference.stopping.bets import excluded
 from pt_active.inference.stopping.foresight import Claim
 from pt_active.inference.stopping.looks import ALWAYS
@@ -21,7 +22,14 @@ from pt_active.plans.answers.next_release import Reach
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.sequence import Proof, sequence_of
 from pt_active.plans.answers.status import Status
-from pt_active.plans.answers.status_of_plan import foreseen, labels_so_far, status_of, with_strays
+from pt_active.plans.answers.status_of_plan import (
+    foreseen,
+    labels_so_far,
+    nothing_foreseen,
+    status_of,
+    with_others,
+    with_strays,
+)
 from pt_active.plans.answers.verdict import Prospect, prospect_of, verdict_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.sampled import strays_told
@@ -121,7 +129,8 @@ class Gate(Printed):
     @property
     def question(self) -> str:
         """What was asked, in words."""
-        return self.rule.asked(self.status.first, self.status.second or "")
+        asked, meant = self.rule.asked(self.status.first, self.status.second or ""), self.status.population
+        return asked if meant is None else f"{asked[:-1]}, for {meant.name} queries?"
 
     @property
     def answer(self) -> str:
@@ -165,7 +174,7 @@ class Gate(Printed):
     def facts(self) -> Facts:
         """Names and values, as printed."""
         gaps = {name for name, _ in self.status.gap_facts}
-        shown = {"estimate", "interval", "judged", "filled", "unknown"} | gaps
+        shown = {"estimate", "interval", *POPULATIONS, "judged", "filled", "unknown"} | gaps
         facts = [each for each in self.status.facts() if each[0] in shown]
         since = "" if self.decided_at is None else f", after {self.decided_at:.6g}{self.status.cost_unit}"
         facts.append(("threshold", f"{self.rule.threshold:+g}" if self.rule.margin else "0"))
@@ -175,6 +184,17 @@ class Gate(Printed):
 
     def __str__(self) -> str:
         return printed(f"{self.status.measure}: {self.question}", self.facts())
+
+
+def population_asked(queries: str | None) -> str:
+    """The queries that a gate decides for; it has no default, since the answer differs."""
+    if queries is None:
+        raise ArgumentError(
+            Argument("queries", ...),
+            f" is needed: {NEW!r} decides for queries like those of the pool, such as tomorrow's, of which these are a "
+            f"sample; {THESE!r} for these alone",
+        )
+    return check_population(queries)
 
 
 def check_gate_looks(looks: str | None) -> None:
@@ -188,35 +208,38 @@ def gate_at_any_time(
     tables: PlanTables, qrels: pd.DataFrame, question: Question, rule: Rule, records: pd.DataFrame | None = None
 ) -> Gate:
     """The gate by bets, which hold at any time."""
-    qrels, alpha = checked_qrels(qrels, tables.pool.max_grade), 1 - question.confidence
+    qrels = checked_qrels(qrels, tables.pool.max_grade)
     label = labels_so_far(tables, qrels)
     sequence = sequence_of(tables, label, question.measure, question.bridged)
-    proof, progress = sequence.proof(question.contrast, alpha), sequence.progress
-    outcome, draws = _proved(proof, rule, alpha)
-    (point,) = points_so_far(tables, label, question.measure, [question.contrast], records)
-    verdict = replace(verdict_of(proof, 0.0, True, alpha), resolution=0, at=0)
-    claims = [[Claim(rule.threshold, True)], [Claim(rule.threshold, False)]]
+    proof, progress = sequence.proof(question.contrast, question.level), sequence.progress
+    (point,) = points_so_far(tables, label, [question.contrast], question.how, records)
+    outcome, draws = (UNRESOLVED, 0) if point.refusal else _proved(proof, rule, question.alpha, point.apart)
+    verdict = replace(verdict_of(proof, 0.0, True, question.alpha, point.apart), resolution=0, at=0)
+    claims = [[Claim(rule.threshold + point.apart, True)], [Claim(rule.threshold - point.apart, False)]]
 
     def prospect() -> Prospect:
-        return prospect_of(proof, verdict, point, claims, alpha)
+        return prospect_of(proof, verdict, point, claims, question.alpha)
 
-    ahead = foreseen(tables, progress, outcome != UNRESOLVED, prospect)
-    strays = strays_told(tables, qrels, label)
-    state = with_strays(status_of(tables, question, progress, verdict, point, ahead), strays)
+    decided = outcome != UNRESOLVED
+    ahead = nothing_foreseen(False) if point.refusal else foreseen(tables, progress, decided, prospect)
+    state = status_of(tables, question, progress, verdict, point, ahead)
+    state = with_others(state, tables, question, progress, proof, point)
+    state = with_strays(state, strays_told(tables, qrels, label))
     return Gate(state, rule, outcome, None if outcome == UNRESOLVED else float(progress.paid[draws]))
 
 
-def _proved(proof: Proof, rule: Rule, alpha: float) -> tuple[str, int]:
+def _proved(proof: Proof, rule: Rule, alpha: float, apart: float) -> tuple[str, int]:
     """What the draws so far prove, and how many of them it took; what is known for certain comes first."""
-    draws, threshold, close = proof.draws, rule.threshold, proof.draws.rounding
+    draws, close = proof.draws, proof.draws.rounding
+    above, below = rule.threshold + apart, rule.threshold - apart
     if rule.allows_equality:
-        certain = {PASS: draws.least >= threshold - close, FAIL: draws.most < threshold - close}
+        certain = {PASS: draws.least >= above - close, FAIL: draws.most < below - close}
     else:
-        certain = {PASS: draws.least > threshold + close, FAIL: draws.most <= threshold + close}
+        certain = {PASS: draws.least > above + close, FAIL: draws.most <= below + close}
     known = {outcome: int(so.argmax()) for outcome, so in certain.items() if so.any()}
     bets = {
-        PASS: excluded(draws, proof.stakes, threshold, alpha / 2),
-        FAIL: excluded(draws.mirrored, proof.stakes, -threshold, alpha / 2),
+        PASS: excluded(draws, proof.stakes, above, alpha / 2),
+        FAIL: excluded(draws.mirrored, proof.stakes, -below, alpha / 2),
     }
     proved = {outcome: at for outcome, at in bets.items() if at >= 0 and known.keys() <= {outcome}}
     proved |= {outcome: min(at, proved.get(outcome, at)) for outcome, at in known.items()}
@@ -230,11 +253,19 @@ def gate_at_the_end(
     """The gate by the one look at the end of a plan."""
     if comparison is None:
         return Gate(state, rule, UNRESOLVED, None)
-    ends = zip(comparison.confidence_interval(), (np.nan, np.nan) if worst is None else worst, strict=True)
-    low, high = (end + far for end, far in ends)
-    state = replace(state, value=comparison.difference, low=low, high=high, standard_error=comparison.standard_error)
-    above, below = difference(low, rule.threshold), difference(high, rule.threshold)
+    state = _with_result(state, comparison, worst)
+    above, below = difference(state.low, rule.threshold), difference(state.high, rule.threshold)
     passes = above > 0 or (rule.allows_equality and above == 0)
     fails = below < 0 or (not rule.allows_equality and below == 0)
     outcome = PASS if passes else FAIL if fails else UNRESOLVED
     return Gate(state, rule, outcome, None if outcome == UNRESOLVED else state.spent)
+
+
+def _with_result(state: Status, comparison: Comparison, worst: tuple[float, float] | None) -> Status:
+    """The state with the numbers of a comparison, whose interval is as much wider as what it cannot tell."""
+    ends = zip(comparison.confidence_interval(), (np.nan, np.nan) if worst is None else worst, strict=True)
+    low, high = (end + far for end, far in ends)
+    other, error = state.beside, comparison.standard_error
+    if other is not None and comparison.beside is not None:
+        other = _with_result(other, comparison.beside, worst)
+    return replace(state, value=comparison.difference, low=low, high=high, standard_error=error, beside=other)

@@ -20,7 +20,7 @@ from pt_active.inference.intervals import AUTO, SIMULATED, reference_degrees
 from pt_active.inference.new_queries import NEW, THESE, ByQuery, check_population
 from pt_active.inference.reference import FEW, MAX_DRAWS, Replayed, Tails, replays_for, tails
 from pt_active.plans.answers.basis import SAMPLED, Basis
-from pt_active.plans.answers.population import QueriesMeant, clustered, for_new_queries
+from pt_active.plans.answers.population import clustered, for_new_queries, meant
 from pt_active.plans.answers.results import Comparison, Estimate, beside, kept_to
 from pt_active.plans.making.kept import PlanTables
 from pt_active.relevance.losses import PairMeasure
@@ -212,10 +212,10 @@ class Judged(ABC):
     def error_of(self, contrast: Contrast, how: How[Any]) -> tuple[float, float]:
         """The estimate of a contrast and its standard error, with the error of the judges if it is known."""
         measured = self.measured(contrast, how)
-        (fields, *_) = self._answers(contrast, measured, replace(how, reference="effective"))
+        (fields, *_) = self.answers(contrast, measured, replace(how, reference="effective"))
         return measured.value, float(fields["standard_error"])
 
-    def _answers(self, contrast: Contrast, measured: Measured, how: How[Any]) -> tuple[dict[str, Any], ...]:
+    def answers(self, contrast: Contrast, measured: Measured, how: How[Any]) -> tuple[dict[str, Any], ...]:
         """The fields of an answer for the queries that were asked for, and for the others if these are known."""
         these = self.with_judges(contrast, inferred(measured, how))
         if measured.by_query is None or self.topics is None:
@@ -225,13 +225,19 @@ class Judged(ABC):
                     Argument("queries", THESE),
                 )
             return (these,)
-        by_query = clustered(measured.by_query, self.topics, how.clusters)
-        counts = by_query.queries, None if how.clusters is None else by_query.groups
+        by_query = self.by_query(measured, how)
+        own, new = meant(by_query, how.clusters)
         both = {
-            THESE: these | {"population": QueriesMeant(THESE, counts[0])},
-            NEW: for_new_queries(these, by_query, measured.scale) | {"population": QueriesMeant(NEW, *counts)},
+            THESE: these | {"population": own},
+            NEW: for_new_queries(these, by_query, measured.scale) | {"population": new},
         }
         return tuple(both[name] for name in ((NEW, THESE) if how.queries == NEW else (THESE, NEW)))
+
+    def by_query(self, measured: Measured, how: How[Any]) -> ByQuery:
+        """The estimate as a mean of estimates of each query, with the clusters that were asked for."""
+        assert measured.by_query is not None
+        assert self.topics is not None
+        return clustered(measured.by_query, self.topics, how.clusters)
 
     def with_judges(self, contrast: Contrast, fields: dict[str, Any]) -> dict[str, Any]:
         """The fields of `inferred` with the error of the judges, if it is known."""
@@ -245,7 +251,7 @@ class Judged(ABC):
     def estimate(self, system: int, how: How[Any]) -> Estimate:
         """Estimate one system [theory 5]."""
         measured = self.measured(Contrast(system), how)
-        answers = self._answers(Contrast(system), measured, how)
+        answers = self.answers(Contrast(system), measured, how)
         if measured.bounds is not None:
             answers = tuple(kept_to(measured.bounds, fields) for fields in answers)
         return beside(*(Estimate(name=self.names[system], value=measured.value, **fields) for fields in answers))
@@ -253,7 +259,7 @@ class Judged(ABC):
     def compare(self, first: int, second: int, how: How[Any]) -> Comparison:
         """Estimate and test the difference of two systems, first minus second [theory 5]."""
         measured, names = self.measured(Contrast(first, second), how), (self.names[first], self.names[second])
-        answers = self._answers(Contrast(first, second), measured, how)
+        answers = self.answers(Contrast(first, second), measured, how)
         lower = {"lower_is_better": self.lower_is_better}
         return beside(*(Comparison.tested(*names, measured.value, fields | lower) for fields in answers))
 

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -21,10 +21,12 @@ from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import ADJUDICATOR, latest
 from pt_active.frames.strays import Strays
 from pt_active.inference.agreement import coincidences, judges_variance
-from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan, inferred
+from pt_active.inference.new_queries import NEW, THESE, ByQuery
+from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan
 from pt_active.plans.answers.judged_documents import DocumentPlan
 from pt_active.plans.answers.judged_queries import QueryPlan
-from pt_active.plans.answers.results import ConfidenceInterval
+from pt_active.plans.answers.population import QueriesMeant, clustered, gap_to_new, meant
+from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.sampled import NothingJudged, sampled, strays_of, wanted_documents
 from pt_active.relevance.measures import parse_measure
@@ -63,61 +65,100 @@ def plan_so_far(tables: PlanTables, label: np.ndarray) -> LabelledPlan[Any]:
     return _joined(cut, np.where(wanted_documents(cut), label, -1))
 
 
-class Point(NamedTuple):
-    """An estimate, NaN if nothing is judged without a gap, and its standard error, NaN if the labels do not tell it."""
+@dataclass(frozen=True)
+class Point:
+    """An estimate while labels come in, and the queries that it is for.
+
+    Attributes:
+        value: The estimate; NaN if nothing is judged without a gap.
+        standard_error: Its standard error; NaN if the labels do not tell it.
+        population: The queries; None if these are not kept.
+        apart: How far their mean may lie from that of the pool's queries; infinite if that is not known.
+        refusal: Why it is not known; empty if it is.
+        beside: The same for the other queries.
+    """
 
     value: float
     standard_error: float
+    population: QueriesMeant | None = None
+    apart: float = 0.0
+    refusal: str = ""
+    beside: Point | None = None
+
+    @property
+    def of_pool(self) -> Point:
+        """The estimate for the queries of the pool."""
+        return self.beside if self.apart and self.beside else self
 
 
 def points_so_far(
     tables: PlanTables,
     label: np.ndarray,
-    measure: irm.Measure,
     contrasts: Sequence[Contrast],
+    how: How[irm.Measure],
     records: pd.DataFrame | None = None,
 ) -> list[Point]:
     """The estimates of contrasts, those of `Plan.compare` and `Plan.estimate` for `Plan.so_far`.
 
-    They come without warnings: the state of the judging says what is lacking.
+    They come without warnings: the state of the judging says what is lacking. The level is that of the answer at any
+    time for new queries.
 
     Shapes: label int64[N].
     """
-    how = How(measure, reference="effective")
+    how = replace(how, reference="effective")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         try:
             labelled = plan_so_far(tables, label)
         except NothingJudged:
-            return [Point(np.nan, np.nan) for _ in contrasts]
+            return [_unjudged(tables, how) for _ in contrasts]
         judged, cut = judged_with(labelled, records, how), labelled.tables.manifest.cut
         # What a plan keeps of documents beyond it is the error that the model expects of all of its sample.
         partial = tables.manifest.rest is not None and bool(tables.rounds) and cut is not None
         return [_point(judged, each, how, partial) for each in contrasts]
 
 
-def interval_at_the_end(
+def at_the_end(
     tables: PlanTables,
     label: np.ndarray,
     contrast: Contrast,
     how: How[irm.Measure],
     records: pd.DataFrame | None = None,
-) -> ConfidenceInterval:
-    """The interval of a fixed sample, that of `Plan.compare` and `Plan.estimate`, once all of it is judged.
+) -> Estimate | Comparison:
+    """What a fixed sample says once all of it is judged, as `Plan.compare` and `Plan.estimate`.
 
     Shapes: label int64[N].
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return judged_with(plan_so_far(tables, label), records, how).result(contrast, how).confidence_interval()
+        return judged_with(plan_so_far(tables, label), records, how).result(contrast, how)
 
 
 def _point(judged: Judged, contrast: Contrast, how: How[irm.Measure], partial: bool) -> Point:
     """The estimate of one contrast; ``partial`` says that what the model expects of the error is not known."""
     measured = judged.measured(contrast, how)
-    error = float(judged.with_judges(contrast, inferred(measured, how))["standard_error"])
-    told = np.isfinite(error) and (measured.certain or error > 0) and not (partial and measured.basis.error_of_model)
-    return Point(measured.value, error if told else np.nan)
+    guessed, both = partial and measured.basis.error_of_model, []
+    for fields in judged.answers(contrast, measured, how):
+        error, population = float(fields["standard_error"]), fields.get("population")
+        certain = measured.certain and (population is None or population.name == THESE)
+        told = np.isfinite(error) and (certain or error > 0) and not guessed
+        point = Point(measured.value, error if told else np.nan, population)
+        if population is not None and population.name == NEW:
+            about = judged.by_query(measured, how)
+            point = replace(point, **gap_to_new(None if fields["degenerate"] else about, how.confidence))
+        both.append(point)
+    return replace(both[0], beside=both[1]) if len(both) > 1 else both[0]
+
+
+def _unjudged(tables: PlanTables, how: How[irm.Measure]) -> Point:
+    """The estimate before anything is judged."""
+    if tables.manifest.rest is not None:
+        return Point(np.nan, np.nan)
+    weight = tables.pool.query_weight
+    queries = clustered(ByQuery(weight, np.zeros(len(weight)), 0.0), tables.pool.queries, how.clusters)
+    these, new = (Point(np.nan, np.nan, each) for each in meant(queries, how.clusters))
+    new = replace(new, **gap_to_new(None, how.confidence))
+    return replace(new, beside=these) if how.queries == NEW else replace(these, beside=new)
 
 
 def judged_with(labelled: LabelledPlan[Any], records: pd.DataFrame | None, how: How[irm.Measure]) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 
 from pt_active.frames.checks import Argument, ArgumentError, level, positive
 from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named
+from pt_active.inference.new_queries import NEW, SHARE_OF_LABELS, THESE
 from pt_active.inference.rounds import judged_before, pool_sizes
 from pt_active.inference.stopping.boundaries import SPENDING
 from pt_active.inference.stopping.error_curve import ErrorCurve
@@ -44,7 +45,10 @@ _N_FURTHER_BUDGETS = 50
 
 @dataclass(frozen=True)
 class Question:
-    """What a status answers: of the ranker or pair, by which looks, margin and level; and whether gaps are bridged."""
+    """What a status answers: of which ranker or pair, by which looks, margin and level, for which queries.
+
+    ``bridged`` says whether gaps are, and ``pairs`` how many pairs share the level.
+    """
 
     pair: tuple[int, ...]
     measure: irm.Measure
@@ -52,6 +56,9 @@ class Question:
     margin: float | None
     confidence: float
     bridged: bool = True
+    queries: str = THESE
+    clusters: str | None = None
+    pairs: int = 1
 
     def __post_init__(self) -> None:
         level("confidence", self.confidence)
@@ -73,9 +80,29 @@ class Question:
         """The first ranker minus the second, or the only one."""
         return Contrast(*self.pair)
 
+    @property
+    def how(self) -> How[irm.Measure]:
+        """What is asked of the labels."""
+        return How(self.measure, confidence=1 - self.level, queries=self.queries, clusters=self.clusters)
+
+    @property
+    def turned(self) -> Question:
+        """The same question about the other queries."""
+        return replace(self, queries=THESE if self.queries == NEW else NEW)
+
+    @property
+    def level(self) -> float:
+        """The probability of an error that the answer may have; ``pairs`` of them share that of all together."""
+        return (1 - self.confidence) / self.pairs
+
+    @property
+    def alpha(self) -> float:
+        """The part of it that is spent on the labels [theory 16]."""
+        return self.level * (SHARE_OF_LABELS if self.queries == NEW else 1)
+
     def critical(self, looks: str | None, sizes: np.ndarray, time: np.ndarray) -> np.ndarray:
         """How many standard errors the interval of each look is wide, float64[L]."""
-        return critical_values(looks, sizes, time, 1 - self.confidence)
+        return critical_values(looks, sizes, time, self.alpha)
 
 
 class Growth(NamedTuple):

@@ -11,14 +11,16 @@ import pandas as pd
 from pt_active.frames.checks import Argument, ArgumentError, how_many
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.strays import Strays
+from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.looks import ALWAYS, check_looks
 from pt_active.plans.answers.gaps import Said
 from pt_active.plans.answers.labelled_plan import points_so_far
 from pt_active.plans.answers.looks import Question
+from pt_active.plans.answers.population import TOO_FEW
 from pt_active.plans.answers.sequence import sequence_of
 from pt_active.plans.answers.status import Status
-from pt_active.plans.answers.status_of_plan import labels_so_far, nothing_foreseen, status_of, with_strays
-from pt_active.plans.answers.verdict import pair_verdicts
+from pt_active.plans.answers.status_of_plan import labels_so_far, nothing_foreseen, status_of, with_others, with_strays
+from pt_active.plans.answers.verdict import pair_verdicts, verdict_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.sampled import strays_told
 from pt_active.showing.printed import Facts, Printed, printed
@@ -75,6 +77,8 @@ class PairStatus(Printed):
         state = self.pairs[0]
         if self.resolved:
             return "stop judging"
+        if state.refusal == TOO_FEW:
+            return state.advice
         if state.judged < state.drawn:
             return f"keep judging, from {state.waiting}"
         return "extend the plan, or accept that the labels do not tell the others apart"
@@ -117,9 +121,11 @@ class PairStatus(Printed):
         facts += state.gap_facts
         if state.unknown:
             facts.append(("unknown", Strays(state.unknown).counted))
-        facts += [("note", note) for note in (*self._notes, *filter(None, [state.label_caution]))]
+        cautions = dict.fromkeys(filter(None, (state.refusal, state.label_caution)))
+        facts += [("note", note) for note in (*self._notes, *cautions)]
         facts += [("answer", self.answer), ("next", self.advice)]
-        head = f"{state.measure}: all pairs together, {self.confidence:.0%}, valid {state.valid}"
+        holds = "" if state.population is None else f", for {state.population}"
+        head = f"{state.measure}: all pairs together, {self.confidence:.0%}, valid {state.valid}{holds}"
         return printed(head, facts)
 
 
@@ -132,8 +138,13 @@ def _in_words(state: Status) -> str:
     if not np.isfinite(state.value):
         return "nothing is judged"
     verdict = f"{state.winner} is better" if state.winner else "equal" if state.resolved else "open"
-    evidence = "certain" if np.isinf(state.e_value) else f"e-value {state.e_value:.3g}"
-    return f"{state.point} [{state.low:.4f}, {state.high:.4f}]  {evidence}  {verdict}"
+    evidence = "certain  " if np.isinf(state.e_value) else f"e-value {state.e_value:.3g}  "
+    others = "".join(f"{name} {_ends(state.beside)}  " for name, _ in state.other_facts if state.beside)
+    return f"{state.point} {_ends(state)}  {others}{'' if np.isnan(state.e_value) else evidence}{verdict}"
+
+
+def _ends(state: Status) -> str:
+    return f"[{state.low:.4f}, {state.high:.4f}]" if np.isfinite(state.low) else "no interval"
 
 
 def check_pairs_asked(looks: str | None, margin: float | None) -> None:
@@ -146,25 +157,29 @@ def check_pairs_asked(looks: str | None, margin: float | None) -> None:
 
 
 def pair_status(
-    tables: PlanTables,
-    qrels: pd.DataFrame,
-    confidence: float,
-    bridged: bool = True,
-    records: pd.DataFrame | None = None,
+    tables: PlanTables, qrels: pd.DataFrame, question: Question, records: pd.DataFrame | None = None
 ) -> PairStatus:
-    """The state of all pairs of rankers of a plan."""
+    """The state of all pairs of rankers of a plan, whatever pair the question names.
+
+    For new queries each pair has its share of the level [theory 16]; for these, verdicts are by Holm.
+    """
     qrels = checked_qrels(qrels, tables.pool.max_grade)
     label = labels_so_far(tables, qrels)
     strays = strays_told(tables, qrels, label)
-    measure, rankers = tables.measure, range(len(tables.pool.names))
-    questions = [Question(pair, measure, ALWAYS, None, confidence) for pair in combinations(rankers, 2)]
-    sequence = sequence_of(tables, label, measure, bridged)
-    alpha = 1 - confidence
-    proofs = [sequence.proof(each.contrast, alpha / len(questions)) for each in questions]
-    verdicts = pair_verdicts(proofs, alpha)
-    points = points_so_far(tables, label, measure, [each.contrast for each in questions], records)
-    states = (
-        status_of(tables, question, sequence.progress, verdict, point, nothing_foreseen(bool(verdict.resolution)))
-        for question, verdict, point in zip(questions, verdicts, points, strict=True)
-    )
-    return PairStatus(tuple(with_strays(each, strays) for each in states), confidence)
+    several = list(combinations(range(len(tables.pool.names)), 2))
+    questions = [replace(question, pair=pair, pairs=len(several)) for pair in several]
+    sequence = sequence_of(tables, label, question.measure, question.bridged)
+    proofs = [sequence.proof(each.contrast, each.level) for each in questions]
+    points = points_so_far(tables, label, [each.contrast for each in questions], questions[0].how, records)
+    if question.queries == NEW:
+        asked = zip(proofs, questions, points, strict=True)
+        verdicts = [verdict_of(proof, 0.0, True, each.alpha, point.apart) for proof, each, point in asked]
+    else:
+        verdicts = pair_verdicts(proofs, 1 - question.confidence)
+    states = []
+    for each, proof, verdict, point in zip(questions, proofs, verdicts, points, strict=True):
+        ahead = nothing_foreseen(bool(verdict.resolution))
+        state = status_of(tables, each, sequence.progress, verdict, point, ahead)
+        state = with_others(state, tables, each, sequence.progress, proof, point)
+        states.append(with_strays(state, strays))
+    return PairStatus(tuple(states), question.confidence)

@@ -36,7 +36,7 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import document_variable
 from pt_active.plans.making.pool import Pool
 
-SUFFICIENT_PILOT = 30  # From so many queries on, a pilot's own errors say more than the model's opinion of them
+SUFFICIENT_PILOT = 30  # With so many queries or more, a pilot's own errors say more than the model's opinion of them
 MIN_DOCUMENTS = 4  # Fewer documents are no sample that an interval can rest on
 
 

@@ -10,8 +10,14 @@ import pandas as pd
 
 from pt_active.frames.checks import how_many, shown
 from pt_active.frames.columns import query_columns
-from pt_active.inference.new_queries import THESE, ByQuery, widened_by_queries
+from pt_active.inference.new_queries import MIN_GROUPS, NEW, SHARE_OF_LABELS, THESE, ByQuery, widened_by_queries
 from pt_active.inference.ties import settled
+
+TOO_FEW = f"looks at any time need {MIN_GROUPS} queries or clusters for new queries; one look at the end does not"
+"""Why a pool has no answer at any time for new queries."""
+
+UNTOLD = "the labels so far do not tell how far queries differ"
+"""Why there is none yet."""
 
 _SUFFICIENT_DEGREES = 10
 """With fewer degrees of freedom an interval has a caution."""
@@ -51,6 +57,22 @@ class QueriesMeant:
         if self.name == THESE:
             return f"these {how_many('query', self.queries)}" if self.queries > 1 else "this query"
         return "queries like them" if self.clusters is None else f"queries like them, as {self.clusters} clusters"
+
+
+def meant(by_query: ByQuery, clusters: str | None) -> tuple[QueriesMeant, QueriesMeant]:
+    """The queries of the pool, and those that they are a sample of."""
+    groups = None if clusters is None else by_query.groups
+    return QueriesMeant(THESE, by_query.queries), QueriesMeant(NEW, by_query.queries, groups)
+
+
+def gap_to_new(by_query: ByQuery | None, confidence: float) -> dict[str, Any]:
+    """How far the mean of new queries may lie from that of the pool's at any time, and why if that is not known.
+
+    ``by_query`` is None if the labels so far do not tell how queries differ.
+    """
+    apart = np.inf if by_query is None else by_query.apart((1 - SHARE_OF_LABELS) * (1 - confidence))
+    refusal = UNTOLD if by_query is None else TOO_FEW
+    return {"apart": apart, "refusal": "" if np.isfinite(apart) else refusal}
 
 
 def clustered(by_query: ByQuery, topics: pd.DataFrame, column: str | None) -> ByQuery:

@@ -87,5 +87,5 @@ class RunningStatus:
         if not known.all():
             self._unknown = pd.concat([self._unknown, new[~known]]).drop_duplicates(["qid", "docno"])
         strays = strays_of(self._tables, self._unknown, label) if len(self._unknown) else Strays()
-        (point,) = points_so_far(self._tables, label, self._question.measure, [self._question.contrast], self._records)
+        (point,) = points_so_far(self._tables, label, [self._question.contrast], self._question.how, self._records)
         return with_strays(proved_status(self._tables, self._sequence, self._question, point), strays)

@@ -9,6 +9,7 @@ import numpy as np
 
 from pt_active.frames.checks import how_many
 from pt_active.frames.strays import Strays
+from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.looks import (
     ALWAYS,
     ASYMPTOTIC,
@@ -19,6 +20,7 @@ from pt_active.inference.stopping.looks import (
     needed_degrees,
 )
 from pt_active.plans.answers.gaps import Gap, Said, in_words
+from pt_active.plans.answers.population import TOO_FEW, QueriesMeant
 from pt_active.showing.printed import Facts, Printed, plain, printed
 
 _ROUNDING = 1e-9
@@ -30,7 +32,7 @@ _MIN_CHANCE = 0.05
 VALID = {
     None: "at the end",
     ALWAYS: "at any time, for any data",
-    ASYMPTOTIC: f"at any time in large samples, from {MIN_DEGREES} degrees of freedom on",
+    ASYMPTOTIC: f"at any time in large samples, with {MIN_DEGREES} degrees of freedom or more",
 }
 """Looks → when the interval is valid, in words."""
 
@@ -91,6 +93,11 @@ class Status(Printed):
         changed: How many labels were others before, as the times of records or the steps of `RunningStatus` tell. All
             is computed as if they had always been what they are now, so that looks before do not count.
         voided: Whether a verdict had fallen before they changed, as far as the plan was followed.
+        population: The queries that it holds for; None if what is known of each query is not kept.
+        apart: How far their mean may lie from that of the pool's queries [theory 16]: 0 for these queries and at the
+            end, and infinite if that is not known.
+        refusal: Why it is not known; empty if it is.
+        beside: The state for the other queries, whose further labels are not foreseen.
     """
 
     measure: str
@@ -132,6 +139,10 @@ class Status(Printed):
     due: int = 0
     changed: int = 0
     voided: bool = False
+    population: QueriesMeant | None = None
+    apart: float = 0.0
+    refusal: str = ""
+    beside: Status | None = field(default=None, repr=False)
 
     def with_said(self, said: Said, given: bool) -> Status:
         """The state with what is known of the labels beside their values.
@@ -157,15 +168,23 @@ class Status(Printed):
     @property
     def answer(self) -> str:
         """The state, in one sentence."""
+        new = " for new queries" if self.holds_for_new else ""
         if self.winner is not None:
-            return f"stop: {self.winner} is better{self._evidence}"
+            return f"stop: {self.winner} is better{self._evidence}{new}"
         if self.resolution is not None and self.second is None:
-            return f"stop: known within ±{self.margin:g}"
+            return f"stop: known within ±{self.margin:g}{new}"
         if self.resolution is not None:
-            return f"stop: equivalent within ±{self.margin:g}" if self.margin else "stop: exactly equal"
+            return f"stop: equivalent within ±{self.margin:g}{new}" if self.margin else "stop: exactly equal"
+        if self.refusal == TOO_FEW:
+            return "no verdict at any time for new queries"
         if self.judged == self.drawn:
             return "this budget did not settle it"
         return "not settled yet" if self.within_reach else "this budget will not settle it"
+
+    @property
+    def holds_for_new(self) -> bool:
+        """Whether it holds for queries like those of the pool, rather than for these [theory 16]."""
+        return self.population is not None and self.population.name == NEW
 
     @property
     def within_reach(self) -> bool:
@@ -193,11 +212,15 @@ class Status(Printed):
             return "stop judging"
         if self.open:
             what = "is open" if self.due else "was passed over"
-            return f"judge what {what}, from {self.waiting}; until then it counts at its worst"
+            return f"judge what {what}, from {self.waiting}; it counts at its worst until you do"
         if self.blocked and self.left_out:
             return f"judge what was passed over, from {self.waiting}; until then no label from there on counts"
+        if self.refusal == TOO_FEW:
+            return "add queries, or judge all and look once, at the end"
         if self.within_reach:
             return f"keep judging, from {self.waiting}{self._outlook}"
+        if np.isnan(self.needed) and self.holds_for_new:
+            return "add queries: more labels of these hardly tell more of others"
         if np.isnan(self.needed):
             return "judge everything, or accept that the labels do not say"
         if self.needed >= self.everything:
@@ -238,7 +261,14 @@ class Status(Printed):
     def to_dict(self) -> dict[str, object]:
         """Every number and sentence, ready for JSON: NaN and infinite numbers become None."""
         said = {"winner": self.winner, "answer": self.answer, "advice": self.advice}
-        content: dict[str, object] = plain(self)
+        content: dict[str, object] = plain(replace(self, population=None, beside=None))
+        del content["population"], content["beside"]
+        if self.population is not None:
+            content["queries"] = self.population.name
+        for each in (self, self.beside):
+            if each is not None and each.population is not None:
+                for name in ("low", "high", "standard_error", "resolution"):
+                    content[f"{each.population.name}_{name}"] = plain(getattr(each, name))
         return content | said | {"unknown": sum(self.unknown.values()), "unknown_kinds": dict(self.unknown)}
 
     @property
@@ -249,7 +279,18 @@ class Status(Printed):
     @property
     def valid(self) -> str:
         """When the interval is valid, in words."""
+        if self.holds_for_new and self.looks == ALWAYS:
+            return "at any time, in large samples of queries"
         return VALID.get(self.looks, f"at planned looks ({self.looks})")
+
+    @property
+    def interval_text(self) -> str:
+        """The interval as printed, its level, when it is valid, and the queries that it holds for."""
+        interval = f"[{self.low:.4f}, {self.high:.4f}]" if np.isfinite(self.low) else "none"
+        holds = "" if self.population is None else f"   for {self.population}"
+        if self.refusal:
+            return f"none{holds}: {self.refusal}"
+        return f"{interval}, {self.confidence:.0%}, valid {self.valid}{holds}"
 
     @property
     def point(self) -> str:
@@ -265,6 +306,8 @@ class Status(Printed):
             said = {"first": f"{self.first} is better", "second": f"{self.second} is better"}
             before = said.get(self.overturned, "equivalent")
             return f"an earlier verdict, {before}, was false, as all that is judged by now shows; {rare}"
+        if self.refusal:
+            return None
         if known and self.looks == ALWAYS and np.isnan(self.low):
             return f"the bets have excluded every value, so there is no interval; {rare}"
         if known and self.winner is not None and (self.value > 0) != (self.winner == self.first):
@@ -276,10 +319,8 @@ class Status(Printed):
         close = _ROUNDING * max(abs(self.low), abs(self.high))
         outside = known and self.looks == ALWAYS and not self.low - close <= self.value <= self.high + close
         if outside and self.open:
-            return (
-                "the estimate, from what is judged before the first gap, lies outside the interval, which rests on all "
-                "labels"
-            )
+            part = "from what is judged before the first gap"
+            return f"the estimate, {part}, lies outside the interval, which rests on all labels"
         if outside:
             return "the estimate lies outside the interval, which no later label widens"
         if known and self.looks not in (None, ALWAYS) and np.isinf(self.low):
@@ -289,6 +330,12 @@ class Status(Printed):
                 f"have looks {ALWAYS!r} if the plan has an order"
             )
         return None
+
+    @property
+    def other_facts(self) -> Facts:
+        """The interval for the other queries, if it is known."""
+        other = self.beside
+        return [] if other is None or other.population is None else [(other.population.name, other.interval_text)]
 
     @property
     def gap_facts(self) -> Facts:
@@ -327,7 +374,6 @@ class Status(Printed):
 
     def facts(self) -> Facts:
         """Names and values, as printed."""
-        interval = f"[{self.low:.4f}, {self.high:.4f}]" if np.isfinite(self.low) else "none"
         error = "not known yet" if np.isnan(self.standard_error) else f"{self.standard_error:.4f}"
         part = ", from what is judged before the first gap" if self.open else ""
         estimate = "none yet" if np.isnan(self.value) else f"{self.point}   SE {error}{part}"
@@ -335,7 +381,8 @@ class Status(Printed):
         since = f", after {self.resolved_at:.6g}{self.cost_unit}" if self.resolved_at is not None else ""
         facts = [
             ("estimate", estimate),
-            ("interval", f"{interval}, {self.confidence:.0%}, valid {self.valid}"),
+            ("interval", self.interval_text),
+            *self.other_facts,
             ("judged", f"{self.judged} of {self.counted(self.drawn)}: {how_many('label', self.n_judged)}, {spent}"),
         ]
         if not np.isnan(self.e_value):

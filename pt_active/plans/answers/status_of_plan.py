@@ -13,14 +13,15 @@ from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.frames.qrels import check_policy, checked_qrels, known_labels
 from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import ESTIMATOR
+from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.looks import ALWAYS, cost_to_resolve, needed_degrees, prospect, verdicts
-from pt_active.plans.answers.judged import How
-from pt_active.plans.answers.labelled_plan import Point, interval_at_the_end, points_so_far
+from pt_active.plans.answers.labelled_plan import Point, at_the_end, points_so_far
 from pt_active.plans.answers.looks import Growth, Question, growth_of
-from pt_active.plans.answers.results import ConfidenceInterval
-from pt_active.plans.answers.sequence import Progress, UnitSequence, sequence_of
+from pt_active.plans.answers.results import Comparison, ConfidenceInterval, Estimate
+from pt_active.plans.answers.sequence import Progress, Proof, UnitSequence, sequence_of
 from pt_active.plans.answers.status import RESOLUTIONS, Status
 from pt_active.plans.answers.verdict import (
+    NEVER,
     Prospect,
     Verdict,
     claims_on,
@@ -67,19 +68,32 @@ def with_strays(status: Status, strays: Strays) -> Status:
 
 
 def _plan_status(tables: PlanTables, label: np.ndarray, question: Question, records: pd.DataFrame | None) -> Status:
-    (point,) = points_so_far(tables, label, question.measure, [question.contrast], records)
+    (point,) = points_so_far(tables, label, [question.contrast], question.how, records)
     if question.looks == ALWAYS:
         sequence = sequence_of(tables, label, question.measure, question.bridged)
         return proved_status(tables, sequence, question, point)
     grown = growth_of(tables, label, question)
-    nothing = dict.fromkeys(("e_value", "more", "more_high"), np.nan)
-    interval = None
+    result = None
     if question.looks is None and len(grown.past.cost):
-        how = How(question.measure, confidence=question.confidence)
-        interval = interval_at_the_end(tables, label, question.contrast, how, records)
-    looked = _reached(grown, question, interval)
+        result = at_the_end(tables, label, question.contrast, question.how, records)
+    state = _looked_status(tables, question, grown, point, result)
+    if point.beside is None:
+        return state
+    grown = grown if question.looks is None else growth_of(tables, label, question.turned)
+    other = None if result is None else result.beside
+    return replace(state, beside=_looked_status(tables, question.turned, grown, point.beside, other))
+
+
+def _looked_status(
+    tables: PlanTables, question: Question, grown: Growth, point: Point, result: Estimate | Comparison | None
+) -> Status:
+    """The state by looks that rest on normal approximations; ``result`` is that of the one look at the end."""
+    nothing = dict.fromkeys(("e_value", "more", "more_high"), np.nan)
+    if question.looks is None:
+        point = replace(point, apart=0.0, refusal="")
+    looked = _reached(grown, question, point.apart, None if result is None else result.confidence_interval())
     ahead = _ahead(grown, question, looked["resolution"] is not None)
-    return Status(**(_about(tables, question) | point._asdict() | nothing | grown.counts | looked | ahead))
+    return Status(**(_about(tables, question, point) | nothing | grown.counts | looked | ahead))
 
 
 def labels_so_far(tables: PlanTables, qrels: pd.DataFrame) -> np.ndarray:
@@ -89,17 +103,31 @@ def labels_so_far(tables: PlanTables, qrels: pd.DataFrame) -> np.ndarray:
 
 def proved_status(tables: PlanTables, sequence: UnitSequence, question: Question, point: Point) -> Status:
     """The state of a plan at any time by bets."""
-    alpha, margin = 1 - question.confidence, question.margin or 0.0
-    proof, progress = sequence.proof(question.contrast, alpha), sequence.progress
-    verdict = verdict_of(proof, margin, question.compared, alpha)
+    alpha, margin = question.alpha, question.margin or 0.0
+    proof, progress = sequence.proof(question.contrast, question.level), sequence.progress
+    verdict = verdict_of(proof, margin, question.compared, alpha, point.apart)
 
     def prospect() -> Prospect:
         if not question.compared:
-            return width_prospect_of(proof, verdict, margin)
-        return prospect_of(proof, verdict, point, claims_on(margin), alpha)
+            return width_prospect_of(proof, verdict, margin, point.apart)
+        return prospect_of(proof, verdict, point, claims_on(margin, point.apart), alpha)
 
-    ahead = foreseen(tables, progress, bool(verdict.resolution), prospect)
-    return status_of(tables, question, progress, verdict, point, ahead)
+    resolved = bool(verdict.resolution)
+    ahead = nothing_foreseen(False) if point.refusal else foreseen(tables, progress, resolved, prospect)
+    state = status_of(tables, question, progress, verdict, point, ahead)
+    return with_others(state, tables, question, progress, proof, point)
+
+
+def with_others(
+    state: Status, tables: PlanTables, question: Question, progress: Progress, proof: Proof, point: Point
+) -> Status:
+    """The state by bets with that for the other queries beside it, if these are known."""
+    turned, other = question.turned, point.beside
+    if other is None:
+        return state
+    verdict = verdict_of(proof, question.margin or 0.0, question.compared, turned.alpha, other.apart)
+    ahead = nothing_foreseen(bool(verdict.resolution))
+    return replace(state, beside=status_of(tables, turned, progress, verdict, other, ahead))
 
 
 def status_of(
@@ -112,7 +140,7 @@ def status_of(
 ) -> Status:
     """The state by bets."""
     paid, spent, judged = progress.paid, progress.spent, progress.judged
-    about: dict[str, Any] = _about(tables, question) | point._asdict() | ahead
+    about: dict[str, Any] = _about(tables, question, point) | ahead
     return Status(
         **about,
         resolution=RESOLUTIONS.get(verdict.resolution),
@@ -135,8 +163,8 @@ def status_of(
     )
 
 
-def _about(tables: PlanTables, question: Question) -> dict[str, Any]:
-    """The fields of `Status` that tell what was asked."""
+def _about(tables: PlanTables, question: Question, point: Point) -> dict[str, Any]:
+    """The fields of `Status` that tell what was asked, and the estimate."""
     names = tables.pool.names
     return {
         "measure": str(question.measure),
@@ -147,6 +175,11 @@ def _about(tables: PlanTables, question: Question) -> dict[str, Any]:
         "confidence": question.confidence,
         "margin": question.margin,
         "cost_unit": tables.manifest.arguments.unit,
+        "value": point.value,
+        "standard_error": point.standard_error,
+        "population": point.population,
+        "apart": point.apart,
+        "refusal": point.refusal,
     }
 
 
@@ -162,14 +195,15 @@ def foreseen(
     seen, spent, labels = prospect(), progress.spent, np.r_[0, np.cumsum(progress.documents)]
     # The order of a block goes on behind what was drawn of it, where another block may have begun.
     more = labels[np.minimum(seen.draws, len(labels) - 1)] - labels[reach]
-    more = more + progress.documents[:reach][open_units].sum()
+    more = np.where(seen.draws == NEVER, np.inf, more + progress.documents[:reach][open_units].sum())
     further = spent[np.minimum(seen.draws, progress.drawn)] - spent[reach] + progress.cost[:reach][open_units].sum()
+    likely, high = np.quantile(more, [0.5, 0.9], method="higher" if np.isinf(more).any() else "linear")
     return {
         "chance": float((seen.draws <= progress.drawn).mean()),
         "further": float(further.mean()),
-        "more": float(np.median(more)),
-        "more_high": float(np.quantile(more, 0.9)),
-        "needed": float(spent[min(seen.needed, len(spent) - 1)]),
+        "more": float(likely) if np.isfinite(high) else np.nan,
+        "more_high": float(high) if np.isfinite(high) else np.nan,
+        "needed": np.nan if seen.needed == NEVER else float(spent[min(seen.needed, len(spent) - 1)]),
     }
 
 
@@ -179,13 +213,13 @@ def nothing_foreseen(resolved: bool) -> dict[str, float]:
     return unknown | ({"chance": 1.0, "further": 0.0, "more": 0.0, "more_high": 0.0} if resolved else {})
 
 
-def _reached(grown: Growth, question: Question, interval: ConfidenceInterval | None) -> dict[str, Any]:
+def _reached(grown: Growth, question: Question, apart: float, interval: ConfidenceInterval | None) -> dict[str, Any]:
     """The fields of `Status` on the looks so far; the first look that resolves decides, so that an answer stays.
 
-    The one look at the end has its own interval.
+    The one look at the end has its own interval. The truth may lie ``apart`` from that of the pool's queries.
     """
     past = grown.past
-    value, half = past.value, past.half_width
+    value, half = past.value, past.half_width + apart
     if interval is not None:
         value, half = np.array([sum(interval) / 2]), np.array([(interval.high - interval.low) / 2])
     verdict = verdicts(value, half, question.margin or 0.0, question.compared)
@@ -203,7 +237,8 @@ def _reached(grown: Growth, question: Question, interval: ConfidenceInterval | N
 def _ahead(grown: Growth, question: Question, resolved: bool) -> dict[str, float]:
     """The fields ``chance``, ``further`` and ``needed`` of `Status`, for looks that rest on normal approximations."""
     margin, now = question.margin or 0.0, grown.past.part(slice(-1, None))
-    if resolved or len(now.cost) == 0 or not (now.standard_error[0] > 0 and now.degrees[0] > 0):
+    open_ended = resolved or question.queries == NEW or len(now.cost) == 0
+    if open_ended or not (now.standard_error[0] > 0 and now.degrees[0] > 0):
         return {name: nothing_foreseen(resolved)[name] for name in ("chance", "further", "needed")}
     least = float(needed_degrees(question.looks))
     chance, cost = prospect(now, grown.plan, margin, question.compared, least)

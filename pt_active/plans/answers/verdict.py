@@ -17,6 +17,9 @@ from pt_active.plans.answers.sequence import Proof
 _PATHS = 200
 """Continuations of the judging that are simulated."""
 
+NEVER = int(np.iinfo(np.int64).max)
+"""The number of draws of what no draw settles."""
+
 _MAX_LOG = 700.0
 """Logarithms of capitals are cut here, so that their exponentials are finite."""
 
@@ -31,7 +34,7 @@ class Verdict:
         low: Lower end of the interval.
         high: Upper end.
         e_value: The largest that the evidence against equality has been; infinite if no labels could change the
-            verdict. NaN for a single ranker.
+            verdict. NaN for a single ranker, and for new queries.
         overturned: A resolution that bets had reached before, and that what is known for certain by now shows to be
             false; 0 if there is none.
     """
@@ -44,38 +47,42 @@ class Verdict:
     overturned: int = 0
 
 
-def verdict_of(proof: Proof, margin: float, compared: bool, alpha: float) -> Verdict:
-    """The verdict on one contrast."""
+def verdict_of(proof: Proof, margin: float, compared: bool, alpha: float, apart: float = 0.0) -> Verdict:
+    """The verdict on one contrast, whose truth may lie ``apart`` from that of the draws [theory 16]."""
     draws, stakes = proof.draws, proof.stakes
+    if np.isinf(apart):
+        return Verdict(0, 0, -np.inf, np.inf, np.nan)
     low, high = interval(draws, stakes, alpha)
+    low, high = low - apart, high + apart
     if not compared:
         narrow = high - low <= 2 * margin
-        at = _narrow_from(draws, stakes, margin, alpha) if narrow else 0
+        at = _narrow_from(draws, stakes, margin - apart, alpha) if narrow else 0
         return Verdict(WITHIN if narrow else 0, at, low, high, np.nan)
-    found = {each: at for each, at in _times(draws, stakes, margin, alpha).items() if at >= 0}
-    refuted = {each: at for each, at in found.items() if _refuted(draws, each, margin)}
+    found = {each: at for each, at in _times(draws, stakes, margin, alpha, apart).items() if at >= 0}
+    refuted = {each: at for each, at in found.items() if _refuted(draws, each, margin, apart)}
     kept = {each: at for each, at in found.items() if each not in refuted}
     resolution, overturned = (min(each, key=lambda name: each[name]) if each else 0 for each in (kept, refuted))
-    at, evidence = kept.get(resolution, 0), _evidence(draws, stakes, resolution)
+    at, evidence = kept.get(resolution, 0), np.nan if apart else _evidence(draws, stakes, resolution)
     return Verdict(resolution, at, low, high, evidence, overturned)
 
 
-def _refuted(draws: Draws, resolution: int, margin: float) -> bool:
+def _refuted(draws: Draws, resolution: int, margin: float, apart: float) -> bool:
     """Whether what is known for certain shows that a verdict of the bets was false."""
     least, most, close = draws.least[-1], draws.most[-1], draws.rounding
     if resolution == WITHIN:
-        return bool(least > margin + close or most < -margin - close)
-    return bool(most <= close if resolution == FIRST else least >= -close)
+        return bool(least > margin - apart + close or most < apart - margin - close)
+    return bool(most <= apart + close if resolution == FIRST else least >= -apart - close)
 
 
-def _times(draws: Draws, stakes: Stakes, margin: float, alpha: float) -> dict[int, int]:
+def _times(draws: Draws, stakes: Stakes, margin: float, alpha: float, apart: float) -> dict[int, int]:
     """For each resolution the number of draws that proved it, -1 if they did not."""
     other = draws.mirrored
-    times = {FIRST: excluded(draws, stakes, 0.0, alpha / 2), SECOND: excluded(other, stakes, 0.0, alpha / 2)}
-    inside = [excluded(each, stakes, -margin, alpha / 2) for each in (draws, other)] if margin > 0 else [-1]
+    times = {FIRST: excluded(draws, stakes, apart, alpha / 2), SECOND: excluded(other, stakes, apart, alpha / 2)}
+    inner = margin - apart
+    inside = [excluded(each, stakes, -inner, alpha / 2) for each in (draws, other)] if inner > 0 else [-1]
     within = max(inside) if min(inside) >= 0 else -1
     known = draws.most - draws.least <= draws.rounding
-    if known.any() and abs(draws.base[-1]) <= draws.rounding:
+    if not apart and known.any() and abs(draws.base[-1]) <= draws.rounding:
         equal = int(known.argmax())
         within = equal if within < 0 else min(within, equal)
     return times | {WITHIN: within}
@@ -111,10 +118,10 @@ class Prospect:
     needed: int
 
 
-def claims_on(margin: float) -> list[list[Claim]]:
+def claims_on(margin: float, apart: float = 0.0) -> list[list[Claim]]:
     """What settles a difference: that it is positive, or negative, or with a margin that it lies within it."""
-    claims = [[Claim(0.0, True)], [Claim(0.0, False)]]
-    return [*claims, [Claim(-margin, True), Claim(margin, False)]] if margin > 0 else claims
+    claims, inner = [[Claim(apart, True)], [Claim(-apart, False)]], margin - apart
+    return [*claims, [Claim(-inner, True), Claim(inner, False)]] if inner > 0 else claims
 
 
 def prospect_of(
@@ -127,17 +134,28 @@ def prospect_of(
     draws, (before, ahead) = proof.draws, _ahead_of(proof)
     rng = np.random.default_rng(seed)
     ends = np.nan_to_num(verdict.low, nan=draws.least[-1]), np.nan_to_num(verdict.high, nan=draws.most[-1])
-    value, error = (own if np.isfinite(own) else other for own, other in zip(point, draws.estimate(), strict=True))
+    told = point.of_pool.value, point.of_pool.standard_error
+    value, error = (own if np.isfinite(own) else other for own, other in zip(told, draws.estimate(), strict=True))
     truths = np.clip(value + error * rng.standard_normal(_PATHS), *ends)
     blocks = decided_after(draws, proof.stakes, ahead, claims, alpha / 2, truths, seed + 1)
     expected = decided_without_noise(draws, proof.stakes, ahead, claims, alpha / 2, value)
-    return Prospect(before + ahead.last[blocks], int(before + ahead.last[expected]))
+    # All labels together settle every question about the pool's queries, but not about others.
+    never, lost = (point.apart > 0) & ~_true(truths, claims), point.apart > 0 and not _true(np.array(value), claims)
+    counts = np.where(never, NEVER, before + ahead.last[blocks])
+    return Prospect(counts, NEVER if lost else int(before + ahead.last[expected]))
 
 
-def width_prospect_of(proof: Proof, verdict: Verdict, half_width: float) -> Prospect:
+def _true(truth: np.ndarray, claims: list[list[Claim]]) -> np.ndarray:
+    """Whether one of several verdicts is true, bool[...]."""
+    verdicts = [np.all([(truth > each.value) == each.above for each in verdict], axis=0) for verdict in claims]
+    return np.asarray(np.any(verdicts, axis=0))
+
+
+def width_prospect_of(proof: Proof, verdict: Verdict, half_width: float, apart: float = 0.0) -> Prospect:
     """How many more draws it takes until the value of a single ranker is known as well as is wanted."""
     before, ahead = _ahead_of(proof)
-    at = int(before + ahead.last[_narrow_after(proof.draws, ahead, verdict.high - verdict.low, half_width)])
+    width, inner = verdict.high - verdict.low - 2 * apart, half_width - apart
+    at = int(before + ahead.last[_narrow_after(proof.draws, ahead, width, inner)]) if inner > 0 else NEVER
     return Prospect(np.array([at]), at)
 
 
@@ -169,7 +187,7 @@ def pair_verdicts(proofs: list[Proof], alpha: float) -> list[Verdict]:
     adjusted = holm(evidence[-1])
     verdicts = []
     for pair, proof in enumerate(proofs):
-        refuted = [_refuted(proof.draws, each, 0.0) for each in (FIRST, SECOND)]
+        refuted = [_refuted(proof.draws, each, 0.0, 0.0) for each in (FIRST, SECOND)]
         both = adjusted[2 * pair : 2 * pair + 2]
         proofs_of = np.where(refuted, 0.0, both)
         column = 2 * pair + int(proofs_of.argmax())

@@ -68,8 +68,10 @@ class WithoutJudges(Printed):
             left = f"; {how_many('document', alone)} left to the model" if alone else ""
             facts.append(("without", f"{name}: {value:+.4f}, {winner or 'unresolved'}{left}"))
         facts.append(("valid", VALID[self.looks]))
-        hangs = f"the verdict hangs on {', '.join(self.decisive)}" if self.decisive else "it hangs on no single judge"
-        return [*facts, ("verdict", hangs)]
+        said = (
+            f"the verdict depends on {', '.join(self.decisive)}" if self.decisive else "it depends on no single judge"
+        )
+        return [*facts, ("verdict", said)]
 
     def __str__(self) -> str:
         return printed(f"{self.what}, without each judge", self.facts())

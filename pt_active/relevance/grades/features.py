@@ -57,14 +57,7 @@ def document_features(frame: pd.DataFrame) -> np.ndarray:
 
 
 def run_features(frame: pd.DataFrame) -> np.ndarray:
-    """The five features in `FEATURES`, computed from the ranks and scores of each document.
-
-    They are the best and the mean ``1 / rank`` (ranks from 1) and the best and the mean scaled score over the rankers
-    that retrieve the document, and the share of all rankers that do. Scores are min–max scaled within ranker and
-    query, to ½ if all are equal. A document that no ranker retrieves has zeros.
-
-    Returns float64[N, 5].
-    """
+    """float64[N, 5], `FEATURES` of ranks and scores min–max scaled within ranker and query, ½ if all are equal."""
     ranks, scores = _ranks(frame), _scores(frame)
     query = pd.factorize(frame["qid"])[0]
     retrieved = ranks > 0
@@ -122,18 +115,13 @@ def first_pairs(frame: pd.DataFrame, other: pd.DataFrame) -> str:
 def _ranks(frame: pd.DataFrame) -> np.ndarray:
     """int64[k, N], the rank of each document in each ranker, from 1; 0 = not retrieved."""
     names = ranker_names(frame.columns)
-    if not names:
-        return _rank_by_score(frame)[None, :]
+    if not names:  # the ranks that follow from the scores
+        needed = [c for c in ("qid", "docno", "score", "rank") if c in frame.columns]
+        run = ranked_run(frame[needed].assign(row=np.arange(len(frame))))
+        rank = np.empty((1, len(frame)), dtype=np.int64)
+        rank[0, run["row"].to_numpy()] = run["rank"].to_numpy() + 1
+        return rank
     return np.stack([_given_ranks(frame, name) for name in names])
-
-
-def _rank_by_score(frame: pd.DataFrame) -> np.ndarray:
-    """int64[N], the ranks that follow from the scores of a plain frame, from 1, in the order of its rows."""
-    needed = [c for c in ("qid", "docno", "score", "rank") if c in frame.columns]
-    run = ranked_run(frame[needed].assign(row=np.arange(len(frame))))
-    rank = np.empty(len(frame), dtype=np.int64)
-    rank[run["row"].to_numpy()] = run["rank"].to_numpy() + 1
-    return rank
 
 
 def _given_ranks(frame: pd.DataFrame, name: str) -> np.ndarray:

@@ -91,15 +91,10 @@ def _shrunk(counts: np.ndarray, prior: np.ndarray, smoothing: float) -> np.ndarr
 
 @dataclass(frozen=True)
 class GradeForest:
-    """A random forest with the distribution of the training labels in each leaf.
-
-    Attributes:
-        forest: The fitted forest.
-        leaf_grades: The distribution of the labels in each node, float64[nodes, G+1] for each tree, rows sum to 1.
-    """
+    """A random forest with the distribution of the training labels in each leaf."""
 
     forest: RandomForestClassifier | RandomForestRegressor
-    leaf_grades: tuple[np.ndarray, ...]
+    leaf_grades: tuple[np.ndarray, ...]  # per tree, float64[nodes, G+1], the labels' shares in each node
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
         """float64[N, G+1], the label distribution of each row's leaf, averaged over the trees."""
@@ -115,13 +110,7 @@ class GradeForest:
 def fit_forest(
     features: np.ndarray, labels: np.ndarray, max_grade: int, kind: str, trees: int, min_leaf: int, seed: int
 ) -> GradeForest:
-    """Grow a random forest on the labels and count the labels in its leaves.
-
-    The counts of a leaf include all training documents, even those outside the tree's bootstrap sample, and the
-    smoothed marginal as one more document.
-
-    Shapes: features float64[n, d], labels int64[n].
-    """
+    """Grow a forest, and count all labels, and the smoothed marginal as one more document, in its leaves."""
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     kinds = {"classifier": RandomForestClassifier, "regressor": RandomForestRegressor}
@@ -159,11 +148,7 @@ def fit_classifier(
 def optimum(
     objective: Callable[..., tuple[float, np.ndarray]], start: np.ndarray, arguments: tuple[Any, ...], what: str
 ) -> np.ndarray:
-    """The parameters at which a smooth convex function with a gradient is least, float64[d] [theory 17].
-
-    A search ends somewhere within its tolerance, and rounding decides where. Newton's steps go on to the optimum
-    itself, so that it is the same on every processor.
-    """
+    """float64[d], where a convex function with a gradient is least, the same on every processor [theory 17]."""
     if len(start) == 0:
         return start
     from scipy.optimize import minimize
@@ -182,23 +167,14 @@ def optimum(
 
 
 class Reliability(NamedTuple):
-    """The frequency of a grade among documents that give it similar probabilities, for R pairs of a grade and a bin.
+    """The frequency of a grade among documents that give it similar probabilities, for R pairs of a grade and a bin."""
 
-    Attributes:
-        grade: int64[R], the grade.
-        low: float64[R], the lower end of the bin of probabilities, included.
-        high: float64[R], the upper end of the bin, included only if it is 1.
-        n: int64[R], the number of documents in the bin, at least 1.
-        predicted: float64[R], the mean probability of the grade in the bin.
-        observed: float64[R], the share of documents in the bin that have the grade.
-    """
-
-    grade: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    n: np.ndarray
-    predicted: np.ndarray
-    observed: np.ndarray
+    grade: np.ndarray  # int64[R], the grade
+    low: np.ndarray  # float64[R], the lower end of the bin of probabilities, included
+    high: np.ndarray  # float64[R], the upper end of the bin, included only if it is 1
+    n: np.ndarray  # int64[R], the number of documents in the bin, at least 1
+    predicted: np.ndarray  # float64[R], the mean probability of the grade in the bin
+    observed: np.ndarray  # float64[R], the share of documents in the bin that have the grade
 
 
 def reliability(probabilities: np.ndarray, labels: np.ndarray, bins: int = 10) -> Reliability:

@@ -51,10 +51,7 @@ class FeatureGrades(FittedGrades):
 
     @abstractmethod
     def _learn_features(self, features: np.ndarray, labels: np.ndarray, query: np.ndarray) -> None:
-        """Fit the model to features, float64[n, d], labels, int64[n], and query codes, int64[n].
-
-        The order of the rows does not depend on the order of the frame.
-        """
+        """Fit to features, float64[n, d], labels and query codes, int64[n], in an order that is not the frame's."""
 
     @abstractmethod
     def _predict_features(self, features: np.ndarray) -> np.ndarray:

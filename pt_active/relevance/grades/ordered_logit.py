@@ -12,23 +12,14 @@ from pt_active.relevance.grades import fitting
 
 @dataclass(frozen=True)
 class OrderedLogit:
-    """Proportional odds: ``P(y ≤ g | x) = 1 / (1 + exp(w·x̃ − θ_g))``, where x̃ are the standardised features.
+    """Proportional odds: ``P(y ≤ g | x) = 1 / (1 + exp(w·x̃ − θ_g))``, where x̃ are the standardised features."""
 
-    Attributes:
-        grades: int64[K], the grades that occurred in training, increasing.
-        thresholds: float64[K-1], θ, increasing.
-        weights: float64[d], w.
-        centre: float64[d], the mean of each feature in training.
-        scale: float64[d], the standard deviation of each feature in training; 1 if the feature was constant.
-        n: The number of training documents, or the sum of their weights.
-    """
-
-    grades: np.ndarray
-    thresholds: np.ndarray
-    weights: np.ndarray
-    centre: np.ndarray
-    scale: np.ndarray
-    n: float
+    grades: np.ndarray  # int64[K], the grades that occurred in training, increasing
+    thresholds: np.ndarray  # float64[K-1], θ, increasing
+    weights: np.ndarray  # float64[d], w
+    centre: np.ndarray  # float64[d], the mean of each feature in training
+    scale: np.ndarray  # float64[d], the standard deviation of each feature in training; 1 if the feature was constant
+    n: float  # the number of training documents, or the sum of their weights
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
         """float64[N, K], the probability of each grade that occurred in training."""
@@ -45,13 +36,7 @@ class OrderedLogit:
 def fit_ordered_logit(
     features: np.ndarray, labels: np.ndarray, prior_scale: float, weights: np.ndarray | None = None
 ) -> OrderedLogit:
-    """Fit proportional odds by maximum a posteriori, with ``w ~ N(0, prior_scale²)`` for standardised features.
-
-    Grades that do not occur are left out of the model. A constant feature gets weight 0. There is a warning if the
-    optimiser stops early.
-
-    Shapes: features float64[n, d], labels int64[n], weights float64[n].
-    """
+    """Fit by maximum a posteriori with ``w ~ N(0, prior_scale²)``; a warning if the optimiser stops early."""
     grades, codes = np.unique(labels, return_inverse=True)
     centre, spread = features.mean(axis=0), features.std(axis=0)
     scale = np.where(spread > 1e-12 * np.abs(centre), spread, 1.0)
@@ -73,13 +58,7 @@ def ordered_logit_objective(
     prior_scale: float,
     weights: np.ndarray | None = None,
 ) -> tuple[float, np.ndarray]:
-    """The negative log posterior of proportional odds per document, and its gradient.
-
-    Let ``u = θ_g − w·x`` and ``l = θ_{g−1} − w·x``, infinite for the last and the first grade. Then
-    ``log P(y = g) = log σ(u) + log σ(−l) + log(1 − e^{l−u})``, a form without cancellation in the tails.
-
-    Shapes: parameters float64[K-1+d], features float64[n, d], codes int64[n], weights float64[n].
-    """
+    """Negative log posterior and gradient; ``log σ(u) + log σ(−l) + log(1 − e^{l−u})`` does not cancel in tails."""
     n, cuts = len(codes), len(parameters) - features.shape[1]
     slopes = parameters[cuts:]
     score = features @ slopes

@@ -25,11 +25,7 @@ NEEDED_ERRORS = 2.0
 
 
 def opinion(frame: pd.DataFrame, table: pd.DataFrame, width: int | None = None) -> np.ndarray:
-    """float64[N, h], what one judge says of documents, as features.
-
-    They are the shares of its votes that are at least 1 … H, or its score; 0 where it has not seen a document; and in
-    the last column whether it has.
-    """
+    """float64[N, h]: the shares of a judge's votes that are ≥ 1 … H, or its score, and whether it saw each."""
     if is_scored(table):
         score = frame[["qid", "docno"]].merge(table, how="left", on=["qid", "docno"])[SCORE].to_numpy(float)
         seen = ~np.isnan(score)
@@ -44,19 +40,12 @@ def opinion(frame: pd.DataFrame, table: pd.DataFrame, width: int | None = None) 
 
 @dataclass(frozen=True)
 class Stack:
-    """An ordered model of chosen groups of features, recalibrated by cross-validation.
+    """An ordered model of chosen groups of features, recalibrated by cross-validation."""
 
-    Attributes:
-        used: The names of the groups, in the order in which they were chosen.
-        gains: Group → the gain in mean log-likelihood when it was chosen, or when it was last left out.
-        model: Proportional odds on the features of these groups.
-        correction: float64[G+1], the parameters of a recalibration; None if none helps.
-    """
-
-    used: tuple[str, ...]
-    gains: dict[str, float]
-    model: OrderedLogit
-    correction: np.ndarray | None
+    used: tuple[str, ...]  # the names of the groups, in the order in which they were chosen
+    gains: dict[str, float]  # group → the gain in mean log-likelihood when it was chosen, or when it was last left out
+    model: OrderedLogit  # proportional odds on the features of these groups
+    correction: np.ndarray | None  # float64[G+1], the parameters of a recalibration; None if none helps
 
     def probabilities(self, groups: Mapping[str, np.ndarray], n: int, max_grade: int) -> np.ndarray:
         """float64[N, G+1], the grades of N documents."""
@@ -100,5 +89,4 @@ def fitted_stack(
 
 
 def _columns(groups: Mapping[str, np.ndarray], used: Sequence[str], n: int) -> np.ndarray:
-    """float64[n, d], the features of some groups."""
     return np.column_stack([np.empty((n, 0)), *(groups[name] for name in used)])

@@ -92,16 +92,10 @@ def out_of_fold(model: Any, frame: pd.DataFrame, labels: np.ndarray, folds: int 
 
 @dataclass(frozen=True)
 class Slope:
-    """The slope of the line of labels on expected grades: 1 if a grade model is right on average at every level.
+    """The slope of the line of labels on expected grades: 1 if a grade model is right on average at every level."""
 
-    Attributes:
-        value: The slope; NaN if the model expects the same of every document, or all labels are equal.
-        low: The lower end of its interval.
-        high: The upper end.
-    """
-
-    value: float
-    low: float
+    value: float  # the slope; NaN if the model expects the same of every document, or all labels are equal
+    low: float  # the lower end of its interval
     high: float
 
     @classmethod
@@ -159,12 +153,7 @@ def _clustered_error(parts: np.ndarray, query: np.ndarray) -> float:
 
 
 def safe_recalibration(grades: np.ndarray, labels: np.ndarray, qid: np.ndarray) -> np.ndarray | None:
-    """The parameters of a recalibration that helps on queries that it has not learned from; None if none does.
-
-    It helps if it raises the cross-validated mean log-likelihood by more than two standard errors.
-
-    Shapes: grades float64[n, G+1], labels int64[n], qid object[n].
-    """
+    """A recalibration whose cross-validated log-likelihood gains more than two standard errors; None if none does."""
 
     def fit(train: np.ndarray) -> Model:
         parameters = recalibration(grades[train], labels[train], np.ones(int(train.sum())))

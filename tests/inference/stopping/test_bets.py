@@ -113,7 +113,7 @@ def test_the_game_is_fair_at_the_truth_for_any_labels_model_and_rates(model: str
 def test_a_pool_of_five_with_equal_rates_reaches_the_level() -> None:
     low, high = np.zeros(5), np.array([1.0, 1.0, 1.0, 1.0, 6.0])
     found = []
-    for contribution in corners(low, high, 2):
+    for contribution in corners(low, high, 2)[::3]:
         model = {"mean": np.full(5, 0.2), "variance": np.full(5, 0.1), "low": low, "high": high}
         found += check_fairness(
             populations((1.0, 2.0, 1.0, 1.0, 2.0), alone(5), contribution, **model), STAKES, float(contribution.sum())
@@ -125,7 +125,7 @@ def test_steps_of_a_query_that_one_draw_makes_known_together_keep_the_game_fair(
     low, high = np.array([-1.0, 0, -0.5, 0, -2.0]), np.array([1.0, 2.0, 0.5, 1.0, 0.0])
     rates, found = (3.0, 1.0, 0.5, 2.0, 0.1), []
     assert len({len(drawn) for _, drawn, _ in orders(rates, RINGS)}) > 1
-    for contribution in corners(low, high, 3):
+    for contribution in corners(low, high, 3)[::3]:
         for mean, variance in ((low, np.full(5, 0.01)), ((low + high) / 2, np.arange(5.0)), (high + 1, np.ones(5))):
             paths = populations(rates, RINGS, contribution, mean=mean, variance=variance, low=low, high=high)
             found += check_fairness(paths, STAKES, float(contribution.sum()))

@@ -30,6 +30,15 @@ def test_power_is_reached_and_not_before(variance, difference, power):
     assert found >= power - 3 * np.sqrt(power * (1 - power) / repetitions)
 
 
+@pytest.mark.parametrize("effect", [0.2, 0.35, 0.5, 0.8])
+@pytest.mark.parametrize(("alpha", "power"), [(0.01, 0.9), (0.05, 0.8), (0.05, 0.5)])
+def test_numbers_of_topics_are_those_of_sakais_own_formula(effect, alpha, power):
+    """``((z_{α/2} + z_β)/Δ)² + z_{α/2}²/2`` with ``Δ = difference/σ_d``, where his spreadsheet starts."""
+    z = stats.norm.isf(alpha / 2)
+    formula = ((z + stats.norm.ppf(power)) / effect) ** 2 + z**2 / 2
+    assert abs(topics_for_power(0.5, effect, power, 1 - alpha) - formula) <= 1.5
+
+
 @pytest.mark.parametrize(("variance", "width"), [(0.04, 0.1), (0.04, 0.02), (0.5, 1.5)])
 def test_width_is_reached_on_average_and_not_before(variance, width):
     n = topics_for_width(variance, width)

@@ -282,5 +282,5 @@ def test_a_verdict_that_hangs_on_one_judge_says_so() -> None:
     assert whole.winner == "a"
     assert whole.table["winner"].tolist() == [None, None]
     assert whole.decisive == ("fan", "foe")
-    assert "the verdict hangs on fan" in str(whole)
+    assert "the verdict depends on fan" in str(whole)
     assert whole.to_dict()["judges"][0]["alone"] == 180

@@ -155,9 +155,9 @@ def test_a_plan_that_was_drawn_at_once_takes_all_that_lacks_a_label_as_not_relev
     assert isinstance(state, Status)
     assert state.filled == (given["label"] < 0).sum() > 0
     assert state.value == plan.status(zeros, None).value == plan.compare(zeros).difference
-    gate = plan.gate(given, 0.1, looks=None, missing="nonrelevant")
+    gate = plan.gate(given, 0.1, looks=None, missing="nonrelevant", queries="these")
     assert gate.status.filled == state.filled
-    assert gate.status.value == plan.gate(zeros, 0.1, looks=None).status.value
+    assert gate.status.value == plan.gate(zeros, 0.1, looks=None, queries="these").status.value
     with pytest.raises(ValueError, match=r"sampled documents? ha(s|ve) no label \(-1 is none\): "):
         plan.compare(given)
 
@@ -167,9 +167,11 @@ def test_a_gate_takes_what_was_passed_over_as_not_relevant(looks: str | None) ->
     plan = plan_of("document")
     labels = drawn(plan)[["qid", "docno", "label"]]
     given, zeros = labels.drop(index=[7, 20]), labels.assign(label=labels["label"].mask(labels.index.isin([7, 20]), 0))
-    open_gate, gate = (plan.gate(given, 0.5, looks=looks, missing=policy) for policy in (None, "nonrelevant"))
+    open_gate, gate = (
+        plan.gate(given, 0.5, looks=looks, missing=policy, queries="these") for policy in (None, "nonrelevant")
+    )
     assert len(open_gate.status.blocked) == gate.status.filled == 2
-    assert gate.to_dict() | {"filled": 0} == plan.gate(zeros, 0.5, looks=looks).to_dict()
+    assert gate.to_dict() | {"filled": 0} == plan.gate(zeros, 0.5, looks=looks, queries="these").to_dict()
     assert "judge what was passed over" in plan.status(given, looks).advice
     with pytest.raises(ValueError, match="unknown missing 'some'"):
-        plan.gate(given, 0.5, looks=looks, missing="some")
+        plan.gate(given, 0.5, looks=looks, missing="some", queries="these")

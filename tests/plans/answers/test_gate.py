@@ -38,7 +38,7 @@ def test_the_gate_is_the_interval_of_the_status_against_the_threshold(
         judged = first(plan, labels, n)
         state = plan.status(judged)
         for rule, threshold in (("non-inferior", -margin), ("better", margin)):
-            gate = plan.gate(judged, margin, rule)
+            gate = plan.gate(judged, margin, rule, queries="these")
             wanted = "pass" if state.low > threshold else "fail" if state.high < threshold else "unresolved"
             assert gate.outcome == wanted
             assert (gate.status.value, gate.status.low) == pytest.approx((state.value, state.low), nan_ok=True)
@@ -54,14 +54,14 @@ def test_better_by_a_margin_is_the_contrary_of_non_inferior_the_other_way_round(
     contrary = {"pass": "fail", "fail": "pass", "unresolved": "unresolved"}
     for n in (8, 99):
         judged = first(plan, labels, n)
-        better = plan.gate(judged, margin, "better", first=one, second=other)
-        worse = plan.gate(judged, margin, "non-inferior", first=other, second=one)
+        better = plan.gate(judged, margin, "better", first=one, second=other, queries="these")
+        worse = plan.gate(judged, margin, "non-inferior", first=other, second=one, queries="these")
         assert worse.outcome == contrary[better.outcome]
         assert worse.decided_at == better.decided_at
 
 
 def test_an_outcome_stays(plan: Plan, labels: pd.DataFrame) -> None:
-    decided = [plan.gate(first(plan, labels, n), 0.1) for n in range(0, 100, 9)]
+    decided = [plan.gate(first(plan, labels, n), 0.1, queries="these") for n in range(0, 100, 9)]
     outcomes = [each.outcome for each in decided]
     at = outcomes.index("pass")
     assert set(outcomes[:at]) == {"unresolved"}
@@ -73,8 +73,8 @@ def test_all_labels_decide_exactly(pair: pd.DataFrame, labels: pd.DataFrame) -> 
     census = Plan.create(pair, None, DCG @ 10, budget=1e9, level="query")
     truth = census.compare(labels).difference
     assert truth > 0
-    assert census.gate(labels, abs(truth) * (1 - 1e-6), "better").outcome == "pass"
-    assert census.gate(labels, abs(truth) * (1 + 1e-6), "better").outcome == "fail"
+    assert census.gate(labels, abs(truth) * (1 - 1e-6), "better", queries="these").outcome == "pass"
+    assert census.gate(labels, abs(truth) * (1 + 1e-6), "better", queries="these").outcome == "fail"
 
 
 def test_a_difference_of_exactly_the_margin_is_not_worse_by_more_than_the_margin() -> None:
@@ -91,11 +91,11 @@ def test_a_difference_of_exactly_the_margin_is_not_worse_by_more_than_the_margin
     )
     qrels = pool[["qid", "docno"]].assign(label=[1, 0, 1, 0])
     plan = Plan.create(pool, None, "P@1", budget=100)
-    assert plan.gate(qrels, 1.0).outcome == "pass"
-    assert plan.gate(qrels, 0.99).outcome == "fail"
-    assert plan.gate(qrels, 1.0, "better", first="old", second="new").outcome == "fail"
-    assert plan.gate(qrels, 1.0, looks=None).outcome == "pass"
-    assert plan.gate(qrels, 1.0, "better", looks=None, first="old", second="new").outcome == "fail"
+    assert plan.gate(qrels, 1.0, queries="these").outcome == "pass"
+    assert plan.gate(qrels, 0.99, queries="these").outcome == "fail"
+    assert plan.gate(qrels, 1.0, "better", first="old", second="new", queries="these").outcome == "fail"
+    assert plan.gate(qrels, 1.0, looks=None, queries="these").outcome == "pass"
+    assert plan.gate(qrels, 1.0, "better", looks=None, first="old", second="new", queries="these").outcome == "fail"
 
 
 def test_what_no_label_can_change_is_decided_at_once() -> None:
@@ -114,35 +114,38 @@ def test_what_no_label_can_change_is_decided_at_once() -> None:
     first = plan.sample.sort_values("q_priority").qid.iloc[0]
     one = pool[["qid", "docno"]].assign(label=[1, 0, 1, 0])[pool.qid == first]
     assert plan.status(one).low == pytest.approx(0, abs=1e-6)
-    assert plan.gate(one, 0.0).outcome == "pass"
-    assert plan.gate(one, 0.0).answer == "pass: new is no worse than old"
+    assert plan.gate(one, 0.0, queries="these").outcome == "pass"
+    assert plan.gate(one, 0.0, queries="these").answer == "pass: new is no worse than old"
     turned = one.assign(label=1 - one["label"])
-    assert plan.gate(turned, 0.0, "better").outcome == "fail"
-    assert plan.gate(turned, 0.0).outcome == "unresolved"
+    assert plan.gate(turned, 0.0, "better", queries="these").outcome == "fail"
+    assert plan.gate(turned, 0.0, queries="these").outcome == "unresolved"
 
 
 def test_a_plan_without_an_order_is_gated_at_the_end(pair: pd.DataFrame, labels: pd.DataFrame) -> None:
     plan = Plan.create(pair, None, "nDCG@10", budget=400, seed=1)
     judged = plan.assessments[["qid", "docno"]].merge(labels)
     with pytest.raises(ValueError, match="no order, .* ask once, at the end: looks=None"):
-        plan.gate(judged, 0.02)
-    assert plan.gate(judged, 0.5, looks=None).outcome == "pass"
+        plan.gate(judged, 0.02, queries="these")
+    assert plan.gate(judged, 0.5, looks=None, queries="these").outcome == "pass"
     census = Plan.create(pair, None, "nDCG@10", budget=1e9)
-    assert census.gate(labels, 0.5, looks=None).outcome == "pass"
+    assert census.gate(labels, 0.5, looks=None, queries="these").outcome == "pass"
 
 
 def test_what_it_says(plan: Plan, labels: pd.DataFrame) -> None:
     judged = plan.assessments[["qid", "docno"]].merge(labels)
-    passed, failed = plan.gate(judged, 0.3), plan.gate(judged, 0.05, first="production", second="candidate")
+    passed, failed = (
+        plan.gate(judged, 0.3, queries="these"),
+        plan.gate(judged, 0.05, first="production", second="candidate", queries="these"),
+    )
     assert passed.answer == "pass: candidate is at most 0.3 worse than production"
     assert failed.answer == "fail: production is more than 0.05 worse than candidate"
-    assert str(passed).startswith("DCG@10: is candidate at most 0.3 worse than production?\n")
+    assert str(passed).startswith("DCG@10: is candidate at most 0.3 worse than production, for these queries?\n")
     assert "\n  threshold   -0.3\n" in str(passed)
     assert (passed.advice, failed.advice) == ("release candidate", "keep candidate")
     told = json.loads(json.dumps(passed.to_dict(), allow_nan=False))
     assert (told["outcome"], told["threshold"], told["rule"], told["margin"]) == ("pass", -0.3, "non-inferior", 0.3)
     assert "winner" not in told
-    begun = plan.gate(first(plan, labels, 12), 0.05)
+    begun = plan.gate(first(plan, labels, 12), 0.05, queries="these")
     assert begun.answer == "unresolved: the labels so far do not decide it"
     assert begun.status.more > 0
 
@@ -164,10 +167,10 @@ def test_what_it_says(plan: Plan, labels: pd.DataFrame) -> None:
 )
 def test_bad_arguments_are_named(plan: Plan, labels: pd.DataFrame, arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        plan.gate(labels, **arguments)  # type: ignore[arg-type]
+        plan.gate(labels, **arguments, queries="these")  # type: ignore[arg-type]
 
 
 def test_one_ranker_has_no_gate(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
     single = Plan.create(graded.drop(columns=["rank_production", "score_production"]), None, DCG @ 10, budget=100)
     with pytest.raises(ValueError, match="a comparison needs two rankers"):
-        single.gate(labels, 0.1)
+        single.gate(labels, 0.1, queries="these")

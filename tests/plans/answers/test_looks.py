@@ -94,7 +94,7 @@ def test_peeking_has_its_price(many: tuple[Plan, pd.DataFrame]) -> None:
 
 
 def test_planned_looks_wait_for_their_turn(many: tuple[Plan, pd.DataFrame]) -> None:
-    """The looks are at each fifth of 400 queries, from 200 degrees of freedom on."""
+    """The looks are at each fifth of 400 queries, with 200 degrees of freedom or more."""
     before = many[0].status(prefix(*many, 239), "pocock")
     at, after = (many[0].status(prefix(*many, n), "pocock") for n in (240, 241))
     assert math.isnan(before.low)
@@ -140,7 +140,7 @@ def test_looks_of_large_samples_begin_at_fifty_degrees_of_freedom(long: Plan, la
         begun.append(enough)
     assert begun[3:] == sorted(begun[3:])
     assert (begun[0], begun[-1]) == (False, True)
-    assert "valid at any time in large samples, from 50 degrees of freedom on" in str(status)
+    assert "valid at any time in large samples, with 50 degrees of freedom or more" in str(status)
 
 
 def test_equivalence_within_a_margin(long: Plan, labels: pd.DataFrame) -> None:

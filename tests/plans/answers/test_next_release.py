@@ -40,8 +40,8 @@ def with_strangers(run: pd.DataFrame, number: int) -> pd.DataFrame:
 
 
 def test_a_ranker_of_the_plan_is_decided_as_before(plan: Plan, labels: pd.DataFrame, candidate: pd.DataFrame) -> None:
-    known = plan.gate(labels, 0.2, looks=None, first="candidate", second="production")
-    later = plan.gate_later(labels, candidate, "production", 0.2, name="again")
+    known = plan.gate(labels, 0.2, looks=None, first="candidate", second="production", queries="these")
+    later = plan.gate_later(labels, candidate, "production", 0.2, name="again", queries="these")
     assert later.outcome == known.outcome
     assert (later.status.value, later.status.low, later.status.high) == pytest.approx(
         (known.status.value, known.status.low, known.status.high)
@@ -53,13 +53,13 @@ def test_a_ranker_of_the_plan_is_decided_as_before(plan: Plan, labels: pd.DataFr
 
 def test_strangers_leave_a_pass_and_take_a_fail(plan: Plan, labels: pd.DataFrame, candidate: pd.DataFrame) -> None:
     run = with_strangers(candidate, 3)
-    passed = plan.gate_later(labels, run, "production", 5.0)
+    passed = plan.gate_later(labels, run, "production", 5.0, queries="these")
     assert passed.outcome == "pass"
     assert "3 of the " in str(passed)
     assert "not in the plan's pool, and taken as not relevant" in str(passed)
-    failed = plan.gate_later(labels, candidate, "production", 5.0, "better")
+    failed = plan.gate_later(labels, candidate, "production", 5.0, "better", queries="these")
     assert failed.outcome == "fail"
-    unsure = plan.gate_later(labels, run, "production", 5.0, "better")
+    unsure = plan.gate_later(labels, run, "production", 5.0, "better", queries="these")
     assert (unsure.outcome, unsure.decided_at) == ("unresolved", None)
     assert unsure.answer == "unresolved: the labels of this plan do not reach next far enough"
     assert unsure.advice == "make a new plan with next and production, and judge what is new"
@@ -69,8 +69,8 @@ def test_strangers_leave_a_pass_and_take_a_fail(plan: Plan, labels: pd.DataFrame
 def test_strangers_decide_nothing_of_a_normalised_measure(graded: pd.DataFrame, demo: DemoCollection) -> None:
     plan = Plan.create(graded, None, "nDCG@10", budget=500, seed=1)
     labels, run = demo.judge(plan.assessments), demo.runs["candidate"][["qid", "docno", "score"]]
-    assert plan.gate_later(labels, run, "production", 0.5, name="same").outcome == "pass"
-    assert plan.gate_later(labels, with_strangers(run, 1), "production", 0.5).outcome == "unresolved"
+    assert plan.gate_later(labels, run, "production", 0.5, name="same", queries="these").outcome == "pass"
+    assert plan.gate_later(labels, with_strangers(run, 1), "production", 0.5, queries="these").outcome == "unresolved"
 
 
 def test_what_the_plan_never_asks_for_decides_nothing(plan: Plan, labels: pd.DataFrame, graded: pd.DataFrame) -> None:
@@ -78,7 +78,7 @@ def test_what_the_plan_never_asks_for_decides_nothing(plan: Plan, labels: pd.Dat
     low = ~graded[["rank_candidate", "rank_production"]].isin(range(10)).any(axis=1)
     assert low.any()
     run = graded[["qid", "docno"]].assign(score=low + np.linspace(0, 0.5, len(graded)))
-    gate = plan.gate_later(labels, run, "production", 0.4)
+    gate = plan.gate_later(labels, run, "production", 0.4, queries="these")
     assert gate.outcome == "unresolved"
     assert gate.reach is not None
     assert not gate.reach.told
@@ -94,13 +94,13 @@ def test_what_an_earlier_round_asked_for_is_within_reach(
     labels = demo.judge(first.assessments)
     second = first.extend(200, labels)
     labels = pd.concat([labels, demo.judge(second.assessments)])
-    reach = second.gate_later(labels, candidate, "production", 0.2).reach
+    reach = second.gate_later(labels, candidate, "production", 0.2, queries="these").reach
     assert reach is not None
     assert reach.is_whole
 
 
 def test_all_has_to_be_judged(plan: Plan, labels: pd.DataFrame, candidate: pd.DataFrame) -> None:
-    gate = plan.gate_later(labels.head(50), candidate, "production", 0.4)
+    gate = plan.gate_later(labels.head(50), candidate, "production", 0.4, queries="these")
     assert gate.outcome == "unresolved"
     assert gate.advice == "judge the rest of the plan, then ask again"
 
@@ -131,7 +131,7 @@ def test_the_command_says_what_the_library_says(
     run = with_strangers(candidate, 3)
     lines = run.assign(q0="Q0", rank=0, tag="x")[["qid", "q0", "docno", "rank", "score", "tag"]]
     lines.to_csv("next.run", sep=" ", header=False, index=False)
-    asked = ["gate", "plan", "labels.csv", "--run", "next=next.run"]
+    asked = ["gate", "plan", "labels.csv", "--run", "next=next.run", "--queries", "these"]
 
     def gate(*words: str) -> tuple[int, str, str]:
         with warnings.catch_warnings():
@@ -140,7 +140,7 @@ def test_the_command_says_what_the_library_says(
         return found.exit_code, found.stdout, found.stderr
 
     code, said, _ = gate("--second", "production", "--margin", "5")
-    assert (code, said.strip()) == (0, str(plan.gate_later(labels, run, "production", 5.0)))
+    assert (code, said.strip()) == (0, str(plan.gate_later(labels, run, "production", 5.0, queries="these")))
     assert gate("--second", "production", "--margin", "5", "--better")[0] == 3
     assert (
         "pass --second, the ranker that --run would replace: one of 'production', 'candidate'"
@@ -149,7 +149,7 @@ def test_the_command_says_what_the_library_says(
     assert "--run is the first ranker" in gate("--margin", "5", "--first", "candidate")[2]
     assert "--run is the first ranker" in gate("--margin", "5", "--looks", "always")[2]
     assert gate("--second", "production", "--run", "candidate=next.run", "--margin", "5")[0] == 2
-    assert np.isfinite(plan.gate_later(labels, run, "production", 5.0).status.low)
+    assert np.isfinite(plan.gate_later(labels, run, "production", 5.0, queries="these").status.low)
 
 
 @pytest.fixture(scope="module")
@@ -168,16 +168,16 @@ def test_what_a_plan_of_queries_does_not_ask_for_counts_as_not_relevant(
     of_queries: Plan, graded: pd.DataFrame, demo: DemoCollection
 ) -> None:
     labels, run = demo.judge(of_queries.assessments), reordered(graded, 9)
-    passed = of_queries.gate_later(labels, run, "production", 5.0)
+    passed = of_queries.gate_later(labels, run, "production", 5.0, queries="these")
     assert (passed.outcome, passed.status.judged) == ("pass", passed.status.drawn)
     assert (passed.status.n_judged, passed.status.left_out) == (len(labels), 0)
     assert passed.reach is not None
     assert passed.reach.unasked > 0
     assert "of next in drawn queries, not asked for by this plan, are taken as not relevant" in str(passed)
-    unsure = of_queries.gate_later(labels, run, "production", 5.0, "better")
+    unsure = of_queries.gate_later(labels, run, "production", 5.0, "better", queries="these")
     assert unsure.answer == "unresolved: the labels of this plan do not reach next far enough"
     assert unsure.advice == "make a new plan with next and production, and judge what is new"
-    part = of_queries.gate_later(labels.head(len(labels) - 1), run, "production", 5.0)
+    part = of_queries.gate_later(labels.head(len(labels) - 1), run, "production", 5.0, queries="these")
     assert (part.outcome, part.advice) == ("unresolved", "judge the rest of the plan, then ask again")
     assert part.status.n_judged + part.status.left_out == len(labels) - 1
 
@@ -188,24 +188,24 @@ def test_labels_beyond_a_plan_of_queries_count_if_none_is_lacking(
     run = reordered(graded, 9)
     pool = graded.merge(of_queries.assessments["qid"].drop_duplicates(), on="qid")
     asked, everything = demo.judge(of_queries.assessments), demo.judge(pool[["qid", "docno"]])
-    taken = of_queries.gate_later(asked, run, "production", 0.4)
-    whole = of_queries.gate_later(everything, run, "production", 0.4)
+    taken = of_queries.gate_later(asked, run, "production", 0.4, queries="these")
+    whole = of_queries.gate_later(everything, run, "production", 0.4, queries="these")
     assert whole.reach is not None
     assert whole.reach.is_whole
     assert taken.status.value < whole.status.value
     beyond = everything.merge(asked[["qid", "docno"]], how="left", on=["qid", "docno"], indicator="where")
     some = everything[(beyond["where"] == "both").to_numpy() | (np.arange(len(beyond)) % 2 == 0)]
-    assert of_queries.gate_later(some, run, "production", 0.4).status.value == taken.status.value
+    assert of_queries.gate_later(some, run, "production", 0.4, queries="these").status.value == taken.status.value
 
 
 def test_a_ranker_equal_to_the_baseline_is_no_worse(
     of_queries: Plan, graded: pd.DataFrame, demo: DemoCollection
 ) -> None:
     labels, run = demo.judge(of_queries.assessments), reordered(graded, 0)
-    gate = of_queries.gate_later(labels, run, "production", 0.0)
+    gate = of_queries.gate_later(labels, run, "production", 0.0, queries="these")
     assert (gate.outcome, gate.status.low, gate.status.high) == ("pass", 0.0, 0.0)
     assert "reach" not in str(gate)
-    assert of_queries.gate_later(labels, run, "production", None, "better").outcome == "fail"
+    assert of_queries.gate_later(labels, run, "production", None, "better", queries="these").outcome == "fail"
 
 
 def test_a_sample_without_variation_is_not_out_of_reach(
@@ -216,7 +216,7 @@ def test_a_sample_without_variation_is_not_out_of_reach(
     run = reordered(graded, 0)
     swapped = reordered(graded, 2)
     run = run.assign(score=run["score"].where(run["qid"].isin(drawn), swapped["score"]))
-    gate = of_queries.gate_later(labels.assign(label=0), run, "production", 0.1)
+    gate = of_queries.gate_later(labels.assign(label=0), run, "production", 0.1, queries="these")
     assert gate.outcome == "unresolved"
     assert gate.reach is not None
     assert gate.reach.told

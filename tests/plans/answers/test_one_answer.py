@@ -156,7 +156,9 @@ def test_the_same_labels_have_one_answer(kind: str, rankers: int, how_far: str, 
     if rankers > 1:
         assert report.headline.of == "b − a"
         assert "lead of" not in page
-        gate = plan.gate(qrels, 0.1, looks=looks_of(kind) if looks_of(kind) == ALWAYS else None, **pair)
+        gate = plan.gate(
+            qrels, 0.1, looks=looks_of(kind) if looks_of(kind) == ALWAYS else None, **pair, queries="these"
+        )
         assert gate.status.value == pytest.approx(value, rel=1e-9)
         assert first_number(str(gate), "estimate") == printed
 
@@ -217,7 +219,7 @@ def test_records_bring_the_error_of_judges_into_every_answer(labelled: pd.DataFr
     cut = plan.so_far(records).compare(records)
     assert cut.basis.error_of_judges is not None
     assert cut.basis.error_of_judges > 0
-    states = [plan.status(records), plan.gate(records, 0.1).status, plan.follow().add(records)]
+    states = [plan.status(records), plan.gate(records, 0.1, queries="these").status, plan.follow().add(records)]
     for state in states:
         assert (state.value, state.standard_error) == pytest.approx((cut.difference, cut.standard_error), rel=1e-9)
 
@@ -248,7 +250,7 @@ def test_an_estimate_outside_of_its_interval_is_explained(labelled: pd.DataFrame
     """A gap near the beginning leaves few documents to the estimate; the interval rests on all of them."""
     plan, qrels = judged(labelled, "documents of DCG", 2, "all")
     seen = set()
-    for gap in range(1, 12):
+    for gap in (1, 4, 7):
         some = qrels.drop(qrels.index[gap])
         status = plan.status(some)
         assert isinstance(status, Status)

@@ -154,7 +154,7 @@ def test_the_table_and_the_json(status: PairStatus) -> None:
 
 def test_one_screen(status: PairStatus, plan: Plan, wanted: pd.DataFrame) -> None:
     lines = str(status).splitlines()
-    assert lines[0] == "DCG@10: all pairs together, 95%, valid at any time, for any data"
+    assert lines[0] == "DCG@10: all pairs together, 95%, valid at any time, for any data, for these 60 queries"
     assert len(lines) == 1 + PAIRS + 3
     first = status.pairs[0]
     assert "production − candidate" in lines[1]

@@ -41,8 +41,12 @@ def test_what_is_due_counts_as_if_it_had_no_label(level: str) -> None:
     assert replace(state, due=0) == plan.status(rest)
     assert "3 documents have a label that does not count yet: another judge is asked" in str(state)
     assert state == plan.follow().add(records) == plan.status(records[["qid", "docno", "label"]], records=records)
-    gate = plan.gate(records, 0.2)
-    assert (gate.outcome, gate.status.low, gate.status.due) == (plan.gate(rest, 0.2).outcome, state.low, 3)
+    gate = plan.gate(records, 0.2, queries="these")
+    assert (gate.outcome, gate.status.low, gate.status.due) == (
+        plan.gate(rest, 0.2, queries="these").outcome,
+        state.low,
+        3,
+    )
     assert "waiting" in str(gate)
     # Nobody passed them over, so nothing is filled in for them.
     assert plan.status(records, missing="nonrelevant") == state

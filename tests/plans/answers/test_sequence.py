@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pt_active import DCG, ERR, Plan, TimeCost, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.qrels import known_labels
-from pt_active.plans.answers.blocks import Block
+from pt_active.plans.answers.blocks import Block, blocks_of
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.sequence import sequence_of
 from pt_active.plans.answers.status import Status
@@ -370,6 +370,23 @@ def test_costs_tell_of_the_next_unit_if_a_cheaper_one_was_paid_for(
 ) -> None:
     block = Block(np.arange(4), np.arange(1, 5), np.array([2.0, 1.0, 3.0, 1.0]), asked, budget, nested)
     assert block.chosen_by_cost is chosen
+
+
+def test_where_costs_tell_of_the_next_unit_later_blocks_wait(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+    """A missing label then counts for the first block only: its costs tell what came next, whose worst is not known."""
+    for budget in (180, 181, 182, 183):
+        plan = Plan.create(pool, None, DCG @ 10, UnitCost(per_query=3), seed=3, budget=budget, **DOCUMENTS)
+        if blocks_of(plan.tables, plan.tables.measure).blocks[0].chosen_by_cost:
+            break
+    else:
+        pytest.fail("no plan whose costs tell of the next query")
+    first = plan.assessments[["qid", "docno"]].merge(labels)
+    columns = list(pool.filter(like="grade_"))
+    two = plan.extend(120, first, grades=pool.assign(**{column: 0.6 * pool[column] + 0.1 for column in columns}))
+    second = two.assessments[["qid", "docno"]].merge(labels)
+    early, before = two.status(pd.concat([first.iloc[:-1], second])), plan.status(first.iloc[:-1])
+    assert said(early) == said(before)
+    assert early.left_out == len(second) + before.left_out
 
 
 # --- what has no order ------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from pt_active.relevance.grades.refitting import refitted_grades
 from pt_active.relevance.grades.validation import Slope
 from pt_active.sampling.drawings import RoundSettings
 
-COLLECTION = demo_collection(queries=90)
+COLLECTION = demo_collection(queries=60)
 RUN, QRELS = COLLECTION.past_run, COLLECTION.past_qrels
 GRADES = [f"grade_{g}" for g in range(4)]
 POOL = Runs(**dict(list(COLLECTION.runs.items())[:2])).transform(COLLECTION.topics)

@@ -285,7 +285,7 @@ class TestSeveral:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ({"judge": QRELS}, "say the highest grade: max_grade="),
+            ({"judge": QRELS}, "pass the highest grade: max_grade="),
             ({"max_grade": 3}, "say a judge: judge=, or several by name"),
         ],
     )
