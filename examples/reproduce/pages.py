@@ -13,6 +13,7 @@ with what stands in brackets.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -22,6 +23,8 @@ from evidence import BRACKET, DOCS, ERROR, FOLDER, markdown, read
 
 from pt_active.frames.atomic import write_file
 
+SIMULATOR = DOCS / "simulator.html"
+EMBEDDED = re.compile(r'(<script id="tables" type="application/json">).*?(</script>)', re.DOTALL)
 SHOWN = re.compile(r"<!-- evidence: (?!end)(.+?) -->\n.*?<!-- evidence: end -->", re.DOTALL)
 
 
@@ -65,11 +68,23 @@ def cells(table: pd.DataFrame, column: str) -> list[str]:
     return found
 
 
+def embedded(text: str, folder: Path = FOLDER) -> str:
+    """The page of the simulator with the numbers of its two tables."""
+    tables = {}
+    for name in ("verdicts", "intervals"):
+        _, table = read(folder / f"simulator-{name}.csv")
+        tables[name] = [
+            {column: cell if column == "model" else float(cell) for column, cell in row.items()}
+            for row in table.to_dict("records")
+        ]
+    return EMBEDDED.sub(lambda found: f"{found[1]}{json.dumps(tables)}{found[2]}", text)
+
+
 def main() -> None:
     """Put the tables into the named pages, or into all."""
-    for page in map(Path, sys.argv[1:] or sorted(DOCS.glob("*.md"))):
+    for page in map(Path, sys.argv[1:] or [*sorted(DOCS.glob("*.md")), SIMULATOR]):
         text = page.read_text(encoding="utf-8")
-        if (now := rendered(text)) != text:
+        if (now := (embedded if page.suffix == ".html" else rendered)(text)) != text:
             write_file(page, now, replace=True)
             print(f"{page.name} has new tables")
 

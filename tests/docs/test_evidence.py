@@ -80,6 +80,12 @@ def test_a_page_shows_what_the_files_hold(page: Path, script: Callable[[str], Mo
     assert script("pages").rendered(text) == text, "python examples/reproduce/pages.py puts the tables into the pages"
 
 
+def test_the_simulator_holds_the_numbers_of_its_tables(script: Callable[[str], ModuleType]) -> None:
+    pages = script("pages")
+    text = pages.SIMULATOR.read_text(encoding="utf-8")
+    assert pages.embedded(text) == text, "python examples/reproduce/pages.py puts the tables into the page"
+
+
 def test_a_page_may_show_rows_and_columns(script: Callable[[str], ModuleType], tmp_path: Path) -> None:
     evidence, pages = script("evidence"), script("pages")
     text = "**one**: said.\n\n| | x | y |\n| --- | --- | --- |\n| a | 0.1 ± 0.2 | 3 (4) |\n| b | – | **5** (6) |"

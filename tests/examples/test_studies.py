@@ -26,7 +26,7 @@ class Study:
         words: Words in which POOL, OTHER, LEAGUE, JUDGES and OUT are files and folders.
         leaves: Names of files below OUT.
         small: Constants of the script, or of a module that it loads, ``module.NAME``.
-        page: Whether it puts its table into a page.
+        page: Whether it keeps its tables as evidence.
     """
 
     words: str
@@ -38,6 +38,8 @@ class Study:
 FIGURES = "POOL --out OUT --quick --repetitions 20 --seed 3 --measure DCG@5"
 STUDIES = {
     "document_league": Study("POOL --quick --csv OUT/x.csv", "x.csv", {"MEASURES": ("DCG@10",), "ROUNDS": 2}),
+    "simulator": Study("--repetitions 6", small={"QUERIES": (50,), "DIFFERENCES": (0.4, 0.8), "SHARES": (0.2, 0.4)}),
+    "evidence_pictures": Study("--out OUT", "evidence-verdict.png evidence-coverage.png", page=False),
     "document_saving": Study("POOL --quick --out OUT/x.png", "x.png", page=False),
     "successive_drawing": Study("POOL --repetitions 20"),
     "document_worst": Study("POOL --repetitions 20", small={"SPOILERS": {"fitted": np.copy}, "MEASURES": ("DCG@10",)}),
@@ -55,6 +57,9 @@ STUDIES = {
     "revealed_coverage": Study("POOL --share 0.3 --repetitions 4"),
     "new_queries": Study(
         "POOL --repetitions 2", small={"SIZES": (9, 10, 11), "HARD": ("skewed",), "CLUSTERS": (4,), "SHARE": 0.5}
+    ),
+    "promised_power": Study(
+        "POOL --repetitions 1", small={"PAST": 30, "PILOT": 60, "NEW_POOLS": 2, "MEASURES": ("DCG@10",)}
     ),
     "surprises": Study("POOL --measures AP --shares 0.3 --repetitions 3"),
     "cold_start": Study("POOL OTHER --repetitions 2", small={"SHARES": (0.4,)}),
