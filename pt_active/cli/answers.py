@@ -81,7 +81,6 @@ def status(
 
 
 def _one_look(result: Comparison | Ranking | None, estimates: dict[str, Estimate]) -> str:
-    """What one look at the end says, in one line."""
     if isinstance(result, Ranking):
         apart = sum(each.winner is not None for each in result.comparisons)
         said = f"tells {apart} of {how_many('pair', len(result.comparisons))} apart"

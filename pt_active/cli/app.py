@@ -174,7 +174,6 @@ def _later(name: str, listed: Listed) -> Callable[[], None]:
 
 
 def _loaded(name: str, listed: Listed) -> Any:
-    """The command that a file holds."""
     from pt_active.cli.commands import printed
     from pt_active.cli.project import COMMANDS
 

@@ -16,7 +16,6 @@ _FNV_PRIME = np.uint64(0x100000001B3)
 
 @compiled(nogil=True, inline="always")
 def _same(one, other, offsets, content):  # type: ignore[no-untyped-def]
-    """Whether two rows have the same id."""
     begin, size = offsets[one], offsets[one + 1] - offsets[one]
     shift = offsets[other] - begin
     if offsets[other + 1] - offsets[other] != size:

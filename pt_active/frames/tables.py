@@ -97,7 +97,6 @@ def _cut(cell: str) -> str:
 
 
 def _rows(text: str, separator: str, quoted: bool) -> Generator[Row, None, None]:
-    """All rows of a text, blank ones too."""
     before = csv.field_size_limit(sys.maxsize)
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     reader, line = csv.reader(io.StringIO(text, newline=""), delimiter=separator, quoting=quoting, strict=True), 1

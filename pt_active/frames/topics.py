@@ -97,7 +97,6 @@ def _read(
 
 
 def _topics(source: Source) -> pd.DataFrame:
-    """The topics of a text file in the format that its first line shows."""
     head = source.first_line().lstrip()
     if head.startswith("<"):
         xml = re.search(r"<topic[ >]", source.text)
@@ -120,7 +119,6 @@ def _topics(source: Source) -> pd.DataFrame:
 
 
 def _texts(source: Source) -> pd.DataFrame:
-    """The texts of a text file, in JSON lines or lines of two columns."""
     if ".jsonl" not in source.suffixes[-1:]:
         return _pairs(source, ("docno", "text"))
     frame = read_json_lines(source, ("docno", "text"))
@@ -210,7 +208,6 @@ def dataset_id(path: str | Path) -> str | None:
 
 
 def _data_set_texts(name: str, docnos: Iterable[str] | None) -> pd.DataFrame:
-    """``docno, text`` of a data set."""
     with _fetched(name, "docs") as dataset:
         if docnos is None:
             documents = list(dataset.docs_iter())

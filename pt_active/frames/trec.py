@@ -273,7 +273,6 @@ def _fields(line: str) -> list[str]:
 
 
 def _refused(number: int, line: str, fault: Fault, layout: Layout) -> ValueError:
-    """The error about the first line that does not fit a layout."""
     other = [told for each, told in _MISTAKEN if each is not layout and not each.fault(line)]
     wrong = unfit(f"line {number}", layout.shape, f"{fault.says}{''.join(other)}")
     return ArgumentError(f"{wrong}; ", *_SKIP) if layout is RUN else wrong

@@ -232,10 +232,8 @@ def _line_pattern(*columns: str) -> str:
 
 
 def _write_csv(worklist: pd.DataFrame) -> str:
-    def shown(text: object) -> object:
-        return visible(text) if isinstance(text, str) else text
-
-    texts = {name: worklist[name].map(shown) for name in ("query", "text") if name in worklist}
+    shown = [name for name in ("query", "text") if name in worklist]
+    texts = {name: worklist[name].map(lambda text: visible(text) if isinstance(text, str) else text) for name in shown}
     return _with_labels(worklist.assign(**texts).apply(guarded), "").to_csv(index=False, lineterminator="\n")
 
 

@@ -273,7 +273,6 @@ def scale_of(sample: Sample, values: np.ndarray, p: np.ndarray, model: np.ndarra
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """``Σ a b`` over the last axis."""
     return np.asarray(np.einsum("...n,...n->...", a, b))[()]
 
 

@@ -197,7 +197,6 @@ class WithinQueries:
         return cls(query, inclusion, sample.drawn, rate)
 
     def _others(self, parts: np.ndarray) -> np.ndarray:
-        """The sum over the other documents of the same query, float64[N]."""
         return np.asarray(np.bincount(self.query, weights=parts)[self.query] - parts)
 
     def shift(self, error: np.ndarray) -> np.ndarray:

@@ -134,7 +134,10 @@ def estimate_statistic(
 ) -> RoundEstimate:
     """Estimate a statistic of the pool from the labels of all rounds [theory 7]."""
     _check_drawn(steps)
-    _check_bandwidth(bandwidth)
+    named = isinstance(bandwidth, str) and bandwidth == CROSS_VALIDATED
+    number = isinstance(bandwidth, Real) and not isinstance(bandwidth, bool) and bandwidth > 0
+    if not (bandwidth is None or named or number):
+        raise ValueError(f"bandwidth must be a positive number or {CROSS_VALIDATED!r}, got {bandwidth!r}")
     if estimator not in WEIGHTINGS:
         known = f"{estimator} is for means" if estimator in CONTROLLED else f"unknown estimator {estimator!r}"
         raise ValueError(f"{known}; for ratios and areas there are {', '.join(WEIGHTINGS)}")
@@ -275,16 +278,8 @@ def _check_drawn(steps: Steps) -> None:
 
 
 def _window(score: np.ndarray, outcome: np.ndarray, labels: int, bandwidth: float | str | None) -> float:
-    """The bandwidth of one kernel regression."""
     if bandwidth is None:
         return kernel.rule_of_thumb(score, labels)
     if isinstance(bandwidth, str):
         return kernel.cross_validated_bandwidth(score, outcome, labels)
     return bandwidth
-
-
-def _check_bandwidth(bandwidth: float | str | None) -> None:
-    named = isinstance(bandwidth, str) and bandwidth == CROSS_VALIDATED
-    number = isinstance(bandwidth, Real) and not isinstance(bandwidth, bool) and bandwidth > 0
-    if not (bandwidth is None or named or number):
-        raise ValueError(f"bandwidth must be a positive number or {CROSS_VALIDATED!r}, got {bandwidth!r}")

@@ -182,7 +182,6 @@ def records_given(given: Iterable[Given], names: GradeNames) -> pd.DataFrame:
 
 
 def _row(given: Given, names: GradeNames) -> list[object] | None:
-    """The values of `SAID_COLUMNS`; None if nothing was said of the document."""
     place = place_of(given.place)
     of = f"document {shown(given.docno)} of query {shown(given.qid)}"
     try:

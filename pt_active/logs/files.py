@@ -141,7 +141,6 @@ def _of_the_system(pl: Any) -> Iterator[None]:
 
 
 def _rows_of(pl: Any, path: Path) -> int:
-    """The number of rows of a Parquet table."""
     with _reading(pl, path):
         return int(pl.scan_parquet(path).select(pl.len()).collect().item())
 

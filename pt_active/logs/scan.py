@@ -148,7 +148,6 @@ class _Files:
         return self._results(_said, function, question, what=what)
 
     def documents(self, qids: Sequence[str]) -> pd.DataFrame:
-        """All rows of some queries."""
         found = self._results(read_partition, self.names, qids, what="documents to keep")
         return pd.concat(list(found), ignore_index=True)
 

@@ -158,7 +158,6 @@ def _written(name: str) -> irm.Measure:
 
 
 def _named(node: ast.expr) -> irm.Measure:
-    """``NAME`` or ``NAME(parameter=value)``."""
     parameters = {}
     if isinstance(node, ast.Call) and not node.args:
         parameters = {str(each.arg): ast.literal_eval(each.value) for each in node.keywords}

@@ -118,7 +118,6 @@ def draw_pairs(pairs: Pairs, arguments: AuditArguments) -> Sample:
 
 
 def _distribution(pairs: Pairs, design: str, defensive: float) -> np.ndarray:
-    """The sampling distribution q of a design, float64[N] [theory 6]."""
     if design not in GAP_DESIGNS:
         uniform = pairs.uniform_introspection().moments if designs.needs_uniform_grades(design) else None
         moments = pairs.introspection.moments

@@ -220,7 +220,6 @@ def _judge_alone(plan: Plan, judge: pd.DataFrame, name: str, measure: irm.Measur
 
 
 def _ranker(estimate: Estimate, alone: float) -> dict[str, object]:
-    """One row of the rankers."""
     low, high = estimate.confidence_interval()
     people = {"name": estimate.name, "judge": alone, "people": estimate.value}
     people |= {"standard_error": estimate.standard_error, "low": low, "high": high}

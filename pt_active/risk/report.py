@@ -239,7 +239,6 @@ def _is_label(label: int, grades: int) -> CostMatrix:
 
 
 def _drift(judged: JudgedPairs, how: How[Any], rel: int) -> pd.DataFrame:
-    """How two judges differ, the first minus the second: shares that are known, and estimates from the labels."""
     said, p = judged.pairs.closest_grades, judged.pairs.weight
     changed = judged.pairs.member & (said[:, 0] != said[:, 1])
     known = {
@@ -258,7 +257,6 @@ def _drift(judged: JudgedPairs, how: How[Any], rel: int) -> pd.DataFrame:
 
 
 def _numbers(result: Estimate | Comparison) -> tuple[float, float, float, str]:
-    """An estimate, its interval and its note."""
     return (result.point, *result.confidence_interval(), result.note)
 
 

@@ -62,11 +62,9 @@ class Influence:
     queries: np.ndarray  # float64[..., m], ``p² [(Σ D)² + Σ D²]`` over the documents that are not known
 
     def __add__(self, other: Influence) -> Influence:
-        """The sum of two influences."""
         return Influence(self.documents + other.documents, self.queries + other.queries)
 
     def __rmul__(self, factor: float) -> Influence:
-        """The influence, multiplied by a factor."""
         return Influence(factor * self.documents, factor * self.queries)
 
     def mean(self, share: np.ndarray) -> Influence:

@@ -84,7 +84,7 @@ class Scale(NamedTuple):
         """Where a value lies, in percent of the width."""
         return f"{LEFT + WIDE * self.share(value):.2f}%"
 
-    def ticks(self, most: int = 6) -> list[tuple[float, str]]:
+    def ticks(self) -> list[tuple[float, str]]:
         """Round values on the scale with their labels, which have room beside each other."""
         power = 10.0 ** np.floor(np.log10((self.high - self.low) / 10))
         for step in (power * factor for factor in (1, 2, 5, 10, 20, 50)):
@@ -93,7 +93,7 @@ class Scale(NamedTuple):
             places = max(0, -int(np.floor(np.log10(step * (1 + 1e-9)))))
             form = f".{places}f" if places < 7 else ".2g"
             labels = [f"{value + 0.0:{form}}".replace("-", MINUS) for value in values]
-            if len(values) <= most and sum(map(len, labels)) + 2 * len(labels) <= _TICK_ROOM:
+            if len(values) <= 6 and sum(map(len, labels)) + 2 * len(labels) <= _TICK_ROOM:
                 return list(zip(values, labels, strict=True))
         return []
 

@@ -219,7 +219,6 @@ class Campaign:
 
 
 def _seconds(entry: Entry) -> float:
-    """The time of a record, in seconds since 1970."""
     return datetime.fromisoformat(entry.time.replace("Z", "+00:00")).timestamp()
 
 

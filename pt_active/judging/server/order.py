@@ -150,7 +150,6 @@ def _blocks(table: pd.DataFrame, size: int) -> np.ndarray:
 
 
 def _texts_of(plan: Plan, texts: pd.DataFrame | None) -> dict[str, str]:
-    """Document → its text, as far as it is known."""
     frames = [plan.tables.assessments, *([] if texts is None else [data_frame("texts", texts, "docno", "text")])]
     known = [frame.dropna(subset="text") for frame in frames if "text" in frame.columns]
     return {str(docno): str(text) for frame in known for docno, text in zip(frame["docno"], frame["text"], strict=True)}

@@ -323,7 +323,6 @@ def _warn_of_wal(path: Path) -> None:
 
 
 def _opened(path: Path, mode: str = "ro") -> sqlite3.Connection:
-    """A connection to a file that is there."""
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", timeout=_WAIT_SECONDS, uri=True)
 
 
@@ -343,7 +342,6 @@ def _about(connection: sqlite3.Connection) -> dict[str, str]:
 
 
 def _entries(connection: sqlite3.Connection) -> list[Entry]:
-    """The records, if all are as they were written."""
     connection.execute("BEGIN")
     (said,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if said != "ok":

@@ -42,7 +42,6 @@ _WAIT_SECONDS = 30
 
 
 def _digest(text: str) -> str:
-    """16 hexadecimal digits that name a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -149,7 +148,9 @@ class AskedJudge(pt.Transformer):
         """
         pt.validate.columns(inp, includes=["qid", "docno"])
         frame = with_string_ids(inp)
-        keys = self._keys(frame)
+        columns = ["qid", "docno", *(c for c in TEXT_COLUMNS if c in frame.columns)]
+        rows = frame[columns].astype(str).itertuples(index=False, name=None)
+        keys = [_digest(json.dumps([self.model, self.prompt, *row])) for row in rows]
         first = ~pd.Series(keys).duplicated().to_numpy()
         self.n_asked_ = self.n_refused_ = self.n_failed_ = 0
         with self.cache.opened():
@@ -158,11 +159,6 @@ class AskedJudge(pt.Transformer):
         self.n_refused_ = sum(1 for row, each in enumerate(given) if first[row] and "refused" in each)
         self._warn()
         return _with_answers(frame, given)
-
-    def _keys(self, frame: pd.DataFrame) -> list[str]:
-        columns = ["qid", "docno", *(c for c in TEXT_COLUMNS if c in frame.columns)]
-        rows = frame[columns].astype(str).itertuples(index=False, name=None)
-        return [_digest(json.dumps([self.model, self.prompt, *row])) for row in rows]
 
     def _ask(self, frame: pd.DataFrame, keys: Sequence[str], rows: Sequence[np.intp]) -> None:
         in_a_row = 0
