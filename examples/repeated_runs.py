@@ -1,9 +1,8 @@
 """Two systems answered 198 questions five times each: is one better, for these questions, and for questions like them?
 
 The script reads a table with the columns ``item_id, model_id, score, epoch``: a score of 0 or 1 for each run (epoch) of
-a model on a question (item). Runs are repeats and no new questions: a question is a query, its runs are documents, and
-P@5 averages them. Everything is judged, so for these questions the difference is exact, and for questions like them it
-has the paired t-test.
+a model on a question (item). Runs are repeats and no new questions, so they are averaged. Everything is judged: for
+these questions the difference is exact, and for questions like them it has the paired t-test.
 
     python examples/repeated_runs.py gpqa_diamond_scores.csv
 """
@@ -17,7 +16,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from pt_active import Comparison, Estimate, Plan
+from pt_active import Comparison, Estimate
+from pt_active.answers.comparison import Answers
 
 
 def census(scores: pd.DataFrame) -> tuple[Comparison, dict[str, Estimate]]:
@@ -29,20 +29,10 @@ def census(scores: pd.DataFrame) -> tuple[Comparison, dict[str, Estimate]]:
     Returns:
         The comparison, and the estimate of each model, for questions like these.
     """
-    graded = pd.DataFrame(
-        {
-            "qid": scores["item_id"],
-            "docno": scores["model_id"] + " run " + scores["epoch"].astype(str),
-            "grade_0": 0.5,
-            "grade_1": 0.5,
-        }
-    )
-    for model in sorted(scores["model_id"].unique()):
-        graded[f"rank_{model}"] = np.where(scores["model_id"] == model, scores["epoch"] - 1, -1)
-    qrels = graded[["qid", "docno"]].assign(label=scores["score"].astype(int))
-    runs = scores["epoch"].nunique()
-    plan = Plan.create(graded, None, f"P(rel=1)@{runs}", budget=len(scores), level="query")
-    return plan.compare(qrels, queries="new"), plan.estimate(qrels, queries="new")
+    table = scores.rename(columns={"item_id": "item", "model_id": "system", "epoch": "run"})
+    answers = Answers(table.drop(columns="score"))
+    plan, labels = answers.plan(budget=len(table), unit="item"), answers.labels(table)
+    return plan.compare(labels, queries="new"), plan.estimate(labels, queries="new")
 
 
 def unpaired(estimates: dict[str, Estimate]) -> tuple[float, float]:

@@ -21,9 +21,10 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,7 +33,7 @@ import numpy as np
 import pandas as pd
 from evidence import add_evidence, markdown, publish
 from judged_pools import FOLDS, JudgedPool, read_judged_pool
-from leagues import SPOILERS, tasks, with_error
+from leagues import SPOILERS, add_keep, kept, tasks, with_error
 from revealed_saving import Collection, of_pool, of_track
 from scipy import stats
 from tqdm import tqdm
@@ -201,21 +202,26 @@ def read_collection(path: Path) -> tuple[Collection, JudgedPool, int]:
     return of_pool(path), pool, pool.train_folds[0]
 
 
-def league(arguments: argparse.Namespace) -> Iterator[dict[str, object]]:
+def league(arguments: argparse.Namespace) -> Iterator[Mapping[str, object]]:
     """One row per cell and way."""
     for path in arguments.collections:
         collection, pool, fold = read_collection(path)
-        columns, chosen = grade_columns(collection.frame.columns), tasks(pool, fold)
-        for model in arguments.models:
-            spoilt = SPOILERS[model](collection.frame[columns].to_numpy())
-            frame = collection.frame.assign(**dict(zip(columns, spoilt.T, strict=True)))
-            for measure in arguments.measures:
-                for task, rankers in tqdm(chosen.items(), desc=f"{collection.name} {model} {measure}"):
-                    cell = Cell.of(frame, measure, rankers)
-                    head = {"data": collection.name, "model": model, "measure": measure, "task": task}
-                    for share in arguments.shares:
-                        for row in rows_of(cell, share, arguments.repetitions, arguments.seed):
-                            yield head | {"share": f"{share:g}"} | row
+        cells = product(arguments.models, arguments.measures, tasks(pool, fold).items(), arguments.shares)
+        for model, measure, (task, rankers), share in tqdm(list(cells), desc=collection.name, unit="cell"):
+            head = {"data": collection.name, "model": model, "measure": measure, "task": task, "share": f"{share:g}"}
+            part = f"{', '.join(head.values())}, {arguments.repetitions} repetitions, seed {arguments.seed}"
+            made = of_cell(collection.frame, model, measure, rankers, share, arguments)
+            yield from (head | dict(row) for row in kept(arguments.keep, part, made))
+
+
+def of_cell(
+    frame: pd.DataFrame, model: str, measure: str, rankers: list[str], share: float, arguments: argparse.Namespace
+) -> Iterator[dict[str, object]]:
+    """The rows of one cell."""
+    columns = grade_columns(frame.columns)
+    spoilt = SPOILERS[model](frame[columns].to_numpy())
+    cell = Cell.of(frame.assign(**dict(zip(columns, spoilt.T, strict=True))), measure, rankers)
+    yield from rows_of(cell, share, arguments.repetitions, arguments.seed)
 
 
 def main() -> None:
@@ -227,6 +233,7 @@ def main() -> None:
     parser.add_argument("--shares", type=float, nargs="+", default=list(SHARES))
     parser.add_argument("--repetitions", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
+    add_keep(parser)
     add_evidence(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")

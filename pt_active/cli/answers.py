@@ -81,7 +81,6 @@ def status(
 
 
 def _one_look(result: Comparison | Ranking | None, estimates: dict[str, Estimate]) -> str:
-    """What one look at the end says, in one line."""
     if isinstance(result, Ranking):
         apart = sum(each.winner is not None for each in result.comparisons)
         said = f"tells {apart} of {how_many('pair', len(result.comparisons))} apart"
@@ -152,13 +151,13 @@ def report(
     plan, qrels, records = labels.read()
     if so_far and len(plan.rankers) > 2 and None in (pair.first, pair.second):
         raise ValueError("a report of what is judged so far is on one pair: pass --first and --second")
-    about: dict[str, Any] = {**vars(pair), "records": records}
+    about: dict[str, Any] = vars(pair) | meant.fields | {"records": records}
     state = None
     if so_far:
         found = plan.status(qrels, look.of(plan), look.margin, confidence, **about, missing=missing)
         state = found if isinstance(found, Status) else None
     how = asked.measure, asked.estimator, confidence, missing or "error"
-    about |= meant.fields | {"slices": slice or [], "status": state, "texts": texts_for(plan, texts)}
+    about |= {"slices": slice or [], "status": state, "texts": texts_for(plan, texts)}
     made = Report.of(plan, qrels, *how, **about)
     made.save(out, format_of(out, None))
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")

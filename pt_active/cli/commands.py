@@ -196,7 +196,6 @@ def _is_typed(context: Any, name: str) -> bool:
 
 
 def _check_given(context: typer.Context, arguments: Mapping[str, Any], required: Collection[str]) -> None:
-    """Raise if neither the command line nor the project file has an argument that is needed."""
     for each in context.command.params:
         if each.name in required and arguments[each.name] is None:
             what = f"option '{each.opts[0]}'" if each.param_type_name == "option" else f"argument '{each.metavar}'"
@@ -237,5 +236,4 @@ _OTHER_NAMES = {
 
 
 def _options(command: Any) -> dict[str, str]:
-    """The options of a command by the names of its arguments."""
     return {each.name: each.opts[0] for each in command.params if each.opts[0].startswith("--")}

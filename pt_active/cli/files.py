@@ -36,11 +36,9 @@ from pt_active.relevance.grades.report import GradeReport
 from pt_active.relevance.measures import parse_measure
 from pt_active.transformers import Runs
 
-DEFAULT_GRADES = "auto"
-"""The default of ``--grades``."""
+DEFAULT_GRADES = "auto"  # The default of ``--grades``
 
-COLD_GRADES = "cold"
-"""The grade model where there is no training data."""
+COLD_GRADES = "cold"  # The grade model where there is no training data
 
 MAX_STRAY_SHARE = 0.02
 """If a smaller share of the training labels lies above a grade that no label has, they are taken for mistakes."""
@@ -150,7 +148,6 @@ class PoolFiles(RunFiles):
         return self._fitted(name, read_qrels(self.train_qrels), measure)
 
     def _fitted(self, name: str, labels: pd.DataFrame, measure: str) -> tuple[GradeModel, dict[str, pd.DataFrame], str]:
-        """A grade model that has learned from labels, with warnings of what would ruin it."""
         if labels.empty:
             raise ValueError(f"{self.train_qrels}: no document has a label")
         given = self.max_grade
@@ -172,7 +169,6 @@ class PoolFiles(RunFiles):
     def _warn_of_model(
         self, model: FittedGrades, documents: pd.DataFrame, labels: pd.DataFrame, cutoff: int | None
     ) -> None:
-        """Warn of labels that would ruin a model, and of a model that fails on queries it has not learned from."""
         for words in model.coverage_.cautions(self.unjudged, cutoff):
             typed = (word if isinstance(word, str) else f"--{word.name} {getattr(word, 'value', '')}" for word in words)
             warnings.warn("".join(typed), stacklevel=2)

@@ -158,7 +158,6 @@ def _planned(
     unchecked: bool = False,
     refitted: list[Path] | None = None,
 ) -> Answer:
-    """The answer that a plan was made."""
     tables, worklist = made.tables, beside(out, ".csv")
     order = ["--order", "drawn"] if has_order(tables) else []
     alone = len(made.rankers) == 1

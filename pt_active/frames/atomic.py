@@ -142,7 +142,6 @@ def _name_file(temporary: Path, target: Path) -> None:
 
 
 def _flush(path: Path, flags: int = os.O_RDWR) -> None:
-    """Have a file written to disk, or the names in a folder."""
     handle = os.open(path, flags)
     try:
         os.fsync(handle)
@@ -209,7 +208,6 @@ def _runs(pid: int, start: int) -> bool:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove the temporary files and folders of processes that do not run any more."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(_PREFIX) and _is_left(entry):

@@ -17,16 +17,14 @@ from pt_active.frames.columns import with_string_ids
 from pt_active.frames.sources import NOT_UTF8, Source, naming, read_source
 from pt_active.frames.tables import check_filled, is_parquet, read_json_lines, read_parquet, read_table
 
-_QUERY_TAGS = ("query", "title")
-"""The tags of a topic in XML that hold its query."""
+_QUERY_TAGS = ("query", "title")  # The tags of a topic in XML that hold its query
 
 _TOPICS = "expected TREC topics with a number and a title"
 
 PREFIXES = ("irds:", "ir_datasets:")
 """Before the id of a data set that stands in the place of a file, such as ``irds:msmarco-passage``."""
 
-_ABOUT = ("description", "narrative")
-"""Further columns of queries of data sets that judges are shown."""
+_ABOUT = ("description", "narrative")  # Further columns of queries of data sets that judges are shown
 
 
 def read_topics(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
@@ -97,7 +95,6 @@ def _read(
 
 
 def _topics(source: Source) -> pd.DataFrame:
-    """The topics of a text file in the format that its first line shows."""
     head = source.first_line().lstrip()
     if head.startswith("<"):
         xml = re.search(r"<topic[ >]", source.text)
@@ -120,7 +117,6 @@ def _topics(source: Source) -> pd.DataFrame:
 
 
 def _texts(source: Source) -> pd.DataFrame:
-    """The texts of a text file, in JSON lines or lines of two columns."""
     if ".jsonl" not in source.suffixes[-1:]:
         return _pairs(source, ("docno", "text"))
     frame = read_json_lines(source, ("docno", "text"))
@@ -210,7 +206,6 @@ def dataset_id(path: str | Path) -> str | None:
 
 
 def _data_set_texts(name: str, docnos: Iterable[str] | None) -> pd.DataFrame:
-    """``docno, text`` of a data set."""
     with _fetched(name, "docs") as dataset:
         if docnos is None:
             documents = list(dataset.docs_iter())

@@ -137,7 +137,6 @@ def stratified_estimate(scores: Sequence[Scores], sample: Sample) -> MeanEstimat
 
 
 def _scaled(mean: MeanEstimate, factor: np.ndarray | float) -> MeanEstimate:
-    """An estimate multiplied by a factor, with the same degrees of freedom."""
     return MeanEstimate(mean.value * factor, mean.standard_error * factor, mean.degrees_of_freedom)
 
 

@@ -179,7 +179,6 @@ class Population:
     def _rows(
         self, methods: Sequence[Method], sample: Sample, target: np.ndarray, model: np.ndarray, reference: str
     ) -> Rows:
-        """The estimates of all methods from the samples of one budget."""
         drawn, values, controls = sample.count > 0, sample.of(target), Controls(self.weight, model)
         about = {
             "n_draws": sample.draws,
@@ -281,7 +280,6 @@ class LabelledPool:
         return drawn, label
 
     def _row(self, rounds: Sequence[Round], label: np.ndarray, method: Method, reference: str) -> dict[str, float]:
-        """The estimate of one method from one sample."""
         seen, n = self.graded.seen, int((label >= 0).sum())
         estimate = estimate_rounds(seen, rounds, label, self.contrast, method.estimator)
         return {

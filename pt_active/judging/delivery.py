@@ -40,8 +40,7 @@ _DAMAGED = (
 )
 """What the library raises for archives that are damaged or encrypted."""
 
-_MAX_MEMBERS = 10_000
-"""Files of an archive, at most."""
+_MAX_MEMBERS = 10_000  # Files of an archive, at most
 
 
 _ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)? ?(Z|[+-]\d\d:?\d\d|UTC)")
@@ -182,7 +181,6 @@ def records_given(given: Iterable[Given], names: GradeNames) -> pd.DataFrame:
 
 
 def _row(given: Given, names: GradeNames) -> list[object] | None:
-    """The values of `SAID_COLUMNS`; None if nothing was said of the document."""
     place = place_of(given.place)
     of = f"document {shown(given.docno)} of query {shown(given.qid)}"
     try:

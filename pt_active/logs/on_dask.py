@@ -54,21 +54,17 @@ def plan(
 
 @dataclass(frozen=True)
 class _OnDask:
-    """The partitions of a ``dask.dataframe``."""
-
     runs: Any
 
     def each(
         self, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion, what: str
     ) -> Iterable[Any]:
-        """What a function says of each partition."""
         import dask
 
         asked = dask.delayed(question)
         return list(dask.compute(*(dask.delayed(_said)(each, function, asked) for each in self.runs.to_delayed())))
 
     def documents(self, qids: Sequence[str]) -> pd.DataFrame:
-        """All rows of some queries."""
         import dask
 
         wanted = dask.delayed(frozenset(qids))

@@ -55,15 +55,11 @@ def plan(
 
 @dataclass(frozen=True)
 class _OnSpark:
-    """The partitions of a Spark frame."""
-
     runs: Any
 
     def each(
         self, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion, what: str
     ) -> Iterable[Any]:
-        """What a function says of each partition."""
-
         def said(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
             # Spark hands a partition over in batches, which may cut a query in two.
             partition = pd.concat([pd.DataFrame(columns=PARTITION_COLUMNS), *batches], ignore_index=True)
@@ -72,7 +68,6 @@ class _OnSpark:
         return (pickle.loads(bytes(part["said"])) for part in self.runs.mapInPandas(said, "said binary").collect())
 
     def documents(self, qids: Sequence[str]) -> pd.DataFrame:
-        """All rows of some queries."""
         from pyspark.sql import functions
 
         return self.runs.where(functions.col("qid").isin(list(qids))).toPandas()

@@ -148,7 +148,6 @@ class _Files:
         return self._results(_said, function, question, what=what)
 
     def documents(self, qids: Sequence[str]) -> pd.DataFrame:
-        """All rows of some queries."""
         found = self._results(read_partition, self.names, qids, what="documents to keep")
         return pd.concat(list(found), ignore_index=True)
 
@@ -169,8 +168,7 @@ def _said(path: Path, function: Callable[[pd.DataFrame, PartitionQuestion], Any]
     return function(read_partition(path, question.names), question)
 
 
-LARGE = 1 << 26
-"""Bytes of runs from which another process partitions them."""
+LARGE = 1 << 26  # Bytes of runs from which another process partitions them
 
 
 def _alone(function: Callable[..., Any], *arguments: object) -> Any:

@@ -42,15 +42,12 @@ def measure_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: str | irm.Me
     if _is_ours(measure):
         values = _values(run, qrels, measure)
     else:
-        metrics = ir_measures.iter_calc([measure], *_as_ir_measures(qrels, run))
+        names = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
+        ranked = run[["qid", "docno", "score"]].rename(columns=names)
+        metrics = ir_measures.iter_calc([measure], qrels.rename(columns=names), ranked)
         values = pd.Series({metric.query_id: metric.value for metric in metrics}, dtype=np.float64)
     qids = qrels["qid"].unique()
     return pd.DataFrame({"qid": qids, "value": values.reindex(qids).fillna(measure.DEFAULT).to_numpy()})
-
-
-def _as_ir_measures(qrels: pd.DataFrame, run: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    names = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
-    return qrels.rename(columns=names), run[["qid", "docno", "score"]].rename(columns=names)
 
 
 def _is_ours(measure: irm.Measure) -> bool:

@@ -22,8 +22,7 @@ from ir_measures import measures as irm
 from pt_active.frames.checks import MAX_WHOLE, shown
 from pt_active.frames.qrels import HIGHEST_LABEL
 
-GDEVAL_MAX_REL = 4
-"""The highest grade in gdeval.pl, the fixed scale of `ir_measures`' own ERR."""
+GDEVAL_MAX_REL = 4  # The highest grade in gdeval.pl, the fixed scale of `ir_measures`' own ERR
 
 
 class _DCG(irm.Measure):
@@ -158,7 +157,6 @@ def _written(name: str) -> irm.Measure:
 
 
 def _named(node: ast.expr) -> irm.Measure:
-    """``NAME`` or ``NAME(parameter=value)``."""
     parameters = {}
     if isinstance(node, ast.Call) and not node.args:
         parameters = {str(each.arg): ast.literal_eval(each.value) for each in node.keywords}

@@ -61,7 +61,6 @@ def _more(judged: JudgedPairs, ratio: float) -> tuple[float, float]:
 
 
 def _reachable(judged: JudgedPairs) -> int:
-    """The number of pairs that could be drawn."""
     return len(judged.pairs.keys) if judged.sample.q is None else int((judged.sample.q > 0).sum())
 
 

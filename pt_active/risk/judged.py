@@ -42,8 +42,7 @@ from pt_active.sampling.designs import STRATIFIED
 from pt_active.sampling.sample import Sample
 from pt_active.showing.printed import Facts
 
-SURPRISING = 2.5
-"""Labels that surprise a model by more standard deviations than this make a caution."""
+SURPRISING = 2.5  # Labels that surprise a model by more standard deviations than this make a caution
 
 _SCORED = (AUTO, SIMULATED, "effective")
 """References with which the interval of a risk keeps to the values that the risk can have."""

@@ -24,8 +24,7 @@ from pt_active.sampling.sample import Sample
 FORMAT_VERSION = 1
 """The format of the tables on disk; an audit of another format raises an error, so that it is not misread."""
 
-_NO_STRATUM = -1
-"""The value of the column ``stratum`` if the pairs were not drawn from strata."""
+_NO_STRATUM = -1  # The value of the column ``stratum`` if the pairs were not drawn from strata
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +117,6 @@ def draw_pairs(pairs: Pairs, arguments: AuditArguments) -> Sample:
 
 
 def _distribution(pairs: Pairs, design: str, defensive: float) -> np.ndarray:
-    """The sampling distribution q of a design, float64[N] [theory 6]."""
     if design not in GAP_DESIGNS:
         uniform = pairs.uniform_introspection().moments if designs.needs_uniform_grades(design) else None
         moments = pairs.introspection.moments

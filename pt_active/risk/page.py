@@ -126,7 +126,6 @@ def _how_to_go_on(report: AuditReport) -> str:
 
 
 def _verdict(report: AuditReport) -> Section:
-    """The errors of all judges."""
     errors = _of_quantities(report, report.table(), ("error",))
     axis, title = "share of pairs with another grade than people's", "Errors of the judges"
     return replace(_chart("verdict", title, errors.assign(name=errors["judge"], note=""), axis=axis), title="")
@@ -172,7 +171,6 @@ def _chart(
 
 
 def _which(report: AuditReport) -> list[Section]:
-    """Which of many judges to keep."""
     if not isinstance(report.ranking, Ranking):
         return []
     words = [
@@ -185,7 +183,6 @@ def _which(report: AuditReport) -> list[Section]:
 
 
 def _drift(report: AuditReport) -> list[Section]:
-    """How two judges, or two versions of one, differ."""
     if report.drift.empty:
         return []
     first, second = report.judges
@@ -200,7 +197,6 @@ def _drift(report: AuditReport) -> list[Section]:
 
 
 def _by_grade(report: AuditReport) -> list[Section]:
-    """What people say of the pairs to which a judge gave each grade."""
     if report.by_grade.empty:
         return []
     words = [

@@ -145,8 +145,7 @@ def _interval(low: float, high: float, places: int = 4) -> str:
     return f"[{low:+.{places}f}, {high:+.{places}f}]"
 
 
-_MAX_PRINTED = 20
-"""Pairs of rankers that are printed, at most."""
+_MAX_PRINTED = 20  # Pairs of rankers that are printed, at most
 
 
 def replacement(
@@ -220,7 +219,6 @@ def _judge_alone(plan: Plan, judge: pd.DataFrame, name: str, measure: irm.Measur
 
 
 def _ranker(estimate: Estimate, alone: float) -> dict[str, object]:
-    """One row of the rankers."""
     low, high = estimate.confidence_interval()
     people = {"name": estimate.name, "judge": alone, "people": estimate.value}
     people |= {"standard_error": estimate.standard_error, "low": low, "high": high}

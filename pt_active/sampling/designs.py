@@ -140,7 +140,9 @@ def sampling_distribution(
         for part in design_named(design)
     ]
     q = (1 - defensive) * np.mean(parts, axis=0) + defensive * weight
-    _warn_if_unreachable(q, weight)
+    if unreachable := int(((q <= 0) & (weight > 0)).sum()):
+        never = f"queries with a positive weight have q = 0 and can never be drawn ({unreachable} in all)"
+        warnings.warn(f"{never}, so estimates would be biased; use defensive > 0", stacklevel=2)
     return q
 
 
@@ -210,16 +212,6 @@ def _root_score(score: Score, mean: np.ndarray, variance: np.ndarray, weight: np
         stacklevel=5,
     )
     return np.ones_like(root)
-
-
-def _warn_if_unreachable(q: np.ndarray, weight: np.ndarray) -> None:
-    unreachable = int(((q <= 0) & (weight > 0)).sum())
-    if unreachable:
-        warnings.warn(
-            f"queries with a positive weight have q = 0 and can never be drawn ({unreachable} in all), so estimates "
-            "would be biased; use defensive > 0",
-            stacklevel=3,
-        )
 
 
 GAP_DESIGNS = {"disagreement": 0, "active_inf": 1, "active_0": 2}

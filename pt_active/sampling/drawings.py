@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pt_active.relevance.measures import RankForm
+from pt_active.relevance.revealed import RevealedForm
 from pt_active.sampling.designs import check_pair_weights
 
 SUCCESSIVE = "successive"
@@ -71,7 +72,8 @@ def succession_unit(form: RankForm, overhead: float) -> str:
 def natural_drawing(form: RankForm, rankers: int, overhead: float) -> str:
     """The drawing that suits what is measured."""
     if form.family in NESTED_FAMILIES:
-        return "depth"
+        surprising = isinstance(form, RevealedForm) and form.compiled == "AP" and rankers <= 2 and overhead == 0
+        return SURPRISES if surprising else "depth"
     return SUCCESSIVE if rankers > 1 and overhead == 0 else "spread"
 
 

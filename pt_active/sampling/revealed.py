@@ -143,7 +143,8 @@ class RevealedPool(DocumentPool):
             return np.ones(len(self.weight), dtype=bool)
         ranks = self.ranks[involved]
         place = ranks if self.form.cutoff is None else np.where(ranks > self.form.cutoff, 0, ranks)
-        return self._any(place != place[0])
+        found = np.bincount(self.query[(place != place[0]).any(axis=0)], minlength=len(self.weight))
+        return np.asarray(found > 0)
 
     def ever_differs(self, pairs: np.ndarray | None = None) -> np.ndarray:
         """bool[m], queries in which the labels may change the only ranker or some pair with a weight."""
@@ -178,10 +179,6 @@ class RevealedPool(DocumentPool):
         if first is not None:
             keys.append(~first)
         return np.lexsort([*keys, self.query])
-
-    def _any(self, which: np.ndarray) -> np.ndarray:
-        found = np.bincount(self.query[which.any(axis=0)], minlength=len(self.weight))
-        return np.asarray(found > 0)
 
     def _expectation(self, belief: np.ndarray) -> Expectation:
         return Expectation(self.form, self.indptr, self.ranks, belief, self.key, self.prior)

@@ -161,7 +161,6 @@ def _check_prices(design: DocumentDesign, prices: Costs, budget: float) -> None:
 
 
 def _first_phase(opening: np.ndarray, price: np.ndarray, budget: float, rng: np.random.Generator) -> Sample:
-    """The queries that are opened."""
     can = opening > 0
     if pays_for_all(budget, price[can]):
         return Sample.once(can.astype(np.float64))

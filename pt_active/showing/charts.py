@@ -228,7 +228,6 @@ class Lines(Chart):
 
 
 def _arms(series: Series) -> np.ndarray:
-    """float64[n], the lengths of the arms; 0 where there is none."""
     return np.zeros(len(series.x)) if series.error is None else np.nan_to_num(series.error, posinf=0.0)
 
 

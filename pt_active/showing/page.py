@@ -21,8 +21,7 @@ from pt_active.showing.wording import is_of_answers, of_answers, page_of_answers
 if TYPE_CHECKING:
     from jinja2 import Template
 
-FORMATS = ("html", "md", "json")
-"""Forms of a page: for a browser, Markdown for a pull request, JSON for a dashboard."""
+FORMATS = ("html", "md", "json")  # Forms of a page: for a browser, Markdown for a pull request, JSON for a dashboard
 
 _TAG = re.compile(r"<[^>]*>")
 
@@ -94,13 +93,13 @@ class Page:
 
 @cache
 def _template() -> Template:
-    """The template of a page, read once."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
         loader=PackageLoader("pt_active.showing", ""),
         autoescape=True,
-        finalize=_visible,
+        # Without characters that a page would obey rather than show.
+        finalize=lambda value: visible(value) if type(value) is str else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -130,8 +129,3 @@ def check_page(path: Path) -> None:
 def _escaped(text: str) -> str:
     """A text on one line that Markdown and HTML take for nothing but text."""
     return _SPECIAL.sub(r"\\\1", visible_field(text))
-
-
-def _visible(value: Any) -> Any:
-    """What the template prints, without characters that a page would obey rather than show."""
-    return visible(value) if type(value) is str else value

@@ -26,17 +26,13 @@ _COLOURS = (
 LEFT, WIDE = 3.0, 94.0
 """Begin and width of the scale, in percent of the width: marks and tick labels need room beyond them."""
 
-_CUT = (34, 44, 60)
-"""Lengths to which labels are cut, in characters: the first at which they stay distinct is used."""
+_CUT = (34, 44, 60)  # Lengths to which labels are cut, in characters: the first at which they stay distinct is used
 
-_ONE_LINE = 42
-"""A label and its numbers share a line if they have at most so many characters."""
+_ONE_LINE = 42  # A label and its numbers share a line if they have at most so many characters
 
-_TICK_ROOM = 36
-"""Characters that all tick labels of a scale may have together, so that they do not overlap on a phone."""
+_TICK_ROOM = 36  # Characters that all tick labels of a scale may have together, so that they do not overlap on a phone
 
-Sides = tuple[str, str]
-"""What values left and right of 0 mean."""
+Sides = tuple[str, str]  # What values left and right of 0 mean
 
 
 class ChartRow(NamedTuple):
@@ -84,7 +80,7 @@ class Scale(NamedTuple):
         """Where a value lies, in percent of the width."""
         return f"{LEFT + WIDE * self.share(value):.2f}%"
 
-    def ticks(self, most: int = 6) -> list[tuple[float, str]]:
+    def ticks(self) -> list[tuple[float, str]]:
         """Round values on the scale with their labels, which have room beside each other."""
         power = 10.0 ** np.floor(np.log10((self.high - self.low) / 10))
         for step in (power * factor for factor in (1, 2, 5, 10, 20, 50)):
@@ -93,7 +89,7 @@ class Scale(NamedTuple):
             places = max(0, -int(np.floor(np.log10(step * (1 + 1e-9)))))
             form = f".{places}f" if places < 7 else ".2g"
             labels = [f"{value + 0.0:{form}}".replace("-", MINUS) for value in values]
-            if len(values) <= most and sum(map(len, labels)) + 2 * len(labels) <= _TICK_ROOM:
+            if len(values) <= 6 and sum(map(len, labels)) + 2 * len(labels) <= _TICK_ROOM:
                 return list(zip(values, labels, strict=True))
         return []
 

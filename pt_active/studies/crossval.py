@@ -148,7 +148,6 @@ class LearnerComparison(Printed):
 
     @property
     def _scale(self) -> float:
-        """The sum of the absolute terms of the difference."""
         return float(self.per_fold[["first", "second"]].abs().sum(axis=1).mean())
 
     def __str__(self) -> str:

@@ -130,7 +130,6 @@ def _children(pipeline: pt.Transformer) -> Iterator[pt.Transformer]:
 
 
 def _parts(pipeline: pt.Transformer) -> Iterator[pt.Transformer]:
-    """A pipeline and all of its parts, at any depth."""
     yield pipeline
     for child in _children(pipeline):
         yield from _parts(child)

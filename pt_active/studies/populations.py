@@ -205,7 +205,6 @@ def _traded(
 
 
 def _graded(latent: np.ndarray) -> np.ndarray:
-    """Grades 0 to 3 of latent qualities."""
     return np.searchsorted(_CUTS, latent)
 
 

@@ -233,7 +233,6 @@ def _methods(designs: list[str], estimators: list[str]) -> list[Method]:
 def _rows(
     method: Method, true: Replays, swapped: Replays | None, budgets: Sequence[float], population: Population
 ) -> pd.DataFrame:
-    """The summary of one method's repetitions, one row per budget."""
     error, size = true.error, true.estimate.shape[1]
     low, high = true.intervals(LEVEL)
     finite = np.isfinite(high - low)
@@ -266,7 +265,6 @@ def _rows(
 def _with_savings(
     table: pd.DataFrame, true: dict[Method, Replays], methods: list[Method], budgets: list[float]
 ) -> pd.DataFrame:
-    """The table with label-equivalents and savings of each method."""
     yardstick, source = true[YARDSTICK].error ** 2, true[SOURCE_YARDSTICK].error ** 2
     pairs = [ratio_of_means(yardstick, true[m].error ** 2) for m in methods]
     squared = {m: (true[m].error ** 2).mean(axis=1) for m in methods}
@@ -375,5 +373,4 @@ def in_short(table: pd.DataFrame) -> str:
 
 
 def _cells(table: pd.DataFrame, share: str) -> list[str]:
-    """A column of shares with their Monte Carlo errors, as text."""
     return [f"{value:.3f} ± {error:.3f}" for value, error in zip(table[share], table[f"{share}_se"], strict=True)]

@@ -42,6 +42,27 @@ def test_the_budget_is_spent_on_nearly_all_queries(plan: Plan) -> None:
     assert plan.assessments["qid"].nunique() > 0.8 * len(plan.queries)
 
 
+def test_it_is_the_default_for_ap_of_two_rankers_that_opens_queries_for_nothing(graded: pd.DataFrame) -> None:
+    def drawn(frame: pd.DataFrame, measure: str, per_query: float = 0.0) -> str:
+        cost = UnitCost(per_query=per_query)
+        plan = Plan.create(frame, None, measure, cost, budget=BUDGET, level="document")
+        return plan.tables.manifest.arguments.design
+
+    third = graded.assign(rank_third=graded["rank_candidate"])
+    assert drawn(graded, "AP") == drawn(graded, "AP(rel=2)@10") == "surprises"
+    assert drawn(graded.drop(columns="rank_production"), "AP") == "surprises"
+    assert {drawn(graded, "AP", 2.0), drawn(third, "AP"), drawn(graded, "nDCG@10"), drawn(graded, "RR")} == {"depth"}
+
+
+def test_a_plan_that_was_drawn_by_depth_keeps_its_drawing(graded: pd.DataFrame, demo, tmp_path: Path) -> None:
+    plan = Plan.create(graded, None, "AP", budget=BUDGET, level="document", design="depth")
+    plan.save(tmp_path / "plan")
+    again = Plan.load(tmp_path / "plan")
+    qrels = demo.judge(plan.assessments)
+    assert again.compare(qrels).to_frame().equals(plan.compare(qrels).to_frame())
+    assert again.extend(100, qrels).tables.manifest.arguments.design == "depth"
+
+
 def test_less_than_a_label_a_query_is_a_plan(graded: pd.DataFrame, demo: DemoCollection) -> None:
     plan = Plan.create(graded, None, "AP", budget=60, **HOW)
     assert len(plan.assessments) == 60

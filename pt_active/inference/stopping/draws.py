@@ -52,7 +52,6 @@ class Units:
     unsettled: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
-        """Raise a ValueError if nothing could be proved of the units."""
         with np.errstate(all="ignore"):
             numbers = self.rate, self.mean, self.variance, self.low, self.high, self.rate.sum() / self.rate
         if not ((self.rate > 0).all() and np.isfinite(np.r_[self.settled, np.concatenate(numbers)]).all()):
@@ -204,7 +203,6 @@ class Draws:
     unjudged: Unjudged = field(default_factory=lambda: Unjudged.none(0))
 
     def __post_init__(self) -> None:
-        """Nothing is lacking in any draw if nothing else was said."""
         if len(self.unjudged.below) < len(self.value):
             object.__setattr__(self, "unjudged", Unjudged.none(len(self.value)))
 

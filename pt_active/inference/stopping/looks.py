@@ -144,13 +144,11 @@ def verdicts(value: np.ndarray, half_width: np.ndarray, margin: float, compared:
         return np.where(value - half_width > 0, FIRST, verdict)
 
 
-def prospect(
-    now: Looks, coming: Looks, margin: float, compared: bool, least: float = 0.0, seed: int = 0
-) -> tuple[float, float]:
+def prospect(now: Looks, coming: Looks, margin: float, compared: bool, least: float = 0.0) -> tuple[float, float]:
     """The chance of a verdict at looks to come, and the expected cost, simulated [Spiegelhalter et al. 1986]."""
     if len(coming.cost) == 0:
         return 0.0, float(now.cost[0])
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     variance = now.standard_error[0] ** 2
     truth = now.value[0] + np.sqrt(variance) * rng.standard_normal(SIMULATED_PATHS)
     information = coming.time / now.time[0] / variance

@@ -84,8 +84,6 @@ class Site:
         return Starlette(routes=[*common, *routes], middleware=[Middleware(SafeHeaders)], exception_handlers=failures)
 
     def _for(self, page: Page, organiser: bool) -> Page:
-        """The page for those who may see it."""
-
         async def guarded(request: Request) -> Response:
             name = self._names.get(hashed(request.path_params["token"]))
             if name is None or (name == ORGANISER) != organiser:

@@ -16,14 +16,11 @@ from pt_active.frames.columns import with_string_ids
 from pt_active.plans.making.sampled import wanted_documents
 from pt_active.plans.plan import Plan
 
-BLOCK = 50
-"""Documents of a block, unless another number is given."""
+BLOCK = 50  # Documents of a block, unless another number is given
 
-DOUBLE = 0.1
-"""The share of documents that two people judge, unless another share is given."""
+DOUBLE = 0.1  # The share of documents that two people judge, unless another share is given
 
-_ABOUT_QUERIES = ("query", "description", "narrative")
-"""Columns of a plan's queries that judges read."""
+_ABOUT_QUERIES = ("query", "description", "narrative")  # Columns of a plan's queries that judges read
 
 _ORDER_STAGE, _DOUBLE_STAGE = 1_000_001, 1_000_002
 """Stages of `clocks`, which no round of a plan reaches: the order within a query, and who is judged twice."""
@@ -150,7 +147,6 @@ def _blocks(table: pd.DataFrame, size: int) -> np.ndarray:
 
 
 def _texts_of(plan: Plan, texts: pd.DataFrame | None) -> dict[str, str]:
-    """Document → its text, as far as it is known."""
     frames = [plan.tables.assessments, *([] if texts is None else [data_frame("texts", texts, "docno", "text")])]
     known = [frame.dropna(subset="text") for frame in frames if "text" in frame.columns]
     return {str(docno): str(text) for frame in known for docno, text in zip(frame["docno"], frame["text"], strict=True)}

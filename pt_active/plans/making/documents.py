@@ -45,7 +45,8 @@ def size_frame(
 ) -> pd.DataFrame:
     """One row per document: how probable its judging should be, relative to the others."""
     graded = graded_pool(pool, measure, per_query)
-    drawing = design or natural_drawing(graded.seen.form, len(pool.names), per_query)
+    natural = natural_drawing(graded.seen.form, len(pool.names), per_query)
+    drawing = design or ("depth" if natural == SURPRISES else natural)
     if drawing == SUCCESSIVE and graded.seen.form.family == "cascade":
         raise ValueError("a frame of sizes does not hold the steps of a cascade; draw them with Plan.create")
     if drawing == SURPRISES:

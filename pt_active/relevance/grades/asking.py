@@ -21,8 +21,7 @@ from pt_active.frames.progress import bar
 from pt_active.frames.qrels import HIGHEST_LABEL
 from pt_active.relevance.grades.judge_tables import SCORE, judge_table
 
-MAX_FAILURES = 10
-"""After so many errors in a row, the judge is taken to be out of reach, and the run ends."""
+MAX_FAILURES = 10  # After so many errors in a row, the judge is taken to be out of reach, and the run ends
 
 TEXT_COLUMNS = ("query", "text", "title", "body")
 """Columns that a judge reads; an answer is used again only where they are the same."""
@@ -37,12 +36,10 @@ CREATE TABLE IF NOT EXISTS answers (
   answer TEXT NOT NULL);
 """
 
-_WAIT_SECONDS = 30
-"""How long to wait for another process that writes."""
+_WAIT_SECONDS = 30  # How long to wait for another process that writes
 
 
 def _digest(text: str) -> str:
-    """16 hexadecimal digits that name a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -149,7 +146,9 @@ class AskedJudge(pt.Transformer):
         """
         pt.validate.columns(inp, includes=["qid", "docno"])
         frame = with_string_ids(inp)
-        keys = self._keys(frame)
+        columns = ["qid", "docno", *(c for c in TEXT_COLUMNS if c in frame.columns)]
+        rows = frame[columns].astype(str).itertuples(index=False, name=None)
+        keys = [_digest(json.dumps([self.model, self.prompt, *row])) for row in rows]
         first = ~pd.Series(keys).duplicated().to_numpy()
         self.n_asked_ = self.n_refused_ = self.n_failed_ = 0
         with self.cache.opened():
@@ -158,11 +157,6 @@ class AskedJudge(pt.Transformer):
         self.n_refused_ = sum(1 for row, each in enumerate(given) if first[row] and "refused" in each)
         self._warn()
         return _with_answers(frame, given)
-
-    def _keys(self, frame: pd.DataFrame) -> list[str]:
-        columns = ["qid", "docno", *(c for c in TEXT_COLUMNS if c in frame.columns)]
-        rows = frame[columns].astype(str).itertuples(index=False, name=None)
-        return [_digest(json.dumps([self.model, self.prompt, *row])) for row in rows]
 
     def _ask(self, frame: pd.DataFrame, keys: Sequence[str], rows: Sequence[np.intp]) -> None:
         in_a_row = 0

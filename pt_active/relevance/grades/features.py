@@ -27,8 +27,7 @@ FEATURES = (
 )
 """The names of the five features that `run_features` returns, in order."""
 
-VOTES_COLUMN = re.compile(r"^votes_(\d+)$")
-"""The number of a judge's votes for each label, ``votes_0 … votes_H``."""
+VOTES_COLUMN = re.compile(r"^votes_(\d+)$")  # The number of a judge's votes for each label, ``votes_0 … votes_H``
 
 
 def ranking_columns(columns: Iterable[object]) -> list[str]:
@@ -115,18 +114,13 @@ def first_pairs(frame: pd.DataFrame, other: pd.DataFrame) -> str:
 def _ranks(frame: pd.DataFrame) -> np.ndarray:
     """int64[k, N], the rank of each document in each ranker, from 1; 0 = not retrieved."""
     names = ranker_names(frame.columns)
-    if not names:
-        return _rank_by_score(frame)[None, :]
+    if not names:  # the ranks that follow from the scores
+        needed = [c for c in ("qid", "docno", "score", "rank") if c in frame.columns]
+        run = ranked_run(frame[needed].assign(row=np.arange(len(frame))))
+        rank = np.empty((1, len(frame)), dtype=np.int64)
+        rank[0, run["row"].to_numpy()] = run["rank"].to_numpy() + 1
+        return rank
     return np.stack([_given_ranks(frame, name) for name in names])
-
-
-def _rank_by_score(frame: pd.DataFrame) -> np.ndarray:
-    """int64[N], the ranks that follow from the scores of a plain frame, from 1, in the order of its rows."""
-    needed = [c for c in ("qid", "docno", "score", "rank") if c in frame.columns]
-    run = ranked_run(frame[needed].assign(row=np.arange(len(frame))))
-    rank = np.empty(len(frame), dtype=np.int64)
-    rank[run["row"].to_numpy()] = run["rank"].to_numpy() + 1
-    return rank
 
 
 def _given_ranks(frame: pd.DataFrame, name: str) -> np.ndarray:

@@ -16,17 +16,14 @@ from pt_active.relevance.grades.features import FEATURES, best_rank, document_fe
 UNJUDGED_POLICIES = ("missing", "nonrelevant")
 """What an unjudged document of a training run is: left out of the training, or taken for grade 0."""
 
-USUAL_DEPTH = 10
-"""The depth at which the share of judged documents is checked if no measure says another."""
+USUAL_DEPTH = 10  # The depth at which the share of judged documents is checked if no measure says another
 
-MIN_JUDGED_SHARE = 0.5
-"""If a smaller share of the documents at that depth is judged, there is a warning."""
+MIN_JUDGED_SHARE = 0.5  # If a smaller share of the documents at that depth is judged, there is a warning
 
 UNLIKE = 0.25
 """Judged and unjudged documents are unlike if a feature differs by more than this many standard deviations."""
 
-Words = tuple[str | Named, ...]
-"""The parts of a warning that names arguments, as `checks.ArgumentError` takes them."""
+Words = tuple[str | Named, ...]  # The parts of a warning that names arguments, as `checks.ArgumentError` takes them
 
 
 class TrainingWarning(UserWarning):
@@ -103,7 +100,9 @@ class TrainingCoverage:
         if unjudged is not None:
             return []
         if present[0] > 0:
-            return [self._of_positives()]
+            said = "no training label is grade 0, so that the grade model would take every document for relevant; "
+            ask = f"{_IF_NONRELEVANT}, pass ", _NONRELEVANT, "; if they are unknown, pass ", _MISSING
+            return [(said + ask[0], *ask[1:])]
         return [self._of_few(depth)] if self.share(depth) < MIN_JUDGED_SHARE else []
 
     def _of_one_grade(self, grade: int, left_out: bool) -> Words:
@@ -111,15 +110,6 @@ class TrainingCoverage:
         if not left_out:
             return (f"{head}cannot tell documents apart; train it on judgments of several grades",)
         return (f"{head}would expect grade {grade} of every document; {_IF_NONRELEVANT}, pass ", _NONRELEVANT)
-
-    def _of_positives(self) -> Words:
-        return (
-            "no training label is grade 0, so that the grade model would take every document for relevant; "
-            f"{_IF_NONRELEVANT}, pass ",
-            _NONRELEVANT,
-            "; if they are unknown, pass ",
-            _MISSING,
-        )
 
     def _of_few(self, depth: int | None) -> Words:
         within = "documents" if depth is None else f"documents down to rank {depth}"
@@ -147,10 +137,10 @@ def check_unjudged(unjudged: str | None) -> None:
         raise ValueError(f"unknown unjudged {shown(unjudged)}; it is one of {', '.join(UNJUDGED_POLICIES)}")
 
 
-def warn_of_training(cautions: Sequence[Words], stacklevel: int = 3) -> None:
+def warn_of_training(cautions: Sequence[Words]) -> None:
     """Warn of what is wrong with training labels."""
     for words in cautions:
-        warnings.warn("".join(map(str, words)), TrainingWarning, stacklevel=stacklevel + 1)
+        warnings.warn("".join(map(str, words)), TrainingWarning, stacklevel=4)
 
 
 def standardised_difference(values: np.ndarray, known: np.ndarray) -> np.ndarray:

@@ -28,8 +28,7 @@ from pt_active.relevance.grades.validation import some_queries
 AnyJudge = pd.DataFrame | str | Path | pt.Transformer
 """A frame or a file, as `judge_tables.judge_table` takes it, or a transformer, as `AskedJudge` takes it."""
 
-RANKS = "ranks"
-"""The name of ranks and scores (or of ``features``) beside the judges."""
+RANKS = "ranks"  # The name of ranks and scores (or of ``features``) beside the judges
 
 
 class JudgeGrades(FittedGrades):
@@ -93,7 +92,12 @@ class JudgeGrades(FittedGrades):
         tables = {name: _table(each, frame) for name, each in self._asked.items()}
         self.marginal_ = fitting.marginal(labels, self.max_grade)
         for name, table in tables.items():
-            _check_seen(frame, table, name if len(tables) > 1 else "")
+            if not len(frame[["qid", "docno"]].merge(table[["qid", "docno"]])):
+                none = f"no judged training document ({len(frame)} in all)"
+                which = f"judge {name}" if len(tables) > 1 else "judge"
+                raise ValueError(
+                    f"{none} is in the {which}'s frame; do qid and docno match? {first_pairs(frame, table)}"
+                )
         only = next(iter(tables.values()))
         if len(tables) == 1 and not is_scored(only):
             self.shares_ = only
@@ -190,17 +194,6 @@ def _table(judge: AnyJudge, frame: pd.DataFrame) -> pd.DataFrame:
     return judge_table(answered.loc[answered[columns].notna().all(axis=1), ["qid", "docno", *columns]])
 
 
-def _check_seen(frame: pd.DataFrame, table: pd.DataFrame, name: str) -> None:
-    """Raise if a judge has seen none of the judged training documents."""
-    if not len(frame[["qid", "docno"]].merge(table[["qid", "docno"]])):
-        which = f"judge {name}" if name else "judge"
-        raise ValueError(
-            f"no judged training document ({len(frame)} in all) is in the {which}'s frame; do qid and docno "
-            f"match? {first_pairs(frame, table)}"
-        )
-
-
 def _warn_unseen(seen: np.ndarray, who: str, instead: str, stacklevel: int) -> None:
-    """Warn if a judge has seen no document."""
     if not seen.any():
         warnings.warn(f"{who} saw no document ({len(seen)} in all); {instead}", stacklevel=stacklevel + 1)

@@ -207,7 +207,9 @@ class PriorGrades(FittedGrades):
         return ranking_columns(columns)
 
     def _learn(self, frame: pd.DataFrame, labels: np.ndarray) -> None:
-        _check_bands(self.bands)
+        edges = np.asarray(self.bands)
+        if edges.ndim != 1 or not (np.diff(edges, prepend=0) > 0).all() or (edges != np.floor(edges)).any():
+            raise ValueError(f"bands must be increasing ranks from 1, got {self.bands!r}")
         check_positive("smoothing", self.smoothing)
         judged = labels >= 0
         ranks = best_rank(frame)[judged]
@@ -320,9 +322,3 @@ def check_positive(name: str, value: float) -> None:
     """Raise a ValueError if an argument of a model is not a positive, finite number."""
     if not (np.isfinite(value) and value > 0):
         raise ValueError(f"{name} must be a positive, finite number, got {value!r}")
-
-
-def _check_bands(bands: Sequence[int]) -> None:
-    edges = np.asarray(bands)
-    if edges.ndim != 1 or not (np.diff(edges, prepend=0) > 0).all() or (edges != np.floor(edges)).any():
-        raise ValueError(f"bands must be increasing ranks from 1, got {bands!r}")

@@ -14,8 +14,7 @@ PRIOR_SCALE = 1.0
 """Standard deviation of the Gaussian prior on the parameters, whose mean leaves the model unchanged. The prior keeps
 the parameters finite if there are few labels, or labels of one grade only."""
 
-MIN_PROBABILITY = 1e-6
-"""Smaller probabilities count as this, so that labels can correct a model that rules out a grade."""
+MIN_PROBABILITY = 1e-6  # Smaller probabilities count as this, so that labels can correct a model that rules out a grade
 
 
 def recalibrated_grades(
@@ -39,8 +38,12 @@ def recalibrated_grades(
     Raises:
         ValueError: If a label is above G, or a weight or the scale is not positive.
     """
-    _check_weights(labels, weights, grades.shape[1], prior_scale)
     known = labels >= 0
+    if labels.max(initial=-1) >= grades.shape[1]:
+        raise ValueError(f"labels must not be above the highest grade, {grades.shape[1] - 1}, got {labels.max()}")
+    if not prior_scale > 0:
+        raise ValueError(f"prior_scale must be a positive number, got {prior_scale}")
+    _check_positive(weights[known])
     if not known.any():
         return grades
     return regraded(recalibration(grades[known], labels[known], weights[known], prior_scale), grades)
@@ -103,14 +106,6 @@ def recalibrated_line(model: np.ndarray, values: np.ndarray, weights: np.ndarray
     apart = share * (model[known] - centre)
     slope = (apart @ values[known]) / (apart @ (model[known] - centre))
     return np.asarray(mean + slope * (model - centre))
-
-
-def _check_weights(labels: np.ndarray, weights: np.ndarray, grades: int, prior_scale: float) -> None:
-    if labels.max(initial=-1) >= grades:
-        raise ValueError(f"labels must not be above the highest grade, {grades - 1}, got {labels.max()}")
-    if not prior_scale > 0:
-        raise ValueError(f"prior_scale must be a positive number, got {prior_scale}")
-    _check_positive(weights[labels >= 0])
 
 
 def _check_positive(weights: np.ndarray) -> None:

@@ -89,5 +89,4 @@ def fitted_stack(
 
 
 def _columns(groups: Mapping[str, np.ndarray], used: Sequence[str], n: int) -> np.ndarray:
-    """float64[n, d], the features of some groups."""
     return np.column_stack([np.empty((n, 0)), *(groups[name] for name in used)])
