@@ -212,16 +212,10 @@ def _by_grade(judged: JudgedPairs, how: How[Any]) -> pd.DataFrame:
                 continue
             counts = int(member.sum()), int(member[judged.sample.rows].sum())
             for label in range(grades):
-                estimate = with_loss(judged, _is_label(label, grades), member).estimate(s, how)
+                share = CostMatrix([[float(each == label) for each in range(grades)]] * grades)
+                estimate = with_loss(judged, share, member).estimate(s, how)
                 rows.append((name, grade, label, *counts, *_numbers(estimate)))
     return pd.DataFrame(rows, columns=_BY_GRADE)
-
-
-def _is_label(label: int, grades: int) -> CostMatrix:
-    """The loss whose risk is the share of a label."""
-    cost = np.zeros((grades, grades))
-    cost[:, label] = 1.0
-    return CostMatrix(cost.tolist())
 
 
 def _drift(judged: JudgedPairs, how: How[Any], rel: int) -> pd.DataFrame:
