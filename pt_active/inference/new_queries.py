@@ -126,7 +126,8 @@ class ByQuery:
         labels are few, and t has the degrees of freedom that the terms show. Infinite with fewer than `MIN_GROUPS`
         queries or clusters, and if all have the same value.
         """
-        if self.degrees + 1 < MIN_GROUPS * (1 - ROUNDING) or not self._scatter > 0:
+        size = float(self.weight @ np.abs(self.value))
+        if self.degrees + 1 < MIN_GROUPS * (1 - ROUNDING) or not np.sqrt(self._scatter) > ROUNDING * size:
             return np.inf
         error = np.sqrt(max(self.spread, self._scatter / 2))
         return float(stats.t.ppf(1 - alpha / 2, min(self.degrees, self.shown)) * error)

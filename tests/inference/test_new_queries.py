@@ -166,3 +166,53 @@ def test_a_census_shows_of_the_spread_what_its_terms_show_and_nothing_is_shown_b
     census = ByQuery(np.full(50, 0.02), values, 0.0)
     assert census.shown_of_spread == pytest.approx(census.shown)
     assert ByQuery(np.full(50, 0.02), values, 1.0, parts=np.full(50, 0.02)).shown_of_spread == 0
+
+
+def test_how_far_means_lie_apart_in_a_census_is_the_half_width_of_the_paired_t_test() -> None:
+    value = np.random.default_rng(3).uniform(size=50)
+    by_query = ByQuery(np.full(50, 0.02), value, 0.0)
+    low, high = stats.ttest_1samp(value, 0.0).confidence_interval()
+    assert by_query.apart(0.05) == pytest.approx((high - low) / 2)  # uniform values show all their degrees of freedom
+
+
+def test_what_sampling_adds_is_taken_off_but_at_most_half_of_it() -> None:
+    value = np.random.default_rng(3).uniform(size=50)
+    weight, spread = np.full(50, 0.02), np.var(value, ddof=1) / 50
+    whole = ByQuery(weight, value, 0.0).apart(0.05)
+    for variance, left in ((0.25 * spread, 0.75), (0.75 * spread, 0.5), (9 * spread, 0.5)):
+        assert ByQuery(weight, value, variance).apart(0.05) == pytest.approx(whole * np.sqrt(left))
+
+
+@pytest.mark.parametrize(
+    "by_query",
+    [
+        ByQuery(np.full(29, 1 / 29), np.arange(29.0), 0.0),
+        ByQuery(np.r_[0.5, np.full(60, 0.5 / 60)], np.arange(61.0), 0.0),
+        ByQuery(np.full(60, 1 / 60), np.arange(60.0), 0.0, np.arange(60) % 29),
+        ByQuery(np.full(60, 1 / 60), np.ones(60), 0.0),
+        ByQuery(np.ones(1), np.ones(1), 0.0),
+    ],
+    ids=["few queries", "one heavy query", "few clusters", "all equal", "one query"],
+)
+def test_what_does_not_tell_how_far_is_infinitely_far_apart(by_query: ByQuery) -> None:
+    assert by_query.apart(0.05) == np.inf
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 1.0])
+@pytest.mark.parametrize("shape", ["normal", "of three grades", "skewed"])
+def test_means_lie_further_apart_than_is_said_as_seldom_as_it_says(shape: str, share: float) -> None:
+    """Pools of 40 queries, of which a share is judged, at a level of .2."""
+    rng, pools, m, alpha = np.random.default_rng(5), 1500, 40, 0.2
+    draw = {
+        "normal": lambda: rng.normal(size=m),
+        "of three grades": lambda: rng.choice([-1.0, 0.0, 1.0], p=[0.2, 0.6, 0.2], size=m),
+        "skewed": lambda: rng.exponential(size=m) - 1,
+    }[shape]
+    missed = 0
+    for _ in range(pools):
+        value = draw()
+        seen = rng.random(m) < share
+        variance = float(np.sum(seen * value**2 * (1 - share) / share**2) / m**2)
+        by_query = ByQuery(np.full(m, 1 / m), seen * value / share, variance)
+        missed += abs(value.mean()) > by_query.apart(alpha)
+    assert missed / pools <= alpha + 3 * np.sqrt(alpha * (1 - alpha) / pools)
