@@ -49,8 +49,8 @@ def publish(text: str, arguments: argparse.Namespace, *names: str) -> None:
 
 
 def command_line() -> str:
-    """The command that runs, with files by their names alone."""
-    words = [Path(word).name if "/" in word else word for word in sys.argv[1:]]
+    """The command that runs, without the folders of this machine."""
+    words = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]
     return f"python examples/reproduce/{Path(sys.argv[0]).stem}.py {shlex.join(words)}".strip()
 
 

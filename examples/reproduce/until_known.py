@@ -48,7 +48,13 @@ ASYMPTOTIC = "asymptotic"
 WIDTHS = {"mq2007-agg": (300, 1000, 3000)}
 """Pool → numbers of documents at which widths of intervals are compared."""
 
-TABLES = ("until-known", "until-known-wrong", "until-known-pairs", "until-known-widths")
+TABLES = {
+    "### Labels": "until-known",
+    "### Wrong": "until-known-wrong",
+    "### Random pairs": "until-known-pairs",
+    "### Widths": "until-known-widths",
+}
+"""Beginning of a heading → the name of its table."""
 
 
 def replayed(
@@ -258,7 +264,7 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     text = page(arguments)
-    publish(text, arguments, *TABLES)
+    publish(text, arguments, *(name for heading, name in TABLES.items() if heading in text))
     print(text)
 
 

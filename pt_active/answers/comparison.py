@@ -29,11 +29,12 @@ class Answers:
     Where systems gave an item the same text, it is judged once for all of them.
 
     Args:
-        source: A table, or its file: CSV, JSON lines or Parquet. Long: a row for each
-            answer, with ``item, system`` and, as far as known, ``answer, question, reference, cluster, cost, run`` and
-            judges' scores, ``score`` or ``score_NAME``. Wide: a row for each item, with ``answer_NAME`` or
-            ``score_NAME`` of each system. Or by the name of the system, such as PyTerrier's answer frames (``qid,
-            query, qanswer``). Several answers of a system to an item are ``run``s: repeats, and no new items.
+        source: A table, or its file: CSV, JSON lines, Parquet or one of `formats.FORMATS`. Long: a row for each
+            answer, with ``item, system`` and, as far as known, ``answer, question, reference, cluster, cost, run``, the
+            ``weight`` of the item, and judges' scores, ``score`` or ``score_NAME``. Wide: a row for each item, with
+            ``answer_NAME`` or ``score_NAME`` of each system. Or by the name of the system, such as PyTerrier's answer
+            frames (``qid, query, qanswer``). Several answers of a system to an item are ``run``s: repeats, and no new
+            items.
         scale: The scores that people give: ``0-1``, ``1-5``, ``0-1:0.25`` (points in steps), or ``preference``, where
             they say which of two answers is better.
 

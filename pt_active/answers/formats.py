@@ -1,20 +1,96 @@
-"""Which files hold answers?"""
+"""Which files hold answers? A table, or what a tool for evaluation wrote: one entry of `FORMATS` a tool."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from pt_active.frames.sources import naming, read_source
+from pt_active.frames.checks import shown
+from pt_active.frames.sources import Source, naming, read_source
 from pt_active.frames.tables import is_parquet, json_value, read_parquet, read_spreadsheet
+
+
+class AnswerFormat(NamedTuple):
+    """Where the JSON of a tool has what.
+
+    Attributes:
+        known_by: Keys of its object, or of each object where there is one a line.
+        entries: The key of the list with an entry for each answer; empty if each line is one.
+        columns: Column → where it is: keys, one in the other, of the entry, or of the object after ``^``. Of several,
+            the first that is there counts.
+        scores: Where the scores of judges are: a mapping of names to scores, a list of objects with ``name`` and
+            ``score``, or a list of names, whose scores stand in the entry.
+    """
+
+    known_by: tuple[str, ...]
+    entries: str
+    columns: Mapping[str, tuple[str, ...]]
+    scores: str = ""
+
+
+FORMATS = {
+    "inspect": AnswerFormat(
+        ("eval", "samples"),
+        "samples",
+        {
+            "item": ("id",),
+            "run": ("epoch",),
+            "system": ("^eval.model",),
+            "question": ("input",),
+            "answer": ("output.completion",),
+            "reference": ("target",),
+        },
+        "scores",
+    ),
+    "deepeval": AnswerFormat(
+        ("testCases", "metricsScores"),
+        "testCases",
+        {
+            "item": ("name",),
+            "question": ("input",),
+            "answer": ("actualOutput",),
+            "reference": ("expectedOutput",),
+        },
+        "metricsData",
+    ),
+    "lm-eval": AnswerFormat(
+        ("doc_id", "filtered_resps"),
+        "",
+        {
+            "item": ("doc_id",),
+            "question": ("doc.question", "doc.query", "doc.prompt"),
+            "answer": ("filtered_resps",),
+            "reference": ("target",),
+        },
+        "metrics",
+    ),
+    "trec-rag": AnswerFormat(
+        ("metadata", "responses"),
+        "",
+        {"item": ("metadata.topic_id",), "system": ("metadata.run_id",), "answer": ("responses",)},
+    ),
+    "trec-rag-2024": AnswerFormat(
+        ("run_id", "topic_id", "answer"),
+        "",
+        {"item": ("topic_id",), "system": ("run_id",), "question": ("topic",), "answer": ("answer",)},
+    ),
+}
+"""Tool → where it has what. Inspect's log is that with ``log_format="json"``, DeepEval's file that of its results
+folder, LM-evaluation-harness's that of ``--log_samples``, and those of TREC RAG are submissions, also to AutoJudge."""
+
+LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+"""What Inspect's letters are worth: correct, partial, incorrect, no answer."""
 
 
 def read_rows(path: str | Path) -> pd.DataFrame:
     """Read a table of answers.
 
     Args:
-        path: Parquet, JSON lines (``.jsonl``), or a table with a header, separated by commas, semicolons or tabs.
+        path: Parquet, JSON lines (``.jsonl``), a file of one of `FORMATS`, or a table with a header, separated by
+            commas, semicolons or tabs.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -24,14 +100,78 @@ def read_rows(path: str | Path) -> pd.DataFrame:
         return read_parquet(path)
     source = read_source(path)
     with naming(path):
-        if ".jsonl" in source.suffixes:
-            return _of_objects({number: json_value(line) for number, line in source.lines() if line.strip()})
+        if ".jsonl" in source.suffixes or ".json" in source.suffixes:
+            return _of_objects(dict(_objects(source)))
         table = read_spreadsheet(source)
         return table.where(table != "", None)
 
 
-def _of_objects(entries: dict[int, object]) -> pd.DataFrame:
-    for number, entry in entries.items():
-        if not isinstance(entry, dict):
-            raise ValueError(f"line {number}: expected a JSON object")
-    return pd.DataFrame.from_dict(entries, orient="index")
+def lines_of(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a file of JSON lines, with the number of their lines."""
+    source = read_source(path)
+    with naming(path):
+        yield from _objects(source)
+
+
+def _objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a file, with the number of their lines."""
+    whole = ".json" in source.suffixes
+    texts = [(1, source.text)] if whole else [(n, line) for n, line in source.lines() if line.strip()]
+    for number, text in texts:
+        value = json_value(text)
+        for entry in value if whole and isinstance(value, list) else [value]:
+            if not isinstance(entry, dict):
+                raise ValueError(f"line {number}: expected a JSON object, got {shown(entry)}")
+            yield number, entry
+            number += 1
+
+
+def _of_objects(objects: dict[int, dict[str, Any]]) -> pd.DataFrame:
+    if not objects:
+        raise ValueError("the file has no answers")
+    first = next(iter(objects.values()))
+    format = next((each for each in FORMATS.values() if set(each.known_by) <= first.keys()), None)
+    if format is None:
+        return pd.DataFrame.from_dict(objects, orient="index")
+    rows = {}
+    for number, whole in objects.items():
+        entries = whole.get(format.entries, ()) if format.entries else [whole]
+        for place, entry in enumerate(entries):
+            rows[number + place] = _row(format, whole, entry)
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _row(format: AnswerFormat, whole: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
+    """An answer as a row of the table."""
+    row = {name: _first(places, whole, entry) for name, places in format.columns.items()}
+    row = {name: _text(value) for name, value in row.items() if value is not None}
+    given = _at(entry, format.scores) if format.scores else None
+    if isinstance(given, dict):
+        pairs = [(name, each.get("value") if isinstance(each, dict) else each) for name, each in given.items()]
+    elif isinstance(given, list) and all(isinstance(each, dict) for each in given):
+        pairs = [(each.get("name"), each.get("score")) for each in given]
+    else:
+        pairs = [(name, entry.get(name)) for name in given or ()]
+    numbers = ((name, LETTERS.get(value, value) if isinstance(value, str) else value) for name, value in pairs)
+    known = {str(name).replace(" ", "_"): value for name, value in numbers if isinstance(value, (int, float))}
+    return row | {f"score_{name}": float(value) for name, value in known.items()}
+
+
+def _first(places: tuple[str, ...], whole: dict[str, Any], entry: dict[str, Any]) -> Any:
+    found = (_at(whole, each[1:]) if each.startswith("^") else _at(entry, each) for each in places)
+    return next((value for value in found if value is not None), None)
+
+
+def _at(value: Any, path: str) -> Any:
+    """What is at the keys of a path; None if it is not there."""
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _text(value: Any) -> Any:
+    """A text, also of one that comes in parts: sentences with citations, messages of a chat, or single texts."""
+    if isinstance(value, list):
+        parts = [part.get("text", part.get("content")) if isinstance(part, dict) else part for part in value]
+        return "\n".join(str(part) for part in parts if part is not None)
+    return value

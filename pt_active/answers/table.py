@@ -25,13 +25,14 @@ NAMES = {
     "run": ("run", "epoch"),
     "cluster": ("cluster",),
     "cost": ("cost",),
+    "weight": ("weight",),
 }
 """Column → the names under which it is looked for, the first that is there."""
 
 SCORE = "score"
 """The column of a judge's scores; those of several judges are ``score_NAME``."""
 
-_OF_ITEM = ("question", "reference", "cluster")
+_OF_ITEM = ("question", "reference", "cluster", "weight")
 
 
 def answer_table(source: Source) -> pd.DataFrame:

@@ -20,8 +20,7 @@ SKIP_LABEL, UNJUDGEABLE_LABEL = "skip", "unjudgeable"
 _NOT_GRADES = {SKIP_LABEL: SKIPPED, SKIPPED: SKIPPED, UNJUDGEABLE_LABEL: UNJUDGEABLE}
 """Label → the status that it stands for."""
 
-_NUMBER = re.compile(r"([+-]?\d{1,15})(?:\.0*)?")
-"""A whole number, also as spreadsheets write it."""
+_NUMBER = re.compile(r"([+-]?\d{1,15})(?:\.0*)?")  # A whole number, also as spreadsheets write it
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from ir_measures import measures as irm
 from pt_active.frames.checks import MAX_WHOLE, shown
 from pt_active.frames.qrels import HIGHEST_LABEL
 
-GDEVAL_MAX_REL = 4
-"""The highest grade in gdeval.pl, the fixed scale of `ir_measures`' own ERR."""
+GDEVAL_MAX_REL = 4  # The highest grade in gdeval.pl, the fixed scale of `ir_measures`' own ERR
 
 
 class _DCG(irm.Measure):

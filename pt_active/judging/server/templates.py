@@ -19,16 +19,14 @@ from pt_active.judging.server.order import Document, JudgingOrder
 from pt_active.judging.worklist import GradeNames
 from pt_active.plans.plan import Plan
 
-PAGES = Path(__file__).parent / "pages"
-"""The templates, the style sheet and the script."""
+PAGES = Path(__file__).parent / "pages"  # The templates, the style sheet and the script
 
 FILES = {"judge.js": "text/javascript", "adjudicate.js": "text/javascript", "style.css": "text/css"}
 """The files that pages load, with their types."""
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
-_HIGHEST_KEY = 9
-"""The highest grade that has a key."""
+_HIGHEST_KEY = 9  # The highest grade that has a key
 
 
 def environment() -> Environment:

@@ -1,0 +1,313 @@
+"""Labels to a verdict on which of two systems answers better: this package, and what is used in its place.
+
+    python examples/reproduce/answers.py ../shared/data/answers --evidence pt_active/pt_docs/evidence
+
+The folder holds `sentiment.npz`, the tables of R-AutoEval+ (Park, Zecchin and Simeone, NeurIPS 2025), and
+`gpqa_diamond_scores.csv`. Takes a quarter of an hour. The rivals are written anew here from their papers:
+
+- R-AutoEval+: for each reliance ρ on the judge, bets on ``d − ρ (f − mean f)``, d being the difference of the true
+  scores of an item and f that of the judge's; wealth is pooled over ρ. R-Eval is ρ = 0. Both get the betting rule that
+  is best for them in hindsight, in each row.
+- PPI++ and the paired t-test at a fixed number of items, that which has a power of .8 if all variances are known
+  (and, for PPI++, the best weight of the judge).
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Iterator
+from datetime import date
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from evidence import ERROR, add_evidence, command_line, markdown, write
+from scipy import stats
+from tqdm import tqdm
+
+from pt_active import Answers
+
+LEVEL = 0.05
+SIZES = (0.015, 0.04, 0.07, 0.1, 0.15, 0.25, 0.5)  # Classes of differences, of which each gives five pairs
+NAMED = (0.034, 0.072, 0.187)  # Pairs that many orders are tried for
+RELIANCE = np.linspace(0, 1, 11)
+FIXED = ("PPI++, fixed", "paired t, fixed")
+STAKES = (np.arange(40) + 0.5) / 40
+
+
+def pairs_of(true: np.ndarray, seed: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]], list[tuple[int, int]]]:
+    """Random pairs by their difference, the better one first; those next to the named differences; and exact ties."""
+    total, rng = true.sum(axis=1, dtype=np.int64), np.random.default_rng(seed)
+    every = np.array([(i, j) for i in range(len(total)) for j in range(len(total)) if i != j and total[i] >= total[j]])
+    apart = (total[every[:, 0]] - total[every[:, 1]]) / true.shape[1]
+    drawn = [
+        tuple(every[k])
+        for low, high in pairwise(SIZES)
+        for k in rng.choice(np.flatnonzero((apart >= low) & (apart < high)), 5, replace=False)
+    ]
+    named = [tuple(every[np.abs(apart - wanted).argmin()]) for wanted in NAMED]
+    ties = every[(apart == 0) & (every[:, 0] < every[:, 1])]
+    varied = [tuple(pair) for pair in ties if (true[pair[0]] != true[pair[1]]).mean() > 0.05]
+    return drawn, named, varied[:6]
+
+
+# --- this package ---------------------------------------------------------------------------------------------------
+
+
+def answers_of(true: np.ndarray, judge: np.ndarray | None, pair: tuple[int, int]) -> tuple[Answers, pd.DataFrame]:
+    """The answers of a pair, and the labels of all of them."""
+    items = np.arange(true.shape[1])
+    parts = []
+    for name, system in zip("ab", pair, strict=True):
+        known = {"item": items, "system": name, "truth": true[system]}
+        parts.append(pd.DataFrame(known if judge is None else known | {"score": judge[system]}))
+    table = pd.concat(parts)
+    answers = Answers(table)
+    return answers, answers.labels(table.assign(score=table["truth"]))
+
+
+def by_plan(answers: Answers, labels: pd.DataFrame, unit: str, orders: int) -> Iterator[dict[str, object]]:
+    """Labels to a verdict, and what it was, order by order."""
+    most = len(labels)
+    for seed in range(orders):
+        state = answers.plan(most - 1, unit=unit, seed=seed).status(labels)
+        known = state.resolved_at is not None and state.resolved_at < most - 2
+        yield {"labels": state.resolved_at if known else most, "verdict": state.winner if known else None}
+
+
+# --- bets with reliance on a judge ----------------------------------------------------------------------------------
+
+
+def by_bets(
+    difference: np.ndarray, judged: np.ndarray, reliance: np.ndarray, order: np.ndarray
+) -> list[dict[str, object]]:
+    """Labels to a verdict of each betting rule: a universal portfolio, and plug-in bets for 100, 300 and all items."""
+    found, n = [], len(order)
+    sides = []
+    for sign in (1.0, -1.0):
+        value = sign * (difference[order] - reliance[:, None] * (judged[order] - judged.mean()))
+        bound = 1 + reliance * np.abs(judged - judged.mean()).max()
+        sides.append((value, bound))
+    rules = {"portfolio": 0, "plug-in 100": 100, "plug-in 300": 300, "plug-in all": n}
+    for rule, planned in rules.items():
+        wealth = np.stack([_wealth(value, bound, planned) for value, bound in sides])
+        reached = wealth >= 2 / LEVEL
+        first = [int(side.argmax()) if side.any() else n for side in reached]
+        at = min(first)
+        verdict = None if at == n else "ab"[int(np.argmin(first))]
+        found.append({"rule": rule, "labels": 2 * min(at + 1, n), "verdict": verdict})
+    return found
+
+
+def _wealth(value: np.ndarray, bound: np.ndarray, planned: int) -> np.ndarray:
+    """float64[n], the wealth pooled over the reliances; value float64[R, n], bound float64[R]."""
+    if planned == 0:
+        share = stats.beta.pdf(STAKES, 0.5, 0.5)
+        factors = 1 + value[:, None, :] * (STAKES[None, :, None] / bound[:, None, None])
+        logs = np.cumsum(np.log(factors), axis=2) + np.log(share / share.sum())[None, :, None]
+        return np.exp(np.minimum(logs, 600)).sum(axis=1).mean(axis=0)
+    count = np.arange(1, value.shape[1] + 1)
+    total, square = 0.5 + np.cumsum(value, axis=1), np.cumsum(value**2, axis=1)
+    mean = total / (count + 1)
+    variance = np.maximum((0.25 + square) / (count + 1) - mean**2, 1e-3)
+    before = np.column_stack([np.full(len(value), 0.25), variance[:, :-1]])
+    bets = np.minimum(np.sqrt(2 * np.log(2 / LEVEL) / (planned * before)), 0.75 / bound[:, None])
+    return np.exp(np.minimum(np.cumsum(np.log(1 + bets * value), axis=1), 600)).mean(axis=0)
+
+
+# --- a fixed number of items ----------------------------------------------------------------------------------------
+
+
+def weight_of(difference: np.ndarray, judged: np.ndarray) -> float:
+    """The weight of the judge that makes PPI++ most precise."""
+    spread = np.var(judged)
+    return float(np.cov(difference, judged)[0, 1] / spread) if spread > 0 else 0.0
+
+
+def items_for_power(value: np.ndarray, effect: float, power: float = 0.8) -> float:
+    """How many random items, drawn without replacement, find the difference with a given power."""
+    m = len(value)
+    wanted = (effect / (stats.norm.ppf(1 - LEVEL / 2) + stats.norm.ppf(power))) ** 2
+    return m / (1 + m * wanted / value.var(ddof=1)) if effect else np.inf
+
+
+def covered_at(
+    difference: np.ndarray, judged: np.ndarray, n: int, tries: int, rng: np.random.Generator
+) -> dict[str, float]:
+    """How often the intervals of n random items cover the difference of all."""
+    m, inside = len(difference), {"paired t": 0, "PPI++": 0}
+    for _ in range(tries):
+        rows = rng.choice(m, n, replace=False)
+        own, weight = difference[rows], weight_of(difference[rows], judged[rows])
+        for name, value in (("paired t", own), ("PPI++", own - weight * (judged[rows] - judged.mean()))):
+            error = np.sqrt(value.var(ddof=1) / n * (1 - n / m))
+            reach = stats.t.ppf(1 - LEVEL / 2, n - 1) * error
+            inside[name] += bool(abs(value.mean() - difference.mean()) <= reach)
+    return {name: number / tries for name, number in inside.items()}
+
+
+# --- the study ------------------------------------------------------------------------------------------------------
+
+
+def row_of(found: list[dict[str, object]], tied: bool) -> dict[str, object]:
+    """The median number of labels with its Monte-Carlo error, and how many verdicts were false."""
+    labels = np.array([each["labels"] for each in found], dtype=float)
+    verdicts = [each["verdict"] for each in found]
+    false = sum(each is not None if tied else each == "b" for each in verdicts)
+    again = np.random.default_rng(0).choice(labels, (400, len(labels)))
+    error = float(np.median(again, axis=1).std())
+    return {"labels": float(np.median(labels)), "labels_error": error, "orders": len(found), "false": false}
+
+
+def study(true: np.ndarray, judges: dict[str, np.ndarray], orders: tuple[int, int, int]) -> pd.DataFrame:
+    """All pairs, judges and methods."""
+    rng, rows = np.random.default_rng(7), []
+    groups = zip(("drawn", "named", "tie"), pairs_of(true, seed=33), orders, strict=True)
+    work = [(kind, pair, number) for kind, pairs, number in groups for pair in pairs]
+    for kind, pair, number in tqdm(work, desc="pairs"):
+        difference = true[pair[0]].astype(float) - true[pair[1]]
+        for name, judge in judges.items():
+            about = {"pairs": kind, "first": pair[0], "second": pair[1], "judge": name, "difference": difference.mean()}
+            about |= {"difference": round(float(difference.mean()), 4)}
+            for method, found in _by_methods(true, judge, pair, number, rng):
+                rows.append(about | {"method": method} | row_of(found, kind == "tie"))
+            if judge is None or kind == "tie":
+                continue
+            judged = judge[pair[0]].astype(float) - judge[pair[1]]
+            residual = difference - weight_of(difference, judged) * judged
+            for method, value in zip(FIXED, (residual, difference), strict=True):
+                rows.append(about | {"method": method, "labels": 2 * items_for_power(value, difference.mean())})
+    return pd.DataFrame(rows)
+
+
+def _by_methods(
+    true: np.ndarray, judge: np.ndarray | None, pair: tuple[int, int], orders: int, rng: np.random.Generator
+) -> Iterator[tuple[str, list[dict[str, object]]]]:
+    answers, labels = answers_of(true, judge, pair)
+    chosen = "answer" if answers.level() == "document" else "item"
+    for unit in ("answer", "item"):
+        found = list(by_plan(answers, labels, unit, orders))
+        yield f"{unit}s", found
+        if unit == chosen:
+            yield "default", found
+    difference = true[pair[0]].astype(float) - true[pair[1]]
+    judged = np.zeros(len(difference)) if judge is None else judge[pair[0]].astype(float) - judge[pair[1]]
+    method, reliance = ("R-Eval", RELIANCE[:1]) if judge is None else ("R-AutoEval+", RELIANCE)
+    every = [by_bets(difference, judged, reliance, rng.permutation(len(difference))) for _ in range(orders)]
+    by_rule = [list(each) for each in zip(*every, strict=True)]
+    yield method, min(by_rule, key=lambda each: np.median([one["labels"] for one in each]))
+
+
+def gpqa(path: Path, draws: int) -> pd.DataFrame:
+    """At which power 40 % of the labels find the difference, and the test of all of them."""
+    given = pd.read_csv(path).rename(columns={"model_id": "system", "epoch": "run", "item_id": "item"})
+    answers = Answers(given.drop(columns="score"))
+    labels, rows = answers.labels(given), []
+    for unit, share in (("answer", 1.0), ("answer", 0.4), ("item", 0.4)):
+        number = 1 if share == 1 else draws
+        for queries in ("these", "new"):
+            found = []
+            for seed in range(number):
+                plan = answers.plan(share * len(labels), unit=unit, seed=seed)
+                found.append(plan.compare(labels.merge(plan.assessments[["qid", "docno"]]), queries=queries))
+            power = np.mean([each.pvalue < LEVEL for each in found]) if share < 1 or queries == "new" else np.nan
+            error = np.mean([each.standard_error for each in found])
+            rows.append(
+                {"unit": f"{unit}s", "share": share, "queries": queries, "standard_error": error, "found": power}
+            )
+    return pd.DataFrame(rows)
+
+
+def coverage(true: np.ndarray, judges: dict[str, np.ndarray], labels: int, tries: int) -> pd.DataFrame:
+    """How often intervals at a number of labels cover the difference."""
+    rng, rows = np.random.default_rng(11), []
+    for pair in pairs_of(true, seed=33)[1]:
+        difference = true[pair[0]].astype(float) - true[pair[1]]
+        for name, judge in ((name, judge) for name, judge in judges.items() if judge is not None):
+            judged = judge[pair[0]].astype(float) - judge[pair[1]]
+            answers, every = answers_of(true, judge, pair)
+            inside = {"any time": 0, "fixed": 0}
+            for seed in range(tries):
+                plan = answers.plan(labels, seed=seed)
+                asked = every.merge(plan.assessments[["qid", "docno"]])
+                state, end = plan.status(asked), plan.compare(asked).confidence_interval()
+                inside["any time"] += state.low <= difference.mean() <= state.high
+                inside["fixed"] += end.low <= difference.mean() <= end.high
+            found = {name: number / tries for name, number in inside.items()}
+            found |= covered_at(difference, judged, labels // 2, tries, rng)
+            rows += [
+                {"judge": name, "difference": round(float(difference.mean()), 4), "method": method, "covered": share}
+                for method, share in found.items()
+            ]
+    return pd.DataFrame(rows).assign(labels=labels, tries=tries)
+
+
+def in_short(table: pd.DataFrame) -> pd.DataFrame:
+    """The named pairs in a row each: the median number of labels of each method, with its Monte-Carlo error."""
+    named = table[table["pairs"] == "named"]
+    # Without a judge there is one R-Eval, which stands in the rows of both judges.
+    alone = named[named["method"] == "R-Eval"].set_index("difference")
+    rows = []
+    for (judge, difference), own in named[named["judge"] != "none"].groupby(["judge", "difference"], sort=False):
+        row = {"judge": judge, "difference": f"{difference:.3f}"}
+        by_method = own.set_index("method")
+        parts = {name: by_method.loc[name] for name in ("default", "answers", "items", "R-AutoEval+")}
+        for name, each in (parts | {"R-Eval": alone.loc[difference]}).items():
+            row |= {name: f"{each['labels']:.0f}", f"{name}{ERROR}": f"{each['labels_error']:.0f}"}
+        rows.append(row | {name: f"{by_method.loc[name, 'labels']:.0f}" for name in FIXED})
+    return pd.DataFrame(rows)
+
+
+def told(table: pd.DataFrame) -> pd.DataFrame:
+    """What the drawn pairs and the ties say, judge by judge: medians and worst ratios, and shares of false verdicts."""
+    rows = []
+    for judge, own in table.groupby("judge", sort=False):
+        by_pair = own[own["pairs"] == "drawn"].pivot(index=["first", "second"], columns="method", values="labels")
+        better = by_pair[["answers", "items"]].min(axis=1)
+        chosen = by_pair["default"] / better
+        row = {"judge": judge, "default over the better unit": f"{chosen.mean():.2f}", "worst": f"{chosen.max():.2f}"}
+        row["pairs over 1.1"] = f"{(chosen > 1.1).sum()} of {len(chosen)}"
+        if judge != "none":
+            rival = by_pair["default"] / by_pair["R-AutoEval+"]
+            row["default over R-AutoEval+"] = f"{rival.median():.2f}"
+            row["largest"] = f"{rival.max():.2f}"
+        for kind, what in (("tie", "false at ties"), ("named", "false elsewhere")):
+            part = own[(own["pairs"] == kind) & (own["method"] == "default")]
+            share, number = part["false"].sum() / part["orders"].sum(), part["orders"].sum()
+            row |= {what: f"{share:.3f}", f"{what}{ERROR}": f"{np.sqrt(share * (1 - share) / number):.3f}"}
+        rows.append(row)
+    return pd.DataFrame(rows).fillna("")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--orders", type=int, nargs=3, default=(5, 40, 20), help="of drawn pairs, named ones, ties")
+    parser.add_argument("--tries", type=int, default=20, help="of coverage, and of power on gpqa")
+    add_evidence(parser)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    tables = np.load(options.data / "sentiment.npz")
+    judges = {"good": tables["judge_best"], "bad": tables["judge_bad"], "none": None}
+    every = study(tables["true"], judges, tuple(options.orders))
+    found = {"answers": in_short(every), "answers-drawn": told(every), "answers-pairs": every.round(4)}
+    found["answers-coverage"] = coverage(tables["true"], judges, 300, options.tries).round(4)
+    found["answers-gpqa"] = gpqa(options.data / "gpqa_diamond_scores.csv", options.tries).round(4)
+    header = {
+        "command": command_line(),
+        "seed": "33, and 0, 1, … of the orders",
+        "replications": f"{options.orders[1]} orders of a named pair, {options.orders[0]} of a drawn one, "
+        f"{options.orders[2]} of a tie, {options.tries} of coverage and power",
+        "made": f"{date.today()}, version {version('pt_active')}",
+    }
+    for name, table in found.items():
+        print(f"{name}\n\n{markdown(table)}\n" if len(table) < 40 else "")
+        if options.evidence is not None:
+            write(options.evidence / f"{name}.csv", table, header)
+
+
+if __name__ == "__main__":
+    main()
