@@ -35,8 +35,7 @@ class Answer:
             typer.echo(json_text(self.content, indent=2) if as_json else visible(lines))
 
 
-AT_THE_END = "end"
-"""The value of ``--looks`` for a single look at the end, which is None in Python."""
+AT_THE_END = "end"  # The value of ``--looks`` for a single look at the end, which is None in Python
 
 EARLIER = "QRELS"
 """What stands for the labels of earlier rounds in a hint, where nothing says which files they are in: the word of the

@@ -151,13 +151,13 @@ def report(
     plan, qrels, records = labels.read()
     if so_far and len(plan.rankers) > 2 and None in (pair.first, pair.second):
         raise ValueError("a report of what is judged so far is on one pair: pass --first and --second")
-    about: dict[str, Any] = {**vars(pair), "records": records}
+    about: dict[str, Any] = vars(pair) | meant.fields | {"records": records}
     state = None
     if so_far:
         found = plan.status(qrels, look.of(plan), look.margin, confidence, **about, missing=missing)
         state = found if isinstance(found, Status) else None
     how = asked.measure, asked.estimator, confidence, missing or "error"
-    about |= meant.fields | {"slices": slice or [], "status": state, "texts": texts_for(plan, texts)}
+    about |= {"slices": slice or [], "status": state, "texts": texts_for(plan, texts)}
     made = Report.of(plan, qrels, *how, **about)
     made.save(out, format_of(out, None))
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")

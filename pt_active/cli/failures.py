@@ -21,14 +21,11 @@ import typer
 from pt_active.frames.checks import HELP, MAX_SHOWN
 from pt_active.frames.visible import visible, visible_field
 
-FAILED, A_BUG, INTERRUPTED = 2, 70, 130
-"""Exit codes: what can be foreseen to fail, what cannot, and Ctrl-C."""
+FAILED, A_BUG, INTERRUPTED = 2, 70, 130  # Exit codes: what can be foreseen to fail, what cannot, and Ctrl-C
 
-DEBUG = "PT_ACTIVE_DEBUG"
-"""An environment variable that asks for tracebacks; ``--traceback`` does so too."""
+DEBUG = "PT_ACTIVE_DEBUG"  # An environment variable that asks for tracebacks; ``--traceback`` does so too
 
-MAX_MESSAGE = 2000
-"""Characters of a message, at most."""
+MAX_MESSAGE = 2000  # Characters of a message, at most
 
 _OURS = ("pt_active", "pyterrier", "ir_measures")
 """Packages whose ValueErrors are messages to the user; those of numpy and the like are mistakes in this package."""

@@ -36,11 +36,9 @@ from pt_active.relevance.grades.report import GradeReport
 from pt_active.relevance.measures import parse_measure
 from pt_active.transformers import Runs
 
-DEFAULT_GRADES = "auto"
-"""The default of ``--grades``."""
+DEFAULT_GRADES = "auto"  # The default of ``--grades``
 
-COLD_GRADES = "cold"
-"""The grade model where there is no training data."""
+COLD_GRADES = "cold"  # The grade model where there is no training data
 
 MAX_STRAY_SHARE = 0.02
 """If a smaller share of the training labels lies above a grade that no label has, they are taken for mistakes."""

@@ -30,22 +30,17 @@ from pt_active.plans.plan import Plan
 if TYPE_CHECKING:
     from pt_active.judging.server.app import Site
 
-NEEDED = ("starlette", "uvicorn", "markdown_it")
-"""The packages that the extra ``judge`` installs."""
+NEEDED = ("starlette", "uvicorn", "markdown_it")  # The packages that the extra ``judge`` installs
 
-DEMO_FOLDER = Path("demo-plan")
-"""Where ``--demo`` keeps its plan."""
+DEMO_FOLDER = Path("demo-plan")  # Where ``--demo`` keeps its plan
 
-PORT = 8765
-"""The default of ``--port``."""
+PORT = 8765  # The default of ``--port``
 
-_ORGANISER = "organiser"
-"""How the organiser's link is called."""
+_ORGANISER = "organiser"  # How the organiser's link is called
 
 _MAX_NAME = 60
 
-_JUDGE = "judge"
-"""The name of the only judge if no names are given."""
+_JUDGE = "judge"  # The name of the only judge if no names are given
 
 
 @dataclass(frozen=True)

@@ -27,16 +27,13 @@ from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.queries import ORDERS, in_drawing_order
 from pt_active.plans.plan import Plan
 
-OFFLINE = "html"
-"""The value of ``--format`` for a page that works without a server."""
+OFFLINE = "html"  # The value of ``--format`` for a page that works without a server
 
-_SHOW_NO_TEXTS = ("trec", "prels")
-"""Formats that hold no texts in any case."""
+_SHOW_NO_TEXTS = ("trec", "prels")  # Formats that hold no texts in any case
 
 _NO_TEXTS = "The plan has no texts, so judges see ids alone: pass --texts FILE here, or when the plan is made."
 
-_TABLES = ("csv", "xlsx")
-"""Formats that come back in the file that was written."""
+_TABLES = ("csv", "xlsx")  # Formats that come back in the file that was written
 
 
 def file_formats() -> tuple[str, ...]:

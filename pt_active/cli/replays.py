@@ -30,11 +30,9 @@ from pt_active.studies.simulate import DESIGN_NAMES, ESTIMATOR_NAMES, in_short
 
 DESIGNS_TRIED, ESTIMATORS_TRIED = ", ".join(DESIGN_NAMES), ", ".join(ESTIMATOR_NAMES)
 
-SEED = 7
-"""The random seed of the demo."""
+SEED = 7  # The random seed of the demo
 
-MAX_REPETITIONS = 1_000_000
-"""The most samples of a design: all estimates are kept until the end."""
+MAX_REPETITIONS = 1_000_000  # The most samples of a design: all estimates are kept until the end
 
 
 def simulate(

@@ -17,14 +17,11 @@ if TYPE_CHECKING:
 MAX_WHOLE = 2**31 - 1
 """The largest whole number that an argument may be: larger ones are mistakes, and ask for more memory than there is."""
 
-MAX_DRAWS = 10_000_000
-"""The most draws of a sample."""
+MAX_DRAWS = 10_000_000  # The most draws of a sample
 
-MAX_SEED = 2**63 - 1
-"""The largest random seed."""
+MAX_SEED = 2**63 - 1  # The largest random seed
 
-MAX_SHOWN = 80
-"""Characters of a value in a message, at most."""
+MAX_SHOWN = 80  # Characters of a value in a message, at most
 
 
 @dataclass(frozen=True)
@@ -52,8 +49,7 @@ class MethodName:
         return f"plan.{self.name}({self.arguments})"
 
 
-Named = Argument | MethodName
-"""A part of a message for which Python and the command line have different names."""
+Named = Argument | MethodName  # A part of a message for which Python and the command line have different names
 
 
 class ArgumentError(ValueError):

@@ -11,8 +11,7 @@ import pandas as pd
 from pt_active.frames.checks import how_many, shown, some, unfit
 from pt_active.frames.ids import first_rows, holds_nul, id_codes
 
-GRADE_COLUMN = re.compile(r"^grade_(\d+)$")
-"""The probability that a document has a grade, ``grade_0 … grade_G``."""
+GRADE_COLUMN = re.compile(r"^grade_(\d+)$")  # The probability that a document has a grade, ``grade_0 … grade_G``
 
 DESIGN_COLUMN = re.compile(
     r"^q_(prob|cost|weight|draws|importance|inclusion|priority|opening_cost|drawing|cov|mean_.+|var_.+|mc_error_.+)$"

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Any
 
-PATIENCE = 2.0
-"""Seconds after which a step is shown."""
+PATIENCE = 2.0  # Seconds after which a step is shown
 
 
 def bar(items: Any = None, what: str = "", *, shown: bool = True, **how: Any) -> Any:

@@ -30,8 +30,7 @@ UNJUDGED = -1
 SPAM = -2
 """The TREC Web track's label for spam and junk. It counts as a judgment of grade 0."""
 
-HIGHEST_LABEL = 1000
-"""Higher labels are taken for mistakes: the gain ``2^label − 1`` overflows a double at 1024."""
+HIGHEST_LABEL = 1000  # Higher labels are taken for mistakes: the gain ``2^label − 1`` overflows a double at 1024
 
 
 def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None) -> pd.DataFrame:
@@ -80,8 +79,7 @@ def _refuse_labels(qrels: pd.DataFrame, wrong: np.ndarray, rule: str) -> None:
 MISSING_POLICIES = ("error", "nonrelevant", "expected")
 """What to do about a sampled document without a label: raise, use grade 0, or use the grade model's mean."""
 
-MISSING_LABELS = ("error", "nonrelevant")
-"""The same where no grade model stands in for a label."""
+MISSING_LABELS = ("error", "nonrelevant")  # The same where no grade model stands in for a label
 
 LOOK_SO_FAR: tuple[str | Named, ...] = (
     "; or look at what is judged so far: ",

@@ -25,11 +25,9 @@ STATUSES = (JUDGED, SKIPPED, UNJUDGEABLE)
 ADJUDICATOR = "adjudicator"
 """The annotator whose label settles a document, whatever others say of it: the organiser, where judges disagree."""
 
-MAX_PASSES = 2
-"""Judges who may skip a document, or say that it cannot be judged, until nobody else is asked."""
+MAX_PASSES = 2  # Judges who may skip a document, or say that it cannot be judged, until nobody else is asked
 
-_OPTIONAL = ("time", "note", "plan")
-"""Columns that are empty where a frame lacks them."""
+_OPTIONAL = ("time", "note", "plan")  # Columns that are empty where a frame lacks them
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|\+00:00)")
 """ISO 8601 in UTC, such as ``2026-03-01T09:30:00Z``."""

@@ -13,8 +13,7 @@ from pt_active.frames.checks import data_frame, how_many, shown, some
 from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.ids import id_codes, is_range
 
-_SORTED = 1 << 17
-"""Rows that are sorted at a time, or those of a query if it has more."""
+_SORTED = 1 << 17  # Rows that are sorted at a time, or those of a query if it has more
 
 
 def ranked_run(run: pd.DataFrame, name: str = "run") -> pd.DataFrame:

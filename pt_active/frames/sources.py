@@ -24,14 +24,12 @@ import numpy as np
 
 from pt_active.frames.checks import Argument, ArgumentError, file_path
 
-INSIDE = " › "
-"""Between the name of an archive and that of a file in it."""
+INSIDE = " › "  # Between the name of an archive and that of a file in it
 
 _BLOCK = 1 << 20
 """Bytes that are read at a time; no more than `Limits.line`, so that a block has room for one long line at most."""
 
-_ALWAYS_EXPANDED = 1 << 26
-"""Bytes to which a compressed file may expand whatever its size."""
+_ALWAYS_EXPANDED = 1 << 26  # Bytes to which a compressed file may expand whatever its size
 
 NOT_UTF8 = re.compile("[\udc80-\udcff]")
 """A lone surrogate, which stands in the lines of a source for a byte that is not UTF-8."""
@@ -50,11 +48,9 @@ class Limits(NamedTuple):
     expansion: int = 250  # of a file over 64 MiB to its compressed form; runs have 3 to 50, bombs 1,000
 
 
-LIMITS = Limits()
-"""The limits unless they are lifted."""
+LIMITS = Limits()  # The limits unless they are lifted
 
-NO_LIMITS = Limits(*[sys.maxsize] * 5)
-"""No limits but those of the memory."""
+NO_LIMITS = Limits(*[sys.maxsize] * 5)  # No limits but those of the memory
 
 _LIFTED: ContextVar[bool] = ContextVar("limits_lifted", default=False)
 
@@ -215,8 +211,7 @@ _MAGIC = {
 }
 """First bytes of a compressed stream → its suffix."""
 
-ZIP = b"PK\x03\x04"
-"""First bytes of a zip archive."""
+ZIP = b"PK\x03\x04"  # First bytes of a zip archive
 
 _PARQUET = b"PAR1"
 

@@ -16,11 +16,9 @@ SPELLING, ZEROS, MISTYPED, OTHER = "case or spaces", "leading zeros", "mistyped"
 """Kinds of labels: whose ids are those of a document but for upper case or white space; but for leading zeros, as
 spreadsheets remove them; but for one character of the docno, or two that changed places; and all others."""
 
-_COMPARED = 20_000
-"""Labels that are compared with documents at most; all are counted."""
+_COMPARED = 20_000  # Labels that are compared with documents at most; all are counted
 
-_HINTS = 3
-"""Close misses that are named."""
+_HINTS = 3  # Close misses that are named
 
 _CROWD = 20
 """With more unknown labels for each document that lacks one, an id that differs by one character is a coincidence."""

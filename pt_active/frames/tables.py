@@ -19,11 +19,9 @@ from pt_active.frames.checks import file_path, how_many, shown, some, unfit
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.sources import NOT_UTF8, Source, beyond, limits_now, naming, read_bytes
 
-_IDS = ("qid", "docno")
-"""The keys of JSON objects whose values are ids."""
+_IDS = ("qid", "docno")  # The keys of JSON objects whose values are ids
 
-_NUMBERS = ("label", "score")
-"""The columns of Parquet tables that hold numbers."""
+_NUMBERS = ("label", "score")  # The columns of Parquet tables that hold numbers
 
 _NO_NUMBERS = ("boolean", "date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "bytes")
 """Types of values that pandas would take for numbers."""

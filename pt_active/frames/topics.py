@@ -17,16 +17,14 @@ from pt_active.frames.columns import with_string_ids
 from pt_active.frames.sources import NOT_UTF8, Source, naming, read_source
 from pt_active.frames.tables import check_filled, is_parquet, read_json_lines, read_parquet, read_table
 
-_QUERY_TAGS = ("query", "title")
-"""The tags of a topic in XML that hold its query."""
+_QUERY_TAGS = ("query", "title")  # The tags of a topic in XML that hold its query
 
 _TOPICS = "expected TREC topics with a number and a title"
 
 PREFIXES = ("irds:", "ir_datasets:")
 """Before the id of a data set that stands in the place of a file, such as ``irds:msmarco-passage``."""
 
-_ABOUT = ("description", "narrative")
-"""Further columns of queries of data sets that judges are shown."""
+_ABOUT = ("description", "narrative")  # Further columns of queries of data sets that judges are shown
 
 
 def read_topics(path: str | Path, no_limit: bool = False) -> pd.DataFrame:

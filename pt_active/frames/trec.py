@@ -26,26 +26,22 @@ from pt_active.frames.runs import ordered_run
 from pt_active.frames.sources import NOT_UTF8, Source, naming, read_source
 from pt_active.frames.tables import is_parquet, read_parquet
 
-_BLOCK = 1 << 22
-"""Bytes that Arrow parses at a time; a file with a line that is longer is read line by line."""
+_BLOCK = 1 << 22  # Bytes that Arrow parses at a time; a file with a line that is longer is read line by line
 
-_CHECKED = 1 << 18
-"""Bytes that are checked at a time, so that they stay in the processor's cache."""
+_CHECKED = 1 << 18  # Bytes that are checked at a time, so that they stay in the processor's cache
 
 _SPACE, _LINE_END = ord(" "), ord("\n")
 
 _NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity)", re.IGNORECASE)
 
-_EXAMPLES = 5
-"""Dropped lines that are named."""
+_EXAMPLES = 5  # Dropped lines that are named
 
 _SKIP = Argument("on_error", "skip"), " drops and counts such lines"
 
 ON_ERROR = ("raise", "skip")
 """What to do about a line that does not fit a run: refuse the run, or drop the line and count it."""
 
-MIN_SWAPPED = 5
-"""So many lines do not all have the same label by chance while their codes differ."""
+MIN_SWAPPED = 5  # So many lines do not all have the same label by chance while their codes differ
 
 
 class Allowed(NamedTuple):

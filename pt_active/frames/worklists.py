@@ -37,23 +37,18 @@ from pt_active.frames.trec import (
 )
 from pt_active.frames.visible import guarded, json_text, unguarded, visible
 
-_SHOWN = ("qid", "docno", "query", "text")
-"""The columns of a worklist that judges read."""
+_SHOWN = ("qid", "docno", "query", "text")  # The columns of a worklist that judges read
 
-_JUDGED = ("qid", "docno", "label")
-"""The columns that a filled-in table or JSON file must have."""
+_JUDGED = ("qid", "docno", "label")  # The columns that a filled-in table or JSON file must have
 
-_MAX_OPENING = 10_000
-"""Characters of a first line that show its format; patterns would take long on more."""
+_MAX_OPENING = 10_000  # Characters of a first line that show its format; patterns would take long on more
 
-_METHOD = 1
-"""The value of the column method in ``prels`` files: the document was sampled with an inclusion probability."""
+_METHOD = 1  # The value of the column method in ``prels`` files: the document was sampled with an inclusion probability
 
 FORMAT = "trec"
 """The default format of worklists; also that in which files are read whose first line fits no other format."""
 
-TABLE_FORMAT = "csv"
-"""The format for people who fill in labels in a spreadsheet."""
+TABLE_FORMAT = "csv"  # The format for people who fill in labels in a spreadsheet
 
 
 class Format(NamedTuple):

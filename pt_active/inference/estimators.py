@@ -139,18 +139,7 @@ def difference(sample: Sample, controls: Controls) -> Weighting:
 
 
 def regression(sample: Sample, controls: Controls) -> AdaptiveWeighting:
-    """``ȳ + b̄ (Σ_D p M − m̄) − Σ W (1 − π)(b_i − b̄)(M_i − m̄)``, t on `degrees_left` [theory 5, GREG].
-
-    ``W = v / Σ v`` of each draw, ``ȳ = Σ W ℓ``, ``m̄ = Σ W M`` and ``b̄ = Σ W b_i``; with replacement π = 0, and the
-    estimate is ``ȳ + Σ W b_i (Σ_D p M − M_i)``. The slope is ``b_i = (1 − w) b + w b_{−i}``, where b comes from all
-    draws and ``b_{−i}`` from all but i; both are clipped and shrunk (`_slope`). With ``w = (1 − 6/F)₊`` a line that is
-    clearly there has slopes that do not depend on the draw they correct, so that they bring no bias. A doubtful line
-    has the slope of all draws, which is more stable. A model that expects the same of all draws changes nothing.
-
-    ``SE² = Σ (1 − π) (W r)²`` with ``r = (ℓ_i − ȳ − b_{−i} (M_i − m̄))/(1 − W)``, the distance of a draw from what the
-    others predict. For a linearised ratio, ``1 − own_share`` takes the place of ``1 − W``, which makes it the distance
-    from the ratio of the other draws.
-    """
+    """``ȳ + b̄ (Σ_D p M − m̄) − Σ W (1 − π)(b_i − b̄)(M_i − m̄)``, t on `degrees_left` [theory 5, GREG]."""
     importance, share = _importance(sample, controls.p)
     total, model = sample.count * share, sample.of(controls.model)
     model_mean, own = _dot(total, model), share if controls.own_share is None else controls.own_share

@@ -61,11 +61,7 @@ class Tails(NamedTuple):
 
 
 def rescaled_grades(grades: np.ndarray, label: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Scale the grade shares of a model to those of the labels: ``(1 − ε) P' + ε s``, ``P'(g) ∝ w_g P(g)`` [theory 14].
-
-    ``w_g = (Σ a 1[y = g] + 4)/(Σ a P_g + 4)``, with weights a scaled to their effective number n;
-    ``s_g = (Σ a 1[y = g] + 4 P̄_g)/(n + 4)``; ``ε = (e₊ + 1)/(n + 2)``, e the excess of labels that surprise the model.
-    """
+    """A model's grade shares, scaled to those of the labels: ``(1 − ε) P' + ε s``, ``P'(g) ∝ w_g P(g)`` [theory 14]."""
     known = label >= 0
     if not known.any():
         return grades

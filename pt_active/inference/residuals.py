@@ -175,13 +175,7 @@ def _divisor(sample: TwoPhase) -> np.ndarray:
 
 @dataclass(frozen=True)
 class WithinQueries:
-    """The correction of the means within queries, for documents that were drawn independently of each other.
-
-    The mean of z is corrected by ``s_z = c_z Σ_{u≠z} I_u e_u`` with ``c_z = 1/(1/ρ − 1 + Σ_{u≠z} π_u)``. The sum of the
-    ``D [s + (I/π)(e − s)]`` then has the mean ``Σ D e`` and the variance
-
-    ``Σ D² (1/π − 1) E(e − s)² + Σ_{z≠u} D_z c_z e_z (1 − π_z) D_u c_u e_u (1 − π_u)``.
-    """
+    """``s_z = c_z Σ_{u≠z} I_u e_u``, which corrects means within queries under independent draws [theory 9]."""
 
     query: np.ndarray  # int64[N], the query of each document
     inclusion: np.ndarray  # float64[N], π; 0 for documents that are never judged

@@ -75,14 +75,7 @@ def minus(first: Evaluated, second: Evaluated) -> Evaluated:
 
 
 def area_under_roc(score: np.ndarray, relevant: np.ndarray) -> Statistic:
-    """The probability that a relevant instance scores above a non-relevant one; ties count half [AI].
-
-    ``A = Σ a_i a_k y_i (1 − y_k) (1[s_i > s_k] + ½ 1[s_i = s_k]) / (P Q)`` with ``P = Σ a y`` and ``Q = Σ a (1 − y)``;
-    the gradient is ``y_i (B_i − A)/P + (1 − y_i)(T_i − A)/Q``, B being the weighted share of the other class below an
-    instance and T the share above it. The effective number of labels is that of the class with fewer: for plain draws
-    the variance of an area is at most ``A(1 − A)`` over this number, since an area is an average over ways to match
-    the classes.
-    """
+    """``P(a relevant instance scores above another)``, ties ½ [AI]; n_eff of the class with fewer [theory 7]."""
     order, first, last = _tied(score)
 
     def evaluate(weights: np.ndarray) -> Evaluated:
@@ -105,12 +98,7 @@ def area_under_roc(score: np.ndarray, relevant: np.ndarray) -> Statistic:
 
 
 def average_precision(score: np.ndarray, relevant: np.ndarray) -> Statistic:
-    """``Σ a y Prec(s) / Σ a y`` with ``Prec(s) = Σ a y 1[s_k ≥ s] / Σ a 1[s_k ≥ s]`` [AI].
-
-    This is the area under the step curve of precision over recall. Its gradient is
-    ``[y_i (Prec(s_i) − A) + Σ_{s_k ≤ s_i} a_k y_k (y_i − Prec(s_k)) / D(s_k)] / Σ a y``, D being the denominator of
-    Prec. It is a mean over the relevant labels, so only those count for its effective number.
-    """
+    """``Σ a y Prec(s) / Σ a y``, ``Prec(s) = Σ a y 1[s_k ≥ s] / Σ a 1[s_k ≥ s]`` [AI]; n_eff of the relevant."""
     order, first, last = _tied(score)
 
     def evaluate(weights: np.ndarray) -> Evaluated:

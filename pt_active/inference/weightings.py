@@ -33,15 +33,7 @@ def level_weights(size: np.ndarray, pool: int) -> np.ndarray:
 
 
 def lur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
-    """Levelled unbiased risk: ``(1/(sN)) Σ_j w_j Σ_i δ^j_i ℓ_i/π^j_i`` [AI; Farquhar et al. 2021].
-
-    π is 1 for instances known already, so the estimate of each step is unbiased given all before it, and so is their
-    weighted mean. An instance drawn in step j has the weight ``a = (W_j/π + Σ_{k>j} W_k)/N``, ``W = w/s``.
-
-    The variance is ``Σ W_j² V_j``, with ``V_j = Σ (1 − π)(e/π)²/N²`` for independent draws, Deville's ``n/(n−1) Σ (1 −
-    π)(e/π − A)²/N²`` with ``A = Σ (1 − π) e/π / Σ (1 − π)`` for a fixed number of draws, and ``(R̂_j − R̂)²/(1 − W_j)``
-    for a single draw.
-    """
+    """Levelled unbiased risk, ``Σ_j W_j R̂_j``, whatever earlier rounds decide [theory 7, AI; Farquhar et al. 2021]."""
     plain = np.zeros(len(steps.size))
     return _weighting(
         _levelled(steps, steps.probability),
@@ -50,12 +42,7 @@ def lur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
 
 
 def ailur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
-    """LUR with π replaced by its regression on g among the instances without a label [AI].
-
-    It is consistent if what is drawn depends on the values only through g. The variance is ``Σ_j W_j² Σ (1 −
-    π̂)(r/π̂)²/N²`` over the draws of each step. r is the distance of an instance from the regression of e on g over all
-    other labels, because dividing by an estimated π removes what g explains.
-    """
+    """LUR with π replaced by its regression on g among those left [theory 7, AI]; draws may depend on g alone."""
     if (steps.size <= 1).any():
         raise ValueError(
             "ailur needs rounds of several labels: one draw does not tell how probable it was; use lur or aiipw"

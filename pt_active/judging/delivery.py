@@ -40,8 +40,7 @@ _DAMAGED = (
 )
 """What the library raises for archives that are damaged or encrypted."""
 
-_MAX_MEMBERS = 10_000
-"""Files of an archive, at most."""
+_MAX_MEMBERS = 10_000  # Files of an archive, at most
 
 
 _ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)? ?(Z|[+-]\d\d:?\d\d|UTC)")

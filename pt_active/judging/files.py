@@ -27,8 +27,7 @@ from pt_active.judging.tools.registry import TOOLS
 from pt_active.judging.worklist import GradeNames, Worklist
 from pt_active.plans.plan import Plan
 
-_TABLES = ("csv", "xlsx")
-"""Tools that take leading zeros from ids."""
+_TABLES = ("csv", "xlsx")  # Tools that take leading zeros from ids
 
 _NO_NAMES = GradeNames()
 

@@ -20,8 +20,7 @@ SKIP_LABEL, UNJUDGEABLE_LABEL = "skip", "unjudgeable"
 _NOT_GRADES = {SKIP_LABEL: SKIPPED, SKIPPED: SKIPPED, UNJUDGEABLE_LABEL: UNJUDGEABLE}
 """Label → the status that it stands for."""
 
-_NUMBER = re.compile(r"([+-]?\d{1,15})(?:\.0*)?")
-"""A whole number, also as spreadsheets write it."""
+_NUMBER = re.compile(r"([+-]?\d{1,15})(?:\.0*)?")  # A whole number, also as spreadsheets write it
 
 
 @dataclass(frozen=True)
@@ -52,9 +51,9 @@ class GradeNames:
         """The first name of a grade; its number if it has none."""
         return next((name for name, number in self.grades.items() if number == grade), str(grade))
 
-    def listed(self, max_grade: int) -> list[tuple[int, str]]:
-        """Each grade with its first name, which is empty if it has none."""
-        names = ((grade, self.of(grade)) for grade in range(max_grade + 1))
+    def listed(self, max_grade: int, least: int = 0) -> list[tuple[int, str]]:
+        """Each grade from the least one with its first name, which is empty if it has none."""
+        names = ((grade, self.of(grade)) for grade in range(least, max_grade + 1))
         return [(grade, "" if name == str(grade) else name) for grade, name in names]
 
     def judgment(self, label: object) -> tuple[int | None, str]:

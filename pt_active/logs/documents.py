@@ -38,17 +38,14 @@ from pt_active.sampling.drawings import DEFENSIVE_VARIANCE, RoundSettings
 from pt_active.sampling.pools import DocumentPool, GradedPool
 from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes, Sample, TwoPhase
 
-QUERIES_AT_ONCE = 50_000
-"""So many queries are in memory with the gradients of their documents."""
+QUERIES_AT_ONCE = 50_000  # So many queries are in memory with the gradients of their documents
 
 _TO_COME = 2
 """So many of the documents that come next are kept with their queries: two units must stand for all that may follow."""
 
-OTHERS = "(other queries)"
-"""The id of the row that stands for the queries that are not kept."""
+OTHERS = "(other queries)"  # The id of the row that stands for the queries that are not kept
 
-_EXTREMES = {"least_rate": min, "worst": min, "best": max}
-"""What is not added up over blocks of queries."""
+_EXTREMES = {"least_rate": min, "worst": min, "best": max}  # What is not added up over blocks of queries
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,9 @@ from pt_active.logs.partition import PARTITION_COLUMNS, RANKER
 if TYPE_CHECKING:
     import polars
 
-ROWS_OF_PARTITION = 1 << 20
-"""Rows of all runs that a partition has, about; a process needs some 500 bytes for each."""
+ROWS_OF_PARTITION = 1 << 20  # Rows of all runs that a partition has, about; a process needs some 500 bytes for each
 
-BLOCK = 1 << 26
-"""Bytes of a TREC run that are parsed at a time."""
+BLOCK = 1 << 26  # Bytes of a TREC run that are parsed at a time
 
 _COLUMNS = PARTITION_COLUMNS[1:]
 

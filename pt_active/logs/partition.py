@@ -16,8 +16,7 @@ from pt_active.relevance.costs import Cost
 from pt_active.relevance.measures import has_rank_form, parse_lasting
 from pt_active.transformers import Runs, check_same_queries
 
-RANKER = "run"
-"""The column of a partition that names the ranker of a row."""
+RANKER = "run"  # The column of a partition that names the ranker of a row
 
 PARTITION_COLUMNS = [RANKER, "qid", "docno", "score"]
 """The columns of a partition: one row for each document of each ranking."""

@@ -26,8 +26,7 @@ from pt_active.relevance.moments import Moments
 from pt_active.sampling.drawings import SUCCESSIVE, natural_drawing, succession_unit
 from pt_active.sampling.pools import Variables
 
-_ANY_GRADE = 1000
-"""A highest grade by which any measure can be parsed; its family does not depend on it."""
+_ANY_GRADE = 1000  # A highest grade by which any measure can be parsed; its family does not depend on it
 
 
 @dataclass(frozen=True)

@@ -168,8 +168,7 @@ def _said(path: Path, function: Callable[[pd.DataFrame, PartitionQuestion], Any]
     return function(read_partition(path, question.names), question)
 
 
-LARGE = 1 << 26
-"""Bytes of runs from which another process partitions them."""
+LARGE = 1 << 26  # Bytes of runs from which another process partitions them
 
 
 def _alone(function: Callable[..., Any], *arguments: object) -> Any:

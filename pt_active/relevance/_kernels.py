@@ -13,8 +13,7 @@ import numpy as np
 
 from pt_active.frames.compiling import compiled
 
-_MIN_REACH = 1e-200
-"""If the probability of reaching a rank is below this, deeper ranks cannot change a sum of doubles."""
+_MIN_REACH = 1e-200  # If the probability of reaching a rank is below this, deeper ranks cannot change a sum of doubles
 
 _compiled = compiled(nogil=True, error_model="numpy")
 
@@ -133,11 +132,7 @@ def _cascade_one(n, mu, second, weights, tails):  # type: ignore[no-untyped-def]
 
 @_compiled
 def _cascade_pair(n_1, order_1, moment_1, rank_2, n_2, moment_2, weights, tree):  # type: ignore[no-untyped-def]
-    """``E[ℓ_1 ℓ_2]`` of two rankings, in O(|r_1| + |r_2| + shared · log |r_2|).
-
-    Each node of a segment tree over r_2 holds ``(P, S)`` of the monoid ``(P, S)·(P', S') = (P P', S + P S')``: the
-    probability that the reader passes its positions, and their expected value.
-    """
+    """``E[ℓ_1 ℓ_2]`` by a segment tree over r_2 of the monoid ``(P, S)·(P', S') = (P P', S + P S')``."""
     size = 1
     while size < n_2:
         size *= 2

@@ -67,14 +67,7 @@ def expectation_errors(
     contrast: np.ndarray,
     unlabelled: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """How far a contrast can be from what it is with the expected values of some documents in place of their labels.
-
-    For additive measures the bounds are exact. With the value of a document, a cascade of a ranker changes by between
-    nothing and the weight of its rank. Any other measure may be anywhere between its `contrast_bounds`, with the labels
-    and with what is expected of them. All hold for any labels of the other documents.
-
-    Shapes: indptr int64[m+1], ranks int32[k, N], grades float64[N, G+1], contrast float64[k], unlabelled bool[N].
-    """
+    """How far labels can move a contrast, float64[m] each, from what the model expects of unlabelled documents."""
     m, query = len(indptr) - 1, np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     counts = unlabelled & _differ(measure.params.get("cutoff"), indptr, ranks, contrast)[query]
     if not has_rank_form(measure):

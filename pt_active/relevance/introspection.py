@@ -59,13 +59,7 @@ def introspection(
 def gaussian_introspection(
     predictions: np.ndarray, variances: np.ndarray, pair_weight: np.ndarray, member: np.ndarray
 ) -> Introspection:
-    """Moments of squared losses where the label comes from the equal mixture of ``N(f_c, τ_c²)`` [ARE 13, AC Deriv. 5].
-
-    Given component c, and with ``a = f_c − f_1`` and ``b = f_c − f_2``, ``E[ℓ_1] = τ² + a²`` and
-    ``Cov[ℓ_1, ℓ_2] = 2 τ⁴ + 4 τ² a b``. The covariance between the means of the components is added.
-
-    Shapes: predictions and variances float64[N, k], pair_weight float64[N], member bool[N].
-    """
+    """Moments of squared losses if labels come from the mixture of ``N(f_c, τ_c²)`` [ARE 13, AC Deriv. 5]."""
     total = _some_weight(float(pair_weight @ member))
     k, inside = predictions.shape[1], member.astype(np.float64)
     gap = predictions[:, :, None] - predictions[:, None, :]

@@ -17,11 +17,9 @@ import numpy as np
 
 from pt_active.relevance.digits import product, rounded
 
-Terms = tuple[np.ndarray, np.ndarray]
-"""The numerator ``u = w ℓ`` and the weight ``w``, two float64[...] of one shape."""
+Terms = tuple[np.ndarray, np.ndarray]  # The numerator ``u = w ℓ`` and the weight ``w``, two float64[...] of one shape
 
-MIN_PROBABILITY = 1e-15
-"""The smallest probability in the cross-entropy, which would be infinite at 0."""
+MIN_PROBABILITY = 1e-15  # The smallest probability in the cross-entropy, which would be infinite at 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,8 +286,7 @@ Precision = partial(FMeasure, 1.0)
 Recall = partial(FMeasure, 0.0)
 """``FMeasure(0)``: the proportion of the relevant pairs that are predicted to be relevant."""
 
-F1 = partial(FMeasure, 0.5)
-"""``FMeasure(½)``: the harmonic mean of precision and recall."""
+F1 = partial(FMeasure, 0.5)  # ``FMeasure(½)``: the harmonic mean of precision and recall
 
 LOSSES: dict[str, type[Loss]] = {
     loss.__name__: loss for loss in (ZeroOne, Accuracy, Squared, GaussianSquared, CostMatrix, CrossEntropy, FMeasure)

@@ -22,8 +22,7 @@ from ir_measures import measures as irm
 from pt_active.frames.checks import MAX_WHOLE, shown
 from pt_active.frames.qrels import HIGHEST_LABEL
 
-GDEVAL_MAX_REL = 4
-"""The highest grade in gdeval.pl, the fixed scale of `ir_measures`' own ERR."""
+GDEVAL_MAX_REL = 4  # The highest grade in gdeval.pl, the fixed scale of `ir_measures`' own ERR
 
 
 class _DCG(irm.Measure):
@@ -271,6 +270,11 @@ def scores(low: float, step: float, max_grade: int) -> np.ndarray:
     """float64[G+1], the score that each label stands for; see `_Score`."""
     label = np.arange(max_grade + 1)
     return np.maximum(label, low).astype(float) if step == 1 and low in (0, 1) else low + step * label
+
+
+def least_label(measure: irm.Measure) -> int:
+    """The lowest label that people give: 1 on a scale of whole scores from 1, else 0."""
+    return int(measure.NAME == "Score" and measure["low"] == 1 and measure["step"] == 1)
 
 
 def _precision(measure: irm.Measure, grade: np.ndarray, rank: np.ndarray) -> RankForm:

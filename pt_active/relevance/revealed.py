@@ -23,17 +23,13 @@ Fitted to the labels of the pools of ``examples/reproduce/revealed_saving.py`` i
 _CLASSES = np.array([-1.8, -0.9, 0.0, 0.9, 1.8])
 """The points of a standard normal distribution that stand for it, in standard deviations."""
 
-_LENIENCIES = np.arange(31) / 10
-"""The values of τ that are tried to fit it to labels."""
+_LENIENCIES = np.arange(31) / 10  # The values of τ that are tried to fit it to labels
 
-_VECTORS = 30
-"""Label vectors of a query, for measures with compiled loops."""
+_VECTORS = 30  # Label vectors of a query, for measures with compiled loops
 
-_SLOW_VECTORS = 10
-"""Label vectors of a query, for measures that `ir_measures` evaluates."""
+_SLOW_VECTORS = 10  # Label vectors of a query, for measures that `ir_measures` evaluates
 
-LABELLINGS = 12
-"""Labellings from which the size of a label's effect is learned, for measures with compiled loops."""
+LABELLINGS = 12  # Labellings from which the size of a label's effect is learned, for measures with compiled loops
 
 SLOW_LABELLINGS = 4
 """Labellings from which the size of a label's effect is learned, for measures that `ir_measures` evaluates."""

@@ -22,8 +22,7 @@ from pt_active.risk.kept import FORM, AuditArguments, AuditTables, audit_of, pai
 from pt_active.risk.pairs import Pairs
 from pt_active.sampling.designs import check_design, default_defensive, suits_single_risks
 
-DESIGN = "optimal"
-"""The default design."""
+DESIGN = "optimal"  # The default design
 
 
 class Audit(KeptArtifact[AuditTables]):

@@ -42,8 +42,7 @@ from pt_active.sampling.designs import STRATIFIED
 from pt_active.sampling.sample import Sample
 from pt_active.showing.printed import Facts
 
-SURPRISING = 2.5
-"""Labels that surprise a model by more standard deviations than this make a caution."""
+SURPRISING = 2.5  # Labels that surprise a model by more standard deviations than this make a caution
 
 _SCORED = (AUTO, SIMULATED, "effective")
 """References with which the interval of a risk keeps to the values that the risk can have."""
@@ -162,7 +161,7 @@ class JudgedPairs(Judged):
                 return self._known(np.nan, replace(self.basis, census=False, n_effective=0.0), name, never)
         if other is not None:
             refuse_binomial(how.reference)
-        if (name == STRATIFIED) != is_stratified(self.sample):
+        if (name == STRATIFIED) != (self.sample.stratum is not None):
             raise ValueError(
                 f"the estimator {STRATIFIED!r} is for the design of that name, which takes no other; leave it out"
             )
@@ -279,16 +278,11 @@ class KnownZero(Comparison):
         return [("winner", "none")]
 
 
-def is_stratified(sample: Sample) -> bool:
-    """Whether the pairs were drawn from strata."""
-    return sample.stratum is not None
-
-
 def usual_estimator(sample: Sample, reference: str = "effective") -> str:
     """The default estimator of a risk."""
     if reference in tuple(BINOMIAL_REFERENCES):
         return "snis"
-    return STRATIFIED if is_stratified(sample) else ESTIMATOR
+    return ESTIMATOR if sample.stratum is None else STRATIFIED
 
 
 def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str, for_differences: bool) -> JudgedPairs:

@@ -24,8 +24,7 @@ from pt_active.sampling.sample import Sample
 FORMAT_VERSION = 1
 """The format of the tables on disk; an audit of another format raises an error, so that it is not misread."""
 
-_NO_STRATUM = -1
-"""The value of the column ``stratum`` if the pairs were not drawn from strata."""
+_NO_STRATUM = -1  # The value of the column ``stratum`` if the pairs were not drawn from strata
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -145,8 +145,7 @@ def _interval(low: float, high: float, places: int = 4) -> str:
     return f"[{low:+.{places}f}, {high:+.{places}f}]"
 
 
-_MAX_PRINTED = 20
-"""Pairs of rankers that are printed, at most."""
+_MAX_PRINTED = 20  # Pairs of rankers that are printed, at most
 
 
 def replacement(

@@ -48,29 +48,16 @@ def with_loss(judged: JudgedPairs, loss: Loss, member: np.ndarray | None = None)
 
 @dataclass(frozen=True)
 class AuditReport(Printed):
-    """All that the labels of an audit say of its judges.
+    """All that the labels of an audit say of its judges."""
 
-    Attributes:
-        estimates: Quantity → judge → estimate; the quantities are those of `QUANTITIES`.
-        by_grade: ``judge, said, label, pairs, labelled, share, low, high, note``: of the pairs to which a judge gave
-            the grade ``said``, the share to which people give ``label``.
-        ranking: The comparison of two judges' errors, or the ranking of more; None of one judge.
-        drift: ``what, estimate, low, high, note``: how two judges differ; without rows unless there are two.
-        rel: The lowest grade that counts as relevant.
-        manifest: The manifest of the audit.
-        campaign: Who judged how much, and when.
-        further: How many more labels would settle which judge errs least often, or halve the interval of one judge's
-            error; None if it is settled, or nobody can say.
-    """
-
-    estimates: Mapping[str, Mapping[str, Estimate]]
-    by_grade: pd.DataFrame
-    ranking: Comparison | Ranking | None
-    drift: pd.DataFrame
-    rel: int
-    manifest: dict[str, Any]
-    campaign: WhoJudged
-    further: Further | None = None
+    estimates: Mapping[str, Mapping[str, Estimate]]  # quantity in `QUANTITIES` → judge → estimate
+    by_grade: pd.DataFrame  # ``judge, said, label, pairs, labelled, share, low, high, note``; ``share`` has ``label``
+    ranking: Comparison | Ranking | None  # of two judges' errors, or of more; None of one
+    drift: pd.DataFrame  # ``what, estimate, low, high, note`` of two judges; else without rows
+    rel: int  # the lowest grade that counts as relevant
+    manifest: dict[str, Any]  # that of the audit
+    campaign: WhoJudged  # who judged how much, and when
+    further: Further | None = None  # labels that would settle what is open; None if nothing is, or nobody can say
 
     @classmethod
     def of(
@@ -192,8 +179,7 @@ class AuditReport(Printed):
 
 _BY_GRADE = ["judge", "said", "label", "pairs", "labelled", "share", "low", "high", "note"]
 
-KNOWN = "known of all pairs"
-"""The note of a number that needs no labels."""
+KNOWN = "known of all pairs"  # The note of a number that needs no labels
 
 _DRIFT = ["what", "estimate", "low", "high", "note"]
 
@@ -226,16 +212,10 @@ def _by_grade(judged: JudgedPairs, how: How[Any]) -> pd.DataFrame:
                 continue
             counts = int(member.sum()), int(member[judged.sample.rows].sum())
             for label in range(grades):
-                estimate = with_loss(judged, _is_label(label, grades), member).estimate(s, how)
+                share = CostMatrix([[float(each == label) for each in range(grades)]] * grades)
+                estimate = with_loss(judged, share, member).estimate(s, how)
                 rows.append((name, grade, label, *counts, *_numbers(estimate)))
     return pd.DataFrame(rows, columns=_BY_GRADE)
-
-
-def _is_label(label: int, grades: int) -> CostMatrix:
-    """The loss whose risk is the share of a label."""
-    cost = np.zeros((grades, grades))
-    cost[:, label] = 1.0
-    return CostMatrix(cost.tolist())
 
 
 def _drift(judged: JudgedPairs, how: How[Any], rel: int) -> pd.DataFrame:

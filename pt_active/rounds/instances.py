@@ -25,8 +25,7 @@ from pt_active.relevance.moments import Moments
 from pt_active.risk.pairs import checked_pairs, label_model
 from pt_active.sampling.designs import difference_moments, optimal_score
 
-Measure = str | irm.Measure | PairMeasure
-"""A measure of rankings, or of a grade predictor on pairs."""
+Measure = str | irm.Measure | PairMeasure  # A measure of rankings, or of a grade predictor on pairs
 
 Values = tuple[Statistic | np.ndarray, np.ndarray | None]
 """The values whose mean is estimated, float64[N], or a statistic of them; and what the model expects of the values."""

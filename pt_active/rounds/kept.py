@@ -38,14 +38,12 @@ STRATEGIES = ("ori", "rec", "rf", "uniform")
 """The models that set the probabilities of a round: the original one, the same recalibrated on the labels so far, a new
 one fitted to them, or none."""
 
-FORMAT_VERSION = 2
-"""The format of the files on disk."""
+FORMAT_VERSION = 2  # The format of the files on disk
 
 READABLE_FORMATS = (1, FORMAT_VERSION)
 """Formats that can be read. A test in format 1 is in format 2 once it is saved again."""
 
-_MIN_LEAF = 5
-"""The smallest leaf of the forest that ``rf`` fits; it is small, since the labels are few."""
+_MIN_LEAF = 5  # The smallest leaf of the forest that ``rf`` fits; it is small, since the labels are few
 
 
 @dataclass(frozen=True)

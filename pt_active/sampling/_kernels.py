@@ -24,14 +24,7 @@ _BELOW = 1e-6  # What the logarithm of a cost may lie below a whole number and c
 
 @_compiled
 def pooled_sizes(indptr, order, gain, cost, overhead, size, common, opening):  # type: ignore[no-untyped-def]
-    """The best inclusion probabilities that do not rise along an order, up to a factor: ``√(Σ g / Σ λ)`` of each pool.
-
-    Minimises ``Σ g/ψ + Σ h/Π`` at equal ``Σ λ ψ + Σ λ₀ Π`` under ``Π ≥ ψ_1 ≥ ψ_2 ≥ …``. The opening of a query comes
-    first in its order, and is pooled with the first document if ``h = 0``. Neighbours whose probabilities would rise
-    are pooled (Barlow and Brunk 1972).
-
-    Shapes: indptr int64[m+1], order int64[n], gain, cost, size float64[N], common and opening float64[m].
-    """
+    """``√(Σ g / Σ λ)`` of pools, so that none rises along an order; openings first [theory 9, BB]."""
     n = len(order)
     pool_gain, pool_cost, pool_start = np.empty(n + 2), np.empty(n + 2), np.empty(n + 2, dtype=np.int64)
     place = 0
@@ -92,15 +85,7 @@ def pivotal(inclusion, order, uniform, drawn):  # type: ignore[no-untyped-def]
 
 @_compiled
 def even_parts(ptr, length, cost, key):  # type: ignore[no-untyped-def]
-    """Draw one part of [0, 1) for each query, with the probability of its length, at a nearly fixed total cost.
-
-    The parts that are left for a query are split in two where that tells most about its cost. Then two queries at a
-    time trade probability at equal expected cost until one of them is certain of its half, as in the cube method with a
-    single constraint (Deville and Tillé 2004); it is split again, until each query has one part. Queries whose cost
-    hangs most on their half trade first, in random order up to a factor of 2, so that what remains at the end is cheap.
-
-    Shapes: ptr int64[m+1], length and cost float64[P], key uint64[m] → int64[m].
-    """
+    """Draw one part of [0, 1) for each query by its length, int64[m], at a nearly fixed cost [theory 9]."""
     m = len(ptr) - 1
     low, high = ptr[:-1].copy(), ptr[1:].copy()
     split, chance, swing = np.zeros(m, dtype=np.int64), np.zeros(m), np.zeros(m)

@@ -52,11 +52,7 @@ _SAME_GRADIENT = (
 
 @dataclass(frozen=True)
 class Influence:
-    """By how much squared errors move what is estimated, with one row for each contrast, or their weighted mean.
-
-    A query counts with the error that all of its documents share, ``(Σ D)²``. In a comparison such errors mostly
-    cancel, and what is left is an error in favour of one ranker, ``Σ D²``.
-    """
+    """By how much squared errors move each contrast, or their weighted mean; a query's shared error is one."""
 
     documents: np.ndarray  # float64[..., N], ``p² D²``
     queries: np.ndarray  # float64[..., m], ``p² [(Σ D)² + Σ D²]`` over the documents that are not known
@@ -229,12 +225,7 @@ class Sizing:
 
 
 def succession_sizes(unit: str, order: np.ndarray, prices: Costs, gain: np.ndarray, reach: np.ndarray) -> np.ndarray:
-    """How soon each document should come, relative to the others, with a share for its range, float64[n] [theory 14].
-
-    ``(1 − ε) a/Σa + ε b/Σb``. For documents ``a = √(g/λ)`` and ``b = p |D| (κ_max − κ_min)/√λ``; for whole queries
-    ``a = √(Σ g/(λ₀ + Σ λ))`` and ``b = Σ p |D| (κ_max − κ_min)/√(λ₀ + Σ λ)``. For steps a is the size of a drawing by
-    depth and b the largest of those of a document and the deeper ones, so that neither rises along the order.
-    """
+    """How soon documents should come, ``(1 − ε) a/Σa + ε b/Σb``, float64[n] [theory 14]; of steps none may rise."""
     from pt_active.sampling._kernels import pooled_sizes
 
     query, cost, overhead = prices.query(order), prices.cost, prices.overhead

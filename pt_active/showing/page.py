@@ -21,8 +21,7 @@ from pt_active.showing.wording import is_of_answers, of_answers, page_of_answers
 if TYPE_CHECKING:
     from jinja2 import Template
 
-FORMATS = ("html", "md", "json")
-"""Forms of a page: for a browser, Markdown for a pull request, JSON for a dashboard."""
+FORMATS = ("html", "md", "json")  # Forms of a page: for a browser, Markdown for a pull request, JSON for a dashboard
 
 _TAG = re.compile(r"<[^>]*>")
 

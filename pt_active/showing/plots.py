@@ -14,11 +14,9 @@ from pt_active.showing.svg import FIRST, INK, SECOND, ChartRow, Series, Sides
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MAX_CONTRIBUTIONS = 20
-"""Bars shown at most."""
+MAX_CONTRIBUTIONS = 20  # Bars shown at most
 
-MAX_ESTIMATES = 30
-"""Estimates shown at most."""
+MAX_ESTIMATES = 30  # Estimates shown at most
 
 _LOOKS = ((SECOND, "6 4", "box"), (FIRST, "", "dot"), (INK, "2 4", "dot"))
 """Colour, line and mark of the ways to sample: plain random queries come first."""

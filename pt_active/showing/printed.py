@@ -20,11 +20,9 @@ from pt_active.showing.wording import is_of_answers, of_answers
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MAX_ROWS = 15
-"""Rows of a chart above a result's text."""
+_MAX_ROWS = 15  # Rows of a chart above a result's text
 
-Facts = list[tuple[str, str]]
-"""Pairs of a name and a text, in the order in which they are printed."""
+Facts = list[tuple[str, str]]  # Pairs of a name and a text, in the order in which they are printed
 
 
 class Printed:

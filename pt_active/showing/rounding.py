@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-MINUS = "−"
-"""The minus sign of numbers for people; hyphens are for words."""
+MINUS = "−"  # The minus sign of numbers for people; hyphens are for words
 
 _MAX_DECIMALS = 12
 

@@ -11,8 +11,7 @@ import pandas as pd
 from pt_active.showing.printed import Facts
 from pt_active.showing.rounding import number
 
-MAX_ROWS = 50
-"""Rows of a table that are shown; all are in the page's data."""
+MAX_ROWS = 50  # Rows of a table that are shown; all are in the page's data
 
 SETTLED, OPEN, MEASURED = "settled", "not settled", "measured"
 """The state of a question: it has an answer, it has none yet, or a number was asked for."""

@@ -42,7 +42,6 @@ from pt_active.rounds.kept import STRATEGIES
 from pt_active.sampling import designs
 from pt_active.sampling import drawings as document_drawings
 from pt_active.sampling import draws as round_drawing
-from pt_active.studies.populations import POPULATIONS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "pt_active" / "pt_docs"
@@ -228,14 +227,9 @@ LISTED = {
     "losses": ("auditing", LOSSES),
     "binomial references": ("auditing", BINOMIAL_REFERENCES),
     "objectives": ("documents", document_drawings.OBJECTIVES),
-    "populations": ("stopping", POPULATIONS),
     "judging tools": ("judging", TOOLS),
     "rules": ("judging", RULES),
     "keys of the project file": ("data-model", KEYS),
-    "designs in short": ("glossary", (*designs.DESIGNS, *document_drawings.DOCUMENT_DRAWINGS)),
-    "estimators in short": ("glossary", ESTIMATORS),
-    "looks in short": ("glossary", look_names()),
-    "missing in short": ("glossary", qrels.MISSING_POLICIES),
 }
 
 

@@ -23,16 +23,9 @@ def capitals(
     threshold: float,
     path: np.ndarray,
 ) -> int:
-    """The number of draws after which bets that the mean lies above ``truth`` first reach a capital; -1 if never.
-
-    The capitals of the single bets are changed in place. If the threshold is infinite, they are logarithms, and
-    ``path`` gets that of their sum after each draw.
-
-    A bet loses at most the share ``largest`` of its capital in one draw. It wins at most that share for each
-    ``rounding`` of the gain, so that rounding makes nobody rich. Where units were left out (``before`` and ``lost``, as
-    `LeftOut.of_bets` returns them), each bet loses what it could have lost. Where labels are lacking, the variance that
-    was foreseen lies between ``calm`` and ``wild``, and each bet is the one that would have grown least.
-    """
+    """The draws after which bets that the mean lies above ``truth`` first reach a capital; -1 if never [theory 14]."""
+    # Capitals of single bets change in place; an infinite threshold makes them logarithms, whose sums ``path`` gets.
+    # Of units left out, ``before`` and ``lost``, and of labels that lack, ``calm`` to ``wild``, the worst counts.
     logs, cut = np.isinf(threshold), 0
     for t in range(len(value)):
         while cut < len(before) and before[cut] <= t:

@@ -156,12 +156,7 @@ class ErrorCurve:
         return float(np.sqrt(self.variance(budget)))
 
     def degrees_of_freedom(self, budget: float) -> float:
-        """The degrees of freedom to expect for the interval of the estimate.
-
-        For queries ``n_eff = 1/Σ p²/ψ`` less the fitted parameters. For documents ``(Σ c)²/Σ E c² − 1``, c being the
-        parts of the documents in the estimated variance, if the errors of the model are normal: ``E c² = c²/ψ``. If the
-        documents of a query are opened together, so are their parts: ``c c'/Π`` for each two of them.
-        """
+        """Those to expect: for queries ``1/Σ p²/ψ`` less the fitted; for documents ``(Σ c)²/Σ E c² − 1``."""
         chance = self.chance(budget)
         if self.share is not None:
             return float(1 / (self.share**2 @ (1 / chance)) - self.fitted)

@@ -20,23 +20,19 @@ from pt_active.judging.server.store import DOUBLE_SHARE, Entry, Store
 from pt_active.judging.server.templates import shown_document
 from pt_active.judging.worklist import GradeNames
 from pt_active.plans.plan import Plan
+from pt_active.relevance.measures import least_label
 
-MAX_NOTE = 2000
-"""Characters of a note, at most."""
+MAX_NOTE = 2000  # Characters of a note, at most
 
-MAX_AT_ONCE = 100
-"""Records that a browser may send in one request."""
+MAX_AT_ONCE = 100  # Records that a browser may send in one request
 
 _KEY = re.compile(r"[A-Za-z0-9-]{8,64}")
 
-_RECENT = 5
-"""A judge's own last judgments, which a page that was loaded again can go back to."""
+_RECENT = 5  # A judge's own last judgments, which a page that was loaded again can go back to
 
-_MAX_GAP = 600.0
-"""A longer time between two judgments, in seconds, is a break and does not count as work."""
+_MAX_GAP = 600.0  # A longer time between two judgments, in seconds, is a break and does not count as work
 
-_PACE_OF = 50
-"""How many of the last judgments tell a judge's pace."""
+_PACE_OF = 50  # How many of the last judgments tell a judge's pace
 
 
 class Refused(Exception):
@@ -97,7 +93,7 @@ class Campaign:
     @property
     def grades(self) -> list[tuple[int, str]]:
         """Each grade with its word, which is empty if it has none."""
-        return self.names.listed(self.max_grade)
+        return self.names.listed(self.max_grade, least_label(self.plan.measure))
 
     def work_for(self, judge: str) -> dict[str, Any]:
         """What a judge's page shows: the documents to judge, the judge's own last ones, and how far everything is."""

@@ -15,14 +15,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pt_active.frames.visible import visible_field
 
-HEADER_SECONDS = 10.0
-"""How long the headers of a request may take."""
+HEADER_SECONDS = 10.0  # How long the headers of a request may take
 
 MOST_CONNECTIONS = 1000
 """Connections that may be open, at most; half of the files that the process may open, if that is less."""
 
-LOG_SECONDS = 60.0
-"""Time between two lines about requests that went wrong, at least."""
+LOG_SECONDS = 60.0  # Time between two lines about requests that went wrong, at least
 
 _logger = logging.getLogger("uvicorn.error")
 

@@ -16,14 +16,11 @@ from pt_active.frames.columns import with_string_ids
 from pt_active.plans.making.sampled import wanted_documents
 from pt_active.plans.plan import Plan
 
-BLOCK = 50
-"""Documents of a block, unless another number is given."""
+BLOCK = 50  # Documents of a block, unless another number is given
 
-DOUBLE = 0.1
-"""The share of documents that two people judge, unless another share is given."""
+DOUBLE = 0.1  # The share of documents that two people judge, unless another share is given
 
-_ABOUT_QUERIES = ("query", "description", "narrative")
-"""Columns of a plan's queries that judges read."""
+_ABOUT_QUERIES = ("query", "description", "narrative")  # Columns of a plan's queries that judges read
 
 _ORDER_STAGE, _DOUBLE_STAGE = 1_000_001, 1_000_002
 """Stages of `clocks`, which no round of a plan reaches: the order within a query, and who is judged twice."""

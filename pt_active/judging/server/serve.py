@@ -14,14 +14,12 @@ import uvicorn
 from pt_active.judging.server.limits import ShortConnection, log_seldom
 from pt_active.judging.server.security import ORGANISER
 
-_SECONDS_TO_END = 5
-"""How long requests that are under way may take when the server is stopped."""
+_SECONDS_TO_END = 5  # How long requests that are under way may take when the server is stopped
 
 _SWITCH_SECONDS = 0.0005
 """How long the thread that computes an estimate keeps the interpreter until the one that answers judges gets it."""
 
-_BACKLOG = 32
-"""Connections that may wait until they are accepted; all of them are accepted at once."""
+_BACKLOG = 32  # Connections that may wait until they are accepted; all of them are accepted at once
 
 
 def listening(host: str, port: int) -> socket.socket:

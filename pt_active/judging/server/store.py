@@ -28,11 +28,9 @@ from pt_active.frames.records import SAID_COLUMNS
 from pt_active.judging.server.lock import Lock
 from pt_active.judging.server.order import judges_of
 
-_FORMAT = "pt-active judging 2"
-"""What the file says it is; another version of the tables gets another number."""
+_FORMAT = "pt-active judging 2"  # What the file says it is; another version of the tables gets another number
 
-_FIRST_FORMAT = "pt-active judging 1"
-"""The same without checksums."""
+_FIRST_FORMAT = "pt-active judging 1"  # The same without checksums
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL, sum INTEGER);
@@ -48,25 +46,20 @@ CREATE TRIGGER IF NOT EXISTS no_removal BEFORE DELETE ON records BEGIN SELECT RA
 
 _RECORD = ("key", *SAID_COLUMNS)
 
-DOUBLE_SHARE = "double"
-"""The setting that holds the share of documents that two people judge."""
+DOUBLE_SHARE = "double"  # The setting that holds the share of documents that two people judge
 
-_SQLITE = b"SQLite format 3\0"
-"""How a database begins."""
+_SQLITE = b"SQLite format 3\0"  # How a database begins
 
 _MODE = slice(18, 20)
 """Where a database says whether its last changes may stand in a file beside it, its write-ahead log (WAL)."""
 
 _ALONE, _WITH_WAL = b"\1\1", b"\2\2"
 
-_WAIT_SECONDS = 10
-"""How long to wait for another process that writes."""
+_WAIT_SECONDS = 10  # How long to wait for another process that writes
 
-_SETTLE_SECONDS = 0.2
-"""How long to wait for another process that reads."""
+_SETTLE_SECONDS = 0.2  # How long to wait for another process that reads
 
-_IDLE_SECONDS = 1.0
-"""After so long without a record, all of them move into the file itself."""
+_IDLE_SECONDS = 1.0  # After so long without a record, all of them move into the file itself
 
 
 @dataclass(frozen=True)

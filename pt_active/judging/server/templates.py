@@ -18,17 +18,16 @@ from pt_active.frames.visible import json_text, visible, visible_field
 from pt_active.judging.server.order import Document, JudgingOrder
 from pt_active.judging.worklist import GradeNames
 from pt_active.plans.plan import Plan
+from pt_active.relevance.measures import least_label
 
-PAGES = Path(__file__).parent / "pages"
-"""The templates, the style sheet and the script."""
+PAGES = Path(__file__).parent / "pages"  # The templates, the style sheet and the script
 
 FILES = {"judge.js": "text/javascript", "adjudicate.js": "text/javascript", "style.css": "text/css"}
 """The files that pages load, with their types."""
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
-_HIGHEST_KEY = 9
-"""The highest grade that has a key."""
+_HIGHEST_KEY = 9  # The highest grade that has a key
 
 
 def environment() -> Environment:
@@ -100,7 +99,7 @@ def offline_page(
         # In a script element a text ends at the first tag that closes it, whatever is quoted.
         "data": Markup(json_text(data).replace("<", "\\u003c")),
     }
-    grades = (names or GradeNames()).listed(plan.tables.pool.max_grade)
+    grades = (names or GradeNames()).listed(plan.tables.pool.max_grade, least_label(plan.measure))
     values = judge_values(plan.id, annotator, grades, guideline)
     return environment().get_template("judge.html.jinja").render(**values, offline=offline)
 

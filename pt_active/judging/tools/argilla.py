@@ -11,8 +11,7 @@ from pt_active.frames.visible import json_text
 from pt_active.judging.delivery import Delivery, Given, items, list_of, object_of, text_of
 from pt_active.judging.worklist import Worklist
 
-_LABEL, _NOTE = "label", "note"
-"""The questions of the dataset."""
+_LABEL, _NOTE = "label", "note"  # The questions of the dataset
 
 _DISCARDED, _DRAFT = "discarded", "draft"
 """The statuses of responses that were skipped, and of those that were not submitted."""

@@ -11,8 +11,7 @@ from pt_active.frames.visible import json_text
 from pt_active.judging.delivery import Delivery, Given, items, list_of, object_of, only, text_of
 from pt_active.judging.worklist import UNJUDGEABLE_LABEL, Worklist
 
-_KEYS = 10
-"""Grades below this have their own key."""
+_KEYS = 10  # Grades below this have their own key
 
 
 def recognises(delivery: Delivery) -> bool:

@@ -13,8 +13,7 @@ from pt_active.judging.worklist import Worklist
 
 _USER, _VALUES = "user_id", "instance_id_to_label_to_value"
 
-_GRADE, _NOTE = "label", "note"
-"""The schemes of the configuration: the grade, and a note."""
+_GRADE, _NOTE = "label", "note"  # The schemes of the configuration: the grade, and a note
 
 _UNSET = ("", "false", "none", "null")
 

@@ -13,8 +13,7 @@ from pt_active.frames.visible import json_text
 from pt_active.judging.delivery import Delivery, Given, items, list_of, object_of, text_of
 from pt_active.judging.worklist import Worklist
 
-_OURS = "pt_active"
-"""The key in the options of a pair under which the ids stand."""
+_OURS = "pt_active"  # The key in the options of a pair under which the ids stand
 
 
 def recognises(delivery: Delivery) -> bool:

@@ -21,8 +21,7 @@ from pt_active.frames.progress import bar
 from pt_active.frames.qrels import HIGHEST_LABEL
 from pt_active.relevance.grades.judge_tables import SCORE, judge_table
 
-MAX_FAILURES = 10
-"""After so many errors in a row, the judge is taken to be out of reach, and the run ends."""
+MAX_FAILURES = 10  # After so many errors in a row, the judge is taken to be out of reach, and the run ends
 
 TEXT_COLUMNS = ("query", "text", "title", "body")
 """Columns that a judge reads; an answer is used again only where they are the same."""
@@ -37,8 +36,7 @@ CREATE TABLE IF NOT EXISTS answers (
   answer TEXT NOT NULL);
 """
 
-_WAIT_SECONDS = 30
-"""How long to wait for another process that writes."""
+_WAIT_SECONDS = 30  # How long to wait for another process that writes
 
 
 def _digest(text: str) -> str:

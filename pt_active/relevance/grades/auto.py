@@ -27,11 +27,9 @@ from pt_active.relevance.grades.validation import (
     some_queries,
 )
 
-MAX_COMPARED = 10_000
-"""With more labels, a random part of the queries chooses the model."""
+MAX_COMPARED = 10_000  # With more labels, a random part of the queries chooses the model
 
-MIN_FOREST_LABELS = 300
-"""With fewer labels a forest is not tried."""
+MIN_FOREST_LABELS = 300  # With fewer labels a forest is not tried
 
 FOREST_TREES, FOREST_LEAF = 50, 20
 """Half of the trees of `ForestGrades`, which halves the time; smaller leaves, for smaller training data."""

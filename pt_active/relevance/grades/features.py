@@ -27,8 +27,7 @@ FEATURES = (
 )
 """The names of the five features that `run_features` returns, in order."""
 
-VOTES_COLUMN = re.compile(r"^votes_(\d+)$")
-"""The number of a judge's votes for each label, ``votes_0 … votes_H``."""
+VOTES_COLUMN = re.compile(r"^votes_(\d+)$")  # The number of a judge's votes for each label, ``votes_0 … votes_H``
 
 
 def ranking_columns(columns: Iterable[object]) -> list[str]:

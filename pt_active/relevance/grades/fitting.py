@@ -24,14 +24,11 @@ NEAR = 0.4
 """How much less probable each further grade is than the next nearer one to a judge's, if nothing is known of the judge.
 With four grades the judge is then right with the probability .51 to .62."""
 
-_NEWTON_STEPS = 3
-"""Steps from where the search for an optimum ends; each leaves about a millionth of the distance."""
+_NEWTON_STEPS = 3  # Steps from where the search for an optimum ends; each leaves about a millionth of the distance
 
-_STEP = 1e-5
-"""The difference in a parameter, of the order of 1, from which second derivatives are computed."""
+_STEP = 1e-5  # The difference in a parameter, of the order of 1, from which second derivatives are computed
 
-_ROWS_AT_ONCE = 65_536
-"""Rows that a forest predicts at once, which bounds the memory for their leaves."""
+_ROWS_AT_ONCE = 65_536  # Rows that a forest predicts at once, which bounds the memory for their leaves
 
 
 def marginal(labels: np.ndarray, max_grade: int) -> np.ndarray:

@@ -16,17 +16,14 @@ from pt_active.relevance.grades.features import FEATURES, best_rank, document_fe
 UNJUDGED_POLICIES = ("missing", "nonrelevant")
 """What an unjudged document of a training run is: left out of the training, or taken for grade 0."""
 
-USUAL_DEPTH = 10
-"""The depth at which the share of judged documents is checked if no measure says another."""
+USUAL_DEPTH = 10  # The depth at which the share of judged documents is checked if no measure says another
 
-MIN_JUDGED_SHARE = 0.5
-"""If a smaller share of the documents at that depth is judged, there is a warning."""
+MIN_JUDGED_SHARE = 0.5  # If a smaller share of the documents at that depth is judged, there is a warning
 
 UNLIKE = 0.25
 """Judged and unjudged documents are unlike if a feature differs by more than this many standard deviations."""
 
-Words = tuple[str | Named, ...]
-"""The parts of a warning that names arguments, as `checks.ArgumentError` takes them."""
+Words = tuple[str | Named, ...]  # The parts of a warning that names arguments, as `checks.ArgumentError` takes them
 
 
 class TrainingWarning(UserWarning):

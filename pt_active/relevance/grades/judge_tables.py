@@ -19,8 +19,7 @@ from pt_active.relevance.grades.features import vote_shares
 ID_COLUMNS = {"topic_id": "qid", "query_id": "qid", "doc_id": "docno", "docid": "docno", "passage_id": "docno"}
 """Other tools' names of ids, which are renamed where ``qid`` and ``docno`` are missing."""
 
-SCORE = "score"
-"""The column of a judge that gives a real number to each pair, such as a cross-encoder."""
+SCORE = "score"  # The column of a judge that gives a real number to each pair, such as a cross-encoder
 
 _PROBABILITY = re.compile(r"^prob_(\d+)$")
 

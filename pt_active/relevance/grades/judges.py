@@ -28,8 +28,7 @@ from pt_active.relevance.grades.validation import some_queries
 AnyJudge = pd.DataFrame | str | Path | pt.Transformer
 """A frame or a file, as `judge_tables.judge_table` takes it, or a transformer, as `AskedJudge` takes it."""
 
-RANKS = "ranks"
-"""The name of ranks and scores (or of ``features``) beside the judges."""
+RANKS = "ranks"  # The name of ranks and scores (or of ``features``) beside the judges
 
 
 class JudgeGrades(FittedGrades):

@@ -14,8 +14,7 @@ PRIOR_SCALE = 1.0
 """Standard deviation of the Gaussian prior on the parameters, whose mean leaves the model unchanged. The prior keeps
 the parameters finite if there are few labels, or labels of one grade only."""
 
-MIN_PROBABILITY = 1e-6
-"""Smaller probabilities count as this, so that labels can correct a model that rules out a grade."""
+MIN_PROBABILITY = 1e-6  # Smaller probabilities count as this, so that labels can correct a model that rules out a grade
 
 
 def recalibrated_grades(

@@ -14,14 +14,11 @@ import pandas as pd
 from pt_active.frames.columns import grade_columns
 from pt_active.relevance.grades.recalibration import recalibration, regraded
 
-FOLDS = 5
-"""The number of folds of queries, at most."""
+FOLDS = 5  # The number of folds of queries, at most
 
-MAX_VALIDATED = 20_000
-"""With more judged documents, a random part of the queries is enough to compare models."""
+MAX_VALIDATED = 20_000  # With more judged documents, a random part of the queries is enough to compare models
 
-ACCEPTED_SLOPES = (0.5, 2.0)
-"""A slope misleads if its whole interval lies outside this range."""
+ACCEPTED_SLOPES = (0.5, 2.0)  # A slope misleads if its whole interval lies outside this range
 
 _CONFIDENCE = 0.95
 

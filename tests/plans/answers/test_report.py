@@ -606,6 +606,21 @@ def test_an_early_stop_has_one_interval(pool, demo) -> None:
     assert "fill: var(--ground)" not in chart
 
 
+def test_what_holds_at_any_time_is_told_for_both_kinds_of_queries(pool, demo) -> None:
+    found, plan, qrels = so_far(pool, demo, 900)
+    new = plan.status(qrels, queries="new")
+    other = Report.of(plan, qrels, status=new, queries="new")
+    low, high = found.status.beside.low, found.status.beside.high
+    assert (low, high) == (new.low, new.high)
+    places = decimals(low, high)
+    said = dict(found.headline.facts)["new queries"]
+    assert all(f"{abs(end):.{places}f}" in said for end in (low, high))
+    assert f"{found.status.winner} is better" in dict(other.headline.facts)["these alone"]
+    assert other.headline.answer.endswith("for queries like these 120.")
+    with pytest.raises(ValueError, match="the status is of new queries, the report of these queries"):
+        Report.of(plan, qrels, status=new)
+
+
 def test_an_open_question_has_no_second_verdict(pool, demo) -> None:
     found, _, _ = so_far(pool, demo, 40, 300)
     assert not found.status.resolved

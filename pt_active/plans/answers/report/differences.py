@@ -82,7 +82,10 @@ def differences(
 ) -> tuple[Difference, ...]:
     """The differences that a result holds, best pair first, with their shares; none of one ranker."""
     if status is not None and isinstance(result, Comparison):
-        return (_of_status(judged, status, how),)
+        assert status.second is not None
+        base = _base(judged, status.second, how)
+        share = None if near_zero(base) else RelativeChange(base.name, base.value, status.value / base.value)
+        return (replace(_of_status(status), relative=share),)
     found = without_shares(result)
     if isinstance(result, Comparison):
         return (replace(found[0], relative=_relative(judged, result, how)),)
@@ -135,13 +138,18 @@ def _relative(judged: Judged, pair: Comparison, how: How[Any]) -> RelativeChange
     return relative_change(judged, pair, _base(judged, pair.second, how), how)
 
 
-def _of_status(judged: Judged, status: Status, how: How[Any]) -> Difference:
+def _of_status(status: Status) -> Difference:
     """The difference with the interval that is valid at all looks; its share has none, since the base has none."""
     assert status.second is not None
-    base = _base(judged, status.second, how)
-    share = None if near_zero(base) else RelativeChange(base.name, base.value, status.value / base.value)
     ends = status.first, status.second, status.value, status.low, status.high
-    return Difference(*ends, status.confidence, status.winner, share, status.standard_error)
+    return Difference(*ends, status.confidence, status.winner, None, status.standard_error)
+
+
+def for_others(result: Estimate | Comparison | Ranking, status: Status | None) -> tuple[Difference, ...]:
+    """The differences for the queries that were not asked for; none of one ranker, or if nothing is known of them."""
+    if status is not None and status.beside is not None:
+        return () if status.second is None else (_of_status(status.beside),)
+    return () if result.beside is None else without_shares(result.beside)
 
 
 def _base(judged: Judged, name: str, how: How[Any]) -> Estimate:

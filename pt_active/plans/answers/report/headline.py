@@ -12,7 +12,7 @@ from pt_active.plans.answers.basis import EVERYTHING
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.relative import RelativeChange
 from pt_active.plans.answers.report.campaign import WhoJudged
-from pt_active.plans.answers.report.differences import Difference, without_shares
+from pt_active.plans.answers.report.differences import Difference, for_others, without_shares
 from pt_active.plans.answers.report.further import Further
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
@@ -99,18 +99,18 @@ def _for_others(result: Estimate | Comparison | Ranking, status: Status | None) 
     other = result.beside
     if other is None or other.population is None:
         return []
-    new, said, more = other.population.name == NEW, "", ""
+    new, more, pairs = other.population.name == NEW, "", for_others(result, status)
     if isinstance(other, Ranking):
-        said, *_ = _best_of(other, without_shares(other))
-    elif isinstance(other, Comparison) and isinstance(result, Comparison):
-        (pair,) = without_shares(other)
-        settled = _settled(other)
-        said = f"{pair.verdict if settled else 'Not settled'}. {_meant(pair)}"
+        said, *_ = _best_of(other, pairs)
+    elif isinstance(result, Comparison):
+        settled = bool(pairs[0].winner or pairs[0].certain)
+        said = f"{pairs[0].verdict if settled else 'Not settled'}. {_meant(pairs[0])}"
         more = _MORE_QUERIES if new and not settled and result.floor > _MOSTLY * other.standard_error else ""
-    elif isinstance(other, Estimate):
+    elif status is not None and status.beside is not None:
+        said = _between(status.beside.low, status.beside.high, status.confidence)
+    else:
         said = _EXACT if other.certain else _between(*other.confidence_interval(), other.confidence_level)
-    once = "That is for a number of labels that was fixed beforehand." if status is not None else ""
-    return [("new queries" if new else "these alone", " ".join(filter(None, (said, more, once))))]
+    return [("new queries" if new else "these alone", " ".join(filter(None, (said, more))))]
 
 
 def _of_many(result: Ranking, pairs: Sequence[Difference], facts: Facts) -> Headline:
@@ -225,6 +225,8 @@ def _next_of_status(status: Status) -> str:
             odds = f"; those of the plan that are left settle it with a chance of {status.chance:.0%}"
             return f"Keep judging: about {roughly(max(status.more, 1))} more labels may do{odds}."
         return f"Keep judging: {status.drawn - status.judged} {unit} of the plan are left."
+    if status.holds_for_new and not np.isfinite(status.needed):
+        return "Add queries: more labels on these hardly tell more of others."
     if not np.isfinite(status.needed):
         return "Judge everything, or accept that the labels do not say."
     if status.needed >= status.everything:

@@ -221,6 +221,8 @@ def _check_status(status: Status, result: Estimate | Comparison | Ranking) -> No
         raise ValueError(
             f"the status is of {status.measure} of {status.what}, the report of {result.basis.measure} of {other}"
         )
+    if status.population is not None and result.population is not None and status.holds_for_new != result.holds_for_new:
+        raise ValueError(f"the status is of {status.population.label}, the report of {result.population.label}")
     if status.estimator != result.basis.estimator:
         raise ValueError(f"the status is by {status.estimator}, the report by {result.basis.estimator}")
     if not np.isclose(status.value, result.point, rtol=1e-9, atol=1e-12):

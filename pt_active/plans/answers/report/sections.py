@@ -12,7 +12,7 @@ from pt_active.frames.strays import Strays
 from pt_active.frames.trec import dropped_in_words
 from pt_active.inference.calibration import Calibration
 from pt_active.plans.answers.ranking import Ranking
-from pt_active.plans.answers.report.differences import Difference, how_sure, without_shares
+from pt_active.plans.answers.report.differences import Difference, for_others, how_sure
 from pt_active.plans.answers.report.findings import N_DECIDING_QUERIES, Findings
 from pt_active.plans.answers.report.headline import in_percent
 from pt_active.plans.answers.results import Comparison
@@ -69,15 +69,15 @@ def verdict_of(report: Findings) -> Section:
     if isinstance(result, Ranking):
         return _of_many(report, result)
     caption = "The point is the estimate, the bar its interval"
-    both = [each for each in (result, result.beside) if each is not None]
     if result.beside is not None:
-        low, high = result.beside.confidence_interval()
-        names = [each.population.label for each in both if each.population is not None]
+        seen = None if report.status is None else report.status.beside
+        low, high = result.beside.confidence_interval() if seen is None else (seen.low, seen.high)
+        names = [each.population.label for each in (result, result.beside) if each.population is not None]
         shown = pd.concat([shown, shown.assign(low=low, high=high)], ignore_index=True).assign(name=names)
         caption += ", for these queries and for new ones like them"
     for pair in report.differences:
-        sure = [pair, *(other for each in both[1:] for other in without_shares(each))]
-        shown = shown.assign(sure=[each.winner is not None or each.certain for each in sure])
+        both = pair, *for_others(result, report.status)
+        shown = shown.assign(sure=[each.winner is not None or each.certain for each in both])
         caption += f"; right of the dotted line {pair.first} is better, left of it {pair.second}"
     chart = plots.estimates(shown, *_axis_of(report))
     return Section("", svg=chart.svg("estimates", what, report.answer), caption=f"{caption}.")
