@@ -51,9 +51,9 @@ class GradeNames:
         """The first name of a grade; its number if it has none."""
         return next((name for name, number in self.grades.items() if number == grade), str(grade))
 
-    def listed(self, max_grade: int) -> list[tuple[int, str]]:
-        """Each grade with its first name, which is empty if it has none."""
-        names = ((grade, self.of(grade)) for grade in range(max_grade + 1))
+    def listed(self, max_grade: int, least: int = 0) -> list[tuple[int, str]]:
+        """Each grade from the least one with its first name, which is empty if it has none."""
+        names = ((grade, self.of(grade)) for grade in range(least, max_grade + 1))
         return [(grade, "" if name == str(grade) else name) for grade, name in names]
 
     def judgment(self, label: object) -> tuple[int | None, str]:

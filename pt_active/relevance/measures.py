@@ -272,6 +272,11 @@ def scores(low: float, step: float, max_grade: int) -> np.ndarray:
     return np.maximum(label, low).astype(float) if step == 1 and low in (0, 1) else low + step * label
 
 
+def least_label(measure: irm.Measure) -> int:
+    """The lowest label that people give: 1 on a scale of whole scores from 1, else 0."""
+    return int(measure.NAME == "Score" and measure["low"] == 1 and measure["step"] == 1)
+
+
 def _precision(measure: irm.Measure, grade: np.ndarray, rank: np.ndarray) -> RankForm:
     return RankForm("additive", _relevant(measure, grade), np.full(len(rank), 1 / measure["cutoff"]))
 

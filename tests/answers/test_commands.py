@@ -50,7 +50,7 @@ def test_five_commands_from_a_table_to_a_verdict(folder: Path) -> None:
     texts = [run("plan")]
     run("export", "--out", "my-plan.csv", "--format", "csv")
     fill(table.drop(columns="run"), folder / "my-plan.csv")
-    texts += [run("status"), run("gate", "--margin", 0.1)]
+    texts += [run("status"), run("gate", "--queries", "new", "--margin", 0.1)]
     run("report")
     texts.append(shown((folder / "my-plan.html").read_text(encoding="utf-8")))
     for text in texts:

@@ -72,6 +72,8 @@ def test_nothing_is_proposed_that_such_a_plan_refuses(demo: DemoCollection, fold
         assert "pt-active extend" not in said
         assert "would settle it" not in said
         assert "more documents" not in said
+    refused = complaint("status", "plan", "all.csv", *pair, "--measure", "DCG@10", "--queries", "new")
+    assert "does not keep what is known of each query, so it has no answer for new ones: --queries these" in refused
 
 
 @pytest.mark.parametrize(

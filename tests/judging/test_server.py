@@ -67,9 +67,9 @@ def form(client: TestClient, site: Site, page: str, **fields: str):
 def test_the_page_does_not_wait_for_a_long_estimate(client: TestClient, site: Site, monkeypatch) -> None:
     may_end, status = threading.Event(), Plan.status
 
-    def slow(*asked: object) -> object:
+    def slow(*asked: object, **named: object) -> object:
         assert may_end.wait(60)
-        return status(*asked)
+        return status(*asked, **named)
 
     monkeypatch.setattr(Plan, "status", slow)
     site.organiser.patience = 0.01
@@ -77,6 +77,13 @@ def test_the_page_does_not_wait_for_a_long_estimate(client: TestClient, site: Si
     may_end.set()
     site.organiser.patience = 600
     assert "first estimate is on its way" not in opened(client, site).lower()
+
+
+def test_the_page_tells_for_which_queries(client: TestClient, site: Site) -> None:
+    assert opened(client, site).index("for these") < opened(client, site).index("for queries like them")
+    site.organiser.asked = {"queries": "new"}
+    site.organiser._looked = (0.0, -1, {})
+    assert opened(client, site).index("for queries like them") < opened(client, site).index("for these")
 
 
 def test_health_is_that_of_the_store(client: TestClient, site: Site) -> None:

@@ -20,6 +20,7 @@ from pt_active.judging.server.store import DOUBLE_SHARE, Entry, Store
 from pt_active.judging.server.templates import shown_document
 from pt_active.judging.worklist import GradeNames
 from pt_active.plans.plan import Plan
+from pt_active.relevance.measures import least_label
 
 MAX_NOTE = 2000  # Characters of a note, at most
 
@@ -92,7 +93,7 @@ class Campaign:
     @property
     def grades(self) -> list[tuple[int, str]]:
         """Each grade with its word, which is empty if it has none."""
-        return self.names.listed(self.max_grade)
+        return self.names.listed(self.max_grade, least_label(self.plan.measure))
 
     def work_for(self, judge: str) -> dict[str, Any]:
         """What a judge's page shows: the documents to judge, the judge's own last ones, and how far everything is."""

@@ -18,6 +18,7 @@ from pt_active.frames.visible import json_text, visible, visible_field
 from pt_active.judging.server.order import Document, JudgingOrder
 from pt_active.judging.worklist import GradeNames
 from pt_active.plans.plan import Plan
+from pt_active.relevance.measures import least_label
 
 PAGES = Path(__file__).parent / "pages"  # The templates, the style sheet and the script
 
@@ -98,7 +99,7 @@ def offline_page(
         # In a script element a text ends at the first tag that closes it, whatever is quoted.
         "data": Markup(json_text(data).replace("<", "\\u003c")),
     }
-    grades = (names or GradeNames()).listed(plan.tables.pool.max_grade)
+    grades = (names or GradeNames()).listed(plan.tables.pool.max_grade, least_label(plan.measure))
     values = judge_values(plan.id, annotator, grades, guideline)
     return environment().get_template("judge.html.jinja").render(**values, offline=offline)
 
