@@ -239,7 +239,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     text = markdown(pd.DataFrame(league(arguments)))
     print(text)
-    publish(text, arguments, "surprises" if arguments.models == ["fitted"] else "surprises-spoilt")
+    fitted = "surprises" if "AP" in arguments.measures else "surprises-ndcg"
+    publish(text, arguments, fitted if arguments.models == ["fitted"] else "surprises-spoilt")
 
 
 if __name__ == "__main__":
