@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 
-from pt_active.relevance._class_kernels import class_chances, expectations, form_for, query_of, with_labels
+from pt_active.relevance._class_kernels import LEAST, class_chances, expectations, form_for, query_of, with_labels
 from pt_active.relevance._kernels import _compiled
-
-_LEAST = 1e-12  # A label that a class holds less probable counts as so probable
 
 
 @_compiled
 def corrected(indptr, pool, classes, chance, contrast, found):  # type: ignore[no-untyped-def]
     """Each query's expectation given its labels, corrected by their surprises.
 
-    ``pool`` and ``classes`` are those of `_surprise_kernels.label_effects`, with all labels known; ``found`` is
+    ``pool`` is that of `_surprise_kernels.label_effects`, with all labels known; ``classes`` are ``(shifts, logs)`` of
+    all queries or of each, see `relevance.classes`; ``found`` is
     ``(value, surprise, spread)``: f̂ of each query, δ of each document, and the standard deviation that was expected of
     δ. Written into these.
 
     Shapes: indptr int64[m+1], chance float64[N], contrast float64[k], value float64[m], surprise and spread float64[N].
     """
     ranks, key, logits, covariate, known, cutoff, samples, form = pool
-    (shifts, logs), (value, surprise, spread) = classes, found
-    number, levels, k = len(logs), logits.shape[1] + 1, len(contrast)
+    (every_shift, every_log), (value, surprise, spread) = classes, found
+    number, levels, k = every_log.shape[1], logits.shape[1] + 1, len(contrast)
     for x in range(len(indptr) - 1):
         a, b = indptr[x], indptr[x + 1]
         if a == b:
             continue
+        own_class = min(x, len(every_log) - 1)
+        shifts, logs = every_shift[own_class], every_log[own_class]
         labelled = np.flatnonzero(known[a:b] >= 0)
         query, own = query_of(ranks[:, a:b], key[a:b], cutoff, samples), form_for(form, b - a)
         chances, expected, given = np.empty((b - a, levels)), np.empty(k), np.empty((len(labelled), levels, k))
@@ -67,7 +68,7 @@ def _posterior(logs, means, moved, prior, level, out):  # type: ignore[no-untype
     own, total = np.empty((number, count)), logs.copy()
     for c in range(number):
         for i in range(count):
-            own[c, i] = np.log(max(prior[c, i, level[i]], _LEAST))
+            own[c, i] = np.log(max(prior[c, i, level[i]], LEAST))
             total[c] += own[c, i]
     for i in range(count):
         others = total - own[:, i]

@@ -61,7 +61,7 @@ def _corrected(
     from pt_active.inference import _surprise_kernels
 
     found = np.zeros(len(classes.indptr) - 1), np.zeros(len(chance)), np.zeros(len(chance))
-    _surprise_kernels.corrected(classes.indptr, compiled(classes), classes.classes, chance, contrast, found)
+    _surprise_kernels.corrected(classes.indptr, compiled(classes), classes.told_by_labels(), chance, contrast, found)
     return found
 
 

@@ -12,6 +12,11 @@ import numpy as np
 from pt_active.relevance._kernels import _compiled
 from pt_active.relevance._revealed_kernels import documents_by_rank, uniform
 
+LEAST = 1e-12  # A label that a class holds less probable counts as so probable
+WIDE = 2.0  # Prior deviations that count as one where classes are looked for
+FLOOR = 0.15  # Prior deviations that are added to those of the posterior
+BROADER = 1.25  # Posterior deviations that count as one where classes are placed: without one label it is broader
+
 
 @_compiled
 def latin_numbers(key, samples):  # type: ignore[no-untyped-def]
@@ -30,19 +35,67 @@ def latin_numbers(key, samples):  # type: ignore[no-untyped-def]
 def class_chances(logits, covariate, shift, chances):  # type: ignore[no-untyped-def]
     """``P(level)`` of the documents of a query in one class, written into float64[n, L+1].
 
-    Shapes: logits float64[n, L] of ``P(level ≥ 1 … L)``, covariate float64[n], shift float64[3]: what all logits, those
-    of a document per unit of its covariate, and those of the highest level get.
+    Shapes: logits float64[n, L] of ``P(level ≥ 1 … L)``, covariate float64[n], shift float64[L+1]: what all logits get,
+    those of a document per unit of its covariate, and those from level 2, 3 … L on.
     """
     n, top = logits.shape
     for z in range(n):
         above, least = 1.0, np.inf
+        common = shift[0] + shift[1] * covariate[z]
         for e in range(top):
-            tilt = shift[2] * e / (top - 1) if top > 1 else 0.0
-            least = min(least, logits[z, e] + shift[0] + shift[1] * covariate[z] + tilt)
+            if e > 0:
+                common += shift[e + 1]
+            least = min(least, logits[z, e] + common)
             next_above = 1.0 / (1.0 + np.exp(-least))
             chances[z, e] = above - next_above
             above = next_above
         chances[z, top] = above
+
+
+@_compiled
+def log_likelihoods(logits, covariate, level, shifts):  # type: ignore[no-untyped-def]
+    """What the labels of a query say of classes, float64[C]; levels below 0 are unknown."""
+    found, labelled = np.zeros(len(shifts)), np.flatnonzero(level >= 0)
+    chances = np.empty((len(labelled), logits.shape[1] + 1))
+    for c in range(len(shifts)):
+        class_chances(logits[labelled], covariate[labelled], shifts[c], chances)
+        for i in range(len(labelled)):
+            found[c] += np.log(max(chances[i, level[labelled[i]]], LEAST))
+    return found
+
+
+@_compiled
+def place_classes(indptr, pool, wide, points, deviation, found):  # type: ignore[no-untyped-def]
+    """Classes of each query around the mean of its posterior, as many posterior deviations away as points say.
+
+    Written into ``found``, ``(shifts, logs)``: float64[m, C, D] and the logs of prior probabilities, float64[m, C].
+
+    Shapes: wide float64[W, D], classes all over the prior; points float64[C, D]; deviation float64[D], of the prior.
+    """
+    (_, _, logits, covariate, level, _, _, _), (shifts, logs) = pool, found
+    for x in range(len(indptr) - 1):
+        a, b = indptr[x], indptr[x + 1]
+        weight = log_likelihoods(logits[a:b], covariate[a:b], level[a:b], wide)
+        weight -= log_normal(wide / (WIDE * deviation)) - log_normal(wide / deviation)
+        weight = np.exp(weight - weight.max())
+        weight /= weight.sum()
+        mean, spread = np.zeros(len(deviation)), np.diag((FLOOR * deviation) ** 2)
+        for c in range(len(wide)):
+            mean += weight[c] * wide[c]
+        for c in range(len(wide)):
+            spread += weight[c] * np.outer(wide[c] - mean, wide[c] - mean)
+        root = BROADER * np.linalg.cholesky(spread)
+        for c in range(len(points)):
+            shifts[x, c] = mean + root @ points[c]
+        # The points are those of a normal distribution, so what it holds of them is taken off.
+        logs[x] = log_normal(shifts[x] / deviation) - log_normal(points)
+        logs[x] -= logs[x].max()
+
+
+@_compiled
+def log_normal(points):  # type: ignore[no-untyped-def]
+    """Log densities of a standard normal distribution, float64[C, D] → float64[C], up to a constant."""
+    return -0.5 * (points**2).sum(axis=1)
 
 
 @_compiled

@@ -22,12 +22,13 @@ _SLOPES, _SLOPE_WEIGHTS = np.array([-1.2, 0.0, 1.2]), np.array([0.25, 0.5, 0.25]
 
 LENIENCY, SLOPE, TILT = 1.5, 0.7, 1.0
 """Standard deviations of what all logits of a query have in common; of what a standard deviation of the log rank, or of
-its difference between two rankers, adds; and of what the highest level gets beside the lowest."""
+its difference between two rankers, adds; and of what each level gets beside the one below it."""
 
 _LEAST = 0.002  # A cumulative probability within this of 0 or 1 is moved to it: no model is that certain
 _UNRETRIEVED = 5.0  # A document that a ranker does not retrieve stands so many places below its query's deepest rank
 _VECTORS = 30  # Label vectors of a query in each class, for nDCG
 _MOST_NODES = 24  # Of Gauss and Legendre, for AP
+_PLACED, _TRIED = 16, 256  # Pairs of classes where the labels of a query say, and of those that are tried to find where
 
 
 @dataclass(frozen=True)
@@ -81,19 +82,40 @@ class InClasses:
 
     @property
     def classes(self) -> tuple[np.ndarray, np.ndarray]:
-        """float64[C, 3] and float64[C]: the shifts of each class as `class_chances` takes them, and log probabilities.
+        """float64[1, C, L+1] and float64[1, C]: shifts as `class_chances` takes them, and log prior probabilities.
 
-        Classes differ in leniency; in the slope along the ranks, but not for nDCG of several levels and one ranker; and
-        for nDCG of several levels in the tilt.
+        The classes of all queries before there are labels. They differ in leniency; in the slope along the ranks, but
+        not for nDCG of several levels and one ranker; and for nDCG of several levels in a tilt, which is the highest
+        level's.
         """
-        many = self.logits.shape[1] > 1
+        top = self.logits.shape[1]
         weights = np.exp(-0.5 * _POINTS**2)
         one = np.zeros(1), np.ones(1)
-        sloped = one if many and len(self.ranks) == 1 else (SLOPE * _SLOPES, _SLOPE_WEIGHTS)
-        parts = (LENIENCY * _POINTS, weights), sloped, ((TILT * _POINTS, weights) if many else one)
+        sloped = one if top > 1 and len(self.ranks) == 1 else (SLOPE * _SLOPES, _SLOPE_WEIGHTS)
+        parts = (LENIENCY * _POINTS, weights), sloped, ((TILT * _POINTS, weights) if top > 1 else one)
         points = np.stack(np.meshgrid(*(part[0] for part in parts), indexing="ij"), axis=-1).reshape(-1, 3)
         chances = np.einsum("a,b,c->abc", *(part[1] / part[1].sum() for part in parts)).ravel()
-        return self.spread * points, np.log(chances)
+        shifts = np.hstack([points[:, :2], np.repeat(points[:, 2:] / max(top - 1, 1), top - 1, axis=1)])
+        return self.spread * shifts[None], np.log(chances)[None]
+
+    def told_by_labels(self) -> tuple[np.ndarray, np.ndarray]:
+        """The same for each query, float64[m, C, L+1] and float64[m, C], where its labels say that its class lies.
+
+        For several levels. Each of them has a shift of its own, since high grades may be rare where low ones are not.
+        """
+        from pt_active.relevance import _class_kernels
+
+        top, m = self.logits.shape[1], len(self.indptr) - 1
+        if top == 1:
+            return self.classes
+        deviation = self.spread * np.r_[LENIENCY, SLOPE, np.full(top - 1, TILT)]
+        points, wide = _normal_points(_PLACED, top + 1), _normal_points(_TRIED, top + 1)
+        found = np.empty((m, len(points), top + 1)), np.empty((m, len(points)))
+        wide = wide * _class_kernels.WIDE * deviation
+        ranks, *rest = self.compiled
+        pool = ranks, self.key, self.logits, self.slope_covariate, self.known, *rest
+        _class_kernels.place_classes(self.indptr, pool, wide, points, deviation, found)
+        return found
 
     @cached_property
     def compiled(self) -> tuple[np.ndarray, int, int, tuple[object, ...]]:
@@ -136,6 +158,19 @@ def standardised(values: np.ndarray) -> np.ndarray:
     centred = values - values.mean()
     deviation = centred.std()
     return centred / deviation if deviation > 1e-9 * np.abs(values).max(initial=0.0) else np.zeros_like(values)
+
+
+@lru_cache
+def _normal_points(pairs: int, dimensions: int) -> np.ndarray:
+    """float64[2 · pairs, D], evenly spread over a normal distribution; the second coordinate has both signs of each."""
+    from scipy.special import ndtri
+
+    root = np.roots([1.0, *np.zeros(dimensions - 1), -1.0, -1.0])
+    ratio = root[np.argmin(np.abs(root.imag) + (root.real < 0))].real
+    points = ndtri((0.5 + np.outer(np.arange(1, pairs + 1), ratio ** -np.arange(1.0, dimensions + 1))) % 1)
+    both = np.vstack([points, points * np.where(np.arange(dimensions) == 1, -1.0, 1.0)])
+    both -= both.mean(axis=0)
+    return np.ascontiguousarray(np.linalg.solve(np.linalg.cholesky(both.T @ both / len(both)), both.T).T)
 
 
 @lru_cache(maxsize=1)

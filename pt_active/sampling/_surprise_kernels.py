@@ -20,7 +20,7 @@ def label_effects(indptr, pool, classes, forms, squares, moves):  # type: ignore
     Shapes: indptr int64[m+1], forms float64[q, k, k], squares float64[q, N], moves float64[k, N].
     """
     ranks, key, logits, covariate, known, cutoff, samples, form = pool
-    (shifts, logs), k, levels = classes, len(ranks), logits.shape[1] + 1
+    (shifts, logs), k, levels = (classes[0][0], classes[1][0]), len(ranks), logits.shape[1] + 1
     total = np.empty(len(logs))
     for x in range(len(indptr) - 1):
         a, b = indptr[x], indptr[x + 1]

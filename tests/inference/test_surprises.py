@@ -10,7 +10,7 @@ import pytest
 
 from pt_active.inference.documents import document_estimate
 from pt_active.inference.surprises import recalibration, surprises
-from pt_active.relevance.classes import InClasses
+from pt_active.relevance.classes import LENIENCY, SLOPE, TILT, InClasses
 from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.revealed import revealed_form
 from pt_active.sampling import surprises as drawing
@@ -36,13 +36,12 @@ def beliefs() -> np.ndarray:
 def by_enumeration(pool: RevealedPool, query: int, classes: InClasses, shown: dict[int, int]) -> tuple:
     """P[C, n, G+1] without the labels shown, and F[C, k] and A[C, n, G+1, k] with them, over all labels of a query."""
     documents = np.arange(INDPTR[query], INDPTR[query + 1])
-    shifts, _ = classes.classes
+    (shifts,), _ = classes.classes
     top, n, k = classes.logits.shape[1], len(documents), len(pool.ranks)
     chances = np.empty((len(shifts), n, top + 1))
-    for c, (common, slope, tilt) in enumerate(shifts):
+    for c, (common, slope, *steps) in enumerate(shifts):
         for z, d in enumerate(documents):
-            more = tilt * np.arange(top) / max(top - 1, 1)
-            logit = classes.logits[d] + common + slope * classes.slope_covariate[d] + more
+            logit = classes.logits[d] + common + slope * classes.slope_covariate[d] + np.cumsum([0.0, *steps])
             above = 1 / (1 + np.exp(-np.minimum.accumulate(logit)))
             chances[c, z] = -np.diff(np.r_[1.0, above, 0.0])
     grade_of = [int(np.flatnonzero(classes.level(np.arange(3)) == level)[0]) for level in range(top + 1)]
@@ -67,7 +66,7 @@ def test_expected_squares_are_those_of_all_labels(measure: str) -> None:
     classes = drawing.in_classes(pool, grades)
     forms = np.stack([pair_form(2), np.eye(2) / 2, np.outer([1, 0], [1, 0])])
     squares, _ = drawing.label_effects(pool, grades, forms)
-    weight = np.exp(classes.classes[1])
+    weight = np.exp(classes.classes[1][0])
     for query in range(2):
         chances, mean, given = by_enumeration(pool, query, classes, {})
         effect = given - mean[:, None, None]
@@ -77,6 +76,37 @@ def test_expected_squares_are_those_of_all_labels(measure: str) -> None:
         np.testing.assert_allclose(
             found, expected, **({"rtol": 1e-9} if "AP" in measure else {"rtol": 0.3, "atol": 4e-3})
         )
+
+
+@pytest.mark.parametrize("systems", [1, 2])
+def test_the_classes_of_a_query_lie_where_its_labels_say(systems: int) -> None:
+    """Their mean and deviation are those of the posterior, summed over a fine grid of shifts."""
+    pool, level = pool_of("nDCG", systems), np.where(np.arange(8) % 4 < 3, LABEL, -1)
+    classes = replace(drawing.in_classes(pool, beliefs()), known=level)
+    shifts, logs = classes.told_by_labels()
+    deviation = np.array([LENIENCY, SLOPE, TILT])
+    axis = np.linspace(-3.5, 3.5, 29)
+    grid = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), -1).reshape(-1, 3)
+    for query, (shift, log) in enumerate(zip(shifts, logs, strict=True)):
+        labelled = [z for z in range(INDPTR[query], INDPTR[query + 1]) if level[z] >= 0]
+
+        def posterior(points: np.ndarray, log_prior: np.ndarray, labelled: list[int] = labelled) -> np.ndarray:
+            total = log_prior.copy()
+            for z in labelled:
+                first = classes.logits[z, 0] + points[:, 0] + points[:, 1] * classes.slope_covariate[z]
+                second = np.minimum(first, classes.logits[z, 1] + first - classes.logits[z, 0] + points[:, 2])
+                above = 1 / (1 + np.exp(-np.column_stack([first, second])))
+                chance = -np.diff(np.column_stack([np.ones(len(points)), above, np.zeros(len(points))]), axis=1)
+                total += np.log(np.maximum(chance[:, level[z]], 1e-12))
+            weight = np.exp(total - total.max())
+            return weight / weight.sum()
+
+        exact, found = posterior(grid * deviation, -0.5 * (grid**2).sum(axis=1)), posterior(shift, log)
+        mean = exact @ grid
+        spread = np.sqrt(exact @ (grid - mean) ** 2)
+        assert (np.abs(found @ shift / deviation - mean) < 0.4 * spread).all()
+        near = np.sqrt(found @ (shift / deviation - found @ shift / deviation) ** 2)
+        assert ((near / spread > 0.6) & (near / spread < 1.4)).all()
 
 
 def sample_of(drawn: np.ndarray, chance: np.ndarray) -> TwoPhase:
@@ -101,7 +131,7 @@ def test_ap_is_corrected_by_what_the_other_labels_lead_to_expect(contrast: list[
         chances, mean, given = by_enumeration(part, query, classes, shown)
         mean, given = mean @ contrast[used], given @ contrast[used]
         likely = {z: chances[:, z, y] for z, y in shown.items()}
-        prior = np.exp(classes.classes[1])
+        prior = np.exp(classes.classes[1][0])
         posterior = prior * np.prod(list(likely.values()), axis=0)
         expected = posterior @ mean / posterior.sum()
         for z, y in shown.items():
