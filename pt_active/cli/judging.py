@@ -26,6 +26,7 @@ from pt_active.judging.worklist import GradeNames, Worklist
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.queries import ORDERS, in_drawing_order
 from pt_active.plans.plan import Plan
+from pt_active.showing.wording import is_of_answers
 
 OFFLINE = "html"  # The value of ``--format`` for a page that works without a server
 
@@ -96,7 +97,8 @@ def _exported(loaded: Plan, plan: Path, written: list[Path], worklist: Worklist,
     """The answer of an export: the files, whether judges see texts, and what to type when labels come back."""
     count, out = len(worklist.documents), written[0]
     content: dict[str, Any] = {"file": str(out), "format": format, "assessments": count, "texts": worklist.has_texts}
-    text = f"{how_many('document', count)} to judge {agreeing('is', count)} in {out}."
+    what = "answer" if is_of_answers(str(loaded.measure)) else "document"
+    text = f"{how_many(what, count)} to judge {agreeing('is', count)} in {out}."
     if len(written) > 1:
         content["beside"] = [str(each) for each in written[1:]]
         text += f" Beside it, for the tool: {', '.join(content['beside'])}."
