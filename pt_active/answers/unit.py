@@ -11,8 +11,8 @@ from pt_active.answers.scales import ScoreScale
 from pt_active.answers.table import judge_columns
 
 _SHARED = 0.33
-"""The difference, over the length of the scale and the correlation of the scores, up to which items are drawn.
-`examples/reproduce/answers.py` measures it."""
+"""The difference, over the length of the scale and the correlation of the scores, up to which items are drawn;
+fitted to pairs of the data set of `examples/reproduce/answers.py`, which measures it."""
 
 
 def unit_of_choice(table: pd.DataFrame, scale: ScoreScale) -> str:
