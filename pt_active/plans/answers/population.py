@@ -56,7 +56,7 @@ class QueriesMeant:
     def __str__(self) -> str:
         if self.name == THESE:
             return f"these {how_many('query', self.queries)}" if self.queries > 1 else "this query"
-        return "queries like them" if self.clusters is None else f"queries like them, as {self.clusters} clusters"
+        return "queries like them" + ("" if self.clusters is None else f", as {how_many('cluster', self.clusters)}")
 
 
 def meant(by_query: ByQuery, clusters: str | None) -> tuple[QueriesMeant, QueriesMeant]:

@@ -89,6 +89,20 @@ def test_clusters_are_one_draw_of_new_queries(graded, demo, topics) -> None:
     assert result.pvalue == pytest.approx(stats.ttest_1samp(needs, 0.0).pvalue, rel=1e-9)
 
 
+def test_one_cluster_that_is_judged_in_full_says_why_it_has_no_interval_for_new_queries(graded, demo, topics) -> None:
+    plan = Plan.create(graded, topics.assign(qall="all"), DCG @ 10, budget=1e9, seed=1)
+    result = plan.compare(demo.judge(plan.assessments), queries="new", clusters="qall")
+    assert result.note == "one query says nothing of other queries: no interval, no test"
+    assert "for queries like them, as 1 cluster\n" in str(result)
+
+
+def test_ties_in_all_queries_that_are_judged_say_why_there_is_no_interval_for_new_ones(graded, demo, topics) -> None:
+    plan = Plan.create(graded, topics, DCG @ 10, budget=1e9, seed=1)
+    judged = plan.judged(demo.judge(plan.assessments))
+    result = judged.compare(0, 0, How(plan.measure, queries="new"))
+    assert result.note.startswith("all queries have the same value")
+
+
 @pytest.mark.parametrize(
     ("column", "message"),
     [("qkind", "there is no column 'qkind'"), ("q_prob", "there is no column 'q_prob'")],
