@@ -190,6 +190,8 @@ def _next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[st
         return _judge_on(state, labels)
     if planned:
         return "The planned looks are over."
+    if state.holds_for_new and not np.isfinite(state.needed):
+        return "Plan again with more queries."
     if not whole:
         return "All that was drawn is judged. To judge more, plan again from the same logs with a larger budget."
     lacking, least = state.needed - extended_from(plan), 0.0

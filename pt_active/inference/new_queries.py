@@ -191,8 +191,9 @@ class Widened(NamedTuple):
 def widened_by_queries(standard_error: float, degrees: float, tails: Tails | None, by_query: ByQuery) -> Widened:
     """Error and degrees of freedom for queries like those of the pool [theory 16].
 
-    ``SE² = V̂ + S²/m``, with Satterthwaite's degrees of freedom. Where replays of the sample show longer tails than t,
-    the part of the error that is due to sampling keeps them. A census has the paired t-test of its queries.
+    ``SE² = V̂ + S²/m``, with Satterthwaite's degrees of freedom, but at most those of the queries: both terms are known
+    from the values of the same queries. Where replays of the sample show longer tails than t, the part of the error
+    that is due to sampling keeps them. A census has the paired t-test of its queries.
     """
     spread, left = by_query.spread, by_query.degrees
     both = standard_error**2 + spread
@@ -200,7 +201,7 @@ def widened_by_queries(standard_error: float, degrees: float, tails: Tails | Non
     def satterthwaite(part: float, own: float) -> float:
         if not part > 0:
             return left
-        return (part + spread) ** 2 / (part**2 / own + spread**2 / left) if own > 0 else 0.0
+        return min((part + spread) ** 2 / (part**2 / own + spread**2 / left), left) if own > 0 else 0.0
 
     if tails is None:
         return Widened(float(np.sqrt(both)), satterthwaite(standard_error**2, degrees), None)

@@ -135,6 +135,20 @@ def test_only_the_error_of_sampling_has_the_tails_of_replays() -> None:
     assert widened_by_queries(1.0, 0.0, None, pool).degrees == 0
 
 
+@pytest.mark.parametrize("m", [5, 20])
+def test_a_sampling_error_that_is_known_well_does_not_make_few_queries_many(m: int) -> None:
+    """A quarter of the variance is that of sampling, known with 100 degrees of freedom."""
+    rng, tries, held = np.random.default_rng(m), 3000, 0
+    for _ in range(tries):
+        values = rng.normal(size=m) * np.sqrt(0.75 * m) + rng.normal(size=m) * np.sqrt(0.25 * m)
+        variance = 0.25 * rng.chisquare(100) / 100
+        by_query = ByQuery(np.full(m, 1 / m), values, variance)
+        error, degrees, _ = widened_by_queries(np.sqrt(variance), 100.0, None, by_query)
+        assert degrees <= m - 1
+        held += abs(values.mean()) <= stats.t.ppf(0.975, degrees) * error
+    assert held / tries > 0.95 - 3 * np.sqrt(0.95 * 0.05 / tries)
+
+
 @pytest.mark.parametrize("p", [np.full(4, 0.25), np.array([0.7, 0.1, 0.1, 0.1])])
 @pytest.mark.parametrize("group", [None, np.array([0, 1, 1, 2])])
 def test_the_expected_spread_is_that_of_all_values_that_the_model_allows(

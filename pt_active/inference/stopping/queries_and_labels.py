@@ -60,7 +60,7 @@ class NewQueriesCurve:
         if min(own, left) <= 0:
             return ExpectedError(float(np.sqrt(sampling + spread)), 0.0)
         inverse = sampling**2 / own + spread**2 / left
-        degrees = (sampling + spread) ** 2 / inverse if inverse > 0 else np.inf
+        degrees = min((sampling + spread) ** 2 / inverse, left) if inverse > 0 else left
         return ExpectedError(float(np.sqrt(sampling + spread)), degrees)
 
     def cheapest(self, reached: Callable[[ExpectedError], bool], price: float) -> tuple[NewQueriesCurve, float]:

@@ -220,7 +220,7 @@ class Status(Printed):
         if self.within_reach:
             return f"keep judging, from {self.waiting}{self._outlook}"
         if np.isnan(self.needed) and self.holds_for_new:
-            return "add queries: more labels of these hardly tell more of others"
+            return "add queries: if the truth is what it looks like now, no number of labels on these settles it"
         if np.isnan(self.needed):
             return "judge everything, or accept that the labels do not say"
         if self.needed >= self.everything:
