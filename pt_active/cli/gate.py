@@ -52,7 +52,8 @@ def gate(
 ) -> Answer:
     """Decide whether a ranker, the first, may replace the second. Exit code 0: it passes; 1: it fails; 3: not decided.
 
-    Without --first and --second, it is the first of two that may replace the second. --queries has no default.
+    Without --first and --second, it is the first of two that may replace the second. Pass
+    --queries new for queries like those of the plan, as a release will answer, or --queries these: there is no default.
     """
     plan, qrels, records = labels.read()
     often, asked = Look(looks=looks).of(plan), BETTER if better else NON_INFERIOR

@@ -23,7 +23,8 @@ WORDS = {
     "SE": "Standard error: the typical distance between the estimate and the true number.",
     "effective": "How many labels that all count the same would say as much as these, which count differently.",
     "reference": "How the interval was computed: by Student's t, or by replaying the whole sampling.",
-    "error from": "How much of the error comes from which queries, and from which documents, were drawn.",
+    "error from": "How much of the error comes from which queries, and from which documents, were drawn. For new "
+    "queries, the pool is such a draw too.",
     "replays": "The whole sampling, done again many times by computer with labels from the grade model, to see how far "
     "off estimates come out.",
     "degrees of freedom": "How many independent numbers an error is computed from. With few, it is itself uncertain.",

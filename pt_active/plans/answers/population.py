@@ -11,9 +11,13 @@ import pandas as pd
 from pt_active.frames.checks import how_many, shown
 from pt_active.frames.columns import query_columns
 from pt_active.inference.new_queries import MIN_GROUPS, NEW, SHARE_OF_LABELS, THESE, ByQuery, widened_by_queries
-from pt_active.inference.ties import settled
+from pt_active.inference.ties import ROUNDING, settled
+from pt_active.plans.answers.basis import Basis
 
-TOO_FEW = f"looks at any time need {MIN_GROUPS} queries or clusters for new queries; one look at the end does not"
+TOO_FEW = (
+    f"looks at any time need {MIN_GROUPS} queries or clusters for new queries, and unequal weights count as fewer; one "
+    "look at the end does not"
+)
 """Why a pool has no answer at any time for new queries."""
 
 UNTOLD = "the labels so far do not tell how far queries differ"
@@ -101,7 +105,10 @@ def for_new_queries(fields: dict[str, Any], by_query: ByQuery, scale: float) -> 
     )
     error = float(settled(error, scale))
     caution, refusal = _caution(by_query), _refusal(by_query, error)
-    basis = replace(fields["basis"], interval_caution=refusal or caution or fields["basis"].interval_caution)
+    basis: Basis = fields["basis"]
+    if basis.error_of_queries is not None and not refusal:
+        basis = replace(basis, error_of_queries=float(np.hypot(basis.error_of_queries, np.sqrt(by_query.spread))))
+    basis = replace(basis, interval_caution=refusal or caution or basis.interval_caution)
     about = {"basis": basis, "standard_error": error, "degrees_of_freedom": degrees, "tails": tails}
     return fields | about | {"degenerate": bool(refusal)}
 
@@ -110,6 +117,8 @@ def _refusal(by_query: ByQuery, error: float) -> str:
     """Why there is no interval for new queries; empty if there is one."""
     if by_query.groups < 2 or np.isnan(error):
         return "one query says nothing of other queries: no interval, no test"
+    if by_query.degrees < 1 - ROUNDING:
+        return "nearly all of the weight lies on one query, which says nothing of others: no interval, no test"
     if error == 0:
         return "all queries have the same value, so they do not tell how others differ: no interval, no test"
     return ""

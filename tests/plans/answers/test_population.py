@@ -64,6 +64,25 @@ def test_the_answer_for_new_queries_is_wider_and_both_are_told(graded, demo, top
     assert new.to_dict()["queries"] == "new"
 
 
+def test_queries_and_documents_together_make_the_error_for_new_queries(graded, demo, topics) -> None:
+    plan = Plan.create(graded, topics, DCG @ 10, budget=300, level="document", seed=1)
+    new = plan.compare(demo.judge(plan.assessments), queries="new")
+    parts = new.basis.error_of_queries, new.basis.error_of_documents, new.basis.error_of_model
+    assert np.sqrt(np.sum(np.square(parts))) == pytest.approx(new.standard_error, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("traffic", "has_interval"), [(10.0, True), (1e4, False)])
+def test_one_query_with_nearly_all_of_the_traffic_says_nothing_of_others(
+    graded, demo, topics, traffic: float, has_interval: bool
+) -> None:
+    heavy = topics.assign(traffic=np.where(np.arange(len(topics)) == 0, traffic, 1.0))
+    plan = Plan.create(graded, heavy, DCG @ 10, budget=300, level="document", seed=1)
+    new = plan.compare(demo.judge(plan.assessments), queries="new")
+    assert np.isfinite(new.confidence_interval()).all() == has_interval
+    assert ("nearly all of the weight lies on one query" in str(new)) != has_interval
+
+
 @pytest.mark.parametrize("measure", ["DCG@10", "AP(rel=2)"])
 def test_documents_in_opened_queries_give_values_of_queries(graded, demo, topics, measure) -> None:
     cost = UnitCost(per_query=5.0)
