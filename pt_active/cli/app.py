@@ -257,7 +257,7 @@ def _shared_first(args: list[str], params: list[Any]) -> list[str]:
 
 _WORDS = "pt_active.words"  # The key of what was typed in the metadata of a context
 
-_EPILOG = "--help-all shows every option. All commands take --json, --quiet, --project FILE, …: see pt-active --help."
+_EPILOG = "--help-all shows every option. All commands take --json, --quiet, --queries NAME, …: see pt-active --help."
 
 
 @contextlib.contextmanager
