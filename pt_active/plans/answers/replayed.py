@@ -14,7 +14,7 @@ from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.making.labelled import measured_values, query_chance
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import has_rank_form
-from pt_active.relevance.montecarlo import is_compiled
+from pt_active.relevance.moments import is_compiled
 from pt_active.sampling.sample import Sample
 
 REPLAY_SEED = 0  # Seed of simulated labels and draws, so that the same labels have the same interval
