@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from pt_active.plans.answers.report.further import POWER, Further
+from pt_active.plans.answers.report.differences import POWER, Further
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.risk.judged import JudgedPairs
 from pt_active.sampling.chances import inclusion_probabilities

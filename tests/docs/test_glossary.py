@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from pt_active.showing.glossary import WORDS
+from pt_active.showing.wording import WORDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "pt_active/pt_docs/glossary.md").read_text(encoding="utf-8")
