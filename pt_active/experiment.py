@@ -22,8 +22,7 @@ from pt_active.inference.new_queries import NEW
 from pt_active.inference.significance import TUKEY, check_correction, corrected_pvalues
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import How
-from pt_active.plans.answers.judged_queries import JudgedQueries
-from pt_active.plans.answers.replayed import QueryReplays
+from pt_active.plans.answers.judged_queries import JudgedQueries, QueryReplays
 from pt_active.plans.making.labelled import match_labels
 from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.queries import sample_of
@@ -127,8 +126,7 @@ def Experiment(
     labels = _labels(plan, sampled, runs, qrels, missing)
     unlabelled = {m: _unlabelled(sampled, runs, labels, m, missing) for m in measures}
     values = _values(runs, plan, labels, measures, kwargs)
-    names_shown = [str(measure) for measure in measures]
-    places = _places_of(round, names_shown, plan.tables.pool.max_grade)
+    places = _places_of(round, list(map(str, measures)), plan.tables.pool.max_grade)
     if perquery not in (False, "both"):
         return _rounded_values(values, places)
     controls = _matching_rankers(runs, plan, measures)
@@ -138,7 +136,7 @@ def Experiment(
     means = _summary(judged, controls, baselines, asked, correction, correction_alpha)
     frame: Any = _rounded_means(means, places)
     if highlight is not None:
-        frame = frame.style.apply(_marks, css=HIGHLIGHTS[highlight], subset=names_shown)
+        frame = frame.style.apply(_marks, css=HIGHLIGHTS[highlight], subset=list(map(str, measures)))
     return (frame, _rounded_values(values, places)) if perquery == "both" else frame
 
 
