@@ -105,9 +105,11 @@ def differences(
         return (replace(_of_status(status), relative=share),)
     if isinstance(result, Estimate):
         return ()
-    pairs: Sequence[Comparison] = (result,)
-    levels: Sequence[float] = (how.confidence,)
-    if isinstance(result, Ranking):
+    pairs: tuple[Comparison, ...]
+    levels: tuple[float, ...]
+    if isinstance(result, Comparison):
+        pairs, levels = (result,), (how.confidence,)
+    else:
         pairs, levels = result.comparisons, result.pair_confidences
     found = []
     for pair, each, level in zip(pairs, without_shares(result), levels, strict=True):
@@ -195,6 +197,11 @@ class Further:
         return bool(self.labels < _MOST * self.all)
 
     @property
+    def narrowed(self) -> str:
+        """Half the width of the interval after as many labels again."""
+        return f"±{self.doubled:.2g}"
+
+    @property
     def advice(self) -> str:
         """What to do, in a sentence or two."""
         if self.bound:
@@ -207,7 +214,7 @@ class Further:
         if self.better is None:
             return f"About {roughly(self.labels)} more labels would halve the interval." if self.within_reach else ""
         if not self.within_reach:
-            narrowed = f" As many labels again would narrow their interval to about ±{self.doubled:.2g}."
+            narrowed = f" As many labels again would narrow their interval to about {self.narrowed}."
             said = (
                 f"If {self.better} and {self.other} differ as little as it looks now, most of the pool would have to "
                 "be judged to see it: decide on other grounds, such as cost."
