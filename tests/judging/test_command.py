@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from pt_active import DCG, Plan
 from pt_active.cli.app import app
-from pt_active.cli.judge import Setting
+from pt_active.cli.judging import Setting
 from pt_active.cli.options import Meant
 from pt_active.cli.project import FILE
 from pt_active.judging.server.serve import listening

@@ -26,11 +26,11 @@ from pt_active.inference.documents import DocumentEstimate
 from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named
 from pt_active.inference.replay import Method
 from pt_active.inference.rounds import contrast_estimates, optimism
+from pt_active.plans.answers.basis import clustered
 from pt_active.plans.answers.judged import Contrast, LabelledPlan
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
-from pt_active.plans.answers.population import clustered
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import document_variable
