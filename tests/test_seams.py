@@ -29,10 +29,9 @@ from pt_active.inference.stopping.draws import Units
 from pt_active.judging.delivery import Delivery, Given
 from pt_active.judging.tools.registry import TOOLS, Tool
 from pt_active.judging.worklist import Worklist
-from pt_active.plans.answers.blocks import Block, UnitSource
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.labelled_plan import labelled_plan
-from pt_active.plans.answers.sequence import UnitSequence
+from pt_active.plans.answers.sequence import Block, UnitSequence, UnitSource
 from pt_active.plans.answers.units import Contributions, Known
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import judged_values, model_moments

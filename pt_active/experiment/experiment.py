@@ -22,8 +22,7 @@ from pt_active.inference.new_queries import NEW
 from pt_active.inference.significance import TUKEY, check_correction
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import How
-from pt_active.plans.answers.judged_queries import JudgedQueries
-from pt_active.plans.answers.replayed import QueryReplays
+from pt_active.plans.answers.judged_queries import JudgedQueries, QueryReplays
 from pt_active.plans.making.labelled import match_labels
 from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.queries import sample_of

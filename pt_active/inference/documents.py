@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pt_active.inference.calibration import PRIOR_DEGREES
 from pt_active.inference.estimators import Controls, difference, ratio_or_zero
-from pt_active.inference.optimism import PRIOR_DEGREES
 from pt_active.inference.residuals import query_residuals
 from pt_active.inference.surprises import FOLDS
 from pt_active.inference.ties import is_rounding

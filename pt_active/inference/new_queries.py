@@ -199,9 +199,10 @@ def widened_by_queries(standard_error: float, degrees: float, tails: Tails | Non
     both = standard_error**2 + spread
 
     def satterthwaite(part: float, own: float) -> float:
-        if not part > 0:
-            return left
-        return min((part + spread) ** 2 / (part**2 / own + spread**2 / left), left) if own > 0 else 0.0
+        if part > 0 and not own > 0:
+            return 0.0
+        unknown = part**2 / own + spread**2 / left if part > 0 else 0.0
+        return min((part + spread) ** 2 / unknown, left) if unknown > 0 else left
 
     if tails is None:
         return Widened(float(np.sqrt(both)), satterthwaite(standard_error**2, degrees), None)

@@ -58,7 +58,7 @@ def surprises(
 def _corrected(
     classes: InClasses, chance: np.ndarray, contrast: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    from pt_active.inference import _surprise_kernels
+    from pt_active.sampling import _surprise_kernels
 
     found = np.zeros(len(classes.indptr) - 1), np.zeros(len(chance)), np.zeros(len(chance))
     _surprise_kernels.corrected(classes.indptr, compiled(classes), classes.told_by_labels(), chance, contrast, found)

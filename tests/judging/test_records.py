@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pt_active import Plan
 from pt_active.frames.records import RECORD_COLUMNS, STATUSES, latest
-from pt_active.inference.several_judges import dawid_skene, middle, most_frequent, rounded_mean
+from pt_active.inference.agreement import dawid_skene, middle, most_frequent, rounded_mean
 from pt_active.judging.records import checked_records, qrels_of, read_records, write_records
 from pt_active.plans.making.judgments import changed_of, waiting_of
 

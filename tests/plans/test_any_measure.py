@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from pt_active import ColumnCost, Outlook, Plan, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
-from pt_active.plans.answers.contributions import Contributions
+from pt_active.plans.answers.contributions import Contributions, slices_of
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
-from pt_active.plans.answers.slices import slices_of
 
 BUDGET = 300
 

@@ -17,7 +17,7 @@ from pt_active.inference.residuals import COMMON_SHARE
 from pt_active.inference.rounds import expected_gain, pool_sizes
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.ties import settled
-from pt_active.plans.answers.population import clustered
+from pt_active.plans.answers.basis import clustered
 from pt_active.plans.making.documents import round_settings
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.manifest import LevelChoice

@@ -16,12 +16,12 @@ import pyterrier as pt
 from pt_active.frames.checks import Argument, ArgumentError, how_many, number, shown, within
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.visible import visible
+from pt_active.inference.calibration import Optimism, times_median
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW, THESE, check_population
-from pt_active.inference.optimism import Optimism, times_median
 from pt_active.inference.replay import YARDSTICK, Method
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.inference.stopping.queries_and_labels import NewQueriesCurve
+from pt_active.inference.stopping.topics import NewQueriesCurve
 from pt_active.plans.answers.aim import ASSURANCE, Aim, floor_notes, remarks, tiny_budgets
 from pt_active.plans.answers.forecast import LEVELS, Forecast
 from pt_active.plans.answers.pilot import MIN_DOCUMENTS, Pilot

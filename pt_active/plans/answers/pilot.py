@@ -13,9 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many, shown
-from pt_active.inference.documents import DocumentEstimate
-from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named
-from pt_active.inference.optimism import (
+from pt_active.inference.calibration import (
     MAX_DOCUMENT_DEGREES,
     MAX_OTHER_UNIT_DEGREES,
     Optimism,
@@ -24,13 +22,15 @@ from pt_active.inference.optimism import (
     limited,
     observed_kurtosis,
 )
+from pt_active.inference.documents import DocumentEstimate
+from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named
 from pt_active.inference.replay import Method
 from pt_active.inference.rounds import contrast_estimates, optimism, ranker_contrasts
+from pt_active.plans.answers.basis import clustered
 from pt_active.plans.answers.judged import Contrast, LabelledPlan
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
-from pt_active.plans.answers.population import clustered
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import document_variable

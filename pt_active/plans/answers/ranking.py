@@ -22,9 +22,8 @@ from pt_active.inference.significance import (
     tukey_pvalues,
 )
 from pt_active.inference.ties import places
-from pt_active.plans.answers.basis import Basis
+from pt_active.plans.answers.basis import Basis, QueriesMeant
 from pt_active.plans.answers.judged import How, Judged
-from pt_active.plans.answers.population import QueriesMeant
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.showing.charts import Intervals
 from pt_active.showing.printed import Charted, plain_rows, printed

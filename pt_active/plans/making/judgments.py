@@ -18,7 +18,7 @@ from pt_active.frames.records import (
     still_wanted,
 )
 from pt_active.frames.strays import not_found
-from pt_active.inference.several_judges import TIES, dawid_skene, middle, most_frequent, rounded_mean, votes_of
+from pt_active.inference.agreement import TIES, dawid_skene, middle, most_frequent, rounded_mean, votes_of
 from pt_active.plans.making.kept import PlanTables
 
 RULES = ("majority", "median", "mean", "dawid-skene")

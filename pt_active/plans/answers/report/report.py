@@ -17,7 +17,7 @@ from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import THESE
 from pt_active.inference.ties import settled
-from pt_active.plans.answers.contributions import Contributions
+from pt_active.plans.answers.contributions import Contributions, slices_of
 from pt_active.plans.answers.gaps import filled, said_of
 from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan
 from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_plan
@@ -32,7 +32,6 @@ from pt_active.plans.answers.report.headline import answer_in_words, status_in_w
 from pt_active.plans.answers.report.sections import page_of, verdict_of
 from pt_active.plans.answers.report.side_by_side import side_by_side, texts_of
 from pt_active.plans.answers.results import Comparison, Estimate
-from pt_active.plans.answers.slices import slices_of
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.judgments import records_of_plan
