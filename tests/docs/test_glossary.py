@@ -16,7 +16,7 @@ SPEAKING = (
     *(f"plans/answers/report/{name}" for name in ("headline", "differences", "sections")),
     *(f"plans/answers/{name}" for name in ("results", "ranking", "judged", "judged_documents", "labelled_plan")),
     *(f"plans/answers/{name}" for name in ("status", "pairwise", "gaps", "gate", "model_check", "interval_caution")),
-    *(f"risk/{name}" for name in ("page", "report", "judged", "agreement", "further")),
+    *(f"risk/{name}" for name in ("page", "report", "judged", "agreement")),
     "inference/calibration",
     "relevance/grades/auto",
     "relevance/grades/validation",
