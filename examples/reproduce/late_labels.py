@@ -9,7 +9,7 @@ right what the first one did.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -74,7 +74,7 @@ class Campaign:
 
     def winner(self, label: np.ndarray, alpha: float) -> bool:
         """Whether a look at these labels, -1 where there is none, names a winner."""
-        proof = self.sequence.labelled(label).proof(Contrast(0, 1), alpha)
+        proof = replace(self.sequence, label=label).proof(Contrast(0, 1), alpha)
         return any(excluded(side, proof.stakes, 0.0, alpha / 2) >= 0 for side in (proof.draws, proof.draws.mirrored))
 
 

@@ -14,9 +14,9 @@ from pt_active.cli.commands import Typed, argument, of_every_command, option
 from pt_active.frames.checks import MAX_SEED, shown
 from pt_active.frames.qrels import MISSING_POLICIES, checked_qrels
 from pt_active.frames.records import is_records
+from pt_active.inference.agreement import TIES
 from pt_active.inference.estimators import ESTIMATOR, ESTIMATORS
 from pt_active.inference.new_queries import POPULATIONS, THESE
-from pt_active.inference.several_judges import TIES
 from pt_active.inference.stopping.looks import ALWAYS, look_names
 from pt_active.judging.files import read_labels
 from pt_active.judging.worklist import GradeNames

@@ -2,6 +2,9 @@
 
 Each of the three is a weighting of the labels, ``Σ a ℓ``, with its own estimate of the variance. So it serves every
 statistic: a mean, a ratio or an area under a curve. To add a weighting, write a function and a line in `WEIGHTINGS`.
+
+Their kernel regression on one score is exact and takes ``N log N`` steps. The kernel is Epanechnikov's,
+``K(u) = 1 − u²`` on [−1, 1], so the sum over a window follows from cumulative sums of ``v``, ``v z`` and ``v z²``.
 """
 
 from __future__ import annotations
@@ -11,9 +14,9 @@ from numbers import Real
 
 import numpy as np
 
-from pt_active.inference import kernel
 from pt_active.inference.estimators import Weighting, effective_size
-from pt_active.inference.statistics import Evaluated, RoundEstimate, Statistic, mean
+from pt_active.inference.statistics import RoundEstimate, Statistic, mean
+from pt_active.relevance.digits import rounded
 from pt_active.sampling.sample import Steps
 
 # Labels before a step that `lur_regression` needs for its line; with fewer it takes the model's own values
@@ -52,7 +55,7 @@ def ailur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
         left = np.flatnonzero((steps.step == 0) | (steps.step >= step))
         now = steps.step[left] == step
         h = _window(steps.score[left], now.astype(float), int(now.sum()), bandwidth)
-        chance = kernel.nadaraya_watson(steps.score[left], now.astype(float), h)
+        chance = nadaraya_watson(steps.score[left], now.astype(float), h)
         smoothed[left[now]] = chance[now]
     level = np.concatenate([[0.0], level_weights(steps.size, len(steps.score))])[steps.step]
     return _weighting(
@@ -86,7 +89,7 @@ def inclusion_regression(steps: Steps, bandwidth: float | str | None = None) -> 
     """``Ê{δ^s | g}``, the probability of having been drawn, by kernel regression, float64[N] [AI]."""
     drawn = steps.drawn
     h = _window(steps.score, drawn.astype(float), int(drawn.sum()), bandwidth)
-    return kernel.nadaraya_watson(steps.score, drawn.astype(float), h)
+    return nadaraya_watson(steps.score, drawn.astype(float), h)
 
 
 def lines_before(steps: Steps, values: np.ndarray, model: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -135,7 +138,11 @@ def estimate_statistic(
     if not np.isfinite(evaluated.value):
         undefined = np.asarray(np.nan)
         return RoundEstimate(undefined, undefined, undefined, float(evaluated.effective))
-    return _estimate(float(evaluated.value), _standard_error(weighting, evaluated), float(evaluated.effective))
+    error = np.nan
+    if evaluated.own_share.max() < 1 - _CERTAIN:  # Otherwise a single label determines the statistic
+        share = weighting.weights / weighting.weights.sum()
+        error = float(np.sqrt(weighting.variance(evaluated.gradient * (1 - share) / (1 - evaluated.own_share))))
+    return _estimate(float(evaluated.value), error, float(evaluated.effective))
 
 
 def estimate_mean(
@@ -239,20 +246,12 @@ def _smooth_variance(
     drawn = steps.drawn
     score, value, pi = steps.score[drawn], values[drawn], chance[drawn]
     if bandwidth is None:
-        h = kernel.rule_of_thumb(steps.score, len(score))
+        h = rule_of_thumb(steps.score, len(score))
     else:
         h = _window(score, value, len(score), bandwidth)
-    apart = value - kernel.left_out(score, value, h)
+    apart = value - left_out(score, value, h)
     left = np.where(pi < 1 - _CERTAIN, 1 - pi, 0.0)
     return float((left * (level[drawn] * apart / pi) ** 2).sum()) / len(steps.score) ** 2
-
-
-def _standard_error(weighting: Weighting, evaluated: Evaluated) -> float:
-    """Standard error of a statistic from its gradient e; NaN if a single label determines it."""
-    if evaluated.own_share.max() >= 1 - _CERTAIN:
-        return np.nan
-    share = weighting.weights / weighting.weights.sum()
-    return float(np.sqrt(weighting.variance(evaluated.gradient * (1 - share) / (1 - evaluated.own_share))))
 
 
 def _estimate(value: float, error: float, effective: float) -> RoundEstimate:
@@ -266,7 +265,79 @@ def _check_drawn(steps: Steps) -> None:
 
 def _window(score: np.ndarray, outcome: np.ndarray, labels: int, bandwidth: float | str | None) -> float:
     if bandwidth is None:
-        return kernel.rule_of_thumb(score, labels)
+        return rule_of_thumb(score, labels)
     if isinstance(bandwidth, str):
-        return kernel.cross_validated_bandwidth(score, outcome, labels)
+        return cross_validated_bandwidth(score, outcome, labels)
     return bandwidth
+
+
+CANDIDATES = (0.25, 0.5, 1.0, 2.0, 4.0)  # Multiples of the rule of thumb from which `cross_validated_bandwidth` chooses
+_MIN_NEIGHBOUR_WEIGHT = 1e-9  # A sum of kernel weights below this is rounding: there is no neighbour
+
+
+def rule_of_thumb(score: np.ndarray, labels: int) -> float:
+    """``σ n^{-1/3}``, σ the smaller of the standard deviation and the interquartile range over 1.349."""
+    deviation = float(np.std(score))
+    quartiles = np.subtract(*np.percentile(score, [75, 25])) / 1.349
+    spread = min(deviation, quartiles) if quartiles > 0 else deviation
+    if spread <= 1e-12 * np.abs(score).max(initial=0.0):
+        return np.inf
+    return float(spread * max(labels, 1) ** (-1 / 3))
+
+
+def cross_validated_bandwidth(score: np.ndarray, outcome: np.ndarray, labels: int) -> float:
+    """The multiple of the rule of thumb, from `CANDIDATES`, that predicts left-out outcomes best."""
+    rule = rule_of_thumb(score, labels)
+    if np.isinf(rule):
+        return rule
+    errors = [((outcome - left_out(score, outcome, c * rule)) ** 2).sum() for c in CANDIDATES]
+    return CANDIDATES[int(np.argmin(rounded(np.array(errors))))] * rule
+
+
+def nadaraya_watson(score: np.ndarray, outcome: np.ndarray, bandwidth: float) -> np.ndarray:
+    """``Σ_k K((g_i − g_k)/h) y_k / Σ_k K((g_i − g_k)/h)`` at every point i [AI]."""
+    total = kernel_sums(score, np.stack([outcome, np.ones_like(score)]), bandwidth)
+    return np.asarray(total[0] / total[1])
+
+
+def left_out(score: np.ndarray, outcome: np.ndarray, bandwidth: float) -> np.ndarray:
+    """`nadaraya_watson` at each point from all other points; their plain mean if none is within the bandwidth."""
+    others, weight = kernel_sums(score, np.stack([outcome, np.ones_like(score)]), bandwidth)
+    others, weight = others - outcome, weight - 1.0
+    plain = (outcome.sum() - outcome) / max(len(outcome) - 1, 1)
+    return np.where(weight > _MIN_NEIGHBOUR_WEIGHT, others / np.maximum(weight, _MIN_NEIGHBOUR_WEIGHT), plain)
+
+
+def kernel_sums(score: np.ndarray, values: np.ndarray, bandwidth: float) -> np.ndarray:
+    """``Σ_k K((g_i − g_k)/h) v_k`` for every i. Shapes: score float64[N], values float64[r, N] → float64[r, N]."""
+    if not bandwidth > 0:
+        raise ValueError(f"bandwidth must be a positive number, got {bandwidth}")
+    if not np.isfinite(score).all():
+        raise ValueError(f"scores must be finite numbers (not finite: {int((~np.isfinite(score)).sum())})")
+    if np.isinf(bandwidth) or len(score) == 0:
+        return np.repeat(values.sum(axis=1, keepdims=True), len(score), axis=1)
+    order = np.argsort(score, kind="stable")
+    sums = np.empty(values.shape)
+    sums[:, order] = _sorted_sums(score[order] / bandwidth, values[:, order])
+    return sums
+
+
+def _sorted_sums(position: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The kernel sums at increasing positions, in units of the bandwidth."""
+    position = position - position[len(position) // 2]
+    cell = np.floor(position)
+    inside = position - cell - 0.5
+    powers = np.stack([np.ones_like(inside), inside, inside**2])
+    sums = np.zeros((3, len(values), len(position) + 1))
+    np.cumsum(powers[:, None, :] * values, axis=2, out=sums[:, :, 1:])
+    window = np.searchsorted(position, position - 1), np.searchsorted(position, position + 1, side="right")
+    total = np.zeros(values.shape)
+    for offset in (-1, 0, 1):
+        start, stop = (np.searchsorted(cell, cell + offset, side=side) for side in ("left", "right"))
+        first = np.clip(window[0], start, stop)
+        last = np.maximum(first, np.clip(window[1], start, stop))
+        v0, v1, v2 = sums[:, :, last] - sums[:, :, first]
+        u = inside - offset
+        # 1 − (u − z)², summed over z with the weights v.
+        total += (1 - u**2) * v0 + 2 * u * v1 - v2
+    return total

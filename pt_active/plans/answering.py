@@ -27,12 +27,11 @@ from pt_active.plans.answers.gate import (
 from pt_active.plans.answers.labelled_plan import asked
 from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.pairwise import PairStatus, check_pairs_asked, pair_status
-from pt_active.plans.answers.report.further import budget_table, foreseen
+from pt_active.plans.answers.report.differences import budget_table, foreseen
 from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.results import Comparison
-from pt_active.plans.answers.running_status import RunningStatus
 from pt_active.plans.answers.status import Status
-from pt_active.plans.answers.status_of_plan import missing_policy, plan_status
+from pt_active.plans.answers.status_of_plan import RunningStatus, missing_policy, plan_status
 from pt_active.plans.estimating import Estimating
 from pt_active.plans.making.judgments import as_qrels, records_given
 from pt_active.plans.making.queries import has_order

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -10,23 +10,19 @@ import pandas as pd
 
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import THESE
-from pt_active.plans.answers.agreement import Agreement, agreement_of
+from pt_active.plans.answers.agreement import Agreement, WithoutJudges, agreement_of, without_judges
 from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_plan
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.results import Comparison, Estimate
-from pt_active.plans.answers.without_judges import WithoutJudges, without_judges
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.judgments import as_qrels, check_settled, records_given, records_of_plan
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.rankers import named_pair
 from pt_active.plans.making.sampled import wanted_documents
-
-if TYPE_CHECKING:
-    pass
 
 
 class Estimating(KeptArtifact[PlanTables]):

@@ -8,8 +8,8 @@ import pytest
 
 from pt_active import DCG, ERR, Plan, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
+from pt_active.plans.answers.contributions import NO_VALUE, slices_of
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
-from pt_active.plans.answers.slices import NO_VALUE, slices_of
 
 
 def true_differences(demo: DemoCollection, graded: pd.DataFrame, measure: object) -> pd.Series:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import importlib
 import importlib.util
 import io
@@ -20,12 +21,14 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
+import joblib
 import pytest
 from typer.testing import CliRunner
 
 import pt_active
 from pt_active.cli import app, options
 from pt_active.cli.project import KEYS
+from pt_active.demo import collection
 from pt_active.frames import qrels, worklists
 from pt_active.inference import documents as document_estimators
 from pt_active.inference.estimators import ESTIMATORS
@@ -35,6 +38,7 @@ from pt_active.inference.weightings import round_estimators
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.plans.making.judgments import RULES
 from pt_active.relevance import costs, measures
+from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.auto import GRADES
 from pt_active.relevance.losses import LOSSES
 from pt_active.risk.judged import BINOMIAL_REFERENCES
@@ -97,9 +101,35 @@ def command_output(command):
     return CliRunner().invoke(app.app, words, env={"COLUMNS": "100", "TERM": "dumb"}).output
 
 
+def loaded(path):
+    """The module of a script."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
+
+
 def plain(text):
     lines = [line.rstrip() for line in text.splitlines()]
     return "\n".join(lines).strip("\n")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def made_once():
+    """Pages that simulate the same collection share it, and forests that are grown on the same labels."""
+    collections, forests = functools.cache(collection.demo_collection), {}
+    grown = fitting.fit_forest
+
+    def fit(*data):
+        key = joblib.hash(data)
+        if key not in forests:
+            forests[key] = grown(*data)
+        return forests[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(collection, "demo_collection", lambda seed=7, queries=600: collections(seed, queries))
+        patch.setattr(fitting, "fit_forest", fit)
+        yield
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -117,19 +147,8 @@ def test_examples_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
 def test_there_are_examples():
     """Guards against fences that the test above would not see."""
     shown = {page.stem: sum(output is not None for _, output in runs(page)) for page in PAGES}
-    assert all(
-        shown[stem]
-        for stem in (
-            "quickstart",
-            "concepts",
-            "definitions",
-            "data-model",
-            "documents",
-            "many-rankers",
-            "rounds",
-            "auditing",
-        )
-    )
+    some = "quickstart concepts definitions data-model documents many-rankers rounds auditing"
+    assert all(shown[stem] for stem in some.split())
     languages = {block.language for page in PAGES for block in blocks(page)}
     assert languages <= {"python", "sh", "text"}
 
@@ -148,63 +167,35 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
-        if target.startswith("https://"):
-            continue
-        file, _, anchor = target.partition("#")
-        linked = page.parent / file if file else page
-        assert linked.exists(), f"{page.name} links to {target}"
-        assert not anchor or anchor in anchors(linked), f"{page.name} links to {target}"
-        assert not anchor or makes_anchors(linked), (
-            f"{page.name} links to {target}; {linked.name} needs heading_anchors"
-        )
-
-
 def makes_anchors(page):
     """Whether Sphinx gives the headings of a page anchors: PyTerrier's site asks for none, so the page has to."""
     return page.read_text(encoding="utf-8").startswith("---\nmyst:\n  heading_anchors: 3\n---\n")
 
 
-def test_links_of_the_first_page_lead_somewhere():
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_opens_with_its_question_and_leads_on(page):
+    """The question stands in italics below the title, and where to go next in the last paragraph or list."""
+    text = page.read_text(encoding="utf-8")
+    assert re.search(r"\A(---\n.*?\n---\n\n)?# [^\n]+\n\n\*[^*]+\?\*", text, flags=re.DOTALL)
+    assert page.stem in ("api", "theory") or "](" in text.rstrip().split("\n\n")[-1]
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        if target.startswith("https://"):
+            continue
+        file, _, anchor = target.partition("#")
+        linked = page.parent / file if file else page
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked), target
+        assert not anchor or makes_anchors(linked), f"{target}; {linked.name} needs heading_anchors"
+    for file, name in re.findall(r"`tests/([\w/]+\.py)::(\w+)`", text):
+        assert f"def {name}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), f"{file}::{name}"
+
+
+def test_the_first_page_lists_all_others():
     index = (DOCS / "index.rst").read_text(encoding="utf-8")
     assert all(target.startswith("https://") for target in re.findall(r"`[^`<]+<([^>`]+)>`_", index))
-    pages = re.findall(r":doc:`[^`<]+<([^>`]+)>`", index)
-    assert set(pages) == {page.stem for page in PAGES}
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_page_opens_with_its_question(page):
-    """In italics, right below its title."""
-    assert re.search(
-        r"\A(---\n.*?\n---\n\n)?# [^\n]+\n\n\*[^*]+\?\*", page.read_text(encoding="utf-8"), flags=re.DOTALL
-    )
-
-
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if page.stem not in ("api", "theory")], ids=lambda page: page.stem
-)
-def test_every_page_ends_with_where_to_go_next(page):
-    """A link in its last paragraph or list."""
-    assert "](" in page.read_text(encoding="utf-8").rstrip().split("\n\n")[-1], page.name
-
-
-def test_every_page_is_in_the_table_of_contents():
-    contents = (DOCS / "index.rst").read_text(encoding="utf-8").split(".. toctree::")[1]
-    for page in PAGES:
-        assert re.search(rf"^ +{re.escape(page.stem)}$", contents, flags=re.MULTILINE), page.name
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_tests_that_are_cited_exist(page):
-    for file, name in re.findall(r"`tests/([\w/]+\.py)::(\w+)`", page.read_text(encoding="utf-8")):
-        functions = {
-            node.name
-            for node in ast.walk(ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8")))
-            if isinstance(node, ast.FunctionDef)
-        }
-        assert name in functions, f"{page.name} cites {file}::{name}"
+    pages = {page.stem for page in PAGES}
+    assert set(re.findall(r":doc:`[^`<]+<([^>`]+)>`", index)) == pages
+    assert pages <= set(re.findall(r"^ +(\S+)$", index.split(".. toctree::")[1], flags=re.MULTILINE))
 
 
 # --- names ----------------------------------------------------------------------------------------------------------
@@ -302,9 +293,7 @@ def test_the_grade_models_and_costs_are_described():
 
 
 def test_the_page_of_the_api_is_that_of_the_docstrings():
-    spec = importlib.util.spec_from_file_location("api", ROOT / ".ci" / "api.py")
-    api = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(api)
+    api = loaded(ROOT / ".ci" / "api.py")
     assert (DOCS / "api.md").read_text(encoding="utf-8") == api.page(), "python .ci/api.py makes the page again"
     assert {name.split(".")[0] for names in api.NAMES.values() for name in names.split()} >= set(pt_active.__all__)
 
@@ -379,11 +368,6 @@ def holds(owner, names):
 
 
 def test_the_readme_shows_what_the_commands_print() -> None:
-    path = ROOT / "examples" / "transcript.py"
-    spec = importlib.util.spec_from_file_location("transcript", path)
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
+    script = loaded(ROOT / "examples" / "transcript.py")
     shown = script.BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8"))
     assert plain(script.transcript()) == plain(shown[0].removeprefix(shown[1]).removesuffix(shown[2]))

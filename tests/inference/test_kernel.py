@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pt_active.inference.kernel import (
+from pt_active.inference.weightings import (
     CANDIDATES,
     cross_validated_bandwidth,
     kernel_sums,

@@ -133,6 +133,9 @@ def test_only_the_error_of_sampling_has_the_tails_of_replays() -> None:
     assert tails.low == pytest.approx(np.sqrt((4 + pool.spread) / (1 + pool.spread)))
     assert tails.high == pytest.approx(np.sqrt((9 + pool.spread) / (1 + pool.spread)))
     assert widened_by_queries(1.0, 0.0, None, pool).degrees == 0
+    alike = ByQuery(np.full(10, 0.1), np.arange(10.0), 100.0)
+    assert alike.spread == 0
+    assert widened_by_queries(1.0, np.inf, None, alike).degrees == alike.degrees  # a normal reference
 
 
 @pytest.mark.parametrize("m", [5, 20])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pt_active.inference.optimism import (
+from pt_active.inference.calibration import (
     MODEL_ALONE,
     PRIOR_DEGREES,
     Optimism,

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import parse_measure, rank_form
-from pt_active.relevance.moments import document_moments, label_moments
-from pt_active.relevance.montecarlo import evaluator
+from pt_active.relevance.moments import document_moments, evaluator, label_moments
 
 # --- the measures as their definitions read, on [(rank, label), ...] sorted by rank ---------------------------------
 

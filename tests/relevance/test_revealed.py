@@ -10,7 +10,7 @@ import pytest
 
 from pt_active.relevance._revealed_kernels import labellings, lenient
 from pt_active.relevance.measures import parse_measure
-from pt_active.relevance.montecarlo import evaluator
+from pt_active.relevance.moments import evaluator
 from pt_active.relevance.revealed import Expectation, learned_prior, revealed_form
 
 MEASURES = ["nDCG", "nDCG@3", "nDCG(dcg='exp-log2')@3", "nDCG(gains={0:0,1:5,2:1})@4", "AP", "AP(rel=2)@3"]

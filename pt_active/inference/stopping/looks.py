@@ -9,8 +9,8 @@ import numpy as np
 
 from pt_active.inference.estimators import Controls, Estimator, MeanEstimate
 from pt_active.inference.stopping.boundaries import SPENDING, half_widths, mixture_boundary, spending_boundary
+from pt_active.inference.stopping.draws import Aligned
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.inference.stopping.unseen import Aligned
 from pt_active.sampling.sample import Sample
 
 ALWAYS = "always"  # The name for looks at any time whose verdicts hold for any data, by bets (`bets`)

@@ -1,4 +1,4 @@
-"""Which labels decided: how far did each move an estimate, and how much does it weigh [theory 5, 9]?"""
+"""Which labels decided an estimate, and what do labels say of groups of queries [theory 5, 9]?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.plans.answers.judged import How, LabelledPlan
+from pt_active.frames.checks import shown, some
+from pt_active.frames.columns import query_columns
+from pt_active.plans.answers.judged import How, Judged, LabelledPlan
+from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.making.kept import check_whole
 
 DOCUMENTS_PER_QUERY = 3
 """Deciding documents listed per query, at most."""
@@ -75,3 +79,103 @@ def _largest_first(table: pd.DataFrame, column: str) -> pd.DataFrame:
     key = np.round(size / largest, _DIGITS) if largest > 0 else size
     ids = [table[name].astype(str).to_numpy() for name in ("docno", "qid") if name in table.columns]
     return table.iloc[np.lexsort([*ids, -key])].reset_index(drop=True)
+
+
+MAX_GROUPS = 20
+"""Groups that a column may make, at most."""
+
+NO_VALUE = "(none)"
+"""The group of queries without a value in the column."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Results for the queries with one value of a column.
+
+    Attributes:
+        column: A column of the queries.
+        value: Its value, as text.
+        n_queries: The number of such queries in the pool.
+        share: Their share of the population's weight.
+        results: One comparison, or an estimate of each ranker; empty if none of the queries was drawn.
+    """
+
+    column: str
+    value: str
+    n_queries: int
+    share: float
+    results: tuple[Comparison | Estimate, ...]
+
+    def rows(self) -> list[dict[str, object]]:
+        """One row per result: the group, the ranker, the estimator, the estimate with its interval, and its note."""
+        head = {"column": self.column, "value": self.value, "queries": self.n_queries, "share": self.share}
+        if not self.results:
+            nothing = dict.fromkeys(("estimate", "standard_error", "low", "high"), np.nan)
+            return [
+                head
+                | {"name": "", "estimator": "", "judged": 0}
+                | nothing
+                | {"note": "none of these queries was drawn"}
+            ]
+        return [head | _row(result) for result in self.results]
+
+
+def _row(result: Comparison | Estimate) -> dict[str, object]:
+    low, high = result.confidence_interval()
+    return {
+        "name": result.what,
+        "estimator": result.basis.estimator,
+        "judged": result.basis.n_judged,
+        "estimate": result.point,
+        "standard_error": result.standard_error,
+        "low": low,
+        "high": high,
+        "note": result.note,
+    }
+
+
+def slices_of(
+    labelled: LabelledPlan[Any], column: str, pair: tuple[int, int] | None, how: How[irm.Measure]
+) -> list[Slice]:
+    """Estimate within each group of queries.
+
+    The groups are known before drawing. Within a group, ``p`` becomes ``p/P`` with its share P, and the inclusion
+    probabilities of its queries do not change; with replacement q becomes ``q/Q``, given how many draws fell into the
+    group. The intervals are not corrected for the number of groups: of many, some miss. In a group with fewer than
+    `judged_queries.MIN_REGRESSION_DRAWS` effective draws of queries, ``regression`` is replaced by ``snis``.
+    """
+    check_whole(labelled.tables, "tell groups of queries apart")
+    pool, groups = labelled.tables.pool, []
+    for value, rows in _groups(labelled.tables.queries, column):
+        share = float(pool.query_weight[rows].sum())
+        judged = labelled.within(rows, share, how) if share > 0 else None
+        groups.append(Slice(column, value, len(rows), share, () if judged is None else _results(judged, pair, how)))
+    return groups
+
+
+def _results(judged: Judged, pair: tuple[int, int] | None, how: How[irm.Measure]) -> tuple[Comparison | Estimate, ...]:
+    how = judged.suited(how)
+    if pair is not None:
+        first, second = pair
+        return (judged.compare(first, second, how),)
+    return tuple(judged.estimate(s, how) for s in range(len(judged.names)))
+
+
+def _groups(queries: pd.DataFrame, column: str) -> list[tuple[str, np.ndarray]]:
+    known = query_columns(queries.columns)
+    if column not in known:
+        belongs = (
+            f"{shown(column)} is the plan's own" if column in queries.columns else f"there is no column {shown(column)}"
+        )
+        raise ValueError(
+            f"slices are made by columns that the topics had before planning, and {belongs}; the plan has "
+            f"{', '.join(known)}. Columns of topics stay with a plan if their names start with q, such as qlength"
+        )
+    text = queries[column].map(lambda value: NO_VALUE if pd.isna(value) else str(value)).to_numpy(dtype=object)
+    values = sorted(set(text))
+    if len(values) > MAX_GROUPS:
+        raise ValueError(
+            f"the column {shown(column)} has {len(values)} values, such as {some(values, 3)}; at most {MAX_GROUPS} "
+            "make slices, so put its values into classes before planning"
+        )
+    return [(value, np.flatnonzero(text == value)) for value in values]

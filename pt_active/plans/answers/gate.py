@@ -25,9 +25,7 @@ from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import (
     foreseen,
     labels_so_far,
-    nothing_foreseen,
     status_of,
-    with_others,
     with_strays,
 )
 from pt_active.plans.answers.verdict import Prospect, prospect_of, verdict_of
@@ -211,7 +209,7 @@ def gate_at_any_time(
     qrels = checked_qrels(qrels, tables.pool.max_grade)
     label = labels_so_far(tables, qrels)
     sequence = sequence_of(tables, label, question.measure, question.bridged)
-    proof, progress = sequence.proof(question.contrast, question.level), sequence.progress
+    proof = sequence.proof(question.contrast, question.level)
     (point,) = points_so_far(tables, label, [question.contrast], question.how, records)
     outcome, draws = (UNRESOLVED, 0) if point.refusal else _proved(proof, rule, question.alpha, point.apart)
     verdict = replace(verdict_of(proof, 0.0, True, question.alpha, point.apart), resolution=0, at=0)
@@ -220,12 +218,11 @@ def gate_at_any_time(
     def prospect() -> Prospect:
         return prospect_of(proof, verdict, point, claims, question.alpha)
 
-    decided = outcome != UNRESOLVED
-    ahead = nothing_foreseen(False) if point.refusal else foreseen(tables, progress, decided, prospect)
-    state = status_of(tables, question, progress, verdict, point, ahead)
-    state = with_others(state, tables, question, progress, proof, point)
+    ahead = foreseen(sequence, point, outcome != UNRESOLVED, prospect)
+    state = status_of(sequence, question, proof, verdict, point, ahead)
     state = with_strays(state, strays_told(tables, qrels, label))
-    return Gate(state, rule, outcome, None if outcome == UNRESOLVED else float(progress.paid[draws]))
+    decided_at = None if outcome == UNRESOLVED else float(sequence.progress.paid[draws])
+    return Gate(state, rule, outcome, decided_at)
 
 
 def _proved(proof: Proof, rule: Rule, alpha: float, apart: float) -> tuple[str, int]:

@@ -10,7 +10,7 @@ from pt_active.inference.replayed_documents import DocumentReplays, Drawn
 from pt_active.plans.answers.basis import SAMPLED
 from pt_active.plans.answers.judged import SUFFICIENT_DEGREES, Contrast
 from pt_active.plans.answers.judged_documents import MAX_UNREACHED_SHARE
-from pt_active.plans.answers.replayed import REPLAY_SEED, QueryReplays
+from pt_active.plans.answers.judged_queries import REPLAY_SEED, QueryReplays
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.pool import seen_by

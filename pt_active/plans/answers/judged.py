@@ -19,8 +19,7 @@ from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.intervals import AUTO, SIMULATED, reference_degrees
 from pt_active.inference.new_queries import NEW, THESE, ByQuery, check_population
 from pt_active.inference.reference import FEW, MAX_DRAWS, Replayed, Tails, replays_for, tails
-from pt_active.plans.answers.basis import SAMPLED, Basis
-from pt_active.plans.answers.population import clustered, for_new_queries, meant
+from pt_active.plans.answers.basis import SAMPLED, Basis, clustered, for_new_queries, meant
 from pt_active.plans.answers.results import Comparison, Estimate, beside, kept_to
 from pt_active.plans.making.kept import PlanTables
 from pt_active.relevance.losses import PairMeasure

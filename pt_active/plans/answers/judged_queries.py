@@ -1,4 +1,4 @@
-"""What do labels say of drawn queries [theory 5]?"""
+"""What do labels say of drawn queries, and what would other samples have shown [theory 5, 14]?"""
 
 from __future__ import annotations
 
@@ -12,20 +12,59 @@ import numpy as np
 
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.frames.strays import Strays
-from pt_active.inference.estimators import Controls, effective_size, estimator_named, scale_of
+from pt_active.inference.estimators import Controls, Estimator, effective_size, estimator_named, scale_of
 from pt_active.inference.new_queries import by_drawn_query
+from pt_active.inference.reference import Replayed, labellings, redrawn, replayed, rescaled_grades
 from pt_active.inference.ties import settled
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan, Measured, Parts
-from pt_active.plans.answers.replayed import QueryReplays
 from pt_active.plans.making.labelled import label_calibration, measured_values, model_means, query_chance
 from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.queries import sample_of
 from pt_active.relevance.measures import has_rank_form, rank_form
-from pt_active.relevance.moments import variable_values
-from pt_active.relevance.montecarlo import Evaluator, evaluator
+from pt_active.relevance.moments import Evaluator, evaluator, is_compiled, variable_values
 from pt_active.sampling.chances import Clipped
 from pt_active.sampling.sample import Sample
+
+REPLAY_SEED = 0  # Seed of simulated labels and draws, so that the same labels have the same interval
+
+
+@dataclass(frozen=True)
+class QueryReplays:
+    """Replays of a sample of queries."""
+
+    pool: Pool  # All queries, or a group of them
+    sample: Sample  # The queries that were drawn, with their q
+    measure: irm.Measure  # What is measured
+    label: np.ndarray  # int64[N], -1 where there is none
+
+    @property
+    def possible(self) -> bool:
+        """Whether the sample can be drawn again, and the measure is quick to compute."""
+        drawn_again = self.sample.q is not None and self.sample.stratum is None and not self.sample.census
+        return drawn_again and (has_rank_form(self.measure) or is_compiled(self.measure))
+
+    @cached_property
+    def _values(self) -> np.ndarray:
+        """float64[K, m, k], the measure of every ranker and query under K labellings."""
+        seen, inside = self.pool.seen(self.measure), np.isin(self.pool.query_of_document, self.sample.rows)
+        known = np.where(seen & inside, self.label, -1)
+        weight = np.ones(len(known))
+        weight[inside] = 1 / query_chance(self.pool.select(self.sample.rows), self.sample)
+        grades = rescaled_grades(self.pool.grades, known, weight)
+        drawn = labellings(grades, self.pool.by_name, REPLAY_SEED)
+        return np.stack([measured_values(self.pool, self.measure, each, expected=False) for each in drawn])
+
+    @cached_property
+    def _redrawn(self) -> dict[int, Sample]:
+        return {}
+
+    def of(self, number: int, contrast: Contrast, weigh: Estimator, controls: Controls) -> Replayed:
+        """The errors of an estimator in samples like the one that was drawn."""
+        if number not in self._redrawn:
+            self._redrawn[number] = redrawn(self.sample, number, REPLAY_SEED)
+        return replayed(contrast.of(self._values), self._redrawn[number], weigh, controls)
+
 
 MIN_REGRESSION_DRAWS = 10
 """With fewer effective draws in a group, ``regression`` cannot fit a useful line, and ``snis`` is used instead."""

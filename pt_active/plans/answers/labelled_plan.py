@@ -22,10 +22,10 @@ from pt_active.frames.records import ADJUDICATOR, latest
 from pt_active.frames.strays import Strays
 from pt_active.inference.agreement import coincidences, judges_variance
 from pt_active.inference.new_queries import NEW, THESE, ByQuery
+from pt_active.plans.answers.basis import QueriesMeant, clustered, gap_to_new, meant
 from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan
 from pt_active.plans.answers.judged_documents import DocumentPlan
 from pt_active.plans.answers.judged_queries import QueryPlan
-from pt_active.plans.answers.population import QueriesMeant, clustered, gap_to_new, meant
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.sampled import NothingJudged, sampled, strays_of, wanted_documents

@@ -13,13 +13,13 @@ from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.strays import Strays
 from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.looks import ALWAYS, check_looks
+from pt_active.plans.answers.basis import TOO_FEW
 from pt_active.plans.answers.gaps import Said
 from pt_active.plans.answers.labelled_plan import points_so_far
 from pt_active.plans.answers.looks import Question
-from pt_active.plans.answers.population import TOO_FEW
 from pt_active.plans.answers.sequence import sequence_of
 from pt_active.plans.answers.status import Status
-from pt_active.plans.answers.status_of_plan import labels_so_far, nothing_foreseen, status_of, with_others, with_strays
+from pt_active.plans.answers.status_of_plan import labels_so_far, status_of, with_strays
 from pt_active.plans.answers.verdict import pair_verdicts, verdict_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.sampled import strays_told
@@ -178,8 +178,5 @@ def pair_status(
         verdicts = pair_verdicts(proofs, 1 - question.confidence)
     states = []
     for each, proof, verdict, point in zip(questions, proofs, verdicts, points, strict=True):
-        ahead = nothing_foreseen(bool(verdict.resolution))
-        state = status_of(tables, each, sequence.progress, verdict, point, ahead)
-        state = with_others(state, tables, each, sequence.progress, proof, point)
-        states.append(with_strays(state, strays))
+        states.append(with_strays(status_of(sequence, each, proof, verdict, point), strays))
     return PairStatus(tuple(states), question.confidence)

@@ -14,8 +14,7 @@ from pt_active.inference.intervals import interval, score_interval
 from pt_active.inference.new_queries import NEW, THESE
 from pt_active.inference.reference import Tails
 from pt_active.inference.significance import two_sided_pvalue
-from pt_active.plans.answers.basis import EVERYTHING, SAMPLED, Basis
-from pt_active.plans.answers.population import QueriesMeant
+from pt_active.plans.answers.basis import EVERYTHING, SAMPLED, Basis, QueriesMeant
 from pt_active.showing.charts import Intervals
 from pt_active.showing.printed import Charted, Facts, plain, printed
 from pt_active.showing.svg import ChartRow

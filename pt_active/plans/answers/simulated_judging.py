@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pt_active.frames.progress import bar
-from pt_active.inference.optimism import Optimism
+from pt_active.inference.calibration import Optimism
 from pt_active.inference.replay import Method
 from pt_active.inference.stopping.bets import Stakes, excluded
 from pt_active.inference.stopping.draws import Units

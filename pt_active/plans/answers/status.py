@@ -19,8 +19,8 @@ from pt_active.inference.stopping.looks import (
     WITHIN,
     needed_degrees,
 )
+from pt_active.plans.answers.basis import TOO_FEW, QueriesMeant
 from pt_active.plans.answers.gaps import Gap, Said, in_words
-from pt_active.plans.answers.population import TOO_FEW, QueriesMeant
 from pt_active.showing.printed import Facts, Printed, plain, printed
 
 _ROUNDING = 1e-9

@@ -1,4 +1,4 @@
-"""What state is a plan in, by the labels so far [theory 10, 14]?"""
+"""What state is a plan in, by the labels so far, and what does one more change [theory 10, 14]?"""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError
-from pt_active.frames.qrels import check_policy, checked_qrels, known_labels
+from pt_active.frames.qrels import check_policy, check_some_known, checked_qrels, known_labels
+from pt_active.frames.records import is_records
 from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.looks import ALWAYS, cost_to_resolve, needed_degrees, prospect, verdicts
+from pt_active.plans.answers.gaps import Said, said_of
 from pt_active.plans.answers.labelled_plan import Point, at_the_end, points_so_far
 from pt_active.plans.answers.looks import Growth, Question, growth_of
 from pt_active.plans.answers.results import Comparison, ConfidenceInterval, Estimate
-from pt_active.plans.answers.sequence import Progress, Proof, UnitSequence, sequence_of
+from pt_active.plans.answers.sequence import Proof, UnitSequence, sequence_of
 from pt_active.plans.answers.status import RESOLUTIONS, Status
 from pt_active.plans.answers.verdict import (
     NEVER,
@@ -29,8 +31,9 @@ from pt_active.plans.answers.verdict import (
     verdict_of,
     width_prospect_of,
 )
+from pt_active.plans.making.judgments import qrels_of, records_of_plan
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.sampled import strays_told
+from pt_active.plans.making.sampled import strays_of, strays_told
 
 _MIN_FORESEEN = 10
 """With fewer labels, the status does not say how many more it will take: the error is a guess of the model."""
@@ -58,7 +61,12 @@ def plan_status(
     """The state of a plan."""
     qrels = checked_qrels(qrels, tables.pool.max_grade)
     label = labels_so_far(tables, qrels)
-    state = _plan_status(tables, label, question, records)
+    (point,) = points_so_far(tables, label, [question.contrast], question.how, records)
+    if question.looks == ALWAYS:
+        sequence = sequence_of(tables, label, question.measure, question.bridged)
+        state = _proved_status(sequence, question, point)
+    else:
+        state = _status_of_looks(tables, label, question, point, records)
     return with_strays(state, strays_told(tables, qrels, label))
 
 
@@ -67,11 +75,10 @@ def with_strays(status: Status, strays: Strays) -> Status:
     return replace(status, unknown=strays.kinds, label_caution=strays.caution)
 
 
-def _plan_status(tables: PlanTables, label: np.ndarray, question: Question, records: pd.DataFrame | None) -> Status:
-    (point,) = points_so_far(tables, label, [question.contrast], question.how, records)
-    if question.looks == ALWAYS:
-        sequence = sequence_of(tables, label, question.measure, question.bridged)
-        return proved_status(tables, sequence, question, point)
+def _status_of_looks(
+    tables: PlanTables, label: np.ndarray, question: Question, point: Point, records: pd.DataFrame | None
+) -> Status:
+    """The state by looks that rest on normal approximations."""
     grown = growth_of(tables, label, question)
     result = None
     if question.looks is None and len(grown.past.cost):
@@ -87,7 +94,7 @@ def _plan_status(tables: PlanTables, label: np.ndarray, question: Question, reco
 def _looked_status(
     tables: PlanTables, question: Question, grown: Growth, point: Point, result: Estimate | Comparison | None
 ) -> Status:
-    """The state by looks that rest on normal approximations; ``result`` is that of the one look at the end."""
+    """The state for one population; ``result`` is that of the one look at the end."""
     nothing = dict.fromkeys(("e_value", "more", "more_high"), np.nan)
     if question.looks is None:
         point = replace(point, apart=0.0, refusal="")
@@ -101,10 +108,10 @@ def labels_so_far(tables: PlanTables, qrels: pd.DataFrame) -> np.ndarray:
     return known_labels(tables.pool.keys, qrels) if len(qrels) else np.full(len(tables.pool.docno), -1, dtype=np.int64)
 
 
-def proved_status(tables: PlanTables, sequence: UnitSequence, question: Question, point: Point) -> Status:
+def _proved_status(sequence: UnitSequence, question: Question, point: Point) -> Status:
     """The state of a plan at any time by bets."""
     alpha, margin = question.alpha, question.margin or 0.0
-    proof, progress = sequence.proof(question.contrast, question.level), sequence.progress
+    proof = sequence.proof(question.contrast, question.level)
     verdict = verdict_of(proof, margin, question.compared, alpha, point.apart)
 
     def prospect() -> Prospect:
@@ -112,37 +119,30 @@ def proved_status(tables: PlanTables, sequence: UnitSequence, question: Question
             return width_prospect_of(proof, verdict, margin, point.apart)
         return prospect_of(proof, verdict, point, claims_on(margin, point.apart), alpha)
 
-    resolved = bool(verdict.resolution)
-    ahead = nothing_foreseen(False) if point.refusal else foreseen(tables, progress, resolved, prospect)
-    state = status_of(tables, question, progress, verdict, point, ahead)
-    return with_others(state, tables, question, progress, proof, point)
-
-
-def with_others(
-    state: Status, tables: PlanTables, question: Question, progress: Progress, proof: Proof, point: Point
-) -> Status:
-    """The state by bets with that for the other queries beside it, if these are known."""
-    turned, other = question.turned, point.beside
-    if other is None:
-        return state
-    verdict = verdict_of(proof, question.margin or 0.0, question.compared, turned.alpha, other.apart)
-    ahead = nothing_foreseen(bool(verdict.resolution))
-    return replace(state, beside=status_of(tables, turned, progress, verdict, other, ahead))
+    ahead = foreseen(sequence, point, bool(verdict.resolution), prospect)
+    return status_of(sequence, question, proof, verdict, point, ahead)
 
 
 def status_of(
-    tables: PlanTables,
+    sequence: UnitSequence,
     question: Question,
-    progress: Progress,
+    proof: Proof,
     verdict: Verdict,
     point: Point,
-    ahead: dict[str, float],
+    ahead: dict[str, float] | None = None,
 ) -> Status:
-    """The state by bets."""
+    """The state by bets, with that for the other queries beside it if these are known; ``ahead`` is from `foreseen`."""
+    progress, turned, beside = sequence.progress, question.turned, None
+    if point.beside is not None:
+        margin, apart = question.margin or 0.0, point.beside.apart
+        other = verdict_of(proof, margin, question.compared, turned.alpha, apart)
+        beside = status_of(sequence, turned, proof, other, point.beside)
     paid, spent, judged = progress.paid, progress.spent, progress.judged
-    about: dict[str, Any] = _about(tables, question, point) | ahead
+    ahead = nothing_foreseen(bool(verdict.resolution)) if ahead is None else ahead
+    about: dict[str, Any] = _about(sequence.source.tables, question, point) | ahead
     return Status(
         **about,
+        beside=beside,
         resolution=RESOLUTIONS.get(verdict.resolution),
         resolved_at=float(paid[verdict.at]) if verdict.resolution else None,
         low=verdict.low,
@@ -184,13 +184,14 @@ def _about(tables: PlanTables, question: Question, point: Point) -> dict[str, An
 
 
 def foreseen(
-    tables: PlanTables, progress: Progress, resolved: bool, prospect: Callable[[], Prospect]
+    sequence: UnitSequence, point: Point, resolved: bool, prospect: Callable[[], Prospect]
 ) -> dict[str, float]:
     """The fields of `Status` from ``chance`` to ``needed``, if labels are enough to tell and draws left to do it."""
+    progress = sequence.progress
     reach, open_units = progress.reach, ~progress.complete[: progress.reach]
     few = progress.documents[progress.complete].sum() < _MIN_FORESEEN
     over = reach == len(progress.cost) or (progress.open and reach == progress.drawn)
-    if resolved or few or over or tables.manifest.rest is not None:
+    if point.refusal or resolved or few or over or sequence.source.tables.manifest.rest is not None:
         return nothing_foreseen(resolved)
     seen, spent, labels = prospect(), progress.spent, np.r_[0, np.cumsum(progress.documents)]
     # The order of a block goes on behind what was drawn of it, where another block may have begun.
@@ -244,3 +245,74 @@ def _ahead(grown: Growth, question: Question, resolved: bool) -> dict[str, float
     chance, cost = prospect(now, grown.plan, margin, question.compared, least)
     needed = cost_to_resolve(now, grown.plan.then(grown.rest), margin, question.compared, least)
     return {"chance": chance, "further": max(0.0, cost - grown.counts["spent"]), "needed": needed}
+
+
+class RunningStatus:
+    """A plan that is followed while labels come in: `add` takes new ones alone and returns the `Status`.
+
+    It keeps what does not depend on the new labels, and so is several times faster than asking again with all labels.
+
+    Args:
+        tables: The plan's content.
+        question: What is asked; only looks at any time can be followed.
+
+    Raises:
+        ValueError: If the plan has no successive order, or the looks are others.
+    """
+
+    def __init__(self, tables: PlanTables, question: Question) -> None:
+        if question.looks != ALWAYS:
+            raise ValueError(f"only looks {ALWAYS!r} can be followed label by label, got {question.looks!r}")
+        keys = tables.pool.keys
+        self._tables, self._question = tables, question
+        self._rows = pd.MultiIndex.from_arrays([keys["qid"], keys["docno"]])
+        self._label = np.full(len(keys), -1, dtype=np.int64)
+        self._counted = self._label
+        self._unknown = pd.DataFrame(columns=["qid", "docno", "label"])
+        self._records: pd.DataFrame | None = None
+        self._decided = False
+        self._changed, self._since = np.zeros((2, len(keys)), dtype=bool)
+        self._sequence = self._begun()
+
+    def _begun(self) -> UnitSequence:
+        return sequence_of(self._tables, self._label, self._question.measure)
+
+    def add(self, labels: pd.DataFrame) -> Status:
+        """Take new labels, and say whether judging can stop."""
+        said, open_again = Said(()), np.empty(0, dtype=np.int64)
+        if is_records(labels):
+            new = records_of_plan(self._tables, self._tables.manifest.id, labels)
+            self._records = new if self._records is None else pd.concat([self._records, new], ignore_index=True)
+            decided = qrels_of(self._records)
+            said = said_of(self._tables, decided, self._records)
+            now = new[["qid", "docno"]].drop_duplicates().merge(decided, how="left", on=["qid", "docno"])
+            unsettled = now["label"].isna()
+            labels, open_again = now[~unsettled], self._rows_of(now[unsettled])
+        status = self._added(checked_qrels(labels, self._tables.pool.max_grade), open_again)
+        self._decided |= status.resolved
+        voided = bool(self._since.any())
+        changed = int((self._since if voided else self._changed).sum())
+        return status.with_said(said._replace(changed=changed, voided=voided), given=False)
+
+    def _rows_of(self, documents: pd.DataFrame) -> np.ndarray:
+        """int64[n], the rows of documents in the pool; -1 for others."""
+        return np.asarray(self._rows.get_indexer(pd.MultiIndex.from_frame(documents[["qid", "docno"]])))
+
+    def _added(self, new: pd.DataFrame, open_again: np.ndarray) -> Status:
+        """The status with new labels, and without those of some rows."""
+        rows = self._rows_of(new)
+        known = rows >= 0
+        if len(new):
+            check_some_known(known, self._tables.pool.keys, new)
+        rows, before, label = rows[known], self._label, self._label.copy()
+        label[rows], label[open_again] = new["label"].to_numpy(dtype=np.int64)[known], -1
+        changed = (self._counted >= 0) & (label >= 0) & (label != self._counted)
+        self._changed, self._since = self._changed | changed, self._since | (changed & self._decided)
+        self._label, self._counted = label, np.where(label >= 0, label, self._counted)
+        replaced = ((before >= 0) & (label != before)).any()
+        self._sequence = self._begun() if replaced else replace(self._sequence, label=label)
+        if not known.all():
+            self._unknown = pd.concat([self._unknown, new[~known]]).drop_duplicates(["qid", "docno"])
+        strays = strays_of(self._tables, self._unknown, label) if len(self._unknown) else Strays()
+        (point,) = points_so_far(self._tables, label, [self._question.contrast], self._question.how, self._records)
+        return with_strays(_proved_status(self._sequence, self._question, point), strays)

@@ -13,8 +13,7 @@ from scipy import stats
 from pt_active.inference.estimators import Controls, difference
 from pt_active.inference.new_queries import by_drawn_query, widened_by_queries
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.inference.stopping.queries_and_labels import NewQueriesCurve
-from pt_active.inference.stopping.topics import topics_for_power
+from pt_active.inference.stopping.topics import NewQueriesCurve, topics_for_power
 from pt_active.sampling.chances import EXPONENTIAL, UNIFORM
 from pt_active.sampling.sample import Sample
 

@@ -10,7 +10,7 @@ import pytest
 
 from pt_active import DCG, Outlook, Plan, Report, UniformGrades
 from pt_active.demo.collection import DemoCollection
-from pt_active.inference.optimism import MAX_DOCUMENT_DEGREES, MAX_OTHER_UNIT_DEGREES, MODEL_ALONE
+from pt_active.inference.calibration import MAX_DOCUMENT_DEGREES, MAX_OTHER_UNIT_DEGREES, MODEL_ALONE
 from pt_active.inference.replay import YARDSTICK, Method
 from pt_active.plans.answers.outlook import ASSURANCE
 from pt_active.plans.answers.simulated_judging import simulated_effort

@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from pt_active import DCG, Plan, UnitCost
+from pt_active.plans.answers.contributions import slices_of
 from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.labelled_plan import labelled_plan
 from pt_active.plans.answers.relative import relative_change
-from pt_active.plans.answers.slices import slices_of
 
 
 @pytest.fixture(scope="module")

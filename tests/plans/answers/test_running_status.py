@@ -12,7 +12,7 @@ from pt_active import DCG, Plan
 from pt_active.demo.collection import DemoCollection
 from pt_active.plans.answers.gaps import Said
 from pt_active.plans.answers.looks import Question
-from pt_active.plans.answers.running_status import RunningStatus
+from pt_active.plans.answers.status_of_plan import RunningStatus
 
 
 def in_order(plan: Plan, demo: DemoCollection, folder: Path) -> pd.DataFrame:

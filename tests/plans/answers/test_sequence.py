@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from pt_active import DCG, ERR, Plan, TimeCost, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.qrels import known_labels
-from pt_active.plans.answers.blocks import Block, blocks_of
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.sequence import sequence_of
+from pt_active.plans.answers.sequence import Block, blocks_of, sequence_of
 from pt_active.plans.answers.status import Status
 
 QUERIES = 40

@@ -18,7 +18,7 @@ from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades import auto
 from pt_active.relevance.grades.auto import TABLE_COLUMNS
-from pt_active.relevance.grades.ordered_logit import fit_ordered_logit, ordered_logit_objective
+from pt_active.relevance.grades.fitting import fit_ordered_logit, ordered_logit_objective
 from pt_active.relevance.grades.refitting import refitted_grades
 from pt_active.relevance.grades.validation import Slope
 from pt_active.sampling.drawings import RoundSettings

@@ -18,7 +18,7 @@ from pt_active import AskedJudge, GradeReport, JudgeGrades
 from pt_active.demo.collection import demo_collection
 from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades.judge_tables import judge_table, read_judge, umbrela_labels
-from pt_active.relevance.grades.stacking import opinion
+from pt_active.relevance.grades.judges import opinion
 
 COLLECTION = demo_collection(queries=180)
 RUN = COLLECTION.past_run.merge(COLLECTION.past_topics, on="qid").merge(COLLECTION.documents, on="docno")

@@ -24,7 +24,7 @@ from pt_active import (
     UniformGrades,
 )
 from pt_active.relevance.digits import rounded_grades
-from pt_active.relevance.grades import fitting, ordered_logit
+from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import FEATURES, best_rank, document_features, run_features
 
 G = 3
@@ -102,8 +102,8 @@ class TestOrderedLogit:
         features, labels = proportional_odds(rng, 200)
         for _ in range(5):
             error = check_grad(
-                lambda p: ordered_logit.ordered_logit_objective(p, features, labels, prior_scale)[0],
-                lambda p: ordered_logit.ordered_logit_objective(p, features, labels, prior_scale)[1],
+                lambda p: fitting.ordered_logit_objective(p, features, labels, prior_scale)[0],
+                lambda p: fitting.ordered_logit_objective(p, features, labels, prior_scale)[1],
                 rng.normal(size=5),
             )
             assert error < 1e-6
@@ -111,7 +111,7 @@ class TestOrderedLogit:
     def test_recovers_the_parameters_of_simulated_data(self):
         weights, thresholds = np.array([1.5, -0.7]), np.array([-1.0, 0.5, 2.0])
         features, labels = proportional_odds(np.random.default_rng(2), 5000, weights, thresholds)
-        model = ordered_logit.fit_ordered_logit(features, labels, prior_scale=100.0)
+        model = fitting.fit_ordered_logit(features, labels, prior_scale=100.0)
         slopes = model.weights / model.scale
         cuts = model.thresholds + model.centre @ slopes
         error = standard_errors(np.concatenate([thresholds, weights]), features, labels)
@@ -119,26 +119,26 @@ class TestOrderedLogit:
 
     def test_probabilities_are_those_of_the_definition(self):
         features, labels = proportional_odds(np.random.default_rng(3), 300)
-        model = ordered_logit.fit_ordered_logit(features, labels, prior_scale=1.0)
+        model = fitting.fit_ordered_logit(features, labels, prior_scale=1.0)
         score = ((features - model.centre) / model.scale) @ model.weights
         below = np.column_stack([np.zeros(300), expit(model.thresholds - score[:, None]), np.ones(300)])
         assert_allclose(model.probabilities(features), np.diff(below), atol=1e-12)
 
     def test_a_narrow_prior_gives_the_marginal(self):
         features, labels = proportional_odds(np.random.default_rng(4), 300)
-        model = ordered_logit.fit_ordered_logit(features, labels, prior_scale=1e-6)
+        model = fitting.fit_ordered_logit(features, labels, prior_scale=1e-6)
         assert_allclose(model.probabilities(features)[0], np.bincount(labels) / 300, atol=1e-6)
 
     def test_a_constant_feature_changes_nothing(self):
         features, labels = proportional_odds(np.random.default_rng(5), 300)
         wide = np.column_stack([features, np.full(300, 1e9 + 0.1)])
-        plain, model = (ordered_logit.fit_ordered_logit(x, labels, 1.0) for x in (features, wide))
+        plain, model = (fitting.fit_ordered_logit(x, labels, 1.0) for x in (features, wide))
         assert model.weights[2] == 0
         assert_allclose(model.probabilities(wide), plain.probabilities(features), atol=1e-5)
 
     def test_grades_far_from_the_data_stay_finite(self):
         features, labels = proportional_odds(np.random.default_rng(6), 300)
-        model = ordered_logit.fit_ordered_logit(features, labels, 1.0)
+        model = fitting.fit_ordered_logit(features, labels, 1.0)
         extreme = model.probabilities(np.array([[1e6, 0.0], [-1e6, 0.0]]))
         assert_allclose(extreme, [[0, 0, 0, 1], [1, 0, 0, 0]], atol=1e-12)
 
@@ -146,7 +146,7 @@ class TestOrderedLogit:
         features = np.random.default_rng(0).normal(size=(2000, 46))
         separable = np.digitize(features[:, 0], [-0.5, 0, 1])
         with pytest.warns(UserWarning, match="the ordered logit fit stopped early"):
-            ordered_logit.fit_ordered_logit(features, separable, prior_scale=1000.0)
+            fitting.fit_ordered_logit(features, separable, prior_scale=1000.0)
 
 
 def standard_errors(parameters, features, labels, step=1e-5):
@@ -155,7 +155,7 @@ def standard_errors(parameters, features, labels, step=1e-5):
     def gradient(p):
         cuts = np.concatenate([p[:1], np.log(np.diff(p[:3]))])
         shifted = np.concatenate([cuts, p[3:]])
-        by_log_gap = ordered_logit.ordered_logit_objective(shifted, features, labels, 1e9)[1] * len(labels)
+        by_log_gap = fitting.ordered_logit_objective(shifted, features, labels, 1e9)[1] * len(labels)
         by_shift = np.concatenate([by_log_gap[:1], by_log_gap[1:3] / np.diff(p[:3])])
         return np.concatenate([by_shift - np.append(by_shift[1:], 0), by_log_gap[3:]])
 
