@@ -17,9 +17,7 @@ SPELLING, ZEROS, MISTYPED, OTHER = "case or spaces", "leading zeros", "mistyped"
 spreadsheets remove them; but for one character of the docno, or two that changed places; and all others."""
 
 _COMPARED = 20_000  # Labels that are compared with documents at most; all are counted
-
 _HINTS = 3  # Close misses that are named
-
 _CROWD = 20
 """With more unknown labels for each document that lacks one, an id that differs by one character is a coincidence."""
 
@@ -56,13 +54,7 @@ class Strays:
 
 
 def stray_labels(keys: pd.DataFrame, lacking: np.ndarray, qrels: pd.DataFrame) -> Strays:
-    """Find the labels that belong to no document, and documents without a label that may have been meant.
-
-    Args:
-        keys: ``qid, docno`` of all documents of a plan, string ids, N rows.
-        lacking: bool[N], the documents that should have a label and have none.
-        qrels: ``qid, docno`` (+ ``label``), each pair once, string ids.
-    """
+    """Find the labels that belong to no document, and documents that lack one, bool[N], which may have been meant."""
     given = qrels[["qid", "docno"]]
     joined = given.merge(keys[["qid", "docno"]], how="left", on=["qid", "docno"], indicator=True)
     unknown = given[(joined["_merge"] == "left_only").to_numpy()]

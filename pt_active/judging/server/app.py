@@ -29,20 +29,11 @@ from pt_active.frames.visible import json_text
 from pt_active.judging.records import record_lines
 from pt_active.judging.server.campaign import Campaign, Refused
 from pt_active.judging.server.organiser import Organiser
-from pt_active.judging.server.security import (
-    MOST_SENT,
-    ORGANISER,
-    SafeHeaders,
-    body_of,
-    from_another_site,
-    hashed,
-)
+from pt_active.judging.server.security import MOST_SENT, ORGANISER, SafeHeaders, body_of, from_another_site, hashed
 from pt_active.judging.server.templates import FILES, PAGES, environment, judge_values
 
 _NOT_KEPT = "the server could not write to its disk, so nothing was kept"
-
 _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
-
 Page = Callable[[Request], Awaitable[Response]]
 
 
@@ -128,8 +119,7 @@ class Site:
     # --- judges -------------------------------------------------------------------------------------------------------
 
     async def _judge_page(self, request: Request) -> Response:
-        name = request.state.name
-        values = judge_values(self.campaign.plan.id, name, self.campaign.grades, self.guideline)
+        values = judge_values(self.campaign.plan.id, request.state.name, self.campaign.grades, self.guideline)
         return self._page("judge.html.jinja", **values, offline=None)
 
     async def _work(self, request: Request) -> Response:
@@ -198,11 +188,12 @@ class Site:
         if not math.isfinite(budget) or budget <= 0:
             return await self._next(request, "The budget must be a number above 0.", 400)
         try:
-            return await self._next(request, await self.organiser.extend(budget))
+            said, code = await self.organiser.extend(budget), 200
         except FileExistsError:
-            return await self._next(request, "The folder of the next plan is taken. Try again.", 409)
+            said, code = "The folder of the next plan is taken. Try again.", 409
         except ValueError as reason:
-            return await self._next(request, f"The plan was not extended: {reason}.", 400)
+            said, code = f"The plan was not extended: {reason}.", 400
+        return await self._next(request, said, code)
 
     async def _qrels(self, request: Request) -> Response:
         await run_in_threadpool(self.campaign.store.settle)
@@ -213,7 +204,7 @@ class Site:
 
     async def _records(self, request: Request) -> Response:
         await run_in_threadpool(self.campaign.store.settle)
-        return _download(record_lines(self.organiser.records()), "records.jsonl", "application/x-ndjson")
+        return _download(record_lines(self.campaign.store.records()), "records.jsonl", "application/x-ndjson")
 
     async def _copy(self, request: Request) -> Response:
         content = await run_in_threadpool(self.campaign.store.copy)

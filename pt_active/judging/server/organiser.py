@@ -28,64 +28,39 @@ from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
 from pt_active.showing.printed import Facts
 
-FAR_APART = 2
-"""Grades by which two judges differ until the organiser is asked."""
-
-_REST = 5.0
-"""An estimate is shown again for so many times as long as it took, so that looking leaves the server to the judges."""
-
-_NOW_SECONDS = 60.0
-"""A judge who gave a sign of life in these seconds is there now."""
-
-_MAX_LISTED = 100
-"""Documents of a list on the organiser's pages, at most."""
-
-_MAX_PAIRS = 15
-"""Pairs of rankers on the organiser's page, at most; those that are not settled first."""
+FAR_APART = 2  # Grades by which two judges differ until the organiser is asked
+_REST = 5.0  # So many times as long as it took an estimate is shown again; the server is left to the judges
+_NOW_SECONDS = 60.0  # A judge who gave a sign of life in these seconds is there now
+_MAX_LISTED = 100  # Documents of a list on the organiser's pages, at most
+_MAX_PAIRS = 15  # Pairs of rankers on the organiser's page, at most; those that are not settled first
 
 
-_UNTOLD: dict[str, Any] = {
-    "records": 0,
-    "agreement": [],
-    "confusions": [],
-    "stop": False,
-    "facts": [],
-    "what": "",
-    "answer": "the first estimate is on its way",
-}
+_UNTOLD: dict[str, Any] = {"records": 0, "stop": False, "what": "", "answer": "the first estimate is on its way"}
+_UNTOLD |= {"agreement": [], "confusions": [], "facts": []}
 
 _NEVER: tuple[float, int, dict[str, Any]] = 0.0, -1, _UNTOLD
-"""Until when an estimate is shown again, of how many records it is, and what it says, before there is one."""
+"""Until when an estimate is shown again, of how many records it is, and what it says: before there is one."""
 
 
 @dataclass
 class Organiser:
-    """The organiser's side of a campaign.
-
-    Attributes:
-        extended: Is told the folder of a plan and that of the longer plan that takes its place.
-        patience: Seconds for which a page waits for an estimate before it shows the one before.
-    """
+    """The organiser's side of a campaign."""
 
     campaign: Campaign
     folder: Path  # the folder of its plan
     order_of: OrderOf  # puts the documents of the extended plan in order
     texts: pd.DataFrame | None = None  # ``docno, text``, for documents that an extension adds; None if there are none
     asked: Mapping[str, Any] = field(default_factory=dict)  # what `Plan.status` is asked, such as the margin
-    extended: Callable[[Path, Path], None] = lambda before, after: None
-    patience: float = 0.5
+    extended: Callable[[Path, Path], None] = lambda before, after: None  # is told a plan's folder and the next one's
+    patience: float = 0.5  # seconds for which a page waits for an estimate before it shows the one before
     _looked: tuple[float, int, dict[str, Any]] = field(default=_NEVER, init=False)
     _looking: Future[None] | None = field(default=None, init=False)
     _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1), init=False, repr=False)
     _extending: bool = field(default=False, init=False)
 
-    def records(self) -> pd.DataFrame:
-        """All records."""
-        return self.campaign.store.records()
-
     def qrels(self) -> pd.DataFrame:
         """``qid, docno, label``: the adjudicator's labels, elsewhere the majority of the judges, ties to the lower."""
-        return qrels_of(self.records())
+        return qrels_of(self.campaign.store.records())
 
     def qrels_lines(self) -> str:
         """`qrels` as lines of TREC qrels."""
@@ -118,8 +93,7 @@ class Organiser:
     @property
     def question(self) -> str:
         """What the plan asks of its rankers, in words."""
-        plan = self.campaign.plan
-        margin = self.asked.get("margin")
+        plan, margin = self.campaign.plan, self.asked.get("margin")
         measure, names = plan.tables.manifest.arguments.measure, [visible_field(name) for name in plan.rankers]
         if len(names) == 1:
             return f"How good is {names[0]} by {measure}, within ±{margin:g}?"
@@ -162,7 +136,7 @@ class Organiser:
             self._looked = now + _REST * (now - begin), kept, told
 
     def _estimated(self, plan: Plan) -> dict[str, Any]:
-        records = self.records()
+        records = self.campaign.store.records()
         agreed = plan.agreement(records)
         counts = {pair: table.tolist() for pair, table in agreed.confusions.items()}
         told = {"agreement": agreed.facts() if agreed.twice else [], "confusions": list(counts.items())}

@@ -12,9 +12,7 @@ from pt_active.judging.delivery import Delivery, Given, list_of, object_of, only
 from pt_active.judging.worklist import Worklist
 
 _USER, _VALUES = "user_id", "instance_id_to_label_to_value"
-
 _GRADE, _NOTE = "label", "note"  # The schemes of the configuration: the grade, and a note
-
 _UNSET = ("", "false", "none", "null")
 
 
@@ -43,8 +41,7 @@ def _values(labels: Any, place: str) -> Iterator[tuple[str, str, object]]:
     if isinstance(labels, dict):
         for scheme, values in labels.items():
             inner = object_of(values, place)
-            nested = inner.get("labels", inner)
-            for name, value in object_of(nested, place).items():
+            for name, value in object_of(inner.get("labels", inner), place).items():
                 yield scheme, name, value
         return
     for pair in list_of(labels, place, "answers"):
