@@ -189,10 +189,6 @@ def _far(annotator: np.ndarray, item: np.ndarray, grade: np.ndarray) -> set[str]
         kept &= annotator != furthest
 
 
-_MIN_JUDGES = 2
-"""One judge cannot be left out."""
-
-
 @dataclass(frozen=True)
 class WithoutJudges(Printed):
     """The result without each judge in turn.
@@ -256,7 +252,7 @@ def without_judges(
     # Without a judge, the label of the other one counts.
     labels = settled_labels(records).assign(judges=1)
     names = sorted(set(labels["annotator"]) - {ADJUDICATOR})
-    if len(names) < _MIN_JUDGES:
+    if len(names) < 2:
         raise ValueError(f"the labels are of {how_many('judge', len(names))}; none can be left out")
     alone = ~labels.duplicated(["qid", "docno"], keep=False)
     known = known_labels(tables.pool.keys, qrels_of(labels))

@@ -122,27 +122,18 @@ def test_ties_in_all_queries_that_are_judged_say_why_there_is_no_interval_for_ne
     assert result.note.startswith("all queries have the same value")
 
 
-@pytest.mark.parametrize(
-    ("column", "message"),
-    [("qkind", "there is no column 'qkind'"), ("q_prob", "there is no column 'q_prob'")],
-)
-def test_clusters_that_the_topics_do_not_have_are_refused(graded, demo, topics, column, message) -> None:
-    plan = Plan.create(graded, topics, DCG @ 10, budget=1e9, seed=1)
-    with pytest.raises(ValueError, match=message):
-        plan.compare(demo.judge(plan.assessments), queries="new", clusters=column)
-
-
-def test_a_query_without_a_cluster_is_named(graded, demo, topics) -> None:
+def test_unknown_populations_and_clusters_are_refused(graded, demo, topics) -> None:
     some = topics.assign(qneed=topics["qneed"].where(np.arange(len(topics)) != 4))
     plan = Plan.create(graded, some, DCG @ 10, budget=1e9, seed=1)
-    with pytest.raises(ValueError, match=f"query '{some['qid'].iloc[4]}' has no value in the column 'qneed'"):
-        plan.compare(demo.judge(plan.assessments), queries="new", clusters="qneed")
-
-
-def test_an_unknown_population_is_refused(graded, demo, topics) -> None:
-    plan = Plan.create(graded, topics, DCG @ 10, budget=1e9, seed=1)
-    with pytest.raises(ValueError, match="queries must be 'these' or 'new', got 'all'"):
-        plan.compare(demo.judge(plan.assessments), queries="all")
+    labels = demo.judge(plan.assessments)
+    for asked, message in (
+        ({"clusters": "qkind"}, "there is no column 'qkind'; the plan has"),
+        ({"clusters": "q_prob"}, "there is no column 'q_prob'; the plan has"),
+        ({"clusters": "qneed"}, f"query '{some['qid'].iloc[4]}' has no value in the column 'qneed'"),
+        ({"queries": "all"}, "queries must be 'these' or 'new', got 'all'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            plan.compare(labels, **{"queries": "new"} | asked)
 
 
 def test_a_share_for_new_queries_is_that_of_the_paired_t_test(graded, demo, topics) -> None:
