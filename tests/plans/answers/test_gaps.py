@@ -9,12 +9,12 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from drawn_order import judged_by_ann as drawn
 from drawn_order import small_plan, small_pool
 
 from pt_active import ColumnCost, Plan
 from pt_active.plans.answers.gaps import Gap
 from pt_active.plans.answers.status import Status
-from pt_active.plans.making.queries import in_drawing_order
 
 
 def pool(rankers: int = 2) -> pd.DataFrame:
@@ -23,12 +23,6 @@ def pool(rankers: int = 2) -> pd.DataFrame:
 
 def plan_of(level: str, rankers: int = 2) -> Plan:
     return small_plan(level, pool(rankers), 60)
-
-
-def drawn(plan: Plan) -> pd.DataFrame:
-    """The documents in the order in which they come, all judged by one person."""
-    ordered = in_drawing_order(plan.tables)[["qid", "docno"]]
-    return ordered.assign(label=np.arange(len(ordered)) % 3, annotator="ann", status="judged")
 
 
 @pytest.mark.parametrize("level", ["query", "document"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from drawn_order import prefix as first
 
 from pt_active import DCG, Plan
 
@@ -23,11 +24,6 @@ def pair(graded: pd.DataFrame) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def plan(pair: pd.DataFrame) -> Plan:
     return Plan.create(pair, None, DCG @ 10, budget=1300, level="query", seed=3)
-
-
-def first(plan: Plan, labels: pd.DataFrame, n: int) -> pd.DataFrame:
-    qids = plan.sample.sort_values("q_priority").qid.tolist()[:n]
-    return plan.assessments[["qid", "docno"]].merge(labels)[lambda frame: frame.qid.isin(qids)]
 
 
 @pytest.mark.parametrize("queries", ["these", "new"])

@@ -33,20 +33,6 @@ def test_all_labels_and_one_look_are_the_comparison(plan: Plan, labels: pd.DataF
     assert (status.judged, status.n_judged) == (status.drawn, found.basis.n_judged)
 
 
-@pytest.mark.parametrize("n", [4, 17, 30])
-def test_the_beginning_is_the_plan_that_would_have_stopped_there(
-    n: int, plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame
-) -> None:
-    """The same seed, share and number of draws give the same queries, and the same estimate."""
-    short = Plan.create(graded, None, DCG @ 10, draws=n, seed=3, defensive=plan.manifest["arguments"]["defensive"])
-    assert in_order(short) == in_order(plan)[:n]
-    found = short.compare(wanted(short, labels))
-    status = plan.status(prefix(plan, labels, n), ASYMPTOTIC)
-    assert status.value == pytest.approx(found.difference, rel=1e-12)
-    assert status.standard_error == pytest.approx(found.standard_error, rel=1e-12)
-    assert status.spent == pytest.approx(short.manifest["spent"])
-
-
 def test_labels_of_other_queries_are_ignored_with_a_warning(plan: Plan, labels: pd.DataFrame) -> None:
     drawn = labels.qid.isin(in_order(plan))
     with pytest.warns(UserWarning, match=r"\d+ labels of \d+ queries that were not sampled are ignored"):
@@ -323,32 +309,25 @@ def test_a_further_round_tells_what_a_round_of_its_size_is_expected_to(
         assert foreseen == pytest.approx((expected[0] / expected).sum(), rel=0.07)
 
 
-def test_all_that_can_change_the_result_is_less_than_the_pool(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=60, level="document", design="spread", seed=1)
-    status = plan.status(wanted(plan, labels), ASYMPTOTIC)
-    census = Plan.create(graded, None, DCG @ 10, budget=10_000, level="document", design="spread", seed=1)
-    keys = ["qid", "docno"]
-    table = plan.tables.pool.keys.merge(graded, on=keys).assign(drawn=plan.tables.rounds[0].sample.drawn)
-    ranks = table[["rank_production", "rank_candidate"]]
-    seen = ranks.where((ranks >= 0) & (ranks < 10), -1)
-    agreed = seen["rank_production"] == seen["rank_candidate"]
-    assert status.everything == pytest.approx((~agreed | table["drawn"]).sum())
-    assert status.everything < plan.manifest["pool_cost"] == census.manifest["spent"]
-    rest = further(plan, wanted(plan, labels))
-    assert rest.cost[-1] == pytest.approx(status.everything)
-    assert np.isinf(rest.time).tolist() == [False] * (len(rest.time) - 1) + [True]
-    assert len(further(census, wanted(census, labels)).cost) == 0
-    assert census.status(wanted(census, labels), ASYMPTOTIC).everything == pytest.approx(census.manifest["spent"])
-
-
-def test_queries_in_which_the_rankers_agree_are_not_opened(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    """Documents that matter to single rankers alone are drawn too, but cannot change the difference."""
+@pytest.mark.parametrize("per_query", [0, 3])
+def test_all_that_can_change_the_result_is_less_than_the_pool(
+    per_query: int, graded: pd.DataFrame, labels: pd.DataFrame
+) -> None:
+    """Queries in which the rankers agree are not opened, and documents of one ranker alone cannot change anything."""
     alike = graded["qid"].isin(graded["qid"].unique()[:20])
     same = graded.assign(rank_candidate=graded["rank_candidate"].where(~alike, graded["rank_production"]))
-    frame, cost = same[~alike | (same["rank_production"] >= 0)], UnitCost(per_query=3)
-    plan = Plan.create(frame, None, DCG @ 10, cost, budget=150, level="document", design="spread", seed=3)
+    frame, how = same[~alike | (same["rank_production"] >= 0)], {"level": "document", "design": "spread", "seed": 1}
+    plan, census = (Plan.create(frame, None, DCG @ 10, UnitCost(per_query), budget=each, **how) for each in (100, 1e5))
+    judged = wanted(plan, labels)
     ranks = plan.tables.pool.keys.merge(frame, on=["qid", "docno"])[["rank_production", "rank_candidate"]]
     seen = ranks.where((ranks >= 0) & (ranks < 10), -1)
     left = ~plan.tables.rounds[0].sample.drawn & (seen["rank_production"] != seen["rank_candidate"])
-    further = left.sum() + 3 * plan.tables.pool.keys["qid"][left].nunique()
-    assert plan.status(wanted(plan, labels), ASYMPTOTIC).everything == pytest.approx(plan.manifest["spent"] + further)
+    cost = left.sum() + per_query * plan.tables.pool.keys["qid"][left].nunique()
+    everything = plan.status(judged, ASYMPTOTIC).everything
+    assert everything == pytest.approx(plan.manifest["spent"] + cost)
+    assert everything < plan.manifest["pool_cost"] == census.manifest["spent"]
+    rest = further(plan, judged)
+    assert rest.cost[-1] == pytest.approx(everything)
+    assert np.isinf(rest.time).tolist() == [False] * (len(rest.time) - 1) + [True]
+    assert len(further(census, wanted(census, labels)).cost) == 0
+    assert census.status(wanted(census, labels), ASYMPTOTIC).everything == pytest.approx(census.manifest["spent"])

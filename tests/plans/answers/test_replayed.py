@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from drawn_order import wanted
 from scipy import stats
 
 from pt_active import DCG, Plan
@@ -18,10 +19,6 @@ def labels(demo) -> pd.DataFrame:
 def plan(request, graded: pd.DataFrame) -> Plan:
     size = {"draws": 25} if request.param == "query" else {"budget": 150, "level": "document"}
     return Plan.create(graded, None, DCG @ 10, seed=1, **size)
-
-
-def wanted(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
-    return plan.assessments[["qid", "docno"]].merge(labels)
 
 
 def test_the_default_is_simulated_and_never_narrower_than_t(plan: Plan, labels: pd.DataFrame) -> None:

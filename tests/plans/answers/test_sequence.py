@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from drawn_order import ordered
 
 from pt_active import DCG, ERR, Plan, TimeCost, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.qrels import known_labels
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.sequence import Block, blocks_of, sequence_of
+from pt_active.plans.answers.sequence import Block, sequence_of
 from pt_active.plans.answers.status import Status
+from pt_active.plans.making.queries import in_drawing_order
 
 QUERIES = 40
 DOCUMENTS = {"level": "document", "design": "successive"}
@@ -48,14 +49,9 @@ def plans(pool: pd.DataFrame) -> dict[str, Plan]:
 
 
 @pytest.fixture(scope="module")
-def listed(plans: dict[str, Plan], tmp_path_factory: pytest.TempPathFactory) -> dict[str, pd.DataFrame]:
+def listed(plans: dict[str, Plan]) -> dict[str, pd.DataFrame]:
     """The documents of each plan, in the order in which they come."""
-    folder = tmp_path_factory.mktemp("lists")
-    return {kind: in_order(plan, folder / f"{kind}.csv") for kind, plan in plans.items()}
-
-
-def in_order(plan: Plan, file: Path) -> pd.DataFrame:
-    return pd.read_csv(plan.export(file, "csv", order="drawn"), dtype=str)[["qid", "docno"]]
+    return {kind: in_drawing_order(plan.tables, "drawn")[["qid", "docno"]] for kind, plan in plans.items()}
 
 
 def truth_of(demo: DemoCollection, labels: pd.DataFrame, kind: str) -> float:
@@ -136,25 +132,6 @@ def test_labels_beyond_a_gap_prove_what_they_prove_whatever_the_label_is(
     assert (before.open, before.left_out) == (0, len(ordered) - 1 - before.n_judged)
     assert ordered["qid"][gap] in before.waiting
     assert f"left out    {before.left_out} labels from {before.waiting} on, which is not fully judged" in str(before)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_labels_in_any_order_count(kind: str, plans: dict[str, Plan], listed: dict, labels: pd.DataFrame) -> None:
-    """Sorted worklists leave gaps everywhere; the interval still holds what all labels say."""
-    ordered, rng = listed[kind].merge(labels), np.random.default_rng(8)
-    whole = plans[kind].status(ordered)
-    widths = []
-    for share in (0.3, 0.6, 0.9):
-        some = ordered[
-            ordered["qid"].isin(rng.permutation(ordered["qid"].unique())[: int(share * ordered["qid"].nunique())])
-        ]
-        status = plans[kind].status(some)
-        assert status.low <= whole.low + 1e-4 * whole.standard_error
-        assert status.high >= whole.high - 1e-4 * whole.standard_error
-        assert status.n_judged <= len(some)
-        assert status.spent <= whole.spent
-        widths.append(status.high - status.low)
-    assert widths[0] >= widths[-1]
 
 
 def test_a_query_that_was_begun_waits_for_a_document_without_a_label(plans: dict, listed: dict, labels) -> None:
@@ -280,7 +257,7 @@ def test_neither_the_order_of_rows_nor_repetitions_matter(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_extension_changes_nothing_that_was_said(
-    kind: str, plans: dict[str, Plan], listed: dict, labels: pd.DataFrame, tmp_path: Path
+    kind: str, plans: dict[str, Plan], listed: dict, labels: pd.DataFrame
 ) -> None:
     """The bets are spread for the first budget, whatever is added to it."""
     plan, some = plans[kind], listed[kind].merge(labels)
@@ -293,13 +270,13 @@ def test_an_extension_changes_nothing_that_was_said(
         assert after.budget == pytest.approx(longer.manifest["spent"])
     assert after.judged == before.drawn
     assert after.waiting is not None
-    more = in_order(longer, tmp_path / "more.csv").head(30).merge(labels)
+    more = ordered(longer, labels).head(30)
     assert longer.status(pd.concat([some, more])).judged > after.judged
 
 
 @pytest.mark.parametrize("kind", ["documents", "opened", "steps"])
 def test_a_refitted_model_goes_on_from_what_is_known(
-    kind: str, demo: DemoCollection, pool: pd.DataFrame, plans: dict[str, Plan], listed: dict, labels, tmp_path: Path
+    kind: str, demo: DemoCollection, pool: pd.DataFrame, plans: dict[str, Plan], listed: dict, labels: pd.DataFrame
 ) -> None:
     plan, first, truth = plans[kind], listed[kind].merge(labels), truth_of(demo, labels, kind)
     two = plan.extend(120, first, grades=doubted(pool))
@@ -316,7 +293,7 @@ def test_a_refitted_model_goes_on_from_what_is_known(
         assert early.left_out == before.left_out
     between = two.status(first)
     assert said(between) == said(plan.status(first))
-    part = two.status(pd.concat([first, in_order(two, tmp_path / "two.csv").head(60).merge(labels)]))
+    part = two.status(pd.concat([first, ordered(two, labels).head(60)]))
     assert between.low - 1e-4 <= part.low < truth < part.high <= between.high + 1e-4
     assert between.judged < part.judged < part.drawn == early.drawn
     # A third block goes on to the end.
@@ -350,22 +327,6 @@ def test_costs_tell_of_the_next_unit_if_a_cheaper_one_was_paid_for(
 ) -> None:
     block = Block(np.arange(4), np.arange(1, 5), np.array([2.0, 1.0, 3.0, 1.0]), asked, budget, nested)
     assert block.chosen_by_cost is chosen
-
-
-def test_where_costs_tell_of_the_next_unit_later_blocks_wait(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
-    """A missing label then counts for the first block only: its costs tell what came next, whose worst is not known."""
-    for budget in (180, 181, 182, 183):
-        plan = Plan.create(pool, None, DCG @ 10, UnitCost(per_query=3), seed=3, budget=budget, **DOCUMENTS)
-        if blocks_of(plan.tables, plan.tables.measure).blocks[0].chosen_by_cost:
-            break
-    else:
-        pytest.fail("no plan whose costs tell of the next query")
-    first = plan.assessments[["qid", "docno"]].merge(labels)
-    two = plan.extend(120, first, grades=doubted(pool))
-    second = two.assessments[["qid", "docno"]].merge(labels)
-    early, before = two.status(pd.concat([first.iloc[:-1], second])), plan.status(first.iloc[:-1])
-    assert said(early) == said(before)
-    assert early.left_out == len(second) + before.left_out
 
 
 # --- what has no order ------------------------------------------------------------------------------------------------
