@@ -149,7 +149,7 @@ differences of cascades: a document whose gradient vanishes is never drawn [test
 two-phase draw: chance of opening as designed, not as drawn [test_two_phase]
     law.inclusion(rate * threshold) => law.inclusion(rate)
 two-phase draw: queries that are certain come by exponential clocks [test_two_phase]
-    [budget], 1, rng, UNIFORM)).first => [budget], 1, rng)).first
+    next(priorities(opening, price, [budget], 1, rng, UNIFORM)) => next(priorities(opening, price, [budget], 1, rng))
 successive sampling: the inclusion of uniform clocks [test_laws]
     lambda rate: -np.expm1(-rate) => lambda rate: np.minimum(1.0, rate)
 successive sampling: uniform clocks [test_laws]
@@ -305,7 +305,7 @@ documents, depth: covariance of steps once [test_document_estimators]
 documents, spread: gain not for those drawn apart alone [test_document_estimators]
     scale = (1 - APART_SHARE) / APART_SHARE => scale = 1 / APART_SHARE
 documents, spread: up to all of the variance is gained [test_document_estimators]
-    scale * (total - spread), second / 2) => scale * (total - spread), second)
+    scale * (total - spread), float(second.sum()) / 2) => scale * (total - spread), float(second.sum()))
 documents, spread: what is gained counts without its standard error [test_document_estimators]
     if total < spread else min( => if total < 0 else min(
 documents, spread: products shared out by squared chances [test_document_estimators]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,14 +20,29 @@ from pt_active.rounds import AP, AUC, F1, Accuracy, FMeasure, Precision, Recall
 
 BOTH = {"first": "a", "second": "b"}
 
+OPTIONS: dict[str, tuple[object, ...]] = {
+    "estimator": (3, ["snis"], ""),
+    "reference": (None, ["t"]),
+    "missing": (None, ["error"]),
+    "correction": (None, 3, ["holm"], ""),
+}
 
-@pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
+
+def pairs() -> pd.DataFrame:
+    """50 documents of ten queries with grades and the predictions of three judges."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"qid": np.repeat([f"q{i}" for i in range(10)], 5), "docno": [f"d{i}" for i in range(50)]})
     grades = rng.dirichlet([2.0, 1, 1], 50)
     frame = frame.assign(**{f"grade_{g}": grades[:, g] for g in range(3)})
     return frame.assign(a=rng.integers(0, 3, 50), b=rng.integers(0, 3, 50), c=rng.integers(0, 3, 50))
+
+
+FRAME = pairs()
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    return FRAME
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +121,7 @@ def test_long_values_are_cut() -> None:
         ({"seed": "1"}, "seed must be a whole number, got '1'"),
         ({"cost": 1.0}, "cost must be a labelling cost, such as UnitCost() or ColumnCost('minutes'), got 1.0"),
         ({"design": ["optimal"]}, "unknown design ['optimal']"),
+        ({"frame": FRAME[["qid", "docno", "a", "b", "a"]]}, "column 'a' more than once"),
     ],
 )
 def test_audits_refuse(frame: pd.DataFrame, given: dict, message: str) -> None:
@@ -128,24 +143,21 @@ def test_numbers_in_messages_are_plain(frame: pd.DataFrame, columns: dict, loss:
     refused(message, Audit.create, frame.assign(**columns), BOTH, loss, budget=20, cost=cost)
 
 
-def test_a_column_that_stands_twice_is_refused(frame: pd.DataFrame) -> None:
-    refused("column 'a' more than once", Audit.create, pd.concat([frame, frame[["a"]]], axis=1), BOTH, ZeroOne(), 20)
-
-
-@pytest.mark.parametrize("face", ["estimate", "compare", "rank"])
-def test_labels_and_options_of_audits(frame: pd.DataFrame, qrels: pd.DataFrame, face: str) -> None:
-    audit = Audit.create(frame, BOTH, ZeroOne(), budget=20)
-    known, call = labels(audit, qrels), getattr(audit, face)
+@pytest.mark.parametrize("face", ["estimate", "compare", "rank", "rank of a plan"])
+def test_labels_and_options(frame: pd.DataFrame, qrels: pd.DataFrame, three: pd.DataFrame, demo, face: str) -> None:
+    name, _, of_plan = face.partition(" of a ")
+    made = Audit.create(frame, BOTH, ZeroOne(), budget=20)
+    if of_plan:
+        made = Plan.create(three, None, "DCG@10", budget=300, level="query")
+        refused("run 'late' must be a pandas DataFrame, got 3", made.with_rankers, late=3)
+    known, call = demo.judge(made.assessments) if of_plan else labels(made, qrels), getattr(made, name)
     for wrong in (None, {}, [1], "labels.txt"):
         refused(f"qrels must be a pandas DataFrame, got {wrong!r}", call, wrong)
     for wrong in ("0.95", None, [0.9]):
         refused(f"confidence must be a number, got {wrong!r}", call, known, confidence=wrong)
-    for wrong in (3, ["snis"], ""):
-        refused(f"unknown estimator {wrong!r}; the estimators are", call, known, estimator=wrong)
-    for wrong in (None, ["t"]):
-        refused(f"unknown reference {wrong!r}", call, known, reference=wrong)
-    for wrong in (None, ["error"]):
-        refused(f"unknown missing {wrong!r}", call, known, missing=wrong)
+    for option, values in OPTIONS.items():
+        for wrong in values if option != "correction" or name == "rank" else ():
+            refused(f"unknown {option} {wrong!r}", call, known, **{option: wrong})
 
 
 def test_intervals_refuse_levels_that_are_no_numbers(frame: pd.DataFrame, qrels: pd.DataFrame) -> None:
@@ -168,46 +180,6 @@ def test_paths(frame: pd.DataFrame, value: object) -> None:
     for call in (Audit.load, Plan.load, ActiveTest.load, audit.save, audit.export):
         refused(f"{message}{value!r}", call, value)
     refused("format must be one of", audit.export, "judge-me", format=["csv"])
-
-
-def _with(**changes: object) -> Callable[[Path], None]:
-    def change(folder: Path) -> None:
-        manifest = json.loads((folder / "manifest.json").read_text())
-        del manifest["sha256"]
-        (folder / "manifest.json").write_text(json.dumps(manifest | changes))
-
-    return change
-
-
-def _table(change: Callable[[pd.DataFrame], pd.DataFrame]) -> Callable[[Path], None]:
-    def changed(folder: Path) -> None:
-        change(pd.read_parquet(folder / "pairs.parquet")).to_parquet(folder / "pairs.parquet")
-        _with()(folder)
-
-    return changed
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (_with(arguments={}), "manifest.json lacks design"),
-        (_with(arguments=[1]), "manifest.json lacks design"),
-        (_with(counts=None), "copy is damaged: manifest.json lacks assessments, draws, pairs, queries"),
-        (_with(spent="12"), "copy is damaged: manifest.json: spent cannot be '12'"),
-        (_with(predictors=["zz"]), "prediction_zz"),
-        (_with(loss={"loss": "Nope"}), "Nope"),
-        (_with(format_version="1"), "in format '1'; this version reads the format 1"),
-        (_table(lambda t: t[:5]), "pairs.parquet has 5 rows for 50 pairs"),
-        (_table(lambda t: t.assign(draws="x")), "pairs.parquet: the column 'draws' must hold numbers, not"),
-        (_table(lambda t: t.drop(columns="draws")), "pairs.parquet lacks the column 'draws'"),
-        (lambda folder: (folder / "pairs.parquet").write_bytes(b"junk"), "pairs.parquet is not as it was saved"),
-    ],
-)
-def test_damaged_audits(frame: pd.DataFrame, tmp_path: Path, damage: Callable[[Path], None], message: str) -> None:
-    saved = Path(str(Audit.create(frame, BOTH, ZeroOne(), budget=20).save(tmp_path / "audit").path))
-    shutil.copytree(saved, tmp_path / "copy")
-    damage(tmp_path / "copy")
-    refused(message, Audit.load, tmp_path / "copy")
 
 
 # --- learners -------------------------------------------------------------------------------------------------------
@@ -307,19 +279,6 @@ def three(demo: DemoCollection, grades: pt.Transformer) -> pd.DataFrame:
 )
 def test_plans_refuse(three: pd.DataFrame, given: dict, message: str) -> None:
     refused(message, Plan.create, **({"pool": three, "topics": None, "measure": "DCG@10", "budget": 200} | given))
-
-
-def test_labels_and_options_of_rankings_of_plans(three: pd.DataFrame, demo: DemoCollection) -> None:
-    plan = Plan.create(three, None, "DCG@10", budget=300, level="query")
-    known = demo.judge(plan.assessments)
-    for wrong in (None, {}, [1]):
-        refused(f"qrels must be a pandas DataFrame, got {wrong!r}", plan.rank, wrong)
-    for wrong in ("x", None):
-        refused(f"confidence must be a number, got {wrong!r}", plan.rank, known, confidence=wrong)
-    for wrong in (None, 3, ["holm"], ""):
-        refused(f"unknown correction {wrong!r}", plan.rank, known, correction=wrong)
-    refused("unknown estimator ['snis']", plan.rank, known, estimator=["snis"])
-    refused("run 'late' must be a pandas DataFrame, got 3", plan.with_rankers, late=3)
 
 
 def test_qrels_without_a_judgment_say_so(frame: pd.DataFrame, qrels: pd.DataFrame) -> None:

@@ -64,10 +64,19 @@ def half_judged(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
     return wanted(plan, labels[labels["qid"].isin(drawn[: len(drawn) // 2])])
 
 
-def complaint(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(each) for each in arguments])
-    assert result.exit_code == 2
-    return result.stderr
+def said(*words: object, code: int = 0) -> str:
+    """What a command prints, or what it complains of if it fails."""
+    result = CliRunner().invoke(app, [str(each) for each in words])
+    assert result.exit_code == code, result.stderr
+    return result.stderr if code else result.stdout
+
+
+def complaint(*words: object) -> str:
+    return said(*words, code=2)
+
+
+def of_queries(pool: pd.DataFrame, **how: Any) -> Plan:
+    return Plan.create(pool, None, **({"measure": "DCG@10", "budget": 200, "seed": 1, "level": "query"} | how))
 
 
 def completed(command: str, parameter: str) -> list[str]:
@@ -146,9 +155,9 @@ class _Sessions(UnitSource):
 
 def test_a_unit(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
     """Estimates of sessions are unbiased after half of them, and bets on them end at the truth."""
-    tables, contrast = Plan.create(pool, None, "DCG@10", budget=1e6, level="query").tables, Contrast(0, 1)
+    plan, contrast = of_queries(pool, budget=1e6), Contrast(0, 1)
+    tables, truth = plan.tables, plan.compare(labels).difference
     label = labelled_plan(tables, labels).label
-    truth = Plan.create(pool, None, "DCG@10", budget=1e6, level="query").compare(labels).difference
     estimates = []
     for seed in range(200):
         source = _Sessions(tables, seed)
@@ -201,11 +210,11 @@ def halving(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("halving")
 def test_a_measure(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path) -> None:
-    plan = Plan.create(pool, None, "HalvingGain@5", budget=200, seed=1, level="query")
+    plan = of_queries(pool, measure="HalvingGain@5")
     assert road(plan, labels, tmp_path)["manifest"]["arguments"]["measure"] == "HalvingGain@5"
-    by_documents = Plan.create(pool, None, "HalvingGain@5", budget=80, level="document", seed=1)
+    by_documents = of_queries(pool, measure="HalvingGain@5", budget=80, level="document")
     assert by_documents.compare(wanted(by_documents, labels)).standard_error > 0
-    everything = Plan.create(pool, None, "HalvingGain@5", budget=1e6, level="query").estimate(labels)
+    everything = of_queries(pool, measure="HalvingGain@5", budget=1e6).estimate(labels)
     for name, estimate in everything.items():
         run = pool[pool[f"rank_{name}"] >= 0].merge(labels).assign(rank=lambda r, name=name: r[f"rank_{name}"])
         seen = run[run["rank"] < 5]
@@ -219,11 +228,9 @@ def _mean_score(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> n
     return variance + mean**2
 
 
-def test_a_query_design(
-    pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_query_design(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setitem(designs.DESIGNS, "second_moment", (designs.Part(_mean_score),))
-    plan = Plan.create(pool, None, "DCG@10", budget=200, design="second_moment", seed=1)
+    plan = of_queries(pool, design="second_moment")
     assert road(plan, labels, tmp_path)["manifest"]["arguments"]["design"] == "second_moment"
     assert "second_moment" in completed("plan", "design")
     assert "second_moment" in completed("simulate", "design")
@@ -242,22 +249,16 @@ def plain_mean(monkeypatch: pytest.MonkeyPatch) -> str:
     return "plain_mean"
 
 
-def test_an_estimator(plain_mean: str, pool: pd.DataFrame, labels: pd.DataFrame) -> None:
-    plan = Plan.create(pool, None, "DCG@10", budget=200, seed=1, level="query")
+def test_an_estimator(plain_mean: str, pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path) -> None:
+    plan = of_queries(pool)
     judged = wanted(plan, labels)
     found, same = (plan.compare(judged, estimator=name) for name in (plain_mean, "snis"))
     assert (found.difference, found.standard_error) == (same.difference, same.standard_error)
     assert plan.rank(judged, estimator=plain_mean).basis.estimator == plain_mean
     assert plain_mean in completed("status", "estimator")
-
-
-def test_an_estimator_in_the_outlook_and_the_report(
-    plain_mean: str, pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path
-) -> None:
-    plan = Plan.create(pool, None, "DCG@10", budget=200, seed=1, level="query")
     outlook = Outlook.of_plan(plan, methods=[Method("hedged", plain_mean, with_replacement=False)])
     assert np.isfinite(outlook.table([plan.manifest["pool_cost"] / 2])["half_width"]).all()
-    plan.report(tmp_path / "report.html", wanted(plan, labels), estimator=plain_mean)
+    plan.report(tmp_path / "report.html", judged, estimator=plain_mean)
     assert plain_mean in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
@@ -285,13 +286,11 @@ def _linear(spent: np.ndarray, alpha: float) -> np.ndarray:
     return alpha * np.asarray(spent)
 
 
-def test_a_spending_rule(
-    pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_spending_rule(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setitem(boundaries.SPENDING, "linear", _linear)
     # The pool is too small for intervals at planned looks.
     monkeypatch.setattr(looks, "MIN_PLANNED", 0)
-    plan = Plan.create(pool, None, "DCG@10", budget=200, seed=1, level="query").save(tmp_path / "plan")
+    plan = of_queries(pool).save(tmp_path / "plan")
     half, whole = half_judged(plan, labels), wanted(plan, labels)
     found = [plan.status(half, name) for name in ("pocock", "linear", "obrien-fleming")]
     widths = [each.high - each.low for each in found]
@@ -302,9 +301,8 @@ def test_a_spending_rule(
     assert "linear" in completed("report", "looks")
     whole.to_csv(tmp_path / "judged.csv", index=False)
     assert "pocock, linear, end" in complaint("status", plan.path, tmp_path / "judged.csv", "--looks", "x")
-    asked = ["status", plan.path, tmp_path / "judged.csv", "--looks", "linear", "--json"]
-    said = CliRunner().invoke(app, [str(each) for each in asked])
-    assert json.loads(said.stdout)["looks"] == "linear"
+    shown = said("status", plan.path, tmp_path / "judged.csv", "--looks", "linear", "--json")
+    assert json.loads(shown)["looks"] == "linear"
 
 
 # --- judging format -------------------------------------------------------------------------------------------------
@@ -323,17 +321,15 @@ def _read_bars(path: str | Path) -> pd.DataFrame:
     return table[[1, 2, 3]].set_axis(["qid", "docno", "label"], axis=1)
 
 
-def test_a_judging_format(
-    pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_judging_format(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: Any) -> None:
     bars = worklists.Format(_write_bars, _read_bars, "line", re.compile(r"\|"))
     monkeypatch.setitem(worklists.FORMATS, "bars", bars)
-    plan = Plan.create(pool, None, "DCG@10", budget=200, seed=1, level="query")
+    plan = of_queries(pool)
     road(plan, labels, tmp_path, "bars")
     assert "bars" in completed("export", "format")
     assert ", bars, " in complaint("export", tmp_path / "plan", "--out", tmp_path / "x", "--format", "odt")
-    done = CliRunner().invoke(app, ["status", str(tmp_path / "plan"), str(tmp_path / "judge-me"), "--json"])
-    assert json.loads(done.stdout)["result"]["difference"] == plan.compare(wanted(plan, labels)).difference
+    shown = said("status", tmp_path / "plan", tmp_path / "judge-me", "--json")
+    assert json.loads(shown)["result"]["difference"] == plan.compare(wanted(plan, labels)).difference
 
 
 # --- judging tool ---------------------------------------------------------------------------------------------------
@@ -348,25 +344,21 @@ def _read_ticks(delivery: Delivery) -> list[Given]:
     return [Given(place, qid, docno, label, "ann") for place, (_, qid, docno, label) in cells]
 
 
-def test_a_judging_tool(
-    pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_judging_tool(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: Any) -> None:
     ticks = Tool("Ticks", lambda delivery: delivery.first_line.startswith("#"), _read_ticks, _write_ticks)
     monkeypatch.setitem(TOOLS, "ticks", ticks)
-    plan = Plan.create(pool, None, "DCG@10", budget=200, seed=1, level="query").save(tmp_path / "plan")
+    plan = of_queries(pool).save(tmp_path / "plan")
     assert "ticks" in completed("export", "format")
     assert ", ticks" in complaint("import", "x", "x", "--plan", plan.path, "--out", tmp_path / "r.jsonl")
-    done = CliRunner().invoke(app, ["export", str(plan.path), "--out", str(tmp_path / "work"), "--format", "ticks"])
-    assert done.exit_code == 0
+    said("export", plan.path, "--out", tmp_path / "work", "--format", "ticks")
     known = {(row.qid, row.docno): row.label for row in wanted(plan, labels).itertuples()}
     lines = (tmp_path / "work").read_text(encoding="utf-8").splitlines()
     filled = [f"{line}{known[tuple(line.split('#')[1:3])]}\n" for line in lines]
     (tmp_path / "filled").write_text("".join(filled), encoding="utf-8")
-    words = ["import", "ticks", str(tmp_path / "filled"), "--plan", str(plan.path), "--out", str(tmp_path / "r.jsonl")]
-    assert CliRunner().invoke(app, words).exit_code == 0
+    said("import", "ticks", tmp_path / "filled", "--plan", plan.path, "--out", tmp_path / "r.jsonl")
     for file in ("filled", "r.jsonl"):
-        done = CliRunner().invoke(app, ["status", str(plan.path), str(tmp_path / file), "--json"])
-        assert json.loads(done.stdout)["result"]["difference"] == plan.compare(wanted(plan, labels)).difference
+        shown = said("status", plan.path, tmp_path / file, "--json")
+        assert json.loads(shown)["result"]["difference"] == plan.compare(wanted(plan, labels)).difference
 
 
 # --- loss -----------------------------------------------------------------------------------------------------------
@@ -422,11 +414,9 @@ class PriceCost:
         return np.full(len(query), 3.0)
 
 
-def test_a_labelling_cost(
-    pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_labelling_cost(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setitem(costs.COSTS, "price", PriceCost)
-    plan = Plan.create(pool, None, "DCG@10", budget=600, cost=PriceCost(per_query=1.0), seed=1, level="query")
+    plan = of_queries(pool, budget=600, cost=PriceCost(per_query=1.0))
     assert " cents for the whole pool" in str(plan)
     road(plan, labels, tmp_path)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -438,27 +428,22 @@ def test_a_labelling_cost(
     )
     pool.assign(doc_cost=3.0).to_parquet(tmp_path / "pool.parquet")
     for name in ("price", "column"):
-        words = ["--measure", "DCG@10", "--level", "query", "--budget", "600", "--per-query", "1", "--seed", "1"]
-        words += ["--cost", name]
-        place = ["--pool", str(tmp_path / "pool.parquet"), "--out", str(tmp_path / name)]
-        done = CliRunner().invoke(app, ["plan", *words, *place])
-        assert done.exit_code == 0, done.stderr
+        words = ["--measure", "DCG@10", "--level", "query", "--budget", 600, "--per-query", 1, "--seed", 1]
+        said("plan", *words, "--cost", name, "--pool", tmp_path / "pool.parquet", "--out", tmp_path / name)
         assert Plan.load(tmp_path / name).manifest["spent"] == plan.manifest["spent"]
 
 
 def test_a_plan_keeps_the_unit_of_its_cost_where_there_is_one(pool: pd.DataFrame, tmp_path: Path) -> None:
-    timed = Plan.create(pool, None, "DCG@10", budget=1.0, cost=costs.TimeCost(30.0), level="query")
+    timed = of_queries(pool, budget=1.0, cost=costs.TimeCost(30.0))
     assert timed.manifest["arguments"]["cost_unit"] == "hours"
     timed.save(tmp_path / "timed")
-    manifest = json.loads((tmp_path / "timed" / "manifest.json").read_text(encoding="utf-8"))
+    file = tmp_path / "timed" / "manifest.json"
+    manifest = json.loads(file.read_text(encoding="utf-8"))
     del manifest["arguments"]["cost_unit"], manifest["sha256"]
-    (tmp_path / "timed" / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    file.write_text(json.dumps(manifest), encoding="utf-8")
     assert str(Plan.load(tmp_path / "timed")) == str(timed)
-    frame = pool.assign(doc_cost=2.0)
-    assert (
-        "cost_unit"
-        not in Plan.create(frame, None, "DCG@10", budget=400, cost=ColumnCost(), level="query").manifest["arguments"]
-    )
+    priced = of_queries(pool.assign(doc_cost=2.0), budget=400, cost=ColumnCost())
+    assert "cost_unit" not in priced.manifest["arguments"]
 
 
 # --- grade model ----------------------------------------------------------------------------------------------------
@@ -491,7 +476,7 @@ def _trec(table: pd.DataFrame, path: Path, middle: str, end: str) -> Path:
 
 
 @pytest.mark.usefixtures("grade_models")
-def test_a_grade_model(demo: DemoCollection, labels: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_grade_model(demo: DemoCollection, pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path) -> None:
     first, second = (
         _trec(run.merge(labels[["qid"]].drop_duplicates()), tmp_path / f"{name}.run", "Q0", "1 {row.score} tag")
         for name, run in demo.runs.items()
@@ -499,20 +484,12 @@ def test_a_grade_model(demo: DemoCollection, labels: pd.DataFrame, tmp_path: Pat
     qrels = _trec(labels, tmp_path / "past.qrels", "0", "{row.label}")
     asked = ["plan", "--run", f"a={first}", "--run", f"b={second}", "--measure", "DCG@10", "--budget", "200"]
     assert "--grades falling needs --max-grade" in complaint(*asked, "--out", tmp_path / "x", "--grades", "falling")
-    training = ["--train-run", str(first), "--train-qrels", str(qrels)]
+    training, made = ["--train-run", first, "--train-qrels", qrels], {}
     for name, more in (("falling", ["--max-grade", "3"]), ("other-prior", training), ("prior", training)):
-        words = [*asked, "--out", str(tmp_path / name), "--grades", name, *more]
-        done = CliRunner().invoke(app, words)
-        assert done.exit_code == 0, done.stderr
-    made = [Plan.load(tmp_path / name) for name in ("falling", "other-prior", "prior")]
-    falling, other, prior = (plan.tables.pool.grades for plan in made)
-    np.testing.assert_allclose(falling, np.tile(np.array([8, 4, 2, 1]) / 15, (len(falling), 1)))
-    np.testing.assert_array_equal(other, prior)
-    assert {"falling", "other-prior"} <= set(completed("plan", "grades"))
-
-
-@pytest.mark.usefixtures("grade_models")
-def test_a_grade_model_in_replays(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path) -> None:
+        said(*asked, "--out", tmp_path / name, "--grades", name, *more)
+        made[name] = Plan.load(tmp_path / name).tables.pool.grades
+    np.testing.assert_allclose(made["falling"], np.tile(np.array([8, 4, 2, 1]) / 15, (len(made["falling"]), 1)))
+    np.testing.assert_array_equal(made["other-prior"], made["prior"])
     bare = pool.drop(columns=[f"grade_{g}" for g in range(4)]).merge(labels)
     fold = (bare["qid"].rank(method="dense") % 2).astype(int)
     bare.assign(fold=fold).to_parquet(tmp_path / "pool.parquet")
@@ -520,4 +497,5 @@ def test_a_grade_model_in_replays(pool: pd.DataFrame, labels: pd.DataFrame, tmp_
         graded = replays.labelled_pool(tmp_path / "pool.parquet", name, 0)
         assert set(graded["qid"]) == set(bare["qid"][fold == 1])
         assert graded[[f"grade_{g}" for g in range(4)]].sum(axis=1).to_numpy() == pytest.approx(1)
-    assert {"falling", "other-prior"} <= set(completed("simulate", "grades"))
+    for command in ("plan", "simulate"):
+        assert {"falling", "other-prior"} <= set(completed(command, "grades"))

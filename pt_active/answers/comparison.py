@@ -1,9 +1,10 @@
-"""Answers of systems as a pool that plans sample: which system answers better?"""
+"""Answers of systems as a pool that plans sample: which system answers better, and is an answer drawn or an item?"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import pandas as pd
 
 from pt_active.answers.scales import ScoreScale
 from pt_active.answers.table import SCORE, Source, answer_table, judge_columns
-from pt_active.answers.unit import unit_of_choice
 from pt_active.frames.checks import data_frame, how_many, shown
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import ColumnCost
@@ -20,6 +20,13 @@ from pt_active.relevance.grades.models import UniformGrades
 
 FIRST, SECOND = "First answer", "Second answer"
 """How judges see the two answers that they compare."""
+
+LEVELS: Mapping[str, str] = {"answer": "document", "item": "query"}
+"""Unit → level of the plan."""
+
+_SHARED = 0.33
+"""The difference, over the length of the scale and the correlation of the scores, up to which items are drawn;
+fitted to pairs of the data set of `examples/reproduce/answers.py`, which measures it."""
 
 
 class Answers:
@@ -80,7 +87,7 @@ class Answers:
         Args:
             budget: How many answers people can judge at most, or what they may cost if there is a column ``cost``.
             unit: What is drawn: ``"answer"``, or ``"item"`` with all its answers. If left out, what judges' scores let
-                expect to need fewer labels (`unit.unit_of_choice`).
+                expect to need fewer labels (`unit_of_choice`).
             seed: The seed of all random draws.
             **how: Further arguments of `Plan.create`.
 
@@ -211,5 +218,28 @@ class Answers:
         return JudgeGrades(max_grade=self.scale.max_grade, **judges) if judges else UniformGrades(self.scale.max_grade)
 
 
-LEVELS: Mapping[str, str] = {"answer": "document", "item": "query"}
-"""Unit → level of the plan."""
+def unit_of_choice(table: pd.DataFrame, scale: ScoreScale) -> str:
+    """``answer`` or ``item``, whichever probably needs fewer labels for a verdict.
+
+    Two answers to an item share its difficulty, which cancels if both are judged: the more, the more their scores
+    correlate. For a clear difference the number of draws counts, and an item takes a label for each answer. So items
+    are drawn where the difference of the judges' scores is small against their correlation, or where there are no
+    judges' scores. With more than two systems most of the pairs decide. Runs of a system repeat each other, so that
+    an item with all of them is never worth its labels.
+    """
+    columns = judge_columns(table)
+    if scale.prefers or table["system"].nunique() == 1 or table.duplicated(["item", "system"]).any():
+        return "answer"
+    if not columns:
+        return "item"
+    score = table[columns].apply(pd.to_numeric).mean(axis=1)
+    by_item = score.groupby([table["item"], table["system"]]).mean().unstack().dropna()
+    varies = by_item.std(ddof=0).to_numpy() > 0
+    if len(by_item) < 2 or not varies.all():
+        return "item"
+    mean, correlation = by_item.mean().to_numpy(), np.corrcoef(by_item.to_numpy(), rowvar=False)
+    near = [
+        abs(mean[i] - mean[j]) < _SHARED * correlation[i, j] * (scale.high - scale.low)
+        for i, j in combinations(range(len(mean)), 2)
+    ]
+    return "item" if np.mean(near) >= 0.5 else "answer"

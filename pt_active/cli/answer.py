@@ -61,6 +61,11 @@ def beside(folder: Path, ending: str) -> Path:
     return new_path(folder.with_name(f"{folder.name}{ending}"))
 
 
+def kept_at(folder: Path) -> Path:
+    """The file in which judgments of a plan are kept unless another is said: PLAN.sqlite, beside its folder."""
+    return folder.with_name(f"{folder.name}.sqlite")
+
+
 def command_line(*words: object) -> str:
     """A command that can be pasted into a shell."""
     return shlex.join(["pt-active", *map(str, words)])

@@ -43,7 +43,7 @@ COMMANDS: Mapping[str, Listed] = {
     ),
     "budget": Listed(
         ROAD,
-        "budget",
+        "plans",
         "Forecast how many judgments or hours an answer takes.",
         "pt-active budget --run a=a.run --run b=b.run --train-run old.run \\\n"
         "    --train-qrels old.qrels --measure DCG@10 --difference 0.3",
@@ -57,7 +57,7 @@ COMMANDS: Mapping[str, Listed] = {
     ),
     "judge": Listed(
         ROAD,
-        "judge",
+        "judging",
         "Let people judge a plan in their browsers, and see at any time what is known.",
         "pt-active judge my-plan --judges ann,ben",
     ),
@@ -81,7 +81,7 @@ COMMANDS: Mapping[str, Listed] = {
     ),
     "gate": Listed(
         FURTHER,
-        "gate",
+        "answers",
         "Decide whether a ranker may replace another, by the exit code too.",
         "pt-active gate my-plan judged-so-far.csv --queries new --margin 0.02 --junit gate.xml",
     ),

@@ -1,25 +1,34 @@
-"""Commands for those who collect labels: export, import and agreement."""
+"""Commands for those who judge and those who collect labels: judge, export, import and agreement."""
 
 from __future__ import annotations
 
-from dataclasses import MISSING
+from dataclasses import MISSING, dataclass
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pt_active.cli.answer import Answer, check_new, command_line, new_path, next_look
+import pandas as pd
+import typer
+
+from pt_active.cli.answer import Answer, check_new, command_line, kept_at, new_path, next_look
 from pt_active.cli.commands import argument, of_every_command, option
 from pt_active.cli.files import texts_for
-from pt_active.cli.judge import judge_names
-from pt_active.cli.options import MEASURES, Pair, plan_folder
+from pt_active.cli.options import MEASURES, Meant, Pair, plan_folder
+from pt_active.cli.project import FILE, go_on_with
 from pt_active.frames.atomic import write_file
-from pt_active.frames.checks import agreeing, how_many
+from pt_active.frames.checks import agreeing, how_many, positive, shown, within
 from pt_active.frames.qrels import checked_qrels
-from pt_active.frames.records import STATUSES, is_records
-from pt_active.frames.topics import with_texts
+from pt_active.frames.records import ADJUDICATOR, STATUSES, is_records
+from pt_active.frames.topics import read_texts, with_texts
+from pt_active.frames.visible import visible, visible_field
 from pt_active.frames.worklists import FORMAT, FORMATS, TABLE_FORMAT, write_assessments
 from pt_active.judging.files import import_records, read_labels, write_worklist
 from pt_active.judging.records import write_records
-from pt_active.judging.server.order import JudgingOrder
+from pt_active.judging.server.campaign import Campaign
+from pt_active.judging.server.order import BLOCK, DOUBLE, JudgingOrder, OrderOf, texts_together
+from pt_active.judging.server.sharing import PATIENCE
+from pt_active.judging.server.store import DOUBLE_SHARE, Store
 from pt_active.judging.server.templates import guideline_html, offline_page
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.judging.worklist import GradeNames, Worklist
@@ -28,6 +37,15 @@ from pt_active.plans.making.queries import ORDERS, in_drawing_order
 from pt_active.plans.plan import Plan
 from pt_active.showing.wording import is_of_answers
 
+if TYPE_CHECKING:
+    from pt_active.judging.server.app import Site
+
+NEEDED = ("starlette", "uvicorn", "markdown_it")  # The packages that the extra ``judge`` installs
+
+_ORGANISER, _JUDGE = "organiser", "judge"  # How links are called: the organiser's, and the only judge's without names
+
+_MAX_NAME = 60
+
 OFFLINE = "html"  # The value of ``--format`` for a page that works without a server
 
 _SHOW_NO_TEXTS = ("trec", "prels")  # Formats that hold no texts in any case
@@ -35,6 +53,158 @@ _SHOW_NO_TEXTS = ("trec", "prels")  # Formats that hold no texts in any case
 _NO_TEXTS = "The plan has no texts, so judges see ids alone: pass --texts FILE here, or when the plan is made."
 
 _TABLES = ("csv", "xlsx")  # Formats that come back in the file that was written
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a judging server listens."""
+
+    port: int = option(8765, "The port; default 8765, 0 for any that is free.", "N", within=(0, 65535))
+    host: str = option("127.0.0.1", "Where to listen; 0.0.0.0 lets other machines in.", "ADDRESS")
+    address: str | None = option(None, "The name of this machine in the links, if not --host.", "NAME", rare=True)
+    certificate: Path | None = option(None, "A certificate, for TLS.", "FILE", rare=True)
+    key: Path | None = option(None, "The private key of the certificate.", "FILE", rare=True)
+
+    def __post_init__(self) -> None:
+        if self.key is not None and self.certificate is None:
+            raise ValueError("--key goes with --certificate")
+        for path in (self.certificate, self.key):
+            if path is not None and not path.is_file():
+                raise FileNotFoundError(f"there is no file {path}")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a plan is judged; the project file continues with the longer plan after a next round."""
+
+    judges: str | None = option(None, "Names of judges, separated by commas; each gets a link.", "NAMES")
+    guideline: Path | None = option(None, "A Markdown file that judges see beside the documents.", "FILE")
+    grade_names: str | None = of_every_command(None)
+    store: Path | None = option(None, "Where judgments are kept; default: PLAN.sqlite.", "FILE")
+    block: int = option(BLOCK, "Documents of a block of the drawn order.", "N", within=(1, 1_000_000), rare=True)
+    double: float | None = option(
+        None, f"The share of documents that two people judge; default {DOUBLE:g}, 0 with one judge."
+    )
+    patience: float = option(
+        PATIENCE / 60, "How long a judge may be away before others are asked.", "MINUTES", rare=True
+    )
+    margin: float | None = option(
+        None, "Differences up to this do not matter; of one ranker, how far off the estimate may be."
+    )
+    project: Path = of_every_command(FILE)
+
+    def site(self, plan: Plan, folder: Path, texts: pd.DataFrame | None, meant: Meant) -> Site:
+        """The pages of the plan, or of the plan that extends it if it was extended from the organiser's page."""
+        from pt_active.judging.server.app import Site
+        from pt_active.judging.server.organiser import Organiser
+        from pt_active.judging.server.security import ORGANISER
+        from pt_active.judging.server.templates import guideline_html
+
+        double = None if self.double is None else float(within("double", self.double, 0, 1))
+        patience, names = 60 * positive("patience", self.patience), GradeNames.parsed(self.grade_names)
+        judges, kept = judge_names(self.judges), self.store or kept_at(folder)
+        if len(plan.rankers) == 1 and self.margin is None:
+            raise ValueError("the plan has one ranker: pass --margin, how far off its estimate may be")
+        guideline = "" if self.guideline is None else guideline_html(self.guideline)
+        store = Store(kept, plan.id)
+        store.token(ORGANISER)
+        for name in judges or ([] if len(store.people()) > 1 else [_JUDGE]):
+            store.token(name)
+        order_of: OrderOf = partial(JudgingOrder.of, block=self.block, double=_share(store, double))
+        work, longer = order_of(plan, texts), store.setting("folder")
+        if longer is not None and Path(longer).is_dir() and Path(longer) != folder.absolute():
+            plan, folder = Plan.load(longer), Path(longer)
+            work = order_of(plan, texts_together(work, texts))
+        campaign = Campaign(plan, work, store, names, patience)
+        extended = partial(go_on_with, self.project, store=kept)
+        asked = {"margin": self.margin, **meant.fields}
+        organiser = Organiser(campaign, folder, order_of, texts, asked, extended)
+        return Site(campaign, organiser, guideline)
+
+
+def _share(store: Store, asked: float | None) -> float:
+    """The share of documents that two people judge: what was said, that of an earlier start, or the default."""
+    begun = store.setting(DOUBLE_SHARE)
+    if asked is None:
+        # Without a second judge, no document could ever be judged twice.
+        several = sum(not name.startswith(":") for name in store.people()) > 1
+        return float(begun) if begun is not None else DOUBLE if several else 0.0
+    if begun is not None and float(begun) != asked and store.entries():
+        said = f"judging began with --double {float(begun):g}; with --double {asked:g} other labels count"
+        typer.echo(f"warning: {said}, and looks before do not", err=True)
+    return asked
+
+
+def judge(
+    setting: Setting,
+    meant: Meant,
+    where: Address,
+    plan: Path | None = argument(None, "The folder of a plan; not needed with --demo.", "PLAN"),
+    texts: Path | None = option(None, "Document texts, if the plan has none.", "FILE"),
+    demo: bool = option(False, "Judge a plan of simulated documents, made here."),
+) -> Answer:
+    """Let people judge a plan in their browsers, and see at any time what is known."""
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
+        raise ValueError(f"judge needs {', '.join(missing)}: pip install 'pt-active[judge]'")
+    if demo:
+        from pt_active.demo.run import demo_plan
+
+        folder, (made, collection) = Path("demo-plan"), demo_plan()
+        loaded = Plan.load(folder) if folder.exists() else made.save(folder)
+        given: pd.DataFrame | None = collection.documents if texts is None else read_texts(texts)
+    elif plan is None:
+        raise ValueError("pass the folder of a plan, or --demo")
+    else:
+        loaded = Plan.load(plan)
+        given = texts_for(loaded, texts, warned=False)
+        # What is kept beside the folder is called after it, which "." and ".." are not.
+        folder = plan if plan.name not in ("", "..") else plan.resolve()
+    site, kept = setting.site(loaded, folder, given, meant), setting.store or kept_at(folder)
+    campaign = site.campaign
+    try:
+        _serve(site, where)
+        settled, size, number = campaign.sharing.settled, len(campaign.work.documents), campaign.kept
+    finally:
+        campaign.store.close()
+    text = f"{settled} of {how_many('document', size)} {agreeing('is', size)} done; "
+    text += f"{how_many('record', number)} {agreeing('is', number)} kept in {kept}."
+    look = command_line("status", site.organiser.folder, kept)
+    hint = f"Next, see what they say, or go on judging with the same command:\n  {look}"
+    return Answer({"store": str(kept), "records": number, "settled": settled, "documents": size}, text, hint)
+
+
+def judge_names(judges: str | None) -> list[str]:
+    """The names of the judges."""
+    names = [name.strip() for name in judges.split(",")] if judges is not None else []
+    for name in names:
+        taken = name in (_ORGANISER, ADJUDICATOR)
+        if not 0 < len(name) <= _MAX_NAME or ":" in name or visible_field(name) != name or taken:
+            raise ValueError(
+                f"--judges: expected names of 1 to {_MAX_NAME} characters without colons, separated by commas, and "
+                f"none of them {_ORGANISER} or {ADJUDICATOR}; got {shown(name)}"
+            )
+        if names.count(name) > 1:
+            raise ValueError(f"--judges: the name {shown(name)} occurs more than once")
+    return names
+
+
+def _serve(site: Site, where: Address) -> None:
+    from pt_active.judging.server.security import ORGANISER
+    from pt_active.judging.server.serve import links, listening, risk, root_of, serve
+
+    opened = listening(where.host, where.port)
+    secure = where.certificate is not None
+    people = site.campaign.store.people()
+    lines = links(people, root_of(opened, where.host, where.address, secure))
+    if warning := risk(where.host, secure):
+        typer.echo(f"warning: {warning}", err=True)
+    if untold := sum(not document.text for document in site.campaign.work.documents):
+        typer.echo(f"warning: {how_many('document', untold, 'has')} no text; give --texts", err=True)
+    wide = max(map(len, people)) + 2
+    named = {(_ORGANISER if name == ORGANISER else name): link for name, link in lines.items()}
+    told = "\n".join(f"  {visible(name):{wide}}{link}" for name, link in named.items())
+    typer.echo(f"Open your own link, and send each judge theirs. Ctrl-C ends the server.\n{told}", err=True)
+    serve(site.application(), opened, where.certificate, where.key)
 
 
 def file_formats() -> tuple[str, ...]:

@@ -8,7 +8,6 @@ import numpy as np
 from pt_active.frames.compiling import compiled
 
 _FNV_BASIS = np.uint64(0xCBF29CE484222325)  # Where the hash of an id starts (Fowler, Noll and Vo, 64 bits)
-
 _FNV_PRIME = np.uint64(0x100000001B3)  # By what it is multiplied at each byte
 
 

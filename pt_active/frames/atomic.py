@@ -22,7 +22,6 @@ from functools import cache
 from pathlib import Path
 
 _PREFIX = ".pt-active-"
-
 _TEMPORARY = re.compile(rf"^{re.escape(_PREFIX)}([0-9a-f]{{8}})-([0-9a-f]{{8}})-(\d+)-(\d+)-[0-9a-f]{{8}}\.tmp")
 """A temporary name: the machine, its boot, the process, when that started, and a random number."""
 

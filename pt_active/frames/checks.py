@@ -18,9 +18,7 @@ MAX_WHOLE = 2**31 - 1
 """The largest whole number that an argument may be: larger ones are mistakes, and ask for more memory than there is."""
 
 MAX_DRAWS = 10_000_000  # The most draws of a sample
-
 MAX_SEED = 2**63 - 1  # The largest random seed
-
 MAX_SHOWN = 80  # Characters of a value in a message, at most
 
 
@@ -132,10 +130,8 @@ def data_frame(name: str, value: Any, *columns: str) -> pd.DataFrame:
 
     if not isinstance(value, pd.DataFrame):
         raise ArgumentError(Argument(name), f" must be a pandas DataFrame, got {shown(value)}")
-    if absent := [column for column in columns if column not in value.columns]:
-        raise ArgumentError(
-            Argument(name), f" must have the columns {', '.join(columns)}; it lacks {', '.join(map(repr, absent))}"
-        )
+    if absent := ", ".join(repr(column) for column in columns if column not in value.columns):
+        raise ArgumentError(Argument(name), f" must have the columns {', '.join(columns)}; it lacks {absent}")
     if twice := [column for column in columns if isinstance(value[column], pd.DataFrame)]:
         raise ArgumentError(Argument(name), f" has the column {twice[0]!r} more than once")
     return value
@@ -151,7 +147,6 @@ def file_path(name: str, value: Any) -> Path:
 HELP = "https://github.com/pt-active/pt_active"
 """The page to which PyTerrier's schematics link; without it PyTerrier would look for one on the network."""
 
-
 _PLURAL_VERBS = {"is": "are", "was": "were", "has": "have"}
 
 
@@ -165,6 +160,11 @@ def how_many(noun: str, number: int, verb: str = "") -> str:
 def agreeing(verb: str, number: int) -> str:
     """A verb that agrees with a number of things."""
     return verb if number == 1 else _PLURAL_VERBS[verb]
+
+
+def document_of(qid: object, docno: object) -> str:
+    """A document and its query, for messages."""
+    return f"document {shown(docno)} of query {shown(qid)}"
 
 
 def unfit(place: str, expected: str, got: str) -> ValueError:

@@ -10,9 +10,7 @@ import pandas as pd
 from pt_active.frames.ids import Texts
 
 _BLOCK = 1 << 18  # Ids that are hashed at a time, so that few of them are kept as objects
-
 _HALF = 2.0**-54  # Half of the distance between the uniform numbers that 53 bits of a hash give
-
 _BELOW_ONE = 1 - 2.0**-53  # The largest number below 1, to which the last of them would be rounded otherwise
 
 

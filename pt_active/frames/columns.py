@@ -8,15 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import how_many, shown, some, unfit
+from pt_active.frames.checks import document_of, how_many, shown, some, unfit
 from pt_active.frames.ids import first_rows, holds_nul, id_codes
 
 GRADE_COLUMN = re.compile(r"^grade_(\d+)$")  # The probability that a document has a grade, ``grade_0 … grade_G``
 
-DESIGN_COLUMN = re.compile(
+DESIGN_COLUMN = re.compile(  # A column that a design or a sample adds to each query
     r"^q_(prob|cost|weight|draws|importance|inclusion|priority|opening_cost|drawing|cov|mean_.+|var_.+|mc_error_.+)$"
 )
-"""A column that a design or a sample adds to each query."""
 
 
 def with_string_ids(frame: pd.DataFrame) -> pd.DataFrame:
@@ -50,7 +49,7 @@ def refuse_rows(
     if marked.any():
         row, at = frame.iloc[int(np.argmax(marked))], frame.index[int(np.argmax(marked))]
         a = "an" if column[0] in "aeiou" else "a"
-        of = f"{a} {column} that is {expected}, for document {shown(row['docno'])} of query {shown(row['qid'])}"
+        of = f"{a} {column} that is {expected}, for {document_of(row['qid'], row['docno'])}"
         raise unfit(place_of(at, place), of, shown(row[column]))
 
 
@@ -67,8 +66,7 @@ def repeated_pairs(frame: pd.DataFrame, query: np.ndarray | None = None) -> np.n
 
 def check_pairs(frame: pd.DataFrame, what: str, query: np.ndarray | None = None) -> None:
     """Raise if a frame has more than one row for a query and document."""
-    repeated = repeated_pairs(frame, query)
-    if repeated.any():
+    if (repeated := repeated_pairs(frame, query)).any():
         row = frame[repeated].iloc[0]
         raise ValueError(
             f"{what}: {how_many('duplicate row', int(repeated.sum()))}; document {shown(row.docno)} occurs more than "
@@ -129,7 +127,7 @@ def slice_rows(frame: pd.DataFrame, column: str | None) -> np.ndarray:
         row = frame.iloc[int(np.argmax(wrong))]
         raise ValueError(
             f"slice {column!r}: values must be true or false; {how_many('value', int(wrong.sum()), 'is')} not, such as "
-            f"{shown(row[column])} for document {shown(row['docno'])} of query {shown(row['qid'])}"
+            f"{shown(row[column])} for {document_of(row['qid'], row['docno'])}"
         )
     if not values.any():
         raise ValueError(f"the slice {column!r} holds no pair")
@@ -146,16 +144,12 @@ def check_grades(frame: pd.DataFrame, grades: np.ndarray) -> None:
     """Raise if a row of grade probabilities, float64[N, G+1], is not a distribution."""
     if are_distributions(grades):
         return
-    total = grades.sum(axis=1)
     for wrong, rule in (
         (np.isnan(grades).any(axis=1), "must not be NaN; those of {} are"),
         ((grades < 0).any(axis=1), "must not be negative; those of {} are"),
-        (~(np.abs(total - 1) <= 1e-6), "must sum to 1; those of {} do not"),
+        (~(np.abs(grades.sum(axis=1) - 1) <= 1e-6), "must sum to 1; those of {} do not"),
     ):
         if wrong.any():
             z, broken = int(np.argmax(wrong)), rule.format(how_many("document", int(wrong.sum())))
-            row = frame.iloc[z]
-            raise ValueError(
-                f"grade probabilities {broken}, such as document {shown(row.docno)} of query {shown(row.qid)}: "
-                f"{grades[z].tolist()}"
-            )
+            such = document_of(frame["qid"].iloc[z], frame["docno"].iloc[z])
+            raise ValueError(f"grade probabilities {broken}, such as {such}: {grades[z].tolist()}")

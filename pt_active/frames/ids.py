@@ -9,10 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 _FEW_ROWS = 20_000  # Up to so many rows pandas tells equal pairs in less time than it takes to load the compiled loops
-
-
 _HASHED = 1 << 18  # Strings that are hashed at a time, so that few of them are kept as objects
-
 _TEXT = pd.Series([""]).dtype
 """How pandas keeps texts by default: as Arrow's strings from version 3 on, as objects before."""
 

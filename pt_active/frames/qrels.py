@@ -9,27 +9,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import (
-    Argument,
-    ArgumentError,
-    MethodName,
-    Named,
-    agreeing,
-    data_frame,
-    how_many,
-    shown,
-    some,
-)
+from pt_active.frames import checks
+from pt_active.frames.checks import Argument, ArgumentError, MethodName, Named, agreeing, how_many, shown, some
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.ids import first_rows, id_codes
 from pt_active.frames.strays import Strays, not_found
 
-UNJUDGED = -1
-"""TREC's label for a document that was pooled but not judged. It counts as no label."""
-
-SPAM = -2
-"""The TREC Web track's label for spam and junk. It counts as a judgment of grade 0."""
-
+UNJUDGED = -1  # TREC's label for a document that was pooled but not judged. It counts as no label.
+SPAM = -2  # The TREC Web track's label for spam and junk. It counts as a judgment of grade 0.
 HIGHEST_LABEL = 1000  # Higher labels are taken for mistakes: the gain ``2^label − 1`` overflows a double at 1024
 
 
@@ -48,7 +35,7 @@ def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None) -> pd.DataF
     if twice.any():
         row = qrels[twice].iloc[0]
         labels = sorted(qrels[(qrels.qid == row.qid) & (qrels.docno == row.docno)].label)
-        raise ValueError(f"qrels: document {shown(row.docno)} of query {shown(row.qid)} has different labels: {labels}")
+        raise ValueError(f"qrels: {checks.document_of(row.qid, row.docno)} has different labels: {labels}")
     return qrels
 
 
@@ -61,7 +48,7 @@ def check_highest_grade(qrels: pd.DataFrame, max_grade: int) -> None:
 def label_columns(qrels: pd.DataFrame) -> pd.DataFrame:
     """The columns ``qid, docno, label`` of judgments, unchanged."""
     columns = ["qid", "docno", "label"]
-    if missing := set(columns) - set(data_frame("qrels", qrels).columns):
+    if missing := set(columns) - set(checks.data_frame("qrels", qrels).columns):
         raise ValueError(f"qrels need the columns qid, docno, label; they lack {some(sorted(missing))}")
     return qrels[columns]
 
@@ -70,10 +57,8 @@ def _refuse_labels(qrels: pd.DataFrame, wrong: np.ndarray, rule: str) -> None:
     """Raise if any row is marked in ``wrong``, bool[N]; the message states the rule that its label breaks."""
     if wrong.any():
         row = qrels[wrong].iloc[0]
-        raise ValueError(
-            f"qrels: labels {rule}; {how_many('label', int(wrong.sum()), 'is')} not, such as {row.label} for document "
-            f"{shown(row.docno)} of query {shown(row.qid)}"
-        )
+        such = f"{row.label} for {checks.document_of(row.qid, row.docno)}"
+        raise ValueError(f"qrels: labels {rule}; {how_many('label', int(wrong.sum()), 'is')} not, such as {such}")
 
 
 MISSING_POLICIES = ("error", "nonrelevant", "expected")
@@ -81,10 +66,8 @@ MISSING_POLICIES = ("error", "nonrelevant", "expected")
 
 MISSING_LABELS = ("error", "nonrelevant")  # The same where no grade model stands in for a label
 
-LOOK_SO_FAR: tuple[str | Named, ...] = (
-    "; or look at what is judged so far: ",
-    *(MethodName("status"), ", or ", MethodName("so_far")),
-)
+_SO_FAR = "; or look at what is judged so far: "
+LOOK_SO_FAR: tuple[str | Named, ...] = (_SO_FAR, MethodName("status"), ", or ", MethodName("so_far"))
 """The end of the error about missing labels where a plan can be cut to the part of its sample that is judged."""
 
 
@@ -134,10 +117,12 @@ def known_labels(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
     return label
 
 
-def check_some_known(known: np.ndarray, keys: pd.DataFrame, qrels: pd.DataFrame) -> None:
+def check_some_known(
+    known: np.ndarray, keys: pd.DataFrame, qrels: pd.DataFrame, what: str = "a document of the plan", whose: str = "its"
+) -> None:
     """Raise if no label belongs to a document of a plan."""
     if not known.any():
-        complaint = "no label belongs to a document of the plan; do the qids and docnos of the qrels match its?"
+        complaint = f"no label belongs to {what}; do the qids and docnos of the qrels match {whose}?"
         raise not_found(complaint, keys, qrels)
 
 
@@ -148,9 +133,7 @@ def drawn_labels(
     check_judged(qrels)
     label = labels_of(keys, qrels)
     known = ~np.isnan(label)
-    if not known.any():
-        complaint = f"no label belongs to a drawn {what}; do the qids and docnos of the qrels match the pool's?"
-        raise not_found(complaint, keys, qrels)
+    check_some_known(known, keys, qrels, f"a drawn {what}", "the pool's")
     if max_grade is not None:
         check_highest_grade(keys[known].assign(label=label[known].astype(np.int64)), max_grade)
     ignored = len(qrels) - int(known.sum())

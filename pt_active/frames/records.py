@@ -18,7 +18,6 @@ RECORD_COLUMNS = [*SAID_COLUMNS, "judges"]
 """All columns of records. ``judges``, int64, is how many people are asked to judge the document."""
 
 JUDGED, SKIPPED, UNJUDGEABLE = "judged", "skipped", "unjudgeable"
-
 STATUSES = (JUDGED, SKIPPED, UNJUDGEABLE)
 """What an annotator did with a document: gave it a grade, left it to others, or said that nobody can judge it."""
 
@@ -26,9 +25,7 @@ ADJUDICATOR = "adjudicator"
 """The annotator whose label settles a document, whatever others say of it: the organiser, where judges disagree."""
 
 MAX_PASSES = 2  # Judges who may skip a document, or say that it cannot be judged, until nobody else is asked
-
 _OPTIONAL = ("time", "note", "plan")  # Columns that are empty where a frame lacks them
-
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|\+00:00)")
 """ISO 8601 in UTC, such as ``2026-03-01T09:30:00Z``."""
 

@@ -44,8 +44,7 @@ def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.Da
 def ranking_of(run: pd.DataFrame, name: str, depth: int | None = None) -> RunOrder:
     """The order of a run as `ordered_run` gives it, without moving its rows."""
     what = f"run {shown(name)}"
-    missing = {"qid", "docno", "score"} - set(data_frame(what, run).columns)
-    if missing:
+    if missing := {"qid", "docno", "score"} - set(data_frame(what, run).columns):
         raise ValueError(f"{what} needs the columns qid, docno, score; it lacks {some(sorted(missing))}")
     if run.empty:
         raise ValueError(f"{what} is empty")
@@ -97,14 +96,11 @@ def _sorted_rows(query: np.ndarray, score: np.ndarray, docno: pd.Series) -> np.n
         return np.arange(len(key))
     # Rows mostly come query by query, and a stable sort makes use of it.
     order = np.argsort(key, kind="stable")
-    key = key.take(order)
-    same = key[1:] == key[:-1]
+    same = np.diff(key.take(order)) == 0
     if not same.any():
         return order
-    tied = np.zeros(len(order), dtype=bool)
-    tied[1:] |= same
-    tied[:-1] |= same
-    block = np.concatenate([[0], np.cumsum(~same)])[tied]
+    tied = np.append(same, False) | np.append(False, same)
+    block = np.append(0, np.cumsum(~same))[tied]
     rows = order[tied]
     names = pd.Categorical(docno.iloc[rows].astype(object)).codes
     order[tied] = rows[np.lexsort((-names.astype(np.int64), block))]
@@ -115,17 +111,14 @@ def _descending_code(score: np.ndarray) -> np.ndarray:
     """uint32[N], codes that ascend as the float32 scores descend."""
     # The bits of IEEE floats sort as integers, except that negative numbers sort backwards. Adding 0 turns −0 into +0.
     bits = (score + np.float32(0)).view(np.uint32)
-    positive = bits < np.uint32(1 << 31)
-    np.bitwise_xor(bits, np.uint32((1 << 31) - 1), out=bits, where=positive)
+    np.bitwise_xor(bits, np.uint32((1 << 31) - 1), out=bits, where=bits < np.uint32(1 << 31))
     return bits
 
 
 def _position_in_group(group: np.ndarray) -> np.ndarray:
     """int64[N], the position from 0 of each row among consecutive rows of the same group."""
-    start = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
-    position = np.arange(len(group))
-    position -= np.repeat(start, np.diff(np.append(start, len(group))))
-    return position
+    start = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+    return np.arange(len(group)) - np.repeat(start, np.diff(start, append=len(group)))
 
 
 def _warn_if_reordered(given: pd.Series, query: np.ndarray, score: np.ndarray, what: str) -> None:

@@ -25,12 +25,10 @@ import numpy as np
 from pt_active.frames.checks import Argument, ArgumentError, file_path
 
 INSIDE = " › "  # Between the name of an archive and that of a file in it
-
 _BLOCK = 1 << 20
 """Bytes that are read at a time; no more than `Limits.line`, so that a block has room for one long line at most."""
 
 _ALWAYS_EXPANDED = 1 << 26  # Bytes to which a compressed file may expand whatever its size
-
 NOT_UTF8 = re.compile("[\udc80-\udcff]")
 """A lone surrogate, which stands in the lines of a source for a byte that is not UTF-8."""
 
@@ -48,10 +46,8 @@ class Limits(NamedTuple):
     expansion: int = 250  # of a file over 64 MiB to its compressed form; runs have 3 to 50, bombs 1,000
 
 
-LIMITS = Limits()  # The limits unless they are lifted
-
-NO_LIMITS = Limits(*[sys.maxsize] * 5)  # No limits but those of the memory
-
+LIMITS = Limits()  # Unless they are lifted
+NO_LIMITS = Limits(*[sys.maxsize] * 5)  # But those of the memory
 _LIFTED: ContextVar[bool] = ContextVar("limits_lifted", default=False)
 
 
@@ -86,7 +82,7 @@ class Source:
     def suffixes(self) -> list[str]:
         """The suffixes of the file's name, without that of a compression."""
         suffixes = Path(self.path).suffixes
-        return suffixes[:-1] if suffixes and suffixes[-1] in _DECOMPRESSORS else suffixes
+        return suffixes[:-1] if suffixes and suffixes[-1] in _OPEN else suffixes
 
     @cached_property
     def ended(self) -> bytes:
@@ -152,7 +148,7 @@ def read_source(path: str | Path, no_limit: bool = False) -> Source:
 def read_bytes(path: str | Path, no_limit: bool = False) -> bytes:
     """Read what another program wrote, once: a text in any encoding, or a binary file. It is decompressed."""
     parquet = (_PARQUET,) if Path(path).suffix == ".parquet" else ()
-    with naming(path), opened(path, (ZIP, *_UTF_16, *parquet)) as (stream, packed):
+    with naming(path), opened(path, (ZIP, *UTF_16, *parquet)) as (stream, packed):
         return b"".join(_blocks(stream, limits_now(no_limit), packed))
 
 
@@ -167,7 +163,7 @@ def source_of(path: str | Path, content: bytes, long_lines: bool = False) -> Sou
 def _source(path: str | Path, blocks: Iterator[bytes], limits: Limits, longest: int) -> Source:
     content = b"".join(_text_blocks(blocks, longest))
     while content.startswith(codecs.BOM_UTF8):
-        content = content.removeprefix(codecs.BOM_UTF8)
+        content = content[len(codecs.BOM_UTF8) :]
     return Source(os.fspath(path), content, limits)
 
 
@@ -180,8 +176,8 @@ def opened(path: str | Path, allowed: tuple[bytes, ...] = ()) -> Iterator[tuple[
             if start.startswith(magic) and magic not in allowed:
                 raise ValueError(f"this is {name}, which is not read as text; unpack it or save it as UTF-8 text first")
         packed = next((suffix for magic, suffix in _MAGIC.items() if start.startswith(magic)), Path(path).suffix)
-        if packed in _DECOMPRESSORS:
-            with _DECOMPRESSORS[packed](stream) as unpacked:
+        if packed in _OPEN:
+            with _OPEN[packed](stream) as unpacked:
                 yield unpacked, stream
         else:
             yield stream, None
@@ -195,33 +191,22 @@ def _lz4(stream: IO[bytes]) -> Any:
     return lz4.frame.open(stream)
 
 
-_DECOMPRESSORS: dict[str, Callable[[IO[bytes]], Any]] = {
-    ".gz": gzip.open,
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
-    ".lz4": _lz4,
-}
+_OPEN: dict[str, Callable[[IO[bytes]], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".lz4": _lz4}
 """Suffix of a compressed file → a function that opens its stream."""
 
-_MAGIC = {
-    b"\x1f\x8b": ".gz",
-    **{b"BZh%d1AY&SY" % level: ".bz2" for level in range(1, 10)},
-    b"\xfd7zXZ\x00": ".xz",
-    b"\x04\x22\x4d\x18": ".lz4",
-}
+_MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x04\x22\x4d\x18": ".lz4"}
+_MAGIC |= {b"BZh%d1AY&SY" % level: ".bz2" for level in range(1, 10)}
 """First bytes of a compressed stream → its suffix."""
 
 ZIP = b"PK\x03\x04"  # First bytes of a zip archive
-
 _PARQUET = b"PAR1"
-
-_UTF_16 = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
+UTF_16 = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
 
 _ARCHIVES = {
     ZIP: "a zip archive or a spreadsheet file",
     b"\x28\xb5\x2f\xfd": "a file compressed by Zstandard",
     _PARQUET: "a Parquet file without the suffix .parquet",
-    **dict.fromkeys(_UTF_16, "UTF-16 text"),
+    **dict.fromkeys(UTF_16, "UTF-16 text"),
 }
 """First bytes of what is not read → its name."""
 

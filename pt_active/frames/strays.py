@@ -17,9 +17,7 @@ SPELLING, ZEROS, MISTYPED, OTHER = "case or spaces", "leading zeros", "mistyped"
 spreadsheets remove them; but for one character of the docno, or two that changed places; and all others."""
 
 _COMPARED = 20_000  # Labels that are compared with documents at most; all are counted
-
 _HINTS = 3  # Close misses that are named
-
 _CROWD = 20
 """With more unknown labels for each document that lacks one, an id that differs by one character is a coincidence."""
 

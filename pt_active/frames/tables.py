@@ -7,7 +7,6 @@ import io
 import json
 import re
 import sys
-from collections import Counter
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
@@ -20,9 +19,7 @@ from pt_active.frames.columns import with_string_ids
 from pt_active.frames.sources import NOT_UTF8, Source, beyond, limits_now, naming, read_bytes
 
 _IDS = ("qid", "docno")  # The keys of JSON objects whose values are ids
-
 _NUMBERS = ("label", "score")  # The columns of Parquet tables that hold numbers
-
 _NO_NUMBERS = ("boolean", "date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "bytes")
 """Types of values that pandas would take for numbers."""
 
@@ -70,10 +67,9 @@ def check_filled(table: pd.DataFrame, *columns: str) -> None:
 def _check_header(names: list[str], header: Row, wanted: tuple[str, ...], most: int) -> None:
     if len(names) > most:
         raise beyond(f"row {header.row}: the header has {len(names):,} columns, more", most, "columns")
-    if missing := [name for name in wanted if name not in names]:
-        raise unfit(
-            f"row {header.row}", f"a header with {some(wanted)}; missing: {some(missing)}", some(map(_cut, names))
-        )
+    if missing := some(name for name in wanted if name not in names):
+        got = some(map(_cut, names))
+        raise unfit(f"row {header.row}", f"a header with {some(wanted)}; missing: {missing}", got)
     if twice := [name for i, name in enumerate(names) if name and name in names[:i]]:
         raise ValueError(f"row {header.row}: the header must name each column once; got {some(twice)} more than once")
 
@@ -105,10 +101,8 @@ def _rows(text: str, separator: str, quoted: bool) -> Generator[Row, None, None]
     except csv.Error as error:
         if "end of data" in str(error):
             raise ValueError(f"line {line}: a quotation mark opens a cell and none ends it") from None
-        raise ValueError(
-            f"line {reader.line_num}: characters after the quotation mark that ends a cell; a quotation mark inside a "
-            "cell is written twice"
-        ) from None
+        said = "characters after the quotation mark that ends a cell; a quotation mark inside a cell is written twice"
+        raise ValueError(f"line {reader.line_num}: {said}") from None
     finally:
         csv.field_size_limit(before)
 
@@ -147,10 +141,11 @@ def _values(line: str, number: int, keys: tuple[str, ...], optional: tuple[str, 
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    entry = dict(pairs)
-    if len(entry) < len(pairs):
-        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
-        raise ValueError(f"the key {shown(twice)} more than once")
+    entry: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in entry:
+            raise ValueError(f"the key {shown(name)} more than once")
+        entry[name] = value
     return entry
 
 
@@ -175,11 +170,11 @@ def read_parquet(path: str | Path, wanted: tuple[str, ...] = (), no_limit: bool 
     """Read a Parquet table."""
     with naming(path):
         table = _parquet_table(path, no_limit)
-        if twice := sorted({str(name) for name in table.columns[table.columns.duplicated()]}):
-            raise ValueError(f"the table has the columns {some(twice)} more than once")
+        if twice := some(sorted({str(name) for name in table.columns[table.columns.duplicated()]})):
+            raise ValueError(f"the table has the columns {twice} more than once")
         frame = with_string_ids(table)
-        if missing := [name for name in wanted if name not in frame.columns]:
-            raise ValueError(f"expected the columns {some(wanted)}; missing: {some(missing)}")
+        if missing := some(name for name in wanted if name not in frame.columns):
+            raise ValueError(f"expected the columns {some(wanted)}; missing: {missing}")
         if frame.empty and wanted:
             raise ValueError(f"the table is empty; expected rows with {some(wanted)}")
         for name in frame.columns.intersection(list(_NUMBERS)):

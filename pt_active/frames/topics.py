@@ -18,9 +18,7 @@ from pt_active.frames.sources import NOT_UTF8, Source, naming, read_source
 from pt_active.frames.tables import check_filled, is_parquet, read_json_lines, read_parquet, read_table
 
 _QUERY_TAGS = ("query", "title")  # The tags of a topic in XML that hold its query
-
 _TOPICS = "expected TREC topics with a number and a title"
-
 PREFIXES = ("irds:", "ir_datasets:")
 """Before the id of a data set that stands in the place of a file, such as ``irds:msmarco-passage``."""
 
@@ -55,9 +53,8 @@ def read_texts(path: str | Path, no_limit: bool = False, docnos: Iterable[str] |
     The first tab ends the docno. Further tabs and quotation marks are part of the text.
 
     Args:
-        path: A text file, ``.jsonl`` or ``.parquet`` with ``docno`` and ``text``; all but Parquet may be compressed. Or
-            ``ir_datasets:ID``.
-        no_limit: Whether to read the file even if it goes beyond `sources.LIMITS`.
+        path: A text file, ``.jsonl`` or ``.parquet`` with ``docno`` and ``text``, or ``ir_datasets:ID``.
+        no_limit: As for `read_topics`.
         docnos: The documents that are wanted of a data set, which may be large; files are read in whole.
 
     Returns:
@@ -65,8 +62,7 @@ def read_texts(path: str | Path, no_limit: bool = False, docnos: Iterable[str] |
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file is empty, a line cannot be read as a text, a docno has two texts, or the data set cannot
-            be fetched.
+        ValueError: As for `read_topics`.
     """
     return _read(path, "docno", "text", no_limit, lambda name: _data_set_texts(name, docnos), _texts)
 
@@ -88,8 +84,7 @@ def _read(
         with naming(path):
             frame = of_text(read_source(path, no_limit))
     frame = with_string_ids(frame).drop_duplicates([key, value], ignore_index=True)
-    repeated = frame[key][frame[key].duplicated()].unique()
-    if len(repeated):
+    if len(repeated := frame[key][frame[key].duplicated()].unique()):
         raise ValueError(f"{path}: each {key} must have one {value}; these have several: {some(repeated)}")
     return frame
 
@@ -109,10 +104,8 @@ def _topics(source: Source) -> pd.DataFrame:
     frame = _pairs(source, ("qid", "query"))
     wide = frame[frame["query"].str.contains("\t", regex=False)]
     if len(wide):
-        raise ValueError(
-            f"line {wide.index[0]}: expected qid<TAB>query; got more columns. To keep them, add a first line that "
-            "names all columns, such as qid<TAB>query<TAB>qlength"
-        )
+        hint = "To keep them, add a first line that names all columns, such as qid<TAB>query<TAB>qlength"
+        raise ValueError(f"line {wide.index[0]}: expected qid<TAB>query; got more columns. {hint}")
     return frame
 
 
@@ -213,10 +206,8 @@ def _data_set_texts(name: str, docnos: Iterable[str] | None) -> pd.DataFrame:
             wanted = list(dict.fromkeys(docnos))
             known = dataset.docs_store().get_many(wanted)
             documents = [known[docno] for docno in wanted if docno in known]
-        return pd.DataFrame(
-            {"docno": [each.doc_id for each in documents], "text": [each.default_text() for each in documents]},
-            dtype=object,
-        )
+        rows = [(each.doc_id, each.default_text()) for each in documents]
+        return pd.DataFrame(rows, columns=["docno", "text"], dtype=object)
 
 
 def _data_set_topics(name: str) -> pd.DataFrame:
@@ -244,8 +235,8 @@ def _fetched(name: str, kind: str) -> Iterator[Any]:
     try:
         yield dataset
     except (OSError, RuntimeError) as error:
+        why = shown(str(error).splitlines()[0] if str(error) else type(error).__name__)
         raise ValueError(
-            f"the {kind} of the data set {shown(name)} are not on this machine and cannot be fetched "
-            f"({shown(str(error).splitlines()[0] if str(error) else type(error).__name__)}); with a network, "
-            f"`ir_datasets export {name} {kind}` fetches them once, or give a file"
+            f"the {kind} of the data set {shown(name)} are not on this machine and cannot be fetched ({why}); with a "
+            f"network, `ir_datasets export {name} {kind}` fetches them once, or give a file"
         ) from error

@@ -9,7 +9,6 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import csv
 
-from pt_active.frames.checks import Argument, ArgumentError, how_many, shown, unfit
+from pt_active.frames.checks import Argument, ArgumentError, document_of, how_many, shown, unfit
 from pt_active.frames.columns import repeated_pairs
 from pt_active.frames.progress import working
 from pt_active.frames.qrels import HIGHEST_LABEL, SPAM, checked_qrels
@@ -27,17 +26,11 @@ from pt_active.frames.sources import NOT_UTF8, Source, naming, read_source
 from pt_active.frames.tables import is_parquet, read_parquet
 
 _BLOCK = 1 << 22  # Bytes that Arrow parses at a time; a file with a line that is longer is read line by line
-
 _CHECKED = 1 << 18  # Bytes that are checked at a time, so that they stay in the processor's cache
-
 _SPACE, _LINE_END = ord(" "), ord("\n")
-
 _NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity)", re.IGNORECASE)
-
 _EXAMPLES = 5  # Dropped lines that are named
-
 _SKIP = Argument("on_error", "skip"), " drops and counts such lines"
-
 ON_ERROR = ("raise", "skip")
 """What to do about a line that does not fit a run: refuse the run, or drop the line and count it."""
 
@@ -52,7 +45,6 @@ class Allowed(NamedTuple):
 
 
 NUMBER = Allowed("a number", lambda values: ~np.isnan(values))
-
 FINITE = Allowed("a finite number", np.isfinite)
 
 LABEL = Allowed(
@@ -77,8 +69,7 @@ class Fault(NamedTuple):
     says: str
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """The columns of a text file, which white space separates."""
 
     columns: tuple[str, ...]  # the names of the columns, in order
@@ -97,36 +88,33 @@ class Layout:
 
     def fault(self, line: str) -> Fault | None:
         """What is wrong with a line; None if it is blank or correct."""
-        fields = _fields(line)
-        if fields and NOT_UTF8.search(line):
+        if not (fields := _fields(line)):
+            return None
+        if NOT_UTF8.search(line):
             return Fault("bytes that are not UTF-8", "bytes that are not UTF-8")
-        if fields and len(fields) != len(self.columns):
+        if len(fields) != len(self.columns):
             return Fault("wrong number of columns", how_many("column", len(fields)))
-        named = dict(zip(self.columns, fields, strict=False))
-        for name, rule in self.rules.items():
-            if fields and not rule.holds(np.array(as_number(named[name]))):
-                wrong = f"{name} {shown(named[name])}, which is not {rule.says}"
-                return Fault(f"{name} that is not {rule.says}", wrong)
+        for name, field in zip(self.columns, fields, strict=True):
+            rule = self.rules.get(name)
+            if rule and not rule.holds(np.array(as_number(field))):
+                return Fault(f"{name} that is not {rule.says}", f"{name} {shown(field)}, which is not {rule.says}")
         return None
 
 
-RUN = Layout(
-    ("qid", "Q0", "docno", "rank", "score", "tag"), ("qid", "docno", "score"), {"rank": NUMBER, "score": FINITE}
-)
+def _layout(columns: str, wanted: str, **rules: Allowed) -> Layout:
+    return Layout(tuple(columns.split()), tuple(wanted.split()), rules)
 
-QRELS = Layout(("qid", "iteration", "docno", "label"), ("qid", "docno", "label"), {"label": LABEL})
 
-PRELS = Layout(
-    ("qid", "docno", "label", "method", "inclusion"),
-    ("qid", "docno", "label", "inclusion"),
-    {"label": LABEL, "method": CODE, "inclusion": INCLUSION},
+RUN = _layout("qid Q0 docno rank score tag", "qid docno score", rank=NUMBER, score=FINITE)
+QRELS = _layout("qid iteration docno label", "qid docno label", label=LABEL)
+
+PRELS = _layout(
+    "qid docno label method inclusion", "qid docno label inclusion", label=LABEL, method=CODE, inclusion=INCLUSION
 )
 """Judgments of sampled documents with inclusion probabilities, as in TREC's Million Query Track 2007-2009."""
 
-STRATA = Layout(
-    ("qid", "iteration", "docno", "stratum", "label"),
-    ("qid", "docno", "stratum", "label"),
-    {"iteration": CODE, "stratum": CODE, "label": LABEL},
+STRATA = _layout(
+    "qid iteration docno stratum label", "qid docno stratum label", iteration=CODE, stratum=CODE, label=LABEL
 )
 """Judgments of documents sampled from strata, as NIST's ``sample_eval`` reads them for xinfAP."""
 
@@ -146,9 +134,8 @@ def read_run(path: str | Path, on_error: str = "raise", no_limit: bool = False) 
 
     Args:
         path: A text file, compressed or not, or ``.parquet`` with ``qid``, ``docno`` and ``score``.
-        on_error: What to do about lines that do not fit: ``"raise"``, or ``"skip"`` them with a warning. Of documents
-            that occur twice in a query the first is kept. ``attrs["dropped"]`` counts the lines by their mistakes and
-            has examples; a plan of the run keeps it in its manifest.
+        on_error: What to do about lines that do not fit, and repeated documents of a query: ``"raise"``, or ``"skip"``
+            them with a warning. ``attrs["dropped"]`` counts them by their mistakes and has examples.
         no_limit: Whether to read the file even if it goes beyond `sources.LIMITS`.
 
     Returns:
@@ -205,8 +192,7 @@ def _once_each(frame: pd.DataFrame, place: str, skip: bool) -> tuple[pd.DataFram
         if not skip:
             twice = f"document {shown(docno)} occurs more than once in query {shown(qid)}"
             raise ArgumentError(f"{place} {number}: {twice}; ", *_SKIP)
-        said = f"document {shown(docno)} of query {shown(qid)}, again"
-        faults[number] = Fault("document that occurred before", said)
+        faults[number] = Fault("document that occurred before", f"{document_of(qid, docno)}, again")
     return frame[~again] if faults else frame, faults
 
 
@@ -254,9 +240,8 @@ def read_columns(source: Source, layout: Layout, skip: bool = False) -> tuple[pd
         frame = frame.assign(**{name: frame[name].map(as_number).astype(float) for name in layout.rules})
     if frame.empty and faults:
         number, fault = next(iter(faults.items()))
-        raise ValueError(
-            f"none of its {how_many('line', len(faults))} fits; expected {layout.shape}; line {number} has {fault.says}"
-        )
+        none = f"none of its {how_many('line', len(faults))} fits; expected {layout.shape}"
+        raise ValueError(f"{none}; line {number} has {fault.says}")
     if frame.empty:
         raise ValueError(f"the file is empty; expected {layout.shape}")
     if layout is QRELS:

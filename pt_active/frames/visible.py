@@ -20,9 +20,7 @@ _UNSEEN = f"{_BEYOND_LINES}\ud800-\udfff\U000e0000-\U000e007f"
 """Control characters, characters that turn the direction of the text, invisible ones and lone surrogates."""
 
 _IN_LINES = re.compile(f"[{_UNSEEN}]|\r(?!\n)")
-
 _IN_FIELDS = re.compile(f"[\t\n\r{_UNSEEN}]")
-
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 """The beginning of a cell that a spreadsheet takes for a formula, or of one that `guarded` may have written."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -17,34 +17,20 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from pt_active.frames import trec
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import Argument, ArgumentError, file_path, shown, some, unfit
 from pt_active.frames.columns import check_pairs, refuse_rows, with_string_ids
 from pt_active.frames.qrels import UNJUDGED, checked_qrels
 from pt_active.frames.sources import Source, naming, read_source
 from pt_active.frames.tables import check_filled, read_json_lines, read_spreadsheet
-from pt_active.frames.trec import (
-    CODE,
-    INCLUSION,
-    LABEL,
-    MIN_SWAPPED,
-    PRELS,
-    QRELS,
-    STRATA,
-    Layout,
-    as_number,
-    read_columns,
-)
+from pt_active.frames.trec import CODE, INCLUSION, LABEL, PRELS, QRELS, STRATA
 from pt_active.frames.visible import guarded, json_text, unguarded, visible
 
 _SHOWN = ("qid", "docno", "query", "text")  # The columns of a worklist that judges read
-
 _JUDGED = ("qid", "docno", "label")  # The columns that a filled-in table or JSON file must have
-
 _MAX_OPENING = 10_000  # Characters of a first line that show its format; patterns would take long on more
-
 _METHOD = 1  # The value of the column method in ``prels`` files: the document was sampled with an inclusion probability
-
 FORMAT = "trec"
 """The default format of worklists; also that in which files are read whose first line fits no other format."""
 
@@ -67,10 +53,9 @@ def write_assessments(assessments: pd.DataFrame, path: str | Path, format: str =
     Formats:
 
     - ``trec``: lines of ``qid 0 docno -1``; in TREC qrels -1 means "pooled, not judged".
-    - ``csv``: a table with the columns qid, docno, query, text (those that the assessments have) and an empty label.
-      A cell that a spreadsheet would take for a formula gets an apostrophe in front, which `read_judgments` removes.
-    - ``jsonl``: a JSON object per line with the keys qid, docno, query, text (those that the assessments have) and
-      ``"label": null``.
+    - ``csv``: a table with qid, docno, query, text (those that the assessments have) and an empty label. A cell that
+      a spreadsheet would take for a formula gets an apostrophe in front, which `read_judgments` removes.
+    - ``jsonl``: a JSON object per line with the same keys and ``"label": null``.
     - ``prels``: lines of ``qid docno -1 1 inclusion``, as in TREC's Million Query Track 2007-2009 and for statAP;
       inclusion probabilities are written exactly.
     - ``strata``: lines of ``qid 0 docno stratum -1``, as NIST's ``sample_eval`` reads them for xinfAP.
@@ -183,17 +168,14 @@ def _grade(label: object) -> float:
     if isinstance(label, (int, float)):
         return float(label) if abs(label) < 2**53 else np.nan
     text = str(label).strip()
-    return as_number(text) if text else UNJUDGED
+    return trec.as_number(text) if text else UNJUDGED
 
 
 def _write_lines(format: str, line: str, worklist: pd.DataFrame) -> str:
     """Lines of columns that white space separates, after a pattern with the names of the columns."""
     for name in ("qid", "docno"):
-        unfit_ids = worklist[name][worklist[name].str.contains(r"\s|^$", regex=True)]
-        if len(unfit_ids):
-            raise ValueError(
-                f"format {format!r} takes no {name} with white space: {some(unfit_ids)}; use another format"
-            )
+        if wrong := some(worklist[name][worklist[name].str.contains(r"\s|^$", regex=True)]):
+            raise ValueError(f"format {format!r} takes no {name} with white space: {wrong}; use another format")
     for name, rule, kind in (("inclusion", INCLUSION, np.float64), ("stratum", CODE, np.int64)):
         if name in FORMATS[format].design:
             numbers = pd.to_numeric(worklist[name], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
@@ -202,28 +184,22 @@ def _write_lines(format: str, line: str, worklist: pd.DataFrame) -> str:
     return "".join(line.format_map(row) + "\n" for row in _with_labels(worklist, UNJUDGED).to_dict("records"))
 
 
-def _read_lines(layout: Layout, source: Source) -> pd.DataFrame:
+def _read_lines(layout: trec.Layout, source: Source) -> pd.DataFrame:
     """Read lines of columns that white space separates; a sampled document may not be repeated."""
-    given = read_columns(source, layout)[0]
+    given = trec.read_columns(source, layout)[0]
     if layout is QRELS:
         return given
-    again = given[given.duplicated(["qid", "docno"])]
-    if len(again):
-        row = again.iloc[0]
+    if (again := given.duplicated(["qid", "docno"])).any():
+        row = given[again].iloc[0]
         raise ValueError(
             f"line {row.name}: document {shown(row.docno)} occurs more than once in query {shown(row.qid)}"
         )
     if layout is STRATA:
         return given.astype({"stratum": np.int64})
-    if len(given) >= MIN_SWAPPED and (given["label"] == _METHOD).all() and given["method"].nunique() > 1:
+    if len(given) >= trec.MIN_SWAPPED and (given["label"] == _METHOD).all() and given["method"].nunique() > 1:
         said = f"the label {_METHOD} in every line and several methods, so these two columns seem to be swapped"
         raise unfit(f"line {given.index[0]}", PRELS.shape, said)
     return given
-
-
-def _line_pattern(*columns: str) -> str:
-    """A pattern for a line whose columns match the given patterns."""
-    return r"[ \t]*" + r"[ \t]+".join(columns) + r"\s*$"
 
 
 def _write_csv(worklist: pd.DataFrame) -> str:
@@ -245,41 +221,29 @@ def _write_jsonl(worklist: pd.DataFrame) -> str:
     return "".join(json_text(row) + "\n" for row in rows)
 
 
-_ANY = r"[^ \t\r\n]+"
-
+_ANY = r"[^ \t\r\n]+"  # Patterns of the columns in a first line
 _WHOLE = r"[+-]?\d+"
-
 _NOT_WHOLE = rf"(?!{_WHOLE}[ \t]){_ANY}"
-
 _FRACTION = r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?"
+_STRATA = ((_ANY, "0", _ANY, _WHOLE, _WHOLE), (_ANY, _WHOLE, _NOT_WHOLE, _WHOLE, _WHOLE))
+_PRELS_OR_MALFORMED = ((_ANY, _ANY, _WHOLE, _WHOLE, _ANY), (_ANY, _ANY, _ANY, _ANY, _FRACTION))
+"""They also match some malformed lines, so that the message names the wrong number in a first line."""
 
-_STRATA_LINE = re.compile(
-    _line_pattern(_ANY, "0", _ANY, _WHOLE, _WHOLE) + "|" + _line_pattern(_ANY, _WHOLE, _NOT_WHOLE, _WHOLE, _WHOLE)
-)
 
-_PRELS_LINE = re.compile(
-    _line_pattern(_ANY, _ANY, _WHOLE, _WHOLE, _ANY) + "|" + _line_pattern(_ANY, _ANY, _ANY, _ANY, _FRACTION)
-)
-"""The pattern also matches some malformed lines, so that the message names the wrong number in a first line."""
+def _of_lines(name: str, layout: trec.Layout, line: str, *design: str, shapes: Iterable[Sequence[str]] = ()) -> Format:
+    """A format of lines whose columns white space separates; a first line has one of the shapes."""
+    opening = "|".join(r"[ \t]*" + r"[ \t]+".join(columns) + r"\s*$" for columns in shapes)
+    return Format(partial(_write_lines, name, line), partial(_read_lines, layout), "line", re.compile(opening), design)
 
-_STRATA_COLUMNS, _PRELS_COLUMNS = "{qid} 0 {docno} {stratum} {label}", "{qid} {docno} {label} 1 {inclusion!r}"
 
 FORMATS: dict[str, Format] = {
     "csv": Format(_write_csv, _read_csv, "row", re.compile(r"(?!\s*\{)(?=.*\bqid\b)(?=.*\bdocno\b)")),
     "jsonl": Format(_write_jsonl, partial(read_json_lines, keys=_JUDGED), "line", re.compile(r"\s*\{")),
-    "strata": Format(
-        partial(_write_lines, "strata", _STRATA_COLUMNS),
-        partial(_read_lines, STRATA),
-        "line",
-        _STRATA_LINE,
-        ("stratum",),
+    "strata": _of_lines("strata", STRATA, "{qid} 0 {docno} {stratum} {label}", "stratum", shapes=_STRATA),
+    "prels": _of_lines(
+        "prels", PRELS, "{qid} {docno} {label} 1 {inclusion!r}", "inclusion", shapes=_PRELS_OR_MALFORMED
     ),
-    "prels": Format(
-        partial(_write_lines, "prels", _PRELS_COLUMNS), partial(_read_lines, PRELS), "line", _PRELS_LINE, ("inclusion",)
-    ),
-    "trec": Format(
-        partial(_write_lines, "trec", "{qid} 0 {docno} {label}"), partial(_read_lines, QRELS), "line", re.compile("")
-    ),
+    "trec": _of_lines("trec", QRELS, "{qid} 0 {docno} {label}"),
 }
 """The formats by name, in the order in which they are tried on a file. A new format needs a function that writes, one
 that reads, and an entry here."""

@@ -148,7 +148,11 @@ def agreement_estimate(
     for grade, direction in zip(said, sign, strict=False):
         shares = np.zeros((expected.shape[1],) * 2)
         np.add.at(shares, (grade[sample.rows], label), share)
-        gradient = _gradient(coefficient, shares, pool)
+        gradient = np.empty_like(shares)  # ``∂T/∂share`` of every cell by central differences
+        for cell in np.ndindex(*shares.shape):
+            step = np.zeros_like(shares)
+            step[cell] = _STEP
+            gradient[cell] = (coefficient(shares + step, pool) - coefficient(shares - step, pool)) / (2 * _STEP)
         gradient -= (shares * gradient).sum()
         value += direction * coefficient(shares, pool)
         slope += direction * gradient[grade[sample.rows], label]
@@ -157,13 +161,3 @@ def agreement_estimate(
         return MeanEstimate(np.asarray(np.nan), np.asarray(np.nan), np.asarray(0.0))
     mean = estimator_named(estimator, "pair").weigh(sample, Controls(p, model)).estimate(slope)
     return MeanEstimate(value + mean.value, mean.standard_error, mean.degrees_of_freedom)
-
-
-def _gradient(coefficient: Coefficient, shares: np.ndarray, pairs: int) -> np.ndarray:
-    """``∂T/∂share`` of every cell by central differences, float64[G+1, G+1]."""
-    slope = np.empty_like(shares)
-    for cell in np.ndindex(*shares.shape):
-        step = np.zeros_like(shares)
-        step[cell] = _STEP
-        slope[cell] = (coefficient(shares + step, pairs) - coefficient(shares - step, pairs)) / (2 * _STEP)
-    return slope

@@ -148,7 +148,7 @@ def document_estimate(
     Args:
         pool: The pool as the measure sees it.
         sample: What was drawn.
-        mean: float64[N], what stands in for unknown documents, as `predicted` returns it.
+        mean: float64[N], what stands in for unknown documents, see `predicted`.
         observed: float64[N], the values that the labels give; equal to ``mean`` for documents without a label.
         contrast: float64[k], 1 for a system, 1 and −1 for a difference.
         share: The share of the variance of errors that documents of a query are taken to have in common, for additive
@@ -161,8 +161,11 @@ def document_estimate(
     step, weight = queries.of(residuals.step), weighting.weights * queries.of(pool.weight)
     first = queries.left * (weighting.weights * step) ** 2
     second = weight * queries.of(residuals.variance)
-    parts = np.maximum(first + second, 0.0)
-    gained = _gained(weight * queries.of(residuals.together), float(second.sum()))
+    parts, together = np.maximum(first + second, 0.0), weight * queries.of(residuals.together)
+    # What spreading the documents takes off the variance, estimated from queries with independent draws.
+    total, spread = float(together.sum()), float(np.sqrt((together**2).sum()))
+    scale = (1 - APART_SHARE) / APART_SHARE
+    gained = scale * min(total, 0.0) if total < spread else min(scale * (total - spread), float(second.sum()) / 2)
     query = pool.query[sample.drawn]
     influence = residuals.influence[sample.drawn] * pool.weight[query] / sample.opening[query]
     doubt = 0.0 if residuals.doubt is None else float(weight @ queries.of(residuals.doubt))
@@ -181,30 +184,22 @@ def document_estimate(
     )
 
 
-def _gained(together: np.ndarray, second: float) -> float:
-    """What spreading the documents takes off the variance, estimated from queries with independent draws."""
-    scale = (1 - APART_SHARE) / APART_SHARE
-    total, spread = float(together.sum()), float(np.sqrt((together**2).sum()))
-    return scale * min(total, 0.0) if total < spread else min(scale * (total - spread), second / 2)
-
-
 def _ratio(a: float, b: float) -> float:
     return float(a / b) if b > 0 else 0.0
 
 
 def cautious_variance(pool: DocumentPool, sample: TwoPhase, variables: Variables, contrast: np.ndarray) -> float:
     """The variance ``Σ p² D² v (1/ψ − 1)`` that the grade model expects, with v from `hedged` [theory 9]."""
-    if sample.design.drawing == SURPRISES and isinstance(pool, RevealedPool):
-        (gain,) = surprise_gains(pool, variables.mean, np.outer(contrast, contrast)[None], REVEALED_VARIANCE)
-        return expected_variance(pool, sample.design, gain)
-    if isinstance(pool, RevealedPool):
-        order = sample.design.order
-        (gain,) = pool.cautious_gains(order, variables.mean, contrast[None], REVEALED_VARIANCE)
-        return expected_variance(pool, sample.design, gain)
-    cautious = hedged(variables, (contrast @ pool.gradients(variables.mean))[None, :], DEFENSIVE_VARIANCE)
-    gradient = contrast @ gradients(pool.form, pool.indptr, pool.ranks, cautious)
-    gain = (pool.weight[pool.query] * gradient) ** 2 * cautious.variance
-    return expected_variance(pool, sample.design, gain)
+    design, mean = sample.design, variables.mean
+    if isinstance(pool, RevealedPool) and design.drawing == SURPRISES:
+        (gain,) = surprise_gains(pool, mean, np.outer(contrast, contrast)[None], REVEALED_VARIANCE)
+    elif isinstance(pool, RevealedPool):
+        (gain,) = pool.cautious_gains(design.order, mean, contrast[None], REVEALED_VARIANCE)
+    else:
+        cautious = hedged(variables, (contrast @ pool.gradients(mean))[None, :], DEFENSIVE_VARIANCE)
+        gradient = contrast @ gradients(pool.form, pool.indptr, pool.ranks, cautious)
+        gain = (pool.weight[pool.query] * gradient) ** 2 * cautious.variance
+    return expected_variance(pool, design, gain)
 
 
 def expected_variance(pool: DocumentPool, design: DocumentDesign, gain: np.ndarray) -> float:

@@ -142,11 +142,8 @@ def _shown(terms: np.ndarray) -> float:
 def expected_spread(expected: ByQuery, noise: np.ndarray) -> float:
     """``E S²/m`` if values vary about those of a `ByQuery`, each by itself; NaN for one query [theory 16].
 
-    ``S²/m + c Σ_g ((1 − 2 P) G + P² Σ G)``, G being the noise of a cluster.
-
-    Args:
-        expected: The values that are expected, with no variance.
-        noise: float64[m], ``p² C`` with the variance C of each value.
+    ``S²/m + c Σ_g ((1 − 2 P) G + P² Σ G)``, G being the noise of a cluster; the noise of a query, float64[m], is
+    ``p² C`` with the variance C of its value. What is expected has no variance.
     """
     if np.isnan(expected.spread):
         return np.nan
@@ -159,12 +156,7 @@ def by_drawn_query(
 ) -> ByQuery:
     """The values of queries behind a mean of drawn queries: ``ĥ = m + (a/p)(ℓ − m)`` with ``m = c + b M``.
 
-    Args:
-        sample: The queries that were drawn.
-        weighting: Their weights a in the estimate of their own values.
-        weight: float64[m], p of all queries.
-        model: float64[m], M, what the model expects of them; NaN if the weighting does not use it.
-        values: float64[n], the measured values.
+    The model M is NaN if the weighting does not use it. Shapes: weight (p) and model float64[m], values float64[n].
     """
     slope = float(weighting.slope)
     line = slope * model if slope else np.zeros(len(weight))

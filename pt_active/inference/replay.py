@@ -319,10 +319,8 @@ def replay(
         rng, swaps = (np.random.default_rng(each) for each in seeds)
         traded = random_swaps(len(pool.weight), swaps, size) if how.null else None
         target = pool.target if traded is None else np.where(traded, -pool.target, pool.target)
-        truth, rows = (
-            np.broadcast_to(target @ pool.weight, size),
-            pool.replayed(methods, budgets, how, traded, size, rng),
-        )
+        truth = np.broadcast_to(target @ pool.weight, size)
+        rows = pool.replayed(methods, budgets, how, traded, size, rng)
         for name, found in chunks.items():
             found.append(
                 Replays(truth=truth, **{key: np.stack([row[name][key] for row in rows]) for key in rows[0][name]})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,9 +27,7 @@ class QueryResiduals:
     together: np.ndarray  # float64[m], what fixing the number of documents takes off the variance; 0 if not `apart`
     influence: np.ndarray  # float64[N], by how much the error of each drawn document moves ``ℓ̃``; not negative
     size: np.ndarray  # float64[m], the sum of the absolute terms of ``step``, those of all systems
-    terms: np.ndarray | None = (
-        None  # float64[N], what the label of each document adds to ``ℓ̃``; None if they act together
-    )
+    terms: np.ndarray | None = None  # float64[N], what each label adds to ``ℓ̃``; None if they act together
     doubt: np.ndarray | None = None  # float64[m], how far ``ℓ̃`` hangs on what is not estimated; None if it does not
 
 
@@ -154,7 +151,7 @@ def steps(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, observed: np.
 
 
 def expected_squares(
-    pool: DocumentPool, order: np.ndarray, grades: np.ndarray, contrasts: Sequence[np.ndarray], seed: int
+    pool: DocumentPool, order: np.ndarray, grades: np.ndarray, contrasts: np.ndarray, seed: int
 ) -> np.ndarray:
     """float64[N], ``p² E δ_z²`` of documents judged along an order, under grades float64[N, G+1] [theory 9]."""
     rng, mean = np.random.default_rng(seed), grades @ pool.form.values

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import SURPRISES, RoundSettings
 from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
-from pt_active.sampling.revealed import RevealedPool, pair_form
+from pt_active.sampling.revealed import RevealedPool, pair_form, ranker_contrasts
 from pt_active.sampling.sample import DocumentSizes, TwoPhase
 from pt_active.sampling.surprises import surprise_gains
 from pt_active.sampling.two_phase import draw_documents
@@ -170,11 +169,6 @@ def estimate_rounds(
     return widened(combined(estimates, weights), float(weights**2 @ cautious))
 
 
-def ranker_contrasts(k: int) -> list[np.ndarray]:
-    """Contrasts of k rankers, float64[k] each: the only ranker itself, or the difference of each pair."""
-    return [np.ones(1)] if k == 1 else [np.eye(k)[a] - np.eye(k)[b] for a, b in combinations(range(k), 2)]
-
-
 def contrast_estimates(
     seen: DocumentPool, rounds: Sequence[Round], label: np.ndarray, estimator: str
 ) -> list[DocumentEstimate]:
@@ -184,16 +178,15 @@ def contrast_estimates(
 
 def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
     """``p² E δ²`` of each document under the grade model, averaged over `ranker_contrasts`, float64[N] [theory 10]."""
-    if drawing == SURPRISES and isinstance(pool.seen, RevealedPool):
-        form = pair_form(len(pool.seen.ranks))
-        return np.asarray(surprise_gains(pool.seen, pool.grades, form[None], defensive=0.0)[0])
-    if isinstance(pool.seen, RevealedPool):
-        order = pool.seen.judging_order(pool.grades)
-        return np.asarray(pool.seen.weight[pool.seen.query] ** 2 * pool.seen.mean_squares(order, pool.grades))
-    sizes = pool_sizes(pool, RoundSettings(drawing, defensive=0.0), pool.grades)
-    if pool.seen.form.family == "additive" or not (drawing == "depth" or sizes.unit == "step"):
+    seen, grades = pool.seen, pool.grades
+    if isinstance(seen, RevealedPool) and drawing == SURPRISES:
+        return np.asarray(surprise_gains(seen, grades, pair_form(len(seen.ranks))[None], defensive=0.0)[0])
+    if isinstance(seen, RevealedPool):
+        return np.asarray(seen.weight[seen.query] ** 2 * seen.mean_squares(seen.judging_order(grades), grades))
+    sizes = pool_sizes(pool, RoundSettings(drawing, defensive=0.0), grades)
+    if seen.form.family == "additive" or not (drawing == "depth" or sizes.unit == "step"):
         return sizes.gain
-    return expected_squares(pool.seen, sizes.order, pool.grades, ranker_contrasts(len(pool.seen.ranks)), seed)
+    return expected_squares(seen, sizes.order, grades, ranker_contrasts(len(seen.ranks)), seed)
 
 
 def optimism(

@@ -98,40 +98,29 @@ def indistinct_groups(joined: np.ndarray) -> list[tuple[int, ...]]:
     groups = []
     for a in range(len(joined)):
         for b in range(len(joined) - 1, a - 1, -1):
-            if joined[a, b] and not covered[a, b]:
-                group = _grown({a, b}, joined, covered)
-                covered[np.ix_(group, group)] = True
-                groups.append(tuple(group))
+            if not joined[a, b] or covered[a, b]:
+                continue
+            group = sorted({a, b})
+            while (candidates := np.setdiff1d(np.flatnonzero(joined[:, group].all(axis=1)), group)).size:
+                new = (~covered[np.ix_(candidates, np.array(group))]).sum(axis=1)
+                group.append(int(candidates[new.argmax()]))
+            covered[np.ix_(group, group)] = True
+            groups.append(tuple(sorted(group)))
     return sorted(groups)
-
-
-def _grown(members: set[int], joined: np.ndarray, covered: np.ndarray) -> list[int]:
-    """A maximal clique that contains the given members."""
-    group = sorted(members)
-    while (candidates := np.setdiff1d(np.flatnonzero(joined[:, group].all(axis=1)), group)).size:
-        new = (~covered[np.ix_(candidates, np.array(group))]).sum(axis=1)
-        group.append(int(candidates[new.argmax()]))
-    return sorted(group)
 
 
 @cache
 def _normal_table(systems: int) -> CubicSpline:
-    """``P(Q_{k,∞} > w)`` for w from 0 to `_MAX_RANGE`."""
+    """``P(Q_{k,∞} > w) = ∫ k φ(z) Φ(−z)^{k−1} [1 − (1 − Φ(−z−w)/Φ(−z))^{k−1}] dz``, z the smallest of k normals."""
+    from scipy import special
     from scipy.interpolate import CubicSpline
 
     width = np.linspace(0, _MAX_RANGE, 4001)
-    return CubicSpline(width, _range_tail(width, systems))
-
-
-def _range_tail(width: np.ndarray, systems: int) -> np.ndarray:
-    """``P(Q_{k,∞} > w) = ∫ k φ(z) Φ(−z)^{k−1} [1 − (1 − Φ(−z−w)/Φ(−z))^{k−1}] dz``, z the smallest of k normals."""
-    from scipy import special
-
     z, step = np.linspace(-12, 9, 421, retstep=True)
     above = special.ndtr(-z)
     density = systems * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * above ** (systems - 1)
     beyond = np.minimum(special.ndtr(-z - width[:, None]) / above, 1 - 1e-16)
-    return np.asarray(-np.expm1((systems - 1) * np.log1p(-beyond)) @ density * step)
+    return CubicSpline(width, -np.expm1((systems - 1) * np.log1p(-beyond)) @ density * step)
 
 
 def _deviations(degrees: float) -> tuple[np.ndarray, np.ndarray]:

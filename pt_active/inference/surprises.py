@@ -7,7 +7,6 @@ linear in single labels has no bias, whatever the model believes; what pairs of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -43,26 +42,20 @@ def surprises(
     pool: RevealedPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> Surprises:
     """What the labels of a sample say of a contrast of rankers, for the arguments of `documents.document_estimate`."""
+    from pt_active.sampling._surprise_kernels import corrected
+
     used = np.flatnonzero(contrast)
     classes = in_classes(pool, mean, used)
     level = np.where(sample.drawn, classes.level(observed.argmax(axis=1)), classes.known)
     chance = np.where(sample.drawn, sample.design.inclusion, 1.0)
     shift = recalibration(classes, level, pool.places % FOLDS)
-    found = [
-        _corrected(classes.recalibrated(shift, level, spread), chance, contrast[used]) for spread in (1.0, _NARROWED)
-    ]
+    found = []
+    for apart in (1.0, _NARROWED):
+        now = classes.recalibrated(shift, level, apart)
+        found.append((np.zeros(len(pool.weight)), np.zeros(len(chance)), np.zeros(len(chance))))
+        corrected(now.indptr, compiled(now), now.told_by_labels(), chance, contrast[used], found[-1])
     (value, surprise, spread), (narrowed, _, _) = found
     return Surprises(value, narrowed, surprise, spread, chance)
-
-
-def _corrected(
-    classes: InClasses, chance: np.ndarray, contrast: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    from pt_active.sampling import _surprise_kernels
-
-    found = np.zeros(len(classes.indptr) - 1), np.zeros(len(chance)), np.zeros(len(chance))
-    _surprise_kernels.corrected(classes.indptr, compiled(classes), classes.told_by_labels(), chance, contrast, found)
-    return found
 
 
 def recalibration(classes: InClasses, level: np.ndarray, fold: np.ndarray) -> np.ndarray:
@@ -107,15 +100,11 @@ def _ridge(matrix: np.ndarray, offset: np.ndarray, above: np.ndarray, penalty: n
         chance = 0.5 + 0.5 * np.tanh(0.5 * (offset + matrix @ line))
         slope = matrix.T @ (above - chance) - penalty * line
         step = np.linalg.solve((matrix.T * (chance * (1 - chance))) @ matrix + np.diag(penalty), slope)
-        new = next((each for each in _halved(step) if loss(line + each) < now), None)
+        shorter = (step / 2.0**halving for halving in range(_HALVINGS))
+        new = next((each for each in shorter if loss(line + each) < now), None)
         if new is None:
             break
         line, before, now = line + new, now, loss(line + new)
         if before - now <= _SMALLEST * before:
             break
     return line
-
-
-def _halved(step: np.ndarray) -> Iterator[np.ndarray]:
-    for halving in range(_HALVINGS):
-        yield step / 2.0**halving

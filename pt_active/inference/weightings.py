@@ -15,7 +15,7 @@ from numbers import Real
 import numpy as np
 
 from pt_active.inference.estimators import Weighting, effective_size
-from pt_active.inference.statistics import Evaluated, RoundEstimate, Statistic, mean
+from pt_active.inference.statistics import RoundEstimate, Statistic, mean
 from pt_active.relevance.digits import rounded
 from pt_active.sampling.sample import Steps
 
@@ -138,7 +138,11 @@ def estimate_statistic(
     if not np.isfinite(evaluated.value):
         undefined = np.asarray(np.nan)
         return RoundEstimate(undefined, undefined, undefined, float(evaluated.effective))
-    return _estimate(float(evaluated.value), _standard_error(weighting, evaluated), float(evaluated.effective))
+    error = np.nan
+    if evaluated.own_share.max() < 1 - _CERTAIN:  # Otherwise a single label determines the statistic
+        share = weighting.weights / weighting.weights.sum()
+        error = float(np.sqrt(weighting.variance(evaluated.gradient * (1 - share) / (1 - evaluated.own_share))))
+    return _estimate(float(evaluated.value), error, float(evaluated.effective))
 
 
 def estimate_mean(
@@ -248,14 +252,6 @@ def _smooth_variance(
     apart = value - left_out(score, value, h)
     left = np.where(pi < 1 - _CERTAIN, 1 - pi, 0.0)
     return float((left * (level[drawn] * apart / pi) ** 2).sum()) / len(steps.score) ** 2
-
-
-def _standard_error(weighting: Weighting, evaluated: Evaluated) -> float:
-    """Standard error of a statistic from its gradient e; NaN if a single label determines it."""
-    if evaluated.own_share.max() >= 1 - _CERTAIN:
-        return np.nan
-    share = weighting.weights / weighting.weights.sum()
-    return float(np.sqrt(weighting.variance(evaluated.gradient * (1 - share) / (1 - evaluated.own_share))))
 
 
 def _estimate(value: float, error: float, effective: float) -> RoundEstimate:

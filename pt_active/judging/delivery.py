@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import io
 import os
 import re
@@ -19,32 +18,18 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from pt_active.frames.checks import ArgumentError, shown, unfit
+from pt_active.frames.checks import document_of, shown, unfit
 from pt_active.frames.columns import place_of
 from pt_active.frames.records import JUDGED, SAID_COLUMNS, SKIPPED, STATUSES, checked_records
-from pt_active.frames.sources import INSIDE, ZIP, Source, beyond, limits_now, read_bytes, source_of
+from pt_active.frames.sources import INSIDE, UTF_16, ZIP, Source, beyond, limits_now, naming, read_bytes, source_of
 from pt_active.frames.tables import json_value
 from pt_active.judging.worklist import GradeNames
 
-_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-_DAMAGED = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    NotImplementedError,
-    RuntimeError,
-    EOFError,
-    OSError,
-    UnicodeDecodeError,
-)
+_DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, EOFError, OSError, UnicodeDecodeError)
 """What the library raises for archives that are damaged or encrypted."""
 
 _MAX_MEMBERS = 10_000  # Files of an archive, at most
-
-
-_ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)? ?(Z|[+-]\d\d:?\d\d|UTC)")
-"""A moment with its time zone."""
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)? ?(Z|[+-]\d\d:?\d\d|UTC)")
 
 
 @dataclass(frozen=True)
@@ -139,7 +124,7 @@ def _utf8(content: bytes, path: str) -> bytes:
     """The content of a text in another encoding as UTF-8; archives stay as they are."""
     if content.startswith(ZIP):
         return content
-    if content.startswith(_UTF_16):
+    if content.startswith(UTF_16):
         try:
             return content.decode("utf-16").encode("utf-8")
         except UnicodeDecodeError:
@@ -181,20 +166,14 @@ def records_given(given: Iterable[Given], names: GradeNames) -> pd.DataFrame:
 
 
 def _row(given: Given, names: GradeNames) -> list[object] | None:
-    place = place_of(given.place)
-    of = f"document {shown(given.docno)} of query {shown(given.qid)}"
-    try:
+    with naming(f"{place_of(given.place)}: {document_of(given.qid, given.docno)}"):
         grade, said = names.judgment(given.label)
         time = utc_time(given.time)
-    except ArgumentError as error:
-        raise ArgumentError(f"{place}: {of}: ", *error.parts) from error
-    except ValueError as error:
-        raise ValueError(f"{place}: {of}: {error}") from error
-    status = given.status.strip().casefold() or said
-    if status not in ("", *STATUSES):
-        raise ValueError(f"{place}: {of}: expected a status of {', '.join(STATUSES)}; got {shown(given.status)}")
-    if (status == JUDGED) != (grade is not None) or said not in ("", status):
-        raise ValueError(f"{place}: {of}: the status is {shown(status)} and the label {shown(given.label)}")
+        status = given.status.strip().casefold() or said
+        if status not in ("", *STATUSES):
+            raise ValueError(f"expected a status of {', '.join(STATUSES)}; got {shown(given.status)}")
+        if (status == JUDGED) != (grade is not None) or said not in ("", status):
+            raise ValueError(f"the status is {shown(status)} and the label {shown(given.label)}")
     if not status and not given.note.strip():
         return None
     # Who writes a note and gives no grade has looked at the document and left it.
@@ -207,20 +186,19 @@ def utc_time(time: object) -> str:
     text = "" if time is None else time.isoformat() if isinstance(time, datetime) else str(time).strip()
     if not text or re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z", text):
         return text
-    if not _ISO.fullmatch(text):
+    if not _MOMENT.fullmatch(text):
         raise ValueError(f"expected a time with its zone, such as 2026-03-01T09:30:00Z; got {shown(text)}")
     try:
-        moment = pd.Timestamp(text).tz_convert("UTC")
+        return pd.Timestamp(text).tz_convert("UTC").isoformat().removesuffix("+00:00") + "Z"
     except ValueError:
         raise ValueError(f"expected a time such as 2026-03-01T09:30:00Z; got {shown(text)}") from None
-    return moment.isoformat().removesuffix("+00:00") + "Z"
 
 
 def items(tool: str, found: Iterable[tuple[str, Any, Any]]) -> Iterator[tuple[Given, Any]]:
     """What an export wrote into each item, once, and its content; of each its place, what was written, and both."""
     first: dict[tuple[str, str], int | str] = {}
+    wanted = f"the qid and docno that `pt-active export --format {tool}` wrote"
     for place, ours, content in found:
-        wanted = f"the qid and docno that `pt-active export --format {tool}` wrote"
         if not isinstance(ours, dict):
             raise unfit(place, wanted, shown(ours))
         for name in ("qid", "docno"):
@@ -235,7 +213,7 @@ def check_new(first: dict[tuple[str, str], int | str], qid: object, docno: objec
     """Raise if a document of a query had an item before, of which the place is kept."""
     if (before := first.setdefault((str(qid), str(docno)), place)) != place:
         both = " and ".join(map(place_of, (before, place)))
-        raise ValueError(f"{both} are both document {shown(str(docno))} of query {shown(str(qid))}")
+        raise ValueError(f"{both} are both {document_of(str(qid), str(docno))}")
 
 
 def object_of(value: Any, place: str, *keys: str) -> dict[str, Any]:

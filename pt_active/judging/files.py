@@ -13,7 +13,7 @@ import pandas as pd
 
 from pt_active.frames import records as frame_records
 from pt_active.frames.atomic import write_file
-from pt_active.frames.checks import Argument, ArgumentError, how_many, shown, some
+from pt_active.frames.checks import Argument, ArgumentError, document_of, how_many, shown, some
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import SAID_COLUMNS, is_records
 from pt_active.frames.sources import naming
@@ -28,7 +28,6 @@ from pt_active.judging.worklist import GradeNames, Worklist
 from pt_active.plans.plan import Plan
 
 _TABLES = ("csv", "xlsx")  # Tools that take leading zeros from ids
-
 _NO_NAMES = GradeNames()
 
 
@@ -43,9 +42,6 @@ def import_records(
         plan: The plan whose documents were judged.
         names: The words for grades.
         annotator: Who judged, for files that do not say so.
-
-    Returns:
-        Records of judgments with the plan's id.
 
     Raises:
         FileNotFoundError: If a file does not exist.
@@ -145,7 +141,7 @@ def write_worklist(worklist: Worklist, path: str | Path, tool: str) -> list[Path
         tool: A name in `tools.registry.TOOLS`.
 
     Returns:
-        The paths of the files, that of the worklist first.
+        The files, that of the worklist first.
 
     Raises:
         FileExistsError: If a file exists; then none is written.
@@ -180,15 +176,11 @@ def _restored(
     if keys is None:
         return labels
     listed = [(str(each.qid), str(each.docno)) for each in given]
-    restored, changes = restored_zeros(
-        keys, labels, Counter(listed or zip(labels["qid"], labels["docno"], strict=True))
-    )
+    rows = Counter(listed or zip(labels["qid"], labels["docno"], strict=True))
+    restored, changes = restored_zeros(keys, labels, rows)
     if changes:
-        counted = how_many("id", len(changes), "has")
-        warnings.warn(
-            f"{path}: {counted} lost leading zeros, as spreadsheets remove them; taken as {'; '.join(changes[:3])}",
-            stacklevel=3,
-        )
+        lost = f"{how_many('id', len(changes), 'has')} lost leading zeros, as spreadsheets remove them"
+        warnings.warn(f"{path}: {lost}; taken as {'; '.join(changes[:3])}", stacklevel=3)
     return restored
 
 
@@ -196,14 +188,14 @@ def _check_consistent(read: dict[str, pd.DataFrame]) -> None:
     """Raise if a document has different labels in files that do not say who judged, or in one and in the records."""
     records = [frame for frame in read.values() if is_records(frame)]
     plain = {path: frame for path, frame in read.items() if not is_records(frame)}
-    if records and plain:
-        plain |= {"the records": qrels_of(pd.concat(records, ignore_index=True))}
     if not plain:
         return
+    if records:
+        plain |= {"the records": qrels_of(pd.concat(records, ignore_index=True))}
     labels = pd.concat([frame.assign(path=path) for path, frame in plain.items()], ignore_index=True)
     different = labels.drop_duplicates(["qid", "docno", "label"]).duplicated(["qid", "docno"], keep=False)
     if different.any():
         row = labels.loc[different.index[different][0]]
         each = labels[(labels["qid"] == row["qid"]) & (labels["docno"] == row["docno"])]
         said = ", ".join(f"{label} in {path}" for label, path in zip(each["label"], each["path"], strict=True))
-        raise ValueError(f"document {shown(row['docno'])} of query {shown(row['qid'])} has different labels: {said}")
+        raise ValueError(f"{document_of(row['qid'], row['docno'])} has different labels: {said}")

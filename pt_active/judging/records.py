@@ -10,7 +10,7 @@ from pt_active.frames import records as frame_records
 from pt_active.frames.atomic import new_file, write_file
 from pt_active.frames.records import SAID_COLUMNS
 from pt_active.frames.sources import Source, naming, read_source
-from pt_active.frames.tables import read_json_lines, read_parquet
+from pt_active.frames.tables import is_parquet, read_json_lines, read_parquet
 from pt_active.frames.visible import json_text
 from pt_active.plans.making.judgments import qrels_of, records_of_plan
 from pt_active.plans.plan import Plan
@@ -39,10 +39,6 @@ def checked_records(frame: pd.DataFrame, plan: Plan | None = None) -> pd.DataFra
 def read_records(path: str | Path, plan: Plan | None = None) -> pd.DataFrame:
     """Read records that `write_records` wrote: JSON lines, or Parquet if the name ends in ``.parquet``.
 
-    Args:
-        path: The file.
-        plan: The plan that they should be of; None for any.
-
     Returns:
         As `checked_records` returns them; the index holds the numbers of the lines or rows, from 1.
 
@@ -50,11 +46,7 @@ def read_records(path: str | Path, plan: Plan | None = None) -> pd.DataFrame:
         FileNotFoundError: If there is no such file.
         ValueError: If the file is damaged, or a record is malformed or not of the plan.
     """
-    wanted = tuple(SAID_COLUMNS)
-    if Path(path).suffix == ".parquet":
-        frame = read_parquet(path, wanted)
-    else:
-        frame = records_in(read_source(path))
+    frame = read_parquet(path, tuple(SAID_COLUMNS)) if is_parquet(path) else records_in(read_source(path))
     with naming(path):
         return checked_records(frame, plan)
 
@@ -68,19 +60,12 @@ def records_in(source: Source) -> pd.DataFrame:
 def write_records(records: pd.DataFrame, path: str | Path) -> Path:
     """Write records to a new file: JSON lines, or Parquet if the name ends in ``.parquet``.
 
-    Args:
-        records: Records of judgments.
-        path: The file.
-
-    Returns:
-        The path.
-
     Raises:
         FileExistsError: If the file exists: records are appended, never overwritten.
         ValueError: If a record is malformed.
     """
     checked, path = checked_records(records), Path(path)
-    if path.suffix == ".parquet":
+    if is_parquet(path):
         with new_file(path) as unfinished:
             checked.to_parquet(unfinished, index=False)
     else:

@@ -13,8 +13,7 @@ import pandas as pd
 from pt_active.inference.documents import FOLDS
 from pt_active.inference.estimators import ratio_or_zero
 from pt_active.inference.rounds import Round, drawn_by
-from pt_active.logs.population import AllQueries, with_rows
-from pt_active.logs.rows import Rows
+from pt_active.logs.rows import AllQueries, Rows, with_rows
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.units import RANGE_VARIANCE
 from pt_active.plans.making.documents import (
@@ -26,9 +25,8 @@ from pt_active.plans.making.documents import (
     worklist,
 )
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.manifest import PlanArguments, PlanSource, plan_manifest
+from pt_active.plans.making.manifest import Beyond, PlanArguments, PlanSource, Rest, RestOfDocuments, plan_manifest
 from pt_active.plans.making.pool import Pool, query_design
-from pt_active.plans.making.rest import Beyond, Rest, RestOfDocuments
 from pt_active.relevance.bounds import document_bounds
 from pt_active.relevance.measures import RankForm, rank_form
 from pt_active.sampling.chances import expected_size

@@ -17,7 +17,7 @@ from pt_active.frames.checks import file_path, how_many, shown, some
 from pt_active.frames.sources import naming, opened, source_of
 from pt_active.frames.tables import is_parquet
 from pt_active.frames.trec import RUN, read_columns
-from pt_active.logs.partition import PARTITION_COLUMNS, RANKER
+from pt_active.logs.rows import PARTITION_COLUMNS, RANKER
 
 if TYPE_CHECKING:
     import polars
@@ -41,20 +41,14 @@ def matching(name: str, given: str | Path | Sequence[str | Path]) -> list[Path]:
     return files
 
 
-def import_polars() -> Any:
-    """Polars, which the extra ``logs`` installs."""
-    try:
-        import polars
-    except ImportError:
-        raise ValueError('runs larger than memory are partitioned by Polars: pip install "pt-active[logs]"') from None
-    return polars
-
-
 def partitioned(
     files: Mapping[str, Sequence[Path]], folder: Path, number: int | None, topics: pd.DataFrame | None = None
 ) -> list[Path]:
     """Write the runs again, so that each partition holds all rows of its queries."""
-    pl = import_polars()
+    try:
+        import polars as pl
+    except ImportError:
+        raise ValueError('runs larger than memory are partitioned by Polars: pip install "pt-active[logs]"') from None
     texts = folder / "texts"
     tables = {name: _as_parquet(paths, texts / str(place)) for place, (name, paths) in enumerate(files.items())}
     rows = {name: sum(_rows_of(pl, path) for path in paths) for name, paths in tables.items()}

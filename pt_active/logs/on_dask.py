@@ -11,8 +11,8 @@ import pyterrier as pt
 
 from pt_active.frames.checks import some
 from pt_active.frames.columns import with_string_ids
-from pt_active.logs.partition import PARTITION_COLUMNS, RANKER, PartitionQuestion
 from pt_active.logs.planning import Settings, plan_by
+from pt_active.logs.rows import PARTITION_COLUMNS, RANKER, PartitionQuestion
 from pt_active.plans.plan import Plan
 
 

@@ -11,8 +11,8 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames.checks import some
-from pt_active.logs.partition import PARTITION_COLUMNS, RANKER, PartitionQuestion
 from pt_active.logs.planning import Settings, plan_by
+from pt_active.logs.rows import PARTITION_COLUMNS, RANKER, PartitionQuestion
 from pt_active.plans.plan import Plan
 
 
@@ -28,19 +28,12 @@ def plan(
 ) -> Plan:
     """Choose what to judge, as `ScannedRuns.plan` does on one machine.
 
-    Args:
-        runs: A Spark frame with ``run, qid, docno, score``, where ``run`` names the ranker. All rows of a query must be
-            in one partition; ``runs.repartition(n, "qid")`` brings them together.
-        grades: A fitted grade model; what it says of a document may depend on its query alone.
-        topics: ``qid`` (+ ``query``, ``traffic``), the target population of queries; None for all queries.
-        settings: How queries or documents are sampled.
-        names: The rankers in the order of the plan.
-        depth: Documents to keep of each ranking; None keeps all.
-        allow_missing_queries: Whether a ranker may return nothing for queries that others answer.
+    ``runs`` is a Spark frame with ``run, qid, docno, score``, where ``run`` names the ranker. All rows of a query must
+    be in one partition; ``runs.repartition(n, "qid")`` brings them together. The other arguments are those of
+    `on_dask.plan`.
 
     Raises:
-        ValueError: If a column is missing, a query is split over partitions, or an argument is out of range. What is
-            wrong with rows comes as an error of Spark that holds the message.
+        ValueError: As `on_dask.plan` does. What is wrong with rows comes as an error of Spark that holds the message.
     """
     from pyspark.sql import functions
 

@@ -23,15 +23,18 @@ from pt_active.frames.checks import (
 )
 from pt_active.frames.columns import with_string_ids
 from pt_active.logs.documents import plan_of_documents
-from pt_active.logs.partition import PartitionQuestion, graded_partition, partition_pool, queries_of
-from pt_active.logs.population import AllQueries
 from pt_active.logs.queries import plan_of_queries
 from pt_active.logs.rows import (
+    AllQueries,
+    PartitionQuestion,
     check_additive,
     check_not_split,
     document_rows,
+    graded_partition,
     is_additive,
     merged,
+    partition_pool,
+    queries_of,
     query_rows,
     with_topics,
 )
@@ -95,8 +98,7 @@ class Settings:
         if self.defensive is not None:
             within("defensive", number("defensive", self.defensive), 0)
         check_per_query(self.price)
-        told = self._told()
-        if told == "query":
+        if (told := self.told) == "query":
             self._check_queries()
         elif told == "document":
             check_additive(self.measure)
@@ -113,9 +115,6 @@ class Settings:
             within("defensive", self.defensive, 0, 1)
         needs_uniform_grades(self.design or DESIGN)
 
-    def _told(self) -> str | None:
-        return level_told(self.level, self.design, only_queries=self.draws is not None or bool(self.replace))
-
     @property
     def price(self) -> Cost:
         """The labelling cost."""
@@ -124,7 +123,8 @@ class Settings:
     @property
     def told(self) -> str | None:
         """The level that leaves no choice; None if documents or queries can be drawn."""
-        return self._told() or (None if is_additive(self.measure) else "query")
+        told = level_told(self.level, self.design, only_queries=self.draws is not None or bool(self.replace))
+        return told or (None if is_additive(self.measure) else "query")
 
     def question(
         self, names: tuple[str, ...], grades: pt.Transformer, depth: int | None, allow_missing_queries: bool

@@ -7,15 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from pt_active.logs.population import AllQueries, with_rows
-from pt_active.logs.rows import Rows, bounded_contrasts
+from pt_active.logs.rows import AllQueries, Rows, bounded_contrasts, with_rows
 from pt_active.plans.answers.units import query_units, sums_after
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.manifest import PlanArguments, PlanSource, plan_manifest
+from pt_active.plans.making.manifest import PlanArguments, PlanSource, Rest, plan_manifest
 from pt_active.plans.making.pool import Pool, query_design
 from pt_active.plans.making.queries import documents_to_judge, draw, priority_column, sample_columns
 from pt_active.plans.making.rankers import stored_weights
-from pt_active.plans.making.rest import Rest
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.chances import expected_size
 from pt_active.sampling.designs import contrast_moments, sampling_distribution

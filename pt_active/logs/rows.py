@@ -1,32 +1,103 @@
-"""What does a partition say of its queries and documents, and how do all partitions become one?"""
+"""What does a partition say of its queries and documents, and how do all partitions become one population?"""
 
 from __future__ import annotations
 
 import hashlib
 import tempfile
-import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import IO, Any
 
+import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
+import pyterrier as pt
 
-from pt_active.frames.checks import agreeing, how_many, shown, some
+from pt_active.frames.checks import ArgumentError, agreeing, how_many, shown, some
 from pt_active.frames.clocks import clocks
-from pt_active.frames.columns import query_table, with_string_ids
-from pt_active.logs.partition import PartitionQuestion, graded_partition, partition_pool
+from pt_active.frames.columns import grade_columns, query_table, ranker_names, with_query_columns, with_string_ids
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.making.pool import Pool, seen_by
+from pt_active.plans.making.artifact import digest
+from pt_active.plans.making.manifest import LevelChoice, Manifest, Rest
+from pt_active.plans.making.pool import Pool, seen_by, warn_without_documents
+from pt_active.plans.making.pool_columns import query_weights
 from pt_active.relevance.bounds import contrast_bounds
+from pt_active.relevance.costs import Cost
 from pt_active.relevance.digits import GRADE_BITS, rounded
-from pt_active.relevance.measures import RankForm, has_rank_form, parse_lasting, rank_form
+from pt_active.relevance.measures import has_rank_form, parse_lasting, rank_form
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.drawings import SUCCESSIVE, natural_drawing, succession_unit
 from pt_active.sampling.pools import Variables
+from pt_active.transformers import Runs, check_same_queries
+
+RANKER = "run"  # The column of a partition that names the ranker of a row
+
+PARTITION_COLUMNS = [RANKER, "qid", "docno", "score"]
+"""The columns of a partition: one row for each document of each ranking."""
+
 
 _ANY_GRADE = 1000  # A highest grade by which any measure can be parsed; its family does not depend on it
+
+
+@dataclass(frozen=True)
+class PartitionQuestion:
+    """What is asked of every partition; it goes to all processes and machines."""
+
+    names: tuple[str, ...]  # the rankers, in the order of the plan
+    grades: pt.Transformer  # fitted; what it says of a document may depend on its own query alone
+    measure: str | irm.Measure  # as the user gives it
+    cost: Cost
+    uniform: bool = False  # whether moments under uniform grades are needed too
+    depth: int | None = None  # documents to keep of each ranking; None for all
+    allow_missing_queries: bool = False  # whether a ranker may leave queries unanswered
+    drawing: str | None = None  # how documents are drawn; None for the usual way
+    seed: int = 0
+
+    def parsed(self, max_grade: int) -> irm.Measure:
+        """The measure with its parameters."""
+        parsed = parse_lasting(self.measure, max_grade=max_grade)
+        if not has_rank_form(parsed):
+            raise ValueError(
+                f"the moments of {parsed} need Monte Carlo, which runs larger than memory do not have; plan for an "
+                "additive or a cascade measure, such as DCG@10 or ERR@10"
+            )
+        return parsed
+
+
+def queries_of(partition: pd.DataFrame, question: PartitionQuestion) -> np.ndarray:
+    """object[n], the queries of a partition."""
+    return np.asarray(partition["qid"].unique(), dtype=object)
+
+
+def graded_partition(partition: pd.DataFrame, question: PartitionQuestion) -> pd.DataFrame:
+    """The union of the rankings in a partition with their grades, as `Runs` and the grade model return it."""
+    if unknown := sorted(set(map(str, partition[RANKER].unique())) - set(question.names)):
+        raise ValueError(f"there are rows of {some(unknown)}, and the rankers are {some(question.names)}")
+    of_ranker = {name: partition[RANKER] == name for name in question.names}
+    runs = {name: partition[rows].drop(columns=RANKER) for name, rows in of_ranker.items() if rows.any()}
+    absent = [name for name in question.names if name not in runs]
+    if absent and not question.allow_missing_queries:
+        check_same_queries({name: set(runs[name]["qid"]) if name in runs else set() for name in question.names})
+    queries = pd.DataFrame({"qid": partition["qid"].unique()})
+    united = Runs(question.depth, allow_missing_queries=question.allow_missing_queries, **runs).transform(queries)
+    if absent:
+        united = united.assign(
+            **{f"rank_{name}": -1 for name in absent}, **{f"score_{name}": np.nan for name in absent}
+        )
+        rest = [c for c in united.columns if not str(c).startswith(("rank_", "score_"))]
+        united = united[[*rest, *(f"{kind}_{name}" for name in question.names for kind in ("rank", "score"))]]
+    graded = question.grades.transform(united)
+    if not grade_columns(graded.columns) or tuple(ranker_names(graded.columns)) != question.names:
+        raise ArgumentError("the grade model must keep the columns of the rankers and add grade_0, grade_1, …")
+    return graded
+
+
+def partition_pool(graded: pd.DataFrame, question: PartitionQuestion) -> tuple[Pool, irm.Measure]:
+    """The pool of a graded partition, whose weights mean nothing, since they depend on all queries, and the measure."""
+    measure = question.parsed(len(grade_columns(graded.columns)) - 1)
+    return Pool.from_frame(graded.drop(columns="traffic", errors="ignore"), measure, question.cost), measure
 
 
 @dataclass(frozen=True)
@@ -132,8 +203,11 @@ def document_rows(partition: pd.DataFrame, question: PartitionQuestion) -> Rows 
         "variance": variables.variance,
         "cost": pool.document_cost[seen],
     }
-    number = np.bincount(pool.query_of_document[seen], minlength=len(pool.queries))
-    return _rows(pool, number, {}, by_document | _clock(pool, seen, form, question))
+    query, overhead = pool.query_of_document[seen], float(question.cost.per_query)
+    if (question.drawing or natural_drawing(form, len(pool.names), overhead)) == SUCCESSIVE:
+        own = pool.docno[seen] if succession_unit(form, overhead) == "document" else None
+        by_document["clock"] = clocks(question.seed, pool.qids[query], own)
+    return _rows(pool, np.bincount(query, minlength=len(pool.queries)), {}, by_document)
 
 
 def _rows(
@@ -141,15 +215,6 @@ def _rows(
 ) -> Rows:
     documents, deepest = np.diff(pool.indptr), int(pool.ranks.max(initial=0))
     return Rows(pool.qids, pool.query_cost, documents, seen, by_query, by_document, deepest, pool.max_grade)
-
-
-def _clock(pool: Pool, seen: np.ndarray, form: RankForm, question: PartitionQuestion) -> dict[str, np.ndarray]:
-    overhead = float(question.cost.per_query)
-    if (question.drawing or natural_drawing(form, len(pool.names), overhead)) != SUCCESSIVE:
-        return {}
-    by_document = succession_unit(form, overhead) == "document"
-    qid = pool.qids[pool.query_of_document[seen]]
-    return {"clock": clocks(question.seed, qid, pool.docno[seen] if by_document else None)}
 
 
 def merged(parts: Iterable[Rows | None]) -> Rows:
@@ -210,13 +275,64 @@ def with_topics(rows: Rows, topics: pd.DataFrame | None) -> tuple[Rows, pd.DataF
     place = pd.Index(topics["qid"]).get_indexer(pd.Index(rows.qid, dtype=object))
     if not (place >= 0).any():
         raise ValueError(f"the runs answer none of the topics ({len(topics)} in all); do the qids match?")
-    absent = np.setdiff1d(np.arange(len(topics)), place)
-    if len(absent):
-        warnings.warn(
-            f"{how_many('topic', len(absent), 'has')} no document from any ranker and "
-            f"{agreeing('is', len(absent))} left out of the pool, so estimates say nothing about "
-            f"{some(topics['qid'].iloc[absent])}",
-            stacklevel=3,
-        )
+    warn_without_documents(topics["qid"].iloc[np.setdiff1d(np.arange(len(topics)), place)])
     rows = rows.taken(np.flatnonzero(place >= 0))
     return rows, query_table(topics, list(rows.qid))
+
+
+@dataclass(frozen=True)
+class AllQueries:
+    """What partitions say of all queries."""
+
+    rows: Rows  # the numbers of all queries and documents
+    queries: pd.DataFrame  # their query columns
+    question: PartitionQuestion  # what was asked of the partitions
+    topics: pd.DataFrame | None  # the target population; None for all queries
+    choice: LevelChoice | None  # why documents or whole queries are drawn; None if that was told
+    read: Callable[[np.ndarray], pd.DataFrame]  # places, int64[n] → the graded frame of these, from a second pass
+
+    @cached_property
+    def measure(self) -> irm.Measure:
+        """The measure with its parameters."""
+        return self.question.parsed(self.rows.max_grade)
+
+    @cached_property
+    def weight(self) -> np.ndarray:
+        """float64[m], p."""
+        return query_weights(self.queries)
+
+    def kept(self, places: np.ndarray) -> tuple[Pool, pd.DataFrame]:
+        """The pool of some queries, int64[n], and its graded frame."""
+        graded = self.read(places)
+        if "query" in self.queries.columns or self.topics is not None:
+            graded = with_query_columns(graded, self.queries.iloc[places])
+        pool, _ = partition_pool(graded, self.question)
+        if not np.array_equal(pool.qids, self.queries["qid"].to_numpy(dtype=object)[places]):
+            raise ValueError("the second pass over the runs found other queries than the first; did the files change?")
+        return pool, graded
+
+    def manifest(self, made: Manifest, rest: Rest | None, **entries: Any) -> Manifest:
+        """The manifest of a plan of some queries as one of all, of which others are kept as ``rest``."""
+        rows = self.rows
+        counts = replace(made.counts, queries=len(rows.qid), documents=int(rows.documents.sum()))
+        topics = None if self.topics is None else digest(self.topics)
+        inputs = {"pool": rows.digest(), "topics": topics}
+        about: dict[str, Any] = {
+            "counts": counts,
+            "inputs": inputs,
+            "pool_cost": float(rows.cost.sum()),
+            "choice": self.choice,
+        }
+        return replace(made, rest=rest, **about, **entries)
+
+
+def with_rows(pool: Pool, table: pd.DataFrame) -> Pool:
+    """The pool of the kept queries with the weights of the plan, and the rows that stand for all others."""
+    more = np.full(len(table) - len(pool.queries), pool.indptr[-1])
+    return replace(
+        pool,
+        queries=table[[c for c in table.columns if c in pool.queries.columns or c == "traffic"]],
+        indptr=np.concatenate([pool.indptr, more]),
+        query_cost=table["q_cost"].to_numpy(),
+        query_weight=table["q_weight"].to_numpy(),
+    )

@@ -19,8 +19,8 @@ from pt_active.frames.columns import with_string_ids
 from pt_active.frames.progress import bar
 from pt_active.frames.visible import check_visible
 from pt_active.logs.files import matching, partitioned, read_partition
-from pt_active.logs.partition import PartitionQuestion
 from pt_active.logs.planning import Settings, plan_by
+from pt_active.logs.rows import PartitionQuestion
 from pt_active.plans.making.rankers import Pairs
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import Cost

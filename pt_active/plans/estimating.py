@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -23,9 +23,6 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.rankers import named_pair
 from pt_active.plans.making.sampled import wanted_documents
-
-if TYPE_CHECKING:
-    pass
 
 
 class Estimating(KeptArtifact[PlanTables]):

@@ -13,8 +13,7 @@ from ir_measures import providers
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.runs import ranked_run
 from pt_active.relevance.measures import has_rank_form, is_own, parse_measure
-from pt_active.relevance.moments import document_moments
-from pt_active.relevance.montecarlo import evaluator
+from pt_active.relevance.moments import document_moments, evaluator
 
 
 def measure_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: str | irm.Measure) -> pd.DataFrame:

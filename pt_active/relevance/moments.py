@@ -1,15 +1,24 @@
-"""The mean and covariance of a measure, query by query, if labels are drawn from the graded-relevance model."""
+"""The mean and covariance of a measure, query by query, if labels are drawn from the graded-relevance model.
+
+They are exact for additive and cascade measures, and estimated from seeded label vectors for all others: nDCG and AP
+have compiled evaluators, the rest is evaluated by `ir_measures`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+import ir_measures
 import ir_measures.measures as irm
 import numpy as np
 
-from pt_active.relevance import montecarlo
+from pt_active.frames.progress import bar
 from pt_active.relevance.digits import product
 from pt_active.relevance.measures import RankForm, has_rank_form, rank_form
+
+Evaluator = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""From labels, int64[B, n], and ranks, int32[k, n], of one query to values, float64[B, k]."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +51,11 @@ def label_moments(
 ) -> Moments:
     """The moments of a measure if the labels of documents are independent [theory 3].
 
-    They are exact for additive and cascade measures, and estimated by seeded Monte Carlo for any other. The exact ones
-    take time linear in the number of documents, times the pairs of systems, and for cascade measures times the
-    logarithm of the list length.
+    Exact ones take time linear in the number of documents, times the pairs of systems, and for cascade measures times
+    the logarithm of the list length.
 
     Args:
-        measure: A measure with its parameters, the result of `parse_measure`.
+        measure: The result of `parse_measure`.
         indptr: int64[m+1]; the documents of query x are ``indptr[x]:indptr[x+1]``.
         ranks: int32[k, N], rank of each document in each system, from 1; 0 = not retrieved.
         grades: float64[N, G+1], ``P(y = g)``.
@@ -62,7 +70,7 @@ def label_moments(
         ValueError: If a grade is above ERR's ``max_rel``.
     """
     if not has_rank_form(measure):
-        return Moments(*montecarlo.sampled_moments(measure, indptr, ranks, grades, samples, seed, progress))
+        return _sampled(measure, indptr, ranks, grades, samples, seed, progress)
     from pt_active.relevance import _kernels
 
     form, m, k = rank_form(measure, grades.shape[1] - 1, int(ranks.max(initial=0))), len(indptr) - 1, len(ranks)
@@ -71,6 +79,35 @@ def label_moments(
     compute = _kernels.additive_moments if form.family == "additive" else _kernels.cascade_moments
     compute(indptr, ranks, variable, form.weights, mean, covariance)
     return Moments(mean, covariance)
+
+
+def _sampled(
+    measure: irm.Measure,
+    indptr: np.ndarray,
+    ranks: np.ndarray,
+    grades: np.ndarray,
+    samples: int,
+    seed: int,
+    progress: bool,
+) -> Moments:
+    """Sample mean and covariance over seeded label vectors of each query [theory 3]."""
+    if samples < 2:
+        raise ValueError(f"Monte Carlo needs at least 2 label vectors a query, got {samples}")
+    m, k = len(indptr) - 1, len(ranks)
+    mean, covariance = np.zeros((m, k)), np.zeros((m, k, k))
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+    cumulative = np.cumsum(grades, axis=1)
+    evaluate = evaluator(measure, grades.shape[1] - 1)
+    for x in bar(range(m), f"label vectors for {measure}", unit="query", shown=progress, delay=1):
+        documents = slice(indptr[x], indptr[x + 1])
+        uniform = rng.random((samples, indptr[x + 1] - indptr[x]))
+        labels = np.zeros(uniform.shape, dtype=np.int64)
+        for bound in cumulative[documents, :-1].T:
+            labels += uniform > bound
+        values = evaluate(labels, ranks[:, documents])
+        mean[x] = values.mean(axis=0)
+        covariance[x] = np.atleast_2d(np.cov(values, rowvar=False))
+    return Moments(mean, covariance, np.sqrt(np.diagonal(covariance, axis1=1, axis2=2) / samples))
 
 
 def document_moments(
@@ -112,3 +149,52 @@ def variable_values(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, varia
 def discounts(form: RankForm, ranks: np.ndarray) -> np.ndarray:
     """float64[k, N]: ``d_s(z)``, the rank weight of each document in each system under an additive measure."""
     return np.r_[0.0, form.weights, 0.0][np.minimum(ranks, len(form.weights) + 1)]
+
+
+def evaluator(measure: irm.Measure, max_grade: int) -> Evaluator:
+    """The fastest function that evaluates a measure for many label vectors of one query at once."""
+    if measure.NAME == "Judged" or measure.params.get("judged_only"):
+        raise ValueError(
+            f"{measure} depends on which documents are judged, so a sample of judgments cannot estimate it"
+        )
+    worth = compiled_worth(measure, max_grade)
+    if worth is None:
+        return _with_ir_measures(measure)
+    from pt_active.relevance import _revealed_kernels
+
+    about = worth, measure.NAME == "AP", measure.params.get("cutoff") or np.iinfo(np.int64).max
+    return lambda labels, ranks: _revealed_kernels.measured(labels, ranks, *about)
+
+
+def is_compiled(measure: irm.Measure) -> bool:
+    """Whether a measure has a compiled evaluator, which takes microseconds for a label vector."""
+    return measure.NAME in ("nDCG", "AP")
+
+
+def compiled_worth(measure: irm.Measure, max_grade: int) -> np.ndarray | None:
+    """float64[G+1], the gain of each grade for nDCG, and 1 for relevant grades for AP; None if nothing is compiled."""
+    if not is_compiled(measure):
+        return None
+    grade = np.arange(max_grade + 1)
+    if measure.NAME == "AP":
+        return (grade >= measure["rel"]).astype(float)
+    gain = (2.0**grade - 1 if measure["dcg"] == "exp-log2" else grade).astype(float)
+    for label, value in (measure.params.get("gains") or {}).items():
+        if 0 <= label <= max_grade:
+            gain[label] = value
+    return gain
+
+
+def _with_ir_measures(measure: irm.Measure) -> Evaluator:
+    def evaluate(labels: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+        names, values = [str(z) for z in range(labels.shape[1])], np.zeros((len(labels), len(ranks)))
+        qrels = {str(b): dict(zip(names, row, strict=True)) for b, row in enumerate(labels.tolist())}
+        fixed = ir_measures.evaluator([measure], qrels)
+        for system, rank in enumerate(ranks):
+            # The ranking of a system is repeated as one query per label vector.
+            scores = {names[z]: -float(rank[z]) for z in np.flatnonzero(rank)}
+            for metric in fixed.iter_calc(dict.fromkeys(qrels, scores)) if scores else ():
+                values[int(metric.query_id), system] = metric.value
+        return values
+
+    return evaluate

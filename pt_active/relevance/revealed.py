@@ -14,7 +14,7 @@ import numpy as np
 
 from pt_active.frames.progress import bar
 from pt_active.relevance.measures import RankForm
-from pt_active.relevance.montecarlo import Evaluator, compiled_worth, evaluator
+from pt_active.relevance.moments import Evaluator, compiled_worth, evaluator
 
 LENIENCY = 1.0
 """τ, the standard deviation of the shift that the labels of a query have in common, on the scale of cumulative logits.

@@ -45,9 +45,7 @@ MIXED_SHARE = 0.01
 """Share of both rankers' squared gradients that is added to that of the difference of two cascades, and share of an
 equal weight that is added to the weight of each pair of rankers."""
 
-_SAME_GRADIENT = (
-    1e-12  # A difference of gradients below this share of the largest gradient is rounding, and counts as zero
-)
+_SAME_GRADIENT = 1e-12  # A difference of gradients below this share of the largest one is rounding: it counts as 0
 
 
 @dataclass(frozen=True)
@@ -156,6 +154,15 @@ class Sizing:
         """The sizes that suit an influence on differences, at little cost to them also that on single rankers."""
         return replace(self.sizes(self._both(pairs, singles)), gain=self.errors.documents * pairs.documents)
 
+    def of_gains(self, gains: np.ndarray, single: np.ndarray | None, budget: float | None) -> DocumentSizes:
+        """The sizes for gains of each contrast of which the largest counts, float64[c, N], and for single rankers."""
+        influence = Influence(gains, np.zeros((len(gains), len(self.pool.weight))))
+        share = self.shares(influence, budget) if len(gains) > 1 else np.ones(1)
+        influence = influence.mean(share)
+        if single is None:
+            return self.sizes(influence)
+        return self.with_singles(influence, Influence(single, np.zeros(len(self.pool.weight))))
+
     def _both(self, pairs: Influence, singles: Influence) -> Influence:
         """The influence on differences plus the largest share η of that on single rankers that is not too dear."""
         g, h = (self.errors.documents @ each.documents for each in (pairs, singles))
@@ -241,16 +248,13 @@ def succession_sizes(unit: str, order: np.ndarray, prices: Costs, gain: np.ndarr
     if unit == "step":
         most = largest_below(most, query)
     mixed = (1 - RANGE_SHARE) * size / size.sum() + RANGE_SHARE * most / most.sum()
-    return np.asarray(_in_strides(mixed, query) if unit == "step" else mixed)
-
-
-def _in_strides(size: np.ndarray, query: np.ndarray) -> np.ndarray:
-    """Sizes that fall along the order of a query by `_STRIDE` at least, or not at all; none becomes larger."""
-    strided = size.copy()
-    for place in range(len(size) - 2, -1, -1):
-        if query[place] == query[place + 1] and size[place] < (1 + _STRIDE) * (1 + _ROUNDING) * strided[place + 1]:
-            strided[place] = strided[place + 1]
-    return strided / strided.sum()
+    if unit != "step":
+        return np.asarray(mixed)
+    # Steps of a query fall by `_STRIDE` at least, or not at all; none becomes larger.
+    for place in range(len(mixed) - 2, -1, -1):
+        if query[place] == query[place + 1] and mixed[place] < (1 + _STRIDE) * (1 + _ROUNDING) * mixed[place + 1]:
+            mixed[place] = mixed[place + 1]
+    return np.asarray(mixed / mixed.sum())
 
 
 def document_design(sizes: DocumentSizes, drawing: str, prices: Costs, budget: float) -> DocumentDesign:
@@ -263,8 +267,8 @@ def document_design(sizes: DocumentSizes, drawing: str, prices: Costs, budget: f
     A successive drawing gets rates besides, see `succession_design`.
 
     Args:
-        sizes: As `document_sizes` returns them.
-        drawing: A name in `DOCUMENT_DRAWINGS`, the one that the sizes are for.
+        sizes: As `document_sizes` returns them for the same drawing.
+        drawing: A name in `DOCUMENT_DRAWINGS`.
         prices: The costs of documents and of opening a query.
         budget: Λ.
 

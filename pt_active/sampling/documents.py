@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 
-from pt_active.sampling.document_designs import ErrorVariance, Influence, Sizing, influence_of, influence_of_singles
+from pt_active.sampling.document_designs import ErrorVariance, Sizing, influence_of, influence_of_singles
 from pt_active.sampling.drawings import (
     SUCCESSIVE,
     SURPRISES,
@@ -18,7 +17,7 @@ from pt_active.sampling.drawings import (
     natural_drawing,
 )
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
-from pt_active.sampling.revealed import RevealedPool
+from pt_active.sampling.revealed import RevealedPool, ranker_contrasts
 from pt_active.sampling.sample import Costs, DocumentSizes
 from pt_active.sampling.surprises import surprise_sizes
 
@@ -98,7 +97,11 @@ def document_sizes(
     influence, errors = influence_of(pool, gradient, variables.known), ErrorVariance(variables.variance, common)
     contrasts, pairs, drawing = len(influence.documents), settings.pairs, settings.drawing
     share = np.full(contrasts, 1 / contrasts) if pairs is None else pairs / pairs.sum()
-    sizing = Sizing(errors, pool, Costs(pool.indptr, cost, overhead), drawing, _order_keys(pool, drawing))
+    keys = []
+    if drawing == "depth" or (drawing == SUCCESSIVE and pool.form.family == "cascade"):
+        rank = np.where(pool.ranks > 0, pool.ranks, np.iinfo(np.int32).max)
+        keys = [rank.max(axis=0), rank.min(axis=0)]
+    sizing = Sizing(errors, pool, Costs(pool.indptr, cost, overhead), drawing, keys)
     if settings.objective == "largest" and contrasts > 1 and (errors.documents * influence.documents).any():
         share = sizing.shares(influence, budget)
     pairs_mean = influence.mean(share)
@@ -111,14 +114,6 @@ def serves_singles(settings: RoundSettings, pool: DocumentPool, overhead: float)
     """Whether documents that matter to single rankers alone can be drawn too."""
     several = settings.serves_singles and len(pool.ranks) > 1
     return several and can_serve_singles(pool.form, settings.drawing, overhead)
-
-
-def _order_keys(pool: DocumentPool, drawing: str) -> list[np.ndarray]:
-    """What documents of a query are sorted by if they are judged from the top; nothing if they are not."""
-    if drawing != "depth" and not (drawing == SUCCESSIVE and pool.form.family == "cascade"):
-        return []
-    rank = np.where(pool.ranks > 0, pool.ranks, np.iinfo(np.int32).max)
-    return [rank.max(axis=0), rank.min(axis=0)]
 
 
 def _revealed_sizes(
@@ -142,17 +137,13 @@ def _revealed_sizes(
     order = order[~variables.known[order]]
     prices = Costs(pool.indptr, cost, overhead)
     sizing = Sizing(ErrorVariance(np.ones(len(place)), 0.0), pool, prices, drawing, [place])
-    nothing = np.zeros(len(pool.weight))
     if settings.objective == "largest" and k > 2:
-        contrasts = np.array([np.eye(k)[a] - np.eye(k)[b] for a, b in combinations(range(k), 2)])
-        gains = pool.cautious_gains(order, mean, contrasts, settings.defensive)
-        influence = Influence(gains, np.tile(nothing, (len(gains), 1)))
-        influence = influence.mean(sizing.shares(influence, budget))
+        gains = pool.cautious_gains(order, mean, ranker_contrasts(k), settings.defensive)
     else:
         square = pool.mean_squares(order, mean, pairs)
-        influence = Influence(pool.cautious(order, square, pool.ever_differs(pairs), settings.defensive), nothing)
-    if not (settings.serves_singles and k > 1):
-        return sizing.sizes(influence)
-    every = np.ones(len(pool.weight), dtype=bool)
-    single = pool.cautious(order, pool.single_squares(order, mean), every, settings.defensive)
-    return sizing.with_singles(influence, Influence(single, nothing))
+        gains = pool.cautious(order, square, pool.ever_differs(pairs), settings.defensive)[None]
+    single = None
+    if settings.serves_singles and k > 1:
+        square = np.mean([(step**2).mean(axis=0) for step in pool.simulated(order, mean)], axis=0)
+        single = pool.cautious(order, square, np.ones(len(pool.weight), dtype=bool), settings.defensive)
+    return sizing.of_gains(gains, single, budget)

@@ -28,16 +28,7 @@ def draw_number(
     clock: np.ndarray | None = None,
     law: Law = EXPONENTIAL,
 ) -> Sample:
-    """Draw a fixed number of times.
-
-    Args:
-        q: float64[m], sums to 1.
-        weight: float64[m], p.
-        draws: How many, at least 1.
-        rng: Source of randomness.
-        replace: Whether a query can be drawn more than once; if not, queries are drawn by `priorities`.
-        clock: float64[m], by which queries come without replacement; drawn if left out.
-        law: The law of the clocks.
+    """Draw a fixed number of times, for the arguments of `draw_to_budget`.
 
     Returns:
         The sample, with increasing rows; without replacement, a census if there are no more queries than draws.
@@ -151,13 +142,7 @@ def priorities(
     with probability ``π = 1 − exp(−q(x) T)``, and weights 1/π make a mean unbiased. The same holds for priorities
     ``U/q(x)``, U uniform, with ``π = min(1, q(x) T)`` (Ohlsson 1998; Duffield, Lund and Thorup 2007).
 
-    Args:
-        q: float64[m], sums to 1; float64[R, m] if it differs by sample.
-        cost: float64[m], λ.
-        budgets: Increasing; each pays for any single query, and for less than all that can be drawn.
-        repetitions: How many samples, R.
-        rng: Source of randomness.
-        law: The law of E.
+    The arguments are those of `races`, and the law of E.
 
     Yields:
         For each budget, R samples of up to D queries, in the order in which they come.

@@ -92,10 +92,6 @@ class RevealedPool(DocumentPool):
         form = pair_form(len(self.ranks), pairs)
         return np.asarray(np.mean([((form @ step) * step).sum(axis=0) for step in self.simulated(order, mean)], axis=0))
 
-    def single_squares(self, order: np.ndarray, mean: np.ndarray) -> np.ndarray:
-        """``E δ²`` of each document, averaged over the rankers by themselves, float64[N]."""
-        return np.asarray(np.mean([(step**2).mean(axis=0) for step in self.simulated(order, mean)], axis=0))
-
     def simulated(self, order: np.ndarray, mean: np.ndarray) -> np.ndarray:
         """The steps under labellings that the grade model holds possible, float64[E, k, N]."""
 
@@ -151,8 +147,7 @@ class RevealedPool(DocumentPool):
         k = len(self.ranks)
         if k == 1 or pairs is None:
             return self.differs(np.ones(1)) if k == 1 else self.differs(np.r_[1.0 - k, np.ones(k - 1)])
-        rows = [np.eye(k)[a] - np.eye(k)[b] for (a, b), w in zip(combinations(range(k), 2), pairs, strict=True) if w]
-        return np.asarray(np.any([self.differs(row) for row in rows], axis=0))
+        return np.asarray(np.any([self.differs(row) for row in ranker_contrasts(k)[pairs > 0]], axis=0))
 
     def judging_order(self, mean: np.ndarray, first: np.ndarray | None = None) -> np.ndarray:
         """int64[N], all documents, query by query, in the order in which they should be judged.
@@ -206,6 +201,11 @@ class RevealedPool(DocumentPool):
                 self.kept.pop(next(iter(self.kept)))
             self.kept[name.digest()] = compute()
         return self.kept[name.digest()]
+
+
+def ranker_contrasts(k: int) -> np.ndarray:
+    """Contrasts of k rankers, float64[c, k]: the only ranker itself, or the difference of each pair."""
+    return np.ones((1, 1)) if k == 1 else np.array([np.eye(k)[a] - np.eye(k)[b] for a, b in combinations(range(k), 2)])
 
 
 def pair_form(k: int, pairs: np.ndarray | None = None) -> np.ndarray:

@@ -41,12 +41,7 @@ class Sample:
 
     @classmethod
     def once(cls, inclusion: np.ndarray, census: bool = False) -> Sample:
-        """Units that were drawn once each.
-
-        Args:
-            inclusion: float64[m], π of the units that were drawn; 0 or NaN elsewhere.
-            census: Whether nothing was left to chance.
-        """
+        """Units that were drawn once each, with π float64[m]; 0 or NaN for those that were not drawn."""
         rows = np.flatnonzero(inclusion > 0)
         return cls(rows, np.ones(len(rows), dtype=np.int64), inclusion[rows], census=census)
 
@@ -54,15 +49,7 @@ class Sample:
     def from_columns(
         cls, q: np.ndarray, draws: np.ndarray, inclusion: np.ndarray, census: bool = False, **kept: np.ndarray | None
     ) -> Sample:
-        """The sample that columns of the population describe, as `columns` returns them.
-
-        Args:
-            q: float64[m], the distribution that units were drawn from.
-            draws: int64[m], how often each unit was drawn.
-            inclusion: float64[m], π of the units that were drawn; NaN with replacement.
-            census: Whether nothing was left to chance.
-            kept: The attributes ``priority`` or ``stratum``, if they are known.
-        """
+        """The sample that columns of the population describe, as `columns` returns them; ``kept`` are attributes."""
         rows = np.flatnonzero(draws > 0)
         repeated = bool(np.isnan(inclusion[rows]).any())
         expected = draws.sum() * q[rows] if repeated else inclusion[rows]
@@ -77,14 +64,9 @@ class Sample:
         threshold: np.ndarray | float,
         law: Law = EXPONENTIAL,
     ) -> Sample:
-        """The units that come before a threshold T; each is drawn with probability ``π = 1 − exp(−q T)``.
+        """The units that come before a threshold T, the priority of the next one, at rates q.
 
-        Args:
-            rows: int64[..., n], in the order in which they come.
-            count: int64[..., n], 1 for units before the threshold, 0 for others.
-            rate: float64[..., n], q of each.
-            threshold: T, the priority of the unit that comes next; float64[..., 1] for several samples.
-            law: The law by which they come; with `chances.UNIFORM`, ``π = min(1, q T)``.
+        Shapes: rows, count (0 for units from the threshold on) and rate [..., n]; threshold float64[..., 1].
         """
         return cls(rows, count, law.inclusion(rate * threshold))
 
@@ -99,35 +81,19 @@ class Sample:
         return 1.0 if self.repeated else 1 - self.expected
 
     def of(self, values: np.ndarray) -> np.ndarray:
-        """The values of the drawn units, from the values of the whole population.
-
-        Args:
-            values: float64[m], or float64[..., m] if they differ by sample.
-
-        Returns:
-            float64[..., n].
-        """
+        """float64[..., n], the values of the drawn units, from those of all, float64[m] or float64[..., m]."""
         if values.ndim == 1 or self.rows.ndim == 1:
             return np.asarray(values[..., self.rows])
         return np.take_along_axis(values, self.rows, axis=-1)
 
     def importance(self, weight: np.ndarray) -> np.ndarray:
-        """``v = n p / E[count]``, float64[..., n]: p/q with replacement, n p/π without.
-
-        Args:
-            weight: float64[m], p, the weight of each unit of the population.
-        """
+        """``v = n p / E[count]``, float64[..., n]: p/q with replacement, n p/π without; p float64[m]."""
         return np.asarray(self.draws[..., None] * self.of(weight) / self.expected)
 
     def columns(self, weight: np.ndarray) -> dict[str, np.ndarray]:
-        """The sample as columns of the population: ``draws``, ``importance`` and ``inclusion``.
+        """The sample as columns of the population: ``draws`` int64[m], ``importance`` and ``inclusion`` float64[m].
 
-        Args:
-            weight: float64[m], p, the weight of each unit of the population.
-
-        Returns:
-            By name, int64[m] or float64[m]. ``importance`` is NaN for units that were not drawn; ``inclusion`` too, and
-            for all units with replacement.
+        The latter two are NaN for units that were not drawn, ``inclusion`` for all units with replacement.
         """
         draws = np.zeros(len(weight), dtype=np.int64)
         importance, inclusion = np.full((2, len(weight)), np.nan)
@@ -144,14 +110,10 @@ class Sample:
         return replace(self, rows=self.rows[0][kept], count=self.count[0][kept], expected=self.expected[0][kept])
 
     def within(self, inside: np.ndarray) -> Sample:
-        """The part of one sample that fell into a slice of the population, given how many draws did.
+        """The part of one sample that fell into a slice of the population, bool[m], given how many draws did.
 
-        Args:
-            inside: bool[m], whether each unit belongs to the slice.
-
-        Returns:
-            The sample of the slice, whose units are renumbered. Inclusion probabilities stay the same; with
-            replacement, q becomes ``q/Q``, Q being its sum over the slice.
+        Its units are renumbered. Inclusion probabilities stay the same; with replacement, q becomes ``q/Q``, Q being
+        its sum over the slice.
         """
         kept = inside[self.rows]
         rows, count, expected = (np.cumsum(inside) - 1)[self.rows[kept]], self.count[kept], self.expected[kept]

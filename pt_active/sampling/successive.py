@@ -26,11 +26,6 @@ def succession_design(sizes: DocumentSizes, prices: Costs, budget: float) -> Doc
     ``ψ = min(c, τ size)`` with `MAX_PLANNED_PROBABILITY` c. Rates ∝ size would waste judgments on large units at large
     budgets. If the budget pays for everything, all is certain and the rates are the sizes.
 
-    Args:
-        sizes: As `documents.document_sizes` returns them for the drawing ``successive``.
-        prices: The costs of documents and of opening a query.
-        budget: Λ.
-
     Raises:
         ValueError: If the budget is not a positive number.
     """
@@ -129,16 +124,10 @@ def largest_below(values: np.ndarray, query: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Succession:
-    """The order in which the documents of a design come, with what it costs to judge them up to each.
+    """The order in which the documents of a design come, with what it costs to judge them up to each."""
 
-    Attributes:
-        design: A design with rates.
-        priority: float64[N], as `priorities_of` returns it.
-        prices: The costs of documents and of opening a query.
-    """
-
-    design: DocumentDesign
-    priority: np.ndarray
+    design: DocumentDesign  # A design with rates
+    priority: np.ndarray  # float64[N], as `priorities_of` returns it
     prices: Costs
 
     @cached_property
@@ -161,11 +150,7 @@ class Succession:
         return np.asarray(np.cumsum(self.prices.cost[order] + self.prices.overhead * first))
 
     def threshold(self, documents: int) -> float:
-        """T, the priority of the unit that comes after the first documents; infinite after the last.
-
-        Args:
-            documents: How many documents have come, one of `ends` or 0.
-        """
+        """T, the priority of the unit that comes after the first documents, one of `ends` or 0; infinite at the end."""
         order = self.order
         return float(self.priority[order[documents]]) if documents < len(order) else np.inf
 
@@ -175,11 +160,7 @@ class Succession:
         return int(np.r_[0, ends][within_budget(self.spent[ends - 1], budget).sum()])
 
     def judged(self, has_label: np.ndarray) -> int:
-        """The number of documents that come before the first unit that lacks a label.
-
-        Args:
-            has_label: bool[N].
-        """
+        """The number of documents that come before the first unit that lacks a label, bool[N]."""
         missing = np.flatnonzero(~has_label[self.order])
         ends = np.r_[0, self.ends]
         return int(ends[np.searchsorted(ends, missing[0], side="right") - 1]) if len(missing) else int(ends[-1])
@@ -209,26 +190,18 @@ class Succession:
         If the documents before T overspend nevertheless, which is rare, they are cut like other units; these cuts are
         the only inexactness.
 
-        Args:
-            budget: Λ.
-
         Raises:
             ValueError: If the budget does not pay for every single unit.
         """
         self._check(budget)
         if self.design.nested:
-            fixed = planned_threshold(self.design, self.prices, budget)
-            sample = self.sample(max(fixed, self._second_query))
+            order, fixed = self.design.order, planned_threshold(self.design, self.prices, budget)
+            opened = np.minimum.reduceat(self.priority[order], np.flatnonzero(self.prices.firsts(order)))
+            second = float(np.sort(opened)[1]) if len(opened) > 1 else np.inf
+            sample = self.sample(max(fixed, second))
             if within_budget(np.array(sample.spent), budget):
                 return sample
         return self.first(self.within(budget))
-
-    @property
-    def _second_query(self) -> float:
-        """When the second query is opened; infinite if there is only one."""
-        order = self.design.order
-        opened = np.minimum.reduceat(self.priority[order], np.flatnonzero(self.prices.firsts(order)))
-        return float(np.sort(opened)[1]) if len(opened) > 1 else np.inf
 
     def _check(self, budget: float) -> None:
         """Raise if a unit costs more than the budget, because it could never be judged."""

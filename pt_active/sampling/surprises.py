@@ -7,17 +7,16 @@ on the others. So single documents are drawn in all queries, and correct the mod
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 
 from pt_active.relevance.classes import InClasses
 from pt_active.relevance.digits import rounded
 from pt_active.sampling.chances import UNIFORM
-from pt_active.sampling.document_designs import ErrorVariance, Influence, Sizing
+from pt_active.sampling.document_designs import ErrorVariance, Sizing
 from pt_active.sampling.drawings import SURPRISES, RoundSettings
 from pt_active.sampling.draws import pays_for_all, priorities
-from pt_active.sampling.revealed import RevealedPool, pair_form
+from pt_active.sampling.revealed import RevealedPool, pair_form, ranker_contrasts
 from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes
 
 _NO_MOVE = 1e-12  # A label whose covariance with the measure is smaller moves nothing
@@ -75,35 +74,21 @@ def surprise_sizes(
 
     Shapes: grades float64[N, G+1].
     """
-    k, pairs, nothing = len(pool.ranks), settings.pairs, np.zeros(len(pool.weight))
-    errors = ErrorVariance(np.ones(len(grades)), 0.0)
-    sizing = Sizing(errors, pool, prices, SURPRISES, [])
-    contrasts = _pairs(k) if settings.objective == "largest" and k > 2 else []
+    k, pairs = len(pool.ranks), settings.pairs
+    sizing = Sizing(ErrorVariance(np.ones(len(grades)), 0.0), pool, prices, SURPRISES, [])
+    contrasts = list(ranker_contrasts(k)) if settings.objective == "largest" and k > 2 else []
     forms = np.stack([*(np.outer(c, c) for c in contrasts), pair_form(k, pairs), np.eye(k) / k])
     squares, moves = label_effects(pool, grades, forms)
     gains = _cautious(pool, squares, settings.defensive)
     if contrasts:
-        differ = np.stack([pool.differs(c) for c in contrasts])[:, pool.query]
-        influence = Influence(gains[:-2] * differ, np.tile(nothing, (len(contrasts), 1)))
-        influence = influence.mean(sizing.shares(influence, budget))
+        asked = gains[:-2] * np.stack([pool.differs(c) for c in contrasts])[:, pool.query]
     else:
-        influence = Influence(gains[-2] * pool.ever_differs(pairs)[pool.query], nothing)
-    serves = settings.serves_singles and k > 1
-    sizes = sizing.with_singles(influence, Influence(gains[-1], nothing)) if serves else sizing.sizes(influence)
-    return replace(sizes, raises=_raises(pool, moves))
-
-
-def _pairs(k: int) -> list[np.ndarray]:
-    return [np.eye(k)[a] - np.eye(k)[b] for a, b in combinations(range(k), 2)]
-
-
-def _raises(pool: RevealedPool, moves: np.ndarray) -> np.ndarray:
-    """bool[N], whether relevance raises a contrast: the only ranker, or the pair of rankers that labels move most."""
-    if (k := len(pool.ranks)) > 1:
-        weight, pairs = pool.weight[pool.query] ** 2, list(combinations(range(k), 2))
-        a, b = pairs[int(np.argmax([rounded(float(weight @ (moves[a] - moves[b]) ** 2)) for a, b in pairs]))]
-        moves = moves[[a]] - moves[[b]]
-    return np.asarray(moves[0] > _NO_MOVE)
+        asked = (gains[-2] * pool.ever_differs(pairs)[pool.query])[None]
+    sizes = sizing.of_gains(asked, gains[-1] if settings.serves_singles and k > 1 else None, budget)
+    # The pair of rankers that labels move most, or the only ranker.
+    every = [a @ moves for a in ranker_contrasts(k)]
+    most = int(np.argmax([rounded(float(pool.weight[pool.query] ** 2 @ each**2)) for each in every]))
+    return replace(sizes, raises=every[most] > _NO_MOVE)
 
 
 def drawn_in_one_pass(design: DocumentDesign, prices: Costs, rng: np.random.Generator) -> np.ndarray:

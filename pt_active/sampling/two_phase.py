@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -82,26 +81,21 @@ def _from_the_top(design: DocumentDesign, prices: Costs, budget: float, rng: np.
     return TwoPhase(design, Sample.once(opening), drawn, np.zeros(prices.queries, dtype=bool), float(price.sum()))
 
 
-class DepthParts(NamedTuple):
-    """The range of each query's uniform number, in parts in which the same documents are judged."""
-
-    ptr: np.ndarray  # int64[m+1], the offsets of the queries
-    end: np.ndarray  # float64[P], the upper ends of the parts, increasing within a query; the last one is 1
-    length: np.ndarray  # float64[P], positive
-    cost: np.ndarray  # float64[P], what the query costs in each part, falling
-
-
 def depth_numbers(design: DocumentDesign, prices: Costs, rng: np.random.Generator) -> np.ndarray:
     """Uniform numbers, float64[m], at a nearly fixed cost: a document is judged if its ``Π π`` is above its query's."""
     from pt_active.sampling._kernels import even_parts
 
-    parts = _parts(design, prices)
+    owner, end, length, cost = _parts(design, prices)
     key = rng.integers(0, np.iinfo(np.uint64).max, prices.queries, dtype=np.uint64, endpoint=True)
-    chosen = even_parts(parts.ptr, parts.length, parts.cost, key)
-    return np.asarray(parts.end[chosen] - (1 - rng.random(len(chosen))) * parts.length[chosen])
+    chosen = even_parts(np.searchsorted(owner, np.arange(prices.queries + 1)), length, cost, key)
+    return np.asarray(end[chosen] - (1 - rng.random(len(chosen))) * length[chosen])
 
 
-def _parts(design: DocumentDesign, prices: Costs) -> DepthParts:
+def _parts(design: DocumentDesign, prices: Costs) -> tuple[np.ndarray, ...]:
+    """Parts of the range of each query's uniform number in which the same documents are judged: query, end, length.
+
+    The last number of a part, float64[P], is what the query costs in it.
+    """
     query, m = prices.query(design.order), prices.queries
     chance = design.opening[query] * design.inclusion[design.order]
     first, price = prices.firsts(design.order), prices.of(design.order)
@@ -117,7 +111,7 @@ def _parts(design: DocumentDesign, prices: Costs) -> DepthParts:
     kept = end - np.where(new, 0.0, np.r_[0.0, end[:-1]]) > _SAME * end
     owner, end, total, new = owner[kept], end[kept], total[kept], np.r_[True, owner[kept][1:] != owner[kept][:-1]]
     length = end - np.where(new, 0.0, np.r_[0.0, end[:-1]])
-    return DepthParts(np.searchsorted(owner, np.arange(m + 1)), end, length, total)
+    return owner, end, length, total
 
 
 def cut_to_budget(

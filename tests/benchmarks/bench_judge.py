@@ -235,7 +235,9 @@ def main() -> None:
         server.kill()
         kept = stored_records(path)
         with_keys = Store(path, made.id)
-        lost = sum(not any(with_keys.has(f"judge {n} {key}") for n in range(asked.judges)) for key in seen.acknowledged)
+        lost = sum(
+            not any(with_keys.kept(f"judge {n} {key}") for n in range(asked.judges)) for key in seen.acknowledged
+        )
     milliseconds = 1000 * np.array(seen.seconds)
     low, middle, high = np.quantile(milliseconds, [0.5, 0.95, 0.99])
     print(f"{asked.judges} judges, {len(seen.acknowledged)} labels acknowledged in {took:.0f} s, {kills} kills")

@@ -29,10 +29,9 @@ from pt_active.inference.replay import Method, Population
 from pt_active.inference.rounds import draw_round
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.making.queries import in_drawing_order
-from pt_active.relevance import montecarlo
 from pt_active.relevance.introspection import introspection, label_tables
 from pt_active.relevance.measures import rank_form
-from pt_active.relevance.moments import Moments, label_moments
+from pt_active.relevance.moments import Moments, _with_ir_measures, label_moments
 from pt_active.risk import F1
 from pt_active.sampling.designs import DESIGNS, sampling_distribution
 from pt_active.sampling.drawings import RoundSettings
@@ -83,7 +82,7 @@ def label_vectors(queries: int, generic: bool) -> Callable[[], object]:
     if not generic:
         return lambda: label_moments(parse_measure("nDCG@10"), indptr, ranks, grades, samples=1000)
     labels = rng.integers(GRADES, size=(1000, 40))
-    evaluate = montecarlo._with_ir_measures(parse_measure("nDCG@10"))
+    evaluate = _with_ir_measures(parse_measure("nDCG@10"))
     return lambda: [evaluate(labels, ranks[:, x * 40 : x * 40 + 40]) for x in range(queries)]
 
 

@@ -57,7 +57,7 @@ def test_the_examples_of_the_help_run(files, monkeypatch):
         with opened(old, "rt", encoding="utf-8") as stream:
             write(files / new, stream.read())
     write(files / "judged.qrels", qrels_lines(QUERIES))
-    monkeypatch.setattr("pt_active.cli.judge._serve", lambda site, where: None)
+    monkeypatch.setattr("pt_active.cli.judging._serve", lambda site, where: None)
 
     def example(name):
         return run(*shlex.split(examples.pop(name).replace("\\\n", " "))[1:])

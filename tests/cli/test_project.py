@@ -73,7 +73,7 @@ def test_five_commands_need_no_options(files, monkeypatch):
         "nothing is judged yet: there is no my-plan.sqlite or my-plan.csv; let people"
     )
     served = []
-    monkeypatch.setattr("pt_active.cli.judge._serve", lambda site, where: served.append(site.campaign.plan.id))
+    monkeypatch.setattr("pt_active.cli.judging._serve", lambda site, where: served.append(site.campaign.plan.id))
     assert "pt-active status my-plan my-plan.sqlite" in run("judge", "--judges", "ann")
     assert served == [plan.id]
     (files / "my-plan.sqlite").unlink()
@@ -103,13 +103,13 @@ def test_after_a_next_round_all_commands_go_on_with_the_longer_plan(files, monke
         site.campaign.go_on_with(site.campaign.plan, site.campaign.work)
         print(asyncio.run(site.organiser.extend(10.0)))
 
-    monkeypatch.setattr("pt_active.cli.judge._serve", judged_and_extended)
+    monkeypatch.setattr("pt_active.cli.judging._serve", judged_and_extended)
     assert "pt-active status my-plan-2 my-plan.sqlite" in run("judge", *words)
     assert file.read_text() == before.replace('plan = "my-plan"', 'plan = "my-plan-2"\nstore = "my-plan.sqlite"')
     state = data("status", *words)
     assert {each["budget"] for each in state["pairs"]} == {30}
     served = []
-    monkeypatch.setattr("pt_active.cli.judge._serve", lambda site, where: served.append(site))
+    monkeypatch.setattr("pt_active.cli.judging._serve", lambda site, where: served.append(site))
     run("judge", *words)
     assert (len(served[0].campaign.work.documents), served[0].campaign.kept) == (30, 20)
     assert not (files / "my-plan-2.sqlite").exists()

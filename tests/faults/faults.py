@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from kept_things import Writer, answers, artifacts, child, content
+from kept_things import Writer, answers, artifacts, child, content, known_answers
 
 from pt_active.judging.server.store import stored_records
 
@@ -150,7 +150,7 @@ def flip(name: str, folder: Path, rng: random.Random, *, digests: bool = True) -
         return "odd error", [f"{name}: {file.name}, bit {bit}: {type(error).__name__} {error}"]
     finally:
         file.write_bytes(saved)
-    if said == answers(made, labels):
+    if said == known_answers(name):
         return "equal", []
     return "changed", [f"{name}: {file.name}, bit {bit}: a changed answer"] if digests else []
 

@@ -84,6 +84,12 @@ def answers(artifact: Artifact, labels: pd.DataFrame) -> str:
     return "\n".join(map(str, parts))
 
 
+@cache
+def known_answers(name: str) -> str:
+    """What an artifact answers about the labels that it asks for."""
+    return answers(*artifacts()[name])
+
+
 @dataclass(frozen=True)
 class Writer:
     """Something that writes a file or a folder.

@@ -55,12 +55,11 @@ def test_an_error_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_what_appears_in_the_meantime_is_not_replaced(tmp_path: Path) -> None:
+    def link(path: Path) -> None:
+        path.symlink_to("x")
+
     for number, new in enumerate((new_file, new_folder)):
-        for make in (
-            lambda path: write_file(path, "first"),
-            lambda path: path.mkdir(),
-            lambda path: path.symlink_to("x"),
-        ):
+        for make in (Path.touch, Path.mkdir, link):
             target = tmp_path / f"{number}"
             with pytest.raises(FileExistsError, match="exists, and nothing is replaced"), new(target):
                 make(target)
@@ -148,12 +147,11 @@ def test_a_killed_writer_leaves_what_the_next_removes(tmp_path: Path) -> None:
 
 
 def test_a_temporary_folder_goes_with_its_process_or_with_the_next_one(tmp_path: Path) -> None:
-    code = (
-        "import os, signal, sys; from pt_active.frames.atomic import temporary_folder\n"
-        "with temporary_folder(sys.argv[1]) as folder:\n"
-        "    (folder / 'part').write_text('half'); os.kill(os.getpid(), signal.SIGKILL)"
-    )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    if not (pid := os.fork()):
+        with temporary_folder(tmp_path) as folder:
+            (folder / "part").write_text("half")
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(pid, 0)
     (left,) = names(tmp_path)
     with temporary_folder(tmp_path) as one, temporary_folder(tmp_path) as other:
         assert names(tmp_path) == sorted([one.name, other.name])

@@ -4,7 +4,6 @@ import bz2
 import gzip
 import lzma
 import os
-import subprocess
 import threading
 import time
 
@@ -47,15 +46,12 @@ def test_pipes_are_read_once_compressed_or_not(read, pack, tmp_path):
     assert found.to_dict("list") == read(tmp_path / "plain").to_dict("list")
 
 
-def test_standard_input_and_process_substitution(tmp_path):
-    code = "import sys; from pt_active.frames.worklists import read_judgments as r; print(len(r(sys.argv[1])))"
-    (tmp_path / "q").write_bytes(LINE[read_qrels])
-    for line in ('python -c "$0" <(cat "$1")', 'cat "$1" | python -c "$0" /dev/stdin'):
-        line = line.replace("python", '"$2"')
-        done = subprocess.run(
-            ["bash", "-c", line, code, str(tmp_path / "q"), os.sys.executable], capture_output=True, text=True
-        )
-        assert done.stdout == "1\n", done.stderr
+def test_standard_input_and_process_substitution_are_numbers_of_open_pipes():
+    out, into = os.pipe()
+    os.write(into, LINE[read_qrels])
+    os.close(into)
+    assert len(read_judgments(f"/dev/fd/{out}")) == 1
+    os.close(out)
 
 
 @READERS
@@ -105,31 +101,27 @@ def test_cr_line_ends_are_read_and_mixed_ones_refused(read, tmp_path):
 
 
 @READERS
-@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
-@pytest.mark.parametrize(
-    "damage", [lambda data: data[:-9], lambda data: data[:-9] + bytes([255 - data[-9]]) + data[-8:]]
-)
-def test_damaged_compressed_files(read, suffix, damage, tmp_path):
-    pack = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}[suffix]
-    (tmp_path / f"a{suffix}").write_bytes(damage(pack(LINE[read] * 100)))
-    with pytest.raises(ValueError, match=rf"a\{suffix}: the compressed data is damaged: "):
-        read(tmp_path / f"a{suffix}")
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_damaged_compressed_files(read, pack, tmp_path):
+    packed = pack(LINE[read] * 100)
+    for damaged in (packed[:-9], packed[:-9] + bytes([255 - packed[-9]]) + packed[-8:]):
+        (tmp_path / "a").write_bytes(damaged)
+        with pytest.raises(ValueError, match="a: the compressed data is damaged: "):
+            read(tmp_path / "a")
+
+
+NOISE = np.random.default_rng(0).bytes(1500).hex().encode()[:2001].replace(b"0", b"\n")
 
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
         ("a", b"x\n" * 1001, "the file is larger than 2,000 bytes, the limit"),
-        (
-            "a.gz",
-            gzip.compress(np.random.default_rng(0).bytes(1500).hex().encode()[:2001].replace(b"0", b"\n")),
-            "the file is larger than",
-        ),
+        ("a.gz", gzip.compress(NOISE), "the file is larger than"),
         ("a.gz", gzip.compress(b"\n" * 1500), "the file expands more than 10 times"),
         ("a", b"x\n" + b"y" * 501, "line 2 is longer than 500 bytes"),
         ("a", b"x\n" * 30 + b"y" * 501 + b"\n", "line 31 is longer than 500 bytes"),
     ],
-    ids=["size", "packed", "ratio", "last line", "later line"],
 )
 def test_limits_are_said_and_lifted(name, content, said, tmp_path, small):
     path = tmp_path / name

@@ -80,25 +80,20 @@ def test_the_design_stays_inside(tmp_path, format):
     assert (tmp_path / "all").read_bytes() == (tmp_path / "without").read_bytes()
 
 
+CHANCES = st.floats(0, 1, exclude_min=True) | st.floats(1e-9, 1e-3) | st.just(1.0)
 IDS = st.text(st.characters(categories=("L", "N"), include_characters="_.,:/#'\"-"), min_size=1, max_size=9)
 
 
 @settings(max_examples=25)
-@given(
-    pairs=st.dictionaries(
-        st.tuples(IDS, IDS), st.floats(0, 1, exclude_min=True) | st.floats(1e-9, 1e-3) | st.just(1.0), min_size=1
-    ),
-    label=st.sampled_from([-2, 0, 1, 4]),
-)
+@given(pairs=st.dictionaries(st.tuples(IDS, IDS), CHANCES, min_size=1), label=st.sampled_from([-2, 0, 1, 4]))
 def test_every_inclusion_probability_comes_back_to_the_last_bit(tmp_path_factory, pairs, label):
     path = tmp_path_factory.mktemp("prels") / "pool"
     qids, docnos = zip(*pairs, strict=True)
     assessments = pd.DataFrame({"qid": qids, "docno": docnos, "inclusion": list(pairs.values())})
     write_assessments(assessments, path, "prels")
     path.write_text(path.read_text(encoding="utf-8").replace(" -1 1 ", f" {label} 1 "), encoding="utf-8")
-    pd.testing.assert_frame_equal(
-        read_judgments(path)[["qid", "docno", "inclusion"]], assessments, check_exact=True, check_dtype=False
-    )
+    found = read_judgments(path)[["qid", "docno", "inclusion"]]
+    pd.testing.assert_frame_equal(found, assessments, check_exact=True, check_dtype=False)
 
 
 @pytest.mark.parametrize(
@@ -152,23 +147,13 @@ def test_tables_and_json_keep_texts_as_they_are(tmp_path):
     assert '"qid": "1", "docno": "2"' in (tmp_path / "whole").read_text()
 
 
-@pytest.mark.parametrize("format", list(FORMATS))
-def test_an_existing_file_is_never_overwritten(tmp_path, format):
+def test_an_existing_file_is_never_overwritten(tmp_path):
     path = tmp_path / "pool"
     path.write_text("precious")
-    with pytest.raises(FileExistsError, match="pool"):
-        write_assessments(ASSESSMENTS, path, format)
+    for format in FORMATS:
+        with pytest.raises(FileExistsError, match="pool"):
+            write_assessments(ASSESSMENTS, path, format)
     assert path.read_text() == "precious"
-
-
-def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
-    def fail(*_):
-        raise OSError("disk full")
-
-    monkeypatch.setattr("os.link", fail)
-    with pytest.raises(OSError, match="disk full"):
-        write_assessments(ASSESSMENTS, tmp_path / "pool", "csv")
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -182,18 +167,10 @@ def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
         (pd.DataFrame({"qid": [""], "docno": ["d"]}), "trec", "no qid with white space: ''"),
         (ASSESSMENTS[["qid", "docno"]], "prels", "'prels' needs assessments with 'inclusion'; missing: 'inclusion'"),
         (ASSESSMENTS[["qid", "docno"]], "strata", "'strata' needs assessments with 'stratum'; missing: 'stratum'"),
-        (
-            ASSESSMENTS.assign(inclusion=[1, 0.5, 0.0]),
-            "prels",
-            "expected an inclusion that is a number above 0 and up to 1, for document 'd1' of query '2'; got 0.0",
-        ),
+        (ASSESSMENTS.assign(inclusion=[1, 0.5, 0.0]), "prels", "an inclusion .* up to 1, for document .* '2'; got 0.0"),
         (ASSESSMENTS.assign(inclusion=[1, 1.5, 1]), "prels", "document 'd,2' of query 'q1'; got 1.5"),
         (ASSESSMENTS.assign(inclusion=[1, None, 1]), "prels", "document 'd,2' of query 'q1'; got nan"),
-        (
-            ASSESSMENTS.assign(stratum=[1, 0.5, 1]),
-            "strata",
-            "a stratum that is a whole number from 0.*got 0.5",
-        ),
+        (ASSESSMENTS.assign(stratum=[1, 0.5, 1]), "strata", "a stratum that is a whole number from 0.*got 0.5"),
         (ASSESSMENTS.assign(stratum=[1, -1, 1]), "strata", "expected a stratum that is a whole number from 0.*got -1"),
         (ASSESSMENTS.assign(docno=["d", "d 1", "d"]), "prels", "'prels' takes no docno with white space: 'd 1'"),
         (ASSESSMENTS.assign(qid=["q", "q", "q\u00a0"]), "strata", "'strata' takes no qid with white space"),
@@ -224,10 +201,7 @@ def test_tables_as_spreadsheets_save_them_and_plain_qrels_are_judgments(tmp_path
     ("content", "complaint"),
     [
         ("q1 0 d1 3\nq1 0 d2 good\n", "line 2: expected 4 columns.*label 'good'"),
-        (
-            "qid,docno,label\nq1,d1,3\nq1,d2,good\n",
-            "row 3: expected a label that is a whole number.*'d2'.*'q1'; got 'good'",
-        ),
+        ("qid,docno,label\nq1,d1,3\nq1,d2,good\n", "row 3: expected a label that .*'d2'.*'q1'; got 'good'"),
         ("qid,docno,label\nq1,d1,3\nq1,d2,-3\n", "row 3: expected a label that is a whole number from -2.*got '-3'"),
         ("qid,docno,grade\nq1,d1,3\n", "row 1: expected a header.*missing: 'label'"),
         ("qid,docno,label\nq1,d1,3\nq1,d2,3,4\n", "line 3"),
@@ -239,19 +213,13 @@ def test_tables_as_spreadsheets_save_them_and_plain_qrels_are_judgments(tmp_path
         ("q1 d1 3 1 1.5\n", "line 1: expected 5 columns.*inclusion '1.5', which is not a number above 0 and up to 1"),
         ("q1 d1 3 1 0\n", "line 1: .*inclusion '0'"),
         ("q1 d1 3 1 0.5\n\nq1 d2 1 1 -0.5\n", "line 3: .*inclusion '-0.5'"),
-        ("q1 d1 3 1 high\n", "line 1: .*inclusion 'high'"),
         ("q1 d1 3 1 nan\n", "line 1: .*inclusion 'nan'"),
-        ("q1 d1 3 1 0.5\nq1 d2 1 1 1e400\n", "line 2: .*inclusion '1e400'"),
-        ("q1 d1 3 1 0.5\nq1 d2 good 1 0.5\n", "line 2: .*label 'good'"),
         ("q1 d1 good 1 0.5\n", "line 1: .*label 'good'"),
         ("q1 d1 3 1 0.5\nq1 d2 1 both 0.5\n", "line 2: .*method 'both', which is not a whole number"),
         ("q1 d1 3 1 0.5\nq1 d2 1 0.5\n", "line 2: expected 5 columns.*got 4 columns"),
-        ("q1 d1 3 1 0.5\nq1 d2 1 1 0.5 x\n", "line 2: expected 5 columns.*got 6 columns"),
         ("q1 d1 3 1 0.5\n\nq1 d2 1 1 1\nq1 d1 3 1 0.5\n", "line 4: document 'd1' occurs more than once in query 'q1'"),
         ("q1 0 d1 1 3\nq1 0 d2 0.5 1\n", "line 2: expected 5 columns, qid iteration docno.*stratum '0.5'"),
-        ("q1 0 d1 1 3\nq1 0 d2 1 0.5\n", "line 2: .*label '0.5'"),
         ("q1 0 d1 -1 3\n", "line 1: .*stratum '-1', which is not a whole number from 0"),
-        ("q1 0 d1 1 3\nq1 0 d2 3\n", "line 2: expected 5 columns.*got 4 columns"),
         ("q1 0 d1 1 -1\nq1 0 d1 1 -1\n", "line 2: document 'd1' occurs more than once in query 'q1'"),
         ("", "the file is empty"),
     ],

@@ -12,7 +12,6 @@ import math
 import re
 
 Rows = list[tuple[object, ...]]
-
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 

@@ -42,7 +42,6 @@ FLAGS = ("--quiet", "--so-far", "--traceback", "--until-known", "--allow-missing
 PROGRESS = re.compile(r"[^\r\n]*(?:sample|look)/s[^\r\n]*\r| *\r")
 SECONDS_EACH = 5.0
 INPUTS = 60
-
 TRAINED = "--run a=a.run --run b=b.run --train-run past.run --train-qrels past.qrels --measure DCG@5 --quiet"
 COMMANDS = [
     f"plan {TRAINED} --budget 40 --out new --topics topics.tsv --texts texts.tsv --seed 3",

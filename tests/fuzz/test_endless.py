@@ -26,8 +26,7 @@ from pt_active.frames.tables import json_value
 from pt_active.frames.topics import read_topics
 from pt_active.judging.files import read_file
 
-ENOUGH = 1 << 25
-"""Bytes after which a stream that stands for an endless one ends."""
+ENOUGH = 1 << 25  # Bytes after which a stream that stands for an endless one ends
 
 
 @contextmanager
@@ -118,10 +117,7 @@ HEADER = row(1, A="qid", B="docno", C="label")
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        (
-            HEADER + row(900, XFD="1"),
-            "row 900 has 16,384 columns, more than 1,000 columns",
-        ),
+        (HEADER + row(900, XFD="1"), "row 900 has 16,384 columns, more than 1,000 columns"),
         (HEADER + row(1048577, A="1"), "a sheet has at most 1,048,576"),
     ],
 )

@@ -34,11 +34,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import oracles
 
-INPUTS = 150
-"""Damaged files for each reader in the tests."""
-
-MAX_SECONDS = 5.0
-"""No reader may take longer with a small file."""
+INPUTS = 150  # Damaged files for each reader in the tests
+MAX_SECONDS = 5.0  # No reader may take longer with a small file
 
 PLACED = re.compile(
     r": (line|row) [0-9]+: |; line [0-9]+ has |the file is empty|header|compressed data is damaged|is not read"

@@ -7,14 +7,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import httpx
+from threading import Thread
+from typing import IO, Any
 
 from pt_active import Plan
 from pt_active.judging.server.app import Site
@@ -22,6 +20,7 @@ from pt_active.judging.server.campaign import Campaign
 from pt_active.judging.server.order import JudgingOrder
 from pt_active.judging.server.organiser import Organiser
 from pt_active.judging.server.security import ORGANISER
+from pt_active.judging.server.serve import links, listening, root_of, server_of
 from pt_active.judging.server.store import Store
 from pt_active.judging.server.templates import guideline_html
 from pt_active.judging.worklist import GradeNames
@@ -73,47 +72,58 @@ def record(document: dict[str, Any], label: int | None, key: str, status: str = 
     }
 
 
-def command(plan: Path, *words: str) -> list[str]:
-    return [sys.executable, "-m", "pt_active", "judge", str(plan), *words]
+@contextmanager
+def in_thread(site: Site, port: int = 0) -> Iterator[dict[str, str]]:
+    """A site that a thread of this process serves: name → link."""
+    opened = listening("127.0.0.1", port)
+    server = server_of(site.application())
+    thread = Thread(target=server.run, kwargs={"sockets": [opened]})
+    thread.start()
+    try:
+        yield links(site.campaign.store.people(), root_of(opened, "127.0.0.1", None, secure=False))
+    finally:
+        server.should_exit = True
+        thread.join()
+        opened.close()
+        site.campaign.store.close()
 
 
 @contextmanager
 def served(plan: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
     """``pt-active judge`` in a process of its own, and the links that it prints by name."""
-    run = subprocess.Popen(
-        command(plan, *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
-    )
-    try:
-        assert run.stderr is not None
-        links: dict[str, str] = {}
-        opening = ""
-        for line in run.stderr:
-            opening += line
-            if line.startswith("Open your own link"):
-                break
-        else:
-            raise AssertionError(opening)
-        for line in run.stderr:
-            name, url = re.fullmatch(r"  (.*?) +(http\S+)\n", line).groups()
-            links[name] = url
-            if len(links) == 1 + words[words.index("--judges") + 1].count(",") + 1:
-                break
-        wait_for(links["organiser"])
-        yield run, links
-    finally:
-        if run.poll() is None:
-            run.send_signal(signal.SIGKILL)
-        run.wait()
-        for stream in (run.stdout, run.stderr):
-            stream.close()
-
-
-def wait_for(url: str) -> None:
-    """Wait until a server answers."""
-    for _ in range(200):
+    command = [sys.executable, "-m", "pt_active", "judge", str(plan), *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         try:
-            httpx.get(url, timeout=5)
-            return
-        except httpx.TransportError:
-            time.sleep(0.05)
-    raise AssertionError(f"{url} does not answer")
+            # It listens before it prints its links, the organiser's first.
+            told: dict[str, str] = {}
+            while len(told) < 2 + words[words.index("--judges") + 1].count(","):
+                line = run.stderr.readline()
+                assert line, "the server ended"
+                if link := re.fullmatch(r"  (.*?) +(http\S+)\n", line):
+                    told[link[1]] = link[2]
+            yield run, told
+        finally:
+            run.send_signal(signal.SIGKILL)
+
+
+Tell = Callable[[bytes], int]
+
+
+@contextmanager
+def child(work: Callable[[Tell], object]) -> Iterator[tuple[int, IO[bytes]]]:
+    """A process that does something, keeps what that returns, and is killed: its number, and what it tells."""
+    said, told = os.pipe()
+    if not (pid := os.fork()):
+        try:
+            kept = work(partial(os.write, told))
+            signal.pause()
+            del kept
+        finally:
+            os._exit(1)
+    os.close(told)
+    with os.fdopen(said, "rb") as stream:
+        try:
+            yield pid, stream
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)

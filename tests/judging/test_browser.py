@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import signal
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,8 +13,9 @@ import pytest
 from pt_active import DCG, Plan
 from pt_active.frames.records import latest
 from pt_active.judging.files import read_labels
+from pt_active.judging.server.app import Site
 from pt_active.judging.server.order import JudgingOrder
-from pt_active.judging.server.store import stored_records
+from pt_active.judging.server.security import ORGANISER
 from pt_active.judging.server.templates import offline_page
 
 selenium = pytest.importorskip("selenium")
@@ -25,22 +24,19 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
-from serving import served
+from serving import in_thread, site_of
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
-
 pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="there is no Chromium with its driver")
-
 HOSTILE = "<script>window.ran = 1</script><img src=x onerror='window.ran = 1'>\u202e"
 
 
 @pytest.fixture(scope="module")
-def plan(graded, demo, tmp_path_factory) -> Path:
+def plan(graded, demo) -> Plan:
     texts = demo.documents.assign(text=demo.documents["text"] + HOSTILE)[["docno", "text"]]
     frame = graded.drop(columns="text", errors="ignore").merge(texts, on="docno")
-    made = Plan.create(frame, None, DCG @ 10, budget=60, level="document", seed=3)
-    return made.save(tmp_path_factory.mktemp("judged") / "plan").path
+    return Plan.create(frame, None, DCG @ 10, budget=60, level="document", seed=3)
 
 
 @pytest.fixture(scope="module")
@@ -53,12 +49,6 @@ def browser() -> Iterator[webdriver.Chrome]:
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     yield driver
     driver.quit()
-
-
-def free_port() -> int:
-    with socket.socket() as opened:
-        opened.bind(("127.0.0.1", 0))
-        return opened.getsockname()[1]
 
 
 class Page:
@@ -100,16 +90,13 @@ class Page:
         return f"{self.text('query')} {self.text('name')}"
 
 
-def kept_in(plan: Path) -> list[tuple]:
-    records = stored_records(plan.with_name(f"{plan.name}.sqlite"))
-    return [
-        (row.docno, None if row.status != "judged" else int(row.label), row.annotator, row.status, row.note)
-        for row in records.itertuples()
-    ]
+def kept_in(site: Site) -> list[tuple]:
+    return [(one.docno, one.label, one.annotator, one.status, one.note) for one in site.campaign.store.entries()]
 
 
-def test_a_judge_works_with_the_keyboard_alone(plan: Path, browser) -> None:
-    with served(plan, "--judges", "ann,ben", "--port", "0") as (_, links):
+def test_a_judge_works_with_the_keyboard_alone(plan: Plan, browser, tmp_path: Path) -> None:
+    site = site_of(plan, tmp_path)
+    with in_thread(site) as links:
         page = Page(browser, links["ann"])
         assert browser.title == "Judging as ann"
         assert "<script>window.ran" in page.text("text")
@@ -119,7 +106,7 @@ def test_a_judge_works_with_the_keyboard_alone(plan: Path, browser) -> None:
         first, _, third = page.answer("2"), page.answer("s"), page.answer("n", "cut off at the end", Keys.ESCAPE, "x")
         fourth = page.here
         page.kept()
-        said = kept_in(plan)
+        said = kept_in(site)
         assert [each[1:] for each in said] == [
             (2, "ann", "judged", ""),
             (None, "ann", "skipped", ""),
@@ -129,7 +116,7 @@ def test_a_judge_works_with_the_keyboard_alone(plan: Path, browser) -> None:
         page.press("u")
         page.until(lambda: page.here == third)
         page.kept()
-        assert kept_in(plan)[-1] == (said[2][0], None, "ann", "skipped", "taken back")
+        assert kept_in(site)[-1] == (said[2][0], None, "ann", "skipped", "taken back")
         page.press("0")
         page.until(lambda: page.here == fourth)
         # Back shows the last one as it was judged, and changes nothing unless it is judged again.
@@ -143,7 +130,7 @@ def test_a_judge_works_with_the_keyboard_alone(plan: Path, browser) -> None:
         page.press("b", "b", "b", "3")
         page.until(lambda: page.here == fourth)
         page.kept()
-        assert kept_in(plan)[-2:] == [(said[2][0], 0, "ann", "judged", ""), (said[0][0], 3, "ann", "judged", "")]
+        assert kept_in(site)[-2:] == [(said[2][0], 0, "ann", "judged", ""), (said[0][0], 3, "ann", "judged", "")]
         # A page that is loaded again goes on where it was, and knows the last answers.
         page = Page(browser, links["ann"])
         assert page.here == fourth
@@ -154,25 +141,21 @@ def test_a_judge_works_with_the_keyboard_alone(plan: Path, browser) -> None:
         assert complaints == []
 
 
-def test_labels_survive_a_lost_connection(plan: Path, browser) -> None:
-    port = str(free_port())
-    words = ("--judges", "ann,ben", "--port", port)
-    with served(plan, *words) as (run, links):
+def test_labels_survive_a_lost_connection(plan: Plan, browser, tmp_path: Path) -> None:
+    with in_thread(site_of(plan, tmp_path)) as links:
         page = Page(browser, links["ben"])
-        before = len(kept_in(plan))
-        run.send_signal(signal.SIGKILL)
-        run.wait()
-        for grade in ("1", "2", "0"):
-            page.answer(grade)
-        page.until(lambda: "3 labels kept in this browser" in page.text("kept"))
-        assert len(kept_in(plan)) == before
-        # The page is closed and opened again: what was not sent is still in the browser.
-        browser.execute_script("window.onbeforeunload = null")
-        stored = "return Object.keys(localStorage).filter(name => name !== 'pt-active theme').length"
-        assert browser.execute_script(stored) == 3
-    with served(plan, *words):
+    for grade in ("1", "2", "0"):
+        page.answer(grade)
+    page.until(lambda: "3 labels kept in this browser" in page.text("kept"))
+    # The page is closed and opened again: what was not sent is still in the browser.
+    browser.execute_script("window.onbeforeunload = null")
+    stored = "return Object.keys(localStorage).filter(name => name !== 'pt-active theme').length"
+    assert browser.execute_script(stored) == 3
+    site = site_of(plan, tmp_path)
+    assert kept_in(site) == []
+    with in_thread(site, int(links["ben"].split(":")[2].split("/")[0])):
         page.kept()
-        assert [each[1] for each in kept_in(plan)[before:]] == [1, 2, 0]
+        assert [each[1] for each in kept_in(site)] == [1, 2, 0]
         assert browser.execute_script(stored) == 0
 
 
@@ -183,18 +166,18 @@ def shows(browser, text: str) -> None:
 
 
 def test_an_organiser_adjudicates_by_keys_or_clicks_beside_the_guideline_and_pauses(
-    plan: Path, browser, tmp_path: Path
+    plan: Plan, browser, tmp_path: Path
 ) -> None:
-    store, guideline = tmp_path / "other.sqlite", tmp_path / "guideline.md"
+    guideline = tmp_path / "guideline.md"
     guideline.write_text("# What counts\n\nRelated is not relevant.\n", encoding="utf-8")
-    files = ("--store", str(store), "--guideline", str(guideline))
-    with served(plan, "--judges", "ann,ben", "--port", "0", "--double", "1", *files) as (_, links):
+    site = site_of(plan, tmp_path, double=1, guideline=guideline)
+    with in_thread(site) as links:
         for name, grade in (("ann", "0"), ("ben", "3")):
             page = Page(browser, links[name])
             for _ in range(3):
                 page.answer(grade)
             page.kept()
-        browser.get(links["organiser"])
+        browser.get(links[ORGANISER])
         browser.find_element(By.PARTIAL_LINK_TEXT, "Adjudicate (3)").click()
         shown = browser.find_element(By.TAG_NAME, "aside").text
         assert "What counts" in shown
@@ -225,7 +208,7 @@ def test_an_organiser_adjudicates_by_keys_or_clicks_beside_the_guideline_and_pau
         left(1)
         browser.find_elements(By.CSS_SELECTOR, ".dispute .grade")[2].click()
         shows(browser, "There are none at the moment")
-        decided = stored_records(store).tail(3)
+        decided = site.campaign.store.records().tail(3)
         assert decided["annotator"].tolist() == ["adjudicator"] * 3
         wanted = [(names[1], 2), (names[0], 1), (names[2], 2)]
         assert list(zip(decided["docno"], decided["label"], strict=True)) == wanted
@@ -236,11 +219,10 @@ def test_an_organiser_adjudicates_by_keys_or_clicks_beside_the_guideline_and_pau
         assert "paused" in Page(browser, links["ann"]).text("idle")
 
 
-def test_a_file_works_without_a_server(plan: Path, browser, tmp_path: Path) -> None:
-    loaded = Plan.load(plan)
+def test_a_file_works_without_a_server(plan: Plan, browser, tmp_path: Path) -> None:
     file = tmp_path / "ann.html"
-    order, two = JudgingOrder.of(loaded, double=0.5), ["ann", "ben"]
-    file.write_text(offline_page(loaded, order, "ann", two), encoding="utf-8")
+    order, two = JudgingOrder.of(plan, double=0.5), ["ann", "ben"]
+    file.write_text(offline_page(plan, order, "ann", two), encoding="utf-8")
     page = Page(browser, file.as_uri())
     first, *_ = [page.answer(key) for key in ("2", "s", "0")]
     page.press("u", "1")
@@ -251,9 +233,9 @@ def test_a_file_works_without_a_server(plan: Path, browser, tmp_path: Path) -> N
     page.until(lambda: page.here == first)
     browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
     page.element("save").click()
-    saved = tmp_path / f"ann-{loaded.id}.jsonl"
+    saved = tmp_path / f"ann-{plan.id}.jsonl"
     page.until(lambda: saved.exists() and saved.stat().st_size > 0)  # The browser makes an empty file first
-    records = read_labels([saved], loaded)
+    records = read_labels([saved], plan)
     assert records["label"].fillna(-1).tolist() == [2, -1, 0, -1, 1]
     assert records["annotator"].unique().tolist() == ["ann"]
     assert latest(records)["label"].fillna(-1).tolist() == [2, -1, 1]
@@ -263,32 +245,29 @@ def test_a_file_works_without_a_server(plan: Path, browser, tmp_path: Path) -> N
     assert browser.execute_script("return window.ran") is None
 
 
-def test_nothing_is_wider_than_the_window(plan: Path, browser, tmp_path: Path) -> None:
-    store = str(tmp_path / "other.sqlite")
-    names = ("--grade-names", "not relevant,related,highly relevant,perfectly relevant")
-    with served(plan, "--judges", "ann", "--port", "0", "--store", store, *names) as (_, links):
+def test_nothing_is_wider_than_the_window(plan: Plan, browser, tmp_path: Path) -> None:
+    """The pages of a judge and the organiser fit the window, and so do the buttons of a judge."""
+    names = "not relevant,related,highly relevant,perfectly relevant"
+    with in_thread(site_of(plan, tmp_path, ("ann",), grade_names=names)) as links:
         for width in (1280, 390):
             metrics = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 500}
             browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
             try:
-                check_width(browser, links)
+                browser.get(links[ORGANISER])
+                fits(browser)
+                Page(browser, links["ann"])
+                fits(browser)
+                shown = [
+                    each for each in browser.find_elements(By.CSS_SELECTOR, ".answer button") if each.is_displayed()
+                ]
+                assert len(shown) == 8
+                assert all(each.rect["height"] >= 40 for each in shown)
+                below = "return innerHeight - document.querySelector('.answer').getBoundingClientRect().bottom"
+                assert browser.execute_script(below) >= 0
             finally:
                 browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def check_width(browser, links: dict[str, str]) -> None:
-    """The pages of a judge and the organiser fit the window, and so do the buttons of a judge."""
-    for url in (links["ann"], links["organiser"]):
-        browser.get(url)
-        WebDriverWait(browser, 15).until(lambda _: browser.execute_script("return document.readyState") == "complete")
-        wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        assert browser.execute_script(wide) <= 0
-    page = Page(browser, links["ann"])
-    buttons = browser.find_elements(By.CSS_SELECTOR, ".answer button")
-    low = browser.execute_script("return innerHeight")
-    shown = [each.rect for each in buttons if each.is_displayed()]
-    assert len(shown) == 8
-    assert all(rect["height"] >= 40 for rect in shown)
-    bottom = "return document.querySelector('.answer').getBoundingClientRect().bottom"
-    assert browser.execute_script(bottom) <= low
-    assert page.here
+def fits(browser) -> None:
+    wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert browser.execute_script(wide) <= 0

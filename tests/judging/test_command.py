@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from pt_active import DCG, Plan
 from pt_active.cli.app import app
-from pt_active.cli.judge import Setting
+from pt_active.cli.judging import Setting
 from pt_active.cli.options import Meant
 from pt_active.cli.project import FILE
 from pt_active.judging.server.serve import listening
@@ -35,11 +35,10 @@ def complaint(*words: str | Path) -> str:
 
 
 def test_judging_ends_with_what_to_type_and_goes_on_with_the_same_links(plan: Path) -> None:
-    words = ("--judges", "ann,ben", "--port", "0", "--json")
-    with served(plan, *words) as (run, links):
+    with served(plan, "--judges", "ann,ben", "--port", "0", "--json") as (run, links):
         assert list(links) == ["organiser", "ann", "ben"]
         assert all(url.startswith("http://127.0.0.1:") for url in links.values())
-        documents = httpx.get(f"{links['ann']}work").json()["documents"]
+        documents = httpx.get(f"{links['ann']}work", timeout=60).json()["documents"]
         sent = [record(each, 1, f"key-{number:08}") for number, each in enumerate(documents)]
         assert len(httpx.post(f"{links['ann']}records", json=sent).json()["kept"]) == len(sent) >= 10
         # Other commands read the file while the server runs.
@@ -50,10 +49,11 @@ def test_judging_ends_with_what_to_type_and_goes_on_with_the_same_links(plan: Pa
         assert run.wait() == 0
         assert told == {"store": f"{plan}.sqlite", "records": len(sent), "settled": told["settled"], "documents": 40}
         assert 0 < told["settled"] <= len(sent)
-    with served(plan, *words) as (_, again):
-        tokens = [[url.split("/", 3)[3] for url in each.values()] for each in (links, again)]
-        assert tokens[0] == tokens[1]
-        assert httpx.get(f"{again['ann']}work").json()["progress"]["mine"] == len(sent)
+    again = Setting(store=Path(f"{plan}.sqlite"), project=plan / FILE).site(Plan.load(plan), plan, None, Meant())
+    tokens = [url.split("/")[4] for url in links.values()]
+    assert list(again.campaign.store.people().values()) == tokens
+    assert again.campaign.progress("ann")["mine"] == len(sent)
+    again.campaign.store.close()
 
 
 def test_the_share_that_two_judge_stays_that_of_the_first_start(plan: Path, tmp_path: Path, capsys) -> None:

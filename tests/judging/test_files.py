@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_plan import DOCUMENTS, said
 
@@ -23,6 +23,7 @@ from pt_active.judging.records import write_records
 from pt_active.judging.tools import table
 from pt_active.judging.worklist import GradeNames, Worklist
 
+OF = "document '0012' of query '007'"
 PLAIN = [("007", "0012", 2), ("007", "d:1/a b", 0)]
 
 
@@ -30,22 +31,15 @@ def as_rows(frame: pd.DataFrame) -> list[tuple[str, str, int]]:
     return sorted(zip(frame["qid"], frame["docno"], frame["label"].tolist(), strict=True))
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le-bom", "cp1252"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
-@pytest.mark.parametrize("header", ["qid,docno,label,query", "QID,DocNo,Label,Query", ' qid , docno ,"LABEL",query'])
+@pytest.mark.parametrize("header", ["qid,docno,label,query", ' qid , DocNo ,"LABEL",query'])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_tables_come_as_people_save_them(
     tmp_path: Path, plan: Plan, encoding: str, separator: str, header: str, end: str
 ) -> None:
-    lines = [
-        header,
-        "007,0012,2,née",
-        "007,d:1/a b,0,",
-        "q3,żółć,,".replace("żółć", "x" if encoding == "cp1252" else "żółć"),
-    ]
-    text = end.join(lines).replace(",", separator)
-    content = b"\xff\xfe" + text.encode("utf-16-le") if encoding == "utf-16-le-bom" else text.encode(encoding)
-    (tmp_path / "work.csv").write_bytes(content)
+    lines = [header, "007,0012,2,née", "007,d:1/a b,0,", f"q3,{'x' if encoding == 'cp1252' else 'żółć'},,"]
+    (tmp_path / "work.csv").write_bytes(end.join(lines).replace(",", separator).encode(encoding))
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         assert as_rows(read_file(tmp_path / "work.csv", plan)) == PLAIN
@@ -81,9 +75,7 @@ def test_words_stand_for_grades(tmp_path: Path, plan: Plan) -> None:
     (tmp_path / "work.csv").write_text("qid,docno,label\n007,0012,Good\n007,d:1/a b,bad\n")
     for names in ("bad,fair,good", "good=2,bad=0", "GOOD = 2, Bad = 0"):
         assert as_rows(read_file(tmp_path / "work.csv", plan, GradeNames.parsed(names))) == PLAIN
-    with pytest.raises(
-        ValueError, match=r"row 2: document '0012' of query '007': expected a label .* got 'Good'; words"
-    ):
+    with pytest.raises(ValueError, match=f"row 2: {OF}: expected a label .* got 'Good'; words"):
         read_file(tmp_path / "work.csv", plan)
     with pytest.raises(ValueError, match="or one of 'poor', 'great'; got 'Good'"):
         read_file(tmp_path / "work.csv", plan, GradeNames.parsed("poor,great"))
@@ -106,16 +98,18 @@ def test_leading_zeros_are_given_back_and_said(tmp_path: Path, plan: Plan) -> No
     assert said(records) == [("007", "0012", 2, "ann", "judged", "")]
 
 
+def plan_of(*docnos: str) -> Plan:
+    frame = pd.DataFrame({"qid": "q1", "docno": docnos, "rank_a": range(4), "rank_b": [3, 2, 1, 0]})
+    return Plan.create(frame.assign(grade_0=0.5, grade_1=0.5), None, "DCG@4", budget=4, level="query")
+
+
 def test_leading_zeros_are_not_guessed(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"qid": "q1", "docno": ["7", "07", "8", "x"], "rank_a": range(4), "rank_b": [3, 2, 1, 0]})
-    plan = Plan.create(frame.assign(grade_0=0.5, grade_1=0.5), None, "DCG@4", budget=4, level="query")
+    plan = plan_of("7", "07", "8", "x")
     path = tmp_path / "work.csv"
     path.write_text("qid,docno,label\nq1,7,1\nq1,8,1\n")
     assert as_rows(read_file(path, plan)) == [("q1", "7", 1), ("q1", "8", 1)]
     path.write_text("qid,docno,label,annotator\nq1,7,1,ann\nq1,7,0,ann\n")
-    with pytest.raises(
-        ValueError, match=f"{re.escape(str(path))}: row 2: .* leading zeros, and '07' or '7' can be meant"
-    ):
+    with pytest.raises(ValueError, match=f"{path}: row 2: .* leading zeros, and '07' or '7' can be meant"):
         read_file(path, plan)
     path.write_text("qid,docno,label\nq1,007,1\n")
     assert as_rows(read_file(path, plan)) == [("q1", "007", 1)]
@@ -132,8 +126,7 @@ SHEETS = {
 @pytest.mark.parametrize("kind", ["csv", "xlsx"])
 @pytest.mark.parametrize("sheet", SHEETS)
 def test_a_label_is_not_given_to_one_of_two_documents(tmp_path: Path, kind: str, sheet: str) -> None:
-    frame = pd.DataFrame({"qid": "q1", "docno": ["7", "007", "8", "x"], "rank_a": range(4), "rank_b": [3, 2, 1, 0]})
-    plan = Plan.create(frame.assign(grade_0=0.5, grade_1=0.5), None, "DCG@4", budget=4, level="query")
+    plan = plan_of("7", "007", "8", "x")
 
     def written(text: str) -> Path:
         cells, path = [line.split(",") for line in text.splitlines()], tmp_path / f"work.{kind}"
@@ -157,14 +150,6 @@ def test_a_formula_without_its_value_is_no_empty_cell(tmp_path: Path) -> None:
         read_file(tmp_path / "a.xlsx")
 
 
-def test_a_doubled_key_in_the_options_of_a_book_is_refused(tmp_path: Path) -> None:
-    options = '{"pt_active": {"qid": "q1", "qid": "q2", "docno": "d"}}'
-    pair = {"query_text": "a", "doc_id": "d", "options": options, "judgements": [{"rating": 1, "user_email": "ann"}]}
-    (tmp_path / "b.json").write_text(json.dumps({"name": "b", "query_doc_pairs": [pair]}))
-    with pytest.raises(ValueError, match="pair 1: options: expected JSON; got the key 'qid' more than once"):
-        read_file(tmp_path / "b.json")
-
-
 def task(qid: str = "007", docno: str = "0012", choices: Any = ("2",), **more: Any) -> dict[str, Any]:
     result = [{"from_name": "label", "type": "choices", "value": {"choices": list(choices)}}]
     annotation = {"completed_by": 1, "result": result, "was_cancelled": False, "created_at": "2026-03-01T09:30:00Z"}
@@ -176,20 +161,16 @@ def book(judgements: Any, **options: Any) -> dict[str, Any]:
     return {"query_doc_pairs": [{"query_text": "x", "doc_id": "0012", "options": ours, "judgements": judgements}]}
 
 
+DISCARDED = {"label": [{"value": "2", "user_id": "u", "status": "discarded"}]}
+
+
 @pytest.mark.parametrize(
     ("export", "who", "status"),
     [
         ([task(was_cancelled=True)], "1", "skipped"),
         (book([{"rating": 2, "judge_later": True, "judge_name": "ann"}]), "ann", "skipped"),
         (book([{"rating": 2, "unrateable": True, "judge_name": "ann"}]), "ann", "unjudgeable"),
-        (
-            [
-                {"fields": {}, "metadata": {"qid": "007", "docno": "0012"}}
-                | {"responses": {"label": [{"value": "2", "user_id": "u", "status": "discarded"}]}}
-            ],
-            "u",
-            "skipped",
-        ),
+        ([{"fields": {}, "metadata": {"qid": "007", "docno": "0012"}, "responses": DISCARDED}], "u", "skipped"),
     ],
 )
 def test_a_label_that_was_taken_back_is_none(tmp_path: Path, plan: Plan, export: object, who: str, status: str) -> None:
@@ -197,7 +178,6 @@ def test_a_label_that_was_taken_back_is_none(tmp_path: Path, plan: Plan, export:
     assert said(read_file(tmp_path / "export.json", plan)) == [("007", "0012", None, who, status, "")]
 
 
-OF = "document '0012' of query '007'"
 IDS = {"qid": "007", "docno": "0012"}
 BATCH = "WorkerId,AssignmentStatus,SubmitTime,Input.qid,Input.docno,Answer.label\n"
 DOCCANO = '{"text": "x", "qid": "007", "docno": "0012", "label": ["1"]}\n'
@@ -205,6 +185,7 @@ SAID = "qid,docno,label,annotator,status\n"
 FOREIGN = [task() | {"data": IDS | {"pt_active": "feedfeed"}}]
 ANSWER = BATCH.replace("Answer.label", "Answer.x")
 NAIVE = "qid,docno,label,annotator,time\n007,0012,1,ann,2026-03-01 10:30\n"
+TWO_KEYS = {"query_doc_pairs": [{"options": '{"pt_active": {"qid": "q1", "qid": "q2", "docno": "d"}}'}]}
 TWICE = {"007:0012:": {"label": {"1": True, "2": True}}}
 
 
@@ -226,12 +207,9 @@ WRONG: list[tuple[str, str | object, str]] = [
     ("near.json", [task(docno="12")], "the plan; 1 record is of such documents; document '12' of query '007' is"),
     ("foreign.json", FOREIGN, "task 1: expected a plan that is '"),
     ("book.json", book([{"rating": 1.5}]), f"pair 1: {OF}: expected a label that is a whole grade"),
-    (
-        "bare.json",
-        book([], pt_active=None),
-        "pair 1: expected the qid and docno that `pt-active export --format quep",
-    ),
+    ("bare.json", book([], pt_active=None), "pair 1: expected the qid and docno that `pt-active export --format quep"),
     ("pairs.json", {"query_doc_pairs": 3}, "the book: expected a list of pairs; got 3"),
+    ("options.json", TWO_KEYS, "pair 1: options: expected JSON; got the key 'qid' more than once"),
     ("doccano.jsonl", '{"text": "x", "label": ["1"]}\n', "line 1: expected the qid and docno that `pt-active export"),
     ("labels.jsonl", DOCCANO.replace('"1"', '"1", "2"'), "line 1: expected one grade; got ['1', '2']"),
     ("half.jsonl", DOCCANO + '{"text"', "line 2: expected JSON; got "),
@@ -239,11 +217,7 @@ WRONG: list[tuple[str, str | object, str]] = [
     ("state.json", state({"17": {}}), "item '17': expected an id qid:docno:plan"),
     ("grades.json", state(TWICE), "item '007:0012:': expected one grade; got ['1', '2']"),
     ("argilla.json", [{"fields": {}, "metadata": {}, "responses": {}}], "record 1: expected the qid and docno that `"),
-    (
-        "batch.csv",
-        BATCH + "A,Approved,last week,007,0012,1\n",
-        "row 2: expected a SubmitTime such as Tue Mar 03 14:05:",
-    ),
+    ("batch.csv", BATCH + "A,Approved,last week,007,0012,1\n", "row 2: expected a SubmitTime such as Tue Mar 03 "),
     ("answer.csv", ANSWER + "A,Approved,,007,0012,1\n", "expected a column Answer.label"),
     ("table.csv", SAID + "007,0012,,ann,done\n", f"row 2: {OF}: expected a status"),
     ("both.csv", SAID + "007,0012,1,ann,skipped\n", "the status is 'skipped' and the label '1'"),
@@ -279,9 +253,7 @@ def test_a_spreadsheet_that_made_dates_of_ids_or_is_damaged(tmp_path: Path, plan
     book.active.append(["qid", "docno", "label"])
     book.active.append(["007", pd.Timestamp("2026-03-01").to_pydatetime(), 1])
     book.save(tmp_path / "dates.xlsx")
-    with pytest.raises(
-        ValueError, match=r"dates.xlsx: row 2: expected a docno that is text; the spreadsheet has made a date"
-    ):
+    with pytest.raises(ValueError, match=r"dates.xlsx: row 2: expected a docno that is text; the spreadsheet has made"):
         read_file(tmp_path / "dates.xlsx", plan)
     content = bytearray((tmp_path / "dates.xlsx").read_bytes())
     content[200:260] = b"x" * 60
@@ -336,6 +308,7 @@ ROWS = st.lists(
 )
 
 
+@settings(max_examples=30)
 @given(rows=ROWS)
 def test_tables_keep_whatever_people_wrote(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, rows: list[Any]

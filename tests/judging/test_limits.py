@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from serving import link, site_of
+from serving import in_thread, link, site_of
 
 from pt_active import DCG, Plan
-from pt_active.judging.server import limits, security
+from pt_active.judging.server import security, serve
 from pt_active.judging.server.app import Site
-from pt_active.judging.server.serve import listening, server_of
 
 
 @pytest.fixture
@@ -24,31 +23,21 @@ def site(graded, tmp_path: Path) -> Site:
 
 
 @pytest.fixture
-def address(site: Site) -> Iterator[tuple[str, int]]:
-    """Where the site is served by a thread of this process."""
-    opened = listening("127.0.0.1", 0)
-    server = server_of(site.application())
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [opened]})
-    thread.start()
-    yield opened.getsockname()
-    server.should_exit = True
-    thread.join()
-    opened.close()
+def page(site: Site) -> Iterator[str]:
+    """The page of a judge, of a site that is served by a thread of this process."""
+    with in_thread(site) as links:
+        yield links["ann"]
 
 
 @contextmanager
-def connections(address: tuple[str, int], number: int, sent: bytes) -> Iterator[list[socket.socket]]:
+def connections(page: str, number: int, sent: bytes) -> Iterator[list[socket.socket]]:
     """Connections that have sent something, and wait."""
+    address = "127.0.0.1", urlsplit(page).port
     with ExitStack() as stack:
         opened = [stack.enter_context(socket.create_connection(address, timeout=20)) for _ in range(number)]
         for each in opened:
             each.sendall(sent)
         yield opened
-
-
-def seen(address: tuple[str, int], site: Site) -> int:
-    """The status with which a judge is answered."""
-    return httpx.get(f"http://{address[0]}:{address[1]}{link(site, 'ann')}work", timeout=20).status_code
 
 
 def half_a_body(site: Site, judge: str) -> bytes:
@@ -57,17 +46,17 @@ def half_a_body(site: Site, judge: str) -> bytes:
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nhost: a\r\n", b"GET /x HTTP/1.1\r\nhost: a\r\n\r\nGET"])
-def test_a_connection_ends_whose_headers_do_not_come(address, monkeypatch, sent: bytes) -> None:
-    monkeypatch.setattr(limits, "HEADER_SECONDS", 0.1)
-    with connections(address, 1, sent) as (one,):
+def test_a_connection_ends_whose_headers_do_not_come(page: str, monkeypatch, sent: bytes) -> None:
+    monkeypatch.setattr(serve, "HEADER_SECONDS", 0.1)
+    with connections(page, 1, sent) as (one,):
         while one.recv(1 << 16):
             pass
 
 
-def test_half_requests_give_way_to_judges_with_one_line(address, site: Site, monkeypatch, capfd) -> None:
-    monkeypatch.setattr(limits, "MOST_CONNECTIONS", 8)
-    with connections(address, 40, b"GET / HTTP/1.1\r\nhost: a\r\n") as waiting:
-        assert seen(address, site) == 200
+def test_half_requests_give_way_to_judges_with_one_line(page: str, site: Site, monkeypatch, capfd) -> None:
+    monkeypatch.setattr(serve, "MOST_CONNECTIONS", 8)
+    with connections(page, 40, b"GET / HTTP/1.1\r\nhost: a\r\n") as waiting:
+        assert httpx.get(f"{page}work", timeout=20).status_code == 200
         for each in waiting[:30]:
             with suppress(ConnectionResetError):
                 assert each.recv(1) == b""
@@ -77,22 +66,22 @@ def test_half_requests_give_way_to_judges_with_one_line(address, site: Site, mon
 def test_the_files_that_a_process_may_open_bound_the_connections(monkeypatch) -> None:
     resource = pytest.importorskip("resource")
     monkeypatch.setattr(resource, "getrlimit", lambda which: (256, 4096))
-    assert limits.most_connections() == 128
+    assert serve.most_connections() == 128
     monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    assert limits.most_connections() == limits.MOST_CONNECTIONS
+    assert serve.most_connections() == serve.MOST_CONNECTIONS
 
 
-def test_a_body_must_come_to_its_end(address, site: Site, monkeypatch) -> None:
+def test_a_body_must_come_to_its_end(page: str, site: Site, monkeypatch) -> None:
     monkeypatch.setattr(security, "BODY_SECONDS", 0.1)
-    with connections(address, 1, half_a_body(site, "ann")) as (one,):
+    with connections(page, 1, half_a_body(site, "ann")) as (one,):
         assert one.recv(1 << 16).startswith(b"HTTP/1.1 408 ")
 
 
-def test_one_link_has_few_bodies_under_way(address, site: Site) -> None:
-    with connections(address, security.MOST_SENT, half_a_body(site, "ann")):
-        with connections(address, 1, half_a_body(site, "ann")) as (one,):
+def test_one_link_has_few_bodies_under_way(page: str, site: Site) -> None:
+    with connections(page, security.MOST_SENT, half_a_body(site, "ann")):
+        with connections(page, 1, half_a_body(site, "ann")) as (one,):
             assert one.recv(1 << 16).startswith(b"HTTP/1.1 429 ")
-        assert seen(address, site) == 200
-        with connections(address, 1, half_a_body(site, "ben")) as (other,):
+        assert httpx.get(f"{page}work", timeout=20).status_code == 200
+        with connections(page, 1, half_a_body(site, "ben")) as (other,):
             other.sendall(b"x" * 899_999)
             assert other.recv(1 << 16).startswith(b"HTTP/1.1 400 ")

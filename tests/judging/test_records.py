@@ -22,11 +22,8 @@ from pt_active.plans.making.judgments import changed_of, waiting_of
 
 def records(*rows: tuple[object, ...]) -> pd.DataFrame:
     """Rows of docno, annotator, label (None: skipped) and optionally a time."""
-    said = [("skipped" if label is None else "judged", rest[0] if rest else "") for _, _, label, *rest in rows]
-    names = ["docno", "annotator", "label", "status", "time"]
-    return pd.DataFrame([(*row[:3], *more) for row, more in zip(rows, said, strict=True)], columns=names).assign(
-        qid="q1"
-    )
+    said = [(*row[:3], "skipped" if row[2] is None else "judged", row[3] if len(row) > 3 else "", "q1") for row in rows]
+    return pd.DataFrame(said, columns=["docno", "annotator", "label", "status", "time", "qid"])
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +118,6 @@ def test_a_document_that_waits_for_another_judge_has_no_label_yet() -> None:
         "both": (2, ["judged", "judged"], False),
         "the other passed": (2, ["judged", "skipped"], False),
         "the first passed": (2, ["unjudgeable", "judged"], False),
-        "two of three": (3, ["judged", "judged"], True),
         "one of three passed": (3, ["judged", "skipped"], True),
         "two passed": (3, ["judged", "skipped", "unjudgeable"], False),
         "nobody judged": (2, ["skipped"], False),
@@ -146,18 +142,11 @@ def test_a_document_that_waits_for_another_judge_has_no_label_yet() -> None:
             checked_records(frame.assign(judges=[wrong] * len(frame)))
 
 
-@settings(max_examples=30)
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["d1", "d2"]), st.sampled_from(["a", "b", "adjudicator"]), st.sampled_from([None, 0, 1])
-        ),
-        min_size=1,
-        max_size=9,
-    ),
-    st.integers(1, 2),
-    st.randoms(use_true_random=False),
-)
+SAID = st.tuples(*map(st.sampled_from, (["d1", "d2"], ["a", "b", "adjudicator"], [None, 0, 1])))
+
+
+@settings(max_examples=20)
+@given(st.lists(SAID, min_size=1, max_size=8), st.integers(1, 2), st.randoms(use_true_random=False))
 def test_labels_that_changed_are_those_of_the_records_one_after_the_other(rows, judges, random) -> None:
     came = records(*[(*row, f"2026-03-01T10:00:0{number}Z") for number, row in enumerate(rows)]).assign(judges=judges)
     kinds: dict[str, set[int]] = {}
@@ -213,20 +202,19 @@ def test_dawid_and_skene_outvotes_a_judge_who_is_always_wrong() -> None:
     assert right[1] > 0.98 > right[0]
 
 
-IDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=8).filter(
-    str.strip
-)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+IDS = TEXT.map(lambda text: text.replace("\0", "")).filter(str.strip)
 
 
 @st.composite
 def any_records(draw: st.DrawFn) -> pd.DataFrame:
-    text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-    rows = draw(st.lists(st.tuples(IDS, IDS, st.integers(0, 4), text, st.sampled_from(STATUSES), text), min_size=1))
+    rows = draw(st.lists(st.tuples(IDS, IDS, st.integers(0, 4), TEXT, st.sampled_from(STATUSES), TEXT), min_size=1))
     frame = pd.DataFrame(rows, columns=["qid", "docno", "label", "annotator", "status", "note"])
     time = draw(st.sampled_from(["", "2026-03-01T09:30:00Z", "2026-03-01T09:30:00.123456Z"]))
     return checked_records(frame.assign(label=frame["label"].where(frame["status"] == "judged"), time=time, plan="ab"))
 
 
+@settings(max_examples=25)
 @given(frame=any_records())
 def test_files_keep_all_of_a_record(tmp_path_factory: pytest.TempPathFactory, frame: pd.DataFrame) -> None:
     folder = tmp_path_factory.mktemp("records")
@@ -240,10 +228,8 @@ def test_files_keep_all_of_a_record(tmp_path_factory: pytest.TempPathFactory, fr
 def test_a_file_of_records_names_its_wrong_line(tmp_path: Path, plan: Plan) -> None:
     path = tmp_path / "records.jsonl"
     write_records(records(("007", "ann", 2), ("9", "ann", 1)), path)
-    with pytest.raises(
-        ValueError, match=rf"{re.escape(str(path))}: row 2: document '9' of query 'q1' is not in the plan"
-    ):
+    with pytest.raises(ValueError, match=f"{path}: row 2: document '9' of query 'q1' is not in the plan"):
         read_records(path, plan)
     path.write_text(path.read_text()[:-30])
-    with pytest.raises(ValueError, match=rf"{re.escape(str(path))}: line 2: expected a JSON object"):
+    with pytest.raises(ValueError, match=f"{path}: line 2: expected a JSON object"):
         read_records(path)

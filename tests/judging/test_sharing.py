@@ -108,12 +108,9 @@ def test_a_block_ends_with_a_round_which_is_of_no_use_in_part(graded, demo) -> N
     plan = Plan.create(graded, None, DCG @ 10, budget=70, level="document", design="spread", seed=5)
     longer = plan.extend(50, demo.judge(plan.assessments))
     work = JudgingOrder.of(longer, block=1000)
-    pairs = [
-        {(each.qid, each.docno) for each in (work.documents[place] for query in block for place in query)}
-        for block in work.blocks
-    ]
-    rounds = [set(each.assessments[["qid", "docno"]].itertuples(index=False, name=None)) for each in (plan, longer)]
-    assert pairs == rounds
+    places = [[place for query in block for place in query] for block in work.blocks]
+    pairs = [{(work.documents[place].qid, work.documents[place].docno) for place in block} for block in places]
+    assert pairs == [set(map(tuple, each.assessments[["qid", "docno"]].to_numpy())) for each in (plan, longer)]
 
 
 def test_doubled_documents_have_the_probability_that_is_said(graded) -> None:

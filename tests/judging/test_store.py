@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import random
 import shutil
 import signal
 import sqlite3
 import stat
-import subprocess
-import sys
 import tempfile
 import time
 import warnings
 from dataclasses import astuple
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from serving import Tell, child
 
 from pt_active.frames.records import RECORD_COLUMNS
 from pt_active.judging.server.store import Entry, Store, stored_records
-
-WRITER = """
-import sys
-from pt_active.judging.server.store import Entry, Store
-store, start = Store(sys.argv[1], "p"), int(sys.argv[2])
-print("ready", flush=True)
-for number in range(start, start + 100_000):
-    time = f"2026-01-01T00:00:00.{number:06d}Z"
-    store.append([Entry(f"key-{number}", "q", f"d{number}", number % 4, "ann", "judged", time, "", "p")])
-    print(number, flush=True)
-"""
 
 
 def entry(number: int, **changes) -> Entry:
@@ -46,23 +36,20 @@ def test_records_come_back_in_their_order(tmp_path: Path) -> None:
     store.append([entry(3, docno="d2", label=0)])
     records = store.records()
     assert list(records.columns) == RECORD_COLUMNS
-    assert records["docno"].tolist() == ["d2", "d1", "d2"]
-    assert records["label"].isna().tolist() == [False, True, False]
-    assert records["note"].tolist() == ["", "<b>\u202eé\n", ""]
-    assert store.entries() == [
-        entry(2),
-        entry(1, label=None, status="skipped", note="<b>\u202eé\n"),
-        entry(3, docno="d2", label=0),
-    ]
+    kept = records.assign(label=records["label"].fillna(-1))[["docno", "label", "note"]].values.tolist()
+    assert kept == [["d2", 1, ""], ["d1", -1, "<b>\u202eé\n"], ["d2", 0, ""]]
 
 
-def test_what_is_sent_twice_is_kept_once(tmp_path: Path) -> None:
+def test_a_key_is_kept_once_and_stands_for_one_document(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.sqlite", "p")
     store.append([entry(1), entry(2)])
     store.append([entry(2, label=3), entry(3)])
     assert store.records()[["docno", "label"]].values.tolist() == [["d1", 1], ["d2", 1], ["d3", 1]]
-    assert store.has("key-3")
-    assert not store.has("key-4")
+    assert [store.kept(f"key-{number}") for number in (3, 4)] == [entry(3), None]
+    for wrong in ([entry(4), entry(4, docno="d2")], [entry(5), entry(1, qid="r")]):
+        with pytest.raises(sqlite3.IntegrityError, match=r"the key 'key-[14]' is that of another document"):
+            store.append(wrong)
+    assert len(store.entries()) == 3
 
 
 def test_records_cannot_be_changed_or_removed(tmp_path: Path) -> None:
@@ -78,8 +65,6 @@ def test_half_a_batch_is_never_kept(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.Error):
         store.append([entry(1), entry(2, time=[])])
     assert store.records().empty
-    store.append([entry(1)])
-    assert len(store.records()) == 1
 
 
 def test_a_full_disk_loses_nothing_that_was_kept(tmp_path: Path) -> None:
@@ -98,13 +83,13 @@ def test_a_full_disk_loses_nothing_that_was_kept(tmp_path: Path) -> None:
 def test_links_stay_and_only_the_owner_may_read_them(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     store = Store(path, "p")
-    token = store.token("ann")
-    assert token != store.token("ben")
-    assert len(token) >= 24
+    old, other = store.token("ann"), store.token("ben")
+    new = store.renew("ann")
+    assert len({old, other, new}) == 3
+    assert len(new) >= 24
     store.close()
     again = Store(path, "p")
-    assert again.token("ann") == token
-    assert list(again.people()) == ["ann", "ben"]
+    assert (again.token("ann"), again.people()) == (new, {"ann": new, "ben": other})
     for file in tmp_path.iterdir():
         assert stat.S_IMODE(file.stat().st_mode) & 0o077 == 0, file
 
@@ -132,20 +117,23 @@ def test_the_judgments_of_another_plan_are_refused(tmp_path: Path) -> None:
 
 
 def test_every_acknowledged_record_survives_kills(tmp_path: Path) -> None:
-    path, acknowledged, rng = tmp_path / "s.sqlite", [], random.Random(4)
-    for start in range(0, 300_000, 100_000):
-        run = subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(path), str(start)], stdout=subprocess.PIPE, text=True, env=os.environ
-        )
-        assert run.stdout is not None
-        assert run.stdout.readline() == "ready\n"
-        time.sleep(rng.uniform(0.02, 0.2))
-        run.send_signal(signal.SIGKILL)
-        acknowledged += [int(line) for line in run.stdout.read().splitlines()[:-1] if line]
-        run.wait()
-        run.stdout.close()
+    path, acknowledged, rng = tmp_path / "s.sqlite", set(), random.Random(4)
+
+    def write(start: int, tell: Tell) -> None:
+        store = Store(path, "p")
+        tell(b"ready\n")
+        for number in itertools.count(start):
+            store.append([entry(number)])
+            tell(b"d%d\n" % number)
+
+    for start in range(0, 500_000, 100_000):
+        with child(partial(write, start)) as (pid, told):
+            assert told.readline() == b"ready\n"
+            time.sleep(rng.uniform(0.02, 0.2))
+            os.kill(pid, signal.SIGKILL)
+            acknowledged |= set(told.read().decode().split("\n")[:-1])
         kept = stored_records(path)
-        assert {f"d{number}" for number in acknowledged} <= set(kept["docno"])
+        assert acknowledged <= set(kept["docno"])
         assert kept["docno"].is_unique
     assert len(acknowledged) > 10
 
@@ -222,18 +210,17 @@ def test_what_was_kept_moves_into_the_file_when_nobody_sends_any_more(tmp_path: 
 
 
 def test_a_removed_wal_loses_nothing_that_had_a_moment(tmp_path: Path) -> None:
-    said, told = os.pipe()
-    if not (pid := os.fork()):
+    def work(tell: Tell) -> Store:
         store = Store(tmp_path / "s.sqlite", "p")
         for each in tmp_path.glob("s.sqlite-[ws]*"):
             each.unlink()
         store.append([entry(1)])
         store.settle()
-        os.write(told, b"ready")
-        signal.pause()
-    os.read(said, 5)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
+        tell(b"ready\n")
+        return store
+
+    with child(work) as (_, told):
+        assert told.readline()
     with pytest.warns(UserWarning, match="s.sqlite-wal is not beside it, so the last judgments may be missing"):
         assert len(stored_records(tmp_path / "s.sqlite")) == 1
 
@@ -325,34 +312,14 @@ def test_two_servers_do_not_keep_one_store(tmp_path: Path) -> None:
 
 
 def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
-    said, told = os.pipe()
-    if not (pid := os.fork()):
+    def work(tell: Tell) -> Store:
         store = Store(tmp_path / "s.sqlite", "p")
         store.append([entry(1)])
-        os.write(told, b"ready")
-        signal.pause()
-    os.read(said, 5)
-    with pytest.raises(ValueError, match=f"the process {pid} on"):
-        Store(tmp_path / "s.sqlite", "p")
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
+        tell(b"ready\n")
+        return store
+
+    with child(work) as (pid, told):
+        assert told.readline()
+        with pytest.raises(ValueError, match=f"the process {pid} on"):
+            Store(tmp_path / "s.sqlite", "p")
     assert Store(tmp_path / "s.sqlite", "p").entries() == [entry(1)]
-
-
-def test_a_link_can_be_renewed(tmp_path: Path) -> None:
-    store = Store(tmp_path / "s.sqlite", "p")
-    old, other = store.token("ann"), store.token("ben")
-    new = store.renew("ann")
-    assert new not in (old, other)
-    assert store.people() == {"ann": new, "ben": other}
-
-
-def test_one_key_stands_for_one_document(tmp_path: Path) -> None:
-    store = Store(tmp_path / "s.sqlite", "p")
-    with pytest.raises(sqlite3.IntegrityError, match="the key 'key-1' is that of another document"):
-        store.append([entry(1), entry(1, docno="d2")])
-    assert store.records().empty
-    store.append([entry(1)])
-    with pytest.raises(sqlite3.IntegrityError, match="the key 'key-1' is that of another document"):
-        store.append([entry(2), entry(1, qid="r")])
-    assert store.entries() == [entry(1)]

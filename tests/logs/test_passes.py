@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -14,15 +13,10 @@ from pt_active import Plan, Runs
 from pt_active.logs.planning import Settings, plan_by
 from pt_active.relevance.grades.models import ColdGrades
 
+# Small samples have cautions.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
 QUERIES = 12
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Small samples have cautions."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 def rankings() -> pd.DataFrame:

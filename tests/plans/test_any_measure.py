@@ -1,9 +1,10 @@
-"""Plans of single documents for measures that are neither additive nor cascades, from their making to the answers."""
+"""Plans of documents for measures that are neither additive nor cascades, by depth and by surprises."""
 
 from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,48 +12,92 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active import Outlook, Plan, UnitCost, measure_values
+from pt_active import ColumnCost, Outlook, Plan, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
 from pt_active.plans.answers.contributions import Contributions, slices_of
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
 
-BUDGET = 400
+BUDGET = 300
+
+MEASURES = {"depth": "nDCG@10", "surprises": "AP"}
+DESIGNS = pytest.mark.parametrize("design", MEASURES)
 
 
-@pytest.fixture(scope="module")
-def plan(graded: pd.DataFrame) -> Plan:
-    return Plan.create(graded, None, "nDCG@10", budget=BUDGET, level="document", seed=4)
+def made(frame: pd.DataFrame, design: str, measure: str | None = None, budget: float = BUDGET, **how: Any) -> Plan:
+    about = {"level": "document", "design": design, "seed": 4} | how
+    return Plan.create(frame, None, measure or MEASURES[design], budget=budget, **about)
 
 
-@pytest.fixture(scope="module")
-def qrels(plan: Plan, demo: DemoCollection) -> pd.DataFrame:
-    return demo.judge(plan.assessments)
-
-
-def test_a_plan_asks_for_documents_down_to_a_random_depth(plan: Plan) -> None:
-    assert plan.tables.manifest.arguments.design == "depth"
-    assert 0.97 * BUDGET <= len(plan.assessments) <= BUDGET
-    assert plan.assessments["inclusion"].between(0, 1, inclusive="right").all()
-
-
-@pytest.mark.parametrize("measure", ["nDCG@10", "nDCG(dcg='exp-log2')@5", "AP", "AP(rel=2)@10", "Bpref", "R@5"])
-def test_if_all_is_judged_the_estimate_is_the_measure(measure: str, graded, demo) -> None:
-    few = graded[graded["qid"].isin(sorted(graded["qid"].unique())[:12])]
-    plan = Plan.create(few, None, measure, budget=1e6, level="document")
-    labels = demo.judge(few[["qid", "docno"]])
+def true_values(frame: pd.DataFrame, labels: pd.DataFrame, measure: str) -> dict[str, float]:
     value = {}
-    for name in plan.rankers:
-        run = few.loc[few[f"rank_{name}"] >= 0, ["qid", "docno"]].assign(score=-few[f"rank_{name}"].astype(float))
+    for name in ("production", "candidate"):
+        run = frame.loc[frame[f"rank_{name}"] >= 0, ["qid", "docno"]]
+        run = run.assign(score=-frame[f"rank_{name}"].astype(float))
         value[name] = measure_values(run, labels, measure)["value"].mean()
-    found = plan.compare(demo.judge(plan.assessments), first="candidate")
+    return value
+
+
+@pytest.fixture(scope="module")
+def plans(graded: pd.DataFrame) -> dict[str, Plan]:
+    return {design: made(graded, design) for design in MEASURES}
+
+
+@pytest.fixture(scope="module")
+def labels(graded: pd.DataFrame, demo: DemoCollection) -> pd.DataFrame:
+    return demo.judge(graded[["qid", "docno"]])
+
+
+def judged(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
+    return plan.assessments[["qid", "docno"]].merge(labels)
+
+
+def test_the_budget_is_spent_at_a_random_depth_or_on_nearly_all_queries(plans: dict[str, Plan]) -> None:
+    for plan in plans.values():
+        assert 0.97 * BUDGET <= len(plan.assessments) == plan.tables.manifest.spent <= BUDGET
+        assert plan.assessments["inclusion"].between(0, 1, inclusive="right").all()
+    assert plans["surprises"].assessments["qid"].nunique() > 0.8 * len(plans["surprises"].queries)
+    assert "drawn by surprises" in str(plans["surprises"])
+
+
+def test_surprises_are_the_default_for_ap_of_two_rankers_that_opens_queries_for_nothing(graded: pd.DataFrame) -> None:
+    few = graded[graded["qid"].isin(sorted(graded["qid"].unique())[:30])]
+
+    def drawn(frame: pd.DataFrame, measure: str, per_query: float = 0.0) -> str:
+        cost = UnitCost(per_query=per_query)
+        return Plan.create(frame, None, measure, cost, budget=90, level="document").manifest["arguments"]["design"]
+
+    third = few.assign(rank_third=few["rank_candidate"])
+    assert drawn(few, "AP") == drawn(few, "AP(rel=2)@10") == "surprises"
+    assert drawn(few.drop(columns="rank_production"), "AP") == "surprises"
+    assert {drawn(few, "AP", 2.0), drawn(third, "AP"), drawn(few, "nDCG@10"), drawn(few, "RR")} == {"depth"}
+
+
+def test_less_than_a_label_a_query_is_a_plan(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = made(graded, "surprises", budget=60)
+    assert len(plan.assessments) == 60
+    assert plan.compare(judged(plan, labels)).standard_error > 0
+
+
+@pytest.mark.parametrize(
+    ("design", "measure"),
+    [
+        *(("depth", name) for name in ("nDCG@10", "nDCG(dcg='exp-log2')@5", "AP(rel=2)@10", "Bpref", "R@5")),
+        *(("surprises", name) for name in ("AP", "AP(rel=2)@10", "nDCG@10", "nDCG(dcg='exp-log2')")),
+    ],
+)
+def test_if_all_is_judged_the_estimate_is_the_measure(design: str, measure: str, graded, labels) -> None:
+    few = graded[graded["qid"].isin(sorted(graded["qid"].unique())[:9])]
+    plan, value = made(few, design, measure, 1e6), true_values(few, labels[labels["qid"].isin(few["qid"])], measure)
+    qrels = judged(plan, labels)
+    found = plan.compare(qrels, first="candidate")
     assert found.difference == pytest.approx(value["candidate"] - value["production"], abs=1e-12)
     assert found.standard_error == 0
-    if measure == "AP":
-        estimates = plan.estimate(labels)
-        assert {name: estimates[name].value for name in value} == pytest.approx(value, abs=1e-12)
+    if design == "surprises":
+        for name, each in plan.estimate(qrels).items():
+            assert (each.value, each.standard_error) == (pytest.approx(value[name], abs=1e-12), 0)
 
 
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=8)
 @given(seed=st.integers(0, 10_000), queries=st.integers(5, 12), measure=st.sampled_from(["nDCG@5", "AP(rel=2)", "RR"]))
 def test_the_interval_of_a_difference_turns_with_it(seed: int, queries: int, measure: str) -> None:
     rng = np.random.default_rng(seed)
@@ -62,85 +107,122 @@ def test_the_interval_of_a_difference_turns_with_it(seed: int, queries: int, mea
         frame[f"rank_{name}"] = np.concatenate([rng.permutation(5) for _ in range(queries)])
     frame[["grade_0", "grade_1", "grade_2"]] = rng.dirichlet([2, 1, 1], len(frame))
     plan = Plan.create(frame, None, measure, budget=2 * queries, level="document", seed=seed)
-    labels = plan.assessments[["qid", "docno"]].assign(label=rng.integers(0, 3, len(plan.assessments)))
+    qrels = plan.assessments[["qid", "docno"]].assign(label=rng.integers(0, 3, len(plan.assessments)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of few documents
-        one, other = (plan.compare(labels, first=name) for name in ("a", "b"))
+        one, other = (plan.compare(qrels, first=name) for name in ("a", "b"))
     turned = [-end for end in reversed(other.confidence_interval())]
     assert one.confidence_interval() == pytest.approx(turned, nan_ok=True)
     assert one.pvalue == pytest.approx(other.pvalue, nan_ok=True)
 
 
-def test_rounds_learn_from_the_labels_so_far(plan: Plan, qrels: pd.DataFrame, graded, demo) -> None:
-    refitted = graded.assign(grade_0=graded["grade_1"], grade_1=graded["grade_0"])
+@DESIGNS
+def test_rounds_learn_from_the_labels_so_far(plans: dict[str, Plan], design: str, graded, labels) -> None:
+    plan, qrels = plans[design], judged(plans[design], labels)
+    truth = true_values(graded, labels, MEASURES[design])
+    for name, each in plan.estimate(qrels).items():
+        assert abs(each.value - truth[name]) < 3 * each.standard_error
     second = plan.extend(200, qrels, seed=2)
-    labels = pd.concat([qrels, demo.judge(second.assessments)])
-    third = second.extend(1e6, labels, grades=refitted, seed=3)
-    everything = pd.concat([labels, demo.judge(third.assessments)])
-    assert not everything.duplicated(["qid", "docno"]).any()
-    both, census = second.compare(labels), third.compare(everything)
-    assert both.basis.n_judged == len(labels)
+    more = pd.concat([qrels, judged(second, labels)])
+    assert not more.duplicated(["qid", "docno"]).any()
+    both = second.compare(more, first="candidate")
+    assert both.basis.n_judged == len(more)
+    assert both.standard_error < plan.compare(qrels).standard_error
+    assert abs(both.difference - truth["candidate"] + truth["production"]) < 3 * both.standard_error
+    refitted = graded.assign(grade_0=graded["grade_1"], grade_1=graded["grade_0"])
+    third = second.extend(1e6, more, grades=refitted, seed=3)
+    census = third.compare(pd.concat([more, judged(third, labels)]), first="candidate")
+    assert census.difference == pytest.approx(truth["candidate"] - truth["production"], abs=1e-12)
     assert census.standard_error == 0
-    assert abs(both.difference - census.difference) < 4 * both.standard_error
     assert second.so_far(qrels).compare(qrels).difference == plan.compare(qrels).difference
 
 
-def test_the_effects_of_labels_add_up_to_the_estimate(plan: Plan, qrels: pd.DataFrame) -> None:
-    labelled = labelled_plan(plan.tables, qrels)
-    taken = Contributions.of_labelled(labelled, np.array([1.0, -1.0]), asked(plan.tables))
+@DESIGNS
+def test_the_effects_of_labels_add_up_to_the_estimate(plans: dict[str, Plan], design: str, labels) -> None:
+    plan, qrels = plans[design], judged(plans[design], labels)
+    taken = Contributions.of_labelled(labelled_plan(plan.tables, qrels), np.array([1.0, -1.0]), asked(plan.tables))
     difference = plan.compare(qrels, first=plan.rankers[0], second=plan.rankers[1]).difference
     assert taken.base + taken.queries["contribution"].sum() == pytest.approx(difference, abs=1e-12)
-    effects = taken.documents.groupby("qid")["effect"].sum()
-    np.testing.assert_allclose(effects[taken.queries["qid"]], taken.queries["contribution"], atol=1e-12)
-    assert taken.documents["weight"].sum() == pytest.approx(1)
+    if design == "depth":
+        effects = taken.documents.groupby("qid")["effect"].sum()
+        np.testing.assert_allclose(effects[taken.queries["qid"]], taken.queries["contribution"], atol=1e-12)
+        assert taken.documents["weight"].sum() == pytest.approx(1)
 
 
-def test_labels_of_a_plan_for_dcg_estimate_ndcg_and_say_what_they_do_not_reach(graded, demo) -> None:
+def test_labels_of_a_plan_for_dcg_estimate_ndcg_and_say_what_they_do_not_reach(graded, plans, labels) -> None:
     """The ideal ranking needs documents below the cutoff, which the plan for DCG never asks for."""
-    plan = Plan.create(graded, None, "DCG@10", budget=BUDGET, level="document", design="depth", seed=1)
-    labels = demo.judge(plan.assessments)
+    plan = made(graded, "depth", "DCG@10")
     with pytest.warns(UserWarning, match="were never to be judged for this plan"):
-        found = plan.estimate(labels, measure="nDCG@10")["candidate"]
+        found = plan.estimate(judged(plan, labels), measure="nDCG@10")["candidate"]
     assert found.basis.unreached > 0.05
     assert np.isnan(found.confidence_interval()[0])
-    other = Plan.create(graded, None, "AP", budget=BUDGET, level="document", seed=1)
-    assert other.compare(demo.judge(other.assessments), measure="nDCG@10").basis.unreached == 0
+    whole = plans["surprises"]
+    assert whole.compare(judged(whole, labels), measure="nDCG@10").basis.unreached == 0
 
 
 @pytest.mark.parametrize("objective", ["mean", "largest"])
-def test_many_rankers_of_which_two_agree(graded: pd.DataFrame, demo, objective: str) -> None:
-    many = graded.assign(rank_copy=graded["rank_candidate"])
-    plan = Plan.create(many, None, "nDCG@5", budget=300, level="document", objective=objective, seed=2)
-    labels = demo.judge(plan.assessments)
-    found = plan.compare(labels, first="copy", second="candidate")
+@DESIGNS
+def test_many_rankers_of_which_two_agree(graded: pd.DataFrame, labels, design: str, objective: str) -> None:
+    few = graded[graded["qid"].isin(sorted(graded["qid"].unique())[:40])]
+    many = few.assign(rank_copy=few["rank_candidate"])
+    plan = made(many, design, budget=120, objective=objective)
+    qrels = judged(plan, labels)
+    found = plan.compare(qrels, first="copy", second="candidate")
     assert (found.difference, found.standard_error) == (0, 0)
-    twins = many.drop(columns=["rank_production"])
-    alike = Plan.create(twins, None, "nDCG@5", budget=300, level="document")
-    found = alike.compare(demo.judge(alike.assessments))
-    assert (found.difference, found.standard_error) == (0, 0)
-    assert all(each.standard_error > 0 for each in alike.estimate(demo.judge(alike.assessments)).values())
+    assert len(plan.rank(qrels).comparisons) == 3
+    if (design, objective) == ("depth", "mean"):
+        alike = made(many.drop(columns=["rank_production"]), design, budget=120)
+        found = alike.compare(judged(alike, labels))
+        assert (found.difference, found.standard_error) == (0, 0)
+        assert all(each.standard_error > 0 for each in alike.estimate(judged(alike, labels)).values())
 
 
-def test_other_questions_to_the_same_labels(plan: Plan, qrels: pd.DataFrame, graded, demo, tmp_path: Path) -> None:
+@pytest.mark.parametrize("cost", [ColumnCost("doc_length"), UnitCost(per_query=3)], ids=["documents", "queries"])
+def test_costs_are_kept_to(cost: Any, graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    lengths = 1 + pd.util.hash_array(graded["docno"].to_numpy(dtype=object)) % 5
+    plan = made(graded.assign(doc_length=lengths.astype(float)), "surprises", cost=cost, budget=600)
+    assert 0.95 * 600 <= plan.tables.manifest.spent <= 600
+    assert plan.compare(judged(plan, labels)).standard_error > 0
+
+
+def test_other_questions_to_the_same_labels(plans: dict[str, Plan], labels, graded, demo, tmp_path: Path) -> None:
+    plan, qrels = plans["depth"], judged(plans["depth"], labels)
     for measure in ("AP", "DCG@5", "ERR(max_rel=3)@10"):
         assert plan.compare(qrels, measure=measure).standard_error > 0
-    release = (
-        demo.runs["candidate"].drop(columns="rank", errors="ignore").assign(score=lambda run: run["score"].round(2))
-    )
-    assert plan.with_rankers(release=release).compare(qrels, first="release", second="production").standard_error > 0
-    status = plan.status(qrels, looks="asymptotic")
-    assert status.unit == "round"
+    run = demo.runs["candidate"].drop(columns="rank", errors="ignore")
+    later = plan.with_rankers(release=run.assign(score=run["score"].round(2)))
+    assert later.compare(qrels, first="release", second="production").standard_error > 0
+    assert plan.status(qrels, looks="asymptotic").unit == "round"
     assert "nDCG@10" in str(plan.report(tmp_path / "report.html", qrels))
     lengths = graded.assign(qlong=graded["query"].str.len() > 12)
-    sliced = Plan.create(lengths, None, "nDCG@10", UnitCost(per_query=2), budget=BUDGET, level="document", seed=1)
-    labelled = labelled_plan(sliced.tables, demo.judge(sliced.assessments))
-    groups = slices_of(labelled, "qlong", (0, 1), asked(sliced.tables))
+    sliced = made(lengths, "depth", cost=UnitCost(per_query=2))
+    groups = slices_of(labelled_plan(sliced.tables, judged(sliced, labels)), "qlong", (0, 1), asked(sliced.tables))
     assert sum(group.share for group in groups) == pytest.approx(1)
 
 
-def test_the_outlook_foresees_the_error_that_the_plan_shows(plan: Plan, qrels: pd.DataFrame) -> None:
-    """Within a factor of 2, since 45 queries show the variance."""
-    rows = Outlook.of_plan(plan).table([BUDGET]).set_index("design")
-    error = plan.compare(qrels).standard_error
-    assert rows.loc["depth", "standard_error"] / 2 < error < 2 * rows.loc["depth", "standard_error"]
-    assert rows.loc["depth", "standard_error"] < rows.loc["passive", "standard_error"]
+def test_surprises_answer_for_ndcg_with_a_caution_and_not_for_cascades(plans: dict[str, Plan], labels) -> None:
+    plan, qrels = plans["surprises"], judged(plans["surprises"], labels)
+    found = {measure: plan.compare(qrels, measure=measure) for measure in ("AP", "nDCG@10", "AP@5", "P@5")}
+    assert all(each.standard_error > 0 for each in found.values())
+    assert "biased where high grades are rare" in found["nDCG@10"].basis.caution
+    assert found["AP"].basis.caution == ""
+    with pytest.raises(ValueError, match="estimate nDCG, AP and additive measures alone"):
+        plan.compare(qrels, measure="ERR@10")
+    with pytest.raises(ValueError, match="not drawn by surprises"):
+        plan.compare(qrels, measure="Bpref")
+
+
+@pytest.mark.parametrize("measure", ["DCG@10", "ERR@10", "Bpref"])
+def test_surprises_of_other_measures_are_refused(measure: str, graded: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match="surprises"):
+        made(graded, "surprises", measure)
+
+
+@DESIGNS
+def test_the_outlook_foresees_the_error_that_the_plan_shows(plans: dict[str, Plan], design: str, labels) -> None:
+    """Within a factor of 2, since 45 queries show the variance by depth."""
+    error = plans[design].compare(judged(plans[design], labels)).standard_error
+    rows = Outlook.of_plan(plans[design]).table([BUDGET]).set_index("design")["standard_error"]
+    most = {"depth": 2, "surprises": 1.6}[design]
+    assert rows[design] / most < error < most * rows[design]
+    assert rows[design] < rows["passive"]

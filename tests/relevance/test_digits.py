@@ -7,8 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pt_active.relevance.digits import GRADE_BITS, SURE_BITS, product, rounded, rounded_grades
-from pt_active.relevance.grades.fitting import optimum
-from pt_active.relevance.grades.ordered_logit import ordered_logit_objective
+from pt_active.relevance.grades.fitting import optimum, ordered_logit_objective
 
 
 @pytest.mark.parametrize("bits", [GRADE_BITS, SURE_BITS])

@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 
 from pt_active.risk import Audit, ZeroOne
-from pt_active.risk.further import labels_to_settle
 from pt_active.risk.judges import judged_pool, with_beliefs
 from pt_active.risk.page import headline
-from pt_active.risk.report import AuditReport
+from pt_active.risk.report import AuditReport, labels_to_settle
 
 PAIRS = 600
 

@@ -28,16 +28,9 @@ def mixture_scale(alpha: float) -> float:
 def mixture_boundary(time: np.ndarray | float, alpha: float) -> np.ndarray:
     """``√((t + ρ) log((t + ρ)/(ρ α²)) / t)``: the asymptotic confidence sequence of a normal mixture.
 
-    [Robbins 1970; Waudby-Smith et al. 2021, 2.2]. ``|B(t)|/√t`` stays below it at all times with probability
-    ``1 − α``; ρ is that of `mixture_scale`, so it is narrowest at time 1.
-
-    Args:
-        time: float64[...], t, positive: the information, in units of that at which the boundary is narrowest. May be
-            infinite.
-        alpha: In (0, 1).
-
-    Returns:
-        float64[...]; infinite at infinite time, where nothing is left to chance and no boundary is needed.
+    [Robbins 1970; Waudby-Smith et al. 2021, 2.2]. ``|B(t)|/√t`` stays below it at all times t with probability
+    ``1 − α``; ρ is that of `mixture_scale`, so it is narrowest at time 1. At infinite time, where nothing is left to
+    chance, it is infinite.
     """
     rho, time = mixture_scale(alpha), np.asarray(time, dtype=np.float64)
     if not (time > 0).all():

@@ -19,12 +19,7 @@ _BLOCKS = 80  # Blocks of draws into which a continuation is divided, at most
 
 @dataclass(frozen=True)
 class Claim:
-    """That R lies above (or below) a value; the bets that stand for it.
-
-    Attributes:
-        value: r.
-        above: Whether the claim is that R lies above it.
-    """
+    """That R lies above (or below) a value r."""
 
     value: float
     above: bool
@@ -32,23 +27,14 @@ class Claim:
 
 @dataclass(frozen=True)
 class Ahead:
-    """The draws to come, in blocks; all arrays are float64[B].
+    """The draws to come, in blocks; all arrays are float64[B]."""
 
-    Attributes:
-        last: int64[B], the number of draws after each block.
-        information: Σ 1/σ² of each block.
-        variance: σ² about the middle of each block.
-        down: How far a draw can fall below the estimate before it.
-        up: How far it can rise above it.
-        ended: bool[B], whether nothing is left after the block.
-    """
-
-    last: np.ndarray
-    information: np.ndarray
-    variance: np.ndarray
-    down: np.ndarray
-    up: np.ndarray
-    ended: np.ndarray
+    last: np.ndarray  # int64[B], the number of draws after each block
+    information: np.ndarray  # Σ 1/σ² of each block
+    variance: np.ndarray  # σ² about the middle of each block
+    down: np.ndarray  # How far a draw can fall below the estimate before it
+    up: np.ndarray  # How far it can rise above it
+    ended: np.ndarray  # bool[B], whether nothing is left after the block
 
     @classmethod
     def of(cls, units: Units, judged: int, trust: float) -> Ahead:

@@ -29,20 +29,11 @@ from pt_active.frames.visible import json_text
 from pt_active.judging.records import record_lines
 from pt_active.judging.server.campaign import Campaign, Refused
 from pt_active.judging.server.organiser import Organiser
-from pt_active.judging.server.security import (
-    MOST_SENT,
-    ORGANISER,
-    SafeHeaders,
-    body_of,
-    from_another_site,
-    hashed,
-)
+from pt_active.judging.server.security import MOST_SENT, ORGANISER, SafeHeaders, body_of, from_another_site, hashed
 from pt_active.judging.server.templates import FILES, PAGES, environment, judge_values
 
 _NOT_KEPT = "the server could not write to its disk, so nothing was kept"
-
 _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
-
 Page = Callable[[Request], Awaitable[Response]]
 
 
@@ -213,7 +204,7 @@ class Site:
 
     async def _records(self, request: Request) -> Response:
         await run_in_threadpool(self.campaign.store.settle)
-        return _download(record_lines(self.organiser.records()), "records.jsonl", "application/x-ndjson")
+        return _download(record_lines(self.campaign.store.records()), "records.jsonl", "application/x-ndjson")
 
     async def _copy(self, request: Request) -> Response:
         content = await run_in_threadpool(self.campaign.store.copy)

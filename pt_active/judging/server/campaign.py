@@ -23,15 +23,10 @@ from pt_active.plans.plan import Plan
 from pt_active.relevance.measures import least_label
 
 MAX_NOTE = 2000  # Characters of a note, at most
-
 MAX_AT_ONCE = 100  # Records that a browser may send in one request
-
 _KEY = re.compile(r"[A-Za-z0-9-]{8,64}")
-
 _RECENT = 5  # A judge's own last judgments, which a page that was loaded again can go back to
-
 _MAX_GAP = 600.0  # A longer time between two judgments, in seconds, is a break and does not count as work
-
 _PACE_OF = 50  # How many of the last judgments tell a judge's pace
 
 

@@ -17,11 +17,8 @@ from pt_active.plans.making.sampled import wanted_documents
 from pt_active.plans.plan import Plan
 
 BLOCK = 50  # Documents of a block, unless another number is given
-
 DOUBLE = 0.1  # The share of documents that two people judge, unless another share is given
-
 _ABOUT_QUERIES = ("query", "description", "narrative")  # Columns of a plan's queries that judges read
-
 _ORDER_STAGE, _DOUBLE_STAGE = 1_000_001, 1_000_002
 """Stages of `clocks`, which no round of a plan reaches: the order within a query, and who is judged twice."""
 
@@ -60,12 +57,7 @@ class JudgingOrder:
 
     @classmethod
     def of(
-        cls,
-        plan: Plan,
-        texts: pd.DataFrame | None = None,
-        *,
-        block: int = BLOCK,
-        double: float = DOUBLE,
+        cls, plan: Plan, texts: pd.DataFrame | None = None, *, block: int = BLOCK, double: float = DOUBLE
     ) -> JudgingOrder:
         """The documents that a plan and its extensions ask for.
 
@@ -76,11 +68,8 @@ class JudgingOrder:
         Args:
             plan: The plan.
             texts: ``docno, text``; what the plan has is used where they have none.
-            block: Documents of a block; in a plan of queries a block ends with a query.
+            block: Documents of a block, at least; in a plan of queries a block ends with a query.
             double: The share of documents that two people judge.
-
-        Raises:
-            ValueError: If an argument is out of range.
         """
         size, share = whole_number("block", block, 1), float(within("double", double, 0, 1))
         table = _asked_for(plan)

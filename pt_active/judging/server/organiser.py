@@ -28,31 +28,15 @@ from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
 from pt_active.showing.printed import Facts
 
-FAR_APART = 2
-"""Grades by which two judges differ until the organiser is asked."""
-
-_REST = 5.0
-"""An estimate is shown again for so many times as long as it took, so that looking leaves the server to the judges."""
-
-_NOW_SECONDS = 60.0
-"""A judge who gave a sign of life in these seconds is there now."""
-
-_MAX_LISTED = 100
-"""Documents of a list on the organiser's pages, at most."""
-
-_MAX_PAIRS = 15
-"""Pairs of rankers on the organiser's page, at most; those that are not settled first."""
+FAR_APART = 2  # Grades by which two judges differ until the organiser is asked
+_REST = 5.0  # So many times as long as it took an estimate is shown again; the server is left to the judges
+_NOW_SECONDS = 60.0  # A judge who gave a sign of life in these seconds is there now
+_MAX_LISTED = 100  # Documents of a list on the organiser's pages, at most
+_MAX_PAIRS = 15  # Pairs of rankers on the organiser's page, at most; those that are not settled first
 
 
-_UNTOLD: dict[str, Any] = {
-    "records": 0,
-    "agreement": [],
-    "confusions": [],
-    "stop": False,
-    "facts": [],
-    "what": "",
-    "answer": "the first estimate is on its way",
-}
+_UNTOLD: dict[str, Any] = {"records": 0, "stop": False, "what": "", "answer": "the first estimate is on its way"}
+_UNTOLD |= {"agreement": [], "confusions": [], "facts": []}
 
 _NEVER: tuple[float, int, dict[str, Any]] = 0.0, -1, _UNTOLD
 """Until when an estimate is shown again, of how many records it is, and what it says, before there is one."""
@@ -79,13 +63,9 @@ class Organiser:
     _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1), init=False, repr=False)
     _extending: bool = field(default=False, init=False)
 
-    def records(self) -> pd.DataFrame:
-        """All records."""
-        return self.campaign.store.records()
-
     def qrels(self) -> pd.DataFrame:
         """``qid, docno, label``: the adjudicator's labels, elsewhere the majority of the judges, ties to the lower."""
-        return qrels_of(self.records())
+        return qrels_of(self.campaign.store.records())
 
     def qrels_lines(self) -> str:
         """`qrels` as lines of TREC qrels."""
@@ -162,7 +142,7 @@ class Organiser:
             self._looked = now + _REST * (now - begin), kept, told
 
     def _estimated(self, plan: Plan) -> dict[str, Any]:
-        records = self.records()
+        records = self.campaign.store.records()
         agreed = plan.agreement(records)
         counts = {pair: table.tolist() for pair, table in agreed.confusions.items()}
         told = {"agreement": agreed.facts() if agreed.twice else [], "confusions": list(counts.items())}

@@ -15,9 +15,7 @@ ORGANISER = ":organiser"
 """The name under which the organiser's token is kept; no judge can have it, since names hold no colon."""
 
 MAX_BODY = 1_000_000  # Bytes of a request, at most
-
 BODY_SECONDS = 30.0  # How long the body of a request may take; a browser gives up after 20 seconds
-
 MOST_SENT = 8
 """Requests with a body that one link may have under way, so that no link fills the memory; a browser has one."""
 

@@ -14,7 +14,6 @@ from pt_active.frames.records import JUDGED, still_wanted
 from pt_active.judging.server.order import JudgingOrder
 
 AHEAD = 10  # Documents that a judge's browser holds, so that a lost connection does not stop the judge
-
 PATIENCE = 30 * 60.0  # Seconds without a sign of a judge until the judge's documents go to others
 
 

@@ -9,27 +9,31 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
 import secrets
 import shutil
 import sqlite3
 import stat
+import sys
 import tempfile
 import warnings
 import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import astuple, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
 
-from pt_active.frames.checks import agreeing, how_many, shown
+from pt_active.frames.checks import document_of, how_many, shown
 from pt_active.frames.records import SAID_COLUMNS
-from pt_active.judging.server.lock import Lock
 from pt_active.judging.server.order import judges_of
 
-_FORMAT = "pt-active judging 2"  # What the file says it is; another version of the tables gets another number
+if sys.platform != "win32":
+    import fcntl
 
+_FORMAT = "pt-active judging 2"  # What the file says it is; another version of the tables gets another number
 _FIRST_FORMAT = "pt-active judging 1"  # The same without checksums
 
 _TABLES = """
@@ -45,20 +49,14 @@ CREATE TRIGGER IF NOT EXISTS no_removal BEFORE DELETE ON records BEGIN SELECT RA
 """
 
 _RECORD = ("key", *SAID_COLUMNS)
-
 DOUBLE_SHARE = "double"  # The setting that holds the share of documents that two people judge
-
 _SQLITE = b"SQLite format 3\0"  # How a database begins
-
 _MODE = slice(18, 20)
 """Where a database says whether its last changes may stand in a file beside it, its write-ahead log (WAL)."""
 
 _ALONE, _WITH_WAL = b"\1\1", b"\2\2"
-
 _WAIT_SECONDS = 10  # How long to wait for another process that writes
-
 _SETTLE_SECONDS = 0.2  # How long to wait for another process that reads
-
 _IDLE_SECONDS = 1.0  # After so long without a record, all of them move into the file itself
 
 
@@ -75,6 +73,38 @@ class Entry:
     time: str
     note: str
     plan: str
+
+
+class Lock:
+    """The right to write to a file, kept by a file beside it until the process ends. Windows has no such locks."""
+
+    def __init__(self, path: Path) -> None:
+        real = path.resolve()
+        self._path = real.with_name(f"{real.name}-lock")
+        while True:
+            self._stream = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="utf-8")
+            try:
+                if sys.platform != "win32":
+                    fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                owner = self._stream.read() or "another process"
+                self._stream.close()
+                raise ValueError(f"{path}: {owner} keeps judgments in it; end that server first") from None
+            # Who had it before may have removed the file in between, and then somebody else has the next one.
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(self._stream.fileno()), self._path.stat()):
+                    break
+            self._stream.close()
+        since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
+        self._stream.truncate()
+        self._stream.write(f"the process {os.getpid()} on {platform.node()}, since {since} UTC,")
+        self._stream.flush()
+
+    def release(self) -> None:
+        """Let others have the file."""
+        if not self._stream.closed:
+            self._path.unlink(missing_ok=True)
+            self._stream.close()
 
 
 class Store:
@@ -108,8 +138,7 @@ class Store:
 
     def _open(self) -> None:
         # Two connections, so that a commit that waits for the disk in another thread holds up no question.
-        if _lacks_wal(self.path):
-            _warn_of_wal(self.path)
+        _warn_of_no_wal(self.path, self.path)
         self._records, self._connection = self._connected("FULL"), self._connected("NORMAL")
         tables = {name for (name,) in self._records.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if tables and "about" not in tables:
@@ -190,11 +219,9 @@ class Store:
             known = self._kept.get(entry.key) or new.setdefault(entry.key, entry)
             if (known.qid, known.docno) != (entry.qid, entry.docno):
                 raise sqlite3.IntegrityError(f"the key {shown(entry.key)} is that of another document")
+        insert = f"INSERT INTO records ({', '.join(_RECORD)}, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         with self._records as change:
-            change.executemany(
-                f"INSERT INTO records ({', '.join(_RECORD)}, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                ((*astuple(entry), _sum(astuple(entry))) for entry in new.values()),
-            )
+            change.executemany(insert, ((*row, _sum(row)) for row in map(astuple, new.values())))
         self._kept.update(new)
 
     def settle(self) -> None:
@@ -226,10 +253,6 @@ class Store:
             self._resting.cancel()
         loop = asyncio.get_running_loop()
         self._resting = loop.call_later(_IDLE_SECONDS, loop.run_in_executor, None, self.settle)
-
-    def has(self, key: str) -> bool:
-        """Whether a record with this key is kept."""
-        return key in self._kept
 
     def kept(self, key: str) -> Entry | None:
         """The record with this key; None if there is none."""
@@ -273,8 +296,7 @@ def stored_records(path: str | Path) -> pd.DataFrame:
     """The records in the file of a judging server, which may be running.
 
     Returns:
-        `RECORD_COLUMNS`; ``label`` is Int64, and <NA> unless the status is ``judged``. ``judges`` follows from the
-        share of documents that two people judge, which the server kept.
+        `RECORD_COLUMNS`; ``judges`` follows from the share of documents that two people judge, which the server kept.
 
     Raises:
         ValueError: If the file is none of a judging server, or is damaged.
@@ -294,25 +316,22 @@ def stored_records(path: str | Path) -> pd.DataFrame:
 
 
 def _read(path: Path, original: Path) -> pd.DataFrame:
-    mode = "ro"
-    if _lacks_wal(path):
-        _warn_of_wal(original)
-        mode = "ro&immutable=1"  # so that SQLite makes no other in its place
+    # A file that cannot change makes SQLite look for no other beside it, and make none.
+    mode = "ro&immutable=1" if _warn_of_no_wal(path, original) else "ro"
     with closing(_opened(path, mode)) as connection:
         return _frame(_entries(connection), _about(connection))
 
 
-def _lacks_wal(path: Path) -> bool:
-    """Whether a file is without the one beside it in which its last records were."""
+def _warn_of_no_wal(path: Path, original: Path) -> bool:
+    """Whether a file is without the one beside it in which its last records were; then there is a warning."""
     if not path.is_file() or path.with_name(f"{path.name}-wal").exists():
         return False
     with path.open("rb") as stream:
-        return stream.read(_MODE.stop)[_MODE] == _WITH_WAL
-
-
-def _warn_of_wal(path: Path) -> None:
-    said = f"its server had not ended, or was of an earlier version, and {path.name}-wal is not beside it"
-    warnings.warn(f"{path}: {said}, so the last judgments may be missing", stacklevel=4)
+        if stream.read(_MODE.stop)[_MODE] != _WITH_WAL:
+            return False
+    said = f"its server had not ended, or was of an earlier version, and {original.name}-wal is not beside it"
+    warnings.warn(f"{original}: {said}, so the last judgments may be missing", stacklevel=5)
+    return True
 
 
 def _opened(path: Path, mode: str = "ro") -> sqlite3.Connection:
@@ -344,10 +363,9 @@ def _entries(connection: sqlite3.Connection) -> list[Entry]:
     connection.rollback()
     entries = [Entry(*row[: len(_RECORD)]) for row in rows]
     sound = (row[-1] == _sum(row[:-1]) if summed else isinstance(row[3], int | None) for row in rows)
-    wrong = [row for row, right in zip(rows, sound, strict=True) if not right]
-    if wrong:
-        of = f"the first of document {shown(wrong[0][2])} of query {shown(wrong[0][1])}"
-        raise _damaged(f"{how_many('record', len(wrong))} {agreeing('is', len(wrong))} not as written, {of}")
+    if wrong := [row for row, right in zip(rows, sound, strict=True) if not right]:
+        first = document_of(*wrong[0][1:3])
+        raise _damaged(f"{how_many('record', len(wrong), 'is')} not as written, the first of {first}")
     return entries
 
 

@@ -12,7 +12,6 @@ from pt_active.judging.delivery import Delivery, Given, items, list_of, object_o
 from pt_active.judging.worklist import Worklist
 
 _LABEL, _NOTE = "label", "note"  # The questions of the dataset
-
 _DISCARDED, _DRAFT = "discarded", "draft"
 """The statuses of responses that were skipped, and of those that were not submitted."""
 

@@ -15,35 +15,38 @@ from pt_active.frames.visible import guarded, unguarded, visible
 from pt_active.judging.delivery import Delivery, Given, only
 from pt_active.judging.worklist import Worklist
 
-_IDS = ("Input.qid", "Input.docno", "WorkerId", "AssignmentStatus")
-
+_IDS = ("Input.qid", "Input.docno", "WorkerId")
 _LABELS = ("Answer.label", "Answer.label.label")
 """Where the grade stands: of plain forms, and of the element for classification."""
 
-_NOTE, _PLAN = "Answer.note", "Input.pt_active"
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_ZONES = {"UTC": "+0000", "GMT": "+0000", "PST": "-0800", "PDT": "-0700"}
 
-_REJECTED = "rejected"
-
-_TIME = re.compile(r"\w{3} (\w{3}) (\d\d) (\d\d:\d\d:\d\d) (UTC|GMT|PST|PDT) (\d{4})")
+_TIME = re.compile(rf"\w{{3}} ({'|'.join(_MONTHS)}) (\d\d) (\d\d:\d\d:\d\d) ({'|'.join(_ZONES)}) (\d{{4}})")
 """Such as ``Tue Mar 03 14:05:14 PST 2026``."""
 
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-
-_ZONES = {"UTC": "+0000", "GMT": "+0000", "PST": "-0800", "PDT": "-0700"}
+_PAGE = """<script src="https://assets.crowd.aws/crowd-html-elements.js"></script>
+<crowd-form>
+  <h2>${query}</h2>
+  <p style="white-space: pre-wrap">${text}</p>
+BUTTONS
+  <p><label>Note <input type="text" name="note"></label></p>
+</crowd-form>
+"""
 
 
 def recognises(delivery: Delivery) -> bool:
     """Whether the header is that of a batch's results with our inputs."""
-    return all(name in delivery.first_line[:10_000] for name in ("Input.qid", "Input.docno", "WorkerId"))
+    return all(name in delivery.first_line[:10_000] for name in _IDS)
 
 
 def read(delivery: Delivery) -> Iterator[Given]:
     """What workers said. Assignments that were rejected are left out."""
-    table = read_table(delivery.source, ",", _IDS)
+    table = read_table(delivery.source, ",", (*_IDS, "AssignmentStatus"))
     radio = [name for name in table.columns if re.fullmatch(r"Answer\.label\..+", name) and name not in _LABELS]
     if not radio and not any(name in table.columns for name in _LABELS):
         raise ValueError(f"expected a column {_LABELS[0]} or {_LABELS[1]}; got {some(table.columns, 60)}")
-    counted = table[table["AssignmentStatus"].str.strip().str.casefold() != _REJECTED]
+    counted = table[table["AssignmentStatus"].str.strip().str.casefold() != "rejected"]
     for number, row in counted.iterrows():
         place = f"row {number}"
         said = [row[name] for name in _LABELS if row.get(name, "").strip()]
@@ -51,32 +54,27 @@ def read(delivery: Delivery) -> Iterator[Given]:
         label, (qid, docno) = only(said, place), unguarded(row[["Input.qid", "Input.docno"]])
         # The worker was paid for an answer, so an empty one is a skip.
         status, when = "" if said else SKIPPED, _utc(row.get("SubmitTime", ""), place)
-        note, plan = row.get(_NOTE, ""), row.get(_PLAN, "")
+        note, plan = row.get("Answer.note", ""), row.get("Input.pt_active", "")
         yield Given(place, qid, docno, label, row["WorkerId"], status, when, note, plan)
 
 
 def _utc(text: str, place: str) -> str:
     if not text.strip():
         return ""
-    match = _TIME.fullmatch(text.strip())
-    if match is None:
+    if (match := _TIME.fullmatch(text.strip())) is None:
         raise unfit(place, "a SubmitTime such as Tue Mar 03 14:05:14 PST 2026", shown(text))
     month, day, clock, zone, year = match.groups()
-    if month not in _MONTHS:
-        raise unfit(place, "a SubmitTime with a month in English", shown(text))
     return f"{year}-{_MONTHS.index(month) + 1:02}-{day}T{clock}{_ZONES[zone]}"
 
 
 def write(worklist: Worklist) -> dict[str, str | bytes]:
     """The inputs, one row a document, and the page of the task as ``.template.html``."""
-    table = pd.DataFrame(_rows(worklist), columns=["qid", "docno", "query", "text", "pt_active"]).apply(guarded)
+    rows = [
+        (item.qid, item.docno, visible(item.query) or item.qid, visible(item.text) or item.docno, worklist.plan)
+        for item in worklist
+    ]
+    table = pd.DataFrame(rows, columns=["qid", "docno", "query", "text", "pt_active"]).apply(guarded)
     return {"": table.to_csv(index=False, lineterminator="\n"), ".template.html": _template(worklist)}
-
-
-def _rows(worklist: Worklist) -> Iterator[list[str]]:
-    for item in worklist:
-        text = visible(item.text) or item.docno
-        yield [item.qid, item.docno, visible(item.query) or item.qid, text, worklist.plan]
 
 
 def _template(worklist: Worklist) -> str:
@@ -86,13 +84,4 @@ def _template(worklist: Worklist) -> str:
         "</label></p>"
         for label in worklist.labels
     ]
-    lines = [
-        '<script src="https://assets.crowd.aws/crowd-html-elements.js"></script>',
-        "<crowd-form>",
-        "  <h2>${query}</h2>",
-        '  <p style="white-space: pre-wrap">${text}</p>',
-        *buttons,
-        '  <p><label>Note <input type="text" name="note"></label></p>',
-        "</crowd-form>",
-    ]
-    return "\n".join(lines) + "\n"
+    return _PAGE.replace("BUTTONS", "\n".join(buttons))

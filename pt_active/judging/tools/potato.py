@@ -12,9 +12,7 @@ from pt_active.judging.delivery import Delivery, Given, list_of, object_of, only
 from pt_active.judging.worklist import Worklist
 
 _USER, _VALUES = "user_id", "instance_id_to_label_to_value"
-
 _GRADE, _NOTE = "label", "note"  # The schemes of the configuration: the grade, and a note
-
 _UNSET = ("", "false", "none", "null")
 
 

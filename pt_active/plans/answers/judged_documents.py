@@ -25,8 +25,8 @@ from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan, 
 from pt_active.plans.answers.judged_queries import REPLAY_SEED
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.labelled import label_calibration, last_unseen_grades, round_chance
+from pt_active.plans.making.manifest import Rest
 from pt_active.plans.making.pool import seen_by
-from pt_active.plans.making.rest import Rest
 from pt_active.sampling.document_designs import influence_of
 from pt_active.sampling.documents import Variables
 from pt_active.sampling.drawings import SURPRISES

@@ -22,8 +22,7 @@ from pt_active.plans.making.labelled import label_calibration, measured_values, 
 from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.queries import sample_of
 from pt_active.relevance.measures import has_rank_form, rank_form
-from pt_active.relevance.moments import variable_values
-from pt_active.relevance.montecarlo import Evaluator, evaluator, is_compiled
+from pt_active.relevance.moments import Evaluator, evaluator, is_compiled, variable_values
 from pt_active.sampling.chances import Clipped
 from pt_active.sampling.sample import Sample
 

@@ -12,8 +12,8 @@ from pt_active.inference.residuals import steps
 from pt_active.inference.stopping.bets import Stakes
 from pt_active.inference.stopping.draws import Units
 from pt_active.plans.answers.judged import Contrast
+from pt_active.plans.making.manifest import Beyond, Rest, mirrored
 from pt_active.plans.making.pool import Pool, seen_by
-from pt_active.plans.making.rest import Beyond, Rest, mirrored
 from pt_active.relevance.bounds import document_bounds
 from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import discounts

@@ -47,7 +47,9 @@ def qrels_of(records: pd.DataFrame, rule: str = RULES[0], ties: str = TIES[0]) -
     for name, value, known in (("rule", rule, RULES), ("ties", ties, TIES)):
         if value not in known:
             raise ValueError(f"unknown {name} {shown(value)}; it is one of {', '.join(known)}")
-    counted = _without_overruled(settled_labels(records)).reset_index(drop=True)
+    labels = settled_labels(records)
+    keys, last = pd.MultiIndex.from_frame(labels[["qid", "docno"]]), (labels["annotator"] == ADJUDICATOR).to_numpy()
+    counted = labels[last | ~keys.isin(keys[last])].reset_index(drop=True)
     pairs = counted[["qid", "docno"]].drop_duplicates()
     if counted.empty:
         return pairs.assign(label=np.array([], dtype=np.int64))
@@ -120,12 +122,6 @@ def _without(rows: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     """The rows but those of some documents."""
     keys = (pd.MultiIndex.from_frame(each[["qid", "docno"]]) for each in (rows, pairs))
     return rows[~next(keys).isin(next(keys))] if len(pairs) else rows
-
-
-def _without_overruled(labels: pd.DataFrame) -> pd.DataFrame:
-    """The labels, without those of documents that the adjudicator has settled."""
-    keys, last = pd.MultiIndex.from_frame(labels[["qid", "docno"]]), (labels["annotator"] == ADJUDICATOR).to_numpy()
-    return labels[last | ~keys.isin(keys[last])]
 
 
 def as_qrels(given: pd.DataFrame, records: pd.DataFrame | None = None) -> pd.DataFrame:

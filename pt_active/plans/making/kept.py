@@ -131,18 +131,13 @@ def rounds_from(pool: Pool, tables: Mapping[str, pd.DataFrame], manifest: Manife
         if "priority" in documents.columns:
             rate, priority = np.zeros(len(drawn)), np.full(len(drawn), np.inf)
             rate[order], priority[order] = documents["rate"], documents["priority"]
-            design = replace(design, unit=unit_of_succession(pool, manifest), rate=rate)
+            form = seen_by(parse_measure(manifest.arguments.measure), pool).form
+            design = replace(design, unit=succession_unit(form, manifest.arguments.per_query), rate=rate)
             sample = replace(sample, design=design, priority=priority)
         refitted = tables.get(f"grades_{number}")
         grades = pool.grades if refitted is None else np.ascontiguousarray(refitted.to_numpy(dtype=np.float64))
         rounds.append(Round(sample, grades, float(entry.expected_variance), entry.comparable_variance))
     return tuple(rounds)
-
-
-def unit_of_succession(pool: Pool, manifest: Manifest) -> str:
-    """What comes at once if the documents of a plan are drawn one after the other."""
-    arguments = manifest.arguments
-    return succession_unit(seen_by(parse_measure(arguments.measure), pool).form, arguments.per_query)
 
 
 def _check_manifest(manifest: Manifest) -> None:
@@ -186,7 +181,7 @@ def _check_queries(queries: StoredTable, manifest: Manifest) -> None:
 def _check_documents(documents: StoredTable, queries: StoredTable, manifest: Manifest) -> np.ndarray:
     """Raise if a document's row is wrong; int64[N], the query of each."""
     documents.ids("qid", "docno", once=False)
-    documents.length(manifest.kept_documents, "document")
+    documents.length(manifest.counts.documents - (manifest.rest.documents if manifest.rest else 0), "document")
     code, qids = id_codes(documents.frame["qid"])
     query = pd.Index(queries.frame["qid"]).get_indexer(qids)[code]
     documents.must("qid", query >= 0, "be in queries.parquet")

@@ -26,8 +26,7 @@ from pt_active.inference.rounds import Round
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import has_rank_form, rank_form
-from pt_active.relevance.moments import Moments, document_moments
-from pt_active.relevance.montecarlo import evaluator, sampled_moments
+from pt_active.relevance.moments import Moments, document_moments, evaluator, label_moments
 from pt_active.sampling.sample import Sample
 
 _LEAST_CHANCE = 0.25
@@ -122,7 +121,7 @@ def measured_values(pool: Pool, measure: irm.Measure, label: np.ndarray, expecte
     if has_rank_form(measure):
         return document_moments(measure, pool.indptr, pool.ranks, grades, pool.max_grade)
     if expected and (label < 0).any():
-        return sampled_moments(measure, pool.indptr, pool.ranks, grades, samples=1000, seed=0, progress=True)[0]
+        return label_moments(measure, pool.indptr, pool.ranks, grades, progress=True).mean
     evaluate = evaluator(measure, pool.max_grade)
     queries = [slice(*ends) for ends in zip(pool.indptr[:-1], pool.indptr[1:], strict=True)]
     return np.vstack([evaluate(np.maximum(label[z], 0)[None, :], pool.ranks[:, z]) for z in queries])

@@ -35,7 +35,6 @@ CREATE TABLE IF NOT EXISTS answers (
   key TEXT PRIMARY KEY, qid TEXT NOT NULL, docno TEXT NOT NULL, model TEXT NOT NULL, prompt TEXT NOT NULL,
   answer TEXT NOT NULL);
 """
-
 _WAIT_SECONDS = 30  # How long to wait for another process that writes
 
 
@@ -155,7 +154,11 @@ class AskedJudge(pt.Transformer):
             self._ask(frame, keys, [row for row in np.flatnonzero(first) if self.cache.get(keys[row]) is None])
             given = [json.loads(self.cache.get(key) or "{}") for key in keys]
         self.n_refused_ = sum(1 for row, each in enumerate(given) if first[row] and "refused" in each)
-        self._warn()
+        if self.n_refused_:
+            warnings.warn(f"{how_many('answer', self.n_refused_, 'has')} no label and counts as not seen", stacklevel=2)
+        if self.n_failed_:
+            failed = how_many("call", self.n_failed_)
+            warnings.warn(f"{failed} failed, at last with {self._last_error}; the next run asks again", stacklevel=2)
         return _with_answers(frame, given)
 
     def _ask(self, frame: pd.DataFrame, keys: Sequence[str], rows: Sequence[np.intp]) -> None:
@@ -193,13 +196,6 @@ class AskedJudge(pt.Transformer):
             return {"refused": True}
         values = table.iloc[0].drop(["qid", "docno"])
         return {"score": float(values[SCORE])} if SCORE in values else {"votes": [float(share) for share in values]}
-
-    def _warn(self) -> None:
-        if self.n_refused_:
-            warnings.warn(f"{how_many('answer', self.n_refused_, 'has')} no label and counts as not seen", stacklevel=3)
-        if self.n_failed_:
-            failed = how_many("call", self.n_failed_)
-            warnings.warn(f"{failed} failed, at last with {self._last_error}; the next run asks again", stacklevel=3)
 
 
 def _parsed(value: Any) -> dict[str, Any]:

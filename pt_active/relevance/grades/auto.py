@@ -108,13 +108,17 @@ class AutoGrades(FittedGrades):
         known, qid = known[judged], part["qid"].to_numpy(dtype=object)[judged]
         alone = np.tile(fitting.marginal(known, self.max_grade), (len(known), 1))
         least = log_likelihood(grades.get("prior", alone), known)
-        rows = [(name, *_numbers(each, known, qid, least)) for name, each in grades.items()]
+        rows, slopes = [], {name: Slope.of(each, known, qid) for name, each in grades.items()}
+        for name, slope in slopes.items():
+            likelihood = log_likelihood(grades[name], known)
+            gain = mean_by_query(likelihood - least, qid)
+            rows.append((name, float(np.exp(likelihood.mean())), *gain, slope.value, slope.low, slope.high))
         table = pd.DataFrame(rows, columns=list(TABLE_COLUMNS))
         best_first = np.argsort(-rounded(table["likelihood"].to_numpy()), kind="stable")
         self.table_ = table.iloc[best_first].reset_index(drop=True)
         self.winner_ = str(self.table_["model"].iloc[0])
         self.correction_ = safe_recalibration(grades[self.winner_], known, qid)
-        slope = Slope.of(grades[self.winner_], known, qid)
+        slope = slopes[self.winner_]
         self.misleads_ = self.correction_ is None and slope.misleads
         if self.misleads_:
             warnings.warn(slope.caution, stacklevel=5)
@@ -134,24 +138,12 @@ class AutoGrades(FittedGrades):
         slopes = ["slope", "slope_low", "slope_high"]
         table = self.table_.assign(**self.table_[slopes].where(np.isfinite(self.table_[slopes])))
         shown = f"{head}\n{table.to_string(index=False, na_rep='–', float_format=lambda number: f'{number:.4g}')}"
-        return f"{shown}\n{_FAR_OFF}" if self.misleads_ else shown
-
-
-_FAR_OFF = (
-    "This model misleads on queries that it has not seen, so what is expected with it, such as the ± of a plan, may be "
-    "far off. Intervals from labels hold all the same."
-)
-"""What stands below the table of a model that misleads."""
-
-
-def _numbers(
-    grades: np.ndarray, labels: np.ndarray, qid: np.ndarray, least: np.ndarray
-) -> tuple[float, float, float, float, float, float]:
-    """The numbers of a row of the table, in the order of `TABLE_COLUMNS`."""
-    likelihood = log_likelihood(grades, labels)
-    gain, error = mean_by_query(likelihood - least, qid)
-    slope = Slope.of(grades, labels, qid)
-    return float(np.exp(likelihood.mean())), gain, error, slope.value, slope.low, slope.high
+        if not self.misleads_:
+            return shown
+        return (
+            f"{shown}\nThis model misleads on queries that it has not seen, so what is expected with it, such as the ± "
+            "of a plan, may be far off. Intervals from labels hold all the same."
+        )
 
 
 GRADES: dict[str, Callable[[int], Any]] = {

@@ -1,9 +1,10 @@
-"""What do other judges, such as language models, say of a document's grade?"""
+"""What do other judges, such as language models, say of a document's grade, and how are several put together?"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,15 +21,25 @@ from pt_active.relevance.grades.features import (
     first_pairs,
     has_features,
 )
-from pt_active.relevance.grades.judge_tables import is_scored, judge_table, votes_in
+from pt_active.relevance.grades.judge_tables import SCORE, is_scored, judge_table, votes_in
 from pt_active.relevance.grades.models import FittedGrades, check_positive
-from pt_active.relevance.grades.stacking import fitted_stack, opinion
-from pt_active.relevance.grades.validation import some_queries
+from pt_active.relevance.grades.recalibration import regraded
+from pt_active.relevance.grades.validation import (
+    Model,
+    cross_fitted,
+    log_likelihood,
+    mean_by_query,
+    safe_recalibration,
+    some_queries,
+)
 
 AnyJudge = pd.DataFrame | str | Path | pt.Transformer
 """A frame or a file, as `judge_tables.judge_table` takes it, or a transformer, as `AskedJudge` takes it."""
 
 RANKS = "ranks"  # The name of ranks and scores (or of ``features``) beside the judges
+
+NEEDED_ERRORS = 2.0
+"""A judge is used if it raises the cross-validated log-likelihood by more than this many standard errors."""
 
 
 class JudgeGrades(FittedGrades):
@@ -105,23 +116,12 @@ class JudgeGrades(FittedGrades):
             self.confusion_ = fitting.judge_confusion(shares[seen], labels[seen], self.marginal_, self.smoothing)
             same = np.pad(shares, ((0, 0), (0, self.max_grade + 1)))[np.arange(len(labels)), labels]
             self.agreement_ = float(same[seen].mean())
-        else:
-            self._learn_stack(frame, labels, tables, ranks)
-
-    def _learn_stack(
-        self,
-        frame: pd.DataFrame,
-        labels: np.ndarray,
-        tables: dict[str, pd.DataFrame],
-        ranks: dict[str, np.ndarray],
-    ) -> None:
-        # Rounding depends on the order of the rows, so that of the frame must not reach the fit.
-        order = np.lexsort([frame["docno"].to_numpy(dtype=str), frame["qid"].to_numpy(dtype=str)])
-        frame, labels = frame.iloc[order].reset_index(drop=True), labels[order]
-        ranks = {name: features[order] for name, features in ranks.items()}
+            return
         opinions = {name: opinion(frame, table) for name, table in tables.items()}
         self.widths_ = {name: features.shape[1] for name, features in opinions.items()}
-        use = some_queries(frame, labels)
+        # Rounding depends on the order of the rows, so that of the frame must not reach the fit.
+        order = np.lexsort([frame["docno"].to_numpy(dtype=str), frame["qid"].to_numpy(dtype=str)])
+        use = order[some_queries(frame, labels)[order]]
         groups = {name: features[use] for name, features in (ranks | opinions).items()}
         qid = frame["qid"].to_numpy(dtype=object)[use]
         self.stack_ = fitted_stack(groups, tuple(ranks), labels[use], qid, self.max_grade)
@@ -197,3 +197,72 @@ def _table(judge: AnyJudge, frame: pd.DataFrame) -> pd.DataFrame:
 def _warn_unseen(seen: np.ndarray, who: str, instead: str, stacklevel: int) -> None:
     if not seen.any():
         warnings.warn(f"{who} saw no document ({len(seen)} in all); {instead}", stacklevel=stacklevel + 1)
+
+
+def opinion(frame: pd.DataFrame, table: pd.DataFrame, width: int | None = None) -> np.ndarray:
+    """float64[N, h]: the shares of a judge's votes that are ≥ 1 … H, or its score, and whether it saw each."""
+    if is_scored(table):
+        score = frame[["qid", "docno"]].merge(table, how="left", on=["qid", "docno"])[SCORE].to_numpy(float)
+        seen = ~np.isnan(score)
+        values = np.where(seen, score, 0.0)[:, None]
+    else:
+        shares, seen = document_votes(frame, table)
+        values = np.cumsum(shares[:, ::-1], axis=1)[:, ::-1][:, 1:]
+    if width is not None:
+        values = np.pad(values, ((0, 0), (0, max(width - 1 - values.shape[1], 0))))[:, : width - 1]
+    return np.column_stack([values, seen])
+
+
+@dataclass(frozen=True)
+class Stack:
+    """An ordered logit on chosen groups of features, recalibrated by cross-validation."""
+
+    used: tuple[str, ...]  # the names of the groups, in the order in which they were chosen
+    gains: dict[str, float]  # group → the gain in mean log-likelihood when it was chosen, or when it was last left out
+    model: fitting.OrderedLogit
+    correction: np.ndarray | None  # float64[G+1], the parameters of a recalibration; None if none helps
+
+    def probabilities(self, groups: Mapping[str, np.ndarray], n: int, max_grade: int) -> np.ndarray:
+        """float64[N, G+1], the grades of N documents."""
+        grades = self.model.all_grades(_columns(groups, self.used, n), max_grade)
+        return grades if self.correction is None else regraded(self.correction, grades)
+
+
+def fitted_stack(
+    groups: Mapping[str, np.ndarray], always: Sequence[str], labels: np.ndarray, qid: np.ndarray, max_grade: int
+) -> Stack:
+    """Choose groups one by one while they raise the cross-validated likelihood, and fit an ordered model on them."""
+
+    def model(used: Sequence[str], rows: np.ndarray) -> fitting.OrderedLogit:
+        return fitting.fit_ordered_logit(_columns(groups, used, len(labels))[rows], labels[rows], prior_scale=1.0)
+
+    def out_of_fold(used: Sequence[str]) -> np.ndarray:
+        def fit(train: np.ndarray) -> Model:
+            fitted = model(used, train)
+            return lambda test: fitted.all_grades(_columns(groups, used, len(labels))[test], max_grade)
+
+        return cross_fitted(fit, qid)
+
+    used, everything = tuple(always), np.ones(len(labels), dtype=bool)
+    if len(np.unique(qid)) < 2:
+        used = tuple(groups)
+        return Stack(used, dict.fromkeys(groups, np.nan), model(used, everything), None)
+    gains: dict[str, float] = {}
+    best = out_of_fold(used)
+    while left := [name for name in groups if name not in used]:
+        tried = {name: out_of_fold((*used, name)) for name in left}
+        apart = {
+            name: mean_by_query(log_likelihood(each, labels) - log_likelihood(best, labels), qid)
+            for name, each in tried.items()
+        }
+        gains |= {name: gain for name, (gain, _) in apart.items()}
+        name = max(left, key=lambda each: apart[each][0])
+        gain, error = apart[name]
+        if not gain > NEEDED_ERRORS * error:
+            break
+        used, best = (*used, name), tried[name]
+    return Stack(used, gains, model(used, everything), safe_recalibration(best, labels, qid))
+
+
+def _columns(groups: Mapping[str, np.ndarray], used: Sequence[str], n: int) -> np.ndarray:
+    return np.column_stack([np.empty((n, 0)), *(groups[name] for name in used)])

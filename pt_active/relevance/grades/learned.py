@@ -76,10 +76,8 @@ class OrderedLogitGrades(FeatureGrades):
         self.prior_scale = prior_scale
 
     def _learn_features(self, features: np.ndarray, labels: np.ndarray, query: np.ndarray) -> None:
-        from pt_active.relevance.grades.ordered_logit import fit_ordered_logit
-
         check_positive("prior_scale", self.prior_scale)
-        self.model_ = fit_ordered_logit(features, labels, self.prior_scale)
+        self.model_ = fitting.fit_ordered_logit(features, labels, self.prior_scale)
 
     def _predict_features(self, features: np.ndarray) -> np.ndarray:
         return self.model_.all_grades(features, self.max_grade)
@@ -113,8 +111,9 @@ class ForestGrades(FeatureGrades):
         self.seed = seed
 
     def _learn_features(self, features: np.ndarray, labels: np.ndarray, query: np.ndarray) -> None:
-        growth = self.kind, self.trees, self.min_leaf, self.seed
-        self.model_ = fitting.fit_forest(features, labels, self.max_grade, *growth)
+        self.model_ = fitting.fit_forest(
+            features, labels, self.max_grade, self.kind, self.trees, self.min_leaf, self.seed
+        )
 
     def _predict_features(self, features: np.ndarray) -> np.ndarray:
         return self.model_.probabilities(features)

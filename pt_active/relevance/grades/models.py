@@ -43,7 +43,7 @@ class GradeModel(pt.Transformer):
             inp: An R frame, plain or of several rankers. The model need not be fitted if it is empty.
 
         Returns:
-            A new frame; the grades of a row are floats that sum to 1.
+            A new frame; the grades of a row sum to 1.
 
         Raises:
             InputValidationError: If a column is missing.
@@ -115,7 +115,7 @@ class FittedGrades(GradeModel, pt.Estimator):
 
     Attributes:
         n_judged_: The number of training documents with a label.
-        n_unjudged_: The number of training documents without a label, which were left out or taken for grade 0.
+        n_unjudged_: The number of the others, which were left out or taken for grade 0.
         coverage_: Which documents of the training run were judged, and whether the others are unlike them.
     """
 
@@ -240,18 +240,7 @@ class MixtureGrades(pt.Estimator):
         *,
         unjudged: str | None = None,
     ) -> Self:
-        """Fit every model that has a method ``fit``.
-
-        Args:
-            run: An R frame, plain or of several rankers.
-            qrels: ``qid, docno, label``; -1 counts as no label, -2 as grade 0.
-            run_va: Passed on to the models.
-            qrels_va: Passed on to the models.
-            unjudged: What documents without a label are, passed on to the models if given.
-
-        Returns:
-            The mixture itself.
-        """
+        """Fit every model that has a method ``fit``; all arguments are passed on, as `FittedGrades.fit` takes them."""
         said = {} if unjudged is None else {"unjudged": unjudged}
         for model in self.models:
             if hasattr(model, "fit"):
@@ -259,16 +248,9 @@ class MixtureGrades(pt.Estimator):
         return self
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        """Add the mean of the models' grade probabilities in the columns ``grade_0 … grade_G``.
-
-        Args:
-            inp: An R frame, plain or of several rankers.
-
-        Returns:
-            A new frame with the same rows; the grades of a row sum to 1.
+        """Add the mean of the models' grade probabilities, as `GradeModel.transform` does.
 
         Raises:
-            InputValidationError: If a column is missing.
             ValueError: If there is no model, a model adds no grades, or two models differ in the highest grade.
         """
         models = [model for model in self.models if isinstance(model, GradeModel)]

@@ -11,15 +11,12 @@ from functools import partial
 import numpy as np
 
 from pt_active.relevance.digits import rounded, rounded_grades
-from pt_active.relevance.grades.ordered_logit import OrderedLogit, fit_ordered_logit
+from pt_active.relevance.grades.fitting import OrderedLogit, fit_ordered_logit
 from pt_active.relevance.grades.validation import Model, cross_fitted, log_likelihood
 
 MIN_LABELS = 10  # With fewer labels, the former grades stay
-
 FOLDS = 3  # Folds of queries by which the candidates are compared
-
 MAX_RANKERS = 60  # With more rankers, their ranks are not learned from one by one
-
 _PRIOR_SCALE = 0.5  # Standard deviation of the Gaussian prior on the weights of standardised features: labels are few
 
 

@@ -25,15 +25,14 @@ from pt_active import DCG, ERR, Plan
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.columns import grade_columns
 from pt_active.plans.answers.labelled_plan import DocumentPlan, QueryPlan
+from pt_active.plans.answers.report.differences import further
 from pt_active.plans.answers.report.findings import N_DECIDING_QUERIES
-from pt_active.plans.answers.report.further import further
 from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.report.sections import MAX_DECIDING_DOCUMENTS, page_of, verdict_of
 from pt_active.plans.making.queries import draw, in_drawing_order
-from pt_active.showing.page import FORMATS
+from pt_active.showing.page import FORMATS, MAX_ROWS
 from pt_active.showing.plots import MAX_CONTRIBUTIONS
 from pt_active.showing.rounding import decimals, number, roughly, share, with_interval
-from pt_active.showing.shown import MAX_ROWS
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 VOID = {"meta", "br", "link", "img", "hr", "input"}

@@ -40,9 +40,8 @@ def optimal_of_pair(moments: Moments, a: int, b: int, cost: np.ndarray, weight: 
 
 
 @pytest.mark.parametrize("weights", [(2.0, 1.0, 0.0), (0.0, 0.0, 3.0), (0.5, 0.25, 4.0)])
-@pytest.mark.parametrize("seed", range(3))
-def test_q_is_the_weighted_mean_of_those_of_the_pairs(weights: tuple[float, ...], seed: int) -> None:
-    moments, cost, p = random_moments(seed)
+def test_q_is_the_weighted_mean_of_those_of_the_pairs(weights: tuple[float, ...]) -> None:
+    moments, cost, p = random_moments(0)
     parts = [optimal_of_pair(moments, a, b, cost, p) for a, b in PAIRS]
     expected = sum(w * q for w, q in zip(weights, parts, strict=True)) / sum(weights)
     q = sampling_distribution("optimal", moments, cost, p, 0.0, pairs=np.array(weights))
@@ -195,22 +194,3 @@ def test_sizes_of_documents_take_the_weights(graded: pd.DataFrame) -> None:
     for size in (found, expected.reindex(found.index).fillna(0)):
         assert size[agreed].sum() < 0.05 * size.sum()
     assert sizes.pairs == {("production", "third"): 1.0}
-
-
-def test_a_weighted_pair_gains_precision(demo: DemoCollection, graded: pd.DataFrame) -> None:
-    """The variance that the model expects of a difference is smaller where the design is for that difference."""
-    options = {"design": "optimal", "defensive": 0.0}
-    designs = {"all": SamplingDistribution(DCG @ 10, **options)(graded)}
-    with pytest.warns(UserWarning, match="2 pairs of rankers have weight 0"):
-        designs["one"] = SamplingDistribution(DCG @ 10, pairs={("candidate", "third"): 1.0}, **options)(graded)
-    two = graded[[c for c in graded.columns if not c.endswith("_production")]]
-    alone = SamplingDistribution(DCG @ 10, **options)(two)
-    mean = alone.q_mean_candidate - alone.q_mean_third
-    spread = (mean - (alone.q_weight * mean).sum()) ** 2
-    spread += alone.q_var_candidate + alone.q_var_third - 2 * alone.q_cov
-    cost = designs["all"].q_cost
-    expected = {
-        name: (alone.q_weight**2 * spread / queries.q_prob).sum() * (queries.q_prob * cost).sum()
-        for name, queries in designs.items()
-    }
-    assert expected["one"] < 0.98 * expected["all"]

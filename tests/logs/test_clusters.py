@@ -1,0 +1,165 @@
+"""A plan that was made on a Dask or Spark cluster is the plan that the same runs give in memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from pt_active import OrderedLogitGrades, Plan, Runs
+from pt_active.demo.collection import DemoCollection
+from pt_active.logs import on_dask, on_spark
+from pt_active.logs.planning import Settings
+
+pytestmark = pytest.mark.slow  # A cluster takes seconds to start, Spark half a minute, and a shuffle takes one.
+
+LEVELS = {"query": {"budget": 150.0, "level": "query"}, "document": {"budget": 60.0}}
+
+
+@pytest.fixture(scope="module")
+def client() -> Any:
+    """A cluster of two processes, whose workers come again if they are killed."""
+    pytest.importorskip("dask.dataframe")
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(processes=True, **options) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def spark() -> Any:
+    """Needs PySpark and Java."""
+    if shutil.which("java") is None:
+        pytest.skip("there is no Java")
+    sql = pytest.importorskip("pyspark.sql")
+    session = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def rows(demo: DemoCollection) -> pd.DataFrame:
+    runs = [run[["qid", "docno", "score"]].assign(run=name) for name, run in demo.runs.items()]
+    return pd.concat(runs).sample(frac=1.0, random_state=2).reset_index(drop=True)
+
+
+@pytest.fixture(scope="module")
+def in_memory(demo: DemoCollection, grades: OrderedLogitGrades) -> dict[str, Plan]:
+    pool = (Runs(**demo.runs, depth=15) >> grades)(demo.topics)
+    return {level: Plan.create(pool, demo.topics, "DCG@10", seed=3, **how) for level, how in LEVELS.items()}
+
+
+@pytest.fixture(scope="module")
+def planned(demo: DemoCollection, grades: OrderedLogitGrades) -> Callable[..., Plan]:
+    def plan(cluster: Any, rows: Any, level: str = "query", model: Any = grades) -> Plan:
+        settings = Settings("DCG@10", seed=3, **LEVELS[level])
+        return cluster.plan(rows, model, demo.topics, settings, names=list(demo.runs), depth=15)
+
+    return plan
+
+
+def check_same(one: Plan, other: Plan) -> None:
+    pd.testing.assert_frame_equal(one.assessments, other.assessments[one.assessments.columns], check_dtype=False)
+    assert one.manifest["arguments"] == other.manifest["arguments"]
+    if one.manifest["arguments"]["level"] == "query":
+        pd.testing.assert_frame_equal(one.sample, other.sample[one.sample.columns], check_dtype=False, rtol=1e-12)
+
+
+def on_partitions(rows: pd.DataFrame, number: int) -> Any:
+    import dask.dataframe
+
+    return dask.dataframe.from_pandas(rows, npartitions=7).shuffle("qid", npartitions=number)
+
+
+def of_spark(spark: Any, rows: pd.DataFrame) -> Any:
+    return spark.createDataFrame(list(rows.itertuples(index=False, name=None)), schema=list(rows.columns))
+
+
+@pytest.mark.usefixtures("client")
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("partitions", [1, 5, 60])
+def test_any_partitioning_gives_the_plan_in_memory(
+    planned: Any, rows: pd.DataFrame, in_memory: dict[str, Plan], demo: DemoCollection, level: str, partitions: int
+) -> None:
+    made, whole = planned(on_dask, on_partitions(rows, partitions), level), in_memory[level]
+    check_same(made, whole)
+    qrels = demo.judge(whole.assessments)
+    one, other = (plan.compare(qrels, reference="effective").difference for plan in (made, whole))
+    assert one == pytest.approx(other, rel=1e-9)
+
+
+def test_any_partitioning_on_spark_gives_the_plan_in_memory(
+    spark: Any, planned: Any, rows: pd.DataFrame, in_memory: dict[str, Plan]
+) -> None:
+    frame = of_spark(spark, rows)
+    for partitions in (1, 5, 60):
+        check_same(planned(on_spark, frame.repartition(partitions, "qid")), in_memory["query"])
+
+
+@pytest.mark.usefixtures("client")
+def test_a_query_that_is_split_over_partitions_is_refused(planned: Any, rows: pd.DataFrame) -> None:
+    import dask
+    import dask.dataframe
+
+    rows = rows.sort_values(["qid", "run", "docno"], ignore_index=True)
+    last = rows["qid"] == rows["qid"].iloc[-1]
+    split = pd.concat([rows[~last], rows[last].iloc[::2]]), rows[last].iloc[1::2]
+    frame = dask.dataframe.from_delayed([dask.delayed(part) for part in split], meta=rows.iloc[:0])
+    with pytest.raises(ValueError, match=f"query '{rows['qid'].iloc[-1]}' is split over partitions"):
+        planned(on_dask, frame)
+
+
+def test_a_query_that_is_split_over_partitions_of_spark_is_refused(spark: Any, planned: Any, rows: Any) -> None:
+    frame = of_spark(spark, rows.assign(half=rows.groupby(["qid", "run"]).cumcount() % 2))
+    with pytest.raises(ValueError, match="is split over partitions"):
+        planned(on_spark, frame.repartitionByRange(2, "half"))
+
+
+class KillsItsWorker:
+    """A grade model that kills the process that runs it, once; a worker of the cluster, not the test itself."""
+
+    def __init__(self, grades: Any, marker: Path, own: int) -> None:
+        self.grades, self.marker, self.own = grades, marker, own
+
+    def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
+        if os.getpid() != self.own:
+            try:
+                self.marker.touch(exist_ok=False)
+            except FileExistsError:
+                return self.grades.transform(frame)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.grades.transform(frame)
+
+
+@pytest.mark.usefixtures("client")
+def test_a_worker_that_is_killed_changes_nothing(
+    planned: Any, rows: pd.DataFrame, grades: Any, in_memory: dict[str, Plan], tmp_path: Path
+) -> None:
+    marker = tmp_path / "killed"
+    made = planned(on_dask, on_partitions(rows, 8), model=KillsItsWorker(grades, marker, os.getpid()))
+    assert marker.exists()
+    check_same(made, in_memory["query"])
+
+
+@pytest.mark.usefixtures("client")
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: rows.assign(run="other"), "there are rows of 'other', and the rankers are"),
+        (lambda rows: rows.assign(qid=rows["qid"].where(rows.index > 0)), "1 row has no qid"),
+        (lambda rows: rows.drop(columns="run"), "it lacks 'run'"),
+    ],
+)
+def test_rows_that_say_nothing_of_a_ranker_or_a_query_are_refused(
+    planned: Any, rows: pd.DataFrame, change: Any, message: str
+) -> None:
+    import dask.dataframe
+
+    with pytest.raises(ValueError, match=message):
+        planned(on_dask, dask.dataframe.from_pandas(change(rows), npartitions=1))
