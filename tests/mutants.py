@@ -261,7 +261,7 @@ foresight: one claim is enough for a verdict [test_foresight]
 units: half of what a label is worth [test_sequence]
     weight * seen.form.values[label] => weight * seen.form.values[label] / 2
 verdict: the first ranker at the level of both sides [test_verdict]
-    FIRST: excluded(draws, stakes, 0.0, alpha / 2) => FIRST: excluded(draws, stakes, 0.0, alpha)
+    FIRST: excluded(draws, stakes, apart, alpha / 2) => FIRST: excluded(draws, stakes, apart, alpha)
 verdict: the intervals of all pairs at the level of one [test_pairwise]
     interval(proof.draws, proof.stakes, alpha / len(proofs)) => interval(proof.draws, proof.stakes, alpha)
 until known: the value on the other side of the truth [test_until_known]
@@ -450,13 +450,13 @@ blocks: the dearest of those left might have been drawn [test_sequence test_left
 blocks: labels that come later are not read [test_sequence test_running_status test_extension]
     key = contrast, number, int(passed.sum()) => key = contrast, number
 blocks: documents of queries in their order in the pool [test_sequence test_status]
-    np.argsort(place[pool.query_of_document[own]], kind => np.argsort(pool.query_of_document[own], kind
+    np.argsort(place[own], kind => np.argsort(pool.query_of_document[own], kind
 sequence: waits for a document that is judged [test_sequence test_status]
     self.source.named(first[label[first] < 0][0]) => self.source.named(first[0])
 looks: opening is paid where nothing matters [test_looks]
     len(np.unique(query[matter])) => len(np.unique(query))
 looks: no error is spent at the end [test_looks]
-    needed_degrees(self.question.looks)) | (sizes == sizes[-1])] => needed_degrees(self.question.looks))]
+    needed_degrees(question.looks)) | (sizes == sizes[-1])] => needed_degrees(question.looks))]
 units: the first document of a query need not be judged [test_sequence test_unjudged]
     before = absent[first] - (label[documents[first]] < 0) => before = absent[first]
 units: rates of steps end at another query [test_sequence]
