@@ -45,29 +45,18 @@ class OneByOne:
         return self.change(self.rows[self.rows["qid"].isin(qids)])
 
 
-def planned(engine: OneByOne, level: str | None, topics: pd.DataFrame | None = None) -> Plan:
+def planned(engine: OneByOne, level: str) -> Plan:
     settings = Settings("RBP(p=0.8)", budget=20.0, level=level)
-    return plan_by(engine, settings.question(("a", "b"), ColdGrades(1), None, False), settings, topics)
-
-
-def in_memory(level: str | None, topics: pd.DataFrame | None = None) -> Plan:
-    runs = dict(iter(rankings().groupby("run")))
-    pool = (Runs(**runs) >> ColdGrades(1))(pd.DataFrame({"qid": sorted(set(rankings()["qid"]))}))
-    return Plan.create(pool, topics, "RBP(p=0.8)", budget=20.0, level=level)
+    return plan_by(engine, settings.question(("a", "b"), ColdGrades(1), None, False), settings, None)
 
 
 @pytest.mark.parametrize("level", ["query", "document"])
 def test_the_longest_ranking_may_come_last(level: str) -> None:
-    found, whole = planned(OneByOne(), level).assessments, in_memory(level).assessments
+    runs = dict(iter(rankings().groupby("run")))
+    pool = (Runs(**runs) >> ColdGrades(1))(pd.DataFrame({"qid": sorted(set(rankings()["qid"]))}))
+    whole = Plan.create(pool, None, "RBP(p=0.8)", budget=20.0, level=level).assessments
+    found = planned(OneByOne(), level).assessments
     pd.testing.assert_frame_equal(found, whole[found.columns], check_dtype=False, rtol=1e-9)
-
-
-def test_the_level_is_chosen_by_the_queries_in_the_topics() -> None:
-    topics = pd.DataFrame({"qid": [f"q{x:02d}" for x in range(0, QUERIES, 2)], "traffic": np.arange(6) + 1.0})
-    found, whole = (plan.manifest["choice"] for plan in (planned(OneByOne(), None, topics), in_memory(None, topics)))
-    for name, value in whole.items():
-        assert found[name] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value)
-    assert found != planned(OneByOne(), None).manifest["choice"]
 
 
 @pytest.mark.parametrize(
