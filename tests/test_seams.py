@@ -24,7 +24,7 @@ from pt_active.frames import worklists
 from pt_active.inference import estimators, weightings
 from pt_active.inference.replay import Method
 from pt_active.inference.stopping import boundaries, looks
-from pt_active.inference.stopping.bets import Stakes, interval
+from pt_active.inference.stopping.bets import interval
 from pt_active.inference.stopping.draws import Units
 from pt_active.judging.delivery import Delivery, Given
 from pt_active.judging.tools.registry import TOOLS, Tool
@@ -149,9 +149,6 @@ class _Sessions(UnitSource):
     def summed(self, values: np.ndarray) -> np.ndarray:
         """float64[sessions] in their order, the weighted sums over the queries of each."""
         return np.bincount(self.session, weights=self.tables.pool.query_weight * values)[self.order]
-
-    def planned(self, units: Units, budget: float, alpha: float) -> Stakes:
-        return Stakes.planned(float(units.expected[0]), len(units.rate), len(units.rate), alpha)
 
 
 def test_a_unit(pool: pd.DataFrame, labels: pd.DataFrame) -> None:

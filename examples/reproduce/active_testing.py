@@ -18,7 +18,6 @@ round are printed as a table for the docs.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from evidence import markdown
+from evidence import markdown, parser_with
 from figures import legend_below, log_errors, panels, write
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
 from leagues import AT_ONCE
@@ -367,12 +366,9 @@ def efficiencies(table: pd.DataFrame) -> pd.DataFrame:
 
 def main() -> None:
     """Replay, print the relative efficiencies after the last round, and write the files."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pools", type=Path, nargs="*", metavar="POOL.parquet")
+    parser = parser_with(__doc__, pools="*", seed=0, quick="few repetitions", evidence=False)
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--repetitions", type=int, help="100, or 8 with --quick; rf has a quarter of them")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="few repetitions")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     repetitions = arguments.repetitions or (8 if arguments.quick else 100)

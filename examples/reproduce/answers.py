@@ -14,7 +14,6 @@ The folder holds `sentiment.npz`, the tables of R-AutoEval+ (Park, Zecchin and S
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Iterator
 from datetime import date
@@ -24,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from evidence import ERROR, add_evidence, command_line, markdown, write
+from evidence import ERROR, command_line, markdown, parser_with, write
 from scipy import stats
 from tqdm import tqdm
 
@@ -283,11 +282,10 @@ def told(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_with(__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("--orders", type=int, nargs=3, default=(5, 40, 20), help="of drawn pairs, named ones, ties")
     parser.add_argument("--tries", type=int, default=20, help="of coverage, and of power on gpqa")
-    add_evidence(parser)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     tables = np.load(options.data / "sentiment.npz")

@@ -15,7 +15,6 @@ with a silent miss.
 
 from __future__ import annotations
 
-import argparse
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from evidence import add_evidence, markdown, publish
+from evidence import markdown, parser_with, publish
 from tqdm import tqdm
 
 from pt_active.frames.atomic import write_file
@@ -293,11 +292,9 @@ def page_text(table: pd.DataFrame, repetitions: int) -> str:
 
 def main() -> None:
     """Replay, and print the table."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = parser_with(__doc__, seed=0)
     options.add_argument("--repetitions", type=int, default=200, help="samples of each risk and label model")
-    options.add_argument("--seed", type=int, default=0)
     options.add_argument("--out", type=Path, metavar="FOLDER")
-    add_evidence(options)
     arguments = options.parse_args()
     table = coverages(arguments.repetitions, arguments.seed)
     text = page_text(table, arguments.repetitions)

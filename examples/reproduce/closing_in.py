@@ -11,7 +11,6 @@ one of them in which that happens last. The right panel has the labels to a verd
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from evidence import parser_with
 from judged_pools import read_judged_pool
 from leagues import tasks, with_error
 from matplotlib.axes import Axes
@@ -157,12 +157,9 @@ def draw_prices(axes: Axes, rows: pd.DataFrame) -> None:
 
 def main() -> None:
     """Replay, draw, and print how often each kind of interval misleads."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_with(__doc__, repetitions=120, seed=0, quick="5 orders", evidence=False)
     parser.add_argument("pool", type=Path, metavar="POOL.parquet")
     parser.add_argument("--out", type=Path, default=Path("until-known.png"))
-    parser.add_argument("--repetitions", type=int, default=120)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="5 orders")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     repetitions = 5 if arguments.quick else arguments.repetitions

@@ -11,16 +11,14 @@ labels.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
-from evidence import add_evidence, markdown, publish
+from evidence import markdown, parser_with, publish
 from judged_pools import JudgedPool, read_judged_pool
 from leagues import tasks
 from tqdm import tqdm
@@ -140,10 +138,7 @@ def rows(pool: JudgedPool, other: JudgedPool, repetitions: int) -> Iterator[Mapp
 
 def main() -> None:
     """Print the table, and write it into a page if one is given."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
-    add_evidence(parser)
-    parser.add_argument("--repetitions", type=int, default=100)
+    parser = parser_with(__doc__, pools="+", repetitions=100)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     pools = [read_judged_pool(path) for path in arguments.pools]

@@ -7,12 +7,12 @@
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from evidence import parser_with
 from judged_pools import GRADE_MODELS, read_judged_pool
 from leagues import AT_ONCE, tasks
 from matplotlib.axes import Axes
@@ -69,12 +69,9 @@ def draw(axes: Axes, budgets: np.ndarray, curves: dict[str, np.ndarray], title: 
 
 def main() -> None:
     """Replay, draw, and print the savings."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_with(__doc__, repetitions=500, seed=0, quick="10 repetitions", evidence=False)
     parser.add_argument("pool", type=Path, metavar="POOL.parquet")
     parser.add_argument("--out", type=Path, default=Path("documents.png"))
-    parser.add_argument("--repetitions", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="10 repetitions")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     repetitions = 10 if arguments.quick else arguments.repetitions

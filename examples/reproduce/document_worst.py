@@ -10,15 +10,13 @@ the lowest of those is shown with its Monte Carlo error.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from evidence import add_evidence, markdown, publish
+from evidence import markdown, parser_with, publish
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
 from leagues import DRAWS, LARGEST_SHARE, SPOILERS, add_keep, kept, tasks
 from tqdm import tqdm
@@ -135,10 +133,7 @@ def rows_of(pool: JudgedPool, repetitions: int) -> Iterator[dict[str, object]]:
 
 def main() -> None:
     """Replay, and print the table or put it into a page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
-    parser.add_argument("--repetitions", type=int, default=2000)
-    add_evidence(parser)
+    parser = parser_with(__doc__, pools="+", repetitions=2000)
     parser.add_argument("--quick", dest="repetitions", action="store_const", const=50, help="50 repetitions only")
     add_keep(parser)
     arguments = parser.parse_args()

@@ -23,9 +23,37 @@ ERROR, BRACKET = " ±", " ()"
 """Endings of columns: the Monte Carlo error of the column before it, and what stands in brackets beside it."""
 
 
-def add_evidence(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--evidence`` to a command line."""
-    parser.add_argument("--evidence", type=Path, metavar="FOLDER", help="keep the tables as CSV files in this folder")
+def parser_with(
+    description: str | None,
+    *,
+    pools: str = "",
+    repetitions: int | None = None,
+    seed: int | None = None,
+    quick: str = "",
+    evidence: bool = True,
+) -> argparse.ArgumentParser:
+    """A command line with what many scripts take.
+
+    Args:
+        description: The script's docstring.
+        pools: How many judged pools it takes, ``"+"`` or ``"*"``; none if empty.
+        repetitions: Their number if nothing is said, for scripts with repetitions.
+        seed: The seed if nothing is said, for scripts that take one.
+        quick: The help of ``--quick``, for scripts that have it.
+        evidence: Whether the tables can be kept, see `publish`.
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    if pools:
+        parser.add_argument("pools", type=Path, nargs=pools, metavar="POOL.parquet")
+    if repetitions is not None:
+        parser.add_argument("--repetitions", type=int, default=repetitions)
+    if seed is not None:
+        parser.add_argument("--seed", type=int, default=seed)
+    if quick:
+        parser.add_argument("--quick", action="store_true", help=quick)
+    if evidence:
+        parser.add_argument("--evidence", type=Path, metavar="FOLDER", help="keep the tables as CSV files here")
+    return parser
 
 
 def publish(text: str, arguments: argparse.Namespace, *names: str) -> None:
@@ -33,7 +61,7 @@ def publish(text: str, arguments: argparse.Namespace, *names: str) -> None:
 
     Args:
         text: The tables, with what is said of them.
-        arguments: Those of a parser with `add_evidence`.
+        arguments: Those of `parser_with`.
         names: A name for each table; neighbours with the same columns are one table, with a column ``part``.
     """
     if arguments.evidence is None:

@@ -9,12 +9,11 @@ its Monte Carlo error.
 
 from __future__ import annotations
 
-import argparse
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from evidence import add_evidence, markdown, publish
+from evidence import markdown, parser_with, publish
 from leagues import with_error
 
 from pt_active.inference.estimators import ESTIMATORS, Controls
@@ -71,9 +70,7 @@ def error_rates(repetitions: int) -> pd.DataFrame:
 
 def main() -> None:
     """Print the table, or put it into a page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=4000)
-    add_evidence(parser)
+    parser = parser_with(__doc__, repetitions=4000)
     arguments = parser.parse_args()
     table = markdown(error_rates(arguments.repetitions))
     print(table)

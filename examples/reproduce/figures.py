@@ -10,6 +10,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from evidence import parser_with
 from judged_pools import JudgedPool
 from matplotlib import pyplot as plt
 from matplotlib import ticker
@@ -72,18 +73,12 @@ PASSIVE_RANGE = {"selection_error": (0.01, 0.4), "type_2_error": (0.01, 0.8)}
 curves are flat."""
 
 
-def parser(description: str | None) -> argparse.ArgumentParser:
-    """The options that all reproductions have.
-
-    Args:
-        description: The script's docstring.
-    """
-    options = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
+def parser(description: str | None, evidence: bool = False) -> argparse.ArgumentParser:
+    """The options that all reproductions have, from the script's docstring; see `parser_with`."""
+    quick = "one training fold of each pool, fewer repetitions"
+    options = parser_with(description, pools="+", seed=0, quick=quick, evidence=evidence)
     options.add_argument("--out", type=Path, required=True, metavar="FOLDER")
-    options.add_argument("--quick", action="store_true", help="one training fold of each pool, fewer repetitions")
     options.add_argument("--repetitions", type=int, help=f"{REPETITIONS}, or {QUICK_REPETITIONS} with --quick")
-    options.add_argument("--seed", type=int, default=0)
     options.add_argument("--train-folds", type=int, nargs="+", metavar="FOLD", help="instead of the pool's own")
     return options
 

@@ -30,7 +30,6 @@ To follow the labels in another way, write a function with the arguments and the
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -40,7 +39,7 @@ from pathlib import Path
 import equal_rankers
 import numpy as np
 import pandas as pd
-from evidence import add_evidence, markdown, publish
+from evidence import markdown, parser_with, publish
 from late_labels import CASES, campaigns, named
 from leagues import add_keep, kept
 from sequences import ever_excluded, recalibrated, refitted, sequences, spoilt
@@ -285,13 +284,12 @@ def late_page(table: pd.DataFrame) -> str:
 
 def main() -> None:
     """Replay, and print the tables or put them into a page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_with(__doc__)
     parser.add_argument("--repetitions", type=int, default=250, help="samples of each pool; fewer for documents")
     parser.add_argument("--populations", nargs="+", choices=POPULATIONS, default=list(POPULATIONS))
     parser.add_argument("--ties", action="store_true", help="equal rankers alone, a tenth of the repetitions of each")
     parser.add_argument("--late", action="store_true", help="only the table of labels that come late or change")
     parser.add_argument("--csv", type=Path, metavar="FILE.csv")
-    add_evidence(parser)
     add_keep(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")

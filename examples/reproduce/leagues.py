@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from evidence import add_evidence, markdown, publish
+from evidence import markdown, parser_with, publish
 from judged_pools import JudgedPool, read_judged_pool
 from tqdm import tqdm
 
@@ -98,13 +98,8 @@ def parser_of(description: str | None, repetitions: int, quick: str) -> argparse
         repetitions: Default number of repetitions.
         quick: Help text of ``--quick``.
     """
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
-    add_evidence(parser)
+    parser = parser_with(description, pools="+", repetitions=repetitions, seed=0, quick=quick)
     parser.add_argument("--csv", type=Path, metavar="FILE.csv")
-    parser.add_argument("--repetitions", type=int, default=repetitions)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help=quick)
     add_keep(parser)
     parser.add_argument(
         "--folds", action="append", default=[], metavar="NAME=N", help="only the first training folds of a pool"
@@ -195,10 +190,7 @@ def tabled(
         repetitions: Default number of repetitions.
         quick: Their number with ``--quick``.
     """
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
-    add_evidence(parser)
-    parser.add_argument("--repetitions", type=int, default=repetitions)
+    parser = parser_with(description, pools="+", repetitions=repetitions)
     parser.add_argument(
         "--quick", dest="repetitions", action="store_const", const=quick, help=f"{quick} repetitions only"
     )

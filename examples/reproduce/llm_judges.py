@@ -13,7 +13,6 @@ With ``--evidence`` the tables are kept as CSV files, and the figure beside thei
 
 from __future__ import annotations
 
-import argparse
 import json
 import warnings
 from collections.abc import Callable
@@ -25,7 +24,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from evidence import add_evidence, markdown, publish
+from evidence import markdown, parser_with, publish
 from judge_ways import LEVEL, PASSIVE, ROUNDS, WAYS, Case, Way, case_of, documents
 from judged_pools import read_judges
 from revealed_saving import of_track
@@ -381,11 +380,9 @@ def figure(table: pd.DataFrame, path: Path) -> None:
 
 def main() -> None:
     """Run the study, and print it or put it into a page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_with(__doc__, repetitions=400)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--cache", type=Path, metavar="FILE.jsonl")
-    add_evidence(parser)
-    parser.add_argument("--repetitions", type=int, default=400)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     frame, cache = stacked(arguments.folder), Cache(arguments.cache)

@@ -10,14 +10,13 @@ new samples, and prints what they turn out to be.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from evidence import add_evidence, markdown, publish
+from evidence import markdown, parser_with, publish
 from judged_pools import read_judged_pool
 from league_table import METHODS, Case, cases
 from leagues import budget_of, covered
@@ -71,14 +70,12 @@ def shown(rows: pd.DataFrame, league: pd.DataFrame) -> pd.DataFrame:
 
 def main() -> None:
     """Replay the lowest cells, and print them or put them into a page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_with(__doc__, seed=1)
     parser.add_argument("league", type=Path, metavar="league.csv")
     parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
     parser.add_argument("--judge", action="append", default=[], metavar="NAME=QRELS")
     parser.add_argument("--cells", type=int, default=8, help="how many cells are replayed")
     parser.add_argument("--repetitions", type=int, default=3000, help="samples of each training fold")
-    parser.add_argument("--seed", type=int, default=1)
-    add_evidence(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     table = pd.read_csv(arguments.league).query("method == 'default'")

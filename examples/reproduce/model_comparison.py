@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from audit_replays import design_of, drawn_samples
-from evidence import add_evidence, markdown, publish
+from evidence import markdown, parser_with, publish
 from figures import label_axis, legend_below, panels, write
 from grade_predictors import LEARNED, Predictors, joined, judging, learned
 from judged_pools import JudgedPool, judges_of, read_judged_pool, read_judges
@@ -265,12 +265,9 @@ def jobs_of(arguments: argparse.Namespace) -> list[tuple[int, Callable[[], Itera
 
 def main() -> None:
     """Replay, print, and write the table and the picture."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("pools", type=Path, nargs="*", metavar="POOL.parquet")
+    options = parser_with(__doc__, pools="*", quick="one split, fewer repetitions")
     options.add_argument("--out", type=Path, required=True, metavar="FOLDER")
-    add_evidence(options)
     options.add_argument("--judges", type=Path, metavar="FOLDER", help="judges of the pools; used where they fit")
-    options.add_argument("--quick", action="store_true", help="one split, fewer repetitions")
     options.add_argument("--repetitions", type=int, help="100 samples of each, or 30 with --quick")
     arguments = options.parse_args()
     warnings.simplefilter("ignore")

@@ -18,15 +18,13 @@ and *new* sums clusters first.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from evidence import add_evidence, markdown, publish
+from evidence import markdown, parser_with, publish
 from judged_pools import GRADE_MODELS, read_judged_pool
 from leagues import tasks
 from tqdm import tqdm
@@ -182,13 +180,10 @@ def hard(repetitions: int, seed: int, whole: Everyone) -> Iterator[pd.DataFrame]
 
 def main() -> None:
     """Print the tables, and keep them if asked to."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
+    parser = parser_with(__doc__, pools="+", seed=0)
     parser.add_argument(
         "--repetitions", type=int, default=60, help="pools of 200 queries; of 60 twice, of 20 four times as many"
     )
-    parser.add_argument("--seed", type=int, default=0)
-    add_evidence(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     populations, answered = [], []

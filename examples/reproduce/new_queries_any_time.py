@@ -15,14 +15,12 @@ all is judged or then, *labels* the median of labels to it, a dash if fewer than
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from evidence import add_evidence, markdown, publish
+from evidence import markdown, parser_with, publish
 from judged_pools import GRADE_MODELS, read_judged_pool
 from leagues import tasks, with_error
 from new_queries import Everyone, everyone
@@ -87,11 +85,8 @@ def verdicts(looks: pd.DataFrame, deviations: float) -> dict[str, str]:
 
 def main() -> None:
     """Print the tables, and keep them if asked to."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
+    parser = parser_with(__doc__, pools="+", seed=0)
     parser.add_argument("--repetitions", type=int, default=2000, help="pools of each size, for each pair")
-    parser.add_argument("--seed", type=int, default=0)
-    add_evidence(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     wrong, settled = [], []

@@ -15,13 +15,12 @@ level, with a probability of 80 %. Runs are evenly spread over the ranking of th
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from evidence import add_evidence, markdown, publish
+from evidence import markdown, parser_with, publish
 from tqdm import tqdm
 from tracks import Track, pooled, read_track
 
@@ -72,12 +71,11 @@ def needed(track: Track, measure: str, differences: list[float]) -> list[dict]:
 
 def main() -> None:
     """Read the track, plan and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_with(__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--measures", nargs="+", default=list(MEASURES), choices=MEASURES)
     parser.add_argument("--differences", type=float, nargs="+", default=[0.05, 0.1])
     parser.add_argument("--runs", type=int, default=12)
-    add_evidence(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     track = of_runs(read_track(arguments.folder), arguments.runs)

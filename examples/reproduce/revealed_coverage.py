@@ -9,14 +9,12 @@ mean squared error, and *coverage* that of 95 % intervals by t with the degrees 
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from evidence import add_evidence, markdown, publish
+from evidence import markdown, parser_with, publish
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
 from leagues import covered, tasks, with_error
 
@@ -55,11 +53,8 @@ def rows_of(pool: JudgedPool, share: float, repetitions: int, seed: int = 1) -> 
 
 def main() -> None:
     """Replay, and print the table or put it into a page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
+    parser = parser_with(__doc__, pools="+", repetitions=200)
     parser.add_argument("--share", type=float, default=0.1, help="the budget as a share of all judgments")
-    parser.add_argument("--repetitions", type=int, default=200)
-    add_evidence(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     rows: list[dict[str, object]] = []

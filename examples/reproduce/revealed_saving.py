@@ -12,7 +12,6 @@ forest.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from evidence import add_evidence, markdown, publish
+from evidence import markdown, parser_with, publish
 from judged_pools import GRADE_MODELS, read_judged_pool
 
 from pt_active.frames.columns import grade_columns, ranker_names
@@ -149,12 +148,11 @@ def _mean(ratios: np.ndarray) -> float:
 
 def main() -> None:
     """Compute the variances, and print the table or put it into a page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_with(__doc__)
     parser.add_argument("--track", type=Path, metavar="FOLDER")
     parser.add_argument("--pools", type=Path, nargs="*", default=[], metavar="POOL.parquet")
     parser.add_argument("--pairs", type=int, default=6)
     parser.add_argument("--share", type=float, default=0.1, help="the budget as a share of all judgments")
-    add_evidence(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     collections = [*([of_track(arguments.track)] if arguments.track else []), *map(of_pool, arguments.pools)]

@@ -14,7 +14,6 @@ diabetes.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +28,7 @@ from audit_replays import (
     with_ratios,
     with_worth,
 )
+from evidence import parser_with
 from figures import legend_below, panels, write
 from matplotlib.figure import Figure
 from offline_data import classified, diabetes, digits, logistic, naive_bayes, regressed
@@ -109,9 +109,8 @@ def print_table(over_labels: pd.DataFrame, over_quality: pd.DataFrame) -> None:
 
 def main() -> None:
     """Replay, print, and write the tables and the picture."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = parser_with(__doc__, quick="fewer splits and repetitions", evidence=False)
     options.add_argument("--out", type=Path, required=True, metavar="FOLDER")
-    options.add_argument("--quick", action="store_true", help="fewer splits and repetitions")
     options.add_argument("--repetitions", type=int, help="200 samples of each model, or 40 with --quick")
     arguments = options.parse_args()
     repetitions = arguments.repetitions or (40 if arguments.quick else 200)

@@ -32,7 +32,7 @@ from audit_replays import (
     with_ratios,
     with_worth,
 )
-from evidence import add_evidence, markdown, publish
+from evidence import markdown, publish
 from figures import legend_below, log_errors, panels, parsed, parser, train_folds, write
 from grade_predictors import Predictors, judging, learned
 from judged_pools import JudgedPool, judges_of, read_judged_pool, read_judges
@@ -157,8 +157,7 @@ def coverage_table(over_labels: pd.DataFrame) -> pd.DataFrame:
 
 def main() -> None:
     """Replay, print, and write the tables and the picture."""
-    options = parser(__doc__)
-    add_evidence(options)
+    options = parser(__doc__, evidence=True)
     options.add_argument("--judges", type=Path, metavar="FOLDER", help="judges of the pools; used where they fit")
     arguments = parsed(options)
     warnings.simplefilter("ignore")

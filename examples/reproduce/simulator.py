@@ -11,13 +11,12 @@ for the labels of that sample. Numbers of labels are medians, in brackets the 90
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from evidence import add_evidence, markdown, publish
+from evidence import markdown, parser_with, publish
 from tqdm import tqdm
 from verdicts import ALPHA, CRITICAL, Contest, by_bets
 
@@ -92,9 +91,7 @@ def interval_rows(contest: Contest, head: dict[str, object], repetitions: int) -
 
 def main() -> None:
     """Make both tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=20)
-    add_evidence(parser)
+    parser = parser_with(__doc__, repetitions=20)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     verdicts, intervals = [], []

@@ -9,7 +9,6 @@ those that are judged from the top. The grades are from a random forest.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from evidence import add_evidence, markdown, publish
+from evidence import markdown, parser_with, publish
 from judged_pools import GRADE_MODELS, read_judged_pool
 
 from pt_active.frames.columns import grade_columns
@@ -99,10 +98,8 @@ def rows_of(path: Path, pairs: int) -> Iterator[dict[str, str]]:
 
 def main() -> None:
     """Compute the variances, and print the table or put it into a page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
+    parser = parser_with(__doc__, pools="+")
     parser.add_argument("--pairs", type=int, default=3)
-    add_evidence(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     text = markdown(pd.DataFrame([row for path in arguments.pools for row in rows_of(path, arguments.pairs)]))

@@ -8,13 +8,11 @@ ones, with its Monte Carlo error, at shares of the cost of the pool.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 import pandas as pd
-from evidence import add_evidence, markdown, publish
+from evidence import markdown, parser_with, publish
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
 from leagues import tasks
 
@@ -43,10 +41,7 @@ def rows_of(pool: JudgedPool, repetitions: int, seed: int = 0) -> Iterator[dict[
 
 def main() -> None:
     """Replay, and print the table or put it into a page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
-    parser.add_argument("--repetitions", type=int, default=1000)
-    add_evidence(parser)
+    parser = parser_with(__doc__, pools="+", repetitions=1000)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     rows = [row for path in arguments.pools for row in rows_of(read_judged_pool(path), arguments.repetitions)]

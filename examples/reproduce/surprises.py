@@ -31,7 +31,7 @@ from typing import NamedTuple
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
-from evidence import add_evidence, markdown, publish
+from evidence import markdown, parser_with, publish
 from judged_pools import FOLDS, JudgedPool, read_judged_pool
 from leagues import SPOILERS, add_keep, kept, tasks, with_error
 from revealed_saving import Collection, of_pool, of_track
@@ -226,15 +226,12 @@ def of_cell(
 
 def main() -> None:
     """Sample, print the table and write it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_with(__doc__, repetitions=40, seed=1)
     parser.add_argument("collections", type=Path, nargs="+", metavar="FOLDER|POOL.parquet")
     parser.add_argument("--measures", nargs="+", default=list(MEASURES))
     parser.add_argument("--models", nargs="+", default=["fitted"], choices=SPOILERS)
     parser.add_argument("--shares", type=float, nargs="+", default=list(SHARES))
-    parser.add_argument("--repetitions", type=int, default=40)
-    parser.add_argument("--seed", type=int, default=1)
     add_keep(parser)
-    add_evidence(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     text = markdown(pd.DataFrame(league(arguments)))

@@ -22,7 +22,6 @@ difference over these topics, the others test the paired scores of topics by t, 
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -31,7 +30,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from evidence import add_evidence, markdown, publish
+from evidence import markdown, parser_with, publish
 from scipy import stats
 from tqdm import tqdm
 from track_baselines import (
@@ -302,12 +301,10 @@ def shown(table: pd.DataFrame) -> str:
 
 def main() -> None:
     """Read the track, replay and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_with(__doc__, repetitions=20)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--measures", nargs="+", default=list(MEASURES), choices=MEASURES)
     parser.add_argument("--budgets", type=int, nargs="+", default=[500, 1000, 2000, 5000])
-    parser.add_argument("--repetitions", type=int, default=20)
-    add_evidence(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     text = shown(league(read_track(arguments.folder), arguments.measures, arguments.budgets, arguments.repetitions))

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from evidence import add_evidence, markdown, publish
+from evidence import markdown, parser_with, publish
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
 from leagues import tasks, with_error
 from tqdm import tqdm
@@ -253,14 +253,9 @@ def page(arguments: argparse.Namespace) -> str:
 
 def main() -> None:
     """Replay, print the tables, and write them into a page if requested."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
+    parser = parser_with(__doc__, pools="+", repetitions=120, seed=0, quick="5 orders")
     parser.add_argument("--judge", action="append", default=[], metavar="NAME=QRELS")
     parser.add_argument("--pairs", action="append", default=[], metavar="NAME=N")
-    add_evidence(parser)
-    parser.add_argument("--repetitions", type=int, default=120)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="5 orders")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     text = page(arguments)

@@ -8,13 +8,13 @@ for these queries shrinks to nothing; that for queries like them ends at the pai
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from evidence import parser_with
 from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 from tqdm import tqdm
 
@@ -44,9 +44,8 @@ def course(seed: int) -> pd.DataFrame:
 
 def main() -> None:
     """Draw the picture, and print what it shows."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_with(__doc__, seed=7, evidence=False)
     parser.add_argument("--out", type=Path, default=Path("which-queries.png"))
-    parser.add_argument("--seed", type=int, default=7)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     rows = course(arguments.seed)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pt_active.inference._replay_kernels import replay_errors
 from pt_active.inference.reference import Replayed, studentised
 from pt_active.sampling.pools import DocumentPool
 from pt_active.sampling.revealed import RevealedPool
@@ -21,17 +22,12 @@ _CELLS = 4e6  # Documents times replays that are in memory at once
 
 
 class Drawn(NamedTuple):
-    """What R replays draw, replay by replay in the order of the design."""
+    """What R replays draw, document by document in the order of the design."""
 
-    row: np.ndarray  # int64[d], the replay of each drawn document
-    document: np.ndarray  # int64[d], its place in the order of the design
-    uniform: np.ndarray  # float64[d], by which its label is drawn
+    start: np.ndarray  # int64[n+1], where the draws of each document begin
+    row: np.ndarray  # int64[d], the replay of each draw
+    label: np.ndarray  # int64[d], the row of the effects that it has: its grade, or the labelling of its query
     normal: np.ndarray  # float64[R], the standardised sum of the labels that were not drawn
-
-    def of(self, counts: np.ndarray) -> Drawn:
-        """The draws of some documents, bool[n]."""
-        kept = np.flatnonzero(counts[self.document])
-        return Drawn(self.row[kept], self.document[kept], self.uniform[kept], self.normal)
 
 
 class _Units(NamedTuple):
@@ -65,8 +61,7 @@ class DocumentReplays:
             rng, chunk = np.random.default_rng(seed), max(1, int(_CELLS / max(len(self.design.order), 1)))
             sizes = (min(chunk, number - start) for start in range(0, number, chunk))
             self.kept[number, seed] = [self._drawn(size, rng) for size in sizes]
-        chunks = map(self._errors, self.kept[number, seed])
-        error, variance, usual, size = (np.concatenate(part) for part in zip(*chunks, strict=True))
+        error, variance, usual, size = np.hstack([self._errors(each) for each in self.kept[number, seed]])
         # Each sample has its own labels, but what it expects of its variance is known: all count as of one labelling.
         return studentised(error, np.sqrt(variance), usual, size, np.zeros(number, dtype=np.int64))
 
@@ -77,46 +72,26 @@ class DocumentReplays:
             uniform = rng.random(opened.shape)[:, units.query]
         else:
             uniform = rng.random((repetitions, len(units.query)))[:, units.place]
-        row, z = np.nonzero(opened[:, units.query] & (uniform < units.chance))
-        label = rng.random((repetitions, len(units.place)))[row, units.place[z]]
-        return Drawn(row, z, label, rng.normal(size=repetitions))
+        z, row = np.nonzero((opened[:, units.query] & (uniform < units.chance)).T)
+        uniform = rng.random((repetitions, len(units.place)))[row, units.place[z]]
+        start, normal = np.searchsorted(z, np.arange(len(units.query) + 1)), rng.normal(size=repetitions)
+        return Drawn(start, row, self._labels(z, row, uniform, opened.shape), normal)
 
-    def _errors(self, drawn: Drawn) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Errors, their estimated and expected variances, and the largest terms, float64[R] each."""
-        units = self._units
-        if not isinstance(self.pool, RevealedPool):
-            drawn = drawn.of(units.influence != 0)
-        row, z, _, normal = drawn
-        number, cells = len(normal), len(normal) * len(units.opening)
-        cell = row * len(units.opening) + units.query[z]
-        effect, chance = units.effects[self._labels(drawn, cell), z], units.chance[z]
-        term, left = effect / chance, 1 - chance
-        square = term**2 * left
-        if self.design.nested:
-            excess, start = np.cumsum(term * left), _first_of_cell(cell)
-            # The sums run over all queries, so what was summed before the first document of a query is taken off.
-            before = excess - term * left - np.where(start > 0, excess[np.maximum(start, 1) - 1], 0.0)
-            square = square + 2 * term * before
-        step, within = (np.bincount(cell, part, cells).reshape(number, -1) for part in (term, square))
-        parts = np.maximum(step**2 * (1 - units.opening) / units.opening**2 + within / units.opening, 0.0)
-        both = chance * units.opening[units.query[z]]
-        usual = np.bincount(row, units.variance[z] * (1 - both) / both**2, number)
-
-        known = np.bincount(row, effect - units.shift[z], number)
-        unknown = np.maximum(units.variance.sum() - np.bincount(row, units.variance[z], number), 0.0)
-        counts = np.flatnonzero(units.influence)
-        sign = np.sign(units.influence[counts[units.place[counts].argmin()]]) if len(counts) else 0.0
-        rest = units.shift.sum() + sign * np.sqrt(unknown) * normal
-        error = (step / units.opening).sum(axis=1) - known - rest
-        return error, parts.sum(axis=1), usual, np.abs(step / units.opening).max(axis=1)
-
-    def _labels(self, drawn: Drawn, cell: np.ndarray) -> np.ndarray:
-        """int64[d], the row of `effects` that each drawn document has: its grade, or the labelling of its query."""
+    def _labels(self, z: np.ndarray, row: np.ndarray, uniform: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+        """int64[d], the labels of drawn documents by random numbers; they are the same for all contrasts."""
         if not isinstance(self.pool, RevealedPool):
             bounds = self.grades.cumsum(axis=1)[self.design.order, :-1]
-            return np.asarray((drawn.uniform[:, None] > bounds[drawn.document]).sum(axis=1))
+            return np.asarray((uniform[:, None] > bounds[z]).sum(axis=1))
         # All documents of a query take the number of its first, so that their labels belong to one labelling.
-        return (drawn.uniform[_first_of_cell(cell)] * len(self._units.effects)).astype(np.int64)
+        query, first = self._units.query[z], np.empty(shape)
+        first[row[::-1], query[::-1]] = uniform[::-1]
+        return (first[row, query] * len(self._units.effects)).astype(np.int64)
+
+    def _errors(self, drawn: Drawn) -> np.ndarray:
+        """Errors, their estimated and expected variances, and the largest terms, float64[4, R]."""
+        found = np.empty((4, len(drawn.normal)))
+        replay_errors(drawn, self._units, self.design.nested, found)
+        return found
 
     @cached_property
     def _units(self) -> _Units:
@@ -139,9 +114,3 @@ class DocumentReplays:
             variance = influence**2 * np.maximum(square - mean**2, 0.0)[order]
         opening, chance = self.design.opening[queries], self.design.inclusion[order]
         return _Units(query, np.argsort(np.argsort(place[order])), opening, chance, effects, influence, shift, variance)
-
-
-def _first_of_cell(cell: np.ndarray) -> np.ndarray:
-    """int64[d], the place of the first drawn document of the same cell, for cells in increasing order."""
-    begins = np.r_[True, cell[1:] != cell[:-1]][: len(cell)]
-    return np.asarray(np.maximum.accumulate(np.where(begins, np.arange(len(cell)), 0)))

@@ -27,7 +27,7 @@ from pt_active.plans.answers.gate import (
 from pt_active.plans.answers.labelled_plan import asked
 from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.pairwise import PairStatus, check_pairs_asked, pair_status
-from pt_active.plans.answers.report.further import budget_table, foreseen
+from pt_active.plans.answers.report.differences import budget_table, foreseen
 from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.status import Status

@@ -14,9 +14,8 @@ from pt_active.risk.judged import KnownZero
 from pt_active.risk.report import KNOWN, AuditReport
 from pt_active.sampling.designs import STRATIFIED
 from pt_active.showing import plots
-from pt_active.showing.page import Page
+from pt_active.showing.page import MEASURED, OPEN, SETTLED, Headline, Page, Section, Shown
 from pt_active.showing.rounding import from_to, minus, number, with_interval
-from pt_active.showing.shown import MEASURED, OPEN, SETTLED, Headline, Section, Shown
 
 _GROUPS = {
     "errors": (

@@ -14,8 +14,8 @@ from pt_active.frames.visible import visible
 from pt_active.inference.ties import difference
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
-from pt_active.plans.answers.report.campaign import WhoJudged
-from pt_active.plans.answers.report.further import POWER, Further
+from pt_active.plans.answers.report.differences import POWER, Further
+from pt_active.plans.answers.report.headline import WhoJudged
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.relevance.losses import F1, Accuracy, CostMatrix, Loss, Precision, Recall, ZeroOne, check_rel
 from pt_active.risk.agreement import JudgedAgreement

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -54,7 +55,7 @@ class DocumentPool:
     weight: np.ndarray  # float64[m], p, the weights of the queries, which sum to 1
     place: np.ndarray | None = field(default=None, kw_only=True)  # int64[m]
 
-    @property
+    @cached_property
     def query(self) -> np.ndarray:
         """int64[N], the query of each document."""
         return np.repeat(np.arange(len(self.weight)), np.diff(self.indptr))
@@ -83,8 +84,14 @@ class DocumentPool:
         """float64[m, k], the measure at given document variables, float64[N]."""
         return variable_values(self.form, self.indptr, self.ranks, variable)
 
+    @cached_property
+    def _discounts(self) -> np.ndarray:
+        return discounts(self.form, self.ranks)
+
     def gradients(self, variable: np.ndarray) -> np.ndarray:
         """float64[k, N], the gradient of the measure at given document variables, float64[N]."""
+        if self.form.family == "additive":
+            return self._discounts
         known = np.ones(len(variable), dtype=bool)
         return gradients(self.form, self.indptr, self.ranks, Variables(variable, np.zeros_like(variable), known))
 

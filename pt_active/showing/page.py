@@ -1,22 +1,22 @@
-"""How does a page of results become HTML, with the template `page.html.jinja`, Markdown, or JSON?"""
+"""Of what parts is a page of results made, and how does it become HTML (`page.html.jinja`), Markdown, or JSON?"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
 
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.frames.visible import json_text, visible, visible_field
-from pt_active.showing.glossary import meaning, used_in
 from pt_active.showing.printed import Facts
-from pt_active.showing.rounding import minus
-from pt_active.showing.shown import Headline, Section, Shown, manifest_rows
-from pt_active.showing.wording import is_of_answers, of_answers, page_of_answers
+from pt_active.showing.rounding import minus, number
+from pt_active.showing.wording import is_of_answers, meaning, of_answers, page_of_answers, used_in
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -29,6 +29,123 @@ _QUOTED = re.compile(r'<(?P<tag>details|span|desc) (?:class="(?:text|name)"|id="
 """Texts and ids of documents, whose words are not the report's, and charts in words."""
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~$&]|(?<!\w)@)")
+
+MAX_ROWS = 50  # Rows of a table that are shown; all are in the page's data
+
+SETTLED, OPEN, MEASURED = "settled", "not settled", "measured"
+"""The state of a question: it has an answer, it has none yet, or a number was asked for."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The first screen of a report."""
+
+    question: str
+    state: str  # ``settled``, ``not settled`` or ``measured``
+    answer: str  # the answer in one sentence
+    measure: str  # what is measured
+    number: str  # the number with its interval, rounded to what the interval supports; empty if there is none
+    of: str  # what the number is, but for its measure; empty if it is the value of one ranker
+    relative: str  # the difference as a share, with its interval if that is known; empty if there is none
+    meaning: str  # what the number means, in a sentence
+    facts: Facts  # how much was judged of how much, by whom, when, and what to do next
+
+    def to_dict(self) -> dict[str, Any]:
+        """The first screen, ready for JSON."""
+        return asdict(self) | {"facts": dict(self.facts)}
+
+
+@dataclass(frozen=True)
+class Returned:
+    """A document at its rank; its label is None if it was not judged, its text empty if nobody gave it."""
+
+    docno: str
+    label: int | None
+    expected: float
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A query with two rankers' documents at each rank, None past the end; of ``shown`` so many are ``judged``."""
+
+    qid: str
+    query: str
+    values: tuple[float, float]
+    judged: int
+    shown: int
+    ranks: tuple[tuple[Returned | None, Returned | None], ...]
+
+
+class Decided(NamedTuple):
+    """A document whose label counted: its query with its text, its grade, how far that moved the estimate, its text."""
+
+    qid: str
+    query: str
+    docno: str
+    label: str
+    effect: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table as a page shows it: texts, whether a column is aligned as numbers, and how many rows are left out."""
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    aligned: Sequence[bool] = ()
+    more: int = 0
+
+    @classmethod
+    def of(
+        cls, table: pd.DataFrame, caption: str = "", aligned: Collection[str] = (), most: int | None = MAX_ROWS
+    ) -> Shown:
+        """A frame: numbers with four digits, its first rows, no columns of empty texts."""
+        table = table.loc[:, [name for name in table.columns if len(table) == 0 or not (table[name] == "").all()]]
+        head = table.head(len(table) if most is None else most).astype(object)
+        numeric = [pd.api.types.is_numeric_dtype(table[name]) for name in table.columns]
+        rows = [
+            [number(v) if n else "–" if pd.isna(v) else str(v) for v, n in zip(row, numeric, strict=True)]
+            for row in head.itertuples(index=False)
+        ]
+        right = [n or name in aligned for name, n in zip(table.columns, numeric, strict=True)]
+        return cls(
+            caption, [str(name).replace("_", " ") for name in table.columns], rows, right, len(table) - len(head)
+        )
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page, in this order: title, paragraphs, facts, a chart with its caption, and what is below it."""
+
+    title: str
+    words: Sequence[str] = ()
+    svg: str = ""
+    caption: str = ""
+    tables: Sequence[Shown] = ()  # tables that are folded if there is a chart; ``open`` is never folded
+    facts: Facts | Sequence[tuple[str, str]] = ()
+    open: Shown | None = None
+    decided: Sequence[Decided] = ()  # documents whose labels counted, with their texts
+    beside: Sequence[Beside] = ()  # queries with the documents of two rankers, ``sides``, folded one by one
+    sides: tuple[str, str] = ("", "")
+    folded: Sequence[Shown] = ()  # further tables, each under its caption
+
+
+def manifest_rows(manifest: Mapping[str, Any], prefix: str = "") -> Facts:
+    """A manifest as names and values, nested ones with a dot between."""
+    rows: Facts = []
+    for name, value in manifest.items():
+        full, many = f"{prefix}{name}", isinstance(value, (list, tuple))
+        if isinstance(value, Mapping):
+            rows += manifest_rows(value, f"{full}.")
+        elif many and any(isinstance(each, Mapping) for each in value):
+            for place, each in enumerate(value, start=1):
+                rows += manifest_rows(each, f"{full}.{place}.") if isinstance(each, Mapping) else [(full, str(each))]
+        elif value is not None and value not in ([], ()):
+            rows.append((full.replace("_", " "), ", ".join(map(str, value)) if many else str(value)))
+    return rows
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""In which words is said what holds of answers to items, rather than of documents of queries [theory 18]?"""
+"""What do the words on a page mean, and which are said of answers to items, not of documents of queries [theory 18]?"""
 
 from __future__ import annotations
 
@@ -56,3 +56,82 @@ def _replaced(found: re.Match[str]) -> str:
     if article is None:
         return other
     return f"{article}{'n' if other[0].lower() in 'ai' else ''} {other}"
+
+
+WORDS = {
+    "interval": "The range in which the true number lies, as far as the labels can say. Of 100 reports with 95% "
+    "intervals, about 95 have ranges that hold the true number.",
+    "change in %": "The difference as a share of the value of the ranker behind. Its interval also allows for the "
+    "error of that value (Fieller's method).",
+    "told apart": "The difference is too large to be chance, at the level of the interval.",
+    "groups": "Rankers that share a letter cannot be told apart by these labels; rankers without a common letter can.",
+    "simultaneous": "Intervals that hold for all pairs at once, so that looking at many pairs misleads nobody "
+    "(Bonferroni). Holm's test decides who is told apart, and can see slightly more: a pair that only a later step of "
+    "it tells apart has the interval of that step, which holds for the pair by itself.",
+    "new queries": "Queries to come that are like these, such as those of tomorrow's users or of next year's topics. "
+    "These queries are a sample of them, so there is error even if everything is judged, which only more queries "
+    "lower.",
+    "pool": "All queries, and all documents that the rankers returned for them, from which the sample was drawn.",
+    "p-value": "How often other samples would show a difference at least this large if there were none: samples of the "
+    "same queries, or, where the answer is for new queries, of others like them.",
+    "SE": "Standard error: the typical distance between the estimate and the true number.",
+    "effective": "How many labels that all count the same would say as much as these, which count differently.",
+    "reference": "How the interval was computed: by Student's t, or by replaying the whole sampling.",
+    "error from": "How much of the error comes from which queries, and from which documents, were drawn. For new "
+    "queries, the pool is such a draw too.",
+    "replays": "The whole sampling, done again many times by computer with labels from the grade model, to see how far "
+    "off estimates come out.",
+    "degrees of freedom": "How many independent numbers an error is computed from. With few, it is itself uncertain.",
+    "variance": "The square of the standard error, or of the distances from the mean: what varies, in one number.",
+    "bets": "Stakes on who is better, which each label raises or lowers. They may be looked at after every label.",
+    "evidence": "The e-value: how many times a stake has grown that was bet against no difference. A winner at 95% "
+    "needs 20. It may be looked at after every label.",
+    "regression": "The estimator: labels, corrected by a line through what the grade model expected.",
+    "snis": "The estimator: the weighted mean of what was measured, with weights that undo the uneven sampling.",
+    "ht": "The estimator: what was measured, each divided by the probability that it was drawn.",
+    "difference": "One value minus the other. As the name of an estimator: what the grade model expects, corrected by "
+    "the labels.",
+    "hedged": "The way to sample: more queries that the grade model is unsure of, hedged against a wrong model.",
+    "assisted": "The way to sample: more queries that the grade model is unsure of.",
+    "optimal": "The way to sample: queries by how far the grade model expects them to be from the mean.",
+    "passive": "The way to sample: plain random queries. It is the yardstick.",
+    "successive": "The way to sample: documents one after the other, those that matter most likely first.",
+    "spread": "The way to sample: documents, with those that matter most more likely.",
+    "poisson": "The way to sample: documents independently, those that matter most more likely.",
+    "depth": "The way to sample: documents of a query from the top down to a random depth.",
+    "surprises": "The way to sample: single documents of all queries, for nDCG and AP.",
+    "grade model": "What was expected of each document before anybody judged it. It steers what is judged. A bad one "
+    "costs labels; it does not make results wrong.",
+    "slope": "1 if the grade model is right on average. Near 0 it says nothing, below 0 the opposite of the truth.",
+    "one label": "How many labels of plain random queries one label of this plan is worth.",
+    "DCG": "Discounted cumulative gain: a document of grade g counts 2^g − 1, divided by log2(1 + rank), unless the "
+    "measure says otherwise. Higher is better; it has no upper end.",
+    "nDCG": "Normalised DCG: 1 is the best order that is possible, 0 finds nothing.",
+    "ERR": "Expected reciprocal rank: how early a user who reads from the top is satisfied. Higher is better, up to 1.",
+    "AP": "Average precision: how many of the documents down to each relevant one are relevant. At most 1.",
+    "RR": "Reciprocal rank: 1 over the rank of the first relevant document.",
+    "RBP": "Rank-biased precision: relevant documents, with less weight from rank to rank. Higher is better, up to 1.",
+    "Score": "The mean score of the answers of a system.",
+    "kappa": "Agreement beyond chance: 1 if all grades agree, 0 if they agree no more often than by chance.",
+    "alpha": "Krippendorff's measure of agreement: 1 if all grades agree, 0 if they agree as often as by chance.",
+    "precision": "Of what a judge calls relevant, the share that people call relevant.",
+    "recall": "Of what people call relevant, the share that a judge calls relevant.",
+    "F1": "The harmonic mean of precision and recall.",
+}
+"""Word → what it means, for readers who are new to it."""
+
+_FAMILY = re.compile(r"^n?[A-Z][A-Za-z]*")
+
+
+def meaning(term: str) -> str:
+    """What a word or the name of a measure means; empty if the glossary does not have it."""
+    if term in WORDS:
+        return WORDS[term]
+    family = _FAMILY.match(term)
+    return WORDS.get(family.group(), "") if family else ""
+
+
+def used_in(text: str) -> list[tuple[str, str]]:
+    """The words of the glossary that a text holds, with their meanings, in alphabetical order."""
+    known = [word for word in WORDS if re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text)]
+    return [(word, WORDS[word]) for word in sorted(known, key=str.casefold)]

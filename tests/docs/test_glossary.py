@@ -7,16 +7,16 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from pt_active.showing.glossary import WORDS
+from pt_active.showing.wording import WORDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "pt_active/pt_docs/glossary.md").read_text(encoding="utf-8")
 
 SPEAKING = (
-    *(f"plans/answers/report/{name}" for name in ("headline", "further", "differences", "campaign", "sections")),
+    *(f"plans/answers/report/{name}" for name in ("headline", "differences", "sections")),
     *(f"plans/answers/{name}" for name in ("results", "ranking", "judged", "judged_documents", "labelled_plan")),
     *(f"plans/answers/{name}" for name in ("status", "pairwise", "gaps", "gate", "model_check", "interval_caution")),
-    *(f"risk/{name}" for name in ("page", "report", "judged", "agreement", "further")),
+    *(f"risk/{name}" for name in ("page", "report", "judged", "agreement")),
     "inference/calibration",
     "relevance/grades/auto",
     "relevance/grades/validation",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -37,6 +38,20 @@ def _small_pool(
 def small_pool() -> Callable[..., pd.DataFrame]:
     """Makes a pool from random numbers, its queries, documents, the noises of its rankers and that of its feature."""
     return _small_pool
+
+
+@pytest.fixture(scope="session")
+def example() -> Callable[[str], ModuleType]:
+    """Loads an example by its name."""
+
+    def loaded(name: str) -> ModuleType:
+        path = Path(__file__).parents[2] / "examples" / f"{name}.py"
+        spec = importlib.util.spec_from_file_location(name, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return loaded
 
 
 @pytest.fixture(scope="module")

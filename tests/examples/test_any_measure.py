@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 from pathlib import Path
 
@@ -10,14 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 
-
-def test_the_example_compares_documents_with_queries(capsys: pytest.CaptureFixture[str]) -> None:
-    spec = importlib.util.spec_from_file_location("ndcg_from_documents", EXAMPLES / "ndcg_from_documents.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.main()
+def test_the_example_compares_documents_with_queries(example, capsys: pytest.CaptureFixture[str]) -> None:
+    example("ndcg_from_documents").main()
     printed = capsys.readouterr().out
     assert printed.count("Plan for nDCG@10") == printed.count("nDCG@10: candidate − production") == 2
     rows = [line.split() for line in printed.splitlines() if line.split()[:1] in (["document"], ["query"])]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -13,14 +11,6 @@ from scipy import stats
 
 ROOT = Path(__file__).parents[2]
 SCORES = ROOT.parent / "shared" / "data" / "answers" / "gpqa_diamond_scores.csv"
-
-
-@pytest.fixture(scope="module")
-def example() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("repeated_runs", ROOT / "examples" / "repeated_runs.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def made(seed: int, questions: int, runs: int) -> pd.DataFrame:
@@ -34,7 +24,8 @@ def made(seed: int, questions: int, runs: int) -> pd.DataFrame:
 @pytest.mark.parametrize(("questions", "runs"), [(198, 5), (7, 3), (40, 1)])
 def test_runs_are_repeats_of_their_question(example, questions, runs) -> None:
     scores = made(questions, questions, runs)
-    result, estimates = example.census(scores)
+    module = example("repeated_runs")
+    result, estimates = module.census(scores)
     means = scores.groupby(["item_id", "model_id"])["score"].mean().unstack()
     gain = means["a"] - means["b"]
     assert (result.first, result.second) == ("a", "b")
@@ -44,15 +35,16 @@ def test_runs_are_repeats_of_their_question(example, questions, runs) -> None:
     assert result.beside.confidence_interval() == (result.difference, result.difference)
     for name, estimate in estimates.items():
         assert estimate.standard_error == pytest.approx(means[name].sem(), rel=1e-9)
-    z = (gain.mean() - np.array(example.unpaired(estimates))) / np.sqrt(means["a"].var() + means["b"].var())
+    z = (gain.mean() - np.array(module.unpaired(estimates))) / np.sqrt(means["a"].var() + means["b"].var())
     assert z * np.sqrt(questions) == pytest.approx([1.959964, -1.959964], rel=1e-6)
 
 
 @pytest.mark.skipif(not SCORES.exists(), reason="the scores are not here")
 def test_the_published_numbers(example) -> None:
-    result, estimates = example.census(pd.read_csv(SCORES))
+    module = example("repeated_runs")
+    result, estimates = module.census(pd.read_csv(SCORES))
     assert (round(abs(result.difference), 4), round(result.standard_error, 4)) == (0.0586, 0.0278)
     assert round(result.pvalue, 3) == 0.036
-    low, high = np.sign(result.difference) * np.array(example.unpaired(estimates))
+    low, high = np.sign(result.difference) * np.array(module.unpaired(estimates))
     assert [round(100 * each, 1) for each in sorted((low, high))] == [-2.1, 13.8]
     assert result.beside.pvalue == 0

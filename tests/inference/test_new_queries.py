@@ -79,9 +79,9 @@ def test_what_sampling_labels_adds_is_taken_off_the_spread() -> None:
     rng, sampling = np.random.default_rng(5), 0.4
     spread = [
         ByQuery(np.full(40, 1 / 40), rng.normal(0, np.sqrt(1 + sampling), 40), sampling / 40).spread
-        for _ in range(2000)
+        for _ in range(1000)
     ]
-    assert np.mean(spread) == pytest.approx(1 / 40, abs=3 * np.std(spread) / np.sqrt(2000))
+    assert np.mean(spread) == pytest.approx(1 / 40, abs=3 * np.std(spread) / np.sqrt(1000))
 
 
 @given(some.lists(some.floats(-5, 5), min_size=3, max_size=20))
@@ -141,7 +141,7 @@ def test_only_the_error_of_sampling_has_the_tails_of_replays() -> None:
 @pytest.mark.parametrize("m", [5, 20])
 def test_a_sampling_error_that_is_known_well_does_not_make_few_queries_many(m: int) -> None:
     """A quarter of the variance is that of sampling, known with 100 degrees of freedom."""
-    rng, tries, held = np.random.default_rng(m), 3000, 0
+    rng, tries, held = np.random.default_rng(m), 1500, 0
     for _ in range(tries):
         values = rng.normal(size=m) * np.sqrt(0.75 * m) + rng.normal(size=m) * np.sqrt(0.25 * m)
         variance = 0.25 * rng.chisquare(100) / 100
@@ -215,11 +215,11 @@ def test_what_does_not_tell_how_far_is_infinitely_far_apart(by_query: ByQuery) -
     assert by_query.apart(0.05) == np.inf
 
 
-@pytest.mark.parametrize("share", [0.2, 0.5, 1.0])
+@pytest.mark.parametrize("share", [0.2, 1.0])
 @pytest.mark.parametrize("shape", ["normal", "of three grades", "skewed"])
 def test_means_lie_further_apart_than_is_said_as_seldom_as_it_says(shape: str, share: float) -> None:
     """Pools of 40 queries, of which a share is judged, at a level of .2."""
-    rng, pools, m, alpha = np.random.default_rng(5), 1500, 40, 0.2
+    rng, pools, m, alpha = np.random.default_rng(5), 1000, 40, 0.2
     draw = {
         "normal": lambda: rng.normal(size=m),
         "of three grades": lambda: rng.choice([-1.0, 0.0, 1.0], p=[0.2, 0.6, 0.2], size=m),

@@ -16,14 +16,7 @@ from pt_active.relevance.moments import discounts, document_moments
 GRADES = 3
 
 ADDITIVE = (
-    "DCG",
-    "DCG@3",
-    "DCG(gain='linear')@2",
-    "P@3",
-    "P(rel=2)@2",
-    "P(rel=4)@2",
-    "RBP(p=0.7,rel=2)",
-    "RBP(rel=1)@3",
+    *("DCG", "DCG@3", "DCG(gain='linear')@2", "P@3", "P(rel=2)@2", "P(rel=4)@2", "RBP(p=0.7,rel=2)", "RBP(rel=1)@3"),
 )
 
 CASCADE = ("ERR(max_rel=2)", "ERR(max_rel=4)@3", "RR", "RR(rel=2)@2", "RR(rel=3)@2")
@@ -38,16 +31,11 @@ RANKS = np.array(
 """Three rankers of two queries, with an empty query between; the first and the last agree on the first two ranks."""
 
 
-def all_values(name: str, contrast: np.ndarray) -> list[np.ndarray]:
-    """The contrast of each query for all label vectors of its documents."""
-    measure, values = parse_measure(name), []
-    for start, end in pairwise(INDPTR):
-        labels = np.array(list(product(range(GRADES), repeat=end - start)), dtype=int)
-        offsets = np.arange(len(labels) + 1) * (end - start)
-        onehot = np.eye(GRADES)[labels.ravel()].reshape(-1, GRADES)
-        ranks = np.tile(RANKS[:, start:end], len(labels))
-        values.append(document_moments(measure, offsets, ranks, onehot, GRADES - 1) @ contrast)
-    return values
+def all_labels(start: int, end: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Each label vector of the documents of a query as a query of its own: offsets, ranks, and labels as grades."""
+    labels = np.array(list(product(range(GRADES), repeat=end - start)), dtype=int)
+    onehot = np.eye(GRADES)[labels.ravel()].reshape(-1, GRADES)
+    return np.arange(len(labels) + 1) * (end - start), np.tile(RANKS[:, start:end], len(labels)), onehot
 
 
 def bounds(name: str, contrast: list[float], ranks: np.ndarray = RANKS) -> tuple[np.ndarray, np.ndarray]:
@@ -55,26 +43,16 @@ def bounds(name: str, contrast: list[float], ranks: np.ndarray = RANKS) -> tuple
 
 
 @pytest.mark.parametrize("contrast", CONTRASTS)
-@pytest.mark.parametrize("name", ADDITIVE)
-def test_bounds_of_additive_measures_are_exact(name: str, contrast: list[float]) -> None:
-    values = all_values(name, np.array(contrast))
-    low, high = bounds(name, contrast)
-    np.testing.assert_allclose(low, [part.min() for part in values], atol=1e-12)
-    np.testing.assert_allclose(high, [part.max() for part in values], atol=1e-12)
-
-
-@pytest.mark.parametrize("contrast", CONTRASTS)
-@pytest.mark.parametrize("name", CASCADE)
-def test_bounds_of_cascade_measures_hold_all_values_and_are_exact_for_one_ranker(
-    name: str, contrast: list[float]
-) -> None:
-    values = all_values(name, np.array(contrast))
-    low, high = bounds(name, contrast)
-    assert (low <= [part.min() + 1e-12 for part in values]).all()
-    assert (high >= [part.max() - 1e-12 for part in values]).all()
-    if np.count_nonzero(contrast) == 1:
-        np.testing.assert_allclose(low, [part.min() for part in values], atol=1e-12)
-        np.testing.assert_allclose(high, [part.max() for part in values], atol=1e-12)
+@pytest.mark.parametrize("name", [*ADDITIVE, *CASCADE])
+def test_bounds_hold_all_values(name: str, contrast: list[float]) -> None:
+    """They are exact for additive measures, and for cascade measures of one ranker."""
+    measure, low, high = parse_measure(name), *bounds(name, contrast)
+    for query, ends in enumerate(pairwise(INDPTR)):
+        values = document_moments(measure, *all_labels(*ends), GRADES - 1) @ np.array(contrast)
+        assert low[query] <= values.min() + 1e-12
+        assert high[query] >= values.max() - 1e-12
+        if name in ADDITIVE or np.count_nonzero(contrast) == 1:
+            np.testing.assert_allclose([low[query], high[query]], [values.min(), values.max()], atol=1e-12)
 
 
 def test_a_pair_of_cascade_measures_is_bounded_by_its_rankers() -> None:
@@ -99,11 +77,6 @@ def test_a_weighted_sum_of_equal_rankings_is_not_a_difference(name: str) -> None
     one, both = bounds(name, [1.0, 0.0, 0.0]), bounds(name, [1.0, 0.0, 1.0])
     np.testing.assert_allclose(both[1][[0, 2]], 2 * one[1][[0, 2]])
     assert (one[1][[0, 2]] > 0).all()
-
-
-def test_grades_above_the_scale_of_err_raise() -> None:
-    with pytest.raises(ValueError, match="max_rel"):
-        bounds("ERR(max_rel=1)", [1.0, 0.0, 0.0])
 
 
 @pytest.mark.parametrize("name", ["DCG@2", "RR@2", "nDCG@2"])
@@ -132,12 +105,10 @@ def test_errors_of_documents_that_count_as_expected_hold_for_all_labels(name: st
     grades, unlabelled = rng.dirichlet(np.ones(GRADES), RANKS.shape[1]), rng.random(RANKS.shape[1]) < 0.5
     low, high = expectation_errors(measure, INDPTR, RANKS, grades, weights, unlabelled)
     for query, (start, end) in enumerate(pairwise(INDPTR)):
-        labels = np.array(list(product(range(GRADES), repeat=end - start)), dtype=int)
-        offsets, ranks = np.arange(len(labels) + 1) * (end - start), np.tile(RANKS[:, start:end], len(labels))
-        known = np.eye(GRADES)[labels.ravel()].reshape(-1, GRADES)
-        taken = np.where(
-            np.tile(unlabelled[start:end], len(labels))[:, None], np.tile(grades[start:end], (len(labels), 1)), known
-        )
+        offsets, ranks, known = all_labels(start, end)
+        number = len(offsets) - 1
+        hidden = np.tile(unlabelled[start:end], number)[:, None]
+        taken = np.where(hidden, np.tile(grades[start:end], (number, 1)), known)
         with_all, expected = (
             document_moments(measure, offsets, ranks, each, GRADES - 1) @ weights for each in (known, taken)
         )
@@ -179,24 +150,9 @@ def test_measures_without_known_bounds_raise(name: str) -> None:
 WITH_PARAMETERS = (
     *("AP", "AP@3", "AP(rel=2)", "AP(judged_only=True)", "Bpref", "Compat", "Compat(p=0.5)", "Compat(normalize=False)"),
     *("infAP", "IPrec@0.1", "IPrec@0.8", "Judged", "Judged@3", "nDCG", "nDCG@3", "nDCG(judged_only=True)@3", "P@3"),
-    *(
-        "P(judged_only=True)@3",
-        "R@3",
-        "RBP",
-        "RBP(rel=1,p=0.3)",
-        "Rprec",
-        "RR",
-        "RR@2",
-        "SetAP",
-        "SetF",
-        "SetF(beta=2.0)",
-    ),
-    *("SetP", "SetP(relative=True)", "SetR", "SetRelP", "Success@3"),
+    *("P(judged_only=True)@3", "R@3", "RBP", "RBP(rel=1,p=0.3)", "Rprec", "RR", "RR@2", "SetAP", "SetF"),
+    *("SetF(beta=2.0)", "SetP", "SetP(relative=True)", "SetR", "SetRelP", "Success@3"),
 )
-
-
-def test_every_listed_measure_is_checked() -> None:
-    assert {str(ir_measures.parse_measure(name).NAME) for name in WITH_PARAMETERS} == set(UNIT_MEASURES)
 
 
 def test_listed_measures_lie_between_0_and_1_for_random_labels() -> None:

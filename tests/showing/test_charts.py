@@ -12,9 +12,9 @@ from pt_active.plans.answers.relative import RelativeChange
 from pt_active.plans.answers.report.headline import in_percent
 from pt_active.showing import plots
 from pt_active.showing.charts import Bars, Intervals
+from pt_active.showing.page import MAX_ROWS, Shown
 from pt_active.showing.printed import plain
 from pt_active.showing.rounding import decimals, fixed, from_to, minus, number, roughly, share, with_interval
-from pt_active.showing.shown import MAX_ROWS, Shown
 from pt_active.showing.svg import ChartRow, Scale
 
 

@@ -17,7 +17,7 @@ from scipy import stats
 from sklearn.linear_model import Ridge
 
 from pt_active import DCG, measure_values
-from pt_active.inference.significance import cross_validated_error, two_sided_pvalue
+from pt_active.inference.significance import cross_validated_error
 from pt_active.studies.crossval import LearnerComparison, compare_learners, fold_numbers
 
 FEATURES = 4
@@ -69,9 +69,9 @@ def collection(queries: int = 17, documents: int = 5, seed: int = 0) -> tuple[pd
     return results, results[["qid", "docno"]].assign(label=np.digitize(worth, [0.3, 1.2]))
 
 
-def compared(results: pd.DataFrame, qrels: pd.DataFrame, **arguments) -> LearnerComparison:
-    learners = {"ridge": ridge(), "one": by_feature(1)}
-    return compare_learners(learners, results, qrels, DCG @ 3, **({"folds": 4, "progress": False} | arguments))
+def compared(results: pd.DataFrame, qrels: pd.DataFrame, learners=None, measure=DCG @ 3, **arguments):
+    learners = learners or {"ridge": ridge(), "one": by_feature(1)}
+    return compare_learners(learners, results, qrels, measure, **({"folds": 4, "progress": False} | arguments))
 
 
 @pytest.fixture(scope="module")
@@ -85,18 +85,6 @@ def result(data) -> LearnerComparison:
 
 
 # --- the test -------------------------------------------------------------------------------------------------------
-
-
-def test_the_second_published_example() -> None:
-    """Han, Kamber and Pei (2012), exercise 8.14: ten rounds; t is the mean divided by σ, not by σ²."""
-    first = [30.5, 32.2, 20.7, 20.6, 31.0, 41.0, 27.7, 26.0, 21.5, 26.0]
-    second = [22.4, 14.5, 22.4, 19.6, 20.7, 20.4, 22.1, 19.4, 16.2, 35.0]
-    differences = np.subtract(first, second)[None, :]
-    error = cross_validated_error(differences, corrected=False)
-    assert differences.mean() == pytest.approx(6.45, abs=1e-12)
-    assert error**2 == pytest.approx(681.225 / 90, abs=1e-12)
-    assert differences.mean() / error == pytest.approx(2.34, abs=0.005)
-    assert two_sided_pvalue(6.45, error, 9) == pytest.approx(stats.ttest_rel(first, second).pvalue, abs=1e-12)
 
 
 @pytest.mark.parametrize(("repeats", "folds"), [(1, 2), (1, 5), (1, 8), (3, 2), (2, 4)])
@@ -178,7 +166,7 @@ ORDERED = {"first rows": FirstRows(3), "sign": SignLearner(0)}
 
 @pytest.fixture(scope="module")
 def in_order() -> LearnerComparison:
-    return compare_learners(ORDERED, *collection(seed=1), "nDCG@5", folds=3, progress=False)
+    return compared(*collection(seed=1), ORDERED, "nDCG@5", folds=3)
 
 
 @settings(max_examples=5)
@@ -187,7 +175,7 @@ def test_the_order_of_rows_means_nothing(in_order: LearnerComparison, seed: int)
     results, qrels = collection(seed=1)
     shuffled = [frame.sample(frac=1, random_state=seed) for frame in (results, qrels)]
     repeated = pd.concat([shuffled[1], shuffled[1].head(7)])
-    found = compare_learners(ORDERED, shuffled[0], repeated, "nDCG@5", folds=3, progress=False)
+    found = compared(shuffled[0], repeated, ORDERED, "nDCG@5", folds=3)
     pd.testing.assert_frame_equal(found.per_query, in_order.per_query)
 
 
@@ -198,7 +186,7 @@ def test_the_order_of_rows_means_nothing(in_order: LearnerComparison, seed: int)
 def test_a_learner_is_tested_on_queries_that_it_has_not_seen(data, validation: float) -> None:
     diary: list = []
     learners = {"sign": SignLearner(0, diary), "ridge": ridge()}
-    compare_learners(learners, *data, DCG @ 3, folds=4, repeats=2, validation=validation, progress=False)
+    compared(*data, learners, repeats=2, validation=validation)
     assert len(diary) == 2 * 4 * 2
     everything = set(data[0]["qid"])
     for (_, training, labelled, validating, their_labels), (_, tested, fits) in zip(
@@ -220,9 +208,9 @@ def test_a_function_makes_a_learner_for_each_fold(data) -> None:
         made.append(SignLearner(0))
         return by_feature(2) >> made[-1]
 
-    found = compare_learners({"made": make, "ridge": ridge()}, *data, DCG @ 3, folds=4, repeats=2, progress=False)
+    found = compared(*data, {"made": make, "ridge": ridge()}, repeats=2)
     assert [learner.fits for learner in made] == [0] + [1] * 8
-    copied = compare_learners({"a": SignLearner(0), "b": ridge()}, *data, DCG @ 3, folds=4, repeats=2, progress=False)
+    copied = compared(*data, {"a": SignLearner(0), "b": ridge()}, repeats=2)
     pd.testing.assert_frame_equal(found.per_query, copied.per_query)
 
 
@@ -238,7 +226,7 @@ def leaking() -> dict[str, Callable[[], pt.Transformer]]:
 @pytest.mark.parametrize("what", leaking())
 def test_a_function_that_hands_on_what_it_has_made_is_refused(data, what: str) -> None:
     with pytest.raises(ValueError, match="the function of learner 'leak' must make its estimators anew"):
-        compare_learners({"leak": leaking()[what], "ridge": ridge()}, *data, DCG @ 3, folds=4, progress=False)
+        compared(*data, {"leak": leaking()[what], "ridge": ridge()})
 
 
 class Locked(pt.Transformer):
@@ -259,10 +247,10 @@ class LockedLearner(SignLearner):
 
 def test_parts_that_learn_nothing_are_shared(data) -> None:
     locked = Locked()
-    compare_learners({"sign": locked >> SignLearner(0), "ridge": ridge()}, *data, DCG @ 3, folds=4, progress=False)
+    compared(*data, {"sign": locked >> SignLearner(0), "ridge": ridge()})
     assert locked.calls == 2 * 4
     with pytest.raises(ValueError, match="learner 'sign' cannot be copied .cannot pickle a lock.; give a function"):
-        compare_learners({"sign": LockedLearner(0), "ridge": ridge()}, *data, DCG @ 3, progress=False)
+        compared(*data, {"sign": LockedLearner(0), "ridge": ridge()})
 
 
 class Vandal(SignLearner):
@@ -280,8 +268,7 @@ class Vandal(SignLearner):
 
 
 def test_one_learner_cannot_spoil_the_frames_of_the_other(data) -> None:
-    spoilt = compare_learners({"vandal": Vandal(0), "ridge": ridge()}, *data, DCG @ 3, folds=4, progress=False)
-    clean = compare_learners({"sign": SignLearner(0), "ridge": ridge()}, *data, DCG @ 3, folds=4, progress=False)
+    spoilt, clean = (compared(*data, {"sign": kind(0), "ridge": ridge()}) for kind in (Vandal, SignLearner))
     pd.testing.assert_frame_equal(spoilt.per_query, clean.per_query)
 
 
@@ -290,7 +277,7 @@ def test_estimators_out_of_reach_are_pointed_out(data) -> None:
     pretrained.slope = 1.0
     for hidden in (pretrained + by_feature(1), (pretrained + by_feature(1)) >> ridge()):
         with pytest.warns(UserWarning, match="learner 'hidden' has estimators that PyTerrier's fit does not reach"):
-            compare_learners({"hidden": hidden, "ridge": ridge(2.0)}, *data, DCG @ 3, folds=3, progress=False)
+            compared(*data, {"hidden": hidden, "ridge": ridge(2.0)}, folds=3)
 
 
 # --- odd and bad input ----------------------------------------------------------------------------------------------
@@ -306,19 +293,18 @@ def test_queries_without_qrels_are_left_out(data) -> None:
     pd.testing.assert_frame_equal(found.per_query, expected.per_query)
 
 
-@pytest.mark.parametrize("queries", [["q003"], ["q003", "q004", "q010"], None])
-def test_a_query_without_an_answer_counts_nothing(data, queries: list[str] | None) -> None:
-    silent = pt.apply.generic(lambda res: res[~res["qid"].isin(queries)] if queries else res.iloc[:0])
-    learners = {"ridge": ridge(), "silent": by_feature(1) >> silent}
-    count = len(queries) if queries else 17
-    counted = f"returned nothing for {'1 query' if count == 1 else f'{count} queries'}, counted as 0"
+@pytest.mark.parametrize(
+    ("queries", "folds"), [(["q003"], 4), (["q003", "q004", "q010"], 17), ([f"q{x:03d}" for x in range(17)], 4)]
+)
+def test_a_query_without_an_answer_counts_nothing(data, queries: list[str], folds: int) -> None:
+    silent = pt.apply.generic(lambda res: res[~res["qid"].isin(queries)])
+    counted = f"returned nothing for {'1 query' if len(queries) == 1 else f'{len(queries)} queries'}, counted as 0"
     with pytest.warns(UserWarning, match=f"learner 'silent' {counted}"):
-        found = compare_learners(learners, *data, DCG @ 3, folds=17, progress=False)
-    expected = compared(*data, folds=17)
-    rows = found.per_query["qid"].isin(queries) if queries else np.ones(17, dtype=bool)
+        found = compared(*data, {"ridge": ridge(), "silent": by_feature(1) >> silent}, folds=folds)
+    expected, rows = compared(*data, folds=folds), found.per_query["qid"].isin(queries)
     assert (found.per_query.loc[rows, "second"] == 0).all()
     pd.testing.assert_frame_equal(found.per_query[~rows], expected.per_query[~rows])
-    assert found.unanswered == (0, count)
+    assert found.unanswered == (0, len(queries))
     assert found.note == f"silent {counted}"
     assert found.note in str(found)
 
@@ -369,7 +355,7 @@ def test_bad_learners(data) -> None:
         ),
     ):
         with pytest.raises(ValueError, match=message):
-            compare_learners(learners, *data, DCG @ 3, folds=3, progress=False)
+            compared(*data, learners, folds=3)
 
 
 def test_bad_frames_and_measures_are_found_before_any_training(data) -> None:
@@ -385,22 +371,23 @@ def test_bad_frames_and_measures_are_found_before_any_training(data) -> None:
         ((results, qrels.assign(label=0.5), DCG), "labels must be whole numbers"),
         ((results, qrels, "ERR(max_rel=1)@5"), "grade 2 lies above max_rel=1"),
     ):
+        *frames, measure = arguments
         with pytest.raises(ValueError, match=message):
-            compare_learners({"a": SignLearner(0, diary), "b": by_feature(0)}, *arguments, folds=3, progress=False)
+            compared(*frames, {"a": SignLearner(0, diary), "b": by_feature(0)}, measure, folds=3)
     assert diary == []
 
 
 # --- what is shown --------------------------------------------------------------------------------------------------
 
 
-def test_topics_may_come_without_documents(data) -> None:
+def test_topics_may_come_without_documents(data, result) -> None:
     """With topics alone, the pipelines retrieve the documents."""
     results, qrels = data
     retrieve = pt.apply.generic(lambda topics: results.merge(topics[["qid"]], on="qid"))
     topics = results[["qid", "query"]].drop_duplicates()
     learners = {"ridge": retrieve >> ridge(), "one": retrieve >> by_feature(1)}
-    found = compare_learners(learners, topics, qrels, DCG @ 3, folds=4, repeats=3, progress=False)
-    pd.testing.assert_frame_equal(found.per_query, compared(*data, repeats=3).per_query)
+    found = compared(topics, qrels, learners, repeats=3)
+    pd.testing.assert_frame_equal(found.per_query, result.per_query)
 
 
 def test_the_result_on_one_screen(result: LearnerComparison) -> None:
@@ -424,8 +411,8 @@ def test_the_result_on_one_screen(result: LearnerComparison) -> None:
 def test_the_winner_is_the_one_with_the_larger_measure() -> None:
     data = collection(queries=60)
     learners = {"bad": by_feature(3), "ridge": ridge()}
-    forth = compare_learners(learners, *data, DCG @ 3, folds=5, confidence=0.9, progress=False)
-    back = compare_learners(dict(reversed(learners.items())), *data, DCG @ 3, folds=5, confidence=0.9, progress=False)
+    forth = compared(*data, learners, folds=5, confidence=0.9)
+    back = compared(*data, dict(reversed(learners.items())), folds=5, confidence=0.9)
     assert forth.difference == pytest.approx(-back.difference, abs=1e-12)
     assert forth.difference < 0
     assert forth.pvalue < 0.1
@@ -433,8 +420,8 @@ def test_the_winner_is_the_one_with_the_larger_measure() -> None:
     assert replace(forth, confidence_level=1 - forth.pvalue / 2).winner is None
 
 
-def test_learners_that_differ_by_rounding_are_equal(data) -> None:
-    found = compared(*data, folds=5)
+def test_learners_that_differ_by_rounding_are_equal(result) -> None:
+    found = result
     for shift in ([1e-17, -2e-17, 3e-17], [0.0, 1e-16, 1e-16]):
         noise = np.resize(shift, len(found.per_query))
         tied = replace(found, per_query=found.per_query.assign(second=found.per_query["first"], difference=noise))

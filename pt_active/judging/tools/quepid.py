@@ -81,7 +81,5 @@ def _check_pairs(worklist: Worklist) -> None:
         queries[item.query or item.qid, item.docno].add(item.qid)
     for (query, docno), qids in queries.items():
         if len(qids) > 1:
-            raise ValueError(
-                f"Quepid takes a query text and document once, and the queries {some(sorted(qids))} have the same "
-                f"text, {shown(query)}, and document {shown(docno)}"
-            )
+            same = f"the queries {some(sorted(qids))} have the same text, {shown(query)}, and document {shown(docno)}"
+            raise ValueError(f"Quepid takes a query text and document once, and {same}")

@@ -8,14 +8,15 @@ from functools import cached_property
 
 import ir_measures.measures as irm
 import numpy as np
+import pandas as pd
 
-from pt_active.frames.checks import shown, some
+from pt_active.frames.checks import Argument, ArgumentError, how_many, level, number, positive, shown, some
 from pt_active.inference.estimators import ESTIMATOR, estimator_named
 from pt_active.inference.new_queries import ByQuery, expected_spread
 from pt_active.inference.replay import Method
 from pt_active.inference.residuals import COMMON_SHARE
 from pt_active.inference.rounds import expected_gain, pool_sizes
-from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.inference.stopping.error_curve import ErrorCurve, ExpectedError
 from pt_active.inference.ties import settled
 from pt_active.plans.answers.basis import clustered
 from pt_active.plans.making.documents import round_settings
@@ -46,6 +47,8 @@ from pt_active.sampling.sample import DocumentSizes
 LEVELS = ("query", "document")
 """What is sampled: whole queries, each judged down to the measure's cutoff, or single documents."""
 
+SUFFICIENT_PILOT = 30  # With so many queries or more, a pilot's own errors say more than the model's opinion of them
+MIN_DOCUMENTS = 4  # Fewer documents are no sample that an interval can rest on
 _USUAL_SHARE = 0.1  # The share of the pool's cost at which levels are compared if no budget is given
 _MAX_QUERIES = 2000  # Of more queries, only every n-th is used to compare levels
 _CONFIDENCE = 0.95  # The level of the intervals whose half-widths are compared
@@ -184,12 +187,12 @@ def level_told(level: str | None, design: str | None, *, only_queries: bool, obj
         if level not in LEVELS:
             raise ValueError(f"unknown level {shown(level)}; it is one of {', '.join(LEVELS)}")
         return level
-    if design is not None and not (isinstance(design, str) and design in (*DESIGNS, *DOCUMENT_DRAWINGS)):
-        raise ValueError(
-            f"unknown design {shown(design)}; for queries it is one of {', '.join(DESIGNS)}, for documents one of "
-            f"{', '.join(DOCUMENT_DRAWINGS)}"
-        )
     if design is not None:
+        if not (isinstance(design, str) and design in (*DESIGNS, *DOCUMENT_DRAWINGS)):
+            known = (
+                f"for queries it is one of {', '.join(DESIGNS)}, for documents one of {', '.join(DOCUMENT_DRAWINGS)}"
+            )
+            raise ValueError(f"unknown design {shown(design)}; {known}")
         return "query" if design in DESIGNS else "document"
     if only_queries:
         return "query"
@@ -243,3 +246,84 @@ def _half_width(forecast: Forecast, settings: RoundSettings, budget: float) -> f
         warnings.simplefilter("ignore")
         curve, _ = forecast.curve(Method(settings.drawing, ESTIMATOR, with_replacement=False), settings)
         return curve.at(budget).half_width(_CONFIDENCE)
+
+
+ASSURANCE = 0.9
+"""The probability that the standard error is below ``high``, for which budgets are found once there is a pilot; it is
+above ``low`` with the same probability. A budget that fails after all costs another round, one in ten times."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """The half-width of an interval, or the power to find a difference; a ValueError if that is out of range."""
+
+    confidence: float
+    power: float
+    difference: float | None = None
+    width: float | None = None
+
+    def __post_init__(self) -> None:
+        level("confidence", self.confidence)
+        if not 1 - self.confidence < number("power", self.power) < 1:
+            least = f"{1 - self.confidence:.2g} (the level of the test)"
+            raise ArgumentError(Argument("power"), f" must lie between {least} and 1, got {self.power}")
+        given = self.difference
+        if given is not None and not (np.isfinite(number("difference", given)) and given != 0):
+            raise ArgumentError(Argument("difference"), f" must be a number other than 0, got {given}")
+        if self.width is not None:
+            positive("width", self.width)
+
+    def reached(self, expected: ExpectedError) -> bool:
+        """Whether an error is small enough."""
+        if self.width is not None:
+            return expected.half_width(self.confidence) <= self.width
+        return expected.power(self.difference or 0.0, self.confidence) >= self.power
+
+
+def tiny_budgets(table: pd.DataFrame) -> str:
+    """What to say about the rows whose budget buys too little for an interval; empty if there are none."""
+    if "documents" not in table.columns:
+        return ""
+    single = (table["level"] == "query") & (table["queries"] < 2)
+    rows = table[(table["documents"] < MIN_DOCUMENTS) | single]
+    said = f"Some budgets buy fewer than {MIN_DOCUMENTS} documents or less than two queries, too few for an interval"
+    return "" if rows.empty else f"{said}: {_listed(rows)}."
+
+
+def floor_notes(table: pd.DataFrame, pool: int) -> list[str]:
+    """What to say about new queries: the error that no label removes, and where queries are needed and not labels."""
+    if "floor" not in table.columns:
+        return []
+    more = table[table["topics"] > pool]
+    if not more.empty:
+        asked = ", ".join(dict.fromkeys(f"{row.topics:,} for {row.level} {row.design}" for row in more.itertuples()))
+        return [f"Add queries, not only labels: the pool has {pool:,}, and this takes {asked}."]
+    own = table[table["topics"] == pool]
+    found = [
+        f"Judging everything leaves an error of {own['floor'].iloc[0]:.4g}, the floor of {how_many('query', pool)}."
+    ]
+    bound = own[own["floor"] ** 2 > own["standard_error"] ** 2 / 2]
+    least = bound.loc[bound.groupby(["level", "design"], sort=False)["budget"].idxmin()]
+    if not least.empty:
+        found.append(f"Add queries, not labels, where that is most of the error: from {_listed(least)} on.")
+    return found if not own.empty else []
+
+
+def remarks(table: pd.DataFrame, piloted: bool) -> list[str]:
+    """What the columns of a table mean."""
+    said = []
+    if "labels_90" in table.columns:
+        said.append("Judging stops at the verdict; 9 of 10 replays need no more than labels_90 labels.")
+    elif (census := table[table["half_width"] == 0]).size:
+        names = dict.fromkeys(f"{row.level} {row.design}" for row in census.itertuples())
+        said.append(f"A half-width of 0 is a census, all that matters is judged: {', '.join(names)}.")
+    if "low" in table.columns:
+        narrower = "" if piloted else f"; a pilot of {SUFFICIENT_PILOT} queries narrows that down"
+        said.append(f"The standard error lies between low and high in 8 of 10 cases{narrower}.")
+    if "assurance" in table.columns:
+        said.append(f"Each budget suffices in {10 * ASSURANCE:.0f} of 10 cases: it is for an error of high.")
+    return said
+
+
+def _listed(rows: pd.DataFrame) -> str:
+    return ", ".join(dict.fromkeys(f"{row.level} {row.design} at {row.budget:.4g}" for row in rows.itertuples()))

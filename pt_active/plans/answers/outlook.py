@@ -22,9 +22,17 @@ from pt_active.inference.new_queries import NEW, THESE, check_population
 from pt_active.inference.replay import YARDSTICK, Method
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.topics import NewQueriesCurve
-from pt_active.plans.answers.aim import ASSURANCE, Aim, floor_notes, remarks, tiny_budgets
-from pt_active.plans.answers.forecast import LEVELS, Forecast
-from pt_active.plans.answers.pilot import MIN_DOCUMENTS, Pilot
+from pt_active.plans.answers.forecast import (
+    ASSURANCE,
+    LEVELS,
+    MIN_DOCUMENTS,
+    Aim,
+    Forecast,
+    floor_notes,
+    remarks,
+    tiny_budgets,
+)
+from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.simulated_judging import simulated_effort
 from pt_active.plans.making import artifact
 from pt_active.plans.making.artifact import KeptArtifact
@@ -39,6 +47,8 @@ from pt_active.showing.printed import Printed
 
 BUDGET_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)  # Default budgets of the table, as shares of the cost of the whole pool
 POWER = 0.8  # Default probability of finding a difference
+
+Curve = ErrorCurve | NewQueriesCurve
 
 
 @dataclass(frozen=True)
@@ -104,9 +114,8 @@ class Outlook(Printed):
         parsed = parse_measure(measure, max_grade=len(columns) - 1 if columns else None)
         forecast = Forecast(Pool.from_frame(frame, parsed, cost), parsed, check_per_query(cost), seed=seed)
         learned = None if pilot is None else Pilot.checked(pilot, artifact.digest(frame), parsed)
-        return cls.looked(
-            forecast, _default_methods(forecast) if methods is None else methods, learned, queries, clusters
-        )
+        methods = _default_methods(forecast) if methods is None else methods
+        return cls.looked(forecast, methods, learned, queries, clusters)
 
     @classmethod
     def of_plan(
@@ -207,7 +216,7 @@ class Outlook(Printed):
             spend = [number("a budget", each) for each in _listed("budgets", budgets, "numbers")]
         rows = [self._row(method, self._curve(method), budget, aim) for method in self.curves for budget in spend]
         table = pd.DataFrame(rows)
-        for note in tiny_budgets(table) if budgets is not None else []:
+        if budgets is not None and (note := tiny_budgets(table)):
             warnings.warn(note, stacklevel=2)
         return table
 
@@ -252,7 +261,7 @@ class Outlook(Printed):
             row = self._row(method, curve, budget, aim) | ({} if share is None else {"assurance": share})
             rows.append(row | ({"cost": budget + query_cost * row["topics"]} if query_cost else {}))
         table = pd.DataFrame(rows)
-        for note in tiny_budgets(table):
+        if note := tiny_budgets(table):
             warnings.warn(note, stacklevel=2)
         return table
 
@@ -308,7 +317,7 @@ class Outlook(Printed):
         known = None if self.pilot is None else self.pilot.of_spread(expected, self.clusters)
         return expected * (1.0 if known is None else known.median), degrees, known
 
-    def _curve(self, method: Method, share: float | None = None) -> ErrorCurve | NewQueriesCurve:
+    def _curve(self, method: Method, share: float | None = None) -> Curve:
         """The errors of a method; with a share, those that are not exceeded with this probability."""
         curve = self.curves[method]
         if share is not None:
@@ -319,7 +328,7 @@ class Outlook(Printed):
         times = 1.0 if share is None else times_median(known, share)
         return NewQueriesCurve(curve, spread * times, degrees, self.forecast.queries)
 
-    def _row(self, method: Method, curve: ErrorCurve | NewQueriesCurve, budget: float, aim: Aim) -> dict[str, Any]:
+    def _row(self, method: Method, curve: Curve, budget: float, aim: Aim) -> dict[str, Any]:
         """A row whose half-width, detectable difference and power are those of the curve."""
         documents, queries = curve.counts(budget)
         expected, optimism = curve.at(budget), self.evidence.get(method)
@@ -328,25 +337,16 @@ class Outlook(Printed):
             middle, known = replace(middle, copies=curve.copies), self._spread[-1]
             floor = middle.floor
         error = middle.at(budget).standard_error
+        parts = (optimism, error**2 - floor**2), (known, floor**2)
         low, high = (
-            float(
-                np.sqrt(times_median(optimism, share) * (error**2 - floor**2) + times_median(known, share) * floor**2)
-            )
+            float(np.sqrt(sum(times_median(seen, share) * part for seen, part in parts)))
             for share in (1 - ASSURANCE, ASSURANCE)
         )
-        row: dict[str, Any] = {
-            "level": LEVELS[method.of_documents],
-            "design": method.design,
-            "estimator": method.estimator,
-            "budget": budget,
-            "documents": documents,
-            "queries": queries,
-            "standard_error": error,
-            "low": low,
-            "high": high,
-            "half_width": expected.half_width(aim.confidence),
-            "detectable": expected.detectable(aim.power, aim.confidence),
-        }
+        row: dict[str, Any] = {"level": LEVELS[method.of_documents], "design": method.design}
+        row |= {"estimator": method.estimator, "budget": budget, "documents": documents, "queries": queries}
+        row |= {"standard_error": error, "low": low, "high": high}
+        row["half_width"] = expected.half_width(aim.confidence)
+        row["detectable"] = expected.detectable(aim.power, aim.confidence)
         if isinstance(curve, NewQueriesCurve):
             row |= {"topics": round(curve.topics), "floor": floor}
         if aim.difference is not None:
@@ -368,7 +368,7 @@ class Outlook(Printed):
     def notes(self, table: pd.DataFrame) -> list[str]:
         """What must be known before a table is trusted: few queries in the pilot or in the pool, too little budget."""
         pilot = self.pilot.notes if self.pilot else []
-        return [*pilot, *tiny_budgets(table), *floor_notes(table, self.forecast.queries)]
+        return [*pilot, *filter(None, [tiny_budgets(table)]), *floor_notes(table, self.forecast.queries)]
 
     def __str__(self) -> str:
         return visible(self.described(self.table()))
@@ -379,9 +379,7 @@ def method_of(arguments: PlanArguments, estimator: str = ESTIMATOR) -> Method:
     return Method(arguments.design, estimator, with_replacement=False)
 
 
-def _least(
-    curve: ErrorCurve | NewQueriesCurve, aim: Aim, query_cost: float = 0.0
-) -> tuple[ErrorCurve | NewQueriesCurve, float]:
+def _least(curve: Curve, aim: Aim, query_cost: float = 0.0) -> tuple[Curve, float]:
     """The smallest budget that suffices, for new queries with as many of them as it takes."""
     if isinstance(curve, NewQueriesCurve):
         return curve.cheapest(aim.reached, query_cost)

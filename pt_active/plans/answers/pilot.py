@@ -27,6 +27,7 @@ from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named
 from pt_active.inference.replay import Method
 from pt_active.inference.rounds import contrast_estimates, optimism
 from pt_active.plans.answers.basis import clustered
+from pt_active.plans.answers.forecast import MIN_DOCUMENTS, SUFFICIENT_PILOT
 from pt_active.plans.answers.judged import Contrast, LabelledPlan
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
@@ -36,9 +37,6 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import document_variable
 from pt_active.plans.making.pool import Pool
 from pt_active.sampling.revealed import ranker_contrasts
-
-SUFFICIENT_PILOT = 30  # With so many queries or more, a pilot's own errors say more than the model's opinion of them
-MIN_DOCUMENTS = 4  # Fewer documents are no sample that an interval can rest on
 
 
 @dataclass(frozen=True)

@@ -124,6 +124,11 @@ class Ranking(Charted):
             for comparison, pvalue in zip(self.comparisons, self.corrected, strict=True)
         )
 
+    @property
+    def tests(self) -> list[tuple[Comparison, str | None, float]]:
+        """Each comparison with its winner and the level of its interval in `pair_confidences`."""
+        return list(zip(self.comparisons, self.winners, self.pair_confidences, strict=True))
+
     @cached_property
     def groups(self) -> tuple[tuple[str, ...], ...]:
         """The largest sets of names in which no two can be told apart; a name may be in several.
@@ -162,10 +167,9 @@ class Ranking(Charted):
 
     def _chart(self) -> Intervals:
         """All pairs with intervals that agree with the verdicts."""
-        pairs = zip(self.comparisons, self.pair_confidences, self.winners, strict=True)
         rows = [
             ChartRow(each.what, each.difference, *each.confidence_interval(level), winner is not None)
-            for each, level, winner in pairs
+            for each, winner, level in self.tests
         ]
         return Intervals(rows, f"difference in {self.basis.measure}; filled: told apart", True)
 

@@ -183,12 +183,12 @@ def test_too_many_queries_are_refused():
 
 @pytest.mark.parametrize("price", [0.0, 20.0])
 def test_the_promised_power_is_reached_in_pools_from_a_population(price):
-    """1,000 pools of the size that is asked for, each sampled for the budget that is asked for.
+    """600 pools of the size that is asked for, each sampled for the budget that is asked for.
 
     The values are a half known to the model and a half not. The interval's degrees of freedom vary with the sample,
-    which 3 standard errors of 1,000 pools (.038) cover.
+    which 3 standard errors of 600 pools (.049) cover.
     """
-    rng, wanted, repetitions = np.random.default_rng(11), 0.3, 1000
+    rng, wanted, repetitions = np.random.default_rng(11), 0.3, 600
     enough, budget = even(spread=1 / 60).cheapest(lambda error: error.power(wanted, 0.95) >= 0.8, price)
     m, weight = round(enough.topics), np.full(round(enough.topics), 1 / round(enough.topics))
     found = 0

@@ -20,5 +20,16 @@ def plan(graded: pd.DataFrame) -> Plan:
 
 
 @pytest.fixture(scope="module")
+def topics(demo: DemoCollection) -> pd.DataFrame:
+    """Three queries for each need."""
+    return demo.topics.assign(qneed=[f"need {row // 3}" for row in range(len(demo.topics))])
+
+
+@pytest.fixture(scope="module")
+def census(graded: pd.DataFrame, topics: pd.DataFrame) -> Plan:
+    return Plan.create(graded, topics, DCG @ 10, budget=1e9, level="query", seed=1)
+
+
+@pytest.fixture(scope="module")
 def labels(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
     return demo.judge(graded)

@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import check_grad
 from typer.testing import CliRunner
 
-from pt_active import DCG, AutoGrades, ColdGrades, GradeReport, OrderedLogitGrades, Plan, PriorGrades, Runs
+from pt_active import DCG, AutoGrades, ColdGrades, GradeReport, OrderedLogitGrades, Plan, Runs
 from pt_active.cli.app import app
 from pt_active.demo.collection import demo_collection
 from pt_active.inference.rounds import draw_round, estimate_rounds, judged_before
@@ -18,7 +17,6 @@ from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades import auto
 from pt_active.relevance.grades.auto import TABLE_COLUMNS
-from pt_active.relevance.grades.fitting import fit_ordered_logit, ordered_logit_objective
 from pt_active.relevance.grades.refitting import refitted_grades
 from pt_active.relevance.grades.validation import Slope
 from pt_active.sampling.drawings import RoundSettings
@@ -29,17 +27,21 @@ GRADES = [f"grade_{g}" for g in range(4)]
 POOL = Runs(**dict(list(COLLECTION.runs.items())[:2])).transform(COLLECTION.topics)
 
 
+@pytest.fixture(scope="module")
+def fitted():
+    return AutoGrades(3).fit(RUN, QRELS)
+
+
 class TestAuto:
-    def test_the_best_by_likelihood_on_queries_not_learned_from_wins(self):
-        model = AutoGrades(3).fit(RUN, QRELS)
-        assert tuple(model.table_.columns) == TABLE_COLUMNS
-        assert set(model.table_["model"]) == {"prior", "ordered-logit", "forest"}
-        for name, kind in (("prior", PriorGrades), ("ordered-logit", OrderedLogitGrades)):
-            report = GradeReport.cross_validated(kind(3), RUN, QRELS)
-            row = model.table_.set_index("model").loc[name]
-            assert_allclose(row[["likelihood", "gain"]].astype(float), [report.likelihood, report.gain], atol=1e-9)
-        assert model.winner_ == model.table_.loc[model.table_["likelihood"].idxmax(), "model"]
-        assert model.described().startswith(f"Grade model: {model.winner_}, the best of 3 on queries not learned from")
+    def test_the_best_by_likelihood_on_queries_not_learned_from_wins(self, fitted):
+        assert tuple(fitted.table_.columns) == TABLE_COLUMNS
+        assert set(fitted.table_["model"]) == {"prior", "ordered-logit", "forest"}
+        report = GradeReport.cross_validated(OrderedLogitGrades(3), RUN, QRELS)
+        row = fitted.table_.set_index("model").loc["ordered-logit"]
+        assert_allclose(row[["likelihood", "gain"]].astype(float), [report.likelihood, report.gain], atol=1e-9)
+        assert fitted.winner_ == fitted.table_.loc[fitted.table_["likelihood"].idxmax(), "model"]
+        said = f"Grade model: {fitted.winner_}, the best of 3 on queries not learned from"
+        assert fitted.described().startswith(said)
 
     def test_a_good_judge_wins_and_a_useless_one_does_not(self):
         rng = np.random.default_rng(0)
@@ -54,11 +56,12 @@ class TestAuto:
         assert place["useless"] > place["ordered-logit"]
         assert_allclose(model.transform(RUN)[GRADES].sum(axis=1), 1)
 
-    def test_a_model_that_misleads_stands_below_its_table_with_a_warning(self, monkeypatch):
+    def test_a_model_that_misleads_stands_below_its_table_with_a_warning(self, fitted, monkeypatch):
         """Where recalibration does not help, as is forced here, what a plan expects with it is not to be relied on."""
         said = "so what is expected with it, such as the ± of a plan, may be far off. "
-        assert said not in AutoGrades(3).fit(RUN, QRELS).described()
+        assert said not in fitted.described()
         monkeypatch.setattr(auto, "safe_recalibration", lambda *_: None)
+        monkeypatch.setattr(auto, "MIN_FOREST_LABELS", 10**6)
         monkeypatch.setattr(Slope, "of", lambda *_: Slope(0.1, 0.05, 0.2))
         with pytest.warns(UserWarning, match="the grade model misleads on queries that it has not seen"):
             model = AutoGrades(3).fit(RUN, QRELS)
@@ -70,35 +73,16 @@ class TestAuto:
         assert model.winner_ == "prior"
         assert "one query is too few" in model.described()
 
-    def test_the_order_of_rows_does_not_matter(self):
+    def test_the_order_of_rows_does_not_matter(self, fitted):
         order = np.random.default_rng(0).permutation(len(RUN))
-        one, two = AutoGrades(3).fit(RUN, QRELS), AutoGrades(3).fit(RUN.iloc[order], QRELS.iloc[::-1])
-        assert_array_equal(one.transform(RUN)[GRADES], two.transform(RUN)[GRADES])
+        again = AutoGrades(3).fit(RUN.iloc[order], QRELS.iloc[::-1])
+        assert_array_equal(again.transform(RUN)[GRADES], fitted.transform(RUN)[GRADES])
 
 
 def test_cold_grades_fall_with_the_rank():
     graded = ColdGrades(3).transform(pd.DataFrame({"qid": "1", "docno": list("ab"), "score": [2.0, 1.0]}))
     above = [[1, *(1 / (1 + np.exp(g - 1.5 + 0.5 * np.log(rank))) for g in (1, 2, 3)), 0] for rank in (1, 2)]
     assert_allclose(graded[GRADES], rounded_grades(-np.diff(above)), rtol=1e-12)
-
-
-class TestWeights:
-    def test_gradient(self):
-        rng = np.random.default_rng(0)
-        features, labels, weights = rng.normal(size=(60, 2)), rng.integers(0, 3, 60), rng.uniform(0.2, 3, 60)
-        for start in rng.normal(size=(3, 4)):
-            value, gradient = (
-                lambda p, part=part: ordered_logit_objective(p, features, labels, 1.0, weights)[part] for part in (0, 1)
-            )
-            assert check_grad(value, gradient, start) < 1e-6
-
-    def test_a_weight_of_two_is_the_document_twice(self):
-        rng = np.random.default_rng(1)
-        features, labels = rng.normal(size=(80, 2)), rng.integers(0, 3, 80)
-        features = (features - features.mean(axis=0)) / features.std(axis=0)
-        once = fit_ordered_logit(np.vstack([features, -features]), np.r_[labels, labels], 1.0, np.full(160, 2.0))
-        twice = fit_ordered_logit(np.vstack([features, -features] * 2), np.r_[labels, labels, labels, labels], 1.0)
-        assert_allclose(once.weights, twice.weights, atol=1e-5)
 
 
 def drawn(rng, queries=60, documents=12):
@@ -116,6 +100,8 @@ class TestRefit:
         rng = np.random.default_rng(0)
         query, ranks, truth, chance, labels = drawn(rng)
         flat = np.full((len(query), 3), 1 / 3)
+        few = np.where(np.cumsum(labels >= 0) < 10, labels, -1)
+        assert refitted_grades(ranks, flat, few, chance, query) is flat
         grades = refitted_grades(ranks, flat, labels, chance, query)
         assert_allclose(grades.sum(axis=1), 1)
         assert (grades > 0).all()
@@ -128,12 +114,6 @@ class TestRefit:
         labels, flat = np.where(query == 0, 2, 0), np.tile([0.5, 0.2, 0.3], (24, 1))
         grades = refitted_grades(ranks, flat, labels, np.full(24, 0.5), query)
         assert_array_equal(grades, flat)
-
-    def test_few_labels_change_nothing(self):
-        query, ranks, _, chance, labels = drawn(np.random.default_rng(0))
-        labels[np.flatnonzero(labels >= 0)[9:]] = -1
-        flat = np.full((len(query), 3), 1 / 3)
-        assert refitted_grades(ranks, flat, labels, chance, query) is flat
 
     def test_grades_that_are_right_stay(self):
         rng = np.random.default_rng(2)
@@ -172,26 +152,16 @@ def test_three_refitted_rounds_are_unbiased_and_their_errors_are_right():
     assert abs(np.mean(variances) / (error**2).mean() - 1) < 3 * np.sqrt(2 / len(error))
 
 
-class TestPlan:
-    POOL = ColdGrades(3).transform(POOL)
-
-    def test_a_successive_plan_begins_a_new_round(self):
-        plan = Plan.create(self.POOL, None, "DCG@10", budget=60, level="document")
-        labels = COLLECTION.judge(plan.assessments)
-        second = plan.extend(60, labels, "refit")
-        assert len(second.tables.rounds) == 2
-        assert second.manifest["rounds"][1]["refitted"]
-        assert not second.tables.rounds[1].sample.drawn[plan.tables.rounds[0].sample.drawn].any()
-
-    def test_another_word(self):
-        plan = Plan.create(self.POOL, None, "DCG@10", budget=60, level="document")
-        with pytest.raises(ValueError, match="grades are a frame, a pipeline, or grades=\"refit\", got 'again'"):
-            plan.extend(60, QRELS, "again")
-
-    def test_without_labels(self):
-        plan = Plan.create(self.POOL, None, "DCG@10", budget=60, level="document")
-        with pytest.raises(ValueError, match="learns from the labels so far, and there are none"):
-            plan.extend(60, None, "refit")
+def test_a_plan_in_rounds_learns_from_its_labels():
+    plan = Plan.create(ColdGrades(3).transform(POOL), None, "DCG@10", budget=60, level="document")
+    second = plan.extend(60, COLLECTION.judge(plan.assessments), "refit")
+    assert len(second.tables.rounds) == 2
+    assert second.manifest["rounds"][1]["refitted"]
+    assert not second.tables.rounds[1].sample.drawn[plan.tables.rounds[0].sample.drawn].any()
+    with pytest.raises(ValueError, match="grades are a frame, a pipeline, or grades=\"refit\", got 'again'"):
+        plan.extend(60, QRELS, "again")
+    with pytest.raises(ValueError, match="learns from the labels so far, and there are none"):
+        plan.extend(60, None, "refit")
 
 
 def test_the_command_line_plans_in_rounds_without_training(tmp_path, monkeypatch):
@@ -213,11 +183,7 @@ def test_the_command_line_plans_in_rounds_without_training(tmp_path, monkeypatch
     assert result.exit_code == 0, result.output
     assert len(Plan.load("p-2").tables.rounds) == 2
     level = asked.index("--level")
-    chosen = CliRunner().invoke(
-        app, [*asked[:level], *asked[level + 2 : -1], "many", "--max-grade", "3", "--rounds", "3"]
-    )
-    assert "first of 3 rounds" in chosen.stdout
-    queries = CliRunner().invoke(
-        app, ["plan", *runs, "--measure", "DCG@10", "--level", "query", "--budget", "9", "--rounds", "2", "--out", "q"]
-    )
-    assert "--rounds are of documents" in queries.stderr
+    chosen = [*asked[:level], *asked[level + 2 : -1], "many", "--max-grade", "3", "--rounds", "3"]
+    assert "first of 3 rounds" in CliRunner().invoke(app, chosen).stdout
+    queries = ["plan", *runs, "--measure", "DCG@10", "--level", "query", "--budget", "9", "--rounds", "2", "--out", "q"]
+    assert "--rounds are of documents" in CliRunner().invoke(app, queries).stderr

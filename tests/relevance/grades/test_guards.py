@@ -35,7 +35,7 @@ def sparse(share=0.098, seed=0):
 
 class TestFit:
     def test_full_labels_say_nothing(self):
-        assert said(QRELS) == []
+        assert said(QRELS) == said(QRELS, run=QRELS[["qid", "docno"]], model=JudgeGrades(QRELS, 3)) == []
 
     def test_positives_only(self):
         positives = QRELS[QRELS["label"] > 0]
@@ -43,6 +43,8 @@ class TestFit:
         assert message.startswith("no training label is grade 0")
         assert 'pass unjudged="nonrelevant"; if they are unknown, pass unjudged="missing"' in message
         assert said(positives, "nonrelevant") == said(positives, "missing") == []
+        got = OrderedLogitGrades(3).fit(RUN, positives, unjudged="nonrelevant").transform(RUN)
+        pd.testing.assert_frame_equal(got, OrderedLogitGrades(3).fit(RUN, QRELS).transform(RUN))
 
     def test_one_grade(self):
         ones = QRELS[QRELS["label"] == 1]
@@ -50,16 +52,14 @@ class TestFit:
         assert message.startswith(f"all {len(ones)} training labels are grade 1, so that the grade model would expect")
         assert said(ones, "missing") == [message]
         assert said(ones, "nonrelevant") == []
-        zeros = QRELS.assign(label=0)
-        (message,) = said(zeros, "nonrelevant")
+        (message,) = said(QRELS.assign(label=0), "nonrelevant")
         assert message.endswith("cannot tell documents apart; train it on judgments of several grades")
 
     def test_few_judged(self):
         few = sparse()
         (message,) = said(few)
-        assert re.match(
-            r"only [\d.]+% of the training run's documents down to rank 10 are judged \(\d+ of 200\)", message
-        )
+        wanted = r"only [\d.]+% of the training run's documents down to rank 10 are judged \(\d+ of 200\)"
+        assert re.match(wanted, message)
         assert said(few, "missing") == said(few, "nonrelevant") == []
 
     def test_the_depth_that_matters(self):
@@ -69,18 +69,9 @@ class TestFit:
         (words,) = model.coverage_.cautions(depth=None)
         assert "unlike them" in words[0]
 
-    def test_unjudged_documents_are_grade_0_if_they_are_said_to_be(self):
-        few = QRELS[QRELS["label"] > 0]
-        got = OrderedLogitGrades(3).fit(RUN, few, unjudged="nonrelevant").transform(RUN)
-        want = OrderedLogitGrades(3).fit(RUN, QRELS).transform(RUN)
-        pd.testing.assert_frame_equal(got, want)
-
     def test_an_unknown_policy(self):
         with pytest.raises(ValueError, match="unknown unjudged 'no'; it is one of missing, nonrelevant"):
             OrderedLogitGrades(3).fit(RUN, QRELS, unjudged="no")
-
-    def test_a_frame_without_ranks(self):
-        assert said(QRELS, run=QRELS[["qid", "docno"]], model=JudgeGrades(QRELS, 3)) == []
 
 
 def test_coverage_by_counting():
@@ -148,21 +139,16 @@ class TestValidation:
         slope, reach = Slope.of(grades, labels, qid), 3.182446305284263 * error  # the 97.5 % point of t with 3 degrees
         assert (slope.low, slope.value, slope.high) == pytest.approx(parameters[1] + reach * np.array([-1, 0, 1]))
 
+    def test_a_slope_misleads_if_its_whole_interval_is_far_from_one(self):
+        for low, high, misleads in ((0.1, 0.4, True), (0.1, 0.6, False), (1.9, 3.0, False), (2.1, 3.0, True)):
+            slope = Slope((low + high) / 2, low, high)
+            assert slope.misleads is bool(slope.caution) is misleads
+
     @pytest.mark.parametrize(
-        ("low", "high", "misleads"), [(0.1, 0.4, True), (0.1, 0.6, False), (1.9, 3.0, False), (2.1, 3.0, True)]
+        ("grades", "labels"), [([[0.5, 0.5], [0.5, 0.5]], [0, 1]), ([[0.5, 0.5], [0.4, 0.6]], [1, 1])]
     )
-    def test_a_slope_misleads_if_its_whole_interval_is_far_from_one(self, low, high, misleads):
-        slope = Slope((low + high) / 2, low, high)
-        assert slope.misleads is misleads
-        assert bool(slope.caution) is misleads
-
-    def test_a_constant_model_has_no_slope(self):
-        slope = Slope.of(np.full((6, 2), 0.5), np.array([0, 1] * 3), np.array([1, 1, 2, 2, 3, 3]))
-        assert np.isnan(slope.value)
-        assert not slope.misleads
-
-    def test_labels_of_one_grade_have_no_slope(self):
-        slope = Slope.of(np.array([[0.5, 0.5], [0.4, 0.6]] * 3), np.ones(6, dtype=int), np.array([1, 1, 2, 2, 3, 3]))
+    def test_a_constant_model_and_labels_of_one_grade_have_no_slope(self, grades, labels):
+        slope = Slope.of(np.array(grades * 3), np.array(labels * 3), np.array([1, 1, 2, 2, 3, 3]))
         assert np.isnan(slope.value)
         assert not slope.misleads
 
@@ -227,11 +213,9 @@ def files(tmp_path_factory):
     return {
         "runs": [word for run in runs for word in ("--run", run)],
         "past": write("past.run", RUN, run_line),
-        "all": write("all.qrels", QRELS, qrels_line),
         "positives": write("positives.qrels", QRELS[QRELS["label"] > 0], qrels_line),
         "twos": write("twos.qrels", QRELS[QRELS["label"] == 2], qrels_line),
         "sparse": write("sparse.qrels", sparse(), qrels_line),
-        "out": str(folder / "plan"),
     }
 
 
@@ -242,21 +226,15 @@ def invoked(files, command, qrels, *words):
     return [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
 
 
-ASKS = "--unjudged nonrelevant; if they are unknown, "
-
-
 @pytest.mark.parametrize(
-    ("qrels", "begins"),
-    [
-        ("positives", "warning: no training label is grade 0"),
-        ("sparse", "warning: only "),
-    ],
+    ("command", "qrels", "begins"),
+    [("budget", "positives", "warning: no training label is grade 0"), ("plan", "sparse", "warning: only ")],
 )
-def test_the_command_line_says_so_before_a_plan_exists(files, qrels, begins, tmp_path):
-    for command, words in (("budget", ("--difference", "0.3")), ("plan", ("--budget", "60", "--out", tmp_path / "p"))):
-        (warning,) = (each for each in invoked(files, command, qrels, *map(str, words)) if "unjudged" in each)
-        assert warning.startswith(begins)
-        assert ASKS in warning
+def test_the_command_line_says_so_before_a_plan_exists(files, command, qrels, begins, tmp_path):
+    words = {"budget": ("--difference", "0.3"), "plan": ("--budget", "60", "--out", str(tmp_path / "p"))}[command]
+    (warning,) = (each for each in invoked(files, command, qrels, *words) if "unjudged" in each)
+    assert warning.startswith(begins)
+    assert "--unjudged nonrelevant; if they are unknown, " in warning
 
 
 @pytest.mark.parametrize("words", [(), ("--unjudged", "missing")], ids=str)
@@ -273,5 +251,4 @@ def test_labels_of_one_grade_are_said_once(files, words, tmp_path):
 
 def test_what_was_said_is_not_asked_again(files):
     asked = ("--difference", "0.3", "--unjudged", "nonrelevant")
-    assert not any("unjudged" in each for each in invoked(files, "budget", "positives", *asked))
-    assert invoked(files, "budget", "all", "--difference", "0.3") == []
+    assert invoked(files, "budget", "positives", *asked) == []

@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pt_active import AskedJudge, GradeReport, JudgeGrades
 from pt_active.demo.collection import demo_collection
 from pt_active.relevance.digits import rounded_grades
-from pt_active.relevance.grades.judge_tables import judge_table, read_judge, umbrela_labels
+from pt_active.relevance.grades.judge_tables import judge_table, umbrela_labels
 from pt_active.relevance.grades.judges import opinion
 
 COLLECTION = demo_collection(queries=180)
@@ -81,45 +81,43 @@ class TestForms:
         with pytest.raises(ValueError, match="scores must be finite numbers; those of 1 pair"):
             judge_table(self.PAIRS.assign(score=[1, np.inf, 2]))
 
-    def test_a_table_of_lara(self, tmp_path):
-        path = tmp_path / "lara.csv"
-        path.write_text("topic_id,doc_id,annotation,prob_yes,prob_no\n301,FT-1,1,0.9,0.1\n301,FT-2,0,0.2,0.8\n")
-        table = judge_table(path)
-        assert table[["qid", "docno"]].to_numpy().tolist() == [["301", "FT-1"], ["301", "FT-2"]]
-        assert_allclose(table[[0, 1]], [[0.1, 0.9], [0.8, 0.2]])
+    def test_files(self, tmp_path):
+        def table(name, text):
+            (tmp_path / name).write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+            return judge_table(str(tmp_path / name))
 
-    def test_compressed_votes_and_qrels(self, tmp_path):
-        with gzip.open(tmp_path / "votes.tsv.gz", "wt") as file:
-            file.write("qid\tdocno\tvotes_0\tvotes_1\n1\ta\t1\t3\n")
-        (tmp_path / "llm.qrels").write_text("1 0 a 2\n1 0 b 0\n")
-        assert_allclose(judge_table(tmp_path / "votes.tsv.gz")[[0, 1]], [[0.25, 0.75]])
-        assert judge_table(str(tmp_path / "llm.qrels"))[2].tolist() == [1, 0]
-
-    def test_a_cell_that_is_no_number(self, tmp_path):
-        (tmp_path / "bad.csv").write_text("qid,docno,label\n1,a,good\n")
+        lara = "topic_id,doc_id,annotation,prob_yes,prob_no\n301,FT-1,1,0.9,0.1\n301,FT-2,0,0.2,0.8\n"
+        found = table("lara.csv", lara)
+        assert found[["qid", "docno"]].to_numpy().tolist() == [["301", "FT-1"], ["301", "FT-2"]]
+        assert_allclose(found[[0, 1]], [[0.1, 0.9], [0.8, 0.2]])
+        votes = table("votes.tsv.gz", "qid\tdocno\tvotes_0\tvotes_1\n1\ta\t1\t3\n")
+        assert_allclose(votes[[0, 1]], [[0.25, 0.75]])
+        assert table("llm.qrels", "1 0 a 2\n1 0 b 0\n")[2].tolist() == [1, 0]
         with pytest.raises(ValueError, match="bad.csv: column label: expected numbers; got 'good'"):
-            read_judge(tmp_path / "bad.csv")
+            table("bad.csv", "qid,docno,label\n1,a,good\n")
 
-    @pytest.mark.parametrize("lines", [False, True])
-    def test_umbrela(self, tmp_path, lines):
-        pairs = self.PAIRS.assign(query=["q1", "q1", "q2"], text=["x", "y", "x"])
+    def test_umbrela(self, tmp_path):
+        pairs, path = self.PAIRS.assign(query=["q1", "q1", "q2"], text=["x", "y", "x"]), tmp_path / "out.json"
         entries = [
             {"model": "gpt", "query": "q1", "passage": "x", "predition": "##final score: 3", "judgment": 3},
             {"model": "gpt", "query": "q1", "passage": "y", "predition": "I cannot help with that", "judgment": 0},
             {"model": "gpt", "query": "q2", "passage": "x", "judgment": 1},
         ]
-        text = "\n".join(map(json.dumps, entries)) if lines else json.dumps(entries, indent=1)
-        (tmp_path / "out.json").write_text(text)
-        got = umbrela_labels(tmp_path / "out.json", pairs)
-        assert got.to_numpy().tolist() == [["1", "a", 3], ["2", "a", 1]]
+        for text in ("\n".join(map(json.dumps, entries)), json.dumps(entries, indent=1)):
+            path.write_text(text)
+            assert umbrela_labels(path, pairs).to_numpy().tolist() == [["1", "a", 3], ["2", "a", 1]]
         with pytest.raises(ValueError, match="no query and passage is among the pairs"):
-            umbrela_labels(tmp_path / "out.json", pairs.assign(text="z"))
+            umbrela_labels(path, pairs.assign(text="z"))
+
+
+def asked(fake, cache=None, **named):
+    return AskedJudge(fake, grade_in, cache=cache, progress=False, **named)
 
 
 class TestAsking:
     def test_once_a_document(self):
         fake = FakeJudge()
-        judge = AskedJudge(fake, grade_in, progress=False)
+        judge = asked(fake)
         twice = pd.concat([RUN.head(30), RUN.head(30)])
         got = judge.transform(twice)
         assert fake.calls == judge.n_asked_ == 30
@@ -131,25 +129,23 @@ class TestAsking:
     def test_a_file_is_used_by_the_next_run_of_the_same_model_and_prompt(self, tmp_path):
         rows, path = RUN.head(5), tmp_path / "answers.sqlite"
 
-        def calls(**named):
-            fake = FakeJudge()
-            AskedJudge(fake, grade_in, cache=path, progress=False, **named).transform(rows)
-            return fake.calls
+        def calls(rows=rows, **named):
+            judge = asked(FakeJudge(), path, **named)
+            judge.transform(rows)
+            return judge.n_asked_
 
         assert calls(model="m", prompt="p") == 5
         assert calls(model="m", prompt="p") == 0
         assert calls(model="m", prompt="other") == 5
         assert calls(model="n", prompt="p") == 5
-        changed = AskedJudge(FakeJudge(), grade_in, cache=path, model="m", prompt="p", progress=False)
-        changed.transform(rows.assign(text=rows["text"] + "!"))
-        assert changed.n_asked_ == 5
+        assert calls(rows.assign(text=rows["text"] + "!"), model="m", prompt="p") == 5
         kept = sqlite3.connect(path).execute("SELECT DISTINCT model, length(prompt) FROM answers").fetchall()
         assert sorted(kept) == [("m", 16), ("n", 16)]
 
     def test_refusals_and_errors_are_not_seen_and_counted(self, tmp_path):
         rows = RUN.head(8)
         fails, refuses = rows["docno"].iloc[[1, 4]], rows["docno"].iloc[[2]]
-        judge = AskedJudge(FakeJudge(fails, refuses), grade_in, cache=tmp_path / "a", progress=False)
+        judge = asked(FakeJudge(fails, refuses), tmp_path / "a")
         with pytest.warns(UserWarning, match="not seen|failed") as said:
             got = judge.transform(rows)
         assert [str(each.message).split(";")[0] for each in said] == [
@@ -158,19 +154,18 @@ class TestAsking:
         ]
         assert (judge.n_asked_, judge.n_refused_, judge.n_failed_) == (8, 1, 2)
         assert_array_equal(got["votes_0"].isna(), rows["docno"].isin([*fails, *refuses]))
-        again = AskedJudge(FakeJudge(), grade_in, cache=tmp_path / "a", progress=False)
+        again = asked(FakeJudge(), tmp_path / "a")
         with pytest.warns(UserWarning, match="1 answer has no label"):
             again.transform(rows)
         assert again.n_asked_ == 2
 
     def test_a_judge_out_of_reach_ends_the_run_and_loses_nothing(self, tmp_path):
         rows = RUN.drop_duplicates("docno").head(30)
-        judge = AskedJudge(FakeJudge(rows["docno"].iloc[12:]), grade_in, cache=tmp_path / "a", progress=False)
-        with pytest.raises(
-            RuntimeError, match="failed 10 times in a row, at last with TimeoutError: no answer; its 12"
-        ):
+        judge = asked(FakeJudge(rows["docno"].iloc[12:]), tmp_path / "a")
+        said = "failed 10 times in a row, at last with TimeoutError: no answer; its 12"
+        with pytest.raises(RuntimeError, match=said):
             judge.transform(rows)
-        again = AskedJudge(FakeJudge(), grade_in, cache=tmp_path / "a", progress=False)
+        again = asked(FakeJudge(), tmp_path / "a")
         again.transform(rows)
         assert again.n_asked_ == 18
 
@@ -192,7 +187,7 @@ class TestAsking:
     def test_another_database_is_refused(self, tmp_path):
         (tmp_path / "a").write_text("no database, but text of some length" * 50)
         with pytest.raises(ValueError, match="a: expected the answers of a judge; file is not a database"):
-            AskedJudge(FakeJudge(), grade_in, cache=tmp_path / "a", progress=False).transform(RUN.head(1))
+            asked(FakeJudge(), tmp_path / "a").transform(RUN.head(1))
 
 
 KILLED = """
@@ -228,11 +223,14 @@ def test_a_killed_run_loses_no_answer(tmp_path):
 
 class TestSeveral:
     def test_judges_that_add_something_are_used_and_others_are_not(self):
+        """Whatever the order of the rows."""
         judges = {"good": frame_of(noisy(1)), "other": frame_of(noisy(2, 0.5)), "noise": frame_of(noisy(3, 0.0))}
         model = JudgeGrades(max_grade=3, **judges).fit(RUN, QRELS)
         assert model.stack_.used == ("ranks", "good", "other")
         assert abs(model.stack_.gains["noise"]) < 0.02
-        without = JudgeGrades(max_grade=3, good=judges["good"], other=judges["other"]).fit(RUN, QRELS)
+        order = np.random.default_rng(0).permutation(len(RUN))
+        without = JudgeGrades(max_grade=3, good=judges["good"], other=judges["other"].iloc[::-1])
+        without.fit(RUN.iloc[order], QRELS.iloc[::-1])
         assert_array_equal(model.transform(RUN).filter(like="grade_"), without.transform(RUN).filter(like="grade_"))
 
     def test_two_judges_are_better_than_each_on_queries_not_learned_from(self):
@@ -254,24 +252,14 @@ class TestSeveral:
         assert_allclose(graded.sum(axis=1), 1)
         assert np.corrcoef(graded @ np.arange(4), LABEL)[0, 1] > 0.7
 
-    def test_the_order_of_rows_does_not_matter(self):
-        judges = {"good": frame_of(noisy(1)), "other": frame_of(noisy(2, 0.5)).iloc[::-1]}
-        order = np.random.default_rng(0).permutation(len(RUN))
-        one = JudgeGrades(max_grade=3, **judges).fit(RUN, QRELS).transform(RUN)
-        two = JudgeGrades(max_grade=3, **judges).fit(RUN.iloc[order], QRELS.iloc[::-1]).transform(RUN)
-        assert_array_equal(one.filter(like="grade_"), two.filter(like="grade_"))
-
-    def test_a_judge_that_is_asked(self):
-        run, fake = RUN.head(100), FakeJudge()
-        model = JudgeGrades(AskedJudge(fake, grade_in, progress=False), 3).fit(run, QRELS)
-        assert fake.calls == len(run)
-        model.transform(run)
-        assert fake.calls == len(run)
-
-    def test_a_label_that_was_not_in_training_says_nothing(self):
-        run, few = RUN.head(100), frame_of(np.minimum(noisy(1), 1))
-        fake = pt.apply.generic(lambda frame: frame.assign(label=3 if frame["qid"].iloc[0] == "new" else 1))
-        model = JudgeGrades(AskedJudge(fake, progress=False), 3).fit(run, QRELS)
+    def test_a_label_of_a_judge_that_is_asked_says_nothing_if_it_was_not_in_training(self):
+        few, calls = frame_of(np.minimum(noisy(1), 1)), []
+        fake = pt.apply.generic(
+            lambda frame: calls.append(1) or frame.assign(label=3 if frame["qid"].iloc[0] == "new" else 1)
+        )
+        model = JudgeGrades(AskedJudge(fake, progress=False), 3).fit(RUN.head(100), QRELS)
+        model.transform(RUN.head(100))
+        assert len(calls) == 100, "each document is asked about once"
         graded = model.transform(RUN.head(2).assign(qid="new")).filter(like="grade_")
         assert_allclose(graded, rounded_grades(np.tile(model.marginal_, (2, 1))))
         assert JudgeGrades(few, 3).fit(RUN, QRELS).confusion_.shape == (2, 4)
@@ -282,20 +270,15 @@ class TestSeveral:
         assert_allclose(opinion(frame, judge_table(votes)), [[0.75, 0.5, 1], [0, 0, 0]])
         assert_allclose(opinion(frame, judge_table(votes), 2), [[0.75, 1], [0, 0]])
 
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
+    def test_bad_arguments(self):
+        far = {"near": QRELS, "far": QRELS.assign(qid="x" + QRELS["qid"])}
+        for arguments, message in (
             ({"judge": QRELS}, "pass the highest grade: max_grade="),
             ({"max_grade": 3}, "say a judge: judge=, or several by name"),
-        ],
-    )
-    def test_what_must_be_said(self, arguments, message):
-        with pytest.raises(ValueError, match=message):
-            JudgeGrades(**arguments)
-
-    def test_a_judge_of_other_documents_is_named(self):
-        with pytest.raises(ValueError, match="is in the judge far's frame"):
-            JudgeGrades(max_grade=3, near=QRELS, far=QRELS.assign(qid="x" + QRELS["qid"])).fit(RUN, QRELS)
+            ({"max_grade": 3} | far, "is in the judge far's frame"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                JudgeGrades(**arguments).fit(RUN, QRELS)
 
 
 def test_a_frame_with_ranks_alone_is_judged():
@@ -318,13 +301,9 @@ class TestWithoutLabelsOfPeople:
 
     def test_each_grade_further_off_is_less_probable(self):
         self.check(JudgeGrades(self.PAIRS.assign(label=[0, 2, 1]), 2), self.NEAR[[0, 2, 1]])
-
-    def test_votes_share_what_grades_say(self):
         votes = self.PAIRS.assign(votes_0=[3, 0, 1], votes_1=[0, 1, 1], votes_2=[1, 1, 0])
-        want = np.array([[3, 0, 1], [0, 2, 2], [2, 2, 0]]) / 4 @ self.NEAR
-        self.check(JudgeGrades(votes, 2), want)
-
-    def test_a_judge_may_have_fewer_grades_than_people_or_more(self):
+        self.check(JudgeGrades(votes, 2), np.array([[3, 0, 1], [0, 2, 2], [2, 2, 0]]) / 4 @ self.NEAR)
+        # A judge may have fewer grades than people, or more.
         self.check(JudgeGrades(self.PAIRS.assign(label=[0, 1, 1]), 2), self.NEAR[[0, 1, 1]])
         self.check(JudgeGrades(self.PAIRS.assign(label=[0, 3, 1]), 2), self.NEAR[[0, 2, 1]])
 
@@ -340,8 +319,6 @@ class TestWithoutLabelsOfPeople:
         model = JudgeGrades(max_grade=2, one=one, other=other)
         self.check(model, want)
         assert model.described().startswith("Grade model: what one, other says, not checked by any label of people.")
-
-    def test_scores_are_no_grades(self):
         with pytest.raises(ValueError, match="the judge ce gives scores, which are no grades before a model has"):
             self.grades(JudgeGrades(max_grade=2, ce=self.PAIRS.assign(score=[0.1, 3, -1])))
 

@@ -1,19 +1,36 @@
-"""By how much is each ranker better than each other, with intervals that agree with the test?"""
+"""By how much is each ranker better than each other, and how many more labels would settle the rest?"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+from scipy import stats
 
 from pt_active.frames.checks import how_many
+from pt_active.inference.replay import YARDSTICK
+from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.judged import How, Judged
+from pt_active.plans.answers.outlook import BUDGET_SHARES, Outlook, method_of
+from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.relative import RelativeChange, near_zero, relative_change
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
+from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.manifest import Manifest
+from pt_active.showing.rounding import roughly
+
+POWER = 0.8
+"""The probability with which the labels that are asked for settle the question."""
+
+_MOST = 0.5
+"""If more than this share of all that can be judged is needed, the advice is to decide on other grounds."""
 
 MAX_PAIRS = 45
 """With more pairs, only those with the best ranker have a change in percent."""
@@ -86,31 +103,45 @@ def differences(
         base = _base(judged, status.second, how)
         share = None if near_zero(base) else RelativeChange(base.name, base.value, status.value / base.value)
         return (replace(_of_status(status), relative=share),)
-    found = without_shares(result)
-    if isinstance(result, Comparison):
-        return (replace(found[0], relative=_relative(judged, result, how)),)
-    if not isinstance(result, Ranking):
+    if isinstance(result, Estimate):
         return ()
-    best, few, pairs = result.names[0], len(result.comparisons) <= MAX_PAIRS, []
-    for pair, each, level in zip(result.comparisons, found, result.pair_confidences, strict=True):
-        shared = few or best in each.names
-        share = _relative(judged, pair, replace(how, confidence=level)) if shared else None
-        pairs.append(replace(each, relative=share))
-    return tuple(pairs)
+    pairs: tuple[Comparison, ...]
+    levels: tuple[float, ...]
+    if isinstance(result, Comparison):
+        pairs, levels = (result,), (how.confidence,)
+    else:
+        pairs, levels = result.comparisons, result.pair_confidences
+    found = []
+    for pair, each, level in zip(pairs, without_shares(result), levels, strict=True):
+        share, at = None, replace(how, confidence=level)
+        if len(pairs) <= MAX_PAIRS or pairs[0].first in each.names:
+            share = relative_change(judged, pair, _base(judged, pair.second, at), at)
+        found.append(replace(each, relative=share))
+    return tuple(found)
 
 
 def without_shares(result: Estimate | Comparison | Ranking) -> tuple[Difference, ...]:
     """The differences that a result holds, best pair first; none of one ranker."""
-    if isinstance(result, Comparison):
-        return (_difference(result, result.winner, result.confidence_level),)
-    if not isinstance(result, Ranking):
+    if isinstance(result, Estimate):
         return ()
-    pairs = []
-    for pair, winner, level in zip(result.comparisons, result.winners, result.pair_confidences, strict=True):
-        alone = level != result.pair_confidence
-        confidence = level if alone else pair.confidence_level
-        pairs.append(replace(_difference(pair, winner, level), confidence=confidence, alone=alone))
-    return tuple(pairs)
+    usual = result.confidence_level if isinstance(result, Comparison) else result.pair_confidence
+    tests = [(result, result.winner, usual)] if isinstance(result, Comparison) else result.tests
+    found = []
+    for pair, winner, level in tests:
+        low, high = pair.confidence_interval(level)
+        alone = level != usual
+        each = Difference(
+            *(pair.first, pair.second, pair.difference, low, high),
+            confidence=level if alone else pair.confidence_level,
+            winner=pair.better if pair.certain and pair.difference else winner,
+            relative=None,
+            standard_error=pair.standard_error,
+            certain=pair.certain,
+            alone=alone,
+            floor=pair.floor if pair.holds_for_new else 0.0,
+        )
+        found.append(each)
+    return tuple(found)
 
 
 def how_sure(pairs: Sequence[Difference], confidence: float) -> str:
@@ -124,18 +155,6 @@ def how_sure(pairs: Sequence[Difference], confidence: float) -> str:
         f"{said}, except for {named}. Only a later step of Holm's test tells them apart, and the interval, at the "
         "level of that step, holds for the pair by itself."
     )
-
-
-def _difference(pair: Comparison, winner: str | None, confidence: float) -> Difference:
-    low, high = pair.confidence_interval(confidence)
-    best = pair.better if pair.certain and pair.difference else winner
-    ends = pair.first, pair.second, pair.difference, low, high
-    floor = pair.floor if pair.holds_for_new else 0.0
-    return Difference(*ends, confidence, best, None, pair.standard_error, pair.certain, floor=floor)
-
-
-def _relative(judged: Judged, pair: Comparison, how: How[Any]) -> RelativeChange | None:
-    return relative_change(judged, pair, _base(judged, pair.second, how), how)
 
 
 def _of_status(status: Status) -> Difference:
@@ -154,3 +173,128 @@ def for_others(result: Estimate | Comparison | Ranking, status: Status | None) -
 
 def _base(judged: Judged, name: str, how: How[Any]) -> Estimate:
     return judged.estimate(judged.names.index(name), replace(how, reference="effective"))
+
+
+@dataclass(frozen=True)
+class Further:
+    """What to judge next: further ``labels`` of ``all`` that are left, to settle who of two is better.
+
+    ``doubled`` is half the width of their interval if as much again is spent; NaN stands for what cannot be said.
+    ``bound`` says that no number of labels settles it, since there are too few queries.
+    """
+
+    labels: float
+    all: float
+    better: str | None = None
+    other: str | None = None
+    doubled: float = np.nan
+    what: str = "documents"
+    bound: bool = False
+
+    @property
+    def within_reach(self) -> bool:
+        """Whether judging more is sensible, as opposed to judging nearly everything."""
+        return bool(self.labels < _MOST * self.all)
+
+    @property
+    def narrowed(self) -> str:
+        """Half the width of the interval after as many labels again."""
+        return f"±{self.doubled:.2g}"
+
+    @property
+    def advice(self) -> str:
+        """What to do, in a sentence or two."""
+        if self.bound:
+            if self.better is None:
+                return "Add queries: no number of labels on these halves the interval for others like them."
+            return (
+                f"Add queries. If the true difference of {self.better} and {self.other} is what it looks like now, no "
+                "number of labels on these settles it for others like them."
+            )
+        if self.better is None:
+            return f"About {roughly(self.labels)} more labels would halve the interval." if self.within_reach else ""
+        if not self.within_reach:
+            narrowed = f" As many labels again would narrow their interval to about {self.narrowed}."
+            said = (
+                f"If {self.better} and {self.other} differ as little as it looks now, most of the pool would have to "
+                "be judged to see it: decide on other grounds, such as cost."
+            )
+            return said + narrowed if np.isfinite(self.doubled) else said
+        return (
+            f"Judge about {roughly(self.labels)} more {self.what}. If the true difference of {self.better} and "
+            f"{self.other} is what it looks like now, that settles it four times out of five."
+        )
+
+
+def further(
+    curve: ErrorCurve | None, spent: float, pairs: Sequence[Difference], half_width: float, floor: float = 0.0
+) -> Further | None:
+    """The labels that are still needed; None if nothing is, or nobody can say.
+
+    The error falls over the budget as the curve of the plan's own way to sample does, from where it stands now. For new
+    queries a share of it, the ``floor`` of a single ranker, does not fall [theory 16].
+    """
+    if curve is None or not 0 < spent < curve.total:
+        return None
+    if not pairs:
+        return _reaching(curve, spent, 0.5, None, floor) if np.isfinite(half_width) and half_width > 0 else None
+    open_pairs = [pair for pair in pairs if pair.winner is None and pair.has_interval and pair.standard_error > 0]
+    if not open_pairs:
+        return None
+    pair = open_pairs[0]
+    quantile = (pair.high - pair.low) / 2 / pair.standard_error
+    wanted = abs(pair.value) / (quantile + stats.norm.ppf(POWER))
+    return _reaching(curve, spent, wanted / pair.standard_error, pair, pair.floor / pair.standard_error)
+
+
+def _reaching(curve: ErrorCurve, spent: float, ratio: float, pair: Difference | None, floor: float) -> Further:
+    """The labels at which the error is a given share of that of today, of which a share does not fall."""
+    if ratio <= floor:
+        first, second = (None, None) if pair is None else _better_first(pair)
+        return Further(np.inf, np.inf, first, second, bound=True)
+    wanted = np.sqrt((min(ratio, 1.0) ** 2 - floor**2) / (1 - floor**2)) * curve.standard_error(spent)
+    budget = curve.budget_for(lambda each: curve.standard_error(each) <= wanted)
+    now, then, whole = (curve.counts(each)[0] for each in (spent, max(budget, spent), curve.total))
+    if pair is None:
+        return Further(max(float(then - now), 1.0), float(whole - now))
+    half = (pair.high - pair.low) / 2
+    fallen = curve.standard_error(2 * spent) / curve.standard_error(spent) if 2 * spent < curve.total else np.nan
+    again = half * np.sqrt(floor**2 + (1 - floor**2) * fallen**2)
+    return Further(max(float(then - now), 1.0), float(whole - now), *_better_first(pair), float(again))
+
+
+def _better_first(pair: Difference) -> tuple[str, str]:
+    first, second = pair.names
+    return (first, second) if pair.value >= 0 else (second, first)
+
+
+class Budgets(NamedTuple):
+    """`Outlook.table` of plain random queries and of the plan's way to sample, and that way's curve, or why none."""
+
+    table: pd.DataFrame = pd.DataFrame()
+    note: str = ""
+    curve: ErrorCurve | None = None
+
+
+def foreseen(tables: PlanTables) -> Forecast | None:
+    """The pool and costs for the budget curve and the model check; None if errors cannot or need not be foreseen."""
+    return None if tables.manifest.later_rankers or tables.manifest.census else Forecast.of(tables)
+
+
+def budget_table(made: Manifest, forecast: Forecast | None, how: How[Any], pilot: Pilot | None = None) -> Budgets:
+    """The budget curve of a plan, or why there is none."""
+    if made.later_rankers:
+        return Budgets(note="rankers were added later, and the costs of their documents are not known")
+    if forecast is None:
+        return Budgets(note="everything was judged, so there is no sampling error that a budget could reduce")
+    own = method_of(made.arguments, how.estimator)
+    outlook = Outlook.looked(forecast, [YARDSTICK, own], pilot)
+    if not np.isfinite(list(outlook.optimism.values())).all():
+        return Budgets(note="the model expects no error at all, so the labels cannot correct its opinion of itself")
+    spent, whole = made.spent, next(iter(outlook.curves.values())).total
+    near = [spent * factor for factor in (0.5, 2.0) if spent * factor < whole]
+    grid = sorted({spent, *(share * whole for share in BUDGET_SHARES), *near})
+    with warnings.catch_warnings():
+        # The smallest shares of a small pool buy next to nothing, which nobody has asked for here.
+        warnings.simplefilter("ignore", UserWarning)
+        return Budgets(outlook.table(grid, confidence=how.confidence), "", outlook.curves[own])

@@ -14,14 +14,12 @@ from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.answers.ranking import Ranking
-from pt_active.plans.answers.report.campaign import WhoJudged
-from pt_active.plans.answers.report.differences import Difference
-from pt_active.plans.answers.report.further import Further
-from pt_active.plans.answers.report.headline import Headline, headline
-from pt_active.plans.answers.report.side_by_side import Beside
+from pt_active.plans.answers.report.differences import Difference, Further
+from pt_active.plans.answers.report.headline import Headline, WhoJudged, headline
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.manifest import Manifest
+from pt_active.showing.page import Beside
 from pt_active.showing.printed import Printed, plain
 
 N_WEIGHTS = 10

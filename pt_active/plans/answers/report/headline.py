@@ -2,23 +2,107 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from pt_active.frames.checks import agreeing, how_many
+from pt_active.frames.records import JUDGED, checked_records, latest
 from pt_active.inference.new_queries import NEW
-from pt_active.plans.answers.basis import EVERYTHING
+from pt_active.plans.answers.basis import EVERYTHING, Basis
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.relative import RelativeChange
-from pt_active.plans.answers.report.campaign import WhoJudged
-from pt_active.plans.answers.report.differences import Difference, for_others, without_shares
-from pt_active.plans.answers.report.further import Further
+from pt_active.plans.answers.report.differences import Difference, Further, for_others, without_shares
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
+from pt_active.showing.page import MEASURED, OPEN, SETTLED, Headline
 from pt_active.showing.printed import Facts
-from pt_active.showing.rounding import MINUS, decimals, fixed, from_to, minus, roughly, with_interval
-from pt_active.showing.shown import MEASURED, OPEN, SETTLED, Headline
+from pt_active.showing.rounding import MINUS, decimals, fixed, from_to, minus, roughly, share, with_interval
+
+_MAX_NAMED = 6
+"""Judges that are named."""
+
+
+@dataclass(frozen=True)
+class WhoJudged:
+    """The judging as a reader asks for it.
+
+    ``level`` is what was drawn, days are like ``2026-03-01``, ``counting`` pairs can change the ``measure``, and what
+    is not known is empty or 0.
+    """
+
+    judged: int
+    documents: int
+    queries: int
+    all_queries: int
+    level: str
+    judges: tuple[str, ...] = ()
+    since: str = ""
+    until: str = ""
+    written: str = ""
+    measure: str = ""
+    counting: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        basis: Basis,
+        records: pd.DataFrame | None,
+        documents: int,
+        all_queries: int = 0,
+        measure: str = "",
+        counting: int = 0,
+    ) -> WhoJudged:
+        """The campaign of today behind a result."""
+        names: tuple[str, ...] = ()
+        days = [""]
+        if records is not None:
+            said = latest(checked_records(records))
+            said = said[said["status"] == JUDGED]
+            days = sorted(day[:10] for day in said["time"] if day) or days
+            names = tuple(str(name) for name in said["annotator"].value_counts(sort=True).index)
+        sizes = basis.n_judged, documents, basis.n_queries, all_queries, basis.level
+        today = datetime.date.today().isoformat()
+        return cls(*sizes, names, days[0], days[-1], today, measure, counting)
+
+    @property
+    def extent(self) -> str:
+        """How much was judged of how much."""
+        part = f"{self.judged:,} of {self.documents:,} query–document pairs ({share(self.judged, self.documents)})"
+        if self.judged <= self.counting < self.documents:
+            count = f"the {self.counting:,} query–document pairs that count for {self.measure}"
+            part = f"{self.judged:,} of {count} ({share(self.judged, self.counting)})"
+        if not self.all_queries:
+            return part
+        if self.queries == self.all_queries:
+            return f"{part}, in all {how_many('query', self.all_queries)}"
+        return f"{part}, in {self.queries:,} of {self.all_queries:,} queries"
+
+    @property
+    def scope(self) -> str:
+        """Which queries a result is about."""
+        return f"these {how_many('query', self.all_queries)}, not for others" if self.all_queries else "these queries"
+
+    @property
+    def people(self) -> str:
+        """Who judged."""
+        if not self.judges:
+            return "not recorded in the labels"
+        more = len(self.judges) - _MAX_NAMED
+        named = ", ".join(self.judges[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+        return f"{how_many('judge', len(self.judges))}: {named}"
+
+    @property
+    def days(self) -> str:
+        """When it was judged, and when the report was written."""
+        judged = "day not recorded in the labels"
+        if self.since:
+            judged = self.since if self.since == self.until else f"{self.since} to {self.until}"
+        return f"{judged}; report of {self.written}" if self.written else judged
+
 
 _EXACT = "Everything was judged, so this is exact."
 """What a number means that nothing was left to chance in."""
@@ -195,7 +279,9 @@ def _next(
     """What to do next, in a sentence."""
     if status is not None:
         return _next_of_status(status)
-    these = "" if result.beside is None or result.holds_for_new or _settled(result.beside) else " for these queries"
+    other = None if result.holds_for_new else result.beside
+    sure = other is None or all(pair.winner or pair.certain for pair in without_shares(other))
+    these = "" if sure else " for these queries"
     if result.basis.census and not result.holds_for_new:
         return f"Nothing: all that can change the answer{these} is judged."
     if pairs and all(pair.winner or pair.equal for pair in pairs):
@@ -207,11 +293,6 @@ def _next(
     if not pairs:
         return "Nothing: keep judging only if the interval is too wide for the decision."
     return "Judge more, or decide on other grounds among those that cannot be told apart."
-
-
-def _settled(result: Estimate | Comparison | Ranking) -> bool:
-    """Whether all pairs are told apart, or exactly equal; of one ranker there are none."""
-    return all(pair.winner or pair.certain for pair in without_shares(result))
 
 
 def _next_of_status(status: Status) -> str:
@@ -244,7 +325,9 @@ def answer_in_words(result: Estimate | Comparison | Ranking) -> str:
     holds = "" if result.population is None or not result.holds_for_new else f"For {result.population.in_words}: "
     if isinstance(result, Ranking):
         return f"{holds}{_ranked(result)}"
-    return f"{holds}{minus(_compared(result) if isinstance(result, Comparison) else _estimated(result))}"
+    if isinstance(result, Comparison):
+        return f"{holds}{minus(_compared(result))}"
+    return f"{holds}{minus(f'{result.name} has {result.basis.measure} {result.value:.4f}{_interval(result)}.')}"
 
 
 def status_in_words(status: Status) -> str:
@@ -255,10 +338,6 @@ def status_in_words(status: Status) -> str:
         return f"{head}, there is no interval yet."
     interval = f"{status.confidence:.0%} interval {status.low:.4f} to {status.high:.4f}, valid {status.valid}"
     return f"{head}, {status.what} is {minus(status.point)} in {status.measure} ({minus(interval)})."
-
-
-def _estimated(estimate: Estimate) -> str:
-    return f"{estimate.name} has {estimate.basis.measure} {estimate.value:.4f}{_interval(estimate)}."
 
 
 def _compared(comparison: Comparison) -> str:

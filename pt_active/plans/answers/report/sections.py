@@ -19,10 +19,9 @@ from pt_active.plans.answers.results import Comparison
 from pt_active.sampling.designs import draws_by_weight
 from pt_active.showing import plots
 from pt_active.showing.charts import Intervals
-from pt_active.showing.page import Page
+from pt_active.showing.page import Decided, Page, Section, Shown
 from pt_active.showing.plots import MAX_CONTRIBUTIONS, MAX_ESTIMATES
 from pt_active.showing.rounding import MINUS, decimals, minus, number, with_interval
-from pt_active.showing.shown import Decided, Section, Shown
 from pt_active.showing.svg import ChartRow, Sides, short
 
 MAX_DECIDING_DOCUMENTS = 10

@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.experiment.table import HIGHLIGHTS, highlighted, places_of, rounded_means, rounded_values, summary
-from pt_active.frames.checks import how_many, shown, some
+from pt_active.frames.checks import how_many, shown, some, whole_number
 from pt_active.frames.columns import query_columns, with_string_ids
 from pt_active.frames.qrels import MISSING_LABELS, check_policy, checked_qrels, whole_labels
 from pt_active.frames.runs import ranked_run
-from pt_active.inference.estimators import effective_size
+from pt_active.inference import ties
+from pt_active.inference.estimators import ESTIMATOR, effective_size
 from pt_active.inference.new_queries import NEW
-from pt_active.inference.significance import TUKEY, check_correction
+from pt_active.inference.significance import TUKEY, check_correction, corrected_pvalues
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.judged_queries import JudgedQueries, QueryReplays
@@ -30,6 +30,13 @@ from pt_active.plans.plan import Plan
 from pt_active.relevance.measures import has_rank_form, parse_measure
 
 System = pt.Transformer | pd.DataFrame
+
+_GREEN = "background-color: lightgreen"
+
+HIGHLIGHTS = {"bold": "font-weight: bold", "color": _GREEN, "colour": _GREEN}
+"""Value of ``highlight`` → the CSS that marks the best mean of each measure."""
+
+MAX_PLACES = 15  # Decimal places that a number may be rounded to, at most; more have no meaning
 
 
 def Experiment(
@@ -119,18 +126,18 @@ def Experiment(
     labels = _labels(plan, sampled, runs, qrels, missing)
     unlabelled = {m: _unlabelled(sampled, runs, labels, m, missing) for m in measures}
     values = _values(runs, plan, labels, measures, kwargs)
-    names_shown = [str(measure) for measure in measures]
-    places = places_of(round, names_shown, plan.tables.pool.max_grade)
+    places = _places_of(round, list(map(str, measures)), plan.tables.pool.max_grade)
     if perquery not in (False, "both"):
-        return rounded_values(values, places)
+        return _rounded_values(values, places)
     controls = _matching_rankers(runs, plan, measures)
     judged = {m: _judged(plan, list(runs), values, m, controls, unlabelled[m], missing) for m in measures}
     if all(controls.values()):
         judged = {m: replace(each, replays=_replays(plan, controls, m, labels)) for m, each in judged.items()}
-    means = summary(judged, controls, baselines, asked, correction, correction_alpha)
-    frame = rounded_means(means, places)
-    frame = frame if highlight is None else highlighted(frame, names_shown, highlight)
-    return (frame, rounded_values(values, places)) if perquery == "both" else frame
+    means = _summary(judged, controls, baselines, asked, correction, correction_alpha)
+    frame: Any = _rounded_means(means, places)
+    if highlight is not None:
+        frame = frame.style.apply(_marks, css=HIGHLIGHTS[highlight], subset=list(map(str, measures)))
+    return (frame, _rounded_values(values, places)) if perquery == "both" else frame
 
 
 def _named(systems: Sequence[System] | Mapping[str, System], names: Sequence[str] | None) -> dict[str, System]:
@@ -196,11 +203,9 @@ def _unlabelled(
         merged = seen.merge(labels, how="left", on=["qid", "docno"])
         pairs = list(merged.loc[merged["label"].isna(), ["qid", "docno"]].itertuples(index=False, name=None))
         if pairs and missing == "error":
-            raise ValueError(
-                f"{measure} of {shown(name)}: {how_many('sampled document', len(pairs), 'has')} no label: "
-                f"{some(pairs)}; "
-                'judge them, use a lower cutoff, or pass missing="nonrelevant"'
-            )
+            lost = f"{how_many('sampled document', len(pairs), 'has')} no label: {some(pairs)}"
+            advice = 'judge them, use a lower cutoff, or pass missing="nonrelevant"'
+            raise ValueError(f"{measure} of {shown(name)}: {lost}; {advice}")
         absent |= dict.fromkeys(pairs)
     pool = sampled.document_frame()[["qid", "docno"]].merge(labels, how="left", on=["qid", "docno"])
     if not has_rank_form(measure) and (without := int(pool["label"].isna().sum())):
@@ -300,3 +305,88 @@ def _replays(
     sample = sample_of(plan.tables)
     replays = QueryReplays(pool, sample, measure, whole_labels(pool.keys, labels))
     return replays if replays.possible else None
+
+
+def _places_of(round: int | Mapping[str, int] | None, known: list[str], max_grade: int) -> int | dict[str, int] | None:
+    """Decimal places of all numbers, or by the full name of the measure; None for all digits."""
+    if not isinstance(round, Mapping):
+        return None if round is None else whole_number("round", round, 0, MAX_PLACES)
+    places = {str(parse_measure(k, max_grade)): whole_number("round", n, 0, MAX_PLACES) for k, n in round.items()}
+    if unknown := [name for name in places if name not in known]:
+        raise ValueError(f"round has {unknown[0]}, which is not evaluated; the measures are {', '.join(known)}")
+    return places
+
+
+def _rounded_means(frame: pd.DataFrame, places: int | dict[str, int] | None) -> pd.DataFrame:
+    """The table of means, rounded; with places of single measures their means and intervals alone."""
+    if not isinstance(places, dict):
+        return frame if places is None else frame.round(places)
+    return frame.round({f"{name}{end}": n for name, n in places.items() for end in ("", " low", " high")})
+
+
+def _rounded_values(frame: pd.DataFrame, places: int | dict[str, int] | None) -> pd.DataFrame:
+    """``name, qid, measure, value, weight`` with rounded values; weights keep their digits."""
+    rounded = frame["value"].copy()
+    for name, number in (places if isinstance(places, dict) else dict.fromkeys(frame["measure"], places)).items():
+        if number is not None:
+            rounded = rounded.mask(frame["measure"] == name, rounded.round(number))
+    return frame.assign(value=rounded)
+
+
+def _marks(means: pd.Series[Any], css: str) -> list[str]:
+    """The CSS of each mean: that of the best ones is marked."""
+    return [css if place == 0 else "" for place in ties.places(-means.to_numpy(dtype=np.float64))]
+
+
+def _summary(
+    judged: dict[irm.Measure, JudgedQueries],
+    controls: dict[str, str | None],
+    baselines: dict[int, str],
+    asked: dict[irm.Measure, How[irm.Measure]],
+    correction: str | None,
+    correction_alpha: float,
+) -> pd.DataFrame:
+    """One row per system, as `experiment.Experiment` returns it, before it is rounded."""
+    estimators = ["snis" if ranker is None else ESTIMATOR for ranker in controls.values()]
+    columns: dict[str, Any] = {"name": list(controls), "estimator": estimators}
+    for measure, sample in judged.items():
+        each_by = [replace(asked[measure], estimator=name) for name in estimators]
+        estimates = [sample.estimate(s, how) for s, how in enumerate(each_by)]
+        ends = zip(*(estimate.confidence_interval() for estimate in estimates), strict=True)
+        columns[str(measure)] = [estimate.value for estimate in estimates]
+        columns |= {f"{measure} {end}": list(values) for end, values in zip(("low", "high"), ends, strict=True)}
+    for measure, sample in judged.items():
+        pvalues = {s: _pvalues(asked[measure], sample, estimators, s) for s in baselines}
+        corrections = {} if correction is None else _corrected(pvalues, correction, correction_alpha)
+        for s, suffix in baselines.items():
+            gain = ties.difference(sample.values, sample.values[:, [s]])
+            for sign, count in (("+", (gain > 0).sum(axis=0)), ("-", (gain < 0).sum(axis=0))):
+                columns[f"{measure} {sign}{suffix}"] = [None if t == s else int(n) for t, n in enumerate(count)]
+            columns[f"{measure} p-value{suffix}"] = pvalues[s]
+            if correction is not None:
+                columns[f"{measure} reject{suffix}"], columns[f"{measure} p-value corrected{suffix}"] = corrections[s]
+    return pd.DataFrame(columns)
+
+
+def _pvalues(how: How[irm.Measure], sample: JudgedQueries, estimators: list[str], baseline: int) -> np.ndarray:
+    """float64[k], the p-value of each system against a baseline; NaN for the baseline itself."""
+    pvalue = np.full(len(estimators), np.nan)
+    for s in range(len(estimators)):
+        if s != baseline:
+            both = ESTIMATOR if {estimators[s], estimators[baseline]} == {ESTIMATOR} else "snis"
+            pvalue[s] = sample.compare(s, baseline, replace(how, estimator=both)).pvalue
+    return pvalue
+
+
+def _corrected(
+    pvalues: dict[int, np.ndarray], correction: str, alpha: float
+) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """Baseline → rejections bool[k] and corrected p-values float64[k]; two baselines share one test of each other."""
+    tests = {frozenset((s, t)): p for s, row in pvalues.items() for t, p in enumerate(row) if s != t}
+    reject, corrected = corrected_pvalues(np.array(list(tests.values())), alpha, correction)
+    place = {pair: i for i, pair in enumerate(tests)}
+    by_baseline = {}
+    for s, row in pvalues.items():
+        at = np.array([place.get(frozenset((s, t)), -1) for t in range(len(row))])
+        by_baseline[s] = (at >= 0) & reject[at], np.where(at >= 0, corrected[at], np.nan)
+    return by_baseline

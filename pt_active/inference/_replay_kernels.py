@@ -1,0 +1,46 @@
+"""A compiled loop over the documents that replays draw."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pt_active.relevance._kernels import _compiled
+
+
+@_compiled
+def replay_errors(drawn, units, nested, found):  # type: ignore[no-untyped-def]
+    """Errors of R replays, the variances that they show and are expected to show, and their largest terms [theory 9].
+
+    ``drawn`` and ``units`` are a `Drawn` and the `_Units` of `replayed_documents`; ``found``, float64[4, R], is written
+    into.
+    """
+    number, counts = len(drawn.normal), np.flatnonzero(units.influence)
+    step, within, excess = np.zeros((3, len(units.opening), number))
+    known, reached, usual = np.zeros((3, number))
+    for z in counts:
+        x, chance = units.query[z], units.chance[z]
+        both = chance * units.opening[x]
+        expected = units.variance[z] * (1 - both) / both**2
+        for place in range(drawn.start[z], drawn.start[z + 1]):
+            r, effect = drawn.row[place], units.effects[drawn.label[place], z]
+            term = effect / chance
+            left = term * (1 - chance)
+            within[x, r] += term * left
+            if nested:
+                within[x, r] += 2 * term * excess[x, r]
+                excess[x, r] += left
+            step[x, r] += term
+            known[r] += effect - units.shift[z]
+            reached[r] += units.variance[z]
+            usual[r] += expected
+    sign = 0.0 if len(counts) == 0 else np.sign(units.influence[counts[units.place[counts].argmin()]])
+    missed = np.sqrt(np.maximum(units.variance.sum() - reached, 0.0))
+    found[:] = 0.0
+    found[0], found[2] = -known - units.shift.sum() - sign * missed * drawn.normal, usual
+    for x in range(len(step)):
+        opening = units.opening[x]
+        for r in range(number):
+            part = step[x, r] / opening
+            found[0, r] += part
+            found[1, r] += max(part**2 * (1 - opening) + within[x, r] / opening, 0.0)
+            found[3, r] = max(found[3, r], abs(part))
