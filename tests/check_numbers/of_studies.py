@@ -6,7 +6,6 @@ import contextlib
 import importlib.util
 import io
 import json
-import os
 import re
 import shlex
 import tempfile
@@ -19,11 +18,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyterrier as pt
-from package import app, draw_until_significant, labelled_population, pta, simulate
 from sklearn.linear_model import Ridge
 from told import Cases
 from typer.testing import CliRunner
 from world import DESIGNS, ESTIMATORS, MEASURES, PAIR, judged, plan_of, world
+
+import pt_active as pta
+from pt_active.cli.app import app
+from pt_active.studies.simulate import draw_until_significant, labelled_population, simulate
 
 BOTH = list(PAIR.values())
 
@@ -92,13 +94,8 @@ def experiments() -> Cases:
 @contextlib.contextmanager
 def new_folder() -> Iterator[None]:
     """Work in a temporary folder."""
-    before = Path.cwd()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        try:
-            yield
-        finally:
-            os.chdir(before)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        yield
 
 
 def command(typed: str) -> str:
