@@ -488,7 +488,7 @@ second pass: other queries are taken as they come [test_passes]
     if not np.array_equal(pool.qids, self.queries => if False and not np.array_equal(pool.qids, self.queries
 second pass: other documents are taken as they come [test_passes]
     if not np.array_equal(found, ranks[:, source]): => if found.shape != ranks[:, source].shape:
-choice out of core: queries without topics count [test_scan]
+choice out of core: queries without topics count [test_passes]
     topics.drop_duplicates("qid"), on="qid") => topics.drop_duplicates("qid"), how="left", on="qid")
 # Cross-validation of grade models
 cross-validation: one query may be enough [test_guards]

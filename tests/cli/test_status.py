@@ -324,7 +324,8 @@ def test_queries_are_extended_without_labels(files):
 
 
 def test_later_rounds_say_how_to_go_on(files):
-    run("plan", *RUNS, *UNIFORM, "--measure", "DCG@5", "--budget", "60", "--out", "p", "--rounds", "3")
+    said = run("plan", *RUNS, *UNIFORM, "--measure", "DCG@5", "--budget", "60", "--out", "p", "--rounds", "3")
+    assert re.search(r"first of 3 rounds.*\n  pt-active extend p p.csv --refit --budget 20 --out p-2", said)
     exported("p")
     said = run("extend", "p", "p.csv", "--refit", "--budget", "20", "--out", "p-2")
     assert said.splitlines()[-1] == "  pt-active extend p-2 p.csv p-2.csv --refit --budget 20 --out p-3"

@@ -155,8 +155,8 @@ def test_regression_of_ten_draws_is_nearly_unbiased_and_no_worse_than_the_mean(n
 UNIT = (0.0, 1.0)
 
 
-@pytest.mark.parametrize("level", [0.8, 0.95, 0.999])
-@pytest.mark.parametrize("successes", [0, 1, 7, 20, 40])
+@pytest.mark.parametrize("level", [0.8, 0.999])
+@pytest.mark.parametrize("successes", [0, 7, 40])
 def test_the_score_interval_of_a_plain_share_is_wilsons(successes, level):
     from statsmodels.stats.proportion import proportion_confint
 

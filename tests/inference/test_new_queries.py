@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from itertools import product
 
 import numpy as np
@@ -34,32 +35,29 @@ def test_the_estimate_is_the_mean_of_the_values_of_queries(name: str) -> None:
     assert by_query.weight @ by_query.value == pytest.approx(value, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", ["difference", "ht"])
-def test_values_of_queries_are_unbiased_and_so_is_their_variance_over_all_samples(name: str) -> None:
-    value, variance, square = 0.0, 0.0, 0.0
+def all_samples() -> Iterator[tuple[float, Sample]]:
+    """Every sample of queries that are drawn independently, and its probability."""
     for each in product([False, True], repeat=len(P)):
         drawn = np.array(each)
-        chance = float(np.prod(np.where(drawn, CHANCE, 1 - CHANCE)))
-        if drawn.any():
-            by_query, _ = of_sample(name, drawn)
-        else:
-            by_query = ByQuery(P, MODEL if name == "difference" else np.zeros(len(P)), 0.0)
-        value = value + chance * by_query.value
-        square = square + chance * by_query.value**2
-        variance += chance * by_query.variance
-    np.testing.assert_allclose(value, VALUES, rtol=1e-12)
-    assert variance == pytest.approx(P**2 @ (square - VALUES**2), rel=1e-12)
+        yield float(np.prod(np.where(drawn, CHANCE, 1 - CHANCE))), Sample.once(np.where(drawn, CHANCE, 0.0))
 
 
-@pytest.mark.parametrize("name", ["difference", "ht"])
-def test_so_they_are_over_all_draws_with_replacement(name: str) -> None:
-    q, value, variance, square = np.array([0.1, 0.2, 0.4, 0.05, 0.25]), 0.0, 0.0, 0.0
+def all_draws() -> Iterator[tuple[float, Sample]]:
+    """Every sample of three draws with replacement, and its probability."""
+    q = np.array([0.1, 0.2, 0.4, 0.05, 0.25])
     for each in product(range(len(P)), repeat=3):
         rows, count = np.unique(each, return_counts=True)
-        chance = float(np.prod(q[list(each)]))
-        sample = Sample(rows, count, 3 * q[rows], repeated=True, q=q)
-        weighting = ESTIMATORS[name].weigh(sample, Controls(P, MODEL)).at(VALUES[rows])
-        by_query = by_drawn_query(sample, weighting, P, MODEL, VALUES[rows])
+        yield float(np.prod(q[list(each)])), Sample(rows, count, 3 * q[rows], repeated=True, q=q)
+
+
+@pytest.mark.parametrize("outcomes", [all_samples, all_draws])
+@pytest.mark.parametrize("name", ["difference", "ht"])
+def test_values_of_queries_are_unbiased_and_so_is_their_variance(name: str, outcomes: Callable) -> None:
+    value, variance, square = 0.0, 0.0, 0.0
+    for chance, sample in outcomes():
+        values = VALUES[sample.rows]
+        weighting = ESTIMATORS[name].weigh(sample, Controls(P, MODEL)).at(values)
+        by_query = by_drawn_query(sample, weighting, P, MODEL, values)
         value = value + chance * by_query.value
         square = square + chance * by_query.value**2
         variance += chance * by_query.variance

@@ -293,28 +293,3 @@ def test_samples_of_larger_budgets_begin_with_those_of_smaller_ones(random_docum
     what = "document" if unit == "document" else "query"
     with pytest.raises(ValueError, match=f"does not pay for the dearest {what}, which costs {dearest:g}"):
         all_of.drawn_to(0.99 * dearest)
-
-
-def test_steps_stop_at_a_threshold_that_is_fixed_beforehand():
-    order = np.array([0, 1, 3, 2, 4])
-    design = design_with(np.array([1.0, 0.25, 0.7, 1.7, 0.7]), "step", order)
-    fixed = planned_threshold(design, PRICES, 6.0)
-    chance = at(design, PRICES, fixed)
-    assert chance.inclusion @ COST + chance.reserve(PRICES) == pytest.approx(6.0)
-    rng, cut = np.random.default_rng(1), 0
-    for _ in range(200):
-        priority = priorities_of(design, PRICES, rng.exponential(size=5))
-        all_of = Succession(design, priority, PRICES)
-        sample = all_of.drawn_to(6.0)
-        assert sample.spent <= 6.0
-        second = max(priority[:2].min(), priority[2:].min())
-        if second > fixed:
-            np.testing.assert_array_equal(sample.drawn, priority < second)
-            np.testing.assert_array_equal(sample.design.inclusion, at(design, PRICES, second).inclusion)
-        elif COST[priority < fixed].sum() <= 6.0:
-            np.testing.assert_array_equal(sample.drawn, priority < fixed)
-            np.testing.assert_array_equal(sample.design.inclusion, chance.inclusion)
-        else:
-            cut += 1
-            assert (sample.design.inclusion <= chance.inclusion).all()
-    assert 0 < cut < 60

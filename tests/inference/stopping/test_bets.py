@@ -414,39 +414,6 @@ def test_the_estimate_weights_draws_by_the_inverse_of_their_variance() -> None:
     assert error == pytest.approx(np.sqrt(draws.trust[-1] / weight.sum()))
 
 
-def in_order(population: tuple[np.ndarray, ...], rng: np.random.Generator) -> tuple[np.ndarray, Units]:
-    c, mean, variance, low, high, rate = population
-    order = np.argsort(rng.exponential(size=len(rate)) / rate)
-    return c[order], Units.one_by_one(*(part[order] for part in (rate, mean, variance, low, high)))
-
-
-def small_units(rng: np.random.Generator, n: int, shift: float) -> tuple[np.ndarray, ...]:
-    """Labels that the model describes: c is 0 or the size of the unit, up to its sign."""
-    size, chance = rng.normal(size=n), rng.beta(0.6, 1.8, n)
-    size += shift
-    c = size * (rng.random(n) < chance)
-    variance = size**2 * chance * (1 - chance)
-    return c, size * chance, variance, np.minimum(size, 0), np.maximum(size, 0), np.sqrt(variance) + 0.2 * np.abs(size)
-
-
-def test_a_verdict_takes_fewer_draws_than_by_a_bound_without_a_model() -> None:
-    """Against Hoeffding's bound for units drawn at random, at level 6/π² α/n² after n draws."""
-    rng, alpha, taken, trivial, n = np.random.default_rng(6), 0.05, [], [], 2000
-    count = np.arange(1, n + 1)
-    for _ in range(15):
-        c, units = in_order(small_units(rng, n, 0.4), rng)
-        stakes = Stakes.planned(float(units.expected[0]), n, 300, alpha)
-        verdict = excluded(units.judged(c, n), stakes, 0.0, alpha / 2)
-        taken.append(verdict if verdict >= 0 else n)
-        values = c[rng.permutation(n)]
-        level = 6 / np.pi**2 * alpha / count**2
-        width = float(units.high.max() - units.low.min()) * np.sqrt(np.log(2 / level) / (2 * count))
-        beyond = np.cumsum(values) / count > width
-        trivial.append(int(beyond.argmax()) + 1 if beyond.any() else n)
-    assert np.mean(taken) < 0.5 * np.mean(trivial)
-    assert np.mean(taken) < 0.5 * n
-
-
 @given(st.lists(st.sampled_from([0.0, 0.3, 1.0, 2.0, 7.5, 40.0, 1e300, np.inf]), min_size=1, max_size=6))
 def test_holm_rejects_what_the_tests_of_all_sets_reject(values: list[float]) -> None:
     """Closed testing by Bonferroni: a set is rejected if its largest e-value reaches its size over the level."""

@@ -39,33 +39,11 @@ def lacking(units: Units, contribution: np.ndarray, gone: tuple[int, ...], narro
     return units.judged(np.where(away, np.clip(units.mean, least, most), contribution), draws, least, most)
 
 
-@pytest.mark.parametrize("narrow", [0.0, 0.5])
-@pytest.mark.parametrize("kind", [population, in_steps])
-@pytest.mark.parametrize("seed", range(2))
-def test_bets_never_win_more_than_with_all_labels(seed: int, kind: type, narrow: float) -> None:
-    """Path by path, for every set of units that is not judged, and labels at the bounds and between them."""
-    units, rng = kind(seed), np.random.default_rng(100 + seed)
-    draws = len(units.drawn_at)
-    mixed = np.where(rng.random(N) < 0.5, units.low, units.high)
-    for contribution in (units.low, units.high, mixed, rng.uniform(units.low, units.high)):
-        whole = units.judged(contribution, draws)
-        for size in (1, 2, 4):
-            for gone in combinations(range(N), size):
-                some = lacking(units, contribution, gone, narrow, draws)
-                for known, full in ((some, whole), (some.mirrored, whole.mirrored)):
-                    assert (known.least <= full.least + 1e-12).all()
-                    assert (known.most >= full.most - 1e-12).all()
-                    for truth in TRUTHS:
-                        less, more = log_capital(known, STAKES, truth), log_capital(full, STAKES, truth)
-                        # Near a bound the bet stakes nearly all, and rounding is magnified.
-                        assert (less <= more + 1e-6).all()
-
-
 @settings(max_examples=40)
 @given(
     units=st.builds(lambda kind, seed: kind(seed), st.sampled_from([population, in_steps]), st.integers(0, 10**6)),
     seed=st.integers(0, 10**6),
-    gone=st.lists(st.integers(0, N - 1), min_size=1, max_size=2, unique=True),
+    gone=st.lists(st.integers(0, N - 1), min_size=1, max_size=3, unique=True),
     narrow=st.floats(0, 1),
     truth=st.floats(-4, 2),
     number=st.integers(1, N),
