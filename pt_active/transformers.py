@@ -23,8 +23,7 @@ from pt_active.frames.progress import working
 from pt_active.frames.runs import RunOrder, ranking_of
 from pt_active.plans.answers.forecast import Forecast, level_chosen, level_told
 from pt_active.plans.making.documents import SIZE_COLUMNS, draw_frame, size_frame
-from pt_active.plans.making.pool import Pool, design_table
-from pt_active.plans.making.pool_columns import SINGLE
+from pt_active.plans.making.pool import SINGLE, Pool, design_table
 from pt_active.plans.making.queries import DESIGN, draw, sample_columns
 from pt_active.plans.making.rankers import Pairs, pair_weights
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query

@@ -29,27 +29,18 @@ from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TIMEOUT = 1800
-"""Seconds after which the tests of one mutant are stopped."""
+TIMEOUT = 1800  # Seconds after which the tests of one mutant are stopped
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A formula and how it is broken.
+    """A formula and how it is broken."""
 
-    Attributes:
-        name: Name of the formula, and the error in it.
-        old: A source fragment that occurs once in the package.
-        new: The broken fragment.
-        tests: Names of the test modules that should fail, separated by spaces, in the order in which they run.
-        lives: Why a mutant that no test kills is kept; empty for the others.
-    """
-
-    name: str
-    old: str
-    new: str
-    tests: str
-    lives: str = ""
+    name: str  # of the formula, and the error in it
+    old: str  # a source fragment that occurs once in the package
+    new: str  # the broken fragment
+    tests: str  # names of the test modules that should fail, separated by spaces, in the order in which they run
+    lives: str = ""  # why a mutant that no test kills is kept; empty for the others
 
 
 def _read(text: str) -> list[Mutant]:
@@ -270,7 +261,7 @@ foresight: one claim is enough for a verdict [test_foresight]
 units: half of what a label is worth [test_sequence]
     weight * seen.form.values[label] => weight * seen.form.values[label] / 2
 verdict: the first ranker at the level of both sides [test_verdict]
-    FIRST: excluded(draws, stakes, 0.0, alpha / 2) => FIRST: excluded(draws, stakes, 0.0, alpha)
+    FIRST: excluded(draws, stakes, apart, alpha / 2) => FIRST: excluded(draws, stakes, apart, alpha)
 verdict: the intervals of all pairs at the level of one [test_pairwise]
     interval(proof.draws, proof.stakes, alpha / len(proofs)) => interval(proof.draws, proof.stakes, alpha)
 until known: the value on the other side of the truth [test_until_known]
@@ -459,13 +450,13 @@ blocks: the dearest of those left might have been drawn [test_sequence test_left
 blocks: labels that come later are not read [test_sequence test_running_status test_extension]
     key = contrast, number, int(passed.sum()) => key = contrast, number
 blocks: documents of queries in their order in the pool [test_sequence test_status]
-    np.argsort(place[pool.query_of_document[own]], kind => np.argsort(pool.query_of_document[own], kind
+    np.argsort(place[own], kind => np.argsort(pool.query_of_document[own], kind
 sequence: waits for a document that is judged [test_sequence test_status]
     self.source.named(first[label[first] < 0][0]) => self.source.named(first[0])
 looks: opening is paid where nothing matters [test_looks]
     len(np.unique(query[matter])) => len(np.unique(query))
 looks: no error is spent at the end [test_looks]
-    needed_degrees(self.question.looks)) | (sizes == sizes[-1])] => needed_degrees(self.question.looks))]
+    needed_degrees(question.looks)) | (sizes == sizes[-1])] => needed_degrees(question.looks))]
 units: the first document of a query need not be judged [test_sequence test_unjudged]
     before = absent[first] - (label[documents[first]] < 0) => before = absent[first]
 units: rates of steps end at another query [test_sequence]
@@ -497,7 +488,7 @@ second pass: other queries are taken as they come [test_passes]
     if not np.array_equal(pool.qids, self.queries => if False and not np.array_equal(pool.qids, self.queries
 second pass: other documents are taken as they come [test_passes]
     if not np.array_equal(found, ranks[:, source]): => if found.shape != ranks[:, source].shape:
-choice out of core: queries without topics count [test_scan]
+choice out of core: queries without topics count [test_passes]
     topics.drop_duplicates("qid"), on="qid") => topics.drop_duplicates("qid"), how="left", on="qid")
 # Cross-validation of grade models
 cross-validation: one query may be enough [test_guards]
@@ -518,22 +509,22 @@ recalibration: kept if it helps at all [test_guards]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a mutant.
+    """The outcome of a mutant."""
 
-    Attributes:
-        outcome: ``"killed"``, ``"lived"``, ``"not found"`` or ``"error"``.
-        by: The test that failed, or the reason why none did.
-        seconds: Run time of its tests.
-    """
-
-    outcome: str
-    by: str
-    seconds: float = 0.0
+    outcome: str  # killed, lived, not found or error
+    by: str  # the test that failed, or the reason why none did
+    seconds: float = 0.0  # run time of its tests
 
 
 def main() -> int:
     """Run the requested mutants; return 1 if a mutant that was killed before is not killed now."""
-    arguments = _arguments()
+    parser = argparse.ArgumentParser(description="Breaks formulas and runs the tests that should notice.")
+    parser.add_argument("--only", default="", metavar="WORD", help="only mutants with this word in their names")
+    parser.add_argument("--jobs", type=int, default=1, help="number of mutants tested at once")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="file for the results, as JSON")
+    parser.add_argument("--against", type=Path, metavar="FILE", help="earlier results to compare with")
+    parser.add_argument("--dry-run", action="store_true", help="only check that the formulas exist")
+    arguments = parser.parse_args()
     chosen = [mutant for mutant in MUTANTS if arguments.only in mutant.name]
     files = {mutant: _files_of(mutant, ROOT / "pt_active") for mutant in chosen}
     verdicts = {m.name: Verdict("not found", f"in {len(files[m])} places") for m in chosen if len(files[m]) != 1}
@@ -546,16 +537,6 @@ def main() -> int:
                 arguments.out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     _print_table(chosen, verdicts)
     return _print_lost(verdicts, json.loads(arguments.against.read_text(encoding="utf-8"))) if arguments.against else 0
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Breaks formulas and runs the tests that should notice.")
-    parser.add_argument("--only", default="", metavar="WORD", help="only mutants with this word in their names")
-    parser.add_argument("--jobs", type=int, default=1, help="number of mutants tested at once")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="file for the results, as JSON")
-    parser.add_argument("--against", type=Path, metavar="FILE", help="earlier results to compare with")
-    parser.add_argument("--dry-run", action="store_true", help="only check that the formulas exist")
-    return parser.parse_args()
 
 
 def _files_of(mutant: Mutant, package: Path) -> list[Path]:
@@ -614,13 +595,7 @@ def _run(mutant: Mutant, tree: Path, compiled: Path) -> Verdict:
         "pytest",
         "-m",
         "",
-        "-x",
-        "-n",
-        "0",
-        "-q",
-        "-rfE",
-        "-p",
-        "no:cacheprovider",
+        *["-x", "-n", "0", "-q", "-rfE", "-p", "no:cacheprovider"],
         *modules,
     ]
     start = time.monotonic()
@@ -650,15 +625,13 @@ def _print_table(chosen: list[Mutant], verdicts: dict[str, Verdict]) -> None:
 def _print_lost(verdicts: dict[str, Verdict], before: dict[str, dict[str, Any]]) -> int:
     """Print the mutants that were killed before and are not now; return 1 if there are any."""
     killed = [name for name, verdict in before.items() if verdict["outcome"] == "killed"]
-    lost = [name for name in killed if name in verdicts and verdicts[name].outcome != "killed"]
-    for name in lost:
-        print(f"killed before, now {verdicts[name].outcome}: {name}")
     known = {mutant.name for mutant in MUTANTS}
-    gone = [name for name in killed if name not in known]
-    for name in gone:
-        print(f"killed before, now no longer in the list: {name}")
-    print(f"{len(lost) + len(gone)} mutants lost")
-    return int(bool(lost or gone))
+    lost = {name: verdicts[name].outcome for name in killed if name in verdicts and verdicts[name].outcome != "killed"}
+    lost |= {name: "no longer in the list" for name in killed if name not in known}
+    for name, now in lost.items():
+        print(f"killed before, now {now}: {name}")
+    print(f"{len(lost)} mutants lost")
+    return int(bool(lost))
 
 
 if __name__ == "__main__":

@@ -262,29 +262,3 @@ def test_f_measures_refuse_weights_that_are_none(wrong: object) -> None:
 def three(demo: DemoCollection, grades: pt.Transformer) -> pd.DataFrame:
     turned = demo.runs["candidate"].drop(columns="rank").assign(score=lambda run: -run["score"])
     return (Runs(**demo.runs, turned=turned, depth=10) >> grades)(demo.topics)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"pool": None}, "pool must be a pandas DataFrame, got None"),
-        ({"pool": pd.DataFrame({"docno": ["d"]})}, "pool must have the columns qid, docno; it lacks 'qid'"),
-        ({"topics": pd.DataFrame({"query": ["x"]})}, "topics must have the columns qid; it lacks 'qid'"),
-        ({"budget": "x"}, "budget must be a number, got 'x'"),
-        ({"defensive": [1]}, "defensive must be a number, got [1]"),
-        ({"replace": "no"}, "replace must be True or False, got 'no'"),
-        ({"cost": 1.0}, "cost must be a labelling cost"),
-        ({"design": ["hedged"]}, "design ['hedged']"),
-    ],
-)
-def test_plans_refuse(three: pd.DataFrame, given: dict, message: str) -> None:
-    refused(message, Plan.create, **({"pool": three, "topics": None, "measure": "DCG@10", "budget": 200} | given))
-
-
-def test_qrels_without_a_judgment_say_so(frame: pd.DataFrame, qrels: pd.DataFrame) -> None:
-    message = "the qrels hold no judgment: they are empty, or all labels are negative, which says unjudged"
-    audit = Audit.create(frame, BOTH, ZeroOne(), budget=20)
-    test = ActiveTest.create(frame[["qid", "docno", "grade_0", "grade_1", "grade_2"]], None, Accuracy()).next_round(20)
-    for asked in (audit.estimate, audit.compare, test.estimate):
-        refused(message, asked, qrels.assign(label=-1))
-        refused(message, asked, qrels.iloc[:0])

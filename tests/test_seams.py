@@ -24,7 +24,7 @@ from pt_active.frames import worklists
 from pt_active.inference import estimators, weightings
 from pt_active.inference.replay import Method
 from pt_active.inference.stopping import boundaries, looks
-from pt_active.inference.stopping.bets import Stakes, interval
+from pt_active.inference.stopping.bets import interval
 from pt_active.inference.stopping.draws import Units
 from pt_active.judging.delivery import Delivery, Given
 from pt_active.judging.tools.registry import TOOLS, Tool
@@ -103,8 +103,6 @@ def road(plan: Plan, labels: pd.DataFrame, folder: Path, format: str = "csv") ->
     return report.to_dict()
 
 
-# --- unit -----------------------------------------------------------------------------------------------------------
-
 IN_SESSION = 4
 
 ROOT = Path(__file__).parents[1]
@@ -152,9 +150,6 @@ class _Sessions(UnitSource):
         """float64[sessions] in their order, the weighted sums over the queries of each."""
         return np.bincount(self.session, weights=self.tables.pool.query_weight * values)[self.order]
 
-    def planned(self, units: Units, budget: float, alpha: float) -> Stakes:
-        return Stakes.planned(float(units.expected[0]), len(units.rate), len(units.rate), alpha)
-
 
 def test_a_unit(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
     """Estimates of sessions are unbiased after half of them, and bets on them end at the truth."""
@@ -189,9 +184,6 @@ def test_the_road_in_ten_lines_is_that_of_a_plan(pool: pd.DataFrame, labels: pd.
     assert (names["low"], names["high"]) == (status.low, status.high)
 
 
-# --- measure --------------------------------------------------------------------------------------------------------
-
-
 class _HalvingGain(irm.Measure):
     """``Σ_i y_i / 2^i``."""
 
@@ -224,9 +216,6 @@ def test_a_measure(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path) -> 
         assert estimate.value == pytest.approx((seen["label"] * 0.5 ** (seen["rank"] + 1)).sum() / QUERIES)
 
 
-# --- query design ---------------------------------------------------------------------------------------------------
-
-
 def _mean_score(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return variance + mean**2
 
@@ -239,9 +228,6 @@ def test_a_query_design(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path
     assert "second_moment" in completed("simulate", "design")
     audit = Audit.create(_predicted(pool), {"best": "best"}, losses.ZeroOne(), budget=60, design="second_moment")
     assert audit.estimate(wanted(audit, labels))["best"].standard_error > 0
-
-
-# --- estimator ------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -265,9 +251,6 @@ def test_an_estimator(plain_mean: str, pool: pd.DataFrame, labels: pd.DataFrame,
     assert plain_mean in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-# --- round estimator ------------------------------------------------------------------------------------------------
-
-
 def test_a_round_estimator(pool: pd.DataFrame, labels: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     test = ActiveTest.create(pool, None, "DCG@10", seed=1).next_round(20)
     judged = test.assessments[["qid", "docno"]].merge(labels)
@@ -280,9 +263,6 @@ def test_a_round_estimator(pool: pd.DataFrame, labels: pd.DataFrame, monkeypatch
     assert found.basis.estimator == "levelled"
     with pytest.raises(ValueError, match="levelled, lur_difference"):
         test.estimate(judged, estimator="x")
-
-
-# --- spending rule --------------------------------------------------------------------------------------------------
 
 
 def _linear(spent: np.ndarray, alpha: float) -> np.ndarray:
@@ -306,9 +286,6 @@ def test_a_spending_rule(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Pat
     assert "pocock, linear, end" in complaint("status", plan.path, tmp_path / "judged.csv", "--looks", "x")
     shown = said("status", plan.path, tmp_path / "judged.csv", "--looks", "linear", "--json")
     assert json.loads(shown)["looks"] == "linear"
-
-
-# --- judging format -------------------------------------------------------------------------------------------------
 
 
 def _write_bars(worklist: pd.DataFrame) -> str:
@@ -335,9 +312,6 @@ def test_a_judging_format(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Pa
     assert json.loads(shown)["result"]["difference"] == plan.compare(wanted(plan, labels)).difference
 
 
-# --- judging tool ---------------------------------------------------------------------------------------------------
-
-
 def _write_ticks(worklist: Worklist) -> dict[str, str | bytes]:
     return {"": "".join(f"#{item.qid}#{item.docno}#\n" for item in worklist)}
 
@@ -362,9 +336,6 @@ def test_a_judging_tool(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path
     for file in ("filled", "r.jsonl"):
         shown = said("status", plan.path, tmp_path / file, "--json")
         assert json.loads(shown)["result"]["difference"] == plan.compare(wanted(plan, labels)).difference
-
-
-# --- loss -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -401,9 +372,6 @@ def test_a_loss(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkey
     weight = census.tables.pairs.weight
     assert weight.sum() == pytest.approx(1)
     assert estimate.value == pytest.approx(np.abs(truth["best"] - truth["label"]).mean())
-
-
-# --- labelling cost -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -447,9 +415,6 @@ def test_a_plan_keeps_the_unit_of_its_cost_where_there_is_one(pool: pd.DataFrame
     assert str(Plan.load(tmp_path / "timed")) == str(timed)
     priced = of_queries(pool.assign(doc_cost=2.0), budget=400, cost=ColumnCost())
     assert "cost_unit" not in priced.manifest["arguments"]
-
-
-# --- grade model ----------------------------------------------------------------------------------------------------
 
 
 class _Falling(GradeModel):

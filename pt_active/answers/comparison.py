@@ -137,10 +137,8 @@ class Answers:
         return labels
 
     def __repr__(self) -> str:
-        items, runs = (
-            how_many("item", self.table["item"].nunique()),
-            f", {self.runs} runs each" if self.runs > 1 else "",
-        )
+        items = how_many("item", self.table["item"].nunique())
+        runs = f", {self.runs} runs each" if self.runs > 1 else ""
         return f"Answers of {', '.join(self.systems)} to {items}{runs}; scores {self.scale}"
 
     def _single(self) -> pd.DataFrame:
@@ -201,9 +199,8 @@ class Answers:
             return frame
         for name in judge_columns(table):
             # Systems that share an answer may have different scores of it.
-            frame[f"judge {name}"] = (
-                pd.to_numeric(table[name]).groupby([frame["qid"], frame["docno"]]).transform("mean")
-            )
+            score = pd.to_numeric(table[name])
+            frame[f"judge {name}"] = score.groupby([frame["qid"], frame["docno"]]).transform("mean")
         return frame
 
     def _model(self, frame: pd.DataFrame) -> JudgeGrades | UniformGrades:

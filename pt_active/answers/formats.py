@@ -14,20 +14,13 @@ from pt_active.frames.tables import is_parquet, json_value, read_parquet, read_s
 
 
 class AnswerFormat(NamedTuple):
-    """Where the JSON of a tool has what.
+    """Where the JSON of a tool has what."""
 
-    Attributes:
-        known_by: Keys of its object, or of each object where there is one a line.
-        entries: The key of the list with an entry for each answer; empty if each line is one.
-        columns: Column → where it is: keys, one in the other, of the entry, or of the object after ``^``. Of several,
-            the first that is there counts.
-        scores: Where the scores of judges are: a mapping of names to scores, a list of objects with ``name`` and
-            ``score``, or a list of names, whose scores stand in the entry.
-    """
-
-    known_by: tuple[str, ...]
-    entries: str
+    known_by: tuple[str, ...]  # keys of its object, or of each object where there is one a line
+    entries: str  # the key of the list with an entry for each answer; empty if each line is one
+    # Column → where it is: keys, one in the other, of the entry, or of the object after ``^``; the first that is there.
     columns: Mapping[str, tuple[str, ...]]
+    # A mapping of names to scores, a list of objects with name and score, or of names whose scores are in the entry.
     scores: str = ""
 
 
@@ -86,16 +79,7 @@ LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 
 
 def read_rows(path: str | Path) -> pd.DataFrame:
-    """Read a table of answers.
-
-    Args:
-        path: Parquet, JSON lines (``.jsonl``), a file of one of `FORMATS`, or a table with a header, separated by
-            commas, semicolons or tabs.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is malformed.
-    """
+    """Read answers: Parquet, JSON lines, one of `FORMATS`, or a table with commas, semicolons or tabs."""
     if is_parquet(path):
         return read_parquet(path)
     source = read_source(path)
@@ -129,8 +113,8 @@ def _objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
 def _of_objects(objects: dict[int, dict[str, Any]]) -> pd.DataFrame:
     if not objects:
         raise ValueError("the file has no answers")
-    first = next(iter(objects.values()))
-    format = next((each for each in FORMATS.values() if set(each.known_by) <= first.keys()), None)
+    keys = next(iter(objects.values())).keys()
+    format = next((each for each in FORMATS.values() if keys >= set(each.known_by)), None)
     if format is None:
         return pd.DataFrame.from_dict(objects, orient="index")
     rows = {}
@@ -143,8 +127,11 @@ def _of_objects(objects: dict[int, dict[str, Any]]) -> pd.DataFrame:
 
 def _row(format: AnswerFormat, whole: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
     """An answer as a row of the table."""
-    row = {name: _first(places, whole, entry) for name, places in format.columns.items()}
-    row = {name: _text(value) for name, value in row.items() if value is not None}
+    row = {}
+    for name, places in format.columns.items():
+        found = (_at(whole, each[1:]) if each.startswith("^") else _at(entry, each) for each in places)
+        if (value := next((value for value in found if value is not None), None)) is not None:
+            row[name] = _text(value)
     given = _at(entry, format.scores) if format.scores else None
     if isinstance(given, dict):
         pairs = [(name, each.get("value") if isinstance(each, dict) else each) for name, each in given.items()]
@@ -155,11 +142,6 @@ def _row(format: AnswerFormat, whole: dict[str, Any], entry: dict[str, Any]) -> 
     numbers = ((name, LETTERS.get(value, value) if isinstance(value, str) else value) for name, value in pairs)
     known = {str(name).replace(" ", "_"): value for name, value in numbers if isinstance(value, (int, float))}
     return row | {f"score_{name}": float(value) for name, value in known.items()}
-
-
-def _first(places: tuple[str, ...], whole: dict[str, Any], entry: dict[str, Any]) -> Any:
-    found = (_at(whole, each[1:]) if each.startswith("^") else _at(entry, each) for each in places)
-    return next((value for value in found if value is not None), None)
 
 
 def _at(value: Any, path: str) -> Any:

@@ -46,7 +46,9 @@ def nugget_table(*files: str | Path) -> pd.DataFrame:
             named = [(str(each["text"]), str(each["importance"])) for each in nuggets]
             if known.setdefault(qid, named) != named:
                 raise ValueError(f"{place}: the nuggets of item {shown(qid)} differ between systems")
-            rows += _decisions(entry, qid, [_weight(kind, place) for _, kind in named], place)
+            if unknown := [kind for _, kind in named if kind not in IMPORTANCE]:
+                raise ValueError(f"{place}: the importance of a nugget is vital or okay, got {shown(unknown[0])}")
+            rows += _decisions(entry, qid, [IMPORTANCE[kind] for _, kind in named], place)
     table = pd.DataFrame(rows)
     if table.empty:
         raise ValueError("there are no nuggets")
@@ -73,9 +75,3 @@ def _decisions(entry: dict[str, Any], qid: str, weights: list[float], place: str
             }
         )
     return rows
-
-
-def _weight(importance: str, place: str) -> float:
-    if importance not in IMPORTANCE:
-        raise ValueError(f"{place}: the importance of a nugget is vital or okay, got {shown(importance)}")
-    return IMPORTANCE[importance]

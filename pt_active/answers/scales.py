@@ -12,8 +12,7 @@ from pt_active.frames.checks import shown, unfit
 from pt_active.frames.qrels import HIGHEST_LABEL
 from pt_active.relevance.measures import SCORE, scores
 
-PREFERENCE = "preference"
-"""The scale of a label that says which of two answers is better."""
+PREFERENCE = "preference"  # The scale of a label that says which of two answers is better
 
 PREFERENCES = ("the second is better", "no difference", "the first is better")
 """What the labels 0, 1 and 2 of a preference say."""
@@ -26,26 +25,16 @@ class ScoreScale:
     """The scores that people can give.
 
     On a scale of whole scores from 0 or 1 a label is the score. On any other, labels count the scores from 0.
-
-    Attributes:
-        low: The lowest score.
-        high: The highest.
-        step: How far neighbouring scores are apart.
-        prefers: Whether a score compares two answers, and is −1, 0 or 1.
     """
 
     low: float
     high: float
     step: float = 1.0
-    prefers: bool = False
+    prefers: bool = False  # whether a score compares two answers, and is −1, 0 or 1
 
     @classmethod
     def parsed(cls, text: str) -> ScoreScale:
-        """The scale that is written as ``0-1``, ``1-5``, ``0-1:0.25`` (in steps) or ``preference``.
-
-        Raises:
-            ValueError: If it is written otherwise, or has no or too many scores.
-        """
+        """The scale that is written as ``0-1``, ``1-5``, ``0-1:0.25`` (in steps) or ``preference``."""
         if text == PREFERENCE:
             return cls(-1, 1, 1, prefers=True)
         found = _WRITTEN.fullmatch(text) if isinstance(text, str) else None
@@ -74,7 +63,8 @@ class ScoreScale:
 
     def measure(self, runs: int = 1) -> str:
         """The measure whose value is the mean score of a number of answers of each system to an item."""
-        return str(SCORE(low=_plain(self.low), step=_plain(self.step)) @ runs)
+        low, step = (int(each) if float(each).is_integer() else each for each in (self.low, self.step))
+        return str(SCORE(low=low, step=step) @ runs)
 
     def names(self) -> str:
         """The words for labels that are not the scores themselves, as ``--grade-names`` takes them; may be empty."""
@@ -109,7 +99,3 @@ class ScoreScale:
     def __str__(self) -> str:
         every = [f"{score:g}" for score in self.scores[self.first :]]
         return ", ".join(every if len(every) <= 6 else [*every[:3], "…", every[-1]])
-
-
-def _plain(value: float) -> int | float:
-    return int(value) if float(value).is_integer() else value

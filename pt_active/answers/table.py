@@ -32,32 +32,29 @@ NAMES = {
 SCORE = "score"
 """The column of a judge's scores; those of several judges are ``score_NAME``."""
 
-_OF_ITEM = ("question", "reference", "cluster", "weight")
+_OF_ITEM = ("question", "reference", "cluster", "weight")  # What does not differ between the answers to an item
 
 
 def answer_table(source: Source) -> pd.DataFrame:
-    """The answers, one in a row: ``item, system, run``, and where they are known the other columns of `NAMES`.
+    """The answers of a source as `Answers` takes it, one in a row: ``item, system, run``, and what is known of `NAMES`.
 
-    Args:
-        source: Long: a row for each answer, with ``item`` and ``system``. Wide: a row for each item, with
-            ``answer_NAME`` or ``score_NAME`` (or both) for each system. Or long ones by the name of the system.
-
-    Returns:
-        Ids are strings, judges' scores are in columns ``score`` or ``score_NAME``, and ``docno`` names an answer
-        without its system: systems that give the same text to an item share it.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If a column is missing, an answer is there twice or not at all, or systems differ in their runs.
+    Ids are strings, judges' scores are in columns ``score`` or ``score_NAME``, and ``docno`` names an answer without
+    its system: systems that give the same text to an item share it.
     """
     table = _united(source)
     if table.empty:
         raise ValueError("the table has no answers")
-    _check_filled(table)
+    for name, what in (("item", "an item"), ("system", "a system")):
+        table[name] = table[name].map(_text)
+        if (blank := table[name] == "").any():
+            raise ValueError(f"row {table.index[blank][0]}: expected {what}; it is empty")
     table["run"] = table["run"].map(_text) if "run" in table.columns else "1"
     _check_each_once(table)
     _check_complete(table)
-    _check_items(table)
+    for name in (name for name in _OF_ITEM if name in table.columns):
+        several = table.dropna(subset=name).groupby("item")[name].nunique() > 1
+        if several.any():
+            raise ValueError(f"item {shown(several.index[several][0])} has more than one {name}")
     table["docno"] = _docnos(table)
     return table.sort_values(["item", "system", "run"], kind="stable").reset_index(drop=True)
 
@@ -71,27 +68,21 @@ def _united(source: Source) -> pd.DataFrame:
     if isinstance(source, Mapping):
         if not source:
             raise ValueError("expected the answers of at least one system, by its name")
-        parts = [_named(_rows(each)).assign(system=str(name)) for name, each in source.items()]
+        parts = [_named(each).assign(system=str(name)) for name, each in source.items()]
         return pd.concat(parts, ignore_index=True)
-    rows = _named(_rows(source))
+    rows = _named(source)
     return rows.copy() if "system" in rows.columns else _long(rows)
 
 
-def _rows(source: pd.DataFrame | str | Path) -> pd.DataFrame:
-    return source if isinstance(source, pd.DataFrame) else read_rows(source)
-
-
-def _named(rows: pd.DataFrame) -> pd.DataFrame:
+def _named(source: pd.DataFrame | str | Path) -> pd.DataFrame:
     """The rows under the names of the columns here."""
+    rows = source if isinstance(source, pd.DataFrame) else read_rows(source)
     found = {name: next((each for each in also if each in rows.columns), None) for name, also in NAMES.items()}
     if found["item"] is None:
         raise ValueError(f"the answers need a column item; the table has {some(map(str, rows.columns), 12)}")
     rows = rows.rename(columns={old: new for new, old in found.items() if old is not None})
-    return rows[[name for name in rows.columns if name in NAMES or name in judge_columns(rows) or _of_system(name)]]
-
-
-def _of_system(name: object) -> bool:
-    return str(name).startswith("answer_")
+    own = (*NAMES, *judge_columns(rows))
+    return rows[[name for name in rows.columns if name in own or str(name).startswith("answer_")]]
 
 
 def _long(rows: pd.DataFrame) -> pd.DataFrame:
@@ -111,15 +102,6 @@ def _long(rows: pd.DataFrame) -> pd.DataFrame:
         parts.append(rows.drop(columns=[c for c in own if c in rows and c not in columns]).rename(columns=columns))
         parts[-1]["system"] = name
     return pd.concat(parts, ignore_index=True)
-
-
-def _check_filled(table: pd.DataFrame) -> None:
-    """Make ids texts; raise if one is missing."""
-    for name in ("item", "system"):
-        text = table[name].map(_text)
-        if (blank := text == "").any():
-            raise ValueError(f"row {table.index[blank][0]}: expected an {name}; it is empty".replace("an s", "a s"))
-        table[name] = text
 
 
 def _text(value: Any) -> str:
@@ -152,15 +134,6 @@ def _check_complete(table: pd.DataFrame) -> None:
             f"system {shown(system)} has {what} for item {shown(item)}{also}; each system needs an answer to each "
             "item: leave the item out, or give an empty answer"
         )
-
-
-def _check_items(table: pd.DataFrame) -> None:
-    """Raise if what is said of an item differs between its rows."""
-    for name in (name for name in _OF_ITEM if name in table.columns):
-        known = table.dropna(subset=name)
-        several = known.groupby("item")[name].nunique() > 1
-        if several.any():
-            raise ValueError(f"item {shown(several.index[several][0])} has more than one {name}")
 
 
 def _docnos(table: pd.DataFrame) -> list[str]:

@@ -41,11 +41,8 @@ from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
 from pt_active.showing.page import format_of
 
-CODES = {PASS: 0, FAIL: 1, UNRESOLVED: 3}
-"""Outcome → exit code; 2 is bad input."""
-
-_LEVELS = {PASS: "notice", FAIL: "error", UNRESOLVED: "warning"}
-"""Outcome → the kind of annotation in a GitHub workflow."""
+OUTCOMES = {PASS: (0, "notice"), FAIL: (1, "error"), UNRESOLVED: (3, "warning")}
+"""Outcome → exit code, where 2 is bad input, and the kind of annotation in a GitHub workflow."""
 
 
 def status(
@@ -73,7 +70,8 @@ def status(
         if asked != Asked() and look != Look():
             raise ValueError("--looks and --margin are for the plan's own measure, and for its usual estimator")
         result, estimates = _at_the_end(labelled, pair, asked, meant, confidence, missing)
-        hint = _page_hint(plan, labels, [*asked.words(), *pair.words(), *words])
+        shown = _page_of(labels, *asked.words(), *pair.words(), *words)
+        hint = "" if plan.tables.manifest.rest is not None else f"All of it on one page:\n  {shown}"
         return _of_results(result, estimates, hint, called)
     about: dict[str, Any] = {**vars(pair), **meant.fields, "missing": missing, "records": records}
     state = plan.status(qrels, looks, look.margin, confidence, **about)
@@ -234,11 +232,6 @@ def _judge_on(state: Status, labels: LabelFiles) -> str:
     return f"{hint}Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"
 
 
-def _page_hint(plan: Plan, labels: LabelFiles, asked: Sequence[str]) -> str:
-    """The hint to put all on one page, of a plan that can be reported."""
-    return "" if plan.tables.manifest.rest is not None else f"All of it on one page:\n  {_page_of(labels, *asked)}"
-
-
 def _page_of(labels: LabelFiles, *words: str) -> str:
     """The command that puts the labels of a plan on one page."""
     return command_line("report", labels.plan, *labels.qrels, *words, "--out", beside(labels.plan, ".html"))
@@ -277,8 +270,9 @@ def gate(
         if pair.first is not None or looks is not None or missing is not None:
             raise ValueError("--run is the first ranker, looked at once: leave out --first, --looks and --missing")
         name, file = named_file(run, "--run")
-        baseline = _baseline(plan, pair.second)
-        later = qrels, read_run(file), baseline, margin, asked, confidence
+        if pair.second is None and len(plan.rankers) > 1:
+            raise ValueError(f"pass --second, the ranker that --run would replace: one of {some(plan.rankers, 20)}")
+        later = qrels, read_run(file), pair.second or plan.rankers[0], margin, asked, confidence
         decided, often = plan.gate_later(*later, **vars(meant), name=name), None
     else:
         about: dict[str, Any] = {**vars(meant), **vars(pair), "missing": missing, "records": records}
@@ -291,14 +285,7 @@ def gate(
         hint = next_step(decided.status, plan, labels, extended=given_words(missing=missing))
     elif decided.outcome == UNRESOLVED and holds_up(decided.status):
         hint = PASSED_OVER
-    return Answer(decided.to_dict(), text, hint, CODES[decided.outcome])
-
-
-def _baseline(plan: Plan, second: str | None) -> str:
-    """The ranker of the plan that a later one would replace."""
-    if second is None and len(plan.rankers) > 1:
-        raise ValueError(f"pass --second, the ranker that --run would replace: one of {some(plan.rankers, 20)}")
-    return second or plan.rankers[0]
+    return Answer(decided.to_dict(), text, hint, OUTCOMES[decided.outcome][0])
 
 
 def in_junit(gate: Gate) -> str:
@@ -322,7 +309,7 @@ def in_github(gate: Gate) -> str:
     interval = f"{state.what} {state.point} [{state.low:+.4f}, {state.high:+.4f}]" if np.isfinite(state.low) else ""
     said = "; ".join(filter(None, [gate.answer, interval, gate.advice]))
     title = _escaped(f"{state.measure}: {gate.question}").replace(":", "%3A").replace(",", "%2C")
-    return f"::{_LEVELS[gate.outcome]} title={title}::{_escaped(said)}"
+    return f"::{OUTCOMES[gate.outcome][1]} title={title}::{_escaped(said)}"
 
 
 def _escaped(text: str) -> str:

@@ -38,8 +38,6 @@ from pt_active.transformers import Runs
 
 DEFAULT_GRADES = "auto"  # The default of ``--grades``
 
-COLD_GRADES = "cold"  # The grade model where there is no training data
-
 MAX_STRAY_SHARE = 0.02
 """If a smaller share of the training labels lies above a grade that no label has, they are taken for mistakes."""
 
@@ -84,10 +82,6 @@ class RunFiles(Typed):
         """The run of each ranker."""
         return {name: self.read_run(file) for name, file in self.files.items()}
 
-    def past(self) -> list[pd.DataFrame]:
-        """The runs that have been judged."""
-        return [self.read_run(file) for file in self.train_run or []]
-
 
 @dataclass(frozen=True)
 class PoolFiles(RunFiles):
@@ -128,7 +122,7 @@ class PoolFiles(RunFiles):
         if judge and self.grades is not None:
             raise ValueError("pass either --grades or --judge, and not both")
         cold = highest is not None and not (self.pool or runs or self.train_qrels or self.grades or judge)
-        name = COLD_GRADES if cold else self.grades or DEFAULT_GRADES
+        name = "cold" if cold else self.grades or DEFAULT_GRADES
         if not judge and not hasattr(GRADES[name], "fit"):
             if highest is None:
                 raise ValueError(f"--grades {name} needs --max-grade N, the highest grade")
@@ -150,11 +144,10 @@ class PoolFiles(RunFiles):
     def _fitted(self, name: str, labels: pd.DataFrame, measure: str) -> tuple[GradeModel, dict[str, pd.DataFrame], str]:
         if labels.empty:
             raise ValueError(f"{self.train_qrels}: no document has a label")
-        given = self.max_grade
-        highest = (
-            grade_in_use(labels, self.train_qrels, ("pass ", Argument("max_grade"), " ")) if given is None else given
-        )
-        training = {str(file): run for file, run in zip(self.train_run or [], self.past(), strict=True)}
+        highest = self.max_grade
+        if highest is None:
+            highest = grade_in_use(labels, self.train_qrels, ("pass ", Argument("max_grade"), " "))
+        training = {str(file): self.read_run(file) for file in self.train_run or []}
         named = {f"run_{i}": run for i, run in enumerate(training.values())}
         documents = united(named, None, self.depth, True) if named else labels[["qid", "docno"]]
         model: Any = GRADES[name](highest)
@@ -180,7 +173,7 @@ class PoolFiles(RunFiles):
         """The graded pool, and the topics if there are any."""
         read = None if self.topics is None else (self.topics, read_topics(self.topics))
         if self.pool is not None:
-            frame = read_pool(self.pool)
+            frame = read_parquet(self.pool).reset_index(drop=True)
             queries = read and fitting_topics(*read, frame["qid"])
         else:
             model, training, described = self.model(measure)
@@ -213,11 +206,6 @@ def check_file(path: str | Path) -> None:
     """Raise if a file does not exist."""
     if not Path(path).exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-
-
-def read_pool(path: Path) -> pd.DataFrame:
-    """Read a Parquet frame that already has grades."""
-    return read_parquet(path).reset_index(drop=True)
 
 
 def reads_texts(cost: Cost) -> bool:

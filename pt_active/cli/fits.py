@@ -48,11 +48,6 @@ class Files:
         return runs if depth is None else {name: run[run["rank"] < depth] for name, run in runs.items()}
 
     @property
-    def topics(self) -> pd.DataFrame | None:
-        """``qid, query``, under the ids of the runs."""
-        return None if self.fitting_topics is None else self.fitting_topics[0]
-
-    @property
     def fitting_topics(self) -> tuple[pd.DataFrame, tuple[str, ...]] | None:
         """The topics, and which of their ids are others in the runs."""
         read = self._read(read_topics, self.source.topics)
@@ -103,8 +98,8 @@ class Files:
         """``qid, docno`` that count for a measure, of queries that have a topic if there are topics."""
         cutoff = measure.params.get("cutoff") if has_rank_form(measure) else None
         runs = [run if cutoff is None else run[run["rank"] < cutoff] for run in self.runs.values()]
-        pairs = pd.concat([run[["qid", "docno"]] for run in runs]).drop_duplicates()
-        return pairs if self.topics is None else pairs[pairs["qid"].isin(self.topics["qid"])]
+        pairs, topics = pd.concat([run[["qid", "docno"]] for run in runs]).drop_duplicates(), self.fitting_topics
+        return pairs if topics is None else pairs[pairs["qid"].isin(topics[0]["qid"])]
 
 
 def findings(files: Files, measure: str, budget: float) -> list[Finding]:

@@ -210,8 +210,8 @@ class Wanted(Meant):
     query_cost: float = option(0.0, "What each new query costs beside its labels, in the unit of budgets.", rare=True)
     confidence: float = confidence_level()
 
-    def check(self) -> None:
-        """Raise if two questions are asked at once."""
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.budget and self.width is not None:
             raise ValueError("pass either --budget or --width, and not both")
         if self.until_known and (self.width is not None or self.budget):
@@ -231,7 +231,6 @@ def budget(
     measure: str | None = option(None, "The measure to estimate; a plan has its own.", "NAME", **MEASURES),
 ) -> Answer:
     """Forecast how many judgments or hours an answer takes, before the first judgment or after a first round."""
-    wanted.check()
     cost, words = prices.of_judging(), [*source.words(), *prices.words()]
     content: dict[str, Any] = {}
     loaded, grades, qrels = None, "", qrels or []

@@ -46,35 +46,23 @@ _OTHER_NAMES = {"run": "runs", "qrels": "labels"}
 """Argument of a command → key, where the key is not the name of the option."""
 
 _COLLECTION = (
-    *(
-        "run",
-        "pool",
-        "topics",
-        "texts",
-        "train_run",
-        "train_qrels",
-        "grades",
-        "judge",
-        "max_grade",
-        "unjudged",
-        "depth",
-    ),
-    *("allow_missing_queries", "lenient", "cost", "per_query", "seconds_per_document", "seconds_per_query"),
+    "run pool topics texts train_run train_qrels grades judge max_grade unjudged depth allow_missing_queries lenient "
+    "cost per_query seconds_per_document seconds_per_query"
 )
 
-_MEANT = ("queries", "clusters")
+_LABELLED = "plan qrels confidence grade_names rule ties missing queries clusters"
 
-_LABELLED = ("plan", "qrels", "confidence", "grade_names", "rule", "ties", "missing", *_MEANT)
-
-COMMANDS = {
-    "plan": ("out", "measure", "budget", "draws", "seed", "level", "design", "rounds", *_COLLECTION),
-    "budget": ("measure", "confidence", *_MEANT, *_COLLECTION),
-    "judge": ("plan", "texts", "judges", "guideline", "grade_names", "store", "margin", *_MEANT),
-    "export": ("plan", "texts", "grade_names"),
-    "status": (*_LABELLED, "margin", "looks"),
-    "report": (*_LABELLED, "out", "slice", "texts"),
+_OF_COMMANDS = {
+    "plan": f"out measure budget draws seed level design rounds {_COLLECTION}",
+    "budget": f"measure confidence queries clusters {_COLLECTION}",
+    "judge": "plan texts judges guideline grade_names store margin queries clusters",
+    "export": "plan texts grade_names",
+    "status": f"{_LABELLED} margin looks",
+    "report": f"{_LABELLED} out slice texts",
     "gate": _LABELLED,
 }
+
+COMMANDS = {command: tuple(arguments.split()) for command, arguments in _OF_COMMANDS.items()}
 """Command → the arguments that it takes from the project file if they are not typed."""
 
 _RIVALS = (
@@ -91,9 +79,6 @@ _RIVALS = (
     ("seconds_per_document", "cost", "per_query"),
 )
 """An argument that is typed, and the arguments that are then not taken from the file, since both do not go together."""
-
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-"""Keys that TOML needs no quotes for."""
 
 
 def key_of(command: str, argument: str) -> str:
@@ -124,7 +109,9 @@ class Project:
                 raise ValueError(f"{file}: unknown key {shown(key)}; {ask}")
             if not _fits(value, KEYS[key]):
                 raise ValueError(f"{file}: {key} must be {KEYS[key]}, got {shown(value)}")
-            _check_no_nul(file, key, value)
+            named = value.items() if isinstance(value, dict) else ((each,) for each in _listed(value))
+            if any("\0" in text for each in named for text in each if isinstance(text, str)):
+                raise ValueError(f"{file}: {key} must not hold a NUL character, got {shown(value)}")
         return cls(file, values)
 
     def options(self, command: str, typed: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,18 +145,14 @@ class Project:
         if kind == OUTPUT:
             return self.file.parent / value
         if kind == RUNS:
-            return [f"{self._named(name)}={self._existing(f'run {name}', file)}" for name, file in value.items()]
+            if wrong := [name for name in value if not name or "=" in name]:
+                raise ValueError(f"{self.file}: runs: a name is needed, without an equals sign, got {shown(wrong[0])}")
+            return [f"{name}={self._existing(f'run {name}', file)}" for name, file in value.items()]
         if key == "judges":
             return ",".join(_listed(value))
         if key == "judge":
             return [self._judge(each) for each in _listed(value)]
         return _listed(value) if kind == WORDS else value
-
-    def _named(self, name: str) -> str:
-        """The name of a run, as ``--run NAME=FILE`` can take it."""
-        if not name or "=" in name:
-            raise ValueError(f"{self.file}: runs: a name is needed, without an equals sign, got {shown(name)}")
-        return name
 
     def _judge(self, given: str) -> str:
         """Another judge's file, which may have a name before it."""
@@ -215,15 +198,8 @@ def go_on_with(file: Path, before: Path, after: Path, store: Path) -> None:
         write_file(file, text, replace=True)
 
 
-def _check_no_nul(file: Path, key: str, value: Any) -> None:
-    """Raise if a text of a value holds a NUL character, which no name of a file can hold."""
-    texts = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else [value]
-    if any(isinstance(text, str) and "\0" in text for text in texts):
-        raise ValueError(f"{file}: {key} must not hold a NUL character, got {shown(value)}")
-
-
-def _listed(value: str | list[str]) -> list[str]:
-    return [value] if isinstance(value, str) else list(value)
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _fits(value: Any, kind: str) -> bool:
@@ -231,7 +207,7 @@ def _fits(value: Any, kind: str) -> bool:
     if kind in (TEXT, INPUT, OUTPUT):
         return isinstance(value, str) and value != ""
     if kind in (WORDS, INPUTS):
-        return value != [] and all(_fits(each, TEXT) for each in (value if isinstance(value, list) else [value]))
+        return value != [] and all(_fits(each, TEXT) for each in _listed(value))
     if kind == FLAG:
         return isinstance(value, bool)
     if kind == RUNS:
@@ -246,12 +222,9 @@ def project_text(values: Mapping[str, Any], comments: Collection[str] = ()) -> s
     lines += [f"{key} = {_in_toml(value)}" for key, value in values.items() if KEYS[key] != RUNS]
     for key, value in values.items():
         if KEYS[key] == RUNS:
-            lines += ["", f"[{key}]", *(f"{_key_in_toml(name)} = {_in_toml(file)}" for name, file in value.items())]
+            bare = {name: name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _in_toml(name) for name in value}
+            lines += ["", f"[{key}]", *(f"{bare[name]} = {_in_toml(file)}" for name, file in value.items())]
     return "\n".join(lines) + "\n"
-
-
-def _key_in_toml(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _in_toml(name)
 
 
 def _in_toml(value: Any) -> str:

@@ -18,18 +18,10 @@ from pt_active.frames.checks import some
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.runs import ranked_run
 
-MAX_GRADE = 3
-"""The highest grade of the simulated judgments; the lowest is 0."""
-
+MAX_GRADE = 3  # The highest grade of the simulated judgments; the lowest is 0
 _RELEASE_PER_PAST = 3
-
-_DOCUMENTS = 3000
-
-_MAX_QUERIES = 3000
-
-_DEPTHS = (20, 31)
-"""The depths of the rankings are drawn from 20 to 30."""
-
+_DOCUMENTS = _MAX_QUERIES = 3000
+_DEPTHS = (20, 31)  # The depths of the rankings are drawn from 20 to 30
 _QUERIES_AT_ONCE = 250
 
 
@@ -119,18 +111,15 @@ _GUIDES = _Domain(
     ),
 )
 
+_STATEMENTS = ("It is {}.", "We call it {}.", "It counts as {}.", "It is made for {}.")
+
 _DOMAINS = (_PRODUCTS, _RECIPES, _GUIDES)
-
 _SUBJECTS = [subject for domain in _DOMAINS for subject in domain.subjects.split(", ")]
-
 _PER_DOMAIN = len(_SUBJECTS) // len(_DOMAINS)
-
 _WORDS = np.array(
     [[[v.split("/") for v in quality.split(", ")] for quality in domain.qualities] for domain in _DOMAINS]
 )
-
 _QUALITIES, _VALUES = _WORDS.shape[1:3]
-
 _NOT_ASKED = -1
 
 
@@ -244,23 +233,16 @@ class _Truth(NamedTuple):
     def judge(self, pairs: pd.DataFrame) -> pd.DataFrame:
         """``qid, docno, label`` of the pairs, with grades from 0 to 3."""
         pairs = with_string_ids(pairs[["qid", "docno"]]).drop_duplicates(ignore_index=True)
-        query = _positions(self.needs.qids, pairs["qid"])
-        document = _positions(self.stock.docnos, pairs["docno"])
-        return pairs.assign(label=self._grade(query, document, self._chance(pairs)))
-
-    def _chance(self, pairs: pd.DataFrame) -> np.ndarray:
-        """A pseudo-random number from 0 to 1 for each pair, a function of the ids and the seed."""
-        names = (pairs["qid"] + " " + pairs["docno"]).to_numpy(dtype=object)
-        hashed = pd.util.hash_array(names, hash_key=f"{self.seed % 10**16:016d}", categorize=False)
-        return hashed / 2.0**64
-
-    def _grade(self, query: np.ndarray, document: np.ndarray, chance: np.ndarray) -> np.ndarray:
         needs, stock = self.needs, self.stock
+        query, document = _positions(needs.qids, pairs["qid"]), _positions(stock.docnos, pairs["docno"])
+        # A pseudo-random number from 0 to 1 for each pair, a function of the ids and the seed.
+        names = (pairs["qid"] + " " + pairs["docno"]).to_numpy(dtype=object)
+        chance = pd.util.hash_array(names, hash_key=f"{self.seed % 10**16:016d}", categorize=False) / 2.0**64
         asked = needs.asks[query] != _NOT_ASKED
         met = (needs.asks[query] == stock.has[document]).sum(axis=1) / asked.sum(axis=1)
         worth = 0.45 + 1.9 * met + stock.merit[document] - needs.strictness[query] + chance - 0.5
         same = needs.subject[query] == stock.subject[document]
-        return np.where(same, np.digitize(worth, [0.9, 1.7, 2.4]), 0).astype(np.int64)
+        return pairs.assign(label=np.where(same, np.digitize(worth, [0.9, 1.7, 2.4]), 0).astype(np.int64))
 
 
 def _positions(names: list[str], wanted: pd.Series) -> np.ndarray:
@@ -330,18 +312,14 @@ def _text(stock: _Stock, i: int, titled: np.ndarray, picks: np.ndarray) -> str:
     words = _WORDS[number, np.arange(_QUALITIES), stock.has[i], synonym].tolist()
     title = _phrase(stock.subject[i], np.where(titled, words, "").tolist())
     opening = domain.openings[picks[0, 0] % len(domain.openings)]
-    statements = [_statement(k, words[k]) for k in np.flatnonzero(~titled).tolist()]
-    filler = [_filler(domain, number, *pick) for pick in picks[1:]]
+    statements = [_STATEMENTS[k].format(words[k]) for k in np.flatnonzero(~titled).tolist()]
+    filler = [
+        domain.fillers[sentence % len(domain.fillers)].format(
+            other=_SUBJECTS[number * _PER_DOMAIN + other % _PER_DOMAIN]
+        )
+        for sentence, other in picks[1:]
+    ]
     return " ".join([f"{opening}: {title}.", *statements, *filler])
-
-
-def _statement(quality: int, word: str) -> str:
-    return ("It is {}.", "We call it {}.", "It counts as {}.", "It is made for {}.")[quality].format(word)
-
-
-def _filler(domain: _Domain, number: int, sentence: int, other: int) -> str:
-    subject = _SUBJECTS[number * _PER_DOMAIN + other % _PER_DOMAIN]
-    return domain.fillers[sentence % len(domain.fillers)].format(other=subject)
 
 
 def _retrieve(rng: np.random.Generator, needs: _Needs, stock: _Stock) -> dict[str, pd.DataFrame]:
@@ -371,16 +349,13 @@ def _retrieve_block(
     seen = 2.0 * (same + word) + 0.5 * stock.merit + 0.2 * rng.normal(size=shape)
     signals = {"production": seen, "candidate": seen + 0.3 * (meaning - word) + 0.05 * stock.merit}
     hardness = 0.8 * 0.05 ** rng.random((len(queries), 1))
-    return {
-        name: _top(rng, _probability(rng, signal, hardness), needs, stock, queries) for name, signal in signals.items()
-    }
-
-
-def _probability(rng: np.random.Generator, signal: np.ndarray, hardness: np.ndarray) -> np.ndarray:
-    """Add noise to a signal, and turn it into the probability of relevance that a ranker would report."""
-    blur = hardness * rng.uniform(0.3, 1.7, hardness.shape)
-    believed = (signal + blur * rng.normal(size=signal.shape)) / (1 + blur**2)
-    return 1 / (1 + np.exp((2.6 - believed) / 0.3))
+    found = {}
+    for name, signal in signals.items():
+        blur = hardness * rng.uniform(0.3, 1.7, hardness.shape)
+        believed = (signal + blur * rng.normal(size=signal.shape)) / (1 + blur**2)
+        probability = 1 / (1 + np.exp((2.6 - believed) / 0.3))  # of relevance, as the ranker would report it
+        found[name] = _top(rng, probability, needs, stock, queries)
+    return found
 
 
 def _top(

@@ -97,7 +97,12 @@ def _draw_errors(axes: Axes, demo: Demo) -> None:
         look = _LOOKS[name]
         axes.loglog(many.budgets, errors, look.line, marker=look.marker, color=look.colour, lw=2, ms=6)
         axes.annotate(name, (many.budgets[-1], errors[-1]), xytext=(8, -3), textcoords="offset points", fontsize=12)
-    _draw_saving(axes, demo)
+    saved, error = many.equal_error_budget, many.typical_errors["passive"][many.chosen]
+    if saved < demo.budget:
+        arrow = {"arrowstyle": "-|>", "color": _INK, "lw": 1.5, "shrinkA": 4, "shrinkB": 0}
+        axes.annotate("", (saved, error), (demo.budget, error), arrowprops=arrow)
+        text = f"the same error\nfrom {saved:,.0f} judgments\ninstead of {demo.budget:,.0f}"
+        axes.annotate(text, (demo.budget, error), xytext=(12, 6), textcoords="offset points", va="bottom", fontsize=11)
     axes.set_xlabel("judgments")
     axes.set_ylabel("typical error (RMSE) of the difference")
     axes.set_title("Typical error, for other budgets", loc="left")
@@ -106,17 +111,6 @@ def _draw_errors(axes: Axes, demo: Demo) -> None:
     low, high = axes.get_ylim()
     steps = np.outer(10.0 ** np.arange(-6, 6), [1, 2, 4]).ravel()
     _plain_ticks(axes.yaxis, steps[(steps >= low) & (steps <= high)], "{x:g}")
-
-
-def _draw_saving(axes: Axes, demo: Demo) -> None:
-    many = demo.repetitions
-    saved, error = many.equal_error_budget, many.typical_errors["passive"][many.chosen]
-    if saved >= demo.budget:
-        return
-    arrow = {"arrowstyle": "-|>", "color": _INK, "lw": 1.5, "shrinkA": 4, "shrinkB": 0}
-    axes.annotate("", (saved, error), (demo.budget, error), arrowprops=arrow)
-    text = f"the same error\nfrom {saved:,.0f} judgments\ninstead of {demo.budget:,.0f}"
-    axes.annotate(text, (demo.budget, error), xytext=(12, 6), textcoords="offset points", va="bottom", fontsize=11)
 
 
 def _plain_ticks(axis: Axis, places: np.ndarray, format: str) -> None:

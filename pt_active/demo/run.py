@@ -24,16 +24,9 @@ from pt_active.studies.simulate import labelled_population, replays
 from pt_active.transformers import Runs
 
 MEASURE = "DCG@10"
-"""The measure of the demo."""
-
-RANKERS = ("candidate", "production")
-"""The first is compared with the second."""
-
-REPETITIONS = 1000
-"""Samples of each method, from which its typical error is computed."""
-
-_FACTORS = 2.0 ** (np.arange(-6, 7) / 2)
-"""Budgets of the error curves, as multiples of the demo's budget."""
+RANKERS = ("candidate", "production")  # The first is compared with the second
+REPETITIONS = 1000  # Samples of each method, from which its typical error is computed
+_FACTORS = 2.0 ** (np.arange(-6, 7) / 2)  # Budgets of the error curves, as multiples of the demo's budget
 
 METHODS = {"active": Method("hedged", "regression", False), "passive": Method("passive", "snis", False)}
 """The compared methods; passive is a uniform sample of queries and its plain mean."""
@@ -80,15 +73,12 @@ class SampledEstimates:
     @property
     def typical_errors(self) -> dict[str, np.ndarray]:
         """Root mean squared error of each of `METHODS` at each budget, float64[b]."""
-        return {name: self._rmse(estimates) for name, estimates in self.estimates.items()}
+        return {name: np.sqrt(((each - self.truth) ** 2).mean(axis=-1)) for name, each in self.estimates.items()}
 
     @property
     def error_of_model_alone(self) -> float:
         """Root mean squared error of `MODEL_ALONE` at the demo's budget."""
-        return float(self._rmse(self.model_alone))
-
-    def _rmse(self, estimates: np.ndarray) -> np.ndarray:
-        return np.sqrt(((estimates - self.truth) ** 2).mean(axis=-1))
+        return float(np.sqrt(((self.model_alone - self.truth) ** 2).mean()))
 
     @property
     def error_ratio(self) -> float:
@@ -163,7 +153,12 @@ class Demo:
         named = [MEASURE, *RANKERS, "difference", "p-value", "winner"]
         values = [f"{self.truth[name]:.3f}" for name in RANKERS]
         truth = ["truth", *values, f"{difference:+.3f}", "", RANKERS[difference < 0]]
-        columns = [named, truth, *(_cells(name, answer) for name, answer in self.answers.items())]
+        columns = [named, truth]
+        for name, answer in self.answers.items():
+            compared, head = answer.comparison, f"{name}, {answer.comparison.basis.n_judged:,} judgments"
+            estimates = [_with_interval(e.value, e, "") for e in (answer.estimates[ranker] for ranker in RANKERS)]
+            apart = _with_interval(compared.difference, compared, "+")
+            columns.append([head, *estimates, apart, f"{compared.pvalue:.2g}", compared.winner or "unresolved"])
         return "\n".join("{:<11} {:>9}   {:<27} {}".format(*row) for row in zip(*columns, strict=True))
 
     def _verdict(self) -> str:
@@ -232,25 +227,12 @@ def _graded_pool(collection: DemoCollection) -> pd.DataFrame:
 
 def _with_features(frame: pd.DataFrame) -> pd.DataFrame:
     """Add features: the shares of the query's words in the text and in the title, and those of ranks and scores."""
-    asked = [_words(query) for query in frame["query"]]
-    shares = [
-        [len(words & _words(part)) / len(words) for words, part in zip(asked, parts, strict=True)]
-        for parts in (frame["text"], frame["text"].str.partition(".")[0])
-    ]
+    asked, *read = (
+        [set(re.findall(r"\w+", text.lower())) for text in texts]
+        for texts in (frame["query"], frame["text"], frame["text"].str.partition(".")[0])
+    )
+    shares = [[len(words & said) / len(words) for words, said in zip(asked, part, strict=True)] for part in read]
     return frame.assign(features=list(np.column_stack([*shares, run_features(frame)])))
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text.lower()))
-
-
-def _cells(name: str, answer: MethodResult) -> list[str]:
-    """A method's column of the table, from top to bottom."""
-    comparison = answer.comparison
-    estimates = [_with_interval(e.value, e, "") for e in (answer.estimates[ranker] for ranker in RANKERS)]
-    head = f"{name}, {comparison.basis.n_judged:,} judgments"
-    difference = _with_interval(comparison.difference, comparison, "+")
-    return [head, *estimates, difference, f"{comparison.pvalue:.2g}", comparison.winner or "unresolved"]
 
 
 def _with_interval(value: float, result: Estimate | Comparison, sign: str) -> str:

@@ -35,8 +35,8 @@ def clocks(seed: int, qid: pd.Series | Texts, docno: pd.Series | Texts | None = 
 
     Args:
         seed: The seed of the draws.
-        qid: Ids of the queries, as texts.
-        docno: Ids of the documents, as texts, if the units are documents.
+        qid: Ids of the queries.
+        docno: Ids of the documents, if the units are documents.
         stage: As for `keys`.
 
     Returns:

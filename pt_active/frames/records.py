@@ -64,13 +64,9 @@ def _numbers(column: pd.Series) -> np.ndarray:
 
 
 def latest(records: pd.DataFrame) -> pd.DataFrame:
-    """The last record of each annotator on each document: a correction is a new record, which replaces the earlier.
+    """The last record of each annotator on each document, in their order: a correction is a new record.
 
-    Args:
-        records: As `checked_records` returns them. If all have a time, the latest counts; otherwise the last row does.
-
-    Returns:
-        The rows that count, in their order.
+    If all records have a time, the latest counts; otherwise the last row does.
     """
     order = as_they_came(records)
     again = records.iloc[order].duplicated(["qid", "docno", "annotator"], keep="last").to_numpy()

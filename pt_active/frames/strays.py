@@ -54,13 +54,7 @@ class Strays:
 
 
 def stray_labels(keys: pd.DataFrame, lacking: np.ndarray, qrels: pd.DataFrame) -> Strays:
-    """Find the labels that belong to no document, and documents without a label that may have been meant.
-
-    Args:
-        keys: ``qid, docno`` of all documents of a plan, string ids, N rows.
-        lacking: bool[N], the documents that should have a label and have none.
-        qrels: ``qid, docno`` (+ ``label``), each pair once, string ids.
-    """
+    """Find the labels that belong to no document, and documents that lack one, bool[N], which may have been meant."""
     given = qrels[["qid", "docno"]]
     joined = given.merge(keys[["qid", "docno"]], how="left", on=["qid", "docno"], indicator=True)
     unknown = given[(joined["_merge"] == "left_only").to_numpy()]

@@ -28,7 +28,7 @@ _ABOUT = ("description", "narrative")  # Further columns of queries of data sets
 def read_topics(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
     """Read queries from lines of ``qid<TAB>query``, a table, a TREC topics file (SGML or XML), or a Parquet frame.
 
-    A table is a file whose first line names its columns, among them ``qid`` and ``query``, separated by tabs or commas.
+    The first line of a table names its columns, among them ``qid`` and ``query``, separated by tabs or commas.
     The query of a TREC topic is its title or query field; its description and narrative are not read.
 
     Args:

@@ -60,19 +60,17 @@ def write_assessments(assessments: pd.DataFrame, path: str | Path, format: str =
       inclusion probabilities are written exactly.
     - ``strata``: lines of ``qid 0 docno stratum -1``, as NIST's ``sample_eval`` reads them for xinfAP.
 
-    If writing fails, no file is left.
-
     Args:
         assessments: ``qid, docno``, and optionally ``query`` and ``text`` for the judges; for ``prels`` also
             ``inclusion``, in (0, 1], and for ``strata`` also ``stratum``, from 0. A column ``label`` holds the labels
             that are already known, NaN where there is none. Other columns are not written.
-        path: The file to write.
+        path: The file to write, of which nothing is left if writing fails.
         format: A key of `FORMATS`.
 
     Raises:
         FileExistsError: If the file already exists, since it may contain judgments.
-        ValueError: If the format is not known, there is nothing to judge, a column is missing, a pair occurs twice,
-            or an id, an inclusion probability or a stratum does not fit the format.
+        ValueError: If the format is not known, there is nothing to judge, a pair occurs twice, or a column is missing
+            or does not fit the format.
     """
     if format not in tuple(FORMATS):
         raise ArgumentError(Argument("format"), f" must be one of {some(FORMATS, len(FORMATS))}, got {format!r}")
@@ -86,11 +84,8 @@ def read_judgments(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
     """Read the labels that judges filled in.
 
     The first line determines the format, which is any of `FORMATS` or plain qrels. Pairs whose label is still empty,
-    null or -1 are not judged; they are left out.
-
-    Two formats have five columns: ``prels``, where the third and fourth are whole numbers, and ``strata``, where the
-    second, fourth and fifth are. A first line such as ``5 0 7 1 1`` fits both. It is read as ``strata`` if its second
-    column is literally 0, else as ``prels``. Files of `write_assessments` fit only one of the two.
+    null or -1 are not judged; they are left out. A first line such as ``5 0 7 1 1`` fits both ``prels`` and ``strata``.
+    It is read as ``strata`` if its second column is literally 0; files of `write_assessments` fit only one of the two.
 
     Args:
         path: The filled-in file, or a stream such as a pipe, which is read once.

@@ -77,8 +77,7 @@ def read_labels(
         keys: ``qid, docno`` of all documents, for ids to get their leading zeros back without a plan.
 
     Returns:
-        Records if any file says who judged, else qrels. Labels of a file that does not say who judged are then records
-        without an annotator.
+        Records if any file says who judged, those of the other files without an annotator; else qrels.
 
     Raises:
         FileNotFoundError: If a file does not exist.

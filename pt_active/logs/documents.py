@@ -55,12 +55,6 @@ class Documents:
     weight: np.ndarray  # float64[m], p
     overhead: float  # λ₀, the cost of opening a query
 
-    @classmethod
-    def of(cls, population: AllQueries) -> Documents:
-        """The documents of a population."""
-        rows, overhead = population.rows, float(population.question.cost.per_query)
-        return cls(rows, rank_form(population.measure, rows.max_grade, rows.deepest), population.weight, overhead)
-
     @property
     def pool(self) -> DocumentPool:
         """The pool as the measure sees it."""
@@ -144,7 +138,9 @@ class DrawnDocuments:
 
 def plan_of_documents(population: AllQueries, arguments: PlanArguments) -> PlanTables:
     """A plan that keeps the queries of drawn documents, and sums over all others."""
-    documents, measure = Documents.of(population), population.measure
+    measure, rows, overhead = population.measure, population.rows, float(population.question.cost.per_query)
+    form = rank_form(measure, rows.max_grade, rows.deepest)
+    documents = Documents(rows, form, population.weight, overhead)
     drawn = DrawnDocuments.of(documents, arguments, population.question.names)
     part, graded = population.kept(np.flatnonzero(drawn.kept))
     rest = _rest(documents, drawn, float(arguments.budget or 0))

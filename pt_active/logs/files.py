@@ -63,7 +63,9 @@ def partitioned(
             scanned = scanned.join(known, on="qid", how="semi")
         part = scanned.with_columns((pl.col("qid").hash() % number).cast(pl.UInt32).alias("part"))
         target = pl.PartitionBy(folder / str(place), key="part", include_key=False)
-        with naming(f"run {name}"), _writing(pl, folder):
+        # Polars does not always tell why it cannot write what was checked.
+        unwritten = f"its partitions cannot be written below {folder.parent}; is the disk full?"
+        with naming(f"run {name}"), _polars_told(pl, unwritten):
             part.sink_parquet(target, mkdir=True, compression="lz4")
     shutil.rmtree(texts, ignore_errors=True)
     return [folder / str(part) for part in range(number)]
@@ -100,36 +102,21 @@ def _reading(pl: Any, path: Path) -> Iterator[None]:
     with naming(path):
         if path.is_dir() and not any(path.iterdir()):
             raise ValueError("the folder is empty; expected Parquet tables")
-        try:
-            with _of_the_system(pl):
-                yield
-        except pl.exceptions.PolarsError as error:
-            said = " ".join(str(error).split())[:200]
-            raise ValueError(f"this is not a Parquet table, or a damaged one: {said}") from error
-
-
-@contextmanager
-def _writing(pl: Any, folder: Path) -> Iterator[None]:
-    """Errors of writing what was checked, of which Polars does not always tell the cause."""
-    try:
-        with _of_the_system(pl):
+        with _polars_told(pl, "this is not a Parquet table, or a damaged one"):
             yield
-    except pl.exceptions.PolarsError as error:
-        said = " ".join(str(error).split())[:200]
-        raise ValueError(
-            f"its partitions cannot be written below {folder.parent}; is the disk full? ({said})"
-        ) from error
 
 
 @contextmanager
-def _of_the_system(pl: Any) -> Iterator[None]:
-    """What Polars says of the system, such as of a full disk, as Python has it."""
+def _polars_told(pl: Any, wrong: str) -> Iterator[None]:
+    """Errors of Polars as ours, and what it says of the system, such as of a full disk, as Python has it."""
     try:
         yield
     except (pl.exceptions.PolarsError, OSError) as error:
-        if (number := re.search(r"\(os error (\d+)\)", str(error))) is None:
+        if number := re.search(r"\(os error (\d+)\)", str(error)):
+            raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
+        if isinstance(error, OSError):
             raise
-        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
+        raise ValueError(f"{wrong} ({' '.join(str(error).split())[:200]})") from error
 
 
 def _rows_of(pl: Any, path: Path) -> int:

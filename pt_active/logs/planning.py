@@ -40,7 +40,7 @@ from pt_active.logs.rows import (
 )
 from pt_active.plans.answers.forecast import Forecast, level_by_part, level_told, rows_to_compare
 from pt_active.plans.making.manifest import LevelChoice, PlanArguments
-from pt_active.plans.making.pool_columns import query_weights
+from pt_active.plans.making.pool import query_weights
 from pt_active.plans.making.queries import DESIGN
 from pt_active.plans.making.rankers import Pairs, listed_weights, pair_weights
 from pt_active.plans.plan import Plan
@@ -129,14 +129,7 @@ class Settings:
     def question(
         self, names: tuple[str, ...], grades: pt.Transformer, depth: int | None, allow_missing_queries: bool
     ) -> PartitionQuestion:
-        """What is asked of the partitions.
-
-        Args:
-            names: The rankers.
-            grades: A fitted grade model.
-            depth: Documents to keep of each ranking; None for all.
-            allow_missing_queries: Whether a ranker may leave queries unanswered.
-        """
+        """What is asked of the partitions; the arguments are those of `scan` and `ScannedRuns.plan`."""
         drawing = self.design if self.design in DOCUMENT_DRAWINGS else None
         uniform = drawing is None and needs_uniform_grades(self.design or DESIGN)
         asked = PartitionQuestion(names, grades, self.measure, self.price, uniform, depth, allow_missing_queries)

@@ -21,8 +21,7 @@ from pt_active.frames.columns import grade_columns, query_table, ranker_names, w
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.making.artifact import digest
 from pt_active.plans.making.manifest import LevelChoice, Manifest, Rest
-from pt_active.plans.making.pool import Pool, seen_by, warn_without_documents
-from pt_active.plans.making.pool_columns import query_weights
+from pt_active.plans.making.pool import Pool, query_weights, seen_by, warn_without_documents
 from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.costs import Cost
 from pt_active.relevance.digits import GRADE_BITS, rounded

@@ -59,21 +59,20 @@ def scan(
     for name, value in (("depth", depth), ("partitions", partitions), ("workers", workers)):
         if value is not None:
             whole_number(name, value, 1)
-    return ScannedRuns(
-        files, depth, allow_missing_queries, partitions, workers, None if folder is None else Path(folder)
-    )
+    kept = None if folder is None else Path(folder)
+    return ScannedRuns(files, depth, allow_missing_queries, partitions, workers, kept)
 
 
 @dataclass(frozen=True)
 class ScannedRuns:
     """Runs in files, as `scan` found them."""
 
-    files: dict[str, tuple[Path, ...]]  # ranker → files
-    depth: int | None = None  # documents to keep of each ranking; None keeps all
-    allow_missing_queries: bool = False  # whether a ranker may leave queries unanswered
-    partitions: int | None = None  # how many parts the queries are split into; None to choose by the number of rows
-    workers: int | None = None  # how many processes work on partitions; None for one a core
-    folder: Path | None = None  # where partitions are kept while the plan is made; None for the system's
+    files: dict[str, tuple[Path, ...]]  # ranker → files; all else is as `scan` takes it
+    depth: int | None = None
+    allow_missing_queries: bool = False
+    partitions: int | None = None
+    workers: int | None = None
+    folder: Path | None = None
 
     def plan(
         self,
@@ -99,23 +98,10 @@ class ScannedRuns:
         measures. `Plan.status` of queries before the end is for one or two rankers, and of documents where
         opening a query costs nothing.
 
-        Args:
-            grades: A fitted grade model; what it says of a document may depend on its query alone.
-            topics: ``qid`` (+ ``query``, ``traffic``), the target population of queries; None for all queries.
-            measure: An additive measure such as ``DCG@10``; for whole queries also a cascade such as
-                ``"ERR(max_rel=4)@20"``.
-            cost: Labelling cost; `UnitCost` if left out.
-            budget: What may be spent, in the unit of the cost.
-            design: For queries a name in `designs.DESIGNS`, ``hedged`` if left out. For documents ``successive``,
-                ``spread`` or ``poisson``; the usual one, as `Plan.create` has it, if left out.
-            seed: Seed of all random draws.
-            draws: A number of draws, instead of a budget.
-            replace: Whether a query can be drawn more than once.
-            defensive: The share of ``p`` in the defensive mixture, or for documents the added share of the average
-                variance; as `Plan.create` has it if left out.
-            pairs: How much each difference of more than two rankers counts, as `Plan.create` takes it.
-            level: ``"query"`` or ``"document"``. If left out, it is chosen as `Plan.create` does; whole queries for a
-                cascade.
+        ``grades`` is a fitted grade model; what it says of a document may depend on its query alone. Without topics all
+        queries are the target population. Documents are drawn for an additive measure such as ``DCG@10``, by
+        ``successive``, ``spread`` or ``poisson``; of a cascade such as ``"ERR(max_rel=4)@20"`` whole queries are. The
+        other arguments are those of `Plan.create`.
 
         Raises:
             ValueError: If Polars is not installed, an argument is out of range, a file is malformed, or the measure
@@ -126,9 +112,8 @@ class ScannedRuns:
         question = settings.question(tuple(self.files), grades, self.depth, self.allow_missing_queries)
         with temporary_folder(self.folder) as folder:
             asked = self.files, folder, self.partitions, known
-            large = (
-                self.workers != 1 and sum(each.stat().st_size for some in self.files.values() for each in some) > LARGE
-            )
+            size = sum(each.stat().st_size for some in self.files.values() for each in some)
+            large = self.workers != 1 and size > LARGE
             paths = _alone(partitioned, *asked) if large else partitioned(*asked)
             return plan_by(_Files(paths, tuple(self.files), self.workers), question, settings, known)
 

@@ -101,15 +101,19 @@ class Answering(Estimating):
         policy = missing_policy(missing, looks)
         records = records_given(qrels, records)
         labels, said, given = labels_and_said(self.tables, qrels, records, policy)
-        if len(self.rankers) > 2 and first is None and second is None:
+        every = len(self.rankers) > 2 and first is None and second is None
+        if every:
             check_pairs_asked(looks, margin)
-            pairs = Question((0, 1), self.measure, looks, margin, confidence, policy != "error", queries, clusters)
-            with working("looking at the labels"):
-                return pair_status(self.tables, labels, pairs, records).with_said(said, given)
-        pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
+        pair = (0, 1) if every else self._pair(first, second)
         question = Question(pair, self.measure, looks, margin, confidence, policy != "error", queries, clusters)
         with working("looking at the labels"):
+            if every:
+                return pair_status(self.tables, labels, question, records).with_said(said, given)
             return plan_status(self.tables, labels, question, records).with_said(said, given)
+
+    def _pair(self, first: str | None, second: str | None) -> tuple[int, ...]:
+        """The two rankers that are compared, or the only one."""
+        return named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
 
     def gate(
         self,
@@ -128,22 +132,16 @@ class Answering(Estimating):
     ) -> Gate:
         """Whether a ranker may replace another [theory 14].
 
-        Args:
-            qrels: The labels so far, or records of judgments; may be empty.
-            margin: For ``"non-inferior"``, by how much the first ranker may be worse; for ``"better"``, by how much it
-                has to be better, 0 if left out.
-            rule: ``"non-inferior"``: it passes if it is proved to be at most ``margin`` worse. ``"better"``: if it is
-                proved to be better by more than ``margin``. It fails if the contrary is proved.
-            looks: ``"always"``: one may ask at any time, as often as one likes. None: one asks once, when all is
-                judged.
-            confidence: A wrong pass, and a wrong fail, has at most half of the probability ``1 − confidence``.
-            queries: For which queries it decides: ``"new"``, those that will come, of which the pool's are a sample, or
-                ``"these"`` alone [theory 16]. It has no default, since the answer differs.
-            clusters: A column of the topics whose equal values mark queries that belong together, as in `estimate`.
-            first: The candidate; can be left out if the plan has two rankers.
-            second: The baseline; can be left out if the plan has two rankers.
-            missing: What to do about documents without a label before others that have one, as `status` takes it.
-            records: The records that the qrels follow from, as `status` takes them.
+        The arguments are those of `status`, but for the following. ``first`` is the candidate, ``second`` the baseline.
+
+        - ``rule``: with ``"non-inferior"`` the candidate passes if it is proved to be at most ``margin`` worse; with
+          ``"better"`` if it is proved to be better by more than ``margin``, 0 if left out. It fails if the contrary is
+          proved.
+        - ``looks``: with ``"always"`` one may ask at any time, as often as one likes; with None one asks once, when all
+          is judged.
+        - ``confidence``: a wrong pass, and a wrong fail, has at most half of the probability ``1 − confidence``.
+        - ``queries``: it decides for ``"new"`` queries, those that will come, of which the pool's are a sample, or for
+          ``"these"`` alone [theory 16]. It has no default, since the answer differs.
 
         Raises:
             ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that looks at
@@ -193,8 +191,8 @@ class Answering(Estimating):
             ValueError: If an argument is out of range, the plan has no order, or has more than two rankers and they are
                 not named.
         """
-        pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
         how: dict[str, Any] = {"queries": queries, "clusters": clusters}
+        pair = self._pair(first, second)
         return RunningStatus(self.tables, Question(pair, self.measure, ALWAYS, margin, confidence, **how))
 
     def report(

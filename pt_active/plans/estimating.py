@@ -176,15 +176,9 @@ class Estimating(KeptArtifact[PlanTables]):
     ) -> WithoutJudges:
         """The result without each judge in turn, which says whether the verdict depends on one [theory 12].
 
-        Args:
-            records: Records of judgments. Of a plan that is not fully judged, what is judged without a gap counts.
-                Documents that a judge alone has judged are left to the grade model without them, as with
-                ``missing="expected"``.
-            measure: A measure to estimate from the same labels; the plan's own if left out.
-            estimator: ``regression``, ``snis``, ``ht`` or ``difference``; for plans of documents all but ``snis``.
-            confidence: 1 minus it is the level of the verdicts.
-            first: The first ranker; can be left out if the plan has one or two.
-            second: The second ranker, subtracted from the first; can be left out if the plan has one or two.
+        Of a plan that is not fully judged, what is judged without a gap counts. Documents that a judge alone has judged
+        are left to the grade model without them, as with ``missing="expected"``. The arguments are those of `compare`;
+        a plan with one ranker needs no names.
 
         Raises:
             ValueError: If an argument is unknown, the records do not fit the plan, there is one judge, or the plan is

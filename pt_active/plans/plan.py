@@ -283,16 +283,8 @@ class Plan(Answering):
         worst, whatever the grade model says of them. The gate is unresolved if too much of the ranker lies in these, or
         if what counts as not relevant could change the outcome. The ranker must not have been made with these labels.
 
-        Args:
-            qrels: The labels, or records of judgments.
-            run: ``qid, docno, score`` of the ranker.
-            baseline: The ranker of the plan that it would replace.
-            margin: As `gate` takes it.
-            rule: ``"non-inferior"`` or ``"better"``.
-            confidence: A wrong pass, and a wrong fail, has at most half of the probability ``1 − confidence``.
-            queries: For which queries it decides, as `gate` takes it; it has no default.
-            clusters: A column of the topics whose equal values mark queries that belong together, as in `estimate`.
-            name: What the ranker is called; a name that the plan does not have.
+        ``run`` has ``qid, docno, score`` of the ranker, which is called ``name`` and would replace the ``baseline``, a
+        ranker of the plan. The other arguments are those of `gate`.
 
         Raises:
             ValueError: If an argument is out of range, a name is taken or unknown, or the run or the labels are

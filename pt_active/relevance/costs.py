@@ -20,14 +20,11 @@ class Cost(Protocol):
 
     A cost may also have an attribute ``unit``, the name of what it counts (see `unit_of`), and an attribute ``column``,
     the name of the column that it reads.
-
-    Attributes:
-        per_query: The fixed cost of opening a query, in the unit of the documents' costs.
     """
 
     @property
     def per_query(self) -> float:
-        """The fixed cost of opening a query."""
+        """The fixed cost of opening a query, in the unit of the documents' costs."""
 
     def document_costs(self, columns: Mapping[str, np.ndarray], query: np.ndarray) -> np.ndarray:
         """The cost of judging each document.
@@ -77,7 +74,7 @@ class ColumnCost:
         Raises:
             ValueError: If there is no such column, or a value is not a positive, finite number.
         """
-        values = _number(columns, self.column, _column(columns, self.column))
+        values = _numbers(columns, self.column)
         if (wrong := values <= 0).any():
             raise ValueError(
                 f"column {shown(self.column)}: costs must be positive; {how_many('cost', int(wrong.sum()), 'is')} not, "
@@ -107,10 +104,7 @@ class LogLengthCost:
         Raises:
             ValueError: If there is no such column, or a length is missing or negative.
         """
-        values = _column(columns, self.column)
-        if not np.issubdtype(values.dtype, np.number):
-            values = np.array([len(text.split()) if isinstance(text, str) else np.nan for text in values])
-        length = _number(columns, self.column, values)
+        length = _numbers(columns, self.column, texts=True)
         if (length < 0).any():
             raise ValueError(f"column {shown(self.column)}: lengths must not be negative, got {length.min()}")
         cost = np.log1p(np.maximum(length, 1.0))
@@ -135,12 +129,13 @@ class TimeCost:
     seconds_per_query: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.seconds_per_document) and self.seconds_per_document > 0):
-            said = f" must be a positive number, got {self.seconds_per_document}"
-            raise ArgumentError(Argument("seconds_per_document"), said)
-        if not (np.isfinite(self.seconds_per_query) and self.seconds_per_query >= 0):
-            said = f" must be a finite number and not negative, got {self.seconds_per_query}"
-            raise ArgumentError(Argument("seconds_per_query"), said)
+        document, query = self.seconds_per_document, self.seconds_per_query
+        if not (np.isfinite(document) and document > 0):
+            raise ArgumentError(Argument("seconds_per_document"), f" must be a positive number, got {document}")
+        if not (np.isfinite(query) and query >= 0):
+            raise ArgumentError(
+                Argument("seconds_per_query"), f" must be a finite number and not negative, got {query}"
+            )
 
     @property
     def per_query(self) -> float:
@@ -185,19 +180,18 @@ def kept_unit(cost: str, unit: str | None) -> str:
     return f" {unit}" if unit else ""
 
 
-def _column(columns: Mapping[str, np.ndarray], name: str) -> np.ndarray:
+def _numbers(columns: Mapping[str, np.ndarray], name: str, texts: bool = False) -> np.ndarray:
+    """float64[N], a column of finite numbers, or of texts, whose words are counted."""
     if name not in columns:
         raise ValueError(f"the cost needs a column {shown(name)}; the frame has {', '.join(map(str, columns))}")
-    return np.asarray(columns[name])
-
-
-def _number(columns: Mapping[str, np.ndarray], name: str, values: np.ndarray) -> np.ndarray:
+    values = np.asarray(columns[name])
+    if texts and not np.issubdtype(values.dtype, np.number):
+        values = np.array([len(text.split()) if isinstance(text, str) else np.nan for text in values])
     values = values.astype(np.float64)
     wrong = ~np.isfinite(values)
     if wrong.any():
-        example = columns["docno"][np.argmax(wrong)]
         raise ValueError(
             f"column {shown(name)}: {how_many('document', int(wrong.sum()), 'has')} no finite value, "
-            f"such as {shown(example)}"
+            f"such as {shown(columns['docno'][np.argmax(wrong)])}"
         )
     return values

@@ -145,11 +145,7 @@ class GaussianSquared(Squared):
     """
 
     def decision(self, grades: np.ndarray) -> np.ndarray:
-        """Not defined, since real-valued labels have no grades.
-
-        Raises:
-            ValueError: Always.
-        """
+        """A ValueError, since real-valued labels have no grades."""
         raise ValueError("GaussianSquared is for real labels without grades; the squared error of grades is Squared()")
 
 
@@ -172,9 +168,8 @@ class CostMatrix(Loss):
         try:
             table = np.asarray(self.matrix, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"matrix must be a table of numbers with rows of one length, got {self.matrix!r}"
-            ) from error
+            said = f"matrix must be a table of numbers with rows of one length, got {self.matrix!r}"
+            raise ValueError(said) from error
         if table.ndim != 2 or min(table.shape) < 2:
             raise ValueError(f"matrix must have two or more rows and columns, got the shape {table.shape}")
         if not (np.isfinite(table) & (table >= 0)).all():
@@ -190,11 +185,7 @@ class CostMatrix(Loss):
         return rounded(product(grades, np.asarray(self.matrix).T)).argmin(axis=1).astype(np.float64)
 
     def grades_allowed(self, max_grade: int) -> int:
-        """The grade of the last row of the matrix.
-
-        Raises:
-            ValueError: If the number of columns is not the number of grades, ``max_grade + 1``.
-        """
+        """The grade of the last row; a ValueError if the number of columns is not that of the grades."""
         rows, columns = np.shape(self.matrix)
         if columns != max_grade + 1:
             raise ValueError(
@@ -215,9 +206,7 @@ class CrossEntropy(Loss):
     def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
         """``u`` and ``w`` of each prediction and label, float64[...] each.
 
-        Args:
-            prediction: float64[..., G+1], f; smaller values than `MIN_PROBABILITY` are replaced by it.
-            label: float64[...], y.
+        Probabilities below `MIN_PROBABILITY` are replaced by it.
         """
         chance = (prediction * np.eye(prediction.shape[-1])[label.astype(np.int64)]).sum(axis=-1)
         return _weighted(-np.log(np.maximum(chance, MIN_PROBABILITY)))
@@ -267,11 +256,7 @@ class FMeasure(Loss):
         return np.where(relevance(grades, self.rel) >= 0.5, float(self.rel), 0.0)
 
     def grades_allowed(self, max_grade: int) -> int:
-        """The highest grade of the labels.
-
-        Raises:
-            ValueError: If ``rel`` is above it, so that no grade counts as relevant.
-        """
+        """The highest grade of the labels; a ValueError if ``rel`` is above it, so that none counts as relevant."""
         check_rel(self.rel, max_grade)
         return max_grade
 

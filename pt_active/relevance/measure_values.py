@@ -96,13 +96,10 @@ class ActiveProvider(providers.Provider):
     def supports(self, measure: irm.Measure) -> bool:
         """Whether the measure is one that `measures.is_own`, such as DCG, or RBP, or nDCG with exponential gains."""
         measure.validate_params()
-        if is_own(measure):
-            return True
-        return measure.NAME in ("RBP", "nDCG") and _is_ours(measure)
+        return is_own(measure) or (measure.NAME in ("RBP", "nDCG") and _is_ours(measure))
 
     def _evaluator(self, measures: Iterable[irm.Measure], qrels: object) -> providers.Evaluator:
-        frame = ir_measures.util.QrelsConverter(qrels).as_pd_dataframe()
-        return _ActiveEvaluator(list(measures), frame)
+        return _ActiveEvaluator(list(measures), ir_measures.util.QrelsConverter(qrels).as_pd_dataframe())
 
 
 class _ActiveEvaluator(providers.Evaluator):
@@ -126,7 +123,5 @@ def _from_ir_measures(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 provider = ActiveProvider()
-
 providers.register(provider)
-
 ir_measures.DefaultPipeline.providers.insert(0, provider)

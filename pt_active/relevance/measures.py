@@ -86,11 +86,7 @@ class _Score(irm.Measure):
     }
 
 
-DCG = _DCG()
-
-ERR = _ERR()
-
-SCORE = _Score()
+DCG, ERR, SCORE = _DCG(), _ERR(), _Score()
 
 
 @dataclass(frozen=True)
@@ -110,17 +106,18 @@ def parse_measure(measure: str | irm.Measure, max_grade: int | None = None) -> i
             becomes this package's ERR with ``max_rel=4``, which has the same values.
         max_grade: The highest grade of the scale, for an ERR without ``max_rel``.
 
-    Returns:
-        The measure, ready to be computed.
-
     Raises:
         ValueError: If the name or a parameter is unknown or out of range, or the highest grade of ERR is not known.
     """
     measure = _by_name(measure) if isinstance(measure, str) else measure
     if not isinstance(measure, irm.Measure):
         raise ValueError(f"measure must be an ir_measures measure or its name, got {shown(measure)}")
-    if measure.NAME == "ERR":
-        measure = _explicit_err(measure, max_grade)
+    if measure.NAME == "ERR" and not isinstance(measure, _ERR):
+        measure = _ERR(**measure.params, max_rel=GDEVAL_MAX_REL)
+    elif measure.NAME == "ERR" and "max_rel" not in measure.params:
+        if max_grade is None:
+            raise ValueError(f"{measure} does not pass the highest grade of the scale: write ERR(max_rel=…)")
+        measure = measure(max_rel=max_grade)
     _check_parameters(measure)
     return measure
 
@@ -140,7 +137,12 @@ def _by_name(name: str) -> irm.Measure:
     try:
         parsed = _written(name)
     except (KeyError, ValueError):
-        parsed = _by_trec_name(name)
+        try:
+            (parsed,) = ir_measures.parse_trec_measure(name)
+        except ValueError as error:
+            meant = _meant(name)
+            ask = f"did you mean {meant}?" if meant else "write it as ir_measures does, such as DCG@10, nDCG@10, AP"
+            raise ValueError(f"unknown measure {shown(name)}; {ask}") from error
     known = RANK_FORMS.get(str(parsed.NAME))
     return parsed if known is None else type(known.measure)(**parsed.params)
 
@@ -172,16 +174,6 @@ def _register() -> None:
         irm.registry.setdefault(name, known.measure)
 
 
-def _by_trec_name(name: str) -> irm.Measure:
-    try:
-        (measure,) = ir_measures.parse_trec_measure(name)
-    except ValueError as error:
-        meant = _meant(name)
-        ask = f"did you mean {meant}?" if meant else "write it as ir_measures does, such as DCG@10, nDCG@10, AP"
-        raise ValueError(f"unknown measure {shown(name)}; {ask}") from error
-    return measure
-
-
 def _meant(name: str) -> str:
     """The measure whose name is nearest to one that is unknown, with its parameters; empty if none is near."""
     parts = re.fullmatch(r"\s*([A-Za-z_]+?)_*(\(.*\))?\s*[@_]?\s*(\d+)?\s*", name)
@@ -195,16 +187,6 @@ def _meant(name: str) -> str:
         return str(_written(meant)) if meant else ""
     except (KeyError, ValueError):
         return ""
-
-
-def _explicit_err(measure: irm.Measure, max_grade: int | None) -> irm.Measure:
-    if not isinstance(measure, _ERR):
-        return _ERR(**measure.params, max_rel=GDEVAL_MAX_REL)
-    if "max_rel" in measure.params:
-        return measure
-    if max_grade is None:
-        raise ValueError(f"{measure} does not pass the highest grade of the scale: write ERR(max_rel=…)")
-    return measure(max_rel=max_grade)
 
 
 def _check_parameters(measure: irm.Measure) -> None:

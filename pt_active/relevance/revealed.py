@@ -25,14 +25,9 @@ _CLASSES = np.array([-1.8, -0.9, 0.0, 0.9, 1.8])
 
 _LENIENCIES = np.arange(31) / 10  # The values of τ that are tried to fit it to labels
 
-_VECTORS = 30  # Label vectors of a query, for measures with compiled loops
-
-_SLOW_VECTORS = 10  # Label vectors of a query, for measures that `ir_measures` evaluates
-
-LABELLINGS = 12  # Labellings from which the size of a label's effect is learned, for measures with compiled loops
-
-SLOW_LABELLINGS = 4
-"""Labellings from which the size of a label's effect is learned, for measures that `ir_measures` evaluates."""
+# For measures with compiled loops, and for those that `ir_measures` evaluates:
+_VECTORS, _SLOW_VECTORS = 30, 10  # label vectors of a query
+LABELLINGS, SLOW_LABELLINGS = 12, 4  # labellings from which the size of a label's effect is learned
 
 
 @dataclass(frozen=True)
@@ -77,7 +72,7 @@ def revealed_form(measure: irm.Measure, max_grade: int) -> RevealedForm:
     """The form of a measure that is neither additive nor a cascade.
 
     Args:
-        measure: A measure with its parameters, the result of `parse_measure`.
+        measure: The result of `parse_measure`.
         max_grade: G, the highest grade.
 
     Raises:
@@ -149,24 +144,11 @@ def _compiled_loop(
 ) -> None:
     from pt_active.relevance import _revealed_kernels
 
-    form = what.form
-    cutoff = np.iinfo(np.int32).max if form.cutoff is None else form.cutoff
-    _revealed_kernels.revealed(
-        np.ascontiguousarray(what.indptr, dtype=np.int64),
-        np.ascontiguousarray(what.ranks, dtype=np.int32),
-        np.ascontiguousarray(what.belief),
-        label,
-        order,
-        what.key,
-        form.factors,
-        form.vectors,
-        what.prior,
-        form.worth,
-        form.compiled == "AP",
-        cutoff,
-        start,
-        step,
-    )
+    form, indptr = what.form, np.ascontiguousarray(what.indptr, dtype=np.int64)
+    ranks, belief = np.ascontiguousarray(what.ranks, dtype=np.int32), np.ascontiguousarray(what.belief)
+    classes = form.factors, form.vectors, what.prior
+    measure = form.worth, form.compiled == "AP", np.iinfo(np.int32).max if form.cutoff is None else form.cutoff
+    _revealed_kernels.revealed(indptr, ranks, belief, label, order, what.key, *classes, *measure, start, step)
 
 
 def _evaluated(what: Expectation, order: np.ndarray, label: np.ndarray, start: np.ndarray, step: np.ndarray) -> None:

@@ -14,7 +14,7 @@ import pyterrier as pt
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, how_many, shown, whole_number
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.visible import visible
-from pt_active.inference.statistics import Area, RoundEstimate, Statistic
+from pt_active.inference.statistics import Area, Statistic
 from pt_active.inference.weightings import (
     BY_SCORE,
     CONTROLLED,
@@ -29,7 +29,7 @@ from pt_active.plans.making import artifact
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.pool import graded_frame
 from pt_active.relevance.grades.models import FittedGrades
-from pt_active.relevance.losses import MIN_PROBABILITY, Loss, PairMeasure
+from pt_active.relevance.losses import MIN_PROBABILITY, Loss, PairMeasure, described
 from pt_active.rounds.instances import PairInstances, instances_of
 from pt_active.rounds.kept import (
     FORM,
@@ -57,7 +57,11 @@ class JudgedInstances(Judged):
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
         """The mean or the statistic over the whole pool, by a name in `weightings.round_estimators`."""
-        mean, values = self._estimate(how.estimator)
+        if isinstance(self.statistic, np.ndarray):
+            mean = estimate_mean(self.rounds, self.statistic, how.estimator, self.model, self.bandwidth)
+            scale = float(np.abs(self.statistic).max(initial=0.0))
+        else:
+            mean, scale = estimate_statistic(self.rounds, self.statistic, how.estimator, self.bandwidth), 1.0
         undefined, census = not np.isfinite(mean.value), self.rounds.census
         certain = census and not undefined
         # Such measures lie in [0, 1] for all labels, and so do estimates that weight labels.
@@ -75,17 +79,10 @@ class JudgedInstances(Judged):
             degrees=float(mean.degrees_of_freedom),
             basis=basis,
             certain=certain,
-            scale=float(np.abs(values).max(initial=0.0)),
+            scale=scale,
             unusable=undefined,
             bounds=(0.0, 1.0) if share and how.estimator not in CONTROLLED else None,
         )
-
-    def _estimate(self, estimator: str) -> tuple[RoundEstimate, np.ndarray]:
-        """The estimate, and the values with whose size its standard error is compared to detect rounding errors."""
-        if isinstance(self.statistic, np.ndarray):
-            mean = estimate_mean(self.rounds, self.statistic, estimator, self.model, self.bandwidth)
-            return mean, self.statistic
-        return estimate_statistic(self.rounds, self.statistic, estimator, self.bandwidth), np.ones(1)
 
     def _caution(self, how: How[Any], undefined: bool) -> str:
         if undefined:
@@ -167,10 +164,11 @@ class ActiveTest(KeptArtifact[RoundsSoFar]):
         instances = instances_of(frame, measure)
         if isinstance(instances, PairInstances):
             _warn_of_certainty(instances)
+        said = described(instances.measure) if isinstance(instances.measure, Loss) else str(instances.measure)
         manifest = ActiveTestManifest(
             versions=dict(artifact.versions()),
             inputs={"pool": artifact.digest(frame)},
-            arguments=ActiveTestArguments.of(instances.measure, seed),
+            arguments=ActiveTestArguments(said, seed),
             rounds=(),
         )
         none_new = np.zeros(instances.number, dtype=bool)

@@ -12,8 +12,6 @@ import pandas as pd
 
 from pt_active.frames.checks import some
 from pt_active.frames.columns import grade_columns, ranker_names, slice_rows, with_string_ids
-from pt_active.frames.qrels import Labels, check_policy, checked_qrels, drawn_labels, missing_pairs
-from pt_active.frames.strays import stray_labels
 from pt_active.inference import statistics
 from pt_active.inference.statistics import Area, Statistic
 from pt_active.plans.making.labelled import measured_values
@@ -45,19 +43,6 @@ class _Drawable:
     def number(self) -> int:
         """N, the number of instances."""
         return int(self.instance[-1]) + 1
-
-    def labels(self, qrels: pd.DataFrame, drawn: np.ndarray, wanted: np.ndarray, missing: str) -> Labels:
-        """The labels of the drawn instances, bool[N], that are wanted, bool[D], in the order of the frame."""
-        check_policy(missing)
-        inside = drawn[self.instance]
-        label = np.full(len(inside), -1, dtype=np.int64)
-        what = "pair" if self.level == "pair" else "document"
-        checked = checked_qrels(qrels)
-        known, ignored = drawn_labels(self.frame[inside], checked, self.grades.shape[1] - 1, what)
-        label[inside] = np.nan_to_num(known, nan=-1.0)
-        lacking = inside & wanted & (label < 0)
-        strays = stray_labels(self.frame, lacking, checked)
-        return Labels(label, missing_pairs(self.frame, lacking, missing, what, strays=strays), ignored, strays)
 
 
 @dataclass(frozen=True)

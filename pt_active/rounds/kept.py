@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 from pyterrier.validate import InputValidationError
 
 from pt_active.frames.checks import how_many, some
 from pt_active.frames.columns import grade_columns
-from pt_active.frames.qrels import Labels
+from pt_active.frames.qrels import Labels, check_policy, checked_qrels, drawn_labels, missing_pairs
+from pt_active.frames.strays import stray_labels
 from pt_active.inference.weightings import inclusion_regression
 from pt_active.plans.making.artifact import Provenance, Record
 from pt_active.plans.making.stored import Form, StoredTable
@@ -52,11 +52,6 @@ class ActiveTestArguments(Record):
 
     measure: str | dict[str, Any]
     seed: int
-
-    @classmethod
-    def of(cls, measure: irm.Measure | Loss, seed: int) -> ActiveTestArguments:
-        """The arguments for the manifest."""
-        return cls(described(measure) if isinstance(measure, Loss) else str(measure), seed)
 
 
 @dataclass(frozen=True)
@@ -126,8 +121,16 @@ class RoundsSoFar:
         return fitted.transform(self.instances.frame)[grade_columns(self.instances.frame.columns)].to_numpy(float)
 
     def labels(self, qrels: pd.DataFrame, measure: Measure, missing: str) -> Labels:
-        """The labels of the drawn instances."""
-        return self.instances.labels(qrels, self.rounds.drawn, self.instances.wanted(measure), missing)
+        """The labels of the drawn instances that a measure needs, in the order of the frame of instances."""
+        check_policy(missing)
+        instances, checked = self.instances, checked_qrels(qrels)
+        inside, what = self.rounds.drawn[instances.instance], "pair" if instances.level == "pair" else "document"
+        label = np.full(len(inside), -1, dtype=np.int64)
+        known, ignored = drawn_labels(instances.frame[inside], checked, instances.grades.shape[1] - 1, what)
+        label[inside] = np.nan_to_num(known, nan=-1.0)
+        lacking = inside & instances.wanted(measure) & (label < 0)
+        strays = stray_labels(instances.frame, lacking, checked)
+        return Labels(label, missing_pairs(instances.frame, lacking, missing, what, strays=strays), ignored, strays)
 
 
 def _manifest(values: dict[str, Any]) -> ActiveTestManifest:

@@ -85,11 +85,11 @@ class Intervals(Chart):
     sides: Sides | None = None
 
     def _told(self) -> str:
-        ends = [f" from {number(row.low)} to {number(row.high)}" if np.isfinite(row.low) else "" for row in self.rows]
-        apart = ["" if row.strong else ", not told apart" for row in self.rows]
-        return "; ".join(
-            f"{row.label} {number(row.value)}{end}{also}" for row, end, also in zip(self.rows, ends, apart, strict=True)
-        )
+        told = []
+        for row in self.rows:
+            ends = f" from {number(row.low)} to {number(row.high)}" if np.isfinite(row.low) else ""
+            told.append(f"{row.label} {number(row.value)}{ends}{'' if row.strong else ', not told apart'}")
+        return "; ".join(told)
 
     def _on(self, canvas: Canvas) -> None:
         ends = [end for row in self.rows for end in row[1:4]]
@@ -116,13 +116,9 @@ class Intervals(Chart):
 
     def _in(self, axes: Axes) -> None:
         value, low, high = np.array([row[1:4] for row in self.rows], dtype=float).T
-        hollow, places, blue = (
-            np.array([not row.strong for row in self.rows]),
-            np.arange(len(value)),
-            _OF_FIGURES[FIRST],
-        )
-        arms = np.array([value - low, high - value])
-        arms = np.where(np.isfinite(arms), arms, 0.0)
+        hollow = np.array([not row.strong for row in self.rows])
+        places, blue = np.arange(len(value)), _OF_FIGURES[FIRST]
+        arms = np.nan_to_num([value - low, high - value], posinf=0.0, neginf=0.0)
         axes.errorbar(value, places, xerr=arms, fmt="o", capsize=4, lw=2, color=blue)
         axes.plot(value[hollow], places[hollow], "o", mfc="white", color=blue)
         if self.compared:
@@ -222,7 +218,13 @@ class Lines(Chart):
         if self.marked is not None:
             axes.axvline(self.marked[0], color=_OF_FIGURES[INK], lw=1, ls=":", label=_plain(self.marked[1]))
         if self.logarithmic:
-            _log_scales(axes)
+            from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+            axes.set(xscale="log", yscale="log")
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+                axis.set_minor_formatter(NullFormatter())
         axes.set(xlabel=_plain(short(self.x_axis, 42)), ylabel=_plain(self.y_axis))
         axes.legend(frameon=False)
 
@@ -236,16 +238,6 @@ def _name_rows(axes: Axes, rows: Sequence[ChartRow], axis: str, sides: Sides | N
     axes.set_yticks(np.arange(len(rows)), [_plain(label) for label in cut_labels([row.label for row in rows])])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlabel(_plain("\n".join([axis] if sides is None else [axis, toward(sides)])))
-
-
-def _log_scales(axes: Axes) -> None:
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-    axes.set(xscale="log", yscale="log")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axis.set_minor_formatter(NullFormatter())
 
 
 def _plain(label: str) -> str:

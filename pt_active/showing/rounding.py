@@ -39,14 +39,6 @@ def decimals(low: float, high: float) -> int:
     return int(np.clip(1 - np.floor(np.log10(half * (1 + 1e-9))), 0, _MAX_DECIMALS))
 
 
-def _off_zero(low: float, high: float, places: int) -> int:
-    """So many decimals that an interval without 0 does not seem to touch it."""
-    near = min(abs(low), abs(high))
-    if low * high > 0 and near < 0.5 * 10.0**-places:
-        return min(int(np.ceil(-np.log10(2 * near))), _MAX_DECIMALS)
-    return places
-
-
 def fixed(value: float, places: int, sign: bool = False) -> str:
     """A number with a given number of decimals, and with a plus sign if asked for; 0 has no sign."""
     rounded = round(float(value), places) + 0.0
@@ -60,7 +52,10 @@ def with_interval(value: float, low: float, high: float, unit: str = "", sign: b
         return f"about {float(f'{value:.2g}'):+g}{unit}".replace("-", MINUS) if sign else f"about {value:.2g}{unit}"
     if low == high:
         return f"{fixed(value, 4 if not unit else 1, sign)}{unit}"
-    places = _off_zero(low, high, decimals(low, high))
+    places, near = decimals(low, high), min(abs(low), abs(high))
+    if low * high > 0 and near < 0.5 * 10.0**-places:
+        # Without 0, an interval must not seem to touch it.
+        places = min(int(np.ceil(-np.log10(2 * near))), _MAX_DECIMALS)
     arms = {fixed(value - low, places), fixed(high - value, places)}
     if len(arms) == 1:
         return f"{fixed(value, places, sign)}{unit} ± {arms.pop()}"

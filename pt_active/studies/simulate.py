@@ -73,16 +73,23 @@ def labelled_population(
     arrays = Pool.from_frame(pool, parsed, cost)
     if len(arrays.names) > 2:
         raise ValueError(f"choose one or two rankers to replay; the pool has {some(arrays.names, 40)}")
-    labels = _labels(pool, arrays, parsed)
+    if "label" not in pool.columns:
+        raise ValueError("a replay needs a column 'label' with the true grade of each document")
+    labels = match_labels(arrays, pool.loc[pool["label"].notna(), ["qid", "docno", "label"]], parsed, "nonrelevant")
+    if labels.missing:
+        raise ValueError(
+            f"the replay pool has {how_many('document', len(labels.missing))} without a label: {some(labels.missing)}; "
+            "judge the pool fully, cut the rankings at the judged depth, or leave the unjudged documents out of them"
+        )
     seen = arrays.seen(parsed)
     return Population(
-        values=measured_values(arrays, parsed, labels, expected=False),
+        values=measured_values(arrays, parsed, labels.label, expected=False),
         moments=arrays.moments(parsed, samples=samples, seed=seed),
         uniform=arrays.moments(parsed, uniform_grades=True, samples=samples, seed=seed),
         cost=arrays.query_cost,
         weight=arrays.query_weight,
         documents=np.bincount(arrays.query_of_document[seen], minlength=len(arrays.queries)),
-        single=LabelledPool(graded_pool(arrays, parsed, check_per_query(cost)), labels),
+        single=LabelledPool(graded_pool(arrays, parsed, check_per_query(cost)), labels.label),
     )
 
 
@@ -107,19 +114,6 @@ def pool_of_rankers(pool: pd.DataFrame, rankers: Sequence[str] | None) -> pd.Dat
             stacklevel=3,
         )
     return pool.loc[retrieved, rest + ranks]
-
-
-def _labels(pool: pd.DataFrame, arrays: Pool, measure: irm.Measure) -> np.ndarray:
-    if "label" not in pool.columns:
-        raise ValueError("a replay needs a column 'label' with the true grade of each document")
-    known = pool.loc[pool["label"].notna(), ["qid", "docno", "label"]]
-    labels = match_labels(arrays, known, measure, "nonrelevant")
-    if labels.missing:
-        raise ValueError(
-            f"the replay pool has {how_many('document', len(labels.missing))} without a label: {some(labels.missing)}; "
-            "judge the pool fully, cut the rankings at the judged depth, or leave the unjudged documents out of them"
-        )
-    return labels.label
 
 
 def default_designs(population: Population) -> list[str]:
@@ -189,7 +183,15 @@ def simulate(
     if null and population.compared:
         swapped = replays(population, methods, repetitions, progress=progress, null=True, **settings)
     table = pd.concat([_rows(m, true[m], swapped.get(m), budgets, population) for m in methods], ignore_index=True)
-    return _with_savings(table, true, methods, budgets)
+    yardstick, source = true[YARDSTICK].error ** 2, true[SOURCE_YARDSTICK].error ** 2
+    pairs = [ratio_of_means(yardstick, true[m].error ** 2) for m in methods]
+    squared = {m: (true[m].error ** 2).mean(axis=1) for m in methods}
+    return table.assign(
+        label_equivalents=np.concatenate([ratio for ratio, _ in pairs]),
+        label_equivalents_se=np.concatenate([error for _, error in pairs]),
+        label_equivalents_source=np.concatenate([source.mean(axis=1) / squared[m] for m in methods]),
+        saving=np.concatenate([savings(budgets, squared[m], yardstick.mean(axis=1)) for m in methods]),
+    )
 
 
 def replays(
@@ -260,20 +262,6 @@ def _rows(
         columns["mean_pvalue"] = pvalue.mean(axis=1)
     counts = ("n_draws", "n_queries", "n_judged", "n_effective", "spent")
     return pd.DataFrame(columns | {name: getattr(true, name).mean(axis=1) for name in counts})
-
-
-def _with_savings(
-    table: pd.DataFrame, true: dict[Method, Replays], methods: list[Method], budgets: list[float]
-) -> pd.DataFrame:
-    yardstick, source = true[YARDSTICK].error ** 2, true[SOURCE_YARDSTICK].error ** 2
-    pairs = [ratio_of_means(yardstick, true[m].error ** 2) for m in methods]
-    squared = {m: (true[m].error ** 2).mean(axis=1) for m in methods}
-    return table.assign(
-        label_equivalents=np.concatenate([ratio for ratio, _ in pairs]),
-        label_equivalents_se=np.concatenate([error for _, error in pairs]),
-        label_equivalents_source=np.concatenate([source.mean(axis=1) / squared[m] for m in methods]),
-        saving=np.concatenate([savings(budgets, squared[m], yardstick.mean(axis=1)) for m in methods]),
-    )
 
 
 def draw_until_significant(

@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from of_data import collections, grade_models, measures, sampling
+from of_data import grade_models, measures, sampling
 from of_pairs import active_tests, audits
-from of_plans import estimates, exported, growth, outlooks, plans, reports, states
-from of_studies import documentation, experiments, learners, simulations
+from of_plans import estimates, growth, outlooks, plans, reports, states
+from of_studies import experiments, learners, simulations
 from on_disk import load_artifacts, save_artifacts, saved
 from told import Cases, answer
 from tqdm import tqdm
@@ -33,9 +33,9 @@ TOLERANCE = 1e-12
 PARTS: dict[str, Callable[[], Cases]] = {
     part.__name__: part
     for part in (
-        *(collections, grade_models, measures, sampling),
-        *(plans, exported, estimates, states, outlooks, growth, reports),
-        *(audits, active_tests, simulations, learners, experiments, documentation, saved),
+        *(grade_models, measures, sampling),
+        *(plans, estimates, states, outlooks, growth, reports),
+        *(audits, active_tests, simulations, learners, experiments, saved),
     )
 }
 
@@ -81,16 +81,6 @@ def compared(before: dict[str, Any], after: dict[str, Any]) -> int:
     return int(bool(lines))
 
 
-def write(path: Path, answers: dict[str, Any]) -> None:
-    """Write the answers as JSON, with all digits."""
-    path.write_text(json.dumps(answers, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def read(path: Path) -> dict[str, Any]:
-    """Read the answers that `write` wrote."""
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
 def main() -> int:
     """Run the requested task, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -100,15 +90,14 @@ def main() -> int:
     parser.add_argument("--only", metavar="PART", nargs="+", choices=PARTS, help=f"some of {', '.join(PARTS)}")
     asked = parser.parse_args()
     parts = asked.only or list(PARTS)
-    if asked.load_artifacts:
-        return compared(read(asked.load_artifacts / "answers.json"), load_artifacts(asked.load_artifacts))
-    if asked.check:
-        before = read(asked.check)
-        return compared({part: before.get(part, {}) for part in parts} if asked.only else before, computed(parts))
-    if asked.save_artifacts:
-        write(asked.save_artifacts / "answers.json", save_artifacts(asked.save_artifacts))
-    else:
-        write(asked.write, computed(parts))
+    folder = asked.load_artifacts or asked.save_artifacts
+    file = folder / "answers.json" if folder else asked.check or asked.write
+    if asked.check or asked.load_artifacts:
+        before = json.loads(file.read_text(encoding="utf-8"))
+        before = {part: before.get(part, {}) for part in parts} if asked.only else before
+        return compared(before, computed(parts) if asked.check else load_artifacts(folder))
+    answers = save_artifacts(folder) if folder else computed(parts)
+    file.write_text(json.dumps(answers, ensure_ascii=False) + "\n", encoding="utf-8")
     return 0
 
 

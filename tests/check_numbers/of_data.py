@@ -1,31 +1,18 @@
-"""Cases before a plan: the simulated collection, grades, measures and designs."""
+"""Cases before a plan: grades, measures and designs."""
 
 from __future__ import annotations
 
 from functools import partial
-from hashlib import sha256
 from itertools import product
 from typing import Any
 
 import pandas as pd
 import pyterrier as pt
-from package import demo_collection, pta
 from sklearn.linear_model import LogisticRegression
 from told import Cases
 from world import BUDGET, DESIGNS, DRAWINGS, LEVELS, MEASURES, world
 
-
-def collections() -> Cases:
-    """The simulated collection, with all digits."""
-
-    def ask(seed: int, queries: int) -> dict[str, Any]:
-        made = demo_collection(seed, queries)
-        names = ("topics", "documents", "qrels", "past_topics", "past_run", "past_qrels")
-        texts = {name: getattr(made, name).to_csv() for name in names}
-        texts |= {name: run.to_csv() for name, run in made.runs.items()}
-        return {name: sha256(text.encode()).hexdigest() for name, text in texts.items()} | {"said": str(made)}
-
-    return {f"{seed} {queries}": partial(ask, seed, queries) for seed, queries in ((7, 60), (0, 300))}
+import pt_active as pta
 
 
 def grade_models() -> Cases:

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from package import pta, risk, rounds
 from told import Cases, answer
 from world import DESIGNS, POLICIES, judged, kept, world
+
+import pt_active as pta
+from pt_active import risk, rounds
 
 LOSSES = (
     *(risk.ZeroOne(), risk.Accuracy(), risk.Squared(), risk.Precision(rel=2), risk.Recall(rel=2), risk.F1()),

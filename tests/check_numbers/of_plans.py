@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from functools import partial
-from hashlib import sha256
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from package import Method, pta
 from told import Cases
 from world import (
     COSTS,
@@ -31,6 +27,9 @@ from world import (
     plan_of,
     world,
 )
+
+import pt_active as pta
+from pt_active.inference.replay import Method
 
 BASES = list(product(LEVELS, (2, 3), MEASURES))
 """All levels, numbers of rankers and measures."""
@@ -54,23 +53,6 @@ def plans() -> Cases:
     cases += [("query", 2, measure) for measure in ("AP(rel=2)@10", "Success(rel=2)@5", "RBP(p=0.5)@10")]
     cases += [(level, 1, measure) for level, measure in product(LEVELS, MEASURES)]
     return {" ".join(map(str, case)): partial(ask, *case) for case in cases}
-
-
-def exported() -> Cases:
-    """Worklists in every format, and the digest of the topics."""
-
-    def ask(level: str, name: str, order: str) -> dict[str, Any]:
-        with tempfile.TemporaryDirectory() as folder:
-            path = plan_of(level, 2, "DCG@10").export(Path(folder) / "file", name, order=order)
-            text = path.read_text(encoding="utf-8")
-        return {"head": text.splitlines()[:5], "all": sha256(text.encode()).hexdigest()}
-
-    def digest() -> str:
-        plan = pta.Plan.create(world().graded, world().collection.topics, "DCG@10", budget=200, level="query")
-        return plan.manifest["inputs"]["topics"]
-
-    formats = product(LEVELS, ("csv", "jsonl", "strata", "prels", "trec"), ("sorted", "drawn"))
-    return {" ".join(case): partial(ask, *case) for case in formats} | {"digest of topics": digest}
 
 
 def estimates() -> Cases:

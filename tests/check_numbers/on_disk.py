@@ -9,10 +9,12 @@ from typing import Any
 
 import pandas as pd
 from of_pairs import LOSSES, audit_answers, audit_of, in_rounds
-from package import pta, risk
 from told import Cases, answer
 from tqdm import tqdm
 from world import MEASURES, PAIR, answers, extended, judged, noisy, plan_of, world
+
+import pt_active as pta
+from pt_active import risk
 
 KINDS = {"plan": pta.Plan, "audit": pta.Audit, "test": pta.ActiveTest}
 """Beginning of a folder's name → class."""
@@ -47,11 +49,6 @@ def loaded_answers(loaded: Any, qrels: pd.DataFrame) -> dict[str, Any]:
     return {"plan": loaded} | answers(loaded, qrels) | {name: answer(ask) for name, ask in asked.items()}
 
 
-def load(folder: Path, name: str) -> Any:
-    """Load an artifact with the class for its folder's name."""
-    return KINDS[name.split("-")[0]].load(folder / name)
-
-
 def saved() -> Cases:
     """Artifacts saved and loaded by the present code."""
 
@@ -59,7 +56,7 @@ def saved() -> Cases:
         made = artifacts()[name]
         with tempfile.TemporaryDirectory() as folder:
             made[-1].save(Path(folder) / name)
-            return loaded_answers(load(Path(folder), name), judged(*made))
+            return loaded_answers(type(made[-1]).load(Path(folder) / name), judged(*made))
 
     return {name: partial(ask, name) for name in artifacts()}
 
@@ -80,7 +77,7 @@ def load_artifacts(folder: Path) -> dict[str, Any]:
 
     def ask(name: str) -> dict[str, Any]:
         qrels = pd.read_csv(folder / f"{name}.csv", dtype={"qid": str, "docno": str})
-        return loaded_answers(load(folder, name), qrels)
+        return loaded_answers(KINDS[name.split("-")[0]].load(folder / name), qrels)
 
     names = sorted(path.stem for path in folder.glob("*.csv"))
     return {name: answer(partial(ask, name)) for name in tqdm(names, unit="artifact")}

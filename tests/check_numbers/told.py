@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from package import pta
+
+import pt_active as pta
 
 Cases = dict[str, Callable[[], Any]]
 """Name of a case → function that computes it."""

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pyterrier as pt
-from package import DemoCollection, demo_collection, pta
+
+import pt_active as pta
+from pt_active.demo.collection import DemoCollection, demo_collection
 
 LEVELS = ("query", "document")
 MEASURES = ("DCG@10", "ERR@10")

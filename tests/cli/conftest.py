@@ -1,5 +1,6 @@
 """What the tests of commands share: files to work on."""
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -14,20 +15,26 @@ sys.path.insert(0, str(Path(__file__).parent))
 from small_collection import DOCUMENTS, PAST, QUERIES, label, qrels_lines, write, write_run
 
 
-@pytest.fixture
-def files(tmp_path, monkeypatch):
+@pytest.fixture(scope="session")
+def collection(tmp_path_factory):
     """A folder with two runs, a judged past run, topics, texts and another judge's labels."""
+    folder = tmp_path_factory.mktemp("collection")
+    for name, qids, seed in (("a.run.gz", QUERIES, 1), ("b.run", QUERIES, 5), ("past.run", PAST, 2)):
+        write_run(folder / name, qids, seed)
+    write_run(folder / "past2.run", PAST, seed=3)
+    write(folder / "past.qrels.gz", qrels_lines(PAST))
+    write(folder / "judge.qrels", qrels_lines(PAST + QUERIES))
+    write(folder / "scores.csv", "qid,docno,score\n" + "".join(f"{q},D-1,0.5\n" for q in QUERIES))
+    write(folder / "topics.tsv", "".join(f"{q}\twhat is {q}\n" for q in QUERIES))
+    write(folder / "texts.tsv", "".join(f"D-{d}\t{'word ' * (d + 1)}\n" for d in range(DOCUMENTS)))
+    return folder
+
+
+@pytest.fixture
+def files(collection, tmp_path, monkeypatch):
+    """A copy of the collection to work in."""
     monkeypatch.chdir(tmp_path)
-    write_run(tmp_path / "a.run.gz", QUERIES, seed=1)
-    write_run(tmp_path / "b.run", QUERIES, seed=5)
-    write_run(tmp_path / "past.run", PAST, seed=2)
-    write_run(tmp_path / "past2.run", PAST, seed=3)
-    write(tmp_path / "past.qrels.gz", qrels_lines(PAST))
-    write(tmp_path / "judge.qrels", qrels_lines(PAST + QUERIES))
-    write(tmp_path / "scores.csv", "qid,docno,score\n" + "".join(f"{q},D-1,0.5\n" for q in QUERIES))
-    write(tmp_path / "topics.tsv", "".join(f"{q}\twhat is {q}\n" for q in QUERIES))
-    write(tmp_path / "texts.tsv", "".join(f"D-{d}\t{'word ' * (d + 1)}\n" for d in range(DOCUMENTS)))
-    return tmp_path
+    return shutil.copytree(collection, tmp_path, dirs_exist_ok=True)
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
 """The command `budget`: how much it takes, from runs, plans and pilots."""
 
+import contextlib
 import json
 import re
 import shlex
+import shutil
 
 import pandas as pd
 import pytest
@@ -12,6 +14,22 @@ from pt_active import OrderedLogitGrades, Outlook, Plan, Runs
 from pt_active.frames.trec import read_qrels, read_run
 
 PILOT = ("--level", "document", "--budget", "60")
+
+
+@pytest.fixture(scope="module")
+def pilot_once(collection, tmp_path_factory):
+    """A plan of documents from the judged past, and its labels."""
+    folder = shutil.copytree(collection, tmp_path_factory.mktemp("pilot"), dirs_exist_ok=True)
+    with contextlib.chdir(folder):
+        planned(*TRAINING, *PILOT)
+        exported()
+    return folder
+
+
+@pytest.fixture
+def pilot(pilot_once, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return shutil.copytree(pilot_once, tmp_path, dirs_exist_ok=True)
 
 
 def test_how_much_it_takes_from_runs(files):
@@ -38,9 +56,7 @@ def test_what_a_budget_proposes_is_a_plan(files):
     assert made["arguments"]["budget"] == pytest.approx(float(row[3]), rel=1e-2)
 
 
-def test_a_pilot_tells_what_a_plan_lacks(files):
-    planned(*TRAINING, *PILOT)
-    exported()
+def test_a_pilot_tells_what_a_plan_lacks(pilot):
     before = data("budget", "plan", "--budget", "100")
     after = data("budget", "plan", "plan.csv", "--budget", "100")
     assert "optimism" in after["rows"][0]
@@ -78,7 +94,7 @@ def test_a_small_pilot_and_a_tiny_budget_are_said_to_be_so(files):
     assert data("budget", "plan", "--budget", "100")["notes"] == []
 
 
-def test_new_queries_take_queries_and_labels(files):
+def test_new_queries_take_queries_and_labels(pilot):
     words = (*RUNS, *TRAINING, "--measure", "DCG@5", "--queries", "new")
     said = run("budget", *words, "--difference", "0.5", "--query-cost", "10")
     assert said.startswith("DCG@5 of a, b for queries like those of the pool; expected from the grade model's opinion")
@@ -93,8 +109,6 @@ def test_new_queries_take_queries_and_labels(files):
     assert any(
         note.startswith("Judging everything leaves") for note in data("budget", *words, "--budget", "90")["notes"]
     )
-    planned(*TRAINING, *PILOT)
-    exported()
     after = data("budget", "plan", "plan.csv", "--queries", "new", "--width", "0.5")
     assert after["expected_from"] == "the pilot's errors"
     assert {row["assurance"] for row in after["rows"]} == {0.9}
@@ -160,10 +174,9 @@ def test_budgets_that_cannot_be(files, words, said):
     assert complaint("budget", *RUNS, *UNIFORM, "--measure", "DCG@5", *words).startswith(said)
 
 
-def test_a_budget_needs_one_source(files):
+def test_a_budget_needs_one_source(pilot):
     assert complaint("budget", *RUNS, *UNIFORM).startswith("pass what to estimate")
     assert complaint("budget").startswith("pass either --run")
-    planned(*UNIFORM)
     assert complaint("budget", "plan", *RUNS, "--measure", "DCG@5").endswith("leave out --run, --measure")
 
 

@@ -34,7 +34,7 @@ def runs(demo: DemoCollection, suffix: str) -> list[str]:
     return [word for name in demo.runs for word in ("--run", f"{name}={name}{suffix}.parquet")]
 
 
-@pytest.mark.parametrize("level", [(), ("--level", "query"), ("--level", "document", "--design", "spread")])
+@pytest.mark.parametrize("level", [(), ("--level", "query")])
 def test_from_runs_to_a_verdict(demo: DemoCollection, folder: Path, level: tuple[str, ...]) -> None:
     more = "--topics", "topics.tsv", "--texts", "texts.parquet", *level
     made = data(*ASKED, *runs(demo, "-*"), "--out", "plan", "--out-of-core", *more)

@@ -1,8 +1,10 @@
 """Commands that answer from labels, and what they say while judging goes on, has ended early, or is complete."""
 
+import contextlib
 import json
 import re
 import shlex
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -27,9 +29,22 @@ from small_collection import (
 from pt_active import Plan
 
 
-@pytest.fixture
-def judged(files):
+@pytest.fixture(scope="module")
+def judged_once(collection, tmp_path_factory):
     """A plan that is judged, and a file in which it is judged in part, in its order."""
+    folder = shutil.copytree(collection, tmp_path_factory.mktemp("judged"), dirs_exist_ok=True)
+    with contextlib.chdir(folder):
+        make_judged()
+    return folder
+
+
+@pytest.fixture
+def judged(judged_once, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return shutil.copytree(judged_once, tmp_path, dirs_exist_ok=True)
+
+
+def make_judged():
     made = run("plan", *RUNS, *TRAINING, *MEASURED, "--topics", "topics.tsv", "--texts", "texts.tsv")
     assert made.startswith("Plan for DCG@5 of a, b")
     assert "in their browsers:\n  pt-active judge plan\nOr write " in made
@@ -41,7 +56,6 @@ def judged(files):
     assert worklist["query"].str.startswith("what is née-").all()
     fill("plan.csv")
     pd.read_csv("plan.csv", dtype=str).head(60).to_csv("part.csv", index=False)
-    return files
 
 
 def test_status_says_what_the_library_says(judged):
@@ -220,20 +234,10 @@ def test_bad_answers_say_why(judged):
     assert len(plan)
 
 
-def test_hand_picked_labels_are_warned_of_in_one_line(files):
-    planned(*UNIFORM)
-    result = invoke("status", "plan", "judge.qrels", "--json")
-    assert json.loads(result.stdout)["result"]["ignored"] > 0
-    warnings = result.stderr.splitlines()
-    assert len(warnings) == 1
-    assert re.match("warning: .* that were not (sampled|drawn) are ignored", warnings[0])
-
-
-def test_quiet_leaves_results_and_errors(judged):
-    extra = pd.read_csv("plan.csv").iloc[:1].assign(qid="not-drawn")
-    pd.concat([pd.read_csv("plan.csv"), extra]).to_csv("more.csv", index=False)
-    loud, quiet = invoke("status", "plan", "more.csv"), invoke("status", "plan", "more.csv", "--quiet")
-    assert loud.stderr.startswith("warning: ")
+def test_labels_that_were_not_drawn_are_one_warning_and_quiet_leaves_results_and_errors(judged):
+    loud, quiet = (invoke("status", "plan", "judge.qrels", *words) for words in ((), ("--quiet",)))
+    assert re.fullmatch("warning: .* that were not (sampled|drawn) are ignored.*\n", loud.stderr)
+    assert data("status", "plan", "judge.qrels", "--quiet")["result"]["ignored"] > 0
     assert "pt-active" in loud.stdout
     assert (quiet.exit_code, quiet.stderr) == (0, "")
     assert loud.stdout.startswith(quiet.stdout.rstrip())
@@ -303,16 +307,6 @@ def test_documents_from_plan_to_verdict_in_two_rounds(files):
     assert found["error_of_documents"] > 0
 
 
-def test_documents_that_come_one_after_the_other(files):
-    words = (*RUNS, *UNIFORM, "--level", "document", "--design", "successive", "--measure", "DCG@5")
-    assert "--order drawn" in run("plan", *words, "--budget", "30", "--out", "p1")
-    exported("p1")
-    assert "judge     10 more documents of" in run("extend", "p1", "p1.csv", "--budget", "10", "--out", "p2")
-    assert "pt-active status p2 QRELS p2.csv" in exported("p2")
-    found = data("status", "p2", "p1.csv", "p2.csv")["result"]
-    assert (found["n_judged"], found["n_rounds"]) == (40, 1)
-
-
 def test_queries_are_extended_without_labels(files):
     planned(*TRAINING)
     text = run("extend", "plan", "--budget", "40", "--out", "p2", "--texts", "texts.tsv")
@@ -330,7 +324,8 @@ def test_queries_are_extended_without_labels(files):
 
 
 def test_later_rounds_say_how_to_go_on(files):
-    run("plan", *RUNS, *UNIFORM, "--measure", "DCG@5", "--budget", "60", "--out", "p", "--rounds", "3")
+    said = run("plan", *RUNS, *UNIFORM, "--measure", "DCG@5", "--budget", "60", "--out", "p", "--rounds", "3")
+    assert re.search(r"first of 3 rounds.*\n  pt-active extend p p.csv --refit --budget 20 --out p-2", said)
     exported("p")
     said = run("extend", "p", "p.csv", "--refit", "--budget", "20", "--out", "p-2")
     assert said.splitlines()[-1] == "  pt-active extend p-2 p.csv p-2.csv --refit --budget 20 --out p-3"

@@ -60,16 +60,6 @@ def test_five_equal_systems_are_told_apart_in_one_of_twenty_samples(scales):
     assert 0.02 < (alone.min(axis=0) < 0.05 / 10).mean() <= LEVEL
 
 
-def holm(pvalues):
-    """The r-th smallest of n p-values times n − r + 1, and none below those before it; along the first axis."""
-    order = np.argsort(pvalues, axis=0)
-    n = len(pvalues)
-    steps = np.take_along_axis(pvalues, order, axis=0) * np.arange(n, 0, -1)[:, None]
-    found = np.empty_like(pvalues)
-    np.put_along_axis(found, order, np.minimum(np.maximum.accumulate(steps, axis=0), 1.0), axis=0)
-    return found
-
-
 @pytest.fixture(scope="module")
 def four_rankers(demo: DemoCollection, grades: OrderedLogitGrades) -> pd.DataFrame:
     """The graded pool of the demo's rankers and of two noisy copies of the candidate."""

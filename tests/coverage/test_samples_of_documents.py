@@ -84,7 +84,6 @@ def test_five_rounds_cover_the_truth_and_pooling_them_does_not(labelled_document
     ("measure", "drawing"),
     [
         ("DCG@5", "spread"),
-        ("DCG@5", "poisson"),
         ("ERR@5", "depth"),
         ("DCG@5", "successive"),
         pytest.param("ERR@5", "successive", marks=pytest.mark.slow),
@@ -93,20 +92,20 @@ def test_five_rounds_cover_the_truth_and_pooling_them_does_not(labelled_document
 def test_replays_are_unbiased_and_swap_systems(labelled_documents, measure: str, drawing: str) -> None:
     pool, _ = labelled_documents(measure)
     methods = [Method(drawing, name) for name in ("difference", "regression")]
-    budgets, how = [60.0], Repetitions(300, 1)
+    budgets, how = [60.0], Repetitions(200, 1)
     found = replay(pool, methods, budgets, how)
     for each in found.values():
         errors = each.error[0]
-        assert abs(errors.mean()) <= 3 * errors.std() / np.sqrt(300)
+        assert abs(errors.mean()) <= 3 * errors.std() / np.sqrt(200)
     plain = found["difference"]
     assert (plain.spent <= 60).all()
     np.testing.assert_array_equal(plain.spent, plain.n_judged)
     again = replay(pool, methods[:1], budgets, replace(how, number=100))["difference"]
     np.testing.assert_array_equal(again.estimate, plain.estimate[:, :100])
     null = replay(pool, methods[:1], budgets, replace(how, null=True))["difference"]
-    assert len(np.unique(null.truth)) > 290
+    assert len(np.unique(null.truth)) > 190
     for errors in (null.truth, null.error[0]):
-        assert abs(errors.mean()) <= 3 * errors.std() / np.sqrt(300)
+        assert abs(errors.mean()) <= 3 * errors.std() / np.sqrt(200)
 
 
 def spoilt(model: str, score: np.ndarray) -> np.ndarray:
@@ -143,18 +142,18 @@ def test_a_thousand_replays_centre_on_the_truth(labelled_documents, measure: str
 def test_estimates_are_unbiased_when_the_budget_drops_queries(
     random_documents, drawing, measure, contrast, estimator, overhead
 ):
-    """3 standard errors of 2,000 samples: finds a bias of .07 standard deviations of the estimate."""
+    """3 standard errors of 1,200 samples: finds a bias of .09 standard deviations of the estimate."""
     pool, variables, truth, cost = random_documents(5, measure, 12, len(contrast))
     contrast, budget = np.array(contrast), 13.0 + 2 * overhead
     sizes = document_sizes(pool, variables, cost, overhead, RoundSettings(drawing, 0.5))
     design = document_design(sizes, drawing, Costs(pool.indptr, cost, overhead), budget)
     rng, found, dropped = np.random.default_rng(7), [], 0
-    for _ in range(2000):
+    for _ in range(1200):
         sample = draw_documents(design, Costs(pool.indptr, cost, overhead), budget, rng)
         dropped += (sample.opening[design.opening > 0] == 0).any()
         mean = predicted(pool, sample, variables.mean, truth, contrast, estimator)
         observed = np.where(sample.drawn, truth, mean)
         found.append(document_estimate(pool, sample, mean, observed, contrast).value)
-    assert dropped > 200
+    assert dropped > 120
     gap = np.array(found) - pool.weight @ pool.values(truth) @ contrast
     assert abs(gap.mean()) < 3 * gap.std() / math.sqrt(len(gap))

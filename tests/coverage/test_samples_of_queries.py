@@ -9,18 +9,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
-from pt_active import DCG, SamplingDistribution, measure_values
-from pt_active.demo.collection import DemoCollection
-from pt_active.inference.estimators import ESTIMATORS, Controls, difference, horvitz_thompson, regression, snis
-from pt_active.inference.intervals import REFERENCES, interval, reference_degrees
+from pt_active.inference.estimators import Controls, difference, horvitz_thompson, regression, snis
+from pt_active.inference.intervals import interval, reference_degrees
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import sampling_distribution
-from pt_active.sampling.draws import priorities, races
+from pt_active.sampling.draws import priorities
 from pt_active.sampling.sample import Sample
 
 
@@ -82,7 +79,7 @@ def bias(n, repetitions, seed):
 
 
 @pytest.mark.parametrize("n", [20, 60])
-@pytest.mark.parametrize("bent", [np.sqrt, np.square, np.log1p])
+@pytest.mark.parametrize("bent", [np.sqrt, np.square])
 def test_the_bias_of_regression_is_small_beside_its_spread(bent, n):
     """Below a tenth of the standard deviation, where the weights go with the values and the line is bent."""
     q, p, truth, _ = skewed_pool()
@@ -98,26 +95,6 @@ def test_the_bias_of_ratios_shrinks_like_one_over_n():
     assert abs(many) > 10 * many_error
     ratio = few / many
     assert abs(ratio - 4) < 3 * ratio * math.hypot(few_error / few, many_error / many) + 0.4
-
-
-@pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
-def test_mean_of_the_draws_to_a_budget_is_unbiased_where_dear_queries_differ(estimator):
-    """Over 4,000 repetitions within 3 standard errors."""
-    value, cost, q, p = np.array([[0.0, 0.2, 0.5, 1.0], [1, 1, 2, 4], [0.3, 0.3, 0.2, 0.2], [0.25] * 4])
-    sample = next(races(q, cost, [6.0], 4000, np.random.default_rng(3)))
-    assert_mean(estimator(sample, Controls(p, np.full(4, 0.3))).estimate(value[sample.rows]).value, p @ value)
-
-
-@pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
-def test_weighted_by_inclusion_the_mean_and_its_squared_error_are_unbiased(estimator):
-    """3 standard errors of 8,000 samples; a quarter of 40 queries is drawn, some with π = 1."""
-    q, p, cost, value = priced_pool(8, queries=40)
-    q = q**2 / (q**2).sum()
-    model = value + np.random.default_rng(8).normal(0, 0.2, 40)
-    sample = next(priorities(q, cost, [max(cost.max(), cost.sum() / 4)], 8000, np.random.default_rng(4)))
-    estimate = estimator(sample, Controls(p, model)).estimate(value[sample.rows])
-    assert_mean(estimate.value, p @ value)
-    assert_mean((estimate.value - p @ value) ** 2 - estimate.standard_error**2, 0.0)
 
 
 # --- coverage ---------------------------------------------------------------------------------------------------------
@@ -146,18 +123,6 @@ def test_intervals_cover(estimator, n):
     pool = calibrated_pool()
     estimates = repeated_estimates(estimator, pool, n, 4000, seed=n)
     assert 0.93 < coverage(estimates, pool[1] @ pool[2], "effective", n) < 0.97
-
-
-@pytest.mark.parametrize("estimator", [snis, regression])
-def test_normal_intervals_of_few_draws_cover_less(estimator):
-    pool = calibrated_pool()
-    estimates = repeated_estimates(estimator, pool, 15, 4000, seed=15)
-    truth = pool[1] @ pool[2]
-    covered = {reference: coverage(estimates, truth, reference, 15) for reference in REFERENCES}
-    assert covered["normal"] < 0.94
-    assert covered["effective"] > covered["t"] > covered["normal"]
-    assert covered["effective"] > covered["normal"] + 0.02
-    assert covered["effective"] > 0.93
 
 
 def test_regression_uses_a_good_model_and_is_not_misled_by_one_of_the_wrong_sign():
@@ -216,31 +181,3 @@ def test_the_comparison_rejects_at_its_level_under_label_swapping(estimator, n):
     pvalues = swapped_samples(estimator, n, 4000, seed=n)
     assert 0.035 < (pvalues < 0.05).mean() < 0.065
     assert stats.kstest(pvalues, "uniform").pvalue > 0.0027
-
-
-@pytest.fixture(scope="module")
-def replay(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
-    """The design table of the demo pool with the true values of both rankers."""
-    table = SamplingDistribution(DCG @ 10, level="query")(graded)
-    judged = demo.judge(graded)
-    for name, run in demo.runs.items():
-        table[f"true_{name}"] = measure_values(run, judged, DCG @ 10).set_index("qid").value[table.qid].to_numpy()
-    return table
-
-
-@pytest.mark.parametrize("estimator", ["snis", "regression"])
-def test_intervals_cover_on_the_demo_pool(replay: pd.DataFrame, estimator: str) -> None:
-    """95 % intervals hold the truth in 93–97 % of 4,000 samples of 60 draws."""
-    rng = np.random.default_rng(11)
-    weight, q = replay.q_weight.to_numpy(), replay.q_prob.to_numpy()
-    difference = (replay.true_production - replay.true_candidate).to_numpy()
-    model = (replay.q_mean_production - replay.q_mean_candidate).to_numpy()
-    drawn = rng.choice(len(q), (4000, 60), p=q)
-    sample = Sample(drawn, np.ones_like(drawn), 60 * q[drawn], repeated=True)
-    for values, expected in (
-        (difference, model),
-        (replay.true_candidate.to_numpy(), replay.q_mean_candidate.to_numpy()),
-    ):
-        mean = ESTIMATORS[estimator].weigh(sample, Controls(weight, expected)).estimate(values[drawn])
-        low, high = interval(mean.value, mean.standard_error, mean.degrees_of_freedom, 0.95)
-        assert 0.93 <= ((low <= weight @ values) & (weight @ values <= high)).mean() <= 0.97

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from pt_active import ColumnCost, Plan, UnitCost
+from pt_active.frames.qrels import whole_labels
 from pt_active.inference.stopping.bets import Stakes, excluded
 from pt_active.inference.stopping.draws import Units
 from pt_active.plans.answers.judged import Contrast
@@ -143,7 +144,7 @@ def test_a_round_of_a_plan_is_a_block_of_draws() -> None:
     grades = pool.assign(**{f"grade_{g}": 0.25 for g in range(4)})
     longer = plan.extend(60, first, grades)
     tables = longer.tables
-    label = tables.pool.keys.merge(qrels, how="left", on=["qid", "docno"])["label"].to_numpy()
+    label = whole_labels(tables.pool.keys, qrels)
     drawn = [each.sample.drawn for each in tables.rounds]
     asked = np.where(drawn[0] | drawn[1], label, -1)
     draws = sequence_of(tables, asked, tables.measure).proof(Contrast(0, 1), ALPHA).draws
@@ -174,8 +175,8 @@ def test_a_round_that_ends_by_the_cost_of_a_document_pays_for_it(measure: str, c
     plan = plan_of(pool, "document", measure, cost, budget=54)
     longer = plan.extend(60, plan.assessments.merge(qrels), pool)
     asked = pd.concat([plan.assessments, longer.assessments])[["qid", "docno"]].merge(qrels)
-    label = longer.tables.pool.keys.merge(asked, how="left", on=["qid", "docno"])["label"].fillna(-1).astype(int)
-    draws = sequence_of(longer.tables, label.to_numpy(), longer.tables.measure).proof(Contrast(0, 1), ALPHA).draws
+    label = whole_labels(longer.tables.pool.keys, asked)
+    draws = sequence_of(longer.tables, label, longer.tables.measure).proof(Contrast(0, 1), ALPHA).draws
     assert len(draws.left_out.before) == number
 
 
@@ -230,7 +231,7 @@ def test_all_pairs_of_equal_rankers_together_are_seldom_told_apart(script, level
     """At any draw and in any of ten pairs; without Holm's step-down a share of about .2 would be misled."""
     module, (pool, qrels), runs = script("sequences"), five_equal(14, 4), 60
     plan, rng, found = plan_of(pool, level), np.random.default_rng(15), []
-    label = plan.tables.pool.keys.merge(qrels, how="left", on=["qid", "docno"])["label"].to_numpy()
+    label = whole_labels(plan.tables.pool.keys, qrels)
     for _ in range(runs):
         tables = module.reordered(plan.tables, rng)
         drawn = tables.rounds[0].sample.drawn if tables.rounds else label >= 0

@@ -144,18 +144,14 @@ def test_ties_go_by_docno_descending_at_single_precision(folder):
 @pytest.fixture
 def learnable(folder):
     importlib.import_module("sklearn.ensemble")
-    with threadpool_limits(1):  # of the loaded libraries; data this small are slower on several threads
-        yield from arrays_of_folds(folder)
-
-
-def arrays_of_folds(folder):
     rng = np.random.default_rng(0)
     for fold in (1, 2):
         features = rng.uniform(0, 1, (200, 4))
         labels = np.clip(np.round(2 * features[:, 0] + rng.normal(0, 0.3, 200)), 0, 2)
         array = np.column_stack([labels, np.repeat(np.arange(20), 10) + 100 * fold, features])
         np.save(folder / f"fold{fold}.npy", array)
-    yield "fold1.npy", "fold2.npy"
+    with threadpool_limits(1):  # of the loaded libraries; data this small are slower on several threads
+        yield "fold1.npy", "fold2.npy"
 
 
 LEARNERS = [word for kind in ("linear", "forest", "boosting") for word in ("--ranker", f"{kind}={kind}")]
@@ -221,38 +217,34 @@ def test_sizes_of_queries(folder):
     assert set(manifest()["sources"]) == {"a.txt", "b.txt", "a.query", "b.query"}
 
 
+LABEL, QUERY = "expected a whole label from 0 to 1000, got", "expected qid:QUERY after the label, got"
+FEATURE = "expected NUMBER:VALUE, from 1 to 10000 and finite, got"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1 qid:1 1:2\nx qid:1 1:2\n", "bad.txt:2: expected a whole label from 0 to 1000, got 'x'"),
-        ("1 qid:1 1:2\n1.5 qid:1 1:2\n", "bad.txt:2: expected a whole label from 0 to 1000, got '1.5'"),
-        ("-1 qid:1 1:2\n", "bad.txt:1: expected a whole label from 0 to 1000, got '-1'"),
-        ("1 qid:1 1:2\n\n1 1:2\n", "bad.txt:3: expected qid:QUERY after the label, got '1:2'"),
-        ("1\n", "bad.txt:1: expected qid:QUERY after the label, got nothing"),
-        ("1 qid: 1:2\n", "bad.txt:1: expected qid:QUERY after the label, got 'qid:'"),
-        ("1 qid:1 1:2 2:y\n", "bad.txt:1: expected NUMBER:VALUE, from 1 to 10000 and finite, got '2:y'"),
-        ("1 qid:1 1:2 2\n", "bad.txt:1: expected NUMBER:VALUE, from 1 to 10000 and finite, got '2'"),
-        ("1 qid:1 x\n", "bad.txt:1: expected NUMBER:VALUE, from 1 to 10000 and finite, got 'x'"),
-        ("1 qid:1 1:2:3\n", "got '1:2:3'"),
-        ("1 qid:1 0:2\n", "got '0:2'"),
-        ("1 qid:1 10001:2\n", "got '10001:2'"),
-        ("1 qid:1 1:nan\n", "got '1:nan'"),
-        ("1 qid:1 1:2\n1 qid:1 1:-inf\n", "bad.txt:2: expected NUMBER:VALUE, from 1 to 10000 and finite, got '1:-inf'"),
-        ("1 qid:1 2:1 1:3\n", "bad.txt:1: expected numbers of features that increase, got '1:3' after 2"),
-        ("1 qid:1 1:2\n1 qid:2 1:2\n1 qid:1 1:2\n", "bad.txt:3: expected each query once, got query '1'"),
-        (
-            "1 qid:1 1:2 # docid = a\n\n1 qid:1 1:3 # docid = a\n",
-            "bad.txt:3: expected each document once, got 'a' twice",
-        ),
-        ("", "bad.txt: the file is empty"),
-        ("\n\n", "bad.txt: expected documents, got blank lines"),
+        ("1 qid:1 1:2\nx qid:1 1:2\n", f"2: {LABEL} 'x'"),
+        ("1 qid:1 1:2\n1.5 qid:1 1:2\n", f"2: {LABEL} '1.5'"),
+        ("-1 qid:1 1:2\n", f"1: {LABEL} '-1'"),
+        ("1 qid:1 1:2\n\n1 1:2\n", f"3: {QUERY} '1:2'"),
+        ("1\n", f"1: {QUERY} nothing"),
+        ("1 qid: 1:2\n", f"1: {QUERY} 'qid:'"),
+        *((f"1 qid:1 {word}\n", f"1: {FEATURE} '{word}'") for word in ("2:y", "2", "x", "1:2:3", "0:2", "10001:2")),
+        ("1 qid:1 1:nan\n", f"1: {FEATURE} '1:nan'"),
+        ("1 qid:1 1:2\n1 qid:1 1:-inf\n", f"2: {FEATURE} '1:-inf'"),
+        ("1 qid:1 2:1 1:3\n", "1: expected numbers of features that increase, got '1:3' after 2"),
+        ("1 qid:1 1:2\n1 qid:2 1:2\n1 qid:1 1:2\n", "3: expected each query once, got query '1'"),
+        ("1 qid:1 1:2 # docid = a\n\n1 qid:1 1:3 # docid = a\n", "3: expected each document once, got 'a' twice"),
+        ("", " the file is empty"),
+        ("\n\n", " expected documents, got blank lines"),
     ],
 )
 @pytest.mark.parametrize("rows_at_once", [1, 10_000])
 def test_bad_svmlight(folder, capsys, monkeypatch, text, message, rows_at_once):
     monkeypatch.setattr(importlib.import_module("letor_files"), "ROWS_AT_ONCE", rows_at_once)
     (folder / "bad.txt").write_text(text)
-    assert message in complaint(capsys, "letor_to_pool", "bad.txt", "--ranker", "x=1")
+    assert f"bad.txt:{message}" in complaint(capsys, "letor_to_pool", "bad.txt", "--ranker", "x=1")
 
 
 def test_bad_bytes(letor, capsys, folder):

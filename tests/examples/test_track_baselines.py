@@ -37,7 +37,7 @@ def by_ir_measures(measure, rank: np.ndarray, label: np.ndarray) -> float:
     return float(ir_measures.calc_aggregate([measure], qrels, run)[measure])
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_with_all_labels_every_estimate_is_the_measure(baselines, seed: int) -> None:
     ranks, label = topic(seed)
     all_of_them, stratum = np.ones(len(label), dtype=bool), np.arange(len(label)) % 2
@@ -49,7 +49,7 @@ def test_with_all_labels_every_estimate_is_the_measure(baselines, seed: int) -> 
     assert baselines.stat_ap(ranks, np.ones(len(label)), label, all_of_them) == pytest.approx(ap)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_one_stratum_is_what_trec_eval_infers(baselines, seed: int) -> None:
     ranks, label = topic(seed)
     sampled = np.arange(len(label)) % 3 != 1

@@ -62,14 +62,9 @@ def run(data: bytes) -> Rows | None:
     if rows is None:
         return None
     found = [(qid, docno, number_of(score)) for qid, _, docno, _, score, _ in rows]
-    numbers = [number_of(row[3]) for row in rows] + [score for *_, score in found]
-    if (
-        None in numbers
-        or not all(math.isfinite(score) for *_, score in found)
-        or len({row[:2] for row in found}) < len(found)
-    ):
+    if None in [number_of(row[3]) for row in rows] or len({row[:2] for row in found}) < len(found):
         return None
-    return sorted(found)
+    return sorted(found) if all(score is not None and math.isfinite(score) for *_, score in found) else None
 
 
 def lenient_run(data: bytes) -> Rows | None:
@@ -138,12 +133,8 @@ def table(data: bytes, separator: str, quoted: bool = True) -> tuple[list[str], 
     text = text_of(data)
     if text is None:
         return None
-    reader = csv.reader(
-        io.StringIO(text, newline=""),
-        delimiter=separator,
-        quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
-        strict=True,
-    )
+    quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, quoting=quoting, strict=True)
     try:
         rows = [row for row in reader if any(cell.strip() for cell in row)]
     except csv.Error:

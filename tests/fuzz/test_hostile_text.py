@@ -80,23 +80,17 @@ class Elements(HTMLParser):
         return [each for each in self.seen if each[0] not in ALLOWED - {"title", "style"}]
 
 
-def text_of(number: int, hostile: bool) -> str:
-    return f"{number:02d}{PAYLOADS[number % len(PAYLOADS)]}" if hostile else f"{number:02d}tame"
-
-
-def id_of(number: int, hostile: bool) -> str:
-    """A text without NUL, which no id may hold."""
-    return text_of(number, hostile).replace("\x00", "")
+def text_of(number: int, hostile: bool, nul: str = "\x00") -> str:
+    """A text; ids hold no NUL."""
+    return f"{number:02d}{PAYLOADS[number % len(PAYLOADS)] if hostile else 'tame'}".replace("\x00", nul)
 
 
 def reported(hostile: bool, qids: bool = False) -> Report:
     """The report of a plan of queries; only its texts, names, slices and docnos are hostile, or its qids too."""
-    rng, rows = np.random.default_rng(3), []
-    for query in range(34):
-        rows += [(query, document) for document in range(8)]
-    frame = pd.DataFrame(rows, columns=["q", "d"])
-    frame["qid"] = [id_of(q, hostile and qids) for q in frame["q"]]
-    frame["docno"] = [id_of(d + q, hostile) for q, d in zip(frame["q"], frame["d"], strict=True)]
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame([(query, document) for query in range(34) for document in range(8)], columns=["q", "d"])
+    frame["qid"] = [text_of(q, hostile and qids, nul="") for q in frame["q"]]
+    frame["docno"] = [text_of(d + q, hostile, nul="") for q, d in zip(frame["q"], frame["d"], strict=True)]
     frame["query"] = [text_of(q, hostile) for q in frame["q"]]
     frame["qkind"] = [text_of(q % 17, hostile) for q in frame["q"]]
     names = (f"a{PAYLOADS[0]}{PAYLOADS[7]}", f"b{PAYLOADS[5]}{PAYLOADS[10]}") if hostile else ("a", "b")
@@ -111,27 +105,23 @@ def reported(hostile: bool, qids: bool = False) -> Report:
 
 
 @pytest.fixture(scope="module")
-def hostile() -> str:
-    return reported(hostile=True).to_html()
+def report() -> Report:
+    return reported(hostile=True)
 
 
 @pytest.fixture(scope="module")
-def hostile_ids() -> str:
-    return reported(hostile=True, qids=True).to_html()
+def pages(report: Report) -> dict[str, str]:
+    others = {"ids": reported(hostile=True, qids=True), "tame": reported(hostile=False)}
+    return {name: each.to_html() for name, each in {"hostile": report, **others}.items()}
 
 
-@pytest.fixture(scope="module")
-def tame() -> str:
-    return reported(hostile=False).to_html()
+def test_a_hostile_page_has_the_elements_of_a_tame_one(pages: dict[str, str]) -> None:
+    assert Elements(pages["hostile"]).outside_charts() == Elements(pages["tame"]).outside_charts()
 
 
-def test_a_hostile_page_has_the_elements_of_a_tame_one(hostile: str, tame: str) -> None:
-    assert Elements(hostile).outside_charts() == Elements(tame).outside_charts()
-
-
-@pytest.mark.parametrize("page", ["hostile", "hostile_ids"])
-def test_a_hostile_page_holds_text_only(page: str, request: pytest.FixtureRequest) -> None:
-    text = request.getfixturevalue(page)
+@pytest.mark.parametrize("page", ["hostile", "ids"])
+def test_a_hostile_page_holds_text_only(page: str, pages: dict[str, str]) -> None:
+    text = pages[page]
     assert visible(text) == text
     elements = Elements(text)
     names = [name for name, _ in elements.seen]
@@ -162,26 +152,20 @@ document.body.insertAdjacentHTML("beforeend", "<samp>" + JSON.stringify(seen) + 
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
-@pytest.mark.parametrize("width", [500, 700])
+@pytest.mark.parametrize(("name", "width"), [("tame", 500), ("hostile", 500), ("ids", 500), ("ids", 700)])
 def test_a_browser_runs_nothing_and_keeps_the_layout(
-    hostile: str, hostile_ids: str, tame: str, tmp_path: Path, width: int
+    pages: dict[str, str], tmp_path: Path, name: str, width: int
 ) -> None:
-    seen = {}
-    for name, text in {"hostile": hostile, "ids": hostile_ids, "tame": tame}.items():
-        page = tmp_path / f"{name}.html"
-        open_text = text.replace("<details>", "<details open>").replace("</body>", PROBE)
-        page.write_text(open_text, encoding="utf-8")
-        options = ["--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},2000", "--dump-dom"]
-        command = [str(CHROMIUM), *options, page.as_uri()]
-        dom = subprocess.run(command, check=True, timeout=120, capture_output=True).stdout.decode("utf-8")
-        seen[name] = json.loads(re.findall(r"<samp>(.*)</samp>", dom)[-1])
-    assert seen["tame"] == {"ran": 0, "scripts": 2, "headings": 11, "width": 0, "wide": [], "images": 0}
-    assert seen["hostile"] == seen["tame"]
-    assert seen["ids"] == seen["tame"]
+    page = tmp_path / "page.html"
+    page.write_text(pages[name].replace("<details>", "<details open>").replace("</body>", PROBE), encoding="utf-8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},2000", "--dump-dom"]
+    command = [str(CHROMIUM), *options, page.as_uri()]
+    dom = subprocess.run(command, check=True, timeout=120, capture_output=True).stdout.decode("utf-8")
+    seen = json.loads(re.findall(r"<samp>(.*)</samp>", dom)[-1])
+    assert seen == {"ran": 0, "scripts": 2, "headings": 11, "width": 0, "wide": [], "images": 0}
 
 
-def test_results_print_no_control_characters() -> None:
-    report = reported(hostile=True)
+def test_results_print_no_control_characters(report: Report) -> None:
     esc = "a\x1b[31m\u202e"
     assert isinstance(report.result, Comparison)
     for result in (report.result, replace(report.result, first=esc), replace(report, answer=esc), report.check):

@@ -101,17 +101,17 @@ def test_bins_are_weighted_means_with_errors_by_query() -> None:
 
 
 def test_samples_centre_on_the_line_of_all_and_know_their_errors() -> None:
-    """600 samples find a bias of .12 standard deviations, a variance a fifth off, and a coverage 2.7 points off."""
+    """400 samples find a bias of .15 standard deviations, a variance a quarter off, and a coverage 3.3 points off."""
     found, rng = [], np.random.default_rng(3)
-    for seed in range(600):
+    for seed in range(400):
         mean, observed, chance, query = sampled(1000 + seed, queries=120)
         drawn = rng.random(len(chance)) < chance
         found.append(calibration(mean[drawn], observed[drawn], chance[drawn], query[drawn]))
     slopes = np.array([each.slope for each in found])
     squares = np.array([each.slope_error**2 for each in found])
-    assert abs(slopes.mean() - 1) <= 3 * slopes.std(ddof=1) / np.sqrt(600)
+    assert abs(slopes.mean() - 1) <= 3 * slopes.std(ddof=1) / np.sqrt(400)
     spread = (slopes - slopes.mean()) ** 2
-    assert abs(squares.mean() - spread.mean()) <= 3 * np.hypot(squares.std(), spread.std()) / np.sqrt(600)
+    assert abs(squares.mean() - spread.mean()) <= 3 * np.hypot(squares.std(), spread.std()) / np.sqrt(400)
     covered = np.mean([each.interval[0] <= 1 <= each.interval[1] for each in found])
-    assert abs(covered - 0.95) <= 3 * np.sqrt(0.95 * 0.05 / 600)
+    assert abs(covered - 0.95) <= 3 * np.sqrt(0.95 * 0.05 / 400)
     assert not any(each.misleads for each in found)

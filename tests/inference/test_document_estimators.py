@@ -19,8 +19,8 @@ from pt_active.sampling.sample import Costs, DocumentDesign, Sample, TwoPhase
 from pt_active.sampling.two_phase import APART_SHARE
 
 MEASURES = ["DCG@2", "DCG(gain='linear')", "ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR"]
-CONTRASTS = [[1.0], [1.0, -1.0], [0.0, -1.0, 1.0]]
-MODELS = ["calibrated", "useless", "wrong"]
+CONTRASTS = [[1.0], [0.0, -1.0, 1.0]]
+MODELS = ["useless", "wrong"]
 INCLUSION = np.array([1.0, 0.7, 0.25, 0.5, 0.35])
 OPENING = np.array([0.6, 0.0, 0.35])
 INDPTR = np.array([0, 3, 3, 5])
@@ -87,7 +87,7 @@ def test_estimates_are_unbiased_and_so_is_their_variance(enumerated, measure, co
 @pytest.mark.parametrize("contrast", CONTRASTS)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("name", ["poisson", "never", "certain"])
-@pytest.mark.parametrize("share", [0.3, 0.9])
+@pytest.mark.parametrize("share", [0.9])
 def test_corrections_within_queries_keep_estimates_and_their_variance_unbiased(
     enumerated, measure, contrast, model, name, share
 ):
@@ -107,7 +107,6 @@ SPREAD = design_of("spread", inclusion=np.array([0.5, 0.3, 0.2, 0.6, 0.4]))
     ("contrast", "model", "estimator"),
     [
         *((contrast, "wrong", "difference") for contrast in CONTRASTS),
-        (CONTRASTS[-1], "calibrated", "difference"),
         (CONTRASTS[-1], "wrong", "ht"),
     ],
 )
@@ -271,7 +270,7 @@ def test_the_line_of_a_fold_knows_nothing_of_its_labels_and_draws(seed, measure,
     np.testing.assert_array_equal(predicted(pool, again, mean, other, contrast, "regression")[own], found[own])
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("measure", ["DCG@2", "RR"])
 def test_the_line_is_that_of_weighted_least_squares_through_the_other_folds(measure, seed):
     """A cascade has a line in the mean alone, clipped to its range; an additive measure one in the gradient too."""

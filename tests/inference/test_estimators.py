@@ -135,32 +135,7 @@ def test_a_count_is_as_many_draws_and_a_row_is_a_sample_of_its_own(name):
             assert found[sample] == pytest.approx(getattr(apart, field), rel=1e-10)
 
 
-@pytest.mark.parametrize("slope", [0.01, 0.6, 1.0])
-@pytest.mark.parametrize("pool_variance", [1e-9, 0.04, 9.0])
-def test_regression_is_exact_where_the_truth_is_linear_in_the_model(slope, pool_variance):
-    v, _, model, pool_mean = random_draws(4, 30)
-    estimate = of_draws(regression, v, 2 + slope * model, model, pool_mean, pool_variance)
-    assert estimate.value == pytest.approx(2 + slope * pool_mean)
-    assert estimate.standard_error == pytest.approx(0, abs=1e-14)
-
-
-@settings(max_examples=80, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(3, 40), st.floats(1e-3, 1e3), st.floats(-5, 5), st.floats(-5, 5))
-def test_regression_scales_turns_and_shifts_with_the_values(seed, n, factor, up, along):
-    """With values and model times a factor so is the estimate; turned about, exactly; shifts move it alone."""
-    v, y, model, pool_mean = random_draws(seed, n)
-    of = of_draws(regression, v, y, model, pool_mean)
-    turned = of_draws(regression, v, -y, -model, -pool_mean)
-    assert (turned.value, turned.standard_error) == (-of.value, of.standard_error)
-    scaled = of_draws(regression, v, factor * y, factor * model, factor * pool_mean, factor**2 * 0.1)
-    assert scaled.value == pytest.approx(factor * of.value, rel=1e-9, abs=1e-9 * factor)
-    assert scaled.standard_error == pytest.approx(factor * of.standard_error, rel=1e-7)
-    shifted = of_draws(regression, v, y + up, model + along, pool_mean + along)
-    assert shifted.value == pytest.approx(of.value + up, abs=1e-9)
-    assert shifted.standard_error == pytest.approx(of.standard_error, rel=1e-6, abs=1e-9)
-
-
-@pytest.mark.parametrize("noise", [0.5, 2.0, 5.0])
+@pytest.mark.parametrize("noise", [0.5, 5.0])
 def test_regression_of_ten_draws_is_nearly_unbiased_and_no_worse_than_the_mean(noise):
     """Its bias is below .1 of its standard deviation, on skewed values, with straight, bent and too steep models."""
     rng = np.random.default_rng(8)
@@ -180,8 +155,8 @@ def test_regression_of_ten_draws_is_nearly_unbiased_and_no_worse_than_the_mean(n
 UNIT = (0.0, 1.0)
 
 
-@pytest.mark.parametrize("level", [0.8, 0.95, 0.999])
-@pytest.mark.parametrize("successes", [0, 1, 7, 20, 40])
+@pytest.mark.parametrize("level", [0.8, 0.999])
+@pytest.mark.parametrize("successes", [0, 7, 40])
 def test_the_score_interval_of_a_plain_share_is_wilsons(successes, level):
     from statsmodels.stats.proportion import proportion_confint
 
@@ -227,20 +202,12 @@ def test_one_draw_has_a_value_and_no_spread(name):
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 def test_a_constant_model_does_not_move_the_estimate_at_all(level, size):
     """Also if rounding makes it uneven: weighted means of .1 are not .1 to the last bit, nor .1 + .2 − .2."""
-    for seed in range(50):
+    for seed in range(20):
         v, y, noise, _ = random_draws(seed, 7)
-        for model in (np.full(7, level), level + noise - noise, level + 1e-15 * noise):
+        twice = (0.1 + noise + 0.7) - (0.7 + noise + 0.1)  # the model expects the same of two rankers
+        for model in (np.full(7, level), level + noise - noise, level + 1e-15 * noise, level + twice):
             estimate = of_draws(regression, v, size * y, model, level, 1e-32)
             assert estimate.value == of_draws(snis, v, size * y, model, level).value
-
-
-def test_a_difference_that_the_model_sees_by_rounding_alone_does_not_move_the_estimate():
-    """The model expects the same of two rankers, up to the order of its sums."""
-    for seed in range(50):
-        v, y, noise, _ = random_draws(seed, 7)
-        model = (0.1 + noise + 0.7) - (0.7 + noise + 0.1)
-        estimate = of_draws(regression, v, y, model, model.mean(), model.var())
-        assert estimate.value == of_draws(snis, v, y, model, 0.0).value
 
 
 def test_too_few_effective_draws_give_an_infinite_interval():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from itertools import product
 
 import numpy as np
@@ -34,32 +35,29 @@ def test_the_estimate_is_the_mean_of_the_values_of_queries(name: str) -> None:
     assert by_query.weight @ by_query.value == pytest.approx(value, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", ["difference", "ht"])
-def test_values_of_queries_are_unbiased_and_so_is_their_variance_over_all_samples(name: str) -> None:
-    value, variance, square = 0.0, 0.0, 0.0
+def all_samples() -> Iterator[tuple[float, Sample]]:
+    """Every sample of queries that are drawn independently, and its probability."""
     for each in product([False, True], repeat=len(P)):
         drawn = np.array(each)
-        chance = float(np.prod(np.where(drawn, CHANCE, 1 - CHANCE)))
-        if drawn.any():
-            by_query, _ = of_sample(name, drawn)
-        else:
-            by_query = ByQuery(P, MODEL if name == "difference" else np.zeros(len(P)), 0.0)
-        value = value + chance * by_query.value
-        square = square + chance * by_query.value**2
-        variance += chance * by_query.variance
-    np.testing.assert_allclose(value, VALUES, rtol=1e-12)
-    assert variance == pytest.approx(P**2 @ (square - VALUES**2), rel=1e-12)
+        yield float(np.prod(np.where(drawn, CHANCE, 1 - CHANCE))), Sample.once(np.where(drawn, CHANCE, 0.0))
 
 
-@pytest.mark.parametrize("name", ["difference", "ht"])
-def test_so_they_are_over_all_draws_with_replacement(name: str) -> None:
-    q, value, variance, square = np.array([0.1, 0.2, 0.4, 0.05, 0.25]), 0.0, 0.0, 0.0
+def all_draws() -> Iterator[tuple[float, Sample]]:
+    """Every sample of three draws with replacement, and its probability."""
+    q = np.array([0.1, 0.2, 0.4, 0.05, 0.25])
     for each in product(range(len(P)), repeat=3):
         rows, count = np.unique(each, return_counts=True)
-        chance = float(np.prod(q[list(each)]))
-        sample = Sample(rows, count, 3 * q[rows], repeated=True, q=q)
-        weighting = ESTIMATORS[name].weigh(sample, Controls(P, MODEL)).at(VALUES[rows])
-        by_query = by_drawn_query(sample, weighting, P, MODEL, VALUES[rows])
+        yield float(np.prod(q[list(each)])), Sample(rows, count, 3 * q[rows], repeated=True, q=q)
+
+
+@pytest.mark.parametrize("outcomes", [all_samples, all_draws])
+@pytest.mark.parametrize("name", ["difference", "ht"])
+def test_values_of_queries_are_unbiased_and_so_is_their_variance(name: str, outcomes: Callable) -> None:
+    value, variance, square = 0.0, 0.0, 0.0
+    for chance, sample in outcomes():
+        values = VALUES[sample.rows]
+        weighting = ESTIMATORS[name].weigh(sample, Controls(P, MODEL)).at(values)
+        by_query = by_drawn_query(sample, weighting, P, MODEL, values)
         value = value + chance * by_query.value
         square = square + chance * by_query.value**2
         variance += chance * by_query.variance
@@ -79,9 +77,9 @@ def test_what_sampling_labels_adds_is_taken_off_the_spread() -> None:
     rng, sampling = np.random.default_rng(5), 0.4
     spread = [
         ByQuery(np.full(40, 1 / 40), rng.normal(0, np.sqrt(1 + sampling), 40), sampling / 40).spread
-        for _ in range(2000)
+        for _ in range(1000)
     ]
-    assert np.mean(spread) == pytest.approx(1 / 40, abs=3 * np.std(spread) / np.sqrt(2000))
+    assert np.mean(spread) == pytest.approx(1 / 40, abs=3 * np.std(spread) / np.sqrt(1000))
 
 
 @given(some.lists(some.floats(-5, 5), min_size=3, max_size=20))
@@ -141,7 +139,7 @@ def test_only_the_error_of_sampling_has_the_tails_of_replays() -> None:
 @pytest.mark.parametrize("m", [5, 20])
 def test_a_sampling_error_that_is_known_well_does_not_make_few_queries_many(m: int) -> None:
     """A quarter of the variance is that of sampling, known with 100 degrees of freedom."""
-    rng, tries, held = np.random.default_rng(m), 3000, 0
+    rng, tries, held = np.random.default_rng(m), 1500, 0
     for _ in range(tries):
         values = rng.normal(size=m) * np.sqrt(0.75 * m) + rng.normal(size=m) * np.sqrt(0.25 * m)
         variance = 0.25 * rng.chisquare(100) / 100
@@ -215,11 +213,11 @@ def test_what_does_not_tell_how_far_is_infinitely_far_apart(by_query: ByQuery) -
     assert by_query.apart(0.05) == np.inf
 
 
-@pytest.mark.parametrize("share", [0.2, 0.5, 1.0])
+@pytest.mark.parametrize("share", [0.2, 1.0])
 @pytest.mark.parametrize("shape", ["normal", "of three grades", "skewed"])
 def test_means_lie_further_apart_than_is_said_as_seldom_as_it_says(shape: str, share: float) -> None:
     """Pools of 40 queries, of which a share is judged, at a level of .2."""
-    rng, pools, m, alpha = np.random.default_rng(5), 1500, 40, 0.2
+    rng, pools, m, alpha = np.random.default_rng(5), 1000, 40, 0.2
     draw = {
         "normal": lambda: rng.normal(size=m),
         "of three grades": lambda: rng.choice([-1.0, 0.0, 1.0], p=[0.2, 0.6, 0.2], size=m),

@@ -223,11 +223,7 @@ def test_the_allocation_makes_the_variance_least() -> None:
     options = [n for n in product(*(range(2, s + 1) for s in size)) if sum(n) == 11]
     best = min(options, key=lambda n: sum(s**2 * d / k for s, d, k in zip(size, spread, n, strict=True)))
     assert tuple(allocation(stratum, mean, variance, 11)) == best
-
-
-def test_an_allocation_without_any_deviation_follows_the_mass() -> None:
-    stratum = np.repeat([0, 1], [10, 30])
-    assert allocation(stratum, np.zeros(40), np.zeros(40), 20).tolist() == [5, 15]
+    assert allocation(np.repeat([0, 1], [10, 30]), np.zeros(40), np.zeros(40), 20).tolist() == [5, 15]
 
 
 def test_stratified_mean_and_variance_are_unbiased() -> None:
@@ -245,11 +241,11 @@ def test_stratified_mean_and_variance_are_unbiased() -> None:
 
 def test_strata_are_drawn_with_the_probabilities_that_are_claimed() -> None:
     rng, stratum, drawn = np.random.default_rng(9), np.tile([0, 1, 2], 5), np.array([2, 4, 5])
-    chosen = np.array([draw_strata(stratum, drawn, rng) for _ in range(4000)])
+    chosen = np.array([draw_strata(stratum, drawn, rng) for _ in range(1500)])
     for h in range(3):
         assert (chosen[:, stratum == h].sum(axis=1) == drawn[h]).all()
     expected = drawn[stratum] / 5
-    assert (abs(chosen.mean(axis=0) - expected) <= 3.5 * np.sqrt(expected * (1 - expected) / 4000)).all()
+    assert (abs(chosen.mean(axis=0) - expected) <= 3.5 * np.sqrt(expected * (1 - expected) / 1500)).all()
 
 
 def test_a_stratified_ratio_is_weighted_by_the_strata() -> None:

@@ -17,8 +17,8 @@ from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
 
 COMPILED = ["nDCG@2", "nDCG(dcg='exp-log2')@2", "nDCG", "AP", "AP(rel=2)@2"]
 SLOW = ["Bpref", "made up"]
-CONTRASTS = [[1.0], [1.0, -1.0], [0.0, -1.0, 1.0]]
-MODELS = ["useless", "wrong", "overconfident"]
+CONTRASTS = [[1.0], [0.0, -1.0, 1.0]]
+MODELS = ["wrong", "overconfident"]
 INDPTR = np.array([0, 3, 3, 6])
 OPENING = np.array([0.6, 0.0, 0.35])
 ORDER = np.array([1, 2, 0, 4, 3, 5])

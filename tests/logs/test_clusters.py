@@ -77,10 +77,6 @@ def on_partitions(rows: pd.DataFrame, number: int) -> Any:
     return dask.dataframe.from_pandas(rows, npartitions=7).shuffle("qid", npartitions=number)
 
 
-def of_spark(spark: Any, rows: pd.DataFrame) -> Any:
-    return spark.createDataFrame(list(rows.itertuples(index=False, name=None)), schema=list(rows.columns))
-
-
 @pytest.mark.usefixtures("client")
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("partitions", [1, 5, 60])
@@ -97,28 +93,9 @@ def test_any_partitioning_gives_the_plan_in_memory(
 def test_any_partitioning_on_spark_gives_the_plan_in_memory(
     spark: Any, planned: Any, rows: pd.DataFrame, in_memory: dict[str, Plan]
 ) -> None:
-    frame = of_spark(spark, rows)
+    frame = spark.createDataFrame(list(rows.itertuples(index=False, name=None)), schema=list(rows.columns))
     for partitions in (1, 5, 60):
         check_same(planned(on_spark, frame.repartition(partitions, "qid")), in_memory["query"])
-
-
-@pytest.mark.usefixtures("client")
-def test_a_query_that_is_split_over_partitions_is_refused(planned: Any, rows: pd.DataFrame) -> None:
-    import dask
-    import dask.dataframe
-
-    rows = rows.sort_values(["qid", "run", "docno"], ignore_index=True)
-    last = rows["qid"] == rows["qid"].iloc[-1]
-    split = pd.concat([rows[~last], rows[last].iloc[::2]]), rows[last].iloc[1::2]
-    frame = dask.dataframe.from_delayed([dask.delayed(part) for part in split], meta=rows.iloc[:0])
-    with pytest.raises(ValueError, match=f"query '{rows['qid'].iloc[-1]}' is split over partitions"):
-        planned(on_dask, frame)
-
-
-def test_a_query_that_is_split_over_partitions_of_spark_is_refused(spark: Any, planned: Any, rows: Any) -> None:
-    frame = of_spark(spark, rows.assign(half=rows.groupby(["qid", "run"]).cumcount() % 2))
-    with pytest.raises(ValueError, match="is split over partitions"):
-        planned(on_spark, frame.repartitionByRange(2, "half"))
 
 
 class KillsItsWorker:
@@ -148,18 +125,6 @@ def test_a_worker_that_is_killed_changes_nothing(
 
 
 @pytest.mark.usefixtures("client")
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda rows: rows.assign(run="other"), "there are rows of 'other', and the rankers are"),
-        (lambda rows: rows.assign(qid=rows["qid"].where(rows.index > 0)), "1 row has no qid"),
-        (lambda rows: rows.drop(columns="run"), "it lacks 'run'"),
-    ],
-)
-def test_rows_that_say_nothing_of_a_ranker_or_a_query_are_refused(
-    planned: Any, rows: pd.DataFrame, change: Any, message: str
-) -> None:
-    import dask.dataframe
-
-    with pytest.raises(ValueError, match=message):
-        planned(on_dask, dask.dataframe.from_pandas(change(rows), npartitions=1))
+def test_a_column_that_is_missing_is_named(planned: Any, rows: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match="it lacks 'run'"):
+        planned(on_dask, on_partitions(rows.drop(columns="run"), 1))

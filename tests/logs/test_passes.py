@@ -35,10 +35,10 @@ class OneByOne:
     """An engine whose partitions are single queries; between its passes the rows may change."""
 
     def __init__(self, change: Callable[[pd.DataFrame], pd.DataFrame] = lambda rows: rows) -> None:
-        self.rows, self.change = rankings(), change
+        self.rows, self.change, self.by = rankings(), change, ["qid"]
 
     def each(self, function: Callable[..., Any], question: Any, what: str) -> Iterator[Any]:
-        for _, part in self.rows.groupby("qid"):
+        for _, part in self.rows.groupby(self.by, dropna=False):
             yield function(part, question)
 
     def documents(self, qids: Sequence[str]) -> pd.DataFrame:
@@ -68,6 +68,31 @@ def test_the_level_is_chosen_by_the_queries_in_the_topics() -> None:
     for name, value in whole.items():
         assert found[name] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value)
     assert found != planned(OneByOne(), None).manifest["choice"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: rows.assign(run="other"), "there are rows of 'other', and the rankers are 'a', 'b'"),
+        (lambda rows: rows[(rows["run"] == "a") | (rows["qid"] > "q00")], "run 'b' has no documents for 1 query"),
+        (lambda rows: rows.assign(qid=rows["qid"].where(rows["qid"] > "q00")), "1 row has no qid"),
+        (lambda rows: rows.iloc[:0], "the pool is empty"),
+    ],
+)
+def test_rows_that_say_nothing_of_a_ranker_or_a_query_are_refused(change: Any, message: str) -> None:
+    engine = OneByOne()
+    engine.rows = change(engine.rows)
+    with pytest.raises(ValueError, match=message):
+        planned(engine, "query")
+
+
+@pytest.mark.parametrize("level", ["query", "document", None])
+def test_a_query_that_is_split_over_partitions_is_refused(level: str | None) -> None:
+    engine = OneByOne()
+    second = (engine.rows["qid"] == "q05") & (engine.rows.groupby(["qid", "run"]).cumcount() % 2 > 0)
+    engine.rows, engine.by = engine.rows.assign(part=second), ["qid", "part"]
+    with pytest.raises(ValueError, match="query 'q05' is split over partitions, as 1 query is in all"):
+        planned(engine, level)
 
 
 @pytest.mark.parametrize(

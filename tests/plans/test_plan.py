@@ -204,6 +204,11 @@ def test_expected_labels_average_over_the_model(
         ({"budget": 500, "level": "word"}, "unknown level 'word'; it is one of query, document"),
         ({"budget": 500, "defensive": 2, "level": "query"}, "defensive must lie between 0 and 1"),
         ({"budget": 500, "design": "magic"}, "unknown design"),
+        ({"budget": 500, "design": ["hedged"]}, r"design \['hedged'\]"),
+        ({"budget": "x"}, "budget must be a number, got 'x'"),
+        ({"budget": 500, "defensive": [1]}, r"defensive must be a number, got \[1\]"),
+        ({"budget": 500, "replace": "no"}, "replace must be True or False, got 'no'"),
+        ({"budget": 500, "cost": 1.0}, "cost must be a labelling cost"),
         ({"budget": 500, "cost": UnitCost(per_query=-1)}, "per_query must be a finite number and not negative"),
         ({"draws": 5, "measure": "Judged@10"}, "depends on which documents are judged"),
         ({"budget": 50, "measure": "nDCG(judged_only=True)@10"}, "depends on which documents are judged"),
@@ -234,6 +239,9 @@ def test_pools_that_cannot_be_planned(demo: DemoCollection, graded: pd.DataFrame
         (runs, demo.topics, "no grade columns"),
         (graded.iloc[:0], None, "pool is empty"),
         (runs >> grades, None, "topics are needed"),
+        (None, None, "pool must be a pandas DataFrame, got None"),
+        (graded[["docno"]], None, "pool must have the columns qid, docno; it lacks 'qid'"),
+        (graded, demo.topics[["query"]], "topics must have the columns qid; it lacks 'qid'"),
         (graded, pd.concat([demo.topics, demo.topics.iloc[:1]]), "topics hold a query twice"),
     ):
         with pytest.raises(ValueError, match=message):

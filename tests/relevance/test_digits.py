@@ -46,7 +46,6 @@ def test_an_optimum_does_not_depend_on_where_its_search_begins() -> None:
     rng = np.random.default_rng(0)
     shared = rng.normal(size=(300, 1))
     features, codes = np.hstack([shared, shared + 0.01 * rng.normal(size=(300, 1))]), rng.integers(0, 3, 300)
-    found = [
-        optimum(ordered_logit_objective, start, (features, codes, 0.5), "logit") for start in rng.normal(size=(5, 4))
-    ]
+    arguments = features, codes, 0.5
+    found = [optimum(ordered_logit_objective, start, arguments, "logit") for start in rng.normal(size=(5, 4))]
     assert_allclose(found, np.tile(found[0], (5, 1)), rtol=1e-9)

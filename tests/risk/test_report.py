@@ -1,6 +1,9 @@
-"""All that an audit says of its judges: exact with all labels, and intervals that cover the truth."""
+"""All that an audit says of its judges: exact with all labels, intervals that cover, and the labels still to get."""
 
 from __future__ import annotations
+
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,13 +13,15 @@ from scipy import stats
 from pt_active.plans.answers.judged import How
 from pt_active.risk import Audit, ZeroOne
 from pt_active.risk.judges import judged_pool, with_beliefs
-from pt_active.risk.page import page
-from pt_active.risk.report import AuditReport, asked_for
+from pt_active.risk.page import headline, page
+from pt_active.risk.report import AuditReport, asked_for, labels_to_settle
 
-GRADES = 4
+GRADES, PAIRS = 4, 600
+
+Judges = dict[str, pd.DataFrame]
 
 
-def world(pairs: int, seed: int, wrong: tuple[float, ...]) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
+def world(pairs: int, seed: int, wrong: tuple[float, ...]) -> tuple[pd.DataFrame, Judges]:
     """Labels of people, and judges who are wrong with the given probabilities, mostly by one grade."""
     rng = np.random.default_rng(seed)
     keys = pd.DataFrame({"qid": [f"q{i // 20}" for i in range(pairs)], "docno": [f"d{i}" for i in range(pairs)]})
@@ -28,10 +33,25 @@ def world(pairs: int, seed: int, wrong: tuple[float, ...]) -> tuple[pd.DataFrame
     return keys.assign(label=label), judges
 
 
-def audit_of(judges: dict[str, pd.DataFrame], budget: int, seed: int = 0, design: str = "risk_mixture") -> Audit:
+def two_grades(*wrong: float) -> tuple[pd.DataFrame, Judges]:
+    """Labels 0 and 1 of people for 600 pairs, and judges that say the other with the given probabilities."""
+    rng = np.random.default_rng(4)
+    keys = world(PAIRS, 4, ())[0][["qid", "docno"]]
+    label = rng.integers(0, 2, PAIRS)
+    said = {f"judge{n}": np.where(rng.random(PAIRS) < share, 1 - label, label) for n, share in enumerate(wrong)}
+    return keys.assign(label=label), {name: keys.assign(label=each) for name, each in said.items()}
+
+
+def believed(judges: Judges, highest: int = 1) -> tuple[pd.DataFrame, dict[str, str]]:
+    """What `Audit.create` takes: the pool of the judges with beliefs, and the columns of the judges."""
     pool, columns = judged_pool(judges)
-    pool = with_beliefs(pool, judges, GRADES - 1)
-    return Audit.create(pool, columns, ZeroOne(), budget, design if len(columns) > 1 else "optimal", seed)
+    return with_beliefs(pool, judges, highest), columns
+
+
+def audit_of(judges: Judges, budget: int) -> Audit:
+    """An audit with four grades."""
+    design = "risk_mixture" if len(judges) > 1 else "optimal"
+    return Audit.create(*believed(judges, GRADES - 1), ZeroOne(), budget, design)
 
 
 def labels(audit: Audit, truth: pd.DataFrame) -> pd.DataFrame:
@@ -39,7 +59,7 @@ def labels(audit: Audit, truth: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def census() -> tuple[AuditReport, pd.DataFrame, dict[str, pd.DataFrame]]:
+def census() -> tuple[AuditReport, pd.DataFrame, Judges]:
     truth, judges = world(80, 1, (0.3, 0.5))
     audit = audit_of(judges, 80)
     return AuditReport.of(audit, labels(audit, truth), rel=2), truth, judges
@@ -67,10 +87,6 @@ def test_all_labels_give_what_scikit_learn_computes(census) -> None:
         confusion = pd.crosstab(said, people, normalize="index")
         for (grade, label), share in shares.items():
             assert share == pytest.approx(confusion.get(label, pd.Series(dtype=float)).get(grade, 0.0))
-
-
-def test_what_two_judges_say_is_known_without_labels(census) -> None:
-    report, _, judges = census
     said = [judge["label"].to_numpy() for judge in judges.values()]
     drift = report.drift.set_index("what")["estimate"]
     assert drift["share of pairs with another grade"] == pytest.approx((said[0] != said[1]).mean())
@@ -88,10 +104,9 @@ def test_intervals_of_coefficients_cover() -> None:
     for quantity in quantities:
         whole = asked_for(exact.judged(labels(exact, truth)), quantity, 2)
         wanted += [whole.estimate(0, how).value, whole.compare(0, 1, how).difference]
-    hits = np.zeros(4)
-    repetitions = 150
+    hits, repetitions, pool = np.zeros(4), 150, believed(judges, GRADES - 1)
     for seed in range(repetitions):
-        audit = audit_of(judges, 60, seed)
+        audit = Audit.create(*pool, ZeroOne(), 60, "risk_mixture", seed)
         judged = audit.judged(labels(audit, truth))
         asked = [asked_for(judged, quantity, 2) for quantity in quantities]
         made = [result for each in asked for result in (each.estimate(0, how), each.compare(0, 1, how))]
@@ -110,12 +125,11 @@ def test_the_page_holds_all_numbers_and_no_link(census) -> None:
         assert title in text
 
 
-@pytest.mark.parametrize("rel", [1, 2, 3])
-def test_a_judge_that_calls_nothing_relevant_has_no_precision_and_all_else(rel: int) -> None:
-    truth, _ = world(60, 7, ())
-    judges = {"none": truth.assign(label=0)}
-    audit = audit_of(judges, 60)
-    report = AuditReport.of(audit, labels(audit, truth), rel)
+def test_a_judge_that_calls_nothing_relevant_has_no_precision_and_all_else() -> None:
+    truth, judges = world(60, 7, (0.3,))
+    silent = {"none": truth.assign(label=0)}
+    audit = audit_of(silent, 60)
+    report = AuditReport.of(audit, labels(audit, truth), rel=2)
     values = {name: of_judges["none"].value for name, of_judges in report.estimates.items()}
     assert np.isnan(values.pop("precision"))
     assert values["error"] == pytest.approx((truth["label"] > 0).mean())
@@ -125,12 +139,7 @@ def test_a_judge_that_calls_nothing_relevant_has_no_precision_and_all_else(rel: 
     assert "of 'none', whatever its label, so it is not defined" in precision.note
     assert "judge more pairs" not in precision.note
     assert "is not defined" in page(report)
-
-
-def test_a_difference_to_an_undefined_precision_is_not_defined() -> None:
-    truth, judges = world(200, 7, (0.3,))
-    silent = truth.assign(label=0)
-    audit = audit_of(judges | {"none": silent, "mute": silent}, 60)
+    audit = audit_of(judges | silent | {"mute": silent["none"]}, 30)
     judged = asked_for(audit.judged(labels(audit, truth)), "precision", 1)
     for first, second in ((0, 1), (1, 0), (1, 2)):
         found = judged.compare(first, second, How(ZeroOne()))
@@ -143,7 +152,7 @@ def test_a_difference_to_an_undefined_precision_is_not_defined() -> None:
 def test_the_differences_of_judges_that_agree_are_known_to_be_0(budget: int) -> None:
     truth, judges = world(200, 8, (0.3,))
     audit = audit_of(judges | {"twin": judges["judge0"]}, budget)
-    report = AuditReport.of(audit, labels(audit, truth))
+    report = AuditReport.of(audit, labels(audit, truth), by_grade=False)
     differences = report.drift[report.drift["what"].str.startswith("difference")]
     assert len(differences) == 5
     assert (differences[["estimate", "low", "high"]] == 0).all(axis=None)
@@ -160,48 +169,116 @@ def test_the_differences_of_judges_that_agree_are_known_to_be_0(budget: int) -> 
         assert found.to_dict()["pvalue"] is None
     with pytest.raises(ValueError, match="confidence_level"):
         found.confidence_interval(2.0)
+    lacking = audit.compare(labels(audit, truth).iloc[5:], missing="nonrelevant")
+    assert tuple(lacking.confidence_interval()) == (0, 0)
+    assert "known to be 0" in lacking.note
 
 
-def test_missing_labels_leave_a_known_difference_known() -> None:
-    truth, judges = world(200, 8, (0.3,))
-    audit = audit_of(judges | {"twin": judges["judge0"]}, 200)
-    found = audit.compare(labels(audit, truth).iloc[5:], missing="nonrelevant")
-    assert tuple(found.confidence_interval()) == (0, 0)
-    assert "known to be 0" in found.note
-
-
-@pytest.mark.parametrize("budget", [10, 40])
-def test_pairs_that_one_judge_did_not_grade_are_refused_or_left_out(budget: int) -> None:
+def test_pairs_that_one_judge_did_not_grade_are_refused_or_left_out() -> None:
     _, judges = world(60, 5, (0.2, 0.3))
-    judges["judge1"] = judges["judge1"].iloc[: 60 - budget // 2]
-    with pytest.raises(ValueError, match=f"'judge1' has no label for {budget // 2} pairs that others graded"):
+    judges["judge1"] = judges["judge1"].iloc[:40]
+    with pytest.raises(ValueError, match="'judge1' has no label for 20 pairs that others graded"):
         judged_pool(judges)
-    assert len(judged_pool(judges, common=True)[0]) == 60 - budget // 2
+    assert len(judged_pool(judges, common=True)[0]) == 40
 
 
 def test_past_labels_teach_the_errors_of_a_judge() -> None:
     truth, judges = world(400, 6, (0.5,))
-    past = truth[truth["qid"].isin(["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7"])]
     pool, columns = judged_pool(judges)
-    learned = with_beliefs(pool, judges, GRADES - 1, past)
-    both = learned.merge(truth, on=["qid", "docno"])
-    near = with_beliefs(pool, judges, GRADES - 1).merge(truth, on=["qid", "docno"])
-    fit = [np.log([row[f"grade_{row['label']}"] for row in frame.to_dict("records")]).mean() for frame in (both, near)]
-    assert fit[0] > fit[1]
     assert list(columns) == ["judge0"]
+    learned, near = (
+        with_beliefs(pool, judges, GRADES - 1, past).merge(truth, on=["qid", "docno"])
+        for past in (truth.head(160), None)
+    )
+    fit = [np.log([row[f"grade_{row['label']}"] for row in each.to_dict("records")]).mean() for each in (learned, near)]
+    assert fit[0] > fit[1]
 
 
-def test_a_census_of_judges_with_as_many_errors_says_so() -> None:
-    for judges in (2, 3):
-        frame = pd.DataFrame({"qid": "q", "docno": [f"d{i:02d}" for i in range(30)], "grade_0": 0.6, "grade_1": 0.4})
-        label = np.arange(30) % 2
-        names = [f"judge{j}" for j in range(judges)]
-        for j, name in enumerate(names):
-            frame[name] = np.where(np.arange(30) // 7 == j, 1 - label, label)
-        qrels = frame[["qid", "docno"]].assign(label=label)
-        audit = Audit.create(frame.assign(bad=1 - label), {each: each for each in names}, ZeroOne(), budget=30)
-        said = f"{', '.join(names[:-1])} and {names[-1]} err equally often"
-        assert AuditReport.of(audit, qrels).answer == f"{said}."
-        worse = {each: each for each in [*names, "bad"]}
-        audit = Audit.create(frame.assign(bad=1 - label), worse, ZeroOne(), budget=30)
-        assert AuditReport.of(audit, qrels).answer == f"{said}; each of the others errs more often."
+@pytest.mark.parametrize("judges", [2, 3])
+def test_a_census_of_judges_with_as_many_errors_says_so(judges: int) -> None:
+    frame = pd.DataFrame({"qid": "q", "docno": [f"d{i:02d}" for i in range(30)], "grade_0": 0.6, "grade_1": 0.4})
+    label = np.arange(30) % 2
+    names = [f"judge{j}" for j in range(judges)]
+    for j, name in enumerate(names):
+        frame[name] = np.where(np.arange(30) // 7 == j, 1 - label, label)
+    frame, qrels = frame.assign(bad=1 - label), frame[["qid", "docno"]].assign(label=label)
+    said = f"{', '.join(names[:-1])} and {names[-1]} err equally often"
+    for asked, answer in ((names, f"{said}."), ([*names, "bad"], f"{said}; each of the others errs more often.")):
+        audit = Audit.create(frame, {each: each for each in asked}, ZeroOne(), budget=30)
+        assert AuditReport.of(audit, qrels, by_grade=False).answer == answer
+
+
+# --- how many more labels -------------------------------------------------------------------------------------------
+
+
+def report_of(judges: Judges, truth: pd.DataFrame, budget: int | None, **how: object) -> tuple[Audit, AuditReport, str]:
+    """An audit with two grades, its report, and what that says to do next."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        audit = Audit.create(*believed(judges), ZeroOne(), budget, **how)
+    report = AuditReport.of(audit, labels(audit, truth), by_grade=False)
+    return audit, report, dict(headline(report).facts)["next"]
+
+
+def test_the_labels_that_are_asked_for_settle_it_four_times_out_of_five() -> None:
+    """The advice of eight audits, given the true difference; then as many audits with so many labels."""
+    truth, judges = two_grades(0.25, 0.4)
+    errors = [(judge["label"] != truth["label"]).mean() for judge in judges.values()]
+    pool, asked = believed(judges), []
+    for seed in range(8):
+        audit = Audit.create(*pool, ZeroOne(), 30, seed=seed)
+        pair = audit.compare(labels(audit, truth), reference="effective")
+        known = replace(pair, difference=errors[0] - errors[1])
+        more = labels_to_settle(audit.judged(labels(audit, truth)), [(known, 0.95)])
+        assert (more.better, more.other) == ("judge0", "judge1")
+        asked.append(30 + more.labels)
+    number, repeats = round(np.mean(asked)), 60
+    assert 45 < number < PAIRS / 2
+    settled = 0
+    for seed in range(100, 100 + repeats):
+        audit = Audit.create(*pool, ZeroOne(), number, seed=seed)
+        settled += audit.compare(labels(audit, truth), reference="effective").winner == "judge0"
+    assert abs(settled / repeats - 0.8) < 3 * np.sqrt(0.8 * 0.2 / repeats)
+
+
+def test_so_many_labels_halve_the_interval_of_one_judge() -> None:
+    truth, judges = two_grades(0.3)
+    first, report, told = report_of(judges, truth, 60)
+    assert told.startswith("Decide whether so many errors are acceptable. About ")
+    assert told.endswith("with a larger budget and the same seed: it holds all pairs of this one.")
+    larger, again, _ = report_of(judges, truth, 60 + int(report.further.labels))
+    pairs = [{*map(tuple, each.assessments[["qid", "docno"]].to_numpy())} for each in (first, larger)]
+    assert pairs[0] < pairs[1]
+    wide, narrow = (np.diff(each.estimates["error"]["judge0"].confidence_interval())[0] for each in (report, again))
+    assert narrow / wide == pytest.approx(0.5, abs=0.12)
+
+
+def test_the_error_falls_with_the_draws_that_are_left() -> None:
+    """Of pairs drawn once the variance goes with 1/n − 1/N, with replacement with 1/n."""
+    truth, judges = two_grades(0.3)
+    report = report_of(judges, truth, 200, design="passive")[1]
+    assert report.further.labels == pytest.approx(1 / ((1 / 200 - 1 / PAIRS) / 4 + 1 / PAIRS) - 200, abs=1)
+    _, report, told = report_of(judges, truth, None, draws=50, replace=True)
+    assert report.further.labels == 3 * 50
+    assert "same seed" not in told
+
+
+def test_where_nobody_can_say_how_many_it_says_what_it_takes() -> None:
+    truth, judges = two_grades(0.0)
+    twins = judges | {"judge1": judges["judge0"]}
+    assert report_of(twins, truth, 60)[2].startswith("Choose by their price: no label can tell judges")
+    truth, judges = two_grades(0.30, 0.31)
+    _, report, said = report_of(judges, truth, 60)
+    assert said.startswith("If judge")
+    assert "most of the pool would have to be judged to see it: decide on other grounds, such as cost. As many" in said
+    assert said.endswith(" points.")
+    unknown = dict(headline(replace(report, further=None)).facts)["next"]
+    assert unknown.startswith("Choose by their price, or judge more pairs. How many cannot be said: it takes ")
+    truth, judges = two_grades(0.1, 0.5)
+    _, settled, said = report_of(judges, truth, 200)
+    assert settled.further is None
+    assert said == "Keep judge0; nothing more is to be judged for this question."
+    truth, judges = two_grades(0.2, 0.3, 0.45)
+    _, report, _ = report_of(judges, truth, 60)
+    assert report.ranking.names[0] in (report.further.better, report.further.other)
+    assert report.ranking.winners[0] is None

@@ -17,7 +17,7 @@ from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import COMMON_SHARE, document_sizes, hedged
 from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, SURPRISES, RoundSettings, natural_drawing
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
-from pt_active.sampling.sample import Costs, DocumentSizes
+from pt_active.sampling.sample import Costs
 
 SEEDS = st.integers(0, 2**32 - 1)
 SEVERAL = tuple(each for each in DOCUMENT_DRAWINGS if each != SURPRISES)
@@ -74,9 +74,8 @@ def test_the_gradient_is_what_a_document_changes_at_any_real_values(seed, measur
 
 
 @pytest.mark.parametrize("measure", ["ERR(max_rel=2)@3", "ERR(max_rel=2)", "RR"])
-@pytest.mark.parametrize("seed", range(3))
-def test_with_variances_the_chance_of_reaching_a_rank_is_the_root_of_its_mean_square(measure, seed):
-    rng = np.random.default_rng(seed)
+def test_with_variances_the_chance_of_reaching_a_rank_is_the_root_of_its_mean_square(measure):
+    rng = np.random.default_rng(0)
     ranks = np.array([[2, 4, 1, 3], [1, 2, 0, 3]], dtype=np.int32)
     form, grades = form_of(measure, ranks), rng.dirichlet(np.ones(3), 4)
     found = gradients(form, np.array([0, 4]), ranks, Variables.of(form, grades))
@@ -147,7 +146,7 @@ def test_the_hedge_is_a_share_of_the_average_variance_for_unknown_documents_alon
 
 
 @pytest.mark.parametrize(("overhead", "common"), [(0.0, 0.0), (2.0, 0.0), (2.0, 0.3), (2.0, 10.0)])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_pooled_sizes_are_the_monotone_optimum(overhead, common, seed):
     """Against SLSQP on ``Σ g/ψ + Σ h/Π`` at ``Σ λψ + Σ λ₀Π = 1`` with ψ falling in each query from Π on."""
     rng = np.random.default_rng(seed)
@@ -224,10 +223,11 @@ def pointwise(variables):
     return Variables(variables.mean, np.zeros_like(variables.mean), np.ones(len(variables.mean), dtype=bool))
 
 
-@pytest.mark.parametrize("drawing", ["spread", "poisson", "depth"])
+@pytest.mark.parametrize("drawing", ["poisson", "depth"])
 @pytest.mark.parametrize("overhead", [0.0, 1.5])
-@pytest.mark.parametrize("measure", ["DCG@3", "ERR(max_rel=2)"])
-@pytest.mark.parametrize("systems", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("measure", "systems"), [("DCG@3", 1), ("ERR(max_rel=2)", 1), ("ERR(max_rel=2)", 2), ("DCG@3", 3)]
+)
 def test_the_design_spends_its_budget_and_nothing_else_that_does_has_less_variance(drawing, overhead, measure, systems):
     instance = random_instance(systems, measure, systems)
     indptr, cost = instance[1], instance[4]
@@ -281,14 +281,6 @@ def test_a_budget_for_everything_makes_every_probability_exactly_one(seed, drawi
         design = document_design(sizes, drawing, Costs(instance[1], instance[4], overhead), budget)
     assert (design.inclusion == (sizes.size > 0)).all()
     assert (design.opening == (np.array(LENGTHS) > 0)).all()
-
-
-def test_a_query_of_one_document_divides_nothing_by_zero():
-    sizes = DocumentSizes(np.array([0, 1]), np.array([2.0, 1.0]), np.array([4.0, 1.0]))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        design = document_design(sizes, "spread", Costs(np.array([0, 1, 2]), np.ones(2), 0.0), 1.2)
-    np.testing.assert_allclose(design.inclusion, [0.8, 0.4])
 
 
 @pytest.mark.parametrize("drawing", SEVERAL)
@@ -366,21 +358,12 @@ def test_largest_comes_close_to_the_least_that_is_possible(seed, lengths, share)
 def test_of_many_queries_some_speak_for_all():
     instance = random_instance(0, "DCG", 3, lengths=(4,) * 5000)
     form, indptr, ranks, _, cost, _ = instance
-    budget = 0.2 * cost.sum()
-    largest = {}
+    pairs, budget, largest = [(0, 1), (0, 2), (1, 2)], 0.2 * cost.sum(), {}
+    gains = [sizes_of((form, indptr, ranks[list(pair)], *instance[3:]), 0.0, "poisson", 0).gain for pair in pairs]
     for objective in ("mean", "largest"):
-        psi = document_design(
-            sizes_of(instance, 0.0, "poisson", 0, objective=objective, budget=budget),
-            "poisson",
-            Costs(indptr, cost, 0.0),
-            budget,
-        ).inclusion
-        gains = [
-            sizes_of((form, indptr, ranks[[a, b]], *instance[3:]), 0.0, "poisson", 0).gain
-            for a, b in [(0, 1), (0, 2), (1, 2)]
-        ]
-        excess = np.where(psi > 0, 1 / np.where(psi > 0, psi, 1.0) - 1, 0.0)
-        largest[objective] = max((gain * excess).sum() for gain in gains)
+        sizes = sizes_of(instance, 0.0, "poisson", 0, objective=objective, budget=budget)
+        psi = document_design(sizes, "poisson", Costs(indptr, cost, 0.0), budget).inclusion
+        largest[objective] = max(gain[psi > 0] @ (1 / psi[psi > 0] - 1) for gain in gains)
     assert largest["largest"] <= largest["mean"]
 
 

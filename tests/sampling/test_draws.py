@@ -56,11 +56,11 @@ def counts_of(sample):
 
 
 def drawn_to_budget(q, cost, budget, repetitions, seed):
-    """Samples by the code behind `draw_to_budget`, and int64[repetitions, m], how often each query was drawn."""
+    """Samples by the code behind `draw_to_budget`: int64[repetitions, m], how often each query was drawn."""
     sample = next(races(q, cost, [budget], repetitions, np.random.default_rng(seed)))
     draws = np.zeros((repetitions, len(q)), dtype=np.int64)
     np.put_along_axis(draws, sample.rows, sample.count, axis=1)
-    return sample, draws
+    return draws
 
 
 def random_pool(seed, queries=40):
@@ -75,7 +75,7 @@ def random_pool(seed, queries=40):
 COSTS = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=30)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(COSTS, st.floats(0, 1), st.integers(0, 2**32 - 1))
 def test_never_over_budget(costs, share, seed):
     cost = np.array(costs)
@@ -103,27 +103,19 @@ def test_the_importance_is_p_over_q_where_a_query_was_drawn():
         assert not sample.census
 
 
-@pytest.mark.parametrize("budget", [4.0, 5.0, 6.5, 7.9])
+@pytest.mark.parametrize("budget", [4.0, 6.5])
 def test_draws_have_the_distribution_of_the_sequential_procedure(budget):
     outcome, chance = outcomes(Q, COST, budget)
-    _, counts = drawn_to_budget(Q, COST, budget, 12_000, seed=int(10 * budget))
+    counts = drawn_to_budget(Q, COST, budget, 12_000, seed=int(10 * budget))
     assert np.isin(as_numbers(counts), as_numbers(outcome)).all()
     for classify in (lambda counts: as_numbers((counts > 0) * 1), lambda counts: counts.sum(axis=1), as_numbers):
-        assert chi_square_pvalue(classify(counts), classify(outcome), chance) > 0.0027
-
-
-def chi_square_pvalue(observed, possible, chance):
-    """p-value of the counts of outcomes; outcomes expected less than 5 times are pooled."""
-    classes, place = np.unique(np.r_[possible, observed], return_inverse=True)
-    wanted = len(observed) * np.bincount(place[: len(possible)], weights=chance, minlength=len(classes))
-    came = np.bincount(place[len(possible) :], minlength=len(classes))
-    frequent = wanted >= 5
-    came, wanted = came[frequent], wanted[frequent]
-    if len(observed) - wanted.sum() > 5:
-        came, wanted = np.r_[came, len(observed) - came.sum()], np.r_[wanted, len(observed) - wanted.sum()]
-    if len(wanted) == 1:
-        return float(came[0] == len(observed))
-    return stats.chi2.sf(((came - wanted) ** 2 / wanted).sum(), len(wanted) - 1)
+        classes, place = np.unique(np.r_[classify(outcome), classify(counts)], return_inverse=True)
+        wanted = len(counts) * np.bincount(place[: len(outcome)], weights=chance, minlength=len(classes))
+        came = np.bincount(place[len(outcome) :], minlength=len(classes))
+        rare = wanted < 5
+        came, wanted = (np.r_[each[~rare], each[rare].sum()] for each in (came, wanted))
+        came, wanted = came[wanted > 1e-3], wanted[wanted > 1e-3]
+        assert stats.chi2.sf(((came - wanted) ** 2 / wanted).sum(), max(len(wanted) - 1, 1)) > 0.0027
 
 
 def test_a_number_of_draws_is_multinomial():
@@ -136,13 +128,13 @@ def test_a_number_of_draws_is_multinomial():
     np.testing.assert_allclose(np.cov(counts, rowvar=False), 9 * (np.diag(q) - np.outer(q, q)), atol=0.1)
 
 
-@pytest.mark.parametrize("budget", [4.0, 5.0, 6.0, 7.0])
+@pytest.mark.parametrize("budget", [4.0, 6.0])
 def test_the_mean_of_the_draws_that_are_kept_is_unbiased(budget):
     """By enumeration: given their number the draws are exchangeable, and the first of them is never dropped."""
     assert expected_mean(outcomes(Q, COST, budget), P / Q * VALUE) == pytest.approx(P @ VALUE, abs=1e-5)
 
 
-@pytest.mark.parametrize("budget", [5.0, 6.0, 7.0])
+@pytest.mark.parametrize("budget", [5.0, 7.0])
 def test_keeping_the_draw_that_ends_the_sample_is_biased(budget):
     """By enumeration: stopping after the first draw with ``spent > Λ − λ_max`` ends on a dear query too often."""
     assert expected_mean(outcomes(Q, COST, budget, drop=False), P / Q * VALUE) > P @ VALUE + 0.1
@@ -174,7 +166,7 @@ def assert_mean(values, expected):
     assert (abs(values.mean(axis=0) - expected) <= limit * error + 1e-12).all()
 
 
-@pytest.mark.parametrize("budget", [4.0, 5.5, 7.0])
+@pytest.mark.parametrize("budget", [4.0, 7.0])
 def test_queries_are_drawn_with_the_probability_that_is_stated_singly_and_in_pairs(budget):
     """Given the threshold, draws are as good as independent: E[1/π] = 1 for each query, E[1/(π π')] = 1 for pairs."""
     ((drawn, inclusion),) = drawn_without_replacement(Q, COST, [budget], 40_000, seed=1)
@@ -198,52 +190,25 @@ def test_the_budget_is_kept_and_no_cheaper_sample_would_have_gone_on():
     assert (samples[1][0] <= samples[2][0]).all()
 
 
-@pytest.mark.parametrize("budget", [8.0, 9.0, 1e9])
-def test_a_budget_for_all_is_a_census(budget):
-    weight = np.array([0.1, 0.2, 0.3, 0.4])
-    sample = draw_to_budget(Q, weight, COST, budget, np.random.default_rng(0))
-    assert sample.census
-    assert counts_of(sample).tolist() == [1, 1, 1, 1]
-    assert sample.importance(weight) @ VALUE / 4 == pytest.approx(weight @ VALUE)
-
-
-def test_a_query_that_cannot_be_drawn_is_not_in_the_census():
+@pytest.mark.parametrize("budget", [3.0, 1e9])
+def test_a_query_that_cannot_be_drawn_is_not_in_the_census(budget):
     q, weight = np.array([0.5, 0, 0.5]), np.array([0.3, 0, 0.7])
-    sample = draw_to_budget(q, weight, np.array([1.0, 50.0, 2.0]), 3.0, np.random.default_rng(0))
+    sample = draw_to_budget(q, weight, np.array([1.0, 50.0, 2.0]), budget, np.random.default_rng(0))
     assert sample.census
     assert counts_of(sample).tolist() == [1, 0, 1]
     np.testing.assert_allclose(sample.columns(weight)["importance"], [0.6, np.nan, 1.4])
 
 
-def design(q=Q):
-    columns = {"qid": ["b", "a", "d", "c"], "q_prob": q, "q_weight": P, "q_cost": COST}
-    return pd.DataFrame(columns)
-
-
-@pytest.mark.parametrize("replace", [True, False])
-@pytest.mark.parametrize(("budget", "draws"), [(6.0, None), (None, 3)])
-def test_the_rows_of_a_design_can_stand_in_any_order(budget, draws, replace):
-    order = [2, 0, 3, 1]
-    sample = draw(design(), budget, draws, seed=3, replace=replace)
-    shuffled = draw(design().iloc[order].reset_index(drop=True), budget, draws, seed=3, replace=replace)
-    columns, theirs = sample.columns(P), shuffled.columns(P)
-    for name in ("draws", "importance", "inclusion"):
-        np.testing.assert_array_equal(theirs[name], columns[name][order])
-
-
 @pytest.mark.parametrize("arguments", [(None, None), (5.0, 5)])
 def test_a_budget_or_a_number_of_draws(arguments):
     with pytest.raises(ValueError, match=r"pass either budget= or draws=, and not both"):
-        draw(design(), *arguments, seed=0, replace=True)
+        draw(pd.DataFrame({"qid": ["b"], "q_prob": [1.0]}), *arguments, seed=0, replace=True)
 
 
 @pytest.mark.parametrize(
     ("budget", "message"),
     [
-        (0.0, "budget must be a positive number, got 0"),
-        (-1.0, "budget must be a positive number, got -1"),
-        (np.nan, "budget must be a positive number, got nan"),
-        (np.inf, "budget must be a positive number, got inf"),
+        *((each, f"budget must be a positive number, got {each:g}") for each in (0.0, -1.0, np.nan, np.inf)),
         (0.5, "budget 0.5 does not pay for the cheapest query, which costs 1"),
         (3.9, "budget 3.9 does not pay for the dearest query, which costs 4"),
     ],

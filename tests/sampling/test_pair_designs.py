@@ -154,14 +154,17 @@ def test_gap_designs_of_three_average_the_pairs_that_differ(rng, p) -> None:
     assert gap_distribution("disagreement", three, np.ones(N), p) == pytest.approx(two, abs=1e-12)
 
 
-def test_what_gap_designs_refuse(p) -> None:
-    cost = np.ones(N)
-    with pytest.raises(ValueError, match="there is only one"):
-        gap_distribution("disagreement", np.zeros((N, 1)), cost, p)
-    with pytest.raises(ValueError, match="agree on every pair"):
-        gap_distribution("active_0", np.ones((N, 2)), cost, p)
-    with pytest.raises(ValueError, match="defensive must lie between 0 and 1, got 2"):
-        gap_distribution("active_0", np.ones((N, 2)), cost, p, defensive=2)
+@pytest.mark.parametrize(
+    ("predictions", "defensive", "message"),
+    [
+        (np.zeros((N, 1)), 0.0, "there is only one"),
+        (np.ones((N, 2)), 0.0, "agree on every pair"),
+        (np.ones((N, 2)), 2, "defensive must lie between 0 and 1, got 2"),
+    ],
+)
+def test_what_gap_designs_refuse(p, predictions, defensive, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        gap_distribution("active_0", predictions, np.ones(N), p, defensive)
 
 
 def test_an_unknown_design_is_told_the_names() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -34,7 +33,7 @@ INDPTR = np.array([0, 2, 2, 5])
 RATES = np.array([1.0, 0.3, 0.7, 1.6, 0.45])
 COST = np.array([1.0, 2.0, 1.0, 1.5, 2.0])
 PRICES = Costs(INDPTR, COST, 0.0)
-NODES, WEIGHTS = np.polynomial.laguerre.laggauss(40)
+NODES, WEIGHTS = np.polynomial.laguerre.laggauss(32)
 
 
 def tiny_pool(measure: str, systems: int = 1) -> tuple[DocumentPool, np.ndarray, np.ndarray]:
@@ -45,10 +44,10 @@ def tiny_pool(measure: str, systems: int = 1) -> tuple[DocumentPool, np.ndarray,
     return DocumentPool(form, INDPTR, ranks, np.array([0.5, 0.2, 0.3])), truth, form.values[[0, 1, 1, 0, 2]]
 
 
-def design_with(rate: np.ndarray, unit: str, order: np.ndarray | None = None) -> DocumentDesign:
+def design_with(rate: np.ndarray, unit: str, order: np.ndarray | None = None, prices: Costs = PRICES) -> DocumentDesign:
     order = np.arange(len(rate)) if order is None else order
-    nothing = np.zeros(len(INDPTR) - 1), np.zeros(len(rate))
-    return at(DocumentDesign("successive", order, *nothing, unit=unit, rate=rate), PRICES, 1.0)
+    nothing = np.zeros(prices.queries), np.zeros(len(rate))
+    return at(DocumentDesign("successive", order, *nothing, unit=unit, rate=rate), prices, 1.0)
 
 
 def threshold_density(rest: np.ndarray, time: np.ndarray) -> np.ndarray:
@@ -92,8 +91,8 @@ def test_estimates_are_unbiased_and_so_are_their_variances(unit, overhead, budge
         indptr, rate = np.array([0, 2, 3, 5]), np.array([1.0, 1.0, 0.4, 0.7, 0.7])
         pool, cost = replace(pool, indptr=indptr), np.array([1.0, 1.5, 2.0, 0.5, 1.0])
         units = [np.arange(0, 2), np.arange(2, 3), np.arange(3, 5)]
-    design = design_with(rate, unit) if unit == "document" else _of_queries(rate, indptr)
-    succession = Succession(design, np.full(5, np.inf), Costs(indptr, cost, overhead))
+    prices = Costs(indptr, cost, overhead)
+    succession = Succession(design_with(rate, unit, prices=prices), np.full(5, np.inf), prices)
     mass, values, parts = [], [], []
     for m, sample in every_draw(succession, units, budget):
         assert sample.spent <= budget
@@ -110,16 +109,7 @@ def test_estimates_are_unbiased_and_so_are_their_variances(unit, overhead, budge
         assert chance @ np.array(parts) == pytest.approx(chance @ (value - right) ** 2, rel=1e-3)
 
 
-def _of_queries(rate: np.ndarray, indptr: np.ndarray) -> DocumentDesign:
-    nothing = np.zeros(len(indptr) - 1), np.zeros(len(rate))
-    return at(
-        DocumentDesign("successive", np.arange(len(rate)), *nothing, unit="query", rate=rate),
-        Costs(indptr, np.ones(len(rate)), 0.0),
-        1.0,
-    )
-
-
-@pytest.mark.parametrize("measure", ["ERR(max_rel=2)@3", "RR", "DCG@3"])
+@pytest.mark.parametrize("measure", ["ERR(max_rel=2)@3", "DCG@3"])
 def test_estimates_of_steps_are_unbiased(measure):
     """Every set of steps that come before T, each with ``1 − exp(−r T)``; the deepest brings those above it."""
     pool, truth, mean = tiny_pool(measure)
@@ -173,16 +163,13 @@ def first_steps(own: np.ndarray, queries: list[np.ndarray], fixed: float):
                 yield mass * chance, threshold, found
 
 
-@pytest.mark.parametrize("budget", [3.0, 3.6])
-@pytest.mark.parametrize("systems", [1, 2])
+@pytest.mark.parametrize(("budget", "systems"), [(3.0, 1), (3.6, 2)])
 def test_steps_are_drawn_at_any_budget_and_estimates_stay_unbiased(budget, systems):
     """Exact for all outcomes; samples that are cut because they overspend count as they were before the cut."""
     pool, truth, mean = tiny_pool("ERR(max_rel=2)@3", systems)
     contrast, cost, order = np.array([1.0, -1.0])[:systems], np.ones(5), np.array([0, 1, 3, 2, 4])
-    design, own = (
-        design_with(np.array([1.0, 0.25, 0.7, 1.3, 0.4]), "step", order),
-        np.array([0.75, 0.25, 0.6, 0.3, 0.4]),
-    )
+    design = design_with(np.array([1.0, 0.25, 0.7, 1.3, 0.4]), "step", order)
+    own = np.array([0.75, 0.25, 0.6, 0.3, 0.4])
     fixed = planned_threshold(design, Costs(INDPTR, cost, 0.0), budget)
     mass = value = 0.0
     for chance, threshold, times in first_steps(own, [np.arange(2), np.arange(2, 5)], fixed):
@@ -199,22 +186,6 @@ def test_steps_are_drawn_at_any_budget_and_estimates_stay_unbiased(budget, syste
         mass, value = mass + chance, value + chance * found.value
     assert mass == pytest.approx(1, abs=1e-6)
     assert value == pytest.approx(float(pool.weight @ pool.values(truth) @ contrast), abs=1e-5)
-
-
-def test_orders_have_the_probabilities_of_successive_sampling():
-    """10,000 draws, 3 standard errors of each of the 120 orders together (chi-square)."""
-    design, rng = design_with(RATES, "document"), np.random.default_rng(1)
-    orders = list(itertools.permutations(range(5)))
-    expected = [np.prod([RATES[z] / RATES[list(o[i:])].sum() for i, z in enumerate(o)]) for o in orders]
-    counts = dict.fromkeys(orders, 0)
-    for _ in range(10_000):
-        succession = Succession(
-            design, priorities_of(design, PRICES, rng.exponential(size=5)), Costs(INDPTR, np.ones(5), 0.0)
-        )
-        counts[tuple(succession.order.tolist())] += 1
-    expected = 10_000 * np.array(expected)
-    square = ((np.array(list(counts.values())) - expected) ** 2 / expected).sum()
-    assert abs(square - 119) < 3 * math.sqrt(2 * 119)
 
 
 def sizes_by_hand(pool, variables, cost, overhead):
@@ -287,7 +258,7 @@ def test_the_design_is_expected_to_spend_its_budget(random_documents, seed, meas
     assert (census.design.chance(pool.query)[sizes.order] == 1).all()
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(SEEDS, st.sampled_from(["document", "query", "step"]), st.sampled_from([0.0, 1.0]))
 def test_samples_of_larger_budgets_begin_with_those_of_smaller_ones(random_documents, seed, unit, overhead):
     """Whatever the budget, the prefix never overspends, ends with a unit, and the next unit would overspend."""
@@ -297,11 +268,10 @@ def test_samples_of_larger_budgets_begin_with_those_of_smaller_ones(random_docum
     design = document_design(sizes, "successive", Costs(pool.indptr, cost, overhead), 15.0)
     clock = np.random.default_rng(seed).exponential(size=len(pool.weight))[pool.query]
     clock = clock if unit == "query" else np.random.default_rng(seed).exponential(size=len(cost))
-    all_of = Succession(
-        design,
-        priorities_of(design, Costs(pool.indptr, cost, overhead), clock),
-        Costs(pool.indptr, cost, overhead),
-    )
+    prices = Costs(pool.indptr, cost, overhead)
+    all_of = Succession(design, priorities_of(design, prices, clock), prices)
+    if unit == "document":
+        np.testing.assert_allclose(all_of.priority[design.order], clock[design.order] / design.rate[design.order])
     before = np.zeros(len(cost), dtype=bool)
     for budget in (4.0, 9.0, 14.0, 1e9):
         sample = all_of.first(all_of.within(budget))
@@ -319,37 +289,7 @@ def test_samples_of_larger_budgets_begin_with_those_of_smaller_ones(random_docum
             gap[again.order[0]] = False
             assert again.judged(gap) == 0
     assert before[design.order].all()
-
-
-def test_a_unit_that_is_dearer_than_the_budget_is_refused():
-    of_documents = Succession(design_with(RATES, "document"), 1 / RATES, PRICES)
-    with pytest.raises(ValueError, match=r"budget 1.5 does not pay for the dearest document, which costs 2"):
-        of_documents.drawn_to(1.5)
-    of_steps = Succession(design_with(RATES, "step"), 1 / RATES, Costs(INDPTR, COST, 1.0))
-    with pytest.raises(ValueError, match=r"budget 5 does not pay for the dearest query, which costs 5.5"):
-        of_steps.drawn_to(5.0)
-
-
-def test_steps_stop_at_a_threshold_that_is_fixed_beforehand():
-    order = np.array([0, 1, 3, 2, 4])
-    design = design_with(np.array([1.0, 0.25, 0.7, 1.7, 0.7]), "step", order)
-    fixed = planned_threshold(design, PRICES, 6.0)
-    chance = at(design, PRICES, fixed)
-    assert chance.inclusion @ COST + chance.reserve(PRICES) == pytest.approx(6.0)
-    rng, cut = np.random.default_rng(1), 0
-    for _ in range(200):
-        priority = priorities_of(design, PRICES, rng.exponential(size=5))
-        all_of = Succession(design, priority, PRICES)
-        sample = all_of.drawn_to(6.0)
-        assert sample.spent <= 6.0
-        second = max(priority[:2].min(), priority[2:].min())
-        if second > fixed:
-            np.testing.assert_array_equal(sample.drawn, priority < second)
-            np.testing.assert_array_equal(sample.design.inclusion, at(design, PRICES, second).inclusion)
-        elif COST[priority < fixed].sum() <= 6.0:
-            np.testing.assert_array_equal(sample.drawn, priority < fixed)
-            np.testing.assert_array_equal(sample.design.inclusion, chance.inclusion)
-        else:
-            cut += 1
-            assert (sample.design.inclusion <= chance.inclusion).all()
-    assert 0 < cut < 60
+    dearest = (cost[design.order] if unit == "document" else Costs(pool.indptr, cost, overhead).spent(before)).max()
+    what = "document" if unit == "document" else "query"
+    with pytest.raises(ValueError, match=f"does not pay for the dearest {what}, which costs {dearest:g}"):
+        all_of.drawn_to(0.99 * dearest)

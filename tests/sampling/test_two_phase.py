@@ -17,7 +17,7 @@ from pt_active.sampling.sample import Costs, DocumentDesign
 from pt_active.sampling.two_phase import APART_SHARE, draw_documents
 
 SEEDS = st.integers(0, 2**32 - 1)
-DRAWS = 20_000
+DRAWS = 8_000
 TWO_PHASES = ("spread", "poisson", "depth")
 
 
@@ -35,18 +35,7 @@ def assert_frequencies(drawn, chance):
 
 
 @pytest.mark.parametrize(
-    "inclusion",
-    [
-        [0.3, 0.7, 0.5, 0.2, 0.3],
-        [0.9, 0.8, 0.95, 0.35],
-        [0.0, 0.4, 1.0, 0.6, 0.0, 1.0],
-        [1.0, 0.5, 0.5, 1.0, 0.0],
-        [1 / 3] * 6,
-        [0.45],
-        [0.1, 0.05, 0.2],
-        [1.0],
-        [0.0, 0.0],
-    ],
+    "inclusion", [[0.3, 0.7, 0.5, 0.2, 0.3], [0.9, 0.8, 0.35], [0.0, 0.4, 1.0, 0.6, 1.0], [1 / 3] * 6, [0.45], [0.0]]
 )
 def test_pivotal_draws_have_the_given_probabilities_and_a_fixed_size(inclusion):
     rng = np.random.default_rng(len(inclusion))
@@ -71,7 +60,7 @@ def designed(pool, variables, cost, overhead, drawing, budget, defensive=0.5):
     return document_design(sizes, drawing, Costs(pool.indptr, cost, overhead), budget)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(SEEDS, st.sampled_from(TWO_PHASES), st.sampled_from([0.0, 2.0]), st.floats(10, 80))
 def test_a_sample_never_overspends_and_adds_up(random_documents, seed, drawing, overhead, budget):
     pool, variables, _, cost = random_documents(seed % 20, "DCG@4")
@@ -104,7 +93,7 @@ def test_documents_have_the_probabilities_of_the_design(random_documents, drawin
     pool, variables, _, cost = random_documents(2, "DCG@4")
     design = designed(pool, variables, cost, 0.0, drawing, 8.0)
     rng = np.random.default_rng(1)
-    samples = [draw_documents(design, Costs(pool.indptr, cost, 0.0), 1e9, rng) for _ in range(5000)]
+    samples = [draw_documents(design, Costs(pool.indptr, cost, 0.0), 1e9, rng) for _ in range(3000)]
     if drawing == "depth":
         assert all(((each.opening == 0) | (each.opening == design.opening)).all() for each in samples)
         assert_frequencies([each.opening > 0 for each in samples], design.opening)
@@ -158,7 +147,7 @@ def test_a_query_costs_hardly_ever_more_than_the_least_budget_that_is_accepted()
 
 def test_queries_that_open_together_come_by_priorities():
     """One document each, Π as designed; the budget pays for half of them. The test detects a Π of ½ that is 4 % off."""
-    m, draws = 6, 8000
+    m, draws = 6, 5000
     opening = np.array([0.9, 0.8, 0.5, 0.4, 0.3, 0.1])
     design = DocumentDesign("depth", np.arange(m), opening, np.ones(m))
     rng = np.random.default_rng(3)

@@ -309,9 +309,8 @@ def test_a_query_without_an_answer_counts_nothing(data, queries: list[str], fold
     assert found.note in str(found)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_numbers_out_of_range(data) -> None:
+    for arguments, message in (
         ({"folds": 18}, "got 18 folds of 17 queries"),
         ({"folds": 1}, "folds must be at least 2, got 1"),
         ({"folds": 2.5}, "folds must be a whole number, got 2.5"),
@@ -321,14 +320,15 @@ def test_a_query_without_an_answer_counts_nothing(data, queries: list[str], fold
         ({"validation": -0.1}, "validation must be at least 0"),
         ({"validation": 0.99}, "leave a training query, got 0.99 of 12 queries"),
         ({"confidence": 1.0}, "confidence must lie between 0 and 1, got 1.0"),
-    ],
-)
-def test_numbers_out_of_range(data, arguments: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        compared(*data, **arguments)
+    ):
+        with pytest.raises(ValueError, match=message):
+            compared(*data, **arguments)
 
 
 def test_bad_learners(data) -> None:
+    def beside(answer) -> dict:
+        return {"a": ridge(), "b": by_feature(0) >> pt.apply.generic(answer)}
+
     shared = ridge()
     for learners, message in (
         ({"one": ridge()}, "learners must map two names to learners"),
@@ -338,21 +338,18 @@ def test_bad_learners(data) -> None:
         ({"a": shared, "b": shared}, "'a' and 'b' are the same object"),
         ({"a": by_feature(0), "b": by_feature(1)}, "neither learner has a pt.Estimator"),
         (
-            {"a": ridge(), "b": pt.apply.generic(lambda r: r[["qid"]])},
+            beside(lambda r: r[["qid"]]),
             "learner 'b' must return .'qid', 'docno', 'score'.; it lacks 'docno', 'score'",
         ),
         (
-            {"a": ridge(), "b": pt.apply.generic(lambda r: None)},
+            beside(lambda r: None),
             "learner 'b' must return .'qid', 'docno', 'score'.; it lacks 'docno', 'qid', 'score'",
         ),
         (
-            {"a": ridge(), "b": by_feature(0) >> pt.apply.generic(lambda r: pd.concat([r, r.head(1)]))},
+            beside(lambda r: pd.concat([r, r.head(1)])),
             "run 'b': 1 duplicate row; document 'd....' occurs more than once in query 'q...'",
         ),
-        (
-            {"a": ridge(), "b": pt.apply.generic(lambda r: r.assign(score=np.nan))},
-            "run 'b': 30 scores are not a number",
-        ),
+        (beside(lambda r: r.assign(score=np.nan)), "run 'b': 30 scores are not a number"),
     ):
         with pytest.raises(ValueError, match=message):
             compared(*data, learners, folds=3)

@@ -119,8 +119,7 @@ class Site:
     # --- judges -------------------------------------------------------------------------------------------------------
 
     async def _judge_page(self, request: Request) -> Response:
-        name = request.state.name
-        values = judge_values(self.campaign.plan.id, name, self.campaign.grades, self.guideline)
+        values = judge_values(self.campaign.plan.id, request.state.name, self.campaign.grades, self.guideline)
         return self._page("judge.html.jinja", **values, offline=None)
 
     async def _work(self, request: Request) -> Response:
@@ -189,11 +188,12 @@ class Site:
         if not math.isfinite(budget) or budget <= 0:
             return await self._next(request, "The budget must be a number above 0.", 400)
         try:
-            return await self._next(request, await self.organiser.extend(budget))
+            said, code = await self.organiser.extend(budget), 200
         except FileExistsError:
-            return await self._next(request, "The folder of the next plan is taken. Try again.", 409)
+            said, code = "The folder of the next plan is taken. Try again.", 409
         except ValueError as reason:
-            return await self._next(request, f"The plan was not extended: {reason}.", 400)
+            said, code = f"The plan was not extended: {reason}.", 400
+        return await self._next(request, said, code)
 
     async def _qrels(self, request: Request) -> Response:
         await run_in_threadpool(self.campaign.store.settle)

@@ -25,6 +25,7 @@ from pt_active.relevance.measures import least_label
 MAX_NOTE = 2000  # Characters of a note, at most
 MAX_AT_ONCE = 100  # Records that a browser may send in one request
 _KEY = re.compile(r"[A-Za-z0-9-]{8,64}")
+_SAID = ("status", "label", "note")  # What of a record its judge is shown again
 _RECENT = 5  # A judge's own last judgments, which a page that was loaded again can go back to
 _MAX_GAP = 600.0  # A longer time between two judgments, in seconds, is a break and does not count as work
 _PACE_OF = 50  # How many of the last judgments tell a judge's pace
@@ -52,22 +53,19 @@ class Campaign:
     names: GradeNames = field(default_factory=GradeNames)  # the words for the grades
     patience: float = PATIENCE  # seconds without a sign of a judge until the judge's documents go to others
     clock: Callable[[], float] = time.time  # returns the time, in seconds since 1970
-    sharing: Sharing = field(init=False)  # who has which document
-    said: list[dict[str, Entry]] = field(init=False)  # of each document, judge → the latest record
-    kept: int = field(init=False)
-    _times: dict[str, deque[float]] = field(init=False)
-    _done: dict[str, dict[int, None]] = field(init=False)
-    _last: float = field(init=False, default=0.0)
 
     def __post_init__(self) -> None:
+        self._last = 0.0  # the time of the latest record
         self.go_on_with(self.plan, self.work)
 
     def go_on_with(self, plan: Plan, work: JudgingOrder) -> None:
         """Take up the documents of a plan, or of the plan that extends it. All that is kept counts."""
-        self.plan, self.work, self.sharing = plan, work, Sharing(work, self.patience)
+        self.plan, self.work, self.sharing, self.kept = plan, work, Sharing(work, self.patience), 0
         self.store.set(DOUBLE_SHARE, str(work.double))
-        self.said, self._done, self.kept = [{} for _ in work.documents], defaultdict(dict), 0
-        self._times = defaultdict(lambda: deque(maxlen=_PACE_OF))
+        # Of each document: judge → the latest record. Of each judge: the documents, in order, and times of records.
+        self.said: list[dict[str, Entry]] = [{} for _ in work.documents]
+        self._done: dict[str, dict[int, None]] = defaultdict(dict)
+        self._times: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_PACE_OF))
         for qid, docno, judge, given in self.store.given():
             if (place := work.place.get((qid, docno))) is not None:
                 self.sharing.hold(place, judge, given)
@@ -81,14 +79,9 @@ class Campaign:
         return self.store.setting("paused") == "yes"
 
     @property
-    def max_grade(self) -> int:
-        """The highest grade."""
-        return self.plan.tables.pool.max_grade
-
-    @property
     def grades(self) -> list[tuple[int, str]]:
         """Each grade with its word, which is empty if it has none."""
-        return self.names.listed(self.max_grade, least_label(self.plan.measure))
+        return self.names.listed(self.plan.tables.pool.max_grade, least_label(self.plan.measure))
 
     def work_for(self, judge: str) -> dict[str, Any]:
         """What a judge's page shows: the documents to judge, the judge's own last ones, and how far everything is."""
@@ -100,8 +93,7 @@ class Campaign:
         return {
             "documents": [shown_document(documents[place]) for place in places],
             "recent": [
-                shown_document(documents[place])
-                | {"said": {"status": entry.status, "label": entry.label, "note": entry.note}}
+                shown_document(documents[place]) | {"said": {name: getattr(entry, name) for name in _SAID}}
                 for place, entry in recent
             ],
             "progress": self.progress(judge),
@@ -133,7 +125,9 @@ class Campaign:
             raise Refused(f"expected a list of 1 to {MAX_AT_ONCE} records")
         checked = Sent([], {}, [])
         for each in sent:
-            key = _key_of(each)
+            key = each.get("key") if isinstance(each, dict) else None
+            if not isinstance(key, str) or not _KEY.fullmatch(key):
+                raise Refused("expected records with a key of 8 to 64 letters, digits and hyphens")
             try:
                 entry = self._checked(key, each, judge)
             except Refused as reason:
@@ -204,17 +198,11 @@ class Campaign:
             if label is not None:
                 raise Refused(f"expected no label with the status {status}")
             return None
-        if isinstance(label, bool) or not isinstance(label, int) or not 0 <= label <= self.max_grade:
-            raise Refused(f"expected a label from 0 to {self.max_grade}")
+        highest = self.plan.tables.pool.max_grade
+        if isinstance(label, bool) or not isinstance(label, int) or not 0 <= label <= highest:
+            raise Refused(f"expected a label from 0 to {highest}")
         return label
 
 
 def _seconds(entry: Entry) -> float:
     return datetime.fromisoformat(entry.time.replace("Z", "+00:00")).timestamp()
-
-
-def _key_of(sent: object) -> str:
-    key = sent.get("key") if isinstance(sent, dict) else None
-    if not isinstance(key, str) or not _KEY.fullmatch(key):
-        raise Refused("expected records with a key of 8 to 64 letters, digits and hyphens")
-    return key

@@ -39,25 +39,20 @@ _UNTOLD: dict[str, Any] = {"records": 0, "stop": False, "what": "", "answer": "t
 _UNTOLD |= {"agreement": [], "confusions": [], "facts": []}
 
 _NEVER: tuple[float, int, dict[str, Any]] = 0.0, -1, _UNTOLD
-"""Until when an estimate is shown again, of how many records it is, and what it says, before there is one."""
+"""Until when an estimate is shown again, of how many records it is, and what it says: before there is one."""
 
 
 @dataclass
 class Organiser:
-    """The organiser's side of a campaign.
-
-    Attributes:
-        extended: Is told the folder of a plan and that of the longer plan that takes its place.
-        patience: Seconds for which a page waits for an estimate before it shows the one before.
-    """
+    """The organiser's side of a campaign."""
 
     campaign: Campaign
     folder: Path  # the folder of its plan
     order_of: OrderOf  # puts the documents of the extended plan in order
     texts: pd.DataFrame | None = None  # ``docno, text``, for documents that an extension adds; None if there are none
     asked: Mapping[str, Any] = field(default_factory=dict)  # what `Plan.status` is asked, such as the margin
-    extended: Callable[[Path, Path], None] = lambda before, after: None
-    patience: float = 0.5
+    extended: Callable[[Path, Path], None] = lambda before, after: None  # is told a plan's folder and the next one's
+    patience: float = 0.5  # seconds for which a page waits for an estimate before it shows the one before
     _looked: tuple[float, int, dict[str, Any]] = field(default=_NEVER, init=False)
     _looking: Future[None] | None = field(default=None, init=False)
     _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1), init=False, repr=False)
@@ -98,8 +93,7 @@ class Organiser:
     @property
     def question(self) -> str:
         """What the plan asks of its rankers, in words."""
-        plan = self.campaign.plan
-        margin = self.asked.get("margin")
+        plan, margin = self.campaign.plan, self.asked.get("margin")
         measure, names = plan.tables.manifest.arguments.measure, [visible_field(name) for name in plan.rankers]
         if len(names) == 1:
             return f"How good is {names[0]} by {measure}, within ±{margin:g}?"

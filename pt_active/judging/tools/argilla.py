@@ -32,8 +32,7 @@ def read(delivery: Delivery) -> Iterator[Given]:
         for user in {**labels, **notes}:
             value, said = labels.get(user, (None, ""))
             if said != _DRAFT:
-                skipped = said == _DISCARDED or value is None
-                label, status = (None, SKIPPED) if skipped else (value, "")
+                label, status = (None, SKIPPED) if said == _DISCARDED or value is None else (value, "")
                 yield item._replace(label=label, annotator=user, status=status, note=notes.get(user, ""))
 
 
@@ -49,9 +48,7 @@ def _answers(record: dict[str, Any], question: str, place: str) -> Iterator[tupl
     values, users, statuses = (list_of(record.get(key), place, "responses") for key in keys)
     if not len(values) == len(users) == len(statuses):
         raise ValueError(f"{place}: expected as many {keys[0]} as {keys[1]} and {keys[2]}")
-    yield from (
-        (text_of(user), value, text_of(status)) for user, value, status in zip(users, values, statuses, strict=True)
-    )
+    yield from zip(map(text_of, users), values, map(text_of, statuses), strict=True)
 
 
 def write(worklist: Worklist) -> dict[str, str | bytes]:

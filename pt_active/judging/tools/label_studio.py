@@ -31,10 +31,9 @@ def read(delivery: Delivery) -> Iterator[Given]:
             about = object_of(annotation, place, "result")
             label, note = _result(list_of(about["result"], place, "results"), place)
             # Without a grade, a submitted annotation says as little as a skip.
-            skipped = about.get("was_cancelled") or label is None
+            label, status = (None, SKIPPED) if about.get("was_cancelled") or label is None else (label, "")
             who = about.get("completed_by")
             who = who.get("email") or who.get("id") if isinstance(who, dict) else who
-            label, status = (None, SKIPPED) if skipped else (label, "")
             when = about.get("updated_at") or about.get("created_at")
             yield item._replace(label=label, annotator=text_of(who), status=status, time=when, note=note)
 

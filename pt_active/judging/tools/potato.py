@@ -41,8 +41,7 @@ def _values(labels: Any, place: str) -> Iterator[tuple[str, str, object]]:
     if isinstance(labels, dict):
         for scheme, values in labels.items():
             inner = object_of(values, place)
-            nested = inner.get("labels", inner)
-            for name, value in object_of(nested, place).items():
+            for name, value in object_of(inner.get("labels", inner), place).items():
                 yield scheme, name, value
         return
     for pair in list_of(labels, place, "answers"):

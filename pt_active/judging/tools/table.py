@@ -94,13 +94,12 @@ def _workbook(delivery: Delivery) -> pd.DataFrame:
     return _known(table.set_axis([names[i] for i in kept], axis="columns"))
 
 
-def _worked_out(text: Any, value: Any) -> Any:
-    """The value of a cell, or the formula that has none."""
-    return _Formula(text) if value is None and text is not None else value
-
-
 class _Formula(str):
     """A formula whose value nobody has worked out."""
+
+
+def _worked_out(text: Any, value: Any) -> Any:
+    return _Formula(text) if value is None and text is not None else value
 
 
 def _filled(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, tuple[Any, ...]]]:
@@ -117,16 +116,13 @@ def _filled(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, tuple[Any, .
 
 def _cell(value: Any, row: int, name: str) -> str:
     """A cell as text; whole numbers have no decimals."""
-    if isinstance(value, _Formula) and name.strip().casefold() in _READ:
-        raise ValueError(
-            f"row {row}: expected a {name.strip().casefold()}; got the formula {shown(value)} without its value: save "
-            "the file with a spreadsheet program, or enter the value"
-        )
-    if isinstance(value, (date, time)) and name.strip().casefold() in _READ:
-        raise ValueError(
-            f"row {row}: expected a {name.strip().casefold()} that is text; the spreadsheet has made a date of it, "
-            f"{shown(str(value))}: format the column as text and enter it again"
-        )
+    expected = f"row {row}: expected a {name.strip().casefold()}"
+    if isinstance(value, _Formula):
+        how = "save the file with a spreadsheet program, or enter the value"
+        raise ValueError(f"{expected}; got the formula {shown(value)} without its value: {how}")
+    if isinstance(value, (date, time)):
+        made = f"the spreadsheet has made a date of it, {shown(str(value))}"
+        raise ValueError(f"{expected} that is text; {made}: format the column as text and enter it again")
     if value is None:
         return ""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
@@ -134,7 +130,7 @@ def _cell(value: Any, row: int, name: str) -> str:
 
 def write_csv(worklist: Worklist) -> dict[str, str | bytes]:
     """A CSV table with the columns `COLUMNS`, in which the labels are filled in."""
-    table = pd.DataFrame(_rows(worklist), columns=list(COLUMNS)).apply(guarded)
+    table = pd.DataFrame(_rows(worklist), columns=COLUMNS).apply(guarded)
     return {"": table.to_csv(index=False, lineterminator="\n")}
 
 
@@ -153,21 +149,16 @@ def write_xlsx(worklist: Worklist) -> dict[str, str | bytes]:
         cells = []
         for text in guarded(pd.Series(row, dtype=object)):
             try:
-                cell = WriteOnlyCell(sheet, value=_shortened(text))
+                cell = WriteOnlyCell(sheet, text if len(text) <= _MAX_CELL else f"{text[: _MAX_CELL - 1]}…")
             except IllegalCharacterError:
-                raise ValueError(
-                    f"a spreadsheet cannot hold the control characters of {shown(text)}; use CSV"
-                ) from None
+                said = f"a spreadsheet cannot hold the control characters of {shown(text)}; use CSV"
+                raise ValueError(said) from None
             cell.data_type, cell.number_format = "s", "@"
             cells.append(cell)
         sheet.append(cells)
     content = io.BytesIO()
     book.save(content)
     return {"": content.getvalue()}
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _MAX_CELL else f"{text[: _MAX_CELL - 1]}…"
 
 
 def _rows(worklist: Worklist) -> Iterator[list[str]]:

@@ -25,7 +25,7 @@ from pt_active.plans.answers.verdict import verdict_of
 from pt_active.plans.making.judgments import qrels_of, settled_labels
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.sampled import sampled
-from pt_active.showing.printed import Facts, Printed, plain_rows, printed
+from pt_active.showing.printed import Facts, Printed, plain, plain_rows, printed
 
 FAR_ERRORS = 3.0
 """A judge is far from the others if their grades differ from the others' by so many standard errors, …"""
@@ -81,15 +81,12 @@ class Agreement(Printed):
         known = "not defined: all labels are the same" if np.isnan(self.alpha) else f"{self.alpha:.3f}"
         alpha = known if self.twice else "not known: no document has two labels"
         facts = [("alpha", f"{alpha} (ordinal)"), ("judged", f"{how_many('document', self.documents)}{share}")]
-        for first, second, documents, same, kappa in zip(
-            *(self.pairs.head(_MAX_PRINTED)[name].tolist() for name in self.pairs), strict=True
-        ):
+        for first, second, documents, same, kappa in self.pairs.head(_MAX_PRINTED).itertuples(index=False, name=None):
             said = f"quadratic kappa {kappa:.3f}, " if np.isfinite(kappa) else ""
             facts.append(("pair", f"{first}, {second}: {said}{how_many('document', documents)}, {same:.0%} the same"))
         for judge in self.judges[self.judges["far"]].itertuples(index=False):
-            facts.append(
-                ("far", f"{judge.annotator}: {judge.deviation:+.2f} grades from the others ± {judge.error:.2f}")
-            )
+            apart = f"{judge.deviation:+.2f} grades from the others ± {judge.error:.2f}"
+            facts.append(("far", f"{judge.annotator}: {apart}"))
         return facts
 
     def __str__(self) -> str:
@@ -97,8 +94,9 @@ class Agreement(Printed):
 
     def to_dict(self) -> dict[str, object]:
         """Every number, ready for JSON: NaN becomes None."""
-        numbers = {"alpha": self.alpha, "twice_share": self.twice_share}
-        return {name: value if np.isfinite(value) else None for name, value in numbers.items()} | {
+        return {
+            "alpha": plain(self.alpha),
+            "twice_share": plain(self.twice_share),
             "documents": self.documents,
             "twice": self.twice,
             "far": list(self.far),
@@ -121,7 +119,7 @@ def agreement_of(records: pd.DataFrame, max_grade: int) -> Agreement:
     return Agreement(
         alpha=ordinal_alpha(coincidences(item, grade, max_grade + 1)),
         documents=len(np.unique(item)),
-        twice=int((np.bincount(item) > 1).sum()) if len(item) else 0,
+        twice=int((np.bincount(item) > 1).sum()),
         pairs=pairs,
         judges=_judges(counted, labels["annotator"].to_numpy(), item, grade),
         confusions=confusions,
@@ -189,10 +187,6 @@ def _far(annotator: np.ndarray, item: np.ndarray, grade: np.ndarray) -> set[str]
         kept &= annotator != furthest
 
 
-_MIN_JUDGES = 2
-"""One judge cannot be left out."""
-
-
 @dataclass(frozen=True)
 class WithoutJudges(Printed):
     """The result without each judge in turn.
@@ -227,26 +221,27 @@ class WithoutJudges(Printed):
             ("all", f"{self.value:+.4f}, {self.winner or 'unresolved'}"),
             ("jackknife", f"SE {self.standard_error:.4f} over {how_many('judge', len(self.table))}"),
         ]
-        for name, alone, value, winner in zip(
-            *(self.table[column] for column in ("annotator", "alone", "value", "winner")), strict=True
-        ):
+        for name, _, alone, value, winner in self.table.itertuples(index=False, name=None):
             left = f"; {how_many('document', alone)} left to the model" if alone else ""
             facts.append(("without", f"{name}: {value:+.4f}, {winner or 'unresolved'}{left}"))
-        facts.append(("valid", VALID[self.looks]))
-        said = (
-            f"the verdict depends on {', '.join(self.decisive)}" if self.decisive else "it depends on no single judge"
-        )
-        return [*facts, ("verdict", said)]
+        depends = f"the verdict depends on {', '.join(self.decisive)}"
+        said = depends if self.decisive else "it depends on no single judge"
+        return [*facts, ("valid", VALID[self.looks]), ("verdict", said)]
 
     def __str__(self) -> str:
         return printed(f"{self.what}, without each judge", self.facts())
 
     def to_dict(self) -> dict[str, object]:
         """Every number, ready for JSON."""
-        numbers = {"what": self.what, "value": self.value, "winner": self.winner}
-        numbers |= {"standard_error": self.standard_error, "decisive": list(self.decisive)}
-        numbers |= {"looks": self.looks}
-        return numbers | {"judges": plain_rows(self.table)}
+        return {
+            "what": self.what,
+            "value": self.value,
+            "winner": self.winner,
+            "standard_error": self.standard_error,
+            "decisive": list(self.decisive),
+            "looks": self.looks,
+            "judges": plain_rows(self.table),
+        }
 
 
 def without_judges(
@@ -256,7 +251,7 @@ def without_judges(
     # Without a judge, the label of the other one counts.
     labels = settled_labels(records).assign(judges=1)
     names = sorted(set(labels["annotator"]) - {ADJUDICATOR})
-    if len(names) < _MIN_JUDGES:
+    if len(names) < 2:
         raise ValueError(f"the labels are of {how_many('judge', len(names))}; none can be left out")
     alone = ~labels.duplicated(["qid", "docno"], keep=False)
     known = known_labels(tables.pool.keys, qrels_of(labels))

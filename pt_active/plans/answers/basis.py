@@ -76,8 +76,11 @@ class Basis:
             model = f", model {self.error_of_model:.4f}" if self.error_of_model else ""
             parts = f"queries {self.error_of_queries:.4f}, documents {self.error_of_documents:.4f}"
             facts.append(("error from", f"{parts}{model}"))
-        if self.judged_twice is not None:
-            facts.append(("judges", self._judges_in_words))
+        if self.judged_twice is not None and self.error_of_judges is None:
+            facts.append(("judges", "no document has two judges, so their error is not in the interval"))
+        elif self.judged_twice is not None:
+            share = f"{self.judged_twice:.1%} of the documents have two or more"
+            facts.append(("judges", f"their part of the error is {self.error_of_judges:.4f}; {share}"))
         if self.missing:
             facts.append(("missing", f"{how_many('label', len(self.missing))}, taken as {self.missing_policy}"))
         if self.ignored:
@@ -85,13 +88,6 @@ class Basis:
         if self.unknown:
             facts.append(("unknown", Strays(self.unknown).counted))
         return facts
-
-    @property
-    def _judges_in_words(self) -> str:
-        if self.error_of_judges is None:
-            return "no document has two judges, so their error is not in the interval"
-        share = f"{self.judged_twice:.1%} of the documents have two or more"
-        return f"their part of the error is {self.error_of_judges:.4f}; {share}"
 
     @property
     def _rounds(self) -> str:
@@ -123,14 +119,12 @@ class Basis:
 _SAMPLE = {"query": Basis._queries_in_words, "document": Basis._documents_in_words, "pair": Basis._pairs_in_words}
 """Level → the method that describes the sample."""
 
-
 EVERYTHING = {
     "query": "every query of the pool",
     "document": "everything that matters",
     "pair": "every pair that counts",
 }
 """Level → what a census judges."""
-
 
 SAMPLED = {"query": "queries", "document": "documents", "pair": "pairs"}
 """Level → what is drawn."""
@@ -154,17 +148,11 @@ _FEW = 0.2
 
 @dataclass(frozen=True)
 class QueriesMeant:
-    """The queries that an answer holds for.
+    """The queries that an answer holds for."""
 
-    Attributes:
-        name: ``"these"`` for the queries of the pool, ``"new"`` for those that they are a sample of.
-        queries: How many queries of the pool count.
-        clusters: How many clusters they form; None if each query is its own.
-    """
-
-    name: str
-    queries: int
-    clusters: int | None = None
+    name: str  # ``"these"`` for the queries of the pool, ``"new"`` for those that they are a sample of
+    queries: int  # How many queries of the pool count
+    clusters: int | None = None  # How many clusters they form; None if each query is its own
 
     @property
     def label(self) -> str:
@@ -205,17 +193,24 @@ def clustered(by_query: ByQuery, topics: pd.DataFrame, column: str | None) -> By
     """The values of queries with their clusters: the values of a column of the topics."""
     if column is None:
         return by_query
-    known = query_columns(topics.columns)
-    if column not in known:
-        raise ValueError(
-            f"clusters are the values of a column that the topics had before planning, and there is no column "
-            f"{shown(column)}; the plan has {', '.join(known)}. Columns of topics stay with a plan if their names "
-            "start with q, such as qneed"
-        )
-    missing = topics["qid"][topics[column].isna()]
+    values = topic_column(topics, column, "clusters are the values of a column")
+    missing = topics["qid"][values.isna()]
     if len(missing):
         raise ValueError(f"query {shown(missing.iloc[0])} has no value in the column {shown(column)} of clusters")
-    return replace(by_query, group=np.asarray(pd.factorize(topics[column])[0], dtype=np.int64))
+    return replace(by_query, group=np.asarray(pd.factorize(values)[0], dtype=np.int64))
+
+
+def topic_column(topics: pd.DataFrame, column: str, what: str) -> pd.Series:
+    """A column that the topics had before planning; ``what`` of it is asked for."""
+    known = query_columns(topics.columns)
+    if column not in known:
+        own = column in topics.columns
+        belongs = f"{shown(column)} is the plan's own" if own else f"there is no column {shown(column)}"
+        raise ValueError(
+            f"{what} that the topics had before planning, and {belongs}; the plan has {', '.join(known)}. "
+            "Columns of topics stay with a plan if their names start with q, such as qneed"
+        )
+    return topics[column]
 
 
 def for_new_queries(fields: dict[str, Any], by_query: ByQuery, scale: float) -> dict[str, Any]:

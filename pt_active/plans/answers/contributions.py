@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import shown, some
-from pt_active.frames.columns import query_columns
-from pt_active.plans.answers.judged import How, Judged, LabelledPlan
+from pt_active.plans.answers.basis import topic_column
+from pt_active.plans.answers.judged import Contrast, How, LabelledPlan
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.kept import check_whole
 
@@ -111,12 +111,8 @@ class Slice:
         head = {"column": self.column, "value": self.value, "queries": self.n_queries, "share": self.share}
         if not self.results:
             nothing = dict.fromkeys(("estimate", "standard_error", "low", "high"), np.nan)
-            return [
-                head
-                | {"name": "", "estimator": "", "judged": 0}
-                | nothing
-                | {"note": "none of these queries was drawn"}
-            ]
+            drawn = {"name": "", "estimator": "", "judged": 0} | nothing | {"note": "none of these queries was drawn"}
+            return [head | drawn]
         return [head | _row(result) for result in self.results]
 
 
@@ -146,32 +142,18 @@ def slices_of(
     """
     check_whole(labelled.tables, "tell groups of queries apart")
     pool, groups = labelled.tables.pool, []
+    contrasts = [Contrast(s) for s in range(len(pool.names))] if pair is None else [Contrast(*pair)]
     for value, rows in _groups(labelled.tables.queries, column):
         share = float(pool.query_weight[rows].sum())
         judged = labelled.within(rows, share, how) if share > 0 else None
-        groups.append(Slice(column, value, len(rows), share, () if judged is None else _results(judged, pair, how)))
+        results = () if judged is None else tuple(judged.result(each, judged.suited(how)) for each in contrasts)
+        groups.append(Slice(column, value, len(rows), share, results))
     return groups
 
 
-def _results(judged: Judged, pair: tuple[int, int] | None, how: How[irm.Measure]) -> tuple[Comparison | Estimate, ...]:
-    how = judged.suited(how)
-    if pair is not None:
-        first, second = pair
-        return (judged.compare(first, second, how),)
-    return tuple(judged.estimate(s, how) for s in range(len(judged.names)))
-
-
 def _groups(queries: pd.DataFrame, column: str) -> list[tuple[str, np.ndarray]]:
-    known = query_columns(queries.columns)
-    if column not in known:
-        belongs = (
-            f"{shown(column)} is the plan's own" if column in queries.columns else f"there is no column {shown(column)}"
-        )
-        raise ValueError(
-            f"slices are made by columns that the topics had before planning, and {belongs}; the plan has "
-            f"{', '.join(known)}. Columns of topics stay with a plan if their names start with q, such as qlength"
-        )
-    text = queries[column].map(lambda value: NO_VALUE if pd.isna(value) else str(value)).to_numpy(dtype=object)
+    found = topic_column(queries, column, "slices are made by a column")
+    text = found.map(lambda value: NO_VALUE if pd.isna(value) else str(value)).to_numpy(dtype=object)
     values = sorted(set(text))
     if len(values) > MAX_GROUPS:
         raise ValueError(

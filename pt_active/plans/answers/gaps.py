@@ -24,19 +24,12 @@ _MAX_NAMED = 5
 
 
 class Gap(NamedTuple):
-    """A document that has no label and holds up those that come after it.
-
-    Attributes:
-        qid: The query.
-        docno: The document.
-        annotator: Who skipped it or said that nobody can judge it; empty if that is unknown.
-        status: ``skipped``, ``unjudgeable``, or `NO_LABEL`.
-    """
+    """A document that has no label and holds up those that come after it."""
 
     qid: str
     docno: str
-    annotator: str
-    status: str
+    annotator: str  # Who skipped it or said that nobody can judge it; empty if that is unknown
+    status: str  # ``skipped``, ``unjudgeable``, or `NO_LABEL`
 
     def __str__(self) -> str:
         who = f" by {self.annotator}" if self.annotator else ""
@@ -89,7 +82,8 @@ def _passed_over(records: pd.DataFrame) -> dict[tuple[str, str], tuple[str, str]
     judged = (last["status"] == JUDGED).groupby([last["qid"], last["docno"]]).transform("any")
     last = last[~judged.astype(bool)]
     passed: dict[tuple[str, str], tuple[str, str]] = {}
-    for qid, docno, annotator, status in zip(*(last[c] for c in ("qid", "docno", "annotator", "status")), strict=True):
+    columns = ["qid", "docno", "annotator", "status"]
+    for qid, docno, annotator, status in last[columns].itertuples(index=False, name=None):
         before, worse = passed.get((qid, docno), ("", ""))
         # One who says that nobody can judge it weighs more than one who left it to others.
         passed[qid, docno] = (", ".join(filter(None, [before, annotator])), max(worse, status))

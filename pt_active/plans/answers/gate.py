@@ -104,7 +104,7 @@ class Gate(Printed):
     reach: Reach | None = None
 
     def with_said(self, said: Said, given: bool) -> Gate:
-        """The gate with what is known of the labels, and whether documents passed over have been given labels."""
+        """The gate with what is known of the labels, as `Status.with_said`."""
         return replace(self, status=self.status.with_said(said, given))
 
     def with_reach(self, reach: Reach) -> Gate:

@@ -61,14 +61,13 @@ def _of_documents(tables: PlanTables, contrasts: list[Contrast]) -> tuple[float,
     pool, first = tables.pool, tables.rounds[0]
     if tables.manifest.rest is not None:
         return float(first.sample.drawn.sum()) - 1, [np.inf]
-    seen = seen_by(tables.measure, pool)
+    seen, design, shown = seen_by(tables.measure, pool), first.sample.design, []
     kept: dict[tuple[int, int], list[Drawn]] = {}
-    mean = first.grades @ seen.form.values
-    weights = [each.weights(len(pool.names)) for each in contrasts]
-    replays = (
-        DocumentReplays(seen, first.sample.design, each, first.grades, pool.by_name, mean, kept) for each in weights
-    )
-    return float(first.sample.drawn.sum()) - 1, [each.replayed(REPLAYS, REPLAY_SEED).degrees for each in replays]
+    for each in contrasts:
+        weights, mean = each.weights(len(pool.names)), first.grades @ seen.form.values
+        replays = DocumentReplays(seen, design, weights, first.grades, pool.by_name, mean, kept)
+        shown.append(replays.replayed(REPLAYS, REPLAY_SEED).degrees)
+    return float(first.sample.drawn.sum()) - 1, shown
 
 
 def single_rankers_caution(tables: PlanTables) -> str:

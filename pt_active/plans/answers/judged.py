@@ -84,40 +84,23 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Measured:
-    """The estimate of a contrast and its error, before an interval is computed; both are 0 where they are rounding.
-
-    Attributes:
-        degrees: The estimator's own degrees of freedom.
-        certain: Whether nothing was left to chance, so that there is no sampling error.
-        scale: The sum of the absolute terms of the estimate, or somewhat more.
-        unusable: Whether there is no interval whatever the error, for example because the estimate is undefined.
-        bounds: Bounds of the values, and so of their mean, if the interval respects them.
-        replayed: Function from a number of replays to what they show; None if the sample cannot be replayed.
-        unlike: Of sampled queries, how many have another value than the most common one; None for other units.
-        by_query: The estimate as a mean of estimates of each query; None if these are not kept, or not of queries.
-    """
+    """The estimate of a contrast and its error, before an interval is computed; both are 0 where they are rounding."""
 
     value: float
     standard_error: float
-    degrees: float
+    degrees: float  # The estimator's own degrees of freedom
     basis: Basis
-    certain: bool
-    scale: float
-    unusable: bool = False
-    bounds: tuple[float, float] | None = None
-    replayed: Callable[[int], Replayed] | None = None
-    unlike: int | None = None
-    by_query: ByQuery | None = None
+    certain: bool  # Nothing was left to chance, so that there is no sampling error
+    scale: float  # The sum of the absolute terms of the estimate, or somewhat more
+    unusable: bool = False  # There is no interval whatever the error, for example because the estimate is undefined
+    bounds: tuple[float, float] | None = None  # Of the values, and so of their mean, if the interval respects them
+    replayed: Callable[[int], Replayed] | None = None  # From a number of replays to what they show, if there are any
+    unlike: int | None = None  # How many sampled queries have another value than the most common one
+    by_query: ByQuery | None = None  # The estimate as a mean of estimates of each query, if these are kept
 
     def __post_init__(self) -> None:
-        """Make what is rounding 0."""
         for name in ("value", "standard_error"):
             object.__setattr__(self, name, float(ties.settled(getattr(self, name), self.scale)))
-
-    @property
-    def still(self) -> bool:
-        """Whether the model explains all variation in the sample, so that the error cannot be estimated."""
-        return self.standard_error == 0
 
 
 def inferred(measured: Measured, how: How[Any]) -> dict[str, Any]:
@@ -125,7 +108,9 @@ def inferred(measured: Measured, how: How[Any]) -> dict[str, Any]:
     basis, simulates = measured.basis, how.reference in (AUTO, SIMULATED)
     named = "effective" if simulates else how.reference
     degrees = float(reference_degrees(named, np.array(measured.degrees), basis.n_draws))
-    degenerate = measured.unusable or (bool(basis.missing) if measured.certain else measured.still)
+    # An error of 0 in a sample: the model explains all variation, so that the error cannot be estimated.
+    still = bool(basis.missing) if measured.certain else measured.standard_error == 0
+    degenerate = measured.unusable or still
     sound = not (degenerate or measured.certain) and degrees > 0 and np.isfinite(measured.standard_error)
     replays = _replayed(measured, how) if sound else None
     ends = None if replays is None else tails(replays, degrees, how.confidence)
@@ -216,7 +201,9 @@ class Judged(ABC):
 
     def answers(self, contrast: Contrast, measured: Measured, how: How[Any]) -> tuple[dict[str, Any], ...]:
         """The fields of an answer for the queries that were asked for, and for the others if these are known."""
-        these = self.with_judges(contrast, inferred(measured, how))
+        these = inferred(measured, how)
+        if self.judges is not None:
+            these = self.judges(self, contrast, these)
         if measured.by_query is None or self.topics is None:
             if how.queries == NEW:
                 raise ArgumentError(
@@ -237,10 +224,6 @@ class Judged(ABC):
         assert measured.by_query is not None
         assert self.topics is not None
         return clustered(measured.by_query, self.topics, how.clusters)
-
-    def with_judges(self, contrast: Contrast, fields: dict[str, Any]) -> dict[str, Any]:
-        """The fields of `inferred` with the error of the judges, if it is known."""
-        return fields if self.judges is None else self.judges(self, contrast, fields)
 
     @property
     def lower_is_better(self) -> bool:
@@ -274,18 +257,15 @@ class Judged(ABC):
 
 
 class Parts(NamedTuple):
-    """An estimate taken apart: its value if all labels were as expected, and what queries and documents add to it.
-
-    Shapes: rows int64[s] the queries, columns of s values; label int64[N], effect and weight float64[N], use bool[N].
-    """
+    """An estimate taken apart: its value if all labels were as expected, and what queries and documents add to it."""
 
     base: float
-    rows: np.ndarray
-    columns: dict[str, np.ndarray]
-    label: np.ndarray
-    effect: np.ndarray
-    weight: np.ndarray
-    use: np.ndarray
+    rows: np.ndarray  # int64[s], the queries
+    columns: dict[str, np.ndarray]  # Values of each of them
+    label: np.ndarray  # int64[N], the labels that count
+    effect: np.ndarray  # float64[N], what the label of each document adds
+    weight: np.ndarray  # float64[N], how much it weighs
+    use: np.ndarray  # bool[N], which count
 
 
 Sampled = TypeVar("Sampled", bound=Judged)
@@ -306,7 +286,7 @@ class LabelledPlan(ABC, Generic[Sampled]):
 
     tables: PlanTables
     label: np.ndarray
-    ignored: int
+    ignored: int = 0
     strays: Strays = field(default_factory=Strays)
     _kept: dict[tuple[irm.Measure, str], Sampled] = field(default_factory=dict, repr=False, compare=False)
 

@@ -44,16 +44,13 @@ _MIN_EFFECTIVE_DOCUMENTS = 10
 
 @dataclass(frozen=True)
 class JudgedDocuments(Judged):
-    """Drawn documents with their labels.
-
-    Shapes: grades float64[N, G+1], label, by_name int64[N].
-    """
+    """Drawn documents with their labels."""
 
     pool: DocumentPool
     rounds: Sequence[Round]
-    grades: np.ndarray
-    label: np.ndarray
-    by_name: np.ndarray
+    grades: np.ndarray  # float64[N, G+1]
+    label: np.ndarray  # int64[N]
+    by_name: np.ndarray  # int64[N], their order by names
     rest: Rest | None = None
     kept: dict[tuple[int, int], list[Drawn]] = field(default_factory=dict, repr=False, compare=False)
 

@@ -72,21 +72,13 @@ MIN_REGRESSION_DRAWS = 10
 
 @dataclass(frozen=True)
 class JudgedQueries(Judged):
-    """The s sampled queries with their measured values.
+    """The s sampled queries with their measured values."""
 
-    Attributes:
-        sample: The queries that were drawn, among the m of the pool.
-        values: float64[s, k], the measure of each ranker on each sampled query.
-        pool_weight: float64[m], p of all queries.
-        pool_model: float64[m, k], the measure that the grade model expects of all queries; NaN if it gives none.
-        replays: Samples like this one, with labels from the grade model; None if they cannot be drawn.
-    """
-
-    sample: Sample
-    values: np.ndarray
-    pool_weight: np.ndarray
-    pool_model: np.ndarray
-    replays: QueryReplays | None = None
+    sample: Sample  # The queries that were drawn, among the m of the pool
+    values: np.ndarray  # float64[s, k], the measure of each ranker on each sampled query
+    pool_weight: np.ndarray  # float64[m], p of all queries
+    pool_model: np.ndarray  # float64[m, k], the measure that the model expects of all queries; NaN if it gives none
+    replays: QueryReplays | None = None  # Samples like this one, with labels from the model; None if there are none
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
         """Estimate the mean over all queries with an estimator in `estimators.ESTIMATORS`."""

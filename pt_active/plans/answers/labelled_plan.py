@@ -8,9 +8,8 @@ of a fixed sample, or at any time [theory 5, 9, 14].
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import ir_measures.measures as irm
@@ -19,7 +18,6 @@ import pandas as pd
 
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import ADJUDICATOR, latest
-from pt_active.frames.strays import Strays
 from pt_active.inference.agreement import coincidences, judges_variance
 from pt_active.inference.new_queries import NEW, THESE, ByQuery
 from pt_active.plans.answers.basis import QueriesMeant, clustered, gap_to_new, meant
@@ -28,6 +26,7 @@ from pt_active.plans.answers.judged_documents import DocumentPlan
 from pt_active.plans.answers.judged_queries import QueryPlan
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.sampled import NothingJudged, sampled, strays_of, wanted_documents
 from pt_active.relevance.measures import parse_measure
 
@@ -47,43 +46,29 @@ def labelled_plan(tables: PlanTables, qrels: pd.DataFrame) -> LabelledPlan[Any]:
     strays = strays_of(tables, qrels)
     if tables.manifest.cut:
         qrels = qrels.merge(tables.pool.keys.loc[wanted_documents(tables), ["qid", "docno"]], on=["qid", "docno"])
-    return _joined(tables, *sampled(tables).labels(qrels), strays)
+    return _plan(tables)(tables, *sampled(tables).labels(qrels), strays)
 
 
-def _joined(
-    tables: PlanTables,
-    label: np.ndarray,
-    ignored: int = 0,
-    strays: Strays = Strays(),  # noqa: B008
-) -> LabelledPlan[Any]:
-    return (DocumentPlan if tables.rounds else QueryPlan)(tables, label, ignored, strays)
+def _plan(tables: PlanTables) -> type[LabelledPlan[Any]]:
+    return DocumentPlan if tables.rounds else QueryPlan
 
 
 def plan_so_far(tables: PlanTables, label: np.ndarray) -> LabelledPlan[Any]:
     """A plan cut to what is judged, with its labels, int64[N]: what every estimate is from while labels come in."""
     cut = sampled(tables).cut(label)
-    return _joined(cut, np.where(wanted_documents(cut), label, -1))
+    return _plan(cut)(cut, np.where(wanted_documents(cut), label, -1))
 
 
 @dataclass(frozen=True)
 class Point:
-    """An estimate while labels come in, and the queries that it is for.
+    """An estimate while labels come in, and the queries that it is for."""
 
-    Attributes:
-        value: The estimate; NaN if nothing is judged without a gap.
-        standard_error: Its standard error; NaN if the labels do not tell it.
-        population: The queries; None if these are not kept.
-        apart: How far their mean may lie from that of the pool's queries; infinite if that is not known.
-        refusal: Why it is not known; empty if it is.
-        beside: The same for the other queries.
-    """
-
-    value: float
-    standard_error: float
-    population: QueriesMeant | None = None
-    apart: float = 0.0
-    refusal: str = ""
-    beside: Point | None = None
+    value: float  # NaN if nothing is judged without a gap
+    standard_error: float  # NaN if the labels do not tell it
+    population: QueriesMeant | None = None  # The queries; None if these are not kept
+    apart: float = 0.0  # How far their mean may lie from that of the pool's queries; infinite if that is not known
+    refusal: str = ""  # Why it is not known; empty if it is
+    beside: Point | None = None  # The same for the other queries
 
     @property
     def of_pool(self) -> Point:
@@ -164,37 +149,23 @@ def _unjudged(tables: PlanTables, how: How[irm.Measure]) -> Point:
 def judged_with(labelled: LabelledPlan[Any], records: pd.DataFrame | None, how: How[irm.Measure]) -> Any:
     """The sample with its labels, whose results contain the error of the judges if there are records [theory 12]."""
     judged = labelled.judged(how)
-    return judged if records is None else replace(judged, judges=_JudgesError(labelled, records, how).added)
+    return judged if records is None else replace(judged, judges=_error_of_judges(labelled, records, how))
 
 
-@dataclass(frozen=True)
-class _JudgesError:
-    """The error of judges in what is estimated from a plan."""
+def _error_of_judges(
+    labelled: LabelledPlan[Any], records: pd.DataFrame, how: How[irm.Measure]
+) -> Callable[[Judged, Contrast, dict[str, Any]], dict[str, Any]]:
+    """A function that puts the error of judges into the fields of a result."""
+    judges, coincidence, settled = _who_judged(labelled.tables.pool, records)
+    label, rows = labelled.label, np.flatnonzero(labelled.label >= 0)
+    twice, known = int((judges[rows] > 1).sum()), np.where(settled, 1, np.maximum(judges, 1))[rows]
 
-    labelled: LabelledPlan[Any]
-    records: pd.DataFrame
-    how: How[irm.Measure]
-
-    @cached_property
-    def _judged(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The number of judges of each document, int64[N]; their coincidences; bool[N], what an adjudicator settled."""
-        keys, last = self.labelled.tables.pool.keys[["qid", "docno"]], latest(self.records)
-        labels = last[last["label"].notna()]
-        item = pd.MultiIndex.from_frame(keys).get_indexer(pd.MultiIndex.from_frame(labels[["qid", "docno"]]))
-        grade, by_one = labels["label"].to_numpy(dtype=np.int64), (labels["annotator"] == ADJUDICATOR).to_numpy()
-        settled = np.isin(np.arange(len(keys)), item[by_one & (item >= 0)])
-        item, grade = (each[~by_one & (item >= 0)] for each in (item, grade))
-        number = np.bincount(item, minlength=len(keys))
-        return number, coincidences(item, grade, self.labelled.tables.pool.max_grade + 1), settled
-
-    def added(self, judged: Judged, contrast: Contrast, fields: dict[str, Any]) -> dict[str, Any]:
-        """The fields of a result with the error of judges in them."""
-        twice = int(((self.labelled.label >= 0) & (self._judged[0] > 1)).sum())
-        share = float(twice) / max(int((self.labelled.label >= 0).sum()), 1)
-        basis = replace(fields["basis"], judged_twice=share)
+    def added(judged: Judged, contrast: Contrast, fields: dict[str, Any]) -> dict[str, Any]:
+        basis = replace(fields["basis"], judged_twice=float(twice) / max(len(rows), 1))
         if not twice:
             return fields | {"basis": basis}
-        variance = self._variance(contrast.weights(len(judged.names)))
+        change, chance = labelled.changes(contrast.weights(len(judged.names)), how)[rows], labelled.chance[rows]
+        variance = judges_variance(change, chance, label[rows], known, coincidence)
         before, degrees = fields["standard_error"], fields["degrees_of_freedom"]
         both = before**2 + variance
         if variance > 0 and degrees > 0:
@@ -203,9 +174,15 @@ class _JudgesError:
         basis = replace(basis, error_of_judges=float(np.sqrt(variance)))
         return fields | {"basis": basis, "standard_error": float(np.sqrt(both)), "degrees_of_freedom": degrees}
 
-    def _variance(self, weights: np.ndarray) -> float:
-        """The variance that comes from who judged."""
-        label, (judges, coincidence, settled) = self.labelled.label, self._judged
-        rows, change = np.flatnonzero(label >= 0), self.labelled.changes(weights, self.how)
-        known = np.where(settled[rows], 1, np.maximum(judges[rows], 1))
-        return judges_variance(change[rows], self.labelled.chance[rows], label[rows], known, coincidence)
+    return added
+
+
+def _who_judged(pool: Pool, records: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The number of judges of each document, int64[N]; their coincidences; bool[N], what an adjudicator settled."""
+    keys, last = pool.keys[["qid", "docno"]], latest(records)
+    labels = last[last["label"].notna()]
+    item = pd.MultiIndex.from_frame(keys).get_indexer(pd.MultiIndex.from_frame(labels[["qid", "docno"]]))
+    grade, by_one = labels["label"].to_numpy(dtype=np.int64), (labels["annotator"] == ADJUDICATOR).to_numpy()
+    settled = np.isin(np.arange(len(keys)), item[by_one & (item >= 0)])
+    item, grade = (each[~by_one & (item >= 0)] for each in (item, grade))
+    return np.bincount(item, minlength=len(keys)), coincidences(item, grade, pool.max_grade + 1), settled

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -159,42 +158,16 @@ def _without_labels(cost: np.ndarray, time: np.ndarray, critical: np.ndarray) ->
     return Looks(cost, time, unknown, unknown, unknown, critical)
 
 
-class _Sample(ABC):
-    """What is looked at: units in order, with what they cost together and how far they are judged."""
-
-    unit: str
-    judged: int
-    drawn: int
-    spent: np.ndarray
-    sizes: np.ndarray
-    time: np.ndarray
-    everything: float
-
-    def __init__(self, tables: PlanTables, label: np.ndarray, question: Question) -> None:
-        self.tables, self.label, self.question = tables, label, question
-
-    @abstractmethod
-    def first(self, number: int) -> np.ndarray:
-        """bool[N], the documents of the first units."""
-
-    @abstractmethod
-    def named(self, number: int) -> str:
-        """A unit in words."""
-
-    @abstractmethod
-    def past(self, looks: Looks, sizes: np.ndarray) -> Looks:
-        """Looks with the estimate at each."""
-
-    @abstractmethod
-    def further(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Cost, number and information of samples that are larger than the plan's."""
-
-    def _refuse(self, why: str) -> ArgumentError:
+def _refuse_planned(question: Question, why: str) -> None:
+    """Raise if looks were asked for that are planned."""
+    if question.looks not in (None, ASYMPTOTIC):
         fixed = " needs to know from the start how many looks there will be, but "
-        return ArgumentError(Argument("looks", self.question.looks), fixed + why, Argument("looks", ASYMPTOTIC))
+        raise ArgumentError(Argument("looks", question.looks), fixed + why, Argument("looks", ASYMPTOTIC))
 
 
-class _QueriesInOrder(_Sample):
+class _QueriesInOrder:
+    """Queries in the order in which they were drawn, with what they cost together and how far they are judged."""
+
     unit = "query"
 
     def __init__(self, tables: PlanTables, label: np.ndarray, question: Question) -> None:
@@ -203,26 +176,24 @@ class _QueriesInOrder(_Sample):
         order, extensions = DrawingOrder.of(tables), tables.manifest.extensions
         if cut := tables.manifest.cut:
             order = replace(order, drawn=cut.of)
-        super().__init__(tables, label, question)
-        if extensions and question.looks not in (None, ASYMPTOTIC):
-            raise self._refuse("the plan was extended; use ")
+        self.tables, self.label, self.question = tables, label, question
+        if extensions:
+            _refuse_planned(question, "the plan was extended; use ")
         self.order, self.drawn, self.spent = order, order.drawn, np.cumsum(order.cost)
         self.counted = tables.pool.seen(question.measure)
         self.judged = queries_judged(tables.pool, self.label, question.measure, order)
         self.everything = float(tables.manifest.pool_cost)
-        self.sizes = self._large_enough(look_sizes(question.looks, order.drawn))
+        self.sizes = sizes = look_sizes(question.looks, order.drawn)
+        if question.looks in SPENDING:
+            # Error is spent on the looks alone that can be expected to have an interval, and on the last one.
+            degrees = np.array([order.curve.degrees_of_freedom(float(self.spent[size - 1])) for size in sizes])
+            self.sizes = sizes[(degrees >= needed_degrees(question.looks)) | (sizes == sizes[-1])]
         # The unit stays that of the plan before its extensions, so that they do not change the intervals of past looks.
         self._unit = self.spent[order.drawn - sum(each.queries for each in extensions) - 1]
         self.time = information(order.curve, self.spent[self.sizes - 1], self._unit)
 
-    def _large_enough(self, sizes: np.ndarray) -> np.ndarray:
-        """The looks that can be expected to have an interval, on which alone error is spent, and the last one."""
-        if self.question.looks not in SPENDING:
-            return sizes
-        degrees = np.array([self.order.curve.degrees_of_freedom(float(self.spent[size - 1])) for size in sizes])
-        return sizes[(degrees >= needed_degrees(self.question.looks)) | (sizes == sizes[-1])]
-
     def first(self, number: int) -> np.ndarray:
+        """bool[N], the documents of the first units."""
         inside = np.zeros(len(self.tables.pool.queries), dtype=bool)
         inside[self.order.rows[:number]] = True
         return np.asarray(inside[self.tables.pool.query_of_document] & self.counted)
@@ -231,6 +202,7 @@ class _QueriesInOrder(_Sample):
         return f"query {self.tables.pool.qids[self.order.rows[number]]}"
 
     def past(self, looks: Looks, sizes: np.ndarray) -> Looks:
+        """Looks with the estimate at each."""
         tables, question, order = self.tables, self.question, self.order
         first = order.rows[: sizes[-1] if len(sizes) else 0]
         expected = model_means(tables, question.measure)
@@ -252,6 +224,7 @@ class _QueriesInOrder(_Sample):
         return replace(looks, value=value, standard_error=error, degrees=degrees, critical=critical)
 
     def further(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Cost, number and information of samples that are larger than the plan's."""
         more = np.unique(np.linspace(self.drawn, len(self.spent), _N_FURTHER_BUDGETS).astype(np.int64))[1:]
         if self.tables.manifest.rest is not None:
             more = more[:0]
@@ -259,15 +232,14 @@ class _QueriesInOrder(_Sample):
         return cost, more, information(self.order.curve, cost, self._unit)
 
 
-class _Rounds(_Sample):
+class _Rounds:
     """Rounds of documents, with one look after each."""
 
     unit = "round"
 
     def __init__(self, tables: PlanTables, label: np.ndarray, question: Question) -> None:
-        super().__init__(tables, label, question)
-        if question.looks not in (None, ASYMPTOTIC):
-            raise self._refuse("a plan of documents can always be extended; use ")
+        self.tables, self.label, self.question = tables, label, question
+        _refuse_planned(question, "a plan of documents can always be extended; use ")
         rounds = tables.rounds
         self.drawn, self.judged = len(rounds), rounds_judged(rounds, self.label)
         self.spent = np.cumsum([each.sample.spent for each in rounds])
@@ -286,12 +258,13 @@ class _Rounds(_Sample):
         return f"round {number + 1}"
 
     def past(self, looks: Looks, sizes: np.ndarray) -> Looks:
+        """Looks with the estimate at each; its error is NaN if it cannot be estimated."""
         value, error, degrees = np.array([self._inference(size) for size in sizes.tolist()]).reshape(-1, 3).T
         critical = np.where(degrees >= needed_degrees(self.question.looks), looks.critical, np.inf)
         return replace(looks, value=value, standard_error=error, degrees=degrees, critical=critical)
 
     def _inference(self, rounds: int) -> tuple[float, float, float]:
-        """Estimate, standard error (NaN if it cannot be estimated) and degrees of freedom after the first rounds."""
+        """Estimate, standard error and degrees of freedom after the first rounds."""
         tables, question, so_far = self.tables, self.question, self.tables.rounds[:rounds]
         how = How(question.measure, ESTIMATOR, question.confidence, reference="effective")
         with warnings.catch_warnings():
@@ -304,12 +277,14 @@ class _Rounds(_Sample):
         return measured.value, error, fields["degrees_of_freedom"]
 
     @property
-    def everything(self) -> float:  # type: ignore[override]
+    def everything(self) -> float:
         """What all documents cost that can change the result."""
-        spent, rest = float(self.spent[-1]), self.tables.manifest.rest
+        rest, left = self.tables.manifest.rest, 0.0
         if rest is not None:
-            return spent + rest.further
-        return spent + (self._left[1] if self._can_go_on else 0.0)
+            left = rest.further
+        elif self._can_go_on:
+            left = self._left[1]
+        return float(self.spent[-1]) + left
 
     @property
     def _can_go_on(self) -> bool:

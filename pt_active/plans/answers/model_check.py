@@ -11,11 +11,10 @@ from pt_active.frames.checks import how_many
 from pt_active.inference.calibration import (
     MISLEADING_FACTOR,
     Calibration,
-    CalibrationBins,
     calibration,
     calibration_bins,
 )
-from pt_active.inference.replay import YARDSTICK
+from pt_active.inference.replay import YARDSTICK, Method
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.outlook import Outlook, method_of
@@ -74,7 +73,11 @@ class ModelCheck(Printed):
     @classmethod
     def of_pilot(cls, pilot: Pilot, forecast: Forecast | None = None) -> ModelCheck:
         """Check the grade model, given a pilot that is already joined to its labels."""
-        variable, line, bins = _lines(pilot)
+        variable, values = document_variable(pilot.measure, pilot.pool)
+        use = pilot.chance > 0
+        expected, observed = pilot.plan.unseen_grades[use] @ values, values[pilot.label[use]]
+        chance, query = pilot.chance[use], pilot.pool.query_of_document[use]
+        line = calibration(expected, observed, bounded_chance(chance), query)
         optimism, promised, realised = _gains(pilot, forecast)
         return cls(
             measure=str(pilot.measure),
@@ -84,7 +87,7 @@ class ModelCheck(Printed):
             promised=promised,
             realised=realised,
             advice=_advice(pilot.plan.tables.manifest.arguments, line, optimism),
-            bins=pd.DataFrame(vars(bins)).astype({"documents": int}),
+            bins=pd.DataFrame(vars(calibration_bins(expected, observed, chance, query))).astype({"documents": int}),
         )
 
     @property
@@ -126,16 +129,6 @@ class ModelCheck(Printed):
         return printed(self.head, self.facts())
 
 
-def _lines(pilot: Pilot) -> tuple[str, Calibration, CalibrationBins]:
-    """The variable that is checked, the line through the labels, and the bins of documents."""
-    variable, values = document_variable(pilot.measure, pilot.pool)
-    use = pilot.chance > 0
-    expected, observed = pilot.plan.unseen_grades[use] @ values, values[pilot.label[use]]
-    chance, query = pilot.chance[use], pilot.pool.query_of_document[use]
-    line = calibration(expected, observed, bounded_chance(chance), query)
-    return variable, line, calibration_bins(expected, observed, chance, query)
-
-
 def _gains(pilot: Pilot, forecast: Forecast | None) -> tuple[float, float, float]:
     """Optimism, and the label-equivalents promised and realised; NaN if they cannot be computed."""
     tables, manifest = pilot.plan.tables, pilot.plan.tables.manifest
@@ -145,14 +138,13 @@ def _gains(pilot: Pilot, forecast: Forecast | None) -> tuple[float, float, float
     expected = Outlook.looked(forecast, [YARDSTICK, own]).curves
     shown = Outlook.looked(forecast, [YARDSTICK, own], pilot).optimism
     seen = {method: curve.scaled(shown[method]) for method, curve in expected.items()}
-    promised, realised = (_label_equivalents(each[YARDSTICK], each[own], manifest.spent) for each in (expected, seen))
-    return shown[own], promised, realised
 
+    def gain(curves: dict[Method, ErrorCurve]) -> float:
+        """The cost of plain random queries for the error that the plan has at its cost, over that cost."""
+        passive, error = curves[YARDSTICK], curves[own].standard_error(manifest.spent)
+        return passive.budget_for(lambda budget: passive.standard_error(budget) <= error) / manifest.spent
 
-def _label_equivalents(passive: ErrorCurve, own: ErrorCurve, spent: float) -> float:
-    """The cost of plain random queries for the error that the plan has at its cost, over that cost."""
-    error = own.standard_error(spent)
-    return passive.budget_for(lambda budget: passive.standard_error(budget) <= error) / spent
+    return shown[own], gain(expected), gain(seen)
 
 
 def _advice(arguments: PlanArguments, line: Calibration, optimism: float) -> str:

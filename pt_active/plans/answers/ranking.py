@@ -191,22 +191,13 @@ class Ranking(Charted):
     def to_dict(self) -> dict[str, object]:
         """The whole ranking, ready for JSON: NaN and infinite numbers become None."""
         basis, beside = self.basis, self.beside
-        holds: dict[str, object] = {} if self.population is None else {"queries": self.population.name}
-        holds |= {} if beside is None else {"beside": beside.to_dict()}
-        return (
-            holds
-            | {name: getattr(basis, name) for name in _COMMON_FIELDS}
-            | {
-                "missing": len(basis.missing),
-                "unknown": sum(basis.unknown.values()),
-                "unknown_kinds": dict(basis.unknown),
-                "correction": self.correction,
-                "confidence_level": self.estimates[0].confidence_level,
-                _RANKED[basis.level]: plain_rows(self.to_frame()),
-                "groups": [list(group) for group in self.groups],
-                "pairs": plain_rows(self.pairs()),
-            }
-        )
+        said: dict[str, object] = {} if self.population is None else {"queries": self.population.name}
+        said |= {} if beside is None else {"beside": beside.to_dict()}
+        said |= {name: getattr(basis, name) for name in _COMMON_FIELDS} | {"missing": len(basis.missing)}
+        said |= {"unknown": sum(basis.unknown.values()), "unknown_kinds": dict(basis.unknown)}
+        said |= {"correction": self.correction, "confidence_level": self.estimates[0].confidence_level}
+        said |= {_RANKED[basis.level]: plain_rows(self.to_frame())}
+        return said | {"groups": [list(group) for group in self.groups], "pairs": plain_rows(self.pairs())}
 
     def __str__(self) -> str:
         level, ranked = f"{self.alpha:.2g} level, {self.correction}", _RANKED[self.basis.level]
@@ -246,16 +237,18 @@ class Ranking(Charted):
             _column("", [f"{each.value:.4f}" for each in shown], ">"),
         ]
         for ranking in filter(None, (self, self.beside)):
-            column = _column("", [each.interval_text() for each in ranking.estimates[: len(shown)]])
+            _, *ends = _column("", [each.interval_text() for each in ranking.estimates[: len(shown)]])
             if ranking._has_letters:
                 letters = ranking._letter_columns()
-                column = _column(
-                    "", [f"{ends}  {letters[each.name]}" for ends, each in zip(column[1:], shown, strict=True)]
-                )
-            columns.append(_column("" if self.beside is None else str(ranking.population), column[1:]))
+                ends = [f"{each}  {letters[one.name]}" for each, one in zip(ends, shown, strict=True)]
+            columns.append(_column("" if self.beside is None else str(ranking.population), ends))
         rest = len(self.names) - len(shown)
         rows = ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
         return [*filter(None, rows), *([f"… and {rest} more, see to_frame()"] if rest else [])]
+
+
+Result = Estimate | Comparison | Ranking
+"""One ranker, two, or more."""
 
 
 def _column(head: str, cells: list[str], side: str = "<") -> list[str]:

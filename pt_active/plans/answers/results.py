@@ -296,17 +296,11 @@ class Comparison(_Inference):
         first: The ranker that is compared.
         second: The ranker that it is compared with.
         difference: The estimate of ``R_first − R_second``.
-        standard_error: The standard error of the difference.
         pvalue: Two-sided p-value of no difference; NaN if nothing varies in the sample, but 1 if it shows none.
-        degrees_of_freedom: Degrees of freedom of the t distribution behind interval and test; infinite for the normal.
         confidence_level: Level of the printed interval; ``1 − level`` is the level of the test.
-        degenerate: Whether nothing varies in the sample, so that there is no interval and no test.
-        reference: The reference distribution that was used: ``simulated`` [theory 14], or a name in
-            `intervals.REFERENCES`.
-        tails: How much further away than by t both ends of the interval are, if the reference is simulated.
-        replayable: Whether a simulated reference was possible, or not asked for.
-        basis: What the comparison rests on.
         lower_is_better: Whether the one with the smaller value wins, as for errors.
+
+    The other attributes are as in `Estimate`.
     """
 
     first: str

@@ -20,7 +20,6 @@ from pt_active.plans.answers.units import (
     Contributions,
     Known,
     check_reached,
-    document_stakes,
     document_units,
     judged_from_the_top,
     kept_sums,
@@ -82,8 +81,6 @@ class UnitSource(ABC):
 
     unit: str
     blocks: Sequence[Block]
-    counted: np.ndarray | bool = True
-    """bool[N], the documents whose labels can be used at all."""
 
     def __init__(self, tables: PlanTables) -> None:
         self.tables = tables
@@ -114,11 +111,9 @@ class UnitSource(ABC):
         rest, arguments = self.tables.manifest.rest, self.tables.manifest.arguments
         if rest is not None and rest.units:
             return Stakes.planned(float(units.expected[0]), rest.units, rest.expected_draws, alpha)
-        return self.planned(units, float(arguments.budget or arguments.draws or 0), alpha)
-
-    @abstractmethod
-    def planned(self, units: Units, budget: float, alpha: float) -> Stakes:
-        """Bets for about as many draws as a budget pays for."""
+        block, budget = self.blocks[0], float(arguments.budget or arguments.draws or 0)
+        cost = block.cost if arguments.draws is None else np.ones(len(block.cost))
+        return planned_stakes(units, cost, budget, alpha, block.nested)
 
 
 class _Queries(UnitSource):
@@ -136,12 +131,12 @@ class _Queries(UnitSource):
                 Argument("looks", ASYMPTOTIC),
             )
         pool, rows = tables.pool, order.rows
-        self.counted = pool.seen(measure)
         place = np.full(len(pool.queries), len(rows))
         place[rows] = np.arange(len(rows))
-        own = np.flatnonzero(self.counted & (place[pool.query_of_document] < len(rows)))
-        own = own[np.argsort(place[pool.query_of_document[own]], kind="stable")]
-        ends = np.cumsum(np.bincount(place[pool.query_of_document[own]], minlength=len(rows)))
+        place = place[pool.query_of_document]
+        own = np.flatnonzero(pool.seen(measure) & (place < len(rows)))
+        own = own[np.argsort(place[own], kind="stable")]
+        ends = np.cumsum(np.bincount(place[own], minlength=len(rows)))
         cut = tables.manifest.cut
         # A census asks for queries too that the design never draws.
         self.blocks = [Block(own, ends, order.cost, min(cut.of if cut else order.drawn, len(rows)))]
@@ -174,10 +169,6 @@ class _Queries(UnitSource):
             return known
         partly = partly_judged(self.measure, pool, label, contrast.weights(len(pool.names)), units, rows)
         return Known(*(np.where(complete, each, part) for each, part in zip(known, partly, strict=True)))
-
-    def planned(self, units: Units, budget: float, alpha: float) -> Stakes:
-        by_number = self.tables.manifest.arguments.draws is not None
-        return planned_stakes(units, np.ones(len(self.order.cost)) if by_number else self.order.cost, budget, alpha)
 
 
 class _Documents(UnitSource):
@@ -241,9 +232,6 @@ class _Documents(UnitSource):
                 units = with_stand_ins(units, len(units.rate) - self.blocks[number].asked, about.beyond)
             self.kept[key] = units, known
         return self.kept[key]
-
-    def planned(self, units: Units, budget: float, alpha: float) -> Stakes:
-        return document_stakes(units, self.successions[0], budget, alpha)
 
 
 def blocks_of(tables: PlanTables, measure: irm.Measure) -> UnitSource:

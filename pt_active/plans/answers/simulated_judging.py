@@ -15,7 +15,7 @@ from pt_active.inference.stopping.bets import Stakes, excluded
 from pt_active.inference.stopping.draws import Units
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.units import document_stakes, document_units, planned_stakes, query_units
+from pt_active.plans.answers.units import document_units, planned_stakes, query_units
 from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import document_moments
@@ -118,4 +118,5 @@ def _of_documents(
         contribution = contributions(_simulated_labels(pool.grades, rng)).value
         ends = np.r_[0, order.ends]
         cost = np.diff(np.r_[0.0, order.spent][ends])
-        yield _Replay(units, contribution, document_stakes(units, order, budget, alpha), np.diff(ends), cost)
+        stakes = planned_stakes(units, cost, budget, alpha, order.design.unit == "step")
+        yield _Replay(units, contribution, stakes, np.diff(ends), cost)

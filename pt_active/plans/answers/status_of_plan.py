@@ -272,10 +272,7 @@ class RunningStatus:
         self._records: pd.DataFrame | None = None
         self._decided = False
         self._changed, self._since = np.zeros((2, len(keys)), dtype=bool)
-        self._sequence = self._begun()
-
-    def _begun(self) -> UnitSequence:
-        return sequence_of(self._tables, self._label, self._question.measure)
+        self._sequence = sequence_of(tables, self._label, question.measure)
 
     def add(self, labels: pd.DataFrame) -> Status:
         """Take new labels, and say whether judging can stop."""
@@ -309,8 +306,10 @@ class RunningStatus:
         changed = (self._counted >= 0) & (label >= 0) & (label != self._counted)
         self._changed, self._since = self._changed | changed, self._since | (changed & self._decided)
         self._label, self._counted = label, np.where(label >= 0, label, self._counted)
-        replaced = ((before >= 0) & (label != before)).any()
-        self._sequence = self._begun() if replaced else replace(self._sequence, label=label)
+        if ((before >= 0) & (label != before)).any():  # What the labels said of the units is computed again.
+            self._sequence = sequence_of(self._tables, label, self._question.measure)
+        else:
+            self._sequence = replace(self._sequence, label=label)
         if not known.all():
             self._unknown = pd.concat([self._unknown, new[~known]]).drop_duplicates(["qid", "docno"])
         strays = strays_of(self._tables, self._unknown, label) if len(self._unknown) else Strays()

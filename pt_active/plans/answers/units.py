@@ -44,21 +44,14 @@ def check_reached(missed: int, what: str) -> None:
         raise ValueError(f"{number} {what} that can change the result are never drawn, so nothing can be proved")
 
 
-def planned_stakes(units: Units, cost: np.ndarray, budget: float, alpha: float) -> Stakes:
-    """Bets for about as many draws as a budget is expected to pay for; ``cost`` is float64[N]."""
-    variance = float(units.expected[0]) if len(units.expected) else 1.0
-    return Stakes.planned(variance, len(units.rate), expected_size(units.rate, cost, budget), alpha)
+def planned_stakes(units: Units, cost: np.ndarray, budget: float, alpha: float, nested: bool = False) -> Stakes:
+    """Bets for about as many draws as a budget is expected to pay for; ``cost`` is float64[T], that of each draw.
 
-
-def document_stakes(units: Units, order: Succession, budget: float, alpha: float) -> Stakes:
-    """`planned_stakes` for documents. They must not depend on the order to come.
-
-    What a step costs depends on what is known, so each step counts with the mean.
+    They must not depend on the order to come. What a ``nested`` step costs does, so each counts with the mean.
     """
-    if order.design.unit == "step":
-        mean = float(order.spent[-1]) / len(units.rate)
-        return planned_stakes(units, np.full(len(units.rate), mean), budget, alpha)
-    return planned_stakes(units, np.diff(np.r_[0.0, order.spent[order.ends - 1]]), budget, alpha)
+    number, variance = len(units.rate), float(units.expected[0]) if len(units.expected) else 1.0
+    each = np.full(number, cost.sum() / number) if nested else cost
+    return Stakes.planned(variance, number, expected_size(units.rate, each, budget), alpha)
 
 
 def partly_judged(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,25 +27,14 @@ _MAX_LOG = 700.0
 
 @dataclass(frozen=True)
 class Verdict:
-    """What n draws prove.
+    """What n draws prove."""
 
-    Attributes:
-        resolution: `FIRST`, `SECOND`, `WITHIN`, or 0.
-        at: The number of draws that it took; 0 without a resolution.
-        low: Lower end of the interval.
-        high: Upper end.
-        e_value: The largest that the evidence against equality has been; infinite if no labels could change the
-            verdict. NaN for a single ranker, and for new queries.
-        overturned: A resolution that bets had reached before, and that what is known for certain by now shows to be
-            false; 0 if there is none.
-    """
-
-    resolution: int
-    at: int
-    low: float
+    resolution: int  # `FIRST`, `SECOND`, `WITHIN`, or 0
+    at: int  # The number of draws that it took; 0 without a resolution
+    low: float  # Ends of the interval
     high: float
-    e_value: float
-    overturned: int = 0
+    e_value: float  # The largest evidence so far against equality; infinite if certain, NaN if it is not asked for
+    overturned: int = 0  # A resolution of bets that what is known for certain by now shows to be false, or 0
 
 
 def verdict_of(proof: Proof, margin: float, compared: bool, alpha: float, apart: float = 0.0) -> Verdict:
@@ -107,15 +97,11 @@ def _evidence(draws: Draws, stakes: Stakes, resolution: int) -> float:
     return float(np.exp(min(larger.max(initial=0.0), _MAX_LOG)))
 
 
-@dataclass(frozen=True)
-class Prospect:
-    """How many more draws a verdict takes; all numbers are counted from the first draw of the plan.
+class Prospect(NamedTuple):
+    """How many draws a verdict takes, counted from the first of the plan."""
 
-    Shapes: draws int64[P].
-    """
-
-    draws: np.ndarray
-    needed: int
+    draws: np.ndarray  # int64[P], in each continuation
+    needed: int  # If the estimate were the truth
 
 
 def claims_on(margin: float, apart: float = 0.0) -> list[list[Claim]]:
@@ -153,9 +139,12 @@ def _true(truth: np.ndarray, claims: list[list[Claim]]) -> np.ndarray:
 
 def width_prospect_of(proof: Proof, verdict: Verdict, half_width: float, apart: float = 0.0) -> Prospect:
     """How many more draws it takes until the value of a single ranker is known as well as is wanted."""
-    before, ahead = _ahead_of(proof)
-    width, inner = verdict.high - verdict.low - 2 * apart, half_width - apart
-    at = int(before + ahead.last[_narrow_after(proof.draws, ahead, width, inner)]) if inner > 0 else NEVER
+    (before, ahead), inner, at = _ahead_of(proof), half_width - apart, NEVER
+    if inner > 0:
+        # Widths go with the root of the information.
+        so_far = float((1 / proof.draws.variance).sum())
+        later = (verdict.high - verdict.low - 2 * apart) * np.sqrt(so_far / (so_far + np.cumsum(ahead.information)))
+        at = int(before + ahead.last[((later <= 2 * inner) | ahead.ended).argmax()])
     return Prospect(np.array([at]), at)
 
 
@@ -163,13 +152,6 @@ def _ahead_of(proof: Proof) -> tuple[int, Ahead]:
     """The number of draws of earlier blocks, and the draws to come."""
     draws = proof.draws
     return len(draws.value) - proof.begun, Ahead.of(proof.units, proof.begun, float(draws.trust[-1]))
-
-
-def _narrow_after(draws: Draws, ahead: Ahead, width: float, margin: float) -> int:
-    """The block after which the interval will be as narrow as is wanted: widths go with the root of the information."""
-    so_far = float((1 / draws.variance).sum())
-    later = width * np.sqrt(so_far / (so_far + np.cumsum(ahead.information)))
-    return int(((later <= 2 * margin) | ahead.ended).argmax())
 
 
 def pair_verdicts(proofs: list[Proof], alpha: float) -> list[Verdict]:

@@ -231,10 +231,7 @@ class DrawingOrder:
 
 
 def queries_judged(pool: Pool, label: np.ndarray, measure: irm.Measure, order: DrawingOrder) -> int:
-    """The number of queries with labels for all documents above the cutoff, up to the first that lacks one.
-
-    Shapes: label int64[N].
-    """
+    """The number of queries that are fully judged by labels, int64[N], up to the first in the order that is not."""
     absent = pool.seen(measure) & (label < 0)
     complete = np.bincount(pool.query_of_document[absent], minlength=len(pool.queries)) == 0
     return sum(1 for _ in takewhile(bool, complete[order.rows[: order.drawn]]))

@@ -47,7 +47,7 @@ class AnswerStore:
 
     def __init__(self, path: str | Path | None) -> None:
         self.path = None if path is None else Path(path)
-        self._kept: dict[str, str] = {}
+        self.kept: dict[str, str] = {}
         self._connection: sqlite3.Connection | None = None
 
     @contextmanager
@@ -62,22 +62,18 @@ class AnswerStore:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.executescript(_TABLE)
-                self._kept = dict(connection.execute("SELECT key, answer FROM answers"))
+                self.kept = dict(connection.execute("SELECT key, answer FROM answers"))
             except sqlite3.DatabaseError as error:
                 raise ValueError(f"{self.path}: expected the answers of a judge; {error}") from error
             self._connection = connection
             yield
         finally:
-            self._connection, self._kept = None, {}
+            self._connection, self.kept = None, {}
             connection.close()
-
-    def get(self, key: str) -> str | None:
-        """The answer of a key, or None."""
-        return self._kept.get(key)
 
     def keep(self, key: str, pair: tuple[str, str], model: str, prompt: str, answer: str) -> None:
         """Keep an answer; it is on disk when this returns."""
-        self._kept[key] = answer
+        self.kept[key] = answer
         if self._connection is not None:
             with self._connection as change:
                 change.execute(
@@ -151,8 +147,8 @@ class AskedJudge(pt.Transformer):
         first = ~pd.Series(keys).duplicated().to_numpy()
         self.n_asked_ = self.n_refused_ = self.n_failed_ = 0
         with self.cache.opened():
-            self._ask(frame, keys, [row for row in np.flatnonzero(first) if self.cache.get(keys[row]) is None])
-            given = [json.loads(self.cache.get(key) or "{}") for key in keys]
+            self._ask(frame, keys, [row for row in np.flatnonzero(first) if keys[row] not in self.cache.kept])
+            given = [json.loads(self.cache.kept.get(key, "{}")) for key in keys]
         self.n_refused_ = sum(1 for row, each in enumerate(given) if first[row] and "refused" in each)
         if self.n_refused_:
             warnings.warn(f"{how_many('answer', self.n_refused_, 'has')} no label and counts as not seen", stacklevel=2)

@@ -75,14 +75,15 @@ class AutoGrades(FittedGrades):
 
     def _candidates(self, frame: pd.DataFrame, labels: int) -> dict[str, Any]:
         by_name: dict[str, Any] = {}
-        if has_features(frame.columns):
-            if set(ranking_columns(frame.columns)) <= set(frame.columns):
-                by_name["prior"] = PriorGrades(self.max_grade)
+        described = has_features(frame.columns)
+        if described and set(ranking_columns(frame.columns)) <= set(frame.columns):
+            by_name["prior"] = PriorGrades(self.max_grade)
+        if described:
             by_name["ordered-logit"] = OrderedLogitGrades(self.max_grade)
-            if labels >= MIN_FOREST_LABELS:
-                by_name["forest"] = ForestGrades(self.max_grade, trees=FOREST_TREES, min_leaf=FOREST_LEAF)
+        if described and labels >= MIN_FOREST_LABELS:
+            by_name["forest"] = ForestGrades(self.max_grade, trees=FOREST_TREES, min_leaf=FOREST_LEAF)
         by_name |= {name: JudgeGrades(judge, self.max_grade) for name, judge in self.judges.items()}
-        if len(self.judges) > 1 or (self.judges and has_features(frame.columns)):
+        if len(self.judges) + described > 1 and self.judges:
             by_name["stack"] = JudgeGrades(None, self.max_grade, **self.judges)  # type: ignore[arg-type]
         return by_name
 

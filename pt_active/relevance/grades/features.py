@@ -19,11 +19,7 @@ from pt_active.frames.qrels import UNJUDGED, checked_qrels
 from pt_active.frames.runs import ranked_run
 
 FEATURES = (
-    "best_reciprocal_rank",
-    "mean_reciprocal_rank",
-    "best_unit_score",
-    "mean_unit_score",
-    "share_of_rankers",
+    *("best_reciprocal_rank", "mean_reciprocal_rank", "best_unit_score", "mean_unit_score", "share_of_rankers"),
 )
 """The names of the five features that `run_features` returns, in order."""
 
@@ -46,8 +42,7 @@ def feature_columns(columns: Iterable[object]) -> list[str]:
 def has_features(columns: Iterable[object]) -> bool:
     """Whether `document_features` can be computed from a frame with these columns."""
     columns = set(columns)
-    scores = {f"score_{name}" for name in ranker_names(columns)} or {"score"}
-    return "features" in columns or scores <= columns
+    return columns.issuperset(feature_columns(columns))
 
 
 def document_features(frame: pd.DataFrame) -> np.ndarray:
@@ -57,7 +52,8 @@ def document_features(frame: pd.DataFrame) -> np.ndarray:
 
 def run_features(frame: pd.DataFrame) -> np.ndarray:
     """float64[N, 5], `FEATURES` of ranks and scores min–max scaled within ranker and query, ½ if all are equal."""
-    ranks, scores = _ranks(frame), _scores(frame)
+    ranks, names = _ranks(frame), [f"score_{name}" for name in ranker_names(frame.columns)] or ["score"]
+    scores = [pd.to_numeric(frame[name]).to_numpy(dtype=np.float64, na_value=np.nan) for name in names]
     query = pd.factorize(frame["qid"])[0]
     retrieved = ranks > 0
     unit = np.stack([_unit_scores(*row, query) for row in zip(scores, retrieved, strict=True)])
@@ -114,31 +110,21 @@ def first_pairs(frame: pd.DataFrame, other: pd.DataFrame) -> str:
 def _ranks(frame: pd.DataFrame) -> np.ndarray:
     """int64[k, N], the rank of each document in each ranker, from 1; 0 = not retrieved."""
     names = ranker_names(frame.columns)
+    ranks = np.empty((max(len(names), 1), len(frame)), dtype=np.int64)
     if not names:  # the ranks that follow from the scores
         needed = [c for c in ("qid", "docno", "score", "rank") if c in frame.columns]
         run = ranked_run(frame[needed].assign(row=np.arange(len(frame))))
-        rank = np.empty((1, len(frame)), dtype=np.int64)
-        rank[0, run["row"].to_numpy()] = run["rank"].to_numpy() + 1
-        return rank
-    return np.stack([_given_ranks(frame, name) for name in names])
-
-
-def _given_ranks(frame: pd.DataFrame, name: str) -> np.ndarray:
-    """int64[N], the ranks in a column ``rank_<name>``, from 1; 0 = not retrieved."""
-    rank = frame[f"rank_{name}"].to_numpy(dtype=np.float64, na_value=np.nan)
-    wrong = ~((rank >= -1) & (rank == np.floor(rank)))
-    if wrong.any():
-        raise ValueError(
-            f"run {shown(name)}: {_first(frame, wrong)} has rank {rank[wrong][0]:g}; ranks are whole numbers from 0, "
-            "and -1 where the ranker does not retrieve the document"
-        )
-    return rank.astype(np.int64) + 1
-
-
-def _scores(frame: pd.DataFrame) -> np.ndarray:
-    """float64[k, N], the score of each document in each ranker; NaN where there is none."""
-    names = [f"score_{name}" for name in ranker_names(frame.columns)] or ["score"]
-    return np.stack([pd.to_numeric(frame[name]).to_numpy(dtype=np.float64, na_value=np.nan) for name in names])
+        ranks[0, run["row"].to_numpy()] = run["rank"].to_numpy() + 1
+    for own, name in zip(ranks, names, strict=False):
+        rank = frame[f"rank_{name}"].to_numpy(dtype=np.float64, na_value=np.nan)
+        wrong = ~((rank >= -1) & (rank == np.floor(rank)))
+        if wrong.any():
+            raise ValueError(
+                f"run {shown(name)}: {_first(frame, wrong)} has rank {rank[wrong][0]:g}; ranks are whole numbers from "
+                "0, and -1 where the ranker does not retrieve the document"
+            )
+        own[:] = rank + 1
+    return ranks
 
 
 def _unit_scores(score: np.ndarray, retrieved: np.ndarray, query: np.ndarray) -> np.ndarray:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from sklearn.base import ClassifierMixin
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 PSEUDO_COUNT = 0.5
@@ -118,27 +117,6 @@ def fit_forest(
     nodes = [tree.tree_.node_count for tree in forest.estimators_]
     counts = (_label_counts(leaves[:, t], labels, n, max_grade) for t, n in enumerate(nodes))
     return GradeForest(forest, tuple(_shrunk(of_tree, prior, smoothing=1.0) for of_tree in counts))
-
-
-def fit_classifier(
-    classifier: ClassifierMixin, features: np.ndarray, labels: np.ndarray, query: np.ndarray, calibrate: str | None
-) -> ClassifierMixin:
-    """Fit a clone of a scikit-learn classifier, and calibrate it on request by cross-validation over queries."""
-    from sklearn.base import clone
-    from sklearn.calibration import CalibratedClassifierCV
-    from sklearn.model_selection import GroupKFold
-
-    if calibrate not in (None, "sigmoid", "isotonic"):
-        raise ValueError(f"unknown calibration {calibrate!r}; it is None, 'sigmoid' or 'isotonic'")
-    if calibrate is None:
-        if not hasattr(classifier, "predict_proba"):
-            raise ValueError(f"{classifier!r} gives no probabilities; set calibrate='sigmoid' or calibrate='isotonic'")
-        return clone(classifier).fit(features, labels)
-    queries = len(np.unique(query))
-    if queries < 2:
-        raise ValueError(f"calibration needs judged documents of at least 2 queries, got {queries}")
-    folds = list(GroupKFold(min(5, queries)).split(features, groups=query))
-    return CalibratedClassifierCV(clone(classifier), method=calibrate, cv=folds).fit(features, labels)
 
 
 def optimum(

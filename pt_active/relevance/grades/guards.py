@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,16 +60,16 @@ class TrainingCoverage:
         ranked = bool(ranker_names(frame.columns)) or "score" in frame.columns
         ranks = best_rank(frame) if ranked else np.ones(len(frame), dtype=np.int64)
         place = np.where(ranks > 0, ranks, ranks.max(initial=1)) - 1
-        known = labels >= 0
-        described = has_features(frame.columns)
-        feature, difference = _largest_difference(frame, known) if described else ("", np.nan)
-        return cls(
-            documents=np.bincount(place),
-            judged=np.bincount(place, known).astype(np.int64),
-            grades=np.bincount(labels[known], minlength=max_grade + 1),
-            feature=feature,
-            difference=difference,
-        )
+        known, feature, difference = labels >= 0, "", np.nan
+        if has_features(frame.columns) and known.any() and not known.all():
+            differences = standardised_difference(document_features(frame), known)
+            largest = int(np.abs(differences).argmax())
+            given = "features" in frame.columns
+            feature = f"feature {largest}" if given else FEATURES[largest].replace("_", " ")
+            difference = float(differences[largest])
+        judged = np.bincount(place, known).astype(np.int64)
+        grades = np.bincount(labels[known], minlength=max_grade + 1)
+        return cls(np.bincount(place), judged, grades, feature, difference)
 
     def share(self, depth: int | None = None) -> float:
         """The share of judged documents among those with a best rank up to the depth; of all if it is None."""
@@ -137,12 +135,6 @@ def check_unjudged(unjudged: str | None) -> None:
         raise ValueError(f"unknown unjudged {shown(unjudged)}; it is one of {', '.join(UNJUDGED_POLICIES)}")
 
 
-def warn_of_training(cautions: Sequence[Words]) -> None:
-    """Warn of what is wrong with training labels."""
-    for words in cautions:
-        warnings.warn("".join(map(str, words)), TrainingWarning, stacklevel=4)
-
-
 def standardised_difference(values: np.ndarray, known: np.ndarray) -> np.ndarray:
     """float64[d]: ``(mean of the known − mean of the others) / √(half the sum of both variances)``."""
     if known.all() or not known.any():
@@ -150,12 +142,3 @@ def standardised_difference(values: np.ndarray, known: np.ndarray) -> np.ndarray
     here, there = values[known], values[~known]
     apart, spread = here.mean(axis=0) - there.mean(axis=0), np.sqrt((here.var(axis=0) + there.var(axis=0)) / 2)
     return np.asarray(np.divide(apart, spread, out=np.zeros_like(apart), where=spread > 0))
-
-
-def _largest_difference(frame: pd.DataFrame, known: np.ndarray) -> tuple[str, float]:
-    if known.all() or not known.any():
-        return "", np.nan
-    differences = standardised_difference(document_features(frame), known)
-    largest = int(np.abs(differences).argmax())
-    name = f"feature {largest}" if "features" in frame.columns else FEATURES[largest].replace("_", " ")
-    return name, float(differences[largest])

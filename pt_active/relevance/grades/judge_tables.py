@@ -20,7 +20,7 @@ ID_COLUMNS = {"topic_id": "qid", "query_id": "qid", "doc_id": "docno", "docid": 
 """Other tools' names of ids, which are renamed where ``qid`` and ``docno`` are missing."""
 
 SCORE = "score"  # The column of a judge that gives a real number to each pair, such as a cross-encoder
-
+_ANSWERS = ("label", SCORE, "probability")
 _PROBABILITY = re.compile(r"^prob_(\d+)$")
 
 _UMBRELA_GRADE = re.compile(r'"?(?:o|o_score|overall|overall[ _]score|final[ _]score|score)"?\s*:\s*([0-3])\b', re.I)
@@ -90,8 +90,8 @@ def read_judge(path: str | Path) -> pd.DataFrame:
         return read_qrels(path)
     with naming(path):
         table = read_table(read_source(path), separator, ())
-        ids = {"qid", "docno", *ID_COLUMNS}
-        return table.assign(**{c: _numbers(table[c]) for c in table.columns if c not in ids and _answers(c)})
+        answers = [c for c in table.columns if c in _ANSWERS or c.startswith(("votes_", "prob_"))]
+        return table.assign(**{c: _numbers(table[c]) for c in answers})
 
 
 def umbrela_labels(path: str | Path, pairs: pd.DataFrame) -> pd.DataFrame:
@@ -112,20 +112,17 @@ def umbrela_labels(path: str | Path, pairs: pd.DataFrame) -> pd.DataFrame:
     """
     with naming(path):
         text = "\n".join(line for _, line in read_source(path).lines())
-        entries = (
-            json_value(text)
-            if text.lstrip().startswith("[")
-            else [json_value(x) for x in text.split("\n") if x.strip()]
-        )
+        if text.lstrip().startswith("["):
+            entries = json_value(text)
+        else:
+            entries = [json_value(line) for line in text.split("\n") if line.strip()]
         rows = [(e["query"], e["passage"], _umbrela_grade(e)) for e in entries if isinstance(e, dict)]
-    given = (
-        pd.DataFrame(rows, columns=["query", "text", "label"]).dropna(subset="label").drop_duplicates(["query", "text"])
-    )
-    matched = with_string_ids(pairs).merge(given.astype({"label": np.int64}), on=["query", "text"])
+    given = pd.DataFrame(rows, columns=["query", "text", "label"]).dropna(subset="label")
+    given = given.drop_duplicates(["query", "text"]).astype({"label": np.int64})
+    matched = with_string_ids(pairs).merge(given, on=["query", "text"])
     if matched.empty:
-        raise ValueError(
-            f"{path}: no query and passage is among the pairs; are their texts those that umbrela was given?"
-        )
+        said = "no query and passage is among the pairs; are their texts those that umbrela was given?"
+        raise ValueError(f"{path}: {said}")
     return matched[["qid", "docno", "label"]].drop_duplicates(["qid", "docno"]).reset_index(drop=True)
 
 
@@ -135,10 +132,6 @@ def _umbrela_grade(entry: dict[str, object]) -> int | None:
         found = _UMBRELA_GRADE.search(answer)
         return int(found[1]) if found else None
     return int(json.loads(str(entry["judgment"])))
-
-
-def _answers(column: str) -> bool:
-    return column in ("label", SCORE, "probability") or column.startswith(("votes_", "prob_"))
 
 
 def _numbers(column: pd.Series) -> pd.Series:
@@ -158,10 +151,8 @@ def _as_votes(frame: pd.DataFrame) -> pd.DataFrame | None:
         named = {"prob_no": "votes_0", "prob_yes": "votes_1"}
     if not named and "probability" in frame.columns:
         probability = pd.to_numeric(frame["probability"])
-        frame, named = (
-            frame.assign(votes_0=1 - probability, votes_1=probability),
-            {"votes_0": "votes_0", "votes_1": "votes_1"},
-        )
+        frame = frame.assign(votes_0=1 - probability, votes_1=probability)
+        named = {"votes_0": "votes_0", "votes_1": "votes_1"}
     if not named or not {"qid", "docno"} <= set(frame.columns):
         return None
     answered = frame[list(named)].notna().all(axis=1)

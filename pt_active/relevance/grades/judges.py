@@ -154,7 +154,14 @@ class JudgeGrades(FittedGrades):
 
     def _predict(self, frame: pd.DataFrame) -> np.ndarray:
         if not hasattr(self, "stack_"):
-            return self._by_confusion(frame)
+            (judge,) = self._asked.values()
+            table = _table(judge, frame) if isinstance(judge, AskedJudge) else self.shares_
+            shares, seen = document_votes(frame, table)
+            _warn_unseen(seen, "the judge", "each has the shares of the grades in training", 4)
+            # A label that the judge never gave in training says as much as no label.
+            beyond = np.tile(self.marginal_, (max(shares.shape[1] - len(self.confusion_), 0), 1))
+            confusion = np.vstack([self.confusion_, beyond])[: shares.shape[1]]
+            return np.where(seen[:, None], shares @ confusion, self.marginal_)
         groups = {}
         for name in self.stack_.used:
             if name == RANKS:
@@ -163,15 +170,6 @@ class JudgeGrades(FittedGrades):
             groups[name] = opinion(frame, _table(self._asked[name], frame), self.widths_[name])
             _warn_unseen(groups[name][:, -1] > 0, f"the judge {name}", "the others stand in for it", 4)
         return self.stack_.probabilities(groups, len(frame), self.max_grade)
-
-    def _by_confusion(self, frame: pd.DataFrame) -> np.ndarray:
-        (judge,) = self._asked.values()
-        shares, seen = document_votes(frame, _table(judge, frame) if isinstance(judge, AskedJudge) else self.shares_)
-        _warn_unseen(seen, "the judge", "each has the shares of the grades in training", 5)
-        # A label that the judge never gave in training says as much as no label.
-        beyond = np.tile(self.marginal_, (max(shares.shape[1] - len(self.confusion_), 0), 1))
-        confusion = np.vstack([self.confusion_, beyond])[: shares.shape[1]]
-        return np.where(seen[:, None], shares @ confusion, self.marginal_)
 
     def subtransformers(self) -> dict[str, pt.Transformer]:
         """The judges that are transformers, for PyTerrier's inspection and schematics."""

@@ -142,8 +142,22 @@ class ClassifierGrades(FeatureGrades):
         self.calibrate = calibrate
 
     def _learn_features(self, features: np.ndarray, labels: np.ndarray, query: np.ndarray) -> None:
-        self.model_ = fitting.fit_classifier(self.classifier, features, labels, query, self.calibrate)
-        self.n_ = len(labels)
+        from sklearn.base import clone
+        from sklearn.calibration import CalibratedClassifierCV
+        from sklearn.model_selection import GroupKFold
+
+        if self.calibrate not in (None, "sigmoid", "isotonic"):
+            raise ValueError(f"unknown calibration {self.calibrate!r}; it is None, 'sigmoid' or 'isotonic'")
+        classifier, queries = clone(self.classifier), len(np.unique(query))
+        if self.calibrate is not None:
+            if queries < 2:
+                raise ValueError(f"calibration needs judged documents of at least 2 queries, got {queries}")
+            folds = list(GroupKFold(min(5, queries)).split(features, groups=query))
+            classifier = CalibratedClassifierCV(classifier, method=self.calibrate, cv=folds)
+        elif not hasattr(classifier, "predict_proba"):
+            ask = "set calibrate='sigmoid' or calibrate='isotonic'"
+            raise ValueError(f"{self.classifier!r} gives no probabilities; {ask}")
+        self.model_, self.n_ = classifier.fit(features, labels), len(labels)
 
     def _predict_features(self, features: np.ndarray) -> np.ndarray:
         probabilities = self.model_.predict_proba(features)

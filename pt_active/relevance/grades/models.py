@@ -5,6 +5,7 @@ A new model is a subclass of `FittedGrades` with the methods `_learn` and `_pred
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from pt_active.frames.qrels import HIGHEST_LABEL, checked_qrels
 from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import best_rank, document_labels, ranking_columns
-from pt_active.relevance.grades.guards import TrainingCoverage, check_unjudged, warn_of_training
+from pt_active.relevance.grades.guards import TrainingCoverage, TrainingWarning, check_unjudged
 
 if TYPE_CHECKING:
     from typing import Self
@@ -161,7 +162,8 @@ class FittedGrades(GradeModel, pt.Estimator):
         check_pairs(frame, "the training run")
         labels = document_labels(frame, checked_qrels(qrels, max_grade), "the training run")
         self.coverage_ = TrainingCoverage.of(frame, labels, max_grade)
-        warn_of_training(self.coverage_.cautions(unjudged))
+        for words in self.coverage_.cautions(unjudged):
+            warnings.warn("".join(map(str, words)), TrainingWarning, stacklevel=3)
         self._learn(frame, np.maximum(labels, 0) if unjudged == "nonrelevant" else labels)
         self.n_judged_ = int((labels >= 0).sum())
         self.n_unjudged_ = len(labels) - self.n_judged_

@@ -80,7 +80,13 @@ class GradeReport:
         graded = with_string_ids(graded)
         check_pairs(graded, "the graded frame")
         labels = document_labels(graded, checked_qrels(qrels, len(columns) - 1), "the graded frame")
-        probabilities = _checked(graded[columns].to_numpy(dtype=np.float64))
+        probabilities = graded[columns].to_numpy(dtype=np.float64)
+        right = (probabilities >= 0).all(axis=1) & (np.abs(probabilities.sum(axis=1) - 1) <= 1e-6)
+        if not right.all():
+            raise ValueError(
+                "grade probabilities must not be negative and must sum to 1; those of "
+                f"{how_many('document', int((~right).sum()))} do not, such as {probabilities[~right][0].tolist()}"
+            )
         return cls._of(probabilities, labels, graded["qid"].to_numpy(dtype=object))
 
     @classmethod
@@ -120,15 +126,14 @@ class GradeReport:
         probabilities, known = grades[judged], labels[judged]
         table = fitting.reliability(probabilities, known)
         expected = grades @ np.arange(grades.shape[1])
-        gain = np.nan, np.nan
+        likelihood, gain = log_likelihood(probabilities, known), (np.nan, np.nan)
         if prior is not None:
-            apart = log_likelihood(probabilities, known) - log_likelihood(prior[judged], known)
-            gain = mean_by_query(apart, qid[judged])
+            gain = mean_by_query(likelihood - log_likelihood(prior[judged], known), qid[judged])
         return cls(
             n_judged=int(judged.sum()),
             n_unjudged=int((~judged).sum()),
             max_grade=grades.shape[1] - 1,
-            likelihood=float(np.exp(log_likelihood(probabilities, known).mean())),
+            likelihood=float(np.exp(likelihood.mean())),
             calibration_error=fitting.calibration_error(table),
             leniency=fitted_leniency(probabilities, known, pd.factorize(qid[judged])[0]),
             slope=Slope.of(probabilities, known, qid[judged]),
@@ -156,7 +161,7 @@ class GradeReport:
 
     def to_frame(self) -> pd.DataFrame:
         """One row with all numbers except the reliability table."""
-        names = ("n_judged", "n_unjudged", "share_judged", "max_grade", "likelihood", "calibration_error", "leniency")
+        names = ["n_judged", "n_unjudged", "share_judged", "max_grade", "likelihood", "calibration_error", "leniency"]
         row = {name: getattr(self, name) for name in names}
         row |= {"slope": self.slope.value, "slope_low": self.slope.low, "slope_high": self.slope.high}
         return pd.DataFrame([row | {"unlike": self.unlike, "gain": self.gain, "gain_error": self.gain_error}])
@@ -195,14 +200,3 @@ class GradeReport:
 
     def _repr_html_(self) -> str:
         return "<pre>" + "\n".join(self._summary()) + "</pre>" + self.reliability_by_grade().to_html()
-
-
-def _checked(probabilities: np.ndarray) -> np.ndarray:
-    """The grade probabilities, float64[N, G+1], if each row is a distribution."""
-    right = (probabilities >= 0).all(axis=1) & (np.abs(probabilities.sum(axis=1) - 1) <= 1e-6)
-    if not right.all():
-        raise ValueError(
-            "grade probabilities must not be negative and must sum to 1; those of "
-            f"{how_many('document', int((~right).sum()))} do not, such as {probabilities[~right][0].tolist()}"
-        )
-    return probabilities

@@ -88,15 +88,6 @@ def test_the_boundary_is_where_the_mixture_of_likelihood_ratios_reaches_one_over
         assert np.trapezoid(mixed, drift) == pytest.approx(1 / alpha, rel=1e-9)
 
 
-def test_a_brownian_motion_stays_inside() -> None:
-    rng, paths, time = np.random.default_rng(3), 4000, np.geomspace(0.01, 30, 400)
-    walk = np.cumsum(rng.normal(size=(paths, len(time))) * np.sqrt(np.diff(time, prepend=0)), axis=1)
-    outside = (np.abs(walk) / np.sqrt(time) > mixture_boundary(time, 0.1)).any(axis=1).mean()
-    assert 0.03 < outside <= 0.1 + 3 * np.sqrt(0.09 / paths)
-    naive = (np.abs(walk) / np.sqrt(time) > stats.norm.isf(0.05)).any(axis=1).mean()
-    assert naive > 0.4
-
-
 def test_widths_are_t_quantiles_of_the_same_tail() -> None:
     found = half_widths(np.array([3.0]), np.array([2.0]), np.array([7.0]))
     assert found[0] == pytest.approx(2 * stats.t.isf(stats.norm.sf(3.0), 7))

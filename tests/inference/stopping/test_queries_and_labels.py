@@ -1,13 +1,11 @@
 """Queries and labels for an answer about new queries: against copied pools, a grid and simulated populations."""
 
-import itertools
 from bisect import bisect_left
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
 from pt_active.inference.estimators import Controls, difference
@@ -44,26 +42,6 @@ def even(m=60, spread=0.01, cost=1.0):
     return NewQueriesCurve(pool, spread, m - 1, m)
 
 
-def outcomes(chance):
-    """All samples of units that are drawn independently, with their probabilities."""
-    for taken in itertools.product([0, 1], repeat=len(chance)):
-        drawn = np.array(taken, dtype=float)
-        yield np.prod(np.where(drawn > 0, chance, 1 - chance)), drawn
-
-
-@pytest.mark.parametrize("law", [UNIFORM, EXPONENTIAL], ids=["uniform", "exponential"])
-def test_copies_have_the_error_of_every_sample_of_a_copied_pool(law):
-    foreseen = NewQueriesCurve(queries(law=law), 0.3, 2.0, 5, copies=2)
-    copied = queries(2, law)
-    budget = 4.0
-    chance = copied.chance(budget)
-    assert copied.cost @ chance == pytest.approx(budget)
-    signal, variance = np.sqrt(copied.gain), 0.0
-    for probability, drawn in outcomes(chance):
-        variance += probability * (signal @ (drawn / chance - 1)) ** 2
-    assert foreseen.at(budget).standard_error ** 2 == pytest.approx(variance + 0.3 / 2, rel=1e-9)
-
-
 def test_a_sampling_error_that_is_known_well_does_not_make_few_queries_many():
     """Hundreds of documents of six queries; a copied pool has twice as many."""
     ones, query = np.ones(600), np.repeat(np.arange(6), 100)
@@ -74,7 +52,7 @@ def test_a_sampling_error_that_is_known_well_does_not_make_few_queries_many():
     assert replace(curve, copies=2).at(600).degrees == pytest.approx(11)
 
 
-@pytest.mark.parametrize("pool", [documents, queries])
+@pytest.mark.parametrize("pool", [documents, queries, partial(queries, law=UNIFORM)])
 @pytest.mark.parametrize("copies", [2, 5])
 @pytest.mark.parametrize("share", [0.1, 0.6])
 def test_copies_count_and_err_like_a_copied_pool(pool, copies, share):
@@ -151,22 +129,6 @@ def test_free_queries_make_the_floor_half_of_the_error_and_are_never_fewer_than_
     assert same.topics == 5000
 
 
-@given(st.floats(0.02, 2), st.floats(0, 100), st.floats(0.55, 0.99))
-@settings(max_examples=4, deadline=None)
-def test_what_is_promised_is_reached_and_costs_no_more_than_the_pool_itself(wanted, price, power):
-    pool = even()
-
-    def reached(error):
-        return error.power(wanted, 0.95) >= power
-
-    enough, budget = pool.cheapest(reached, price)
-    assert reached(enough.at(budget))
-    assert 0 < budget <= enough.total
-    assert enough.topics >= 2
-    if price > 0 and reached(pool.at(pool.total)):
-        assert budget + price * enough.topics <= 1.01 * (pool.total + price * pool.queries)
-
-
 def test_five_queries_of_which_one_is_heavy():
     """Degrees of freedom of the heavy query's weight, 2.125 of 5, and as many as it takes."""
     pool = NewQueriesCurve(queries(), 0.3, 1 / (0.25 + 0.03 + 0.04) - 1, 5)
@@ -183,12 +145,12 @@ def test_too_many_queries_are_refused():
 
 @pytest.mark.parametrize("price", [0.0, 20.0])
 def test_the_promised_power_is_reached_in_pools_from_a_population(price):
-    """1,000 pools of the size that is asked for, each sampled for the budget that is asked for.
+    """600 pools of the size that is asked for, each sampled for the budget that is asked for.
 
     The values are a half known to the model and a half not. The interval's degrees of freedom vary with the sample,
-    which 3 standard errors of 1,000 pools (.038) cover.
+    which 3 standard errors of 600 pools (.049) cover.
     """
-    rng, wanted, repetitions = np.random.default_rng(11), 0.3, 1000
+    rng, wanted, repetitions = np.random.default_rng(11), 0.3, 600
     enough, budget = even(spread=1 / 60).cheapest(lambda error: error.power(wanted, 0.95) >= 0.8, price)
     m, weight = round(enough.topics), np.full(round(enough.topics), 1 / round(enough.topics))
     found = 0

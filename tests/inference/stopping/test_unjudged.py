@@ -14,7 +14,7 @@ from pt_active.inference.stopping.draws import Draws, Units
 
 N = 7
 STAKES = Stakes(np.array([0.1, 0.6, 3.0]), np.array([0.4, 0.4, 0.2]))
-TRUTHS = (-4.0, -1.0, -0.2, 0.0, 0.3, 1.5)
+TRUTHS = (-4.0, -0.2, 0.3, 1.5)
 
 
 def population(seed: int) -> Units:
@@ -39,38 +39,11 @@ def lacking(units: Units, contribution: np.ndarray, gone: tuple[int, ...], narro
     return units.judged(np.where(away, np.clip(units.mean, least, most), contribution), draws, least, most)
 
 
-@pytest.mark.parametrize("narrow", [0.0, 0.5])
-@pytest.mark.parametrize("kind", [population, in_steps])
-@pytest.mark.parametrize("seed", range(6))
-def test_bets_never_win_more_than_with_all_labels(seed: int, kind: type, narrow: float) -> None:
-    """Path by path, for every set of units that is not judged, and labels at the bounds and between them."""
-    units, rng = kind(seed), np.random.default_rng(100 + seed)
-    draws = len(units.drawn_at)
-    labels = [
-        units.low,
-        units.high,
-        np.where(rng.random(N) < 0.5, units.low, units.high),
-        rng.uniform(units.low, units.high),
-    ]
-    for contribution in labels:
-        whole = units.judged(contribution, draws)
-        for size in (1, 2, 4):
-            for gone in combinations(range(N), size):
-                some = lacking(units, contribution, gone, narrow, draws)
-                for known, full in ((some, whole), (some.mirrored, whole.mirrored)):
-                    assert (known.least <= full.least + 1e-12).all()
-                    assert (known.most >= full.most - 1e-12).all()
-                    for truth in TRUTHS:
-                        less, more = log_capital(known, STAKES, truth), log_capital(full, STAKES, truth)
-                        # Near a bound the bet stakes nearly all, and rounding is magnified.
-                        assert (less <= more + 1e-6).all()
-
-
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     units=st.builds(lambda kind, seed: kind(seed), st.sampled_from([population, in_steps]), st.integers(0, 10**6)),
     seed=st.integers(0, 10**6),
-    gone=st.lists(st.integers(0, N - 1), min_size=1, max_size=2, unique=True),
+    gone=st.lists(st.integers(0, N - 1), min_size=1, max_size=3, unique=True),
     narrow=st.floats(0, 1),
     truth=st.floats(-4, 2),
     number=st.integers(1, N),
@@ -100,7 +73,7 @@ def test_evidence_and_interval_with_gaps_hold_for_every_completion(units, seed, 
 
 @pytest.mark.parametrize("narrow", [0.0, 0.6])
 @pytest.mark.parametrize("kind", [population, in_steps])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_least_and_the_largest_square_are_those_of_all_completions(seed: int, kind: type, narrow: float) -> None:
     """A unit whose label may be what the model expects has no error there: the least square is 0, and no more."""
     units, rng, held = kind(seed), np.random.default_rng(seed), 0
@@ -139,7 +112,7 @@ def test_the_estimate_has_the_gaps_as_expected_and_their_variance_in_its_error()
     np.testing.assert_allclose(log_capital(some.as_expected, STAKES, 0.1)[:-1], log_capital(whole, STAKES, 0.1)[:-1])
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_gaps_of_an_earlier_block_never_let_bets_win_more_in_a_later_one(seed: int) -> None:
     """Three units of a first block, of which some are not judged; the other four follow in a second block."""
     units, rng = population(seed), np.random.default_rng(200 + seed)

@@ -8,11 +8,17 @@ import numpy as np
 import pandas as pd
 
 from pt_active import Plan
+from pt_active.plans.making.queries import in_drawing_order
 
 
 def wanted(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
     """The labels of what a plan asks for."""
     return plan.assessments[["qid", "docno"]].merge(labels)
+
+
+def ordered(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
+    """The labels of what a plan asks for, in the order in which its units come."""
+    return in_drawing_order(plan.tables, "drawn")[["qid", "docno"]].merge(labels, on=["qid", "docno"])
 
 
 def in_order(plan: Plan) -> list[str]:
@@ -41,3 +47,9 @@ def small_plan(level: str, pool: pd.DataFrame, budget: float) -> Plan:
     """A plan of such a pool whose units come one after the other."""
     design: dict[str, Any] = {"design": "successive"} if level == "document" else {}
     return Plan.create(pool, None, "DCG@3", budget=budget, level=level, seed=3, **design)
+
+
+def judged_by_ann(plan: Plan) -> pd.DataFrame:
+    """Records of all documents in the order in which they come, with grades from 0 to 2."""
+    keys = in_drawing_order(plan.tables)[["qid", "docno"]].reset_index(drop=True)
+    return keys.assign(label=np.arange(len(keys)) * 7 % 3, annotator="ann", status="judged")

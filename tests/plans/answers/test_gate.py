@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pandas as pd
 import pytest
+from drawn_order import prefix as first
 
 from pt_active import DCG, Plan
 
-MARGINS = (0.05, 0.3, 0.6, 1.5)
+MARGINS = (0.3, 1.5)
 
 
 @pytest.fixture(scope="module")
@@ -24,44 +26,27 @@ def plan(pair: pd.DataFrame) -> Plan:
     return Plan.create(pair, None, DCG @ 10, budget=1300, level="query", seed=3)
 
 
-def first(plan: Plan, labels: pd.DataFrame, n: int) -> pd.DataFrame:
-    qids = plan.sample.sort_values("q_priority").qid.tolist()[:n]
-    return plan.assessments[["qid", "docno"]].merge(labels)[lambda frame: frame.qid.isin(qids)]
-
-
+@pytest.mark.parametrize("queries", ["these", "new"])
 @pytest.mark.parametrize("margin", MARGINS)
 def test_the_gate_is_the_interval_of_the_status_against_the_threshold(
-    plan: Plan, labels: pd.DataFrame, margin: float
+    plan: Plan, labels: pd.DataFrame, margin: float, queries: str
 ) -> None:
     seen = set()
-    for n in (0, 8, 25, 99):
+    for n in (0, 8, 99):
         judged = first(plan, labels, n)
-        state = plan.status(judged)
+        state = plan.status(judged, queries=queries)
         for rule, threshold in (("non-inferior", -margin), ("better", margin)):
-            gate = plan.gate(judged, margin, rule, queries="these")
+            gate = plan.gate(judged, margin, rule, queries=queries)
             wanted = "pass" if state.low > threshold else "fail" if state.high < threshold else "unresolved"
             assert gate.outcome == wanted
+            assert gate.question.endswith(f", for {queries} queries?")
             assert (gate.status.value, gate.status.low) == pytest.approx((state.value, state.low), nan_ok=True)
             seen.add(gate.outcome)
-    assert "unresolved" in seen
-
-
-@pytest.mark.parametrize("margin", MARGINS)
-def test_better_by_a_margin_is_the_contrary_of_non_inferior_the_other_way_round(
-    plan: Plan, labels: pd.DataFrame, margin: float
-) -> None:
-    one, other = plan.rankers
-    contrary = {"pass": "fail", "fail": "pass", "unresolved": "unresolved"}
-    for n in (8, 99):
-        judged = first(plan, labels, n)
-        better = plan.gate(judged, margin, "better", first=one, second=other, queries="these")
-        worse = plan.gate(judged, margin, "non-inferior", first=other, second=one, queries="these")
-        assert worse.outcome == contrary[better.outcome]
-        assert worse.decided_at == better.decided_at
+    assert len(seen) > 1
 
 
 def test_an_outcome_stays(plan: Plan, labels: pd.DataFrame) -> None:
-    decided = [plan.gate(first(plan, labels, n), 0.1, queries="these") for n in range(0, 100, 9)]
+    decided = [plan.gate(first(plan, labels, n), 0.1, queries="these") for n in range(0, 100, 12)]
     outcomes = [each.outcome for each in decided]
     at = outcomes.index("pass")
     assert set(outcomes[:at]) == {"unresolved"}
@@ -69,28 +54,16 @@ def test_an_outcome_stays(plan: Plan, labels: pd.DataFrame) -> None:
     assert len({each.decided_at for each in decided[at:]}) == 1
 
 
-def test_all_labels_decide_exactly(pair: pd.DataFrame, labels: pd.DataFrame) -> None:
-    census = Plan.create(pair, None, DCG @ 10, budget=1e9, level="query")
-    truth = census.compare(labels).difference
-    assert truth > 0
-    assert census.gate(labels, abs(truth) * (1 - 1e-6), "better", queries="these").outcome == "pass"
-    assert census.gate(labels, abs(truth) * (1 + 1e-6), "better", queries="these").outcome == "fail"
+def two_queries(new: list[int], **how: Any) -> tuple[Plan, pd.DataFrame]:
+    """Two queries of two documents, of which the first is relevant; the rankers have them in opposite orders."""
+    keys = pd.DataFrame({"qid": ["1", "1", "2", "2"], "docno": ["a", "b", "a", "b"]})
+    pool = keys.assign(rank_new=new * 2, rank_old=new[::-1] * 2, grade_0=0.5, grade_1=0.5)
+    return Plan.create(pool, None, "P@1", **how), keys.assign(label=[1, 0, 1, 0])
 
 
 def test_a_difference_of_exactly_the_margin_is_not_worse_by_more_than_the_margin() -> None:
     """One document each, of gains 1 and 0: the difference in P@1 is exactly −1."""
-    pool = pd.DataFrame(
-        {
-            "qid": ["1", "1", "2", "2"],
-            "docno": ["a", "b", "a", "b"],
-            "rank_new": [1, 0, 1, 0],
-            "rank_old": [0, 1, 0, 1],
-            "grade_0": 0.5,
-            "grade_1": 0.5,
-        }
-    )
-    qrels = pool[["qid", "docno"]].assign(label=[1, 0, 1, 0])
-    plan = Plan.create(pool, None, "P@1", budget=100)
+    plan, qrels = two_queries([1, 0], budget=100)
     assert plan.gate(qrels, 1.0, queries="these").outcome == "pass"
     assert plan.gate(qrels, 0.99, queries="these").outcome == "fail"
     assert plan.gate(qrels, 1.0, "better", first="old", second="new", queries="these").outcome == "fail"
@@ -100,19 +73,8 @@ def test_a_difference_of_exactly_the_margin_is_not_worse_by_more_than_the_margin
 
 def test_what_no_label_can_change_is_decided_at_once() -> None:
     """Documents of gain 0 or 1 at rank 1: after one query of two, the difference lies in [0, 1] or [−1, 0]."""
-    pool = pd.DataFrame(
-        {
-            "qid": ["1", "1", "2", "2"],
-            "docno": ["a", "b", "a", "b"],
-            "rank_new": [0, 1, 0, 1],
-            "rank_old": [1, 0, 1, 0],
-            "grade_0": 0.5,
-            "grade_1": 0.5,
-        }
-    )
-    plan = Plan.create(pool, None, "P@1", draws=2, level="query", design="passive", defensive=1.0)
-    first = plan.sample.sort_values("q_priority").qid.iloc[0]
-    one = pool[["qid", "docno"]].assign(label=[1, 0, 1, 0])[pool.qid == first]
+    plan, qrels = two_queries([0, 1], draws=2, level="query", design="passive", defensive=1.0)
+    one = first(plan, qrels, 1)
     assert plan.status(one).low == pytest.approx(0, abs=1e-6)
     assert plan.gate(one, 0.0, queries="these").outcome == "pass"
     assert plan.gate(one, 0.0, queries="these").answer == "pass: new is no worse than old"

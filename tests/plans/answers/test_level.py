@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active import DCG, Outlook, Plan, SamplingDistribution, UnitCost, parse_measure
+from pt_active import DCG, Outlook, Plan, Runs, SamplingDistribution, UnitCost, parse_measure
 from pt_active.inference.replay import Method
 from pt_active.inference.residuals import COMMON_SHARE
 from pt_active.plans.answers import forecast as levels
@@ -21,9 +21,10 @@ BUDGET = 250
 
 
 @pytest.mark.parametrize("measure", ["DCG@10", "ERR@10", "nDCG@10", "AP", "P@5"])
-def test_documents_are_drawn_where_opening_a_query_costs_nothing(measure: str, graded: pd.DataFrame) -> None:
-    plan = Plan.create(graded, None, measure, budget=BUDGET, seed=2)
-    told = Plan.create(graded, None, measure, budget=BUDGET, seed=2, level="document")
+def test_documents_are_drawn_where_opening_a_query_costs_nothing(measure: str, demo, grades) -> None:
+    shallow = (Runs(**demo.runs, depth=6) >> grades)(demo.topics.head(60))
+    plan = Plan.create(shallow, None, measure, budget=80, seed=2)
+    told = Plan.create(shallow, None, measure, budget=80, seed=2, level="document")
     pd.testing.assert_frame_equal(plan.assessments, told.assessments)
     assert plan.id == told.id
     choice = plan.tables.manifest.choice

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from drawn_order import ordered
 from typer.testing import CliRunner
 
 from pt_active import DCG, Plan
@@ -20,22 +21,14 @@ from pt_active.plans.answers.status_of_plan import labels_so_far
 LEVELS = ("query", "document")
 
 
-@pytest.fixture(scope="module")
-def topics(demo) -> pd.DataFrame:
-    return demo.topics.assign(qneed=[f"need {row // 3}" for row in range(len(demo.topics))])
-
-
 @pytest.fixture(scope="module", params=LEVELS)
 def plan(graded: pd.DataFrame, topics: pd.DataFrame, request: pytest.FixtureRequest) -> Plan:
     return Plan.create(graded, topics, DCG @ 10, budget=600, level=request.param, seed=3)
 
 
 @pytest.fixture(scope="module")
-def judged(plan: Plan, labels: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    """All labels of the plan, in its order."""
-    file = tmp_path_factory.mktemp("order") / "wanted.csv"
-    listed = pd.read_csv(plan.export(file, format="csv", order="drawn"), dtype=str)[["qid", "docno"]]
-    return listed.merge(labels, on=["qid", "docno"])
+def judged(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
+    return ordered(plan, labels)
 
 
 def test_the_interval_is_that_of_the_bets_at_its_share_of_the_level_and_wider(plan, judged) -> None:
@@ -47,8 +40,7 @@ def test_the_interval_is_that_of_the_bets_at_its_share_of_the_level_and_wider(pl
         assert (state.low, state.high) == pytest.approx((low - state.apart, high + state.apart))
 
 
-def test_a_census_is_as_far_apart_as_the_paired_t_test_says(graded, topics, labels) -> None:
-    census = Plan.create(graded, topics, DCG @ 10, budget=1e9, level="query", seed=1)
+def test_a_census_is_as_far_apart_as_the_paired_t_test_says(census, labels) -> None:
     state = census.status(labels, queries="new", confidence=1 - 0.05 / (1 - SHARE_OF_LABELS))
     by_t = census.compare(labels, queries="new", confidence=0.95)
     low, high = by_t.confidence_interval()
@@ -57,8 +49,7 @@ def test_a_census_is_as_far_apart_as_the_paired_t_test_says(graded, topics, labe
     assert (state.beside.low, state.beside.high) == pytest.approx((state.value, state.value))
 
 
-def test_it_has_no_e_value_and_is_never_certain(graded, topics, labels) -> None:
-    census = Plan.create(graded, topics, DCG @ 10, budget=1e9, level="query", seed=1)
+def test_it_has_no_e_value_and_is_never_certain(census, labels) -> None:
     these, new = census.status(labels), census.status(labels, queries="new")
     assert these.answer.endswith("(certain)")
     assert new.answer == f"stop: {these.winner} is better for new queries"
@@ -72,10 +63,9 @@ def test_it_has_no_e_value_and_is_never_certain(graded, topics, labels) -> None:
 def test_both_intervals_are_told_the_one_asked_for_first(plan, judged) -> None:
     for looks in ("always", "asymptotic", None):
         these, new = (plan.status(judged, looks, queries=each) for each in ("these", "new"))
-        for state, order in ((these, ("for these 120 queries", "for queries like them")), (new, None)):
-            own, other = order or ("for queries like them", "for these 120 queries")
-            said = str(state)
-            assert said.index(own) < said.index(other)
+        words = "for these 120 queries", "for queries like them"
+        assert str(these).index(words[0]) < str(these).index(words[1])
+        assert str(new).index(words[1]) < str(new).index(words[0])
         assert (these.beside.low, new.beside.low) == pytest.approx((new.low, these.low), nan_ok=True)
         assert these.to_dict()["new_high"] == new.to_dict()["high"]
 
@@ -92,8 +82,7 @@ def test_what_is_proved_of_new_queries_is_proved_of_these(plan, judged) -> None:
     assert None in found
 
 
-def test_planned_and_asymptotic_looks_are_wider_by_as_much(graded, topics, labels) -> None:
-    census = Plan.create(graded, topics, DCG @ 10, budget=1e9, level="query", seed=1)
+def test_planned_and_asymptotic_looks_are_wider_by_as_much(census, labels) -> None:
     for looks in ("pocock", "asymptotic"):
         new = census.status(labels, looks, queries="new", confidence=0.9)
         these = census.status(labels, looks, confidence=1 - 0.1 * SHARE_OF_LABELS)
@@ -103,13 +92,12 @@ def test_planned_and_asymptotic_looks_are_wider_by_as_much(graded, topics, label
 
 @pytest.mark.parametrize("few", ["queries", "clusters", "weights"])
 def test_a_pool_of_few_queries_has_no_verdict_at_any_time(graded, topics, labels, few) -> None:
-    kept, clusters = topics, None
-    if few == "queries":
-        kept = topics.head(MIN_GROUPS - 1)
-    elif few == "clusters":
-        kept, clusters = topics.assign(qneed=[str(row % (MIN_GROUPS - 1)) for row in range(len(topics))]), "qneed"
-    else:
-        kept = topics.assign(traffic=[50.0] + [1.0] * (len(topics) - 1))
+    m, clusters = len(topics), "qneed" if few == "clusters" else None
+    kept = {
+        "queries": topics.head(MIN_GROUPS - 1),
+        "clusters": topics.assign(qneed=[str(row % (MIN_GROUPS - 1)) for row in range(m)]),
+        "weights": topics.assign(traffic=[50.0] + [1.0] * (m - 1)),
+    }[few]
     pool = graded[graded["qid"].isin(kept["qid"])]
     plan = Plan.create(pool, kept, DCG @ 10, budget=1e9, level="query", seed=1)
     state = plan.status(labels, queries="new", clusters=clusters)
@@ -123,12 +111,11 @@ def test_a_pool_of_few_queries_has_no_verdict_at_any_time(graded, topics, labels
 
 
 def test_queries_that_all_have_one_value_do_not_tell_how_others_differ(graded, topics, labels) -> None:
-    same = graded.assign(
-        rank_production=graded["rank_candidate"], score_production=-graded["rank_candidate"].astype(float)
-    )
-    census = Plan.create(same, topics, DCG @ 10, budget=1e9, level="query", seed=1)
-    assert census.status(labels).answer == "stop: exactly equal"
-    state = census.status(labels, margin=1.0, queries="new")
+    ranks = graded["rank_candidate"]
+    same = graded.assign(rank_production=ranks, score_production=-ranks.astype(float))
+    plan = Plan.create(same, topics, DCG @ 10, budget=1e9, level="query", seed=1)
+    assert plan.status(labels).answer == "stop: exactly equal"
+    state = plan.status(labels, margin=1.0, queries="new")
     assert (state.resolved, state.refusal) == (False, "the labels so far do not tell how far queries differ")
 
 
@@ -160,19 +147,6 @@ def test_all_pairs_share_the_level(graded, topics, labels) -> None:
     assert "e-value" not in str(new)
     assert str(new).count("these [") == 3
     assert str(new).splitlines()[0].endswith("in large samples of queries, for queries like them")
-
-
-def test_a_gate_for_new_queries_is_the_interval_against_the_threshold(plan, judged) -> None:
-    seen = set()
-    for n in (100, len(judged)):
-        state = plan.status(judged.head(n), queries="new")
-        for rule, threshold, margin in (("non-inferior", -0.3, 0.3), ("better", 0.1, 0.1), ("non-inferior", -4, 4)):
-            gate = plan.gate(judged.head(n), margin, rule, queries="new")
-            wanted = "pass" if state.low > threshold else "fail" if state.high < threshold else "unresolved"
-            assert gate.outcome == wanted
-            assert gate.question.endswith(", for new queries?")
-            seen.add(gate.outcome)
-    assert len(seen) > 1
 
 
 def test_no_label_settles_what_lies_in_the_queries(plan, judged) -> None:

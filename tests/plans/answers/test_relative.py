@@ -54,21 +54,11 @@ def test_at_its_ends_the_test_turns(level, estimator, graded, demo) -> None:
 
 @pytest.mark.parametrize(("level", "budget"), [("query", 300), ("query", 900), ("document", 300), ("document", 900)])
 def test_it_holds_0_just_when_the_difference_does(level, budget, graded, demo) -> None:
-    for seed in range(4):
+    for seed in range(2):
         judged, compared, base, how = question(graded, demo, level, "regression", budget, seed)
         found, (low, high) = relative_change(judged, compared, base, how), compared.confidence_interval()
         assert found is not None
         assert (found.low > 0, found.high < 0) == (low > 0, high < 0)
-
-
-def test_a_turned_comparison_has_the_turned_interval(graded, demo) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=300, level="document", seed=2)
-    qrels = demo.judge(plan.assessments)
-    compared, turned = plan.compare(qrels), plan.compare(qrels, first="candidate", second="production")
-    low, high = compared.confidence_interval()
-    assert compared.tails is not None
-    assert (turned.difference, turned.pvalue) == pytest.approx((-compared.difference, compared.pvalue), rel=1e-9)
-    np.testing.assert_allclose(turned.confidence_interval(), (-high, -low), rtol=1e-9)
 
 
 def test_without_the_error_of_the_base_there_is_only_the_point(graded, demo) -> None:

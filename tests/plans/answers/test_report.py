@@ -90,6 +90,7 @@ def pool(graded: pd.DataFrame) -> pd.DataFrame:
     """Five rankers: production, candidate, its twin, and two that are worse."""
     frame, rng = graded.assign(rank_twin=graded["rank_candidate"]), np.random.default_rng(0)
     frame["qwords"] = frame["query"].str.split().str.len().clip(upper=5).astype(str)
+    frame["qnumber"] = (frame["qid"].str[1:].astype(int) % 7).astype(str)
     for name, noise in (("worse", 8.0), ("random", 1e6)):
         score = frame["rank_candidate"].where(frame["rank_candidate"] >= 0, 20) + noise * rng.random(len(frame))
         frame[f"rank_{name}"] = frame.assign(o=score).groupby("qid")["o"].rank(method="first").astype(int) - 1
@@ -121,7 +122,25 @@ def html_of(reported) -> Callable[..., str]:
     return cache(lambda *arguments, **more: reported(*arguments, **more).to_html())
 
 
-PAGES = [(ONE, "query"), (TWO, "query"), (TWO, "document"), (THREE, "document")]
+@pytest.fixture(scope="module")
+def of_five(reported) -> Report:
+    return reported(FIVE, "document", 1200, slices=("qnumber",))
+
+
+@pytest.fixture(scope="module")
+def so_far(pool: pd.DataFrame, demo: DemoCollection) -> Callable[..., tuple[Report, Plan, pd.DataFrame]]:
+    """Makes a report of the first labels with their status."""
+
+    @cache
+    def make(labels: int, budget: float = 900):
+        plan = Plan.create(of_rankers(pool, APART), None, DCG @ 10, budget=budget, level="document", seed=1)
+        qrels = demo.judge(in_drawing_order(plan.tables, "drawn").head(labels))
+        return Report.of(plan, qrels, status=plan.status(qrels)), plan, qrels
+
+    return make
+
+
+PAGES = [(ONE, "query"), (TWO, "document"), (THREE, "document")]
 """Each number of rankers and both levels: the sections of a page depend on one or the other."""
 
 
@@ -249,12 +268,9 @@ def test_charts_are_told_with_a_message_first(reported, html_of) -> None:
     assert said["design"].startswith("Documents to be judged: over the cost of a query it goes from ")
 
 
-def test_titles_and_charts_say_what_they_leave_out(pool, demo) -> None:
-    frame = pool.assign(qnumber=(pool["qid"].str[1:].astype(int) % 7).astype(str))
-    plan = Plan.create(frame, None, DCG @ 10, budget=900, level="query")
-    found = Report.of(plan, demo.judge(plan.assessments), slices=["qnumber"])
-    words, queries = Page(found.to_html()).text, len(found.contributions.queries)
-    assert len(found.slices) == 35
+def test_titles_and_charts_say_what_they_leave_out(of_five: Report) -> None:
+    words, queries = Page(of_five.to_html()).text, len(of_five.contributions.queries)
+    assert len(of_five.slices) == 35
     assert words.startswith("DCG@10 of production, candidate, twin, worse, random Which of 5 rankers is best: ")
     assert "within each group. The chart shows the first 30 of 35; the data at the end of this page hold all." in words
     assert queries > MAX_CONTRIBUTIONS
@@ -294,8 +310,8 @@ def test_names_cannot_break_out_of_any_form(pool, demo) -> None:
     assert not [sign for sign in ("](", "<b", "a|b", "`*") if sign in short.replace("\\" + sign[0], "")]
 
 
-def test_it_can_be_saved_in_all_forms(reported, tmp_path: Path) -> None:
-    found = reported(FIVE, "document", 1200)
+def test_it_can_be_saved_in_all_forms(of_five: Report, reported, tmp_path: Path) -> None:
+    found = of_five
     text = found.save(tmp_path / "report.md").read_text(encoding="utf-8")
     assert text.startswith(f"### {found.headline.question}\n\n**{found.headline.answer}**\n")
     assert text.count("\n| ") == 2 * 2 + 5 + 10
@@ -305,19 +321,19 @@ def test_it_can_be_saved_in_all_forms(reported, tmp_path: Path) -> None:
     assert [each["low"] for each in data["differences"]] == [each.low for each in found.differences]
     assert found.save(tmp_path / "odd.txt").read_text(encoding="utf-8") == found.to_html()
     assert found.save(tmp_path / "odd", "md").read_text(encoding="utf-8") == text
-    with pytest.raises(ValueError, match=f"one of {', '.join(FORMATS)}"):
-        found.save(tmp_path / "no", "pdf")
+    for name, format, error, said in (
+        ("no", "pdf", ValueError, f"one of {', '.join(FORMATS)}"),
+        ("report.md", None, FileExistsError, "exists; choose another file for the report"),
+        ("nowhere/report.html", None, FileNotFoundError, "does not exist"),
+    ):
+        with pytest.raises(error, match=said):
+            found.save(tmp_path / name, format)
     assert not (tmp_path / "no").exists()
-    with pytest.raises(FileExistsError, match="exists; choose another file for the report"):
-        found.save(tmp_path / "report.md")
-    with pytest.raises(FileNotFoundError, match="does not exist"):
-        found.save(tmp_path / "nowhere" / "report.html")
     with pytest.raises(ValueError, match=r'write slices=\["qwords"\]'):
         reported(slices="qwords")
 
 
-@pytest.mark.parametrize("level", ["query", "document"])
-@pytest.mark.parametrize("measure", ["DCG@10", "ERR@5"])
+@pytest.mark.parametrize(("level", "measure"), [("document", "DCG@10"), ("query", "ERR@5")])
 def test_a_report_joins_its_labels_once(demo, graded, monkeypatch: pytest.MonkeyPatch, level, measure) -> None:
     """Labels are checked once; the sample is measured once, and for another measure once more for the pilot."""
     calls: Counter[str] = Counter()
@@ -415,9 +431,8 @@ def test_one_ranker_is_measured(reported) -> None:
     assert (found.differences, found.beside, head.relative) == ((), (), "")
 
 
-def test_many_rankers_are_all_named_and_their_intervals_hold_at_once(reported) -> None:
-    found = reported(FIVE, "document", 1200)
-    head, ranking = found.headline, found.result
+def test_many_rankers_are_all_named_and_their_intervals_hold_at_once(of_five: Report) -> None:
+    found, head, ranking = of_five, of_five.headline, of_five.result
     assert all(name in head.question for name in FIVE)
     assert len(found.differences) == 10
     for pair, compared, winner in zip(found.differences, ranking.comparisons, ranking.winners, strict=True):
@@ -584,15 +599,8 @@ def test_it_says_who_judged_how_much_and_when(pool, demo, reported) -> None:
 # --- while judging goes on --------------------------------------------------------------------------------------------
 
 
-def so_far(pool, demo, labels: int, budget: float = 900) -> tuple[Report, Plan, pd.DataFrame]:
-    """A report of the first labels with their status."""
-    plan = Plan.create(of_rankers(pool, APART), None, DCG @ 10, budget=budget, level="document", seed=1)
-    qrels = demo.judge(in_drawing_order(plan.tables, "drawn").head(labels))
-    return Report.of(plan, qrels, status=plan.status(qrels)), plan, qrels
-
-
-def test_an_early_stop_has_one_interval(pool, demo) -> None:
-    found, _, _ = so_far(pool, demo, 900)
+def test_an_early_stop_has_one_interval(so_far) -> None:
+    found, _, _ = so_far(900)
     status, (pair,), shown = found.status, found.differences, found.estimates.iloc[0]
     assert status.winner == "production"
     assert (pair.low, pair.high, pair.value) == (status.low, status.high, status.value)
@@ -605,8 +613,8 @@ def test_an_early_stop_has_one_interval(pool, demo) -> None:
     assert "fill: var(--ground)" not in chart
 
 
-def test_what_holds_at_any_time_is_told_for_both_kinds_of_queries(pool, demo) -> None:
-    found, plan, qrels = so_far(pool, demo, 900)
+def test_what_holds_at_any_time_is_told_for_both_kinds_of_queries(so_far) -> None:
+    found, plan, qrels = so_far(900)
     new = plan.status(qrels, queries="new")
     other = Report.of(plan, qrels, status=new, queries="new")
     low, high = found.status.beside.low, found.status.beside.high
@@ -620,8 +628,8 @@ def test_what_holds_at_any_time_is_told_for_both_kinds_of_queries(pool, demo) ->
         Report.of(plan, qrels, status=new)
 
 
-def test_an_open_question_has_no_second_verdict(pool, demo) -> None:
-    found, _, _ = so_far(pool, demo, 40, 300)
+def test_an_open_question_has_no_second_verdict(so_far) -> None:
+    found, _, _ = so_far(40, 300)
     assert not found.status.resolved
     (full,) = [each for each in page_of(found).sections if each.title == "The result in full"]
     assert "fill: var(--ground)" in verdict_of(found).svg  # a hollow mark: not told apart
@@ -631,8 +639,8 @@ def test_an_open_question_has_no_second_verdict(pool, demo) -> None:
     assert re.fullmatch(r"Keep judging: about [\d,]+ more labels may do; those of the plan .*\d+%\.", said)
 
 
-def test_what_is_judged_so_far_has_no_note_on_another_interval(pool, demo) -> None:
-    found, plan, qrels = so_far(pool, demo, 200)
+def test_what_is_judged_so_far_has_no_note_on_another_interval(so_far) -> None:
+    found, plan, qrels = so_far(40, 300)
     assert "the plan was cut" in plan.so_far(qrels).compare(qrels).note
     assert not [said for said in (found.note, found.to_html(), found.to_markdown()) if "the plan was cut" in said]
 
@@ -691,8 +699,8 @@ document.body.insertAdjacentHTML("beforeend", "<samp>" + JSON.stringify({cut, ov
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 @pytest.mark.parametrize("rankers", [TWO, FIVE], ids=["pair", "five"])
-def test_nothing_is_cut_off_on_a_phone(rankers, html_of, tmp_path: Path) -> None:
-    text = html_of(rankers, "document", 1200 if rankers == FIVE else 500, texts=rankers != FIVE)
+def test_nothing_is_cut_off_on_a_phone(rankers, of_five: Report, html_of, tmp_path: Path) -> None:
+    text = of_five.to_html() if rankers == FIVE else html_of(TWO, "document", 500, texts=True)
     (tmp_path / "page.html").write_text(text.replace("<details", "<details open").replace("</body>", PROBE), "utf-8")
     frame = """<iframe src="page.html" width="390" height="3000"></iframe><script>
 const frame = document.querySelector("iframe");

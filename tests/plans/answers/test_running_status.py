@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
+from drawn_order import ordered
 
 from pt_active import DCG, Plan
-from pt_active.demo.collection import DemoCollection
 from pt_active.plans.answers.gaps import Said
 from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.status_of_plan import RunningStatus
 
 
-def in_order(plan: Plan, demo: DemoCollection, folder: Path) -> pd.DataFrame:
-    """The labels of a plan in the order in which they can be used."""
-    listed = pd.read_csv(plan.export(folder / "list.csv", "csv", order="drawn"), dtype=str)[["qid", "docno"]]
-    return listed.merge(demo.judge(listed), how="left")
-
-
 @pytest.mark.parametrize("level", ["query", "document"])
-def test_each_addition_says_what_the_status_of_all_labels_says(level, demo, graded, tmp_path) -> None:
+def test_each_addition_says_what_the_status_of_all_labels_says(level, labels, graded) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=300, level=level, seed=3)
-    labels, following = in_order(plan, demo, tmp_path), plan.follow(margin=0.5)
+    labels, following = ordered(plan, labels), plan.follow(margin=0.5)
     seen = 0
     for size in (0, 1, 2, 30, 31, 120, 121, len(labels)):
         status = following.add(labels.iloc[seen:size])
@@ -32,9 +24,9 @@ def test_each_addition_says_what_the_status_of_all_labels_says(level, demo, grad
         seen = size
 
 
-def test_labels_may_come_in_any_order_and_twice(demo, graded, tmp_path) -> None:
+def test_labels_may_come_in_any_order_and_twice(labels, graded) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=200, level="document", seed=3)
-    labels, following = in_order(plan, demo, tmp_path), plan.follow()
+    labels, following = ordered(plan, labels), plan.follow()
     following.add(labels.iloc[100:160])
     following.add(labels.iloc[120:150])
     some = following.add(labels.iloc[:50])
@@ -46,13 +38,12 @@ def test_labels_may_come_in_any_order_and_twice(demo, graded, tmp_path) -> None:
     assert following.add(pd.concat([labels.iloc[50:100], stray])).judged == 160
 
 
-def test_a_block_with_new_grades_is_followed_too(demo, graded, tmp_path) -> None:
+def test_a_block_with_new_grades_is_followed_too(labels, graded) -> None:
     first = Plan.create(graded, None, DCG @ 10, budget=100, level="document", seed=3)
-    labels = in_order(first, demo, tmp_path)
+    every, labels = labels, ordered(first, labels)
     columns = [f"grade_{g}" for g in range(4)]
     plan = first.extend(80, labels, graded.assign(**dict.fromkeys(columns, 0.25)))
-    (tmp_path / "list.csv").unlink()
-    more = in_order(plan, demo, tmp_path)
+    more = ordered(plan, every)
     following = plan.follow()
     following.add(labels.iloc[:60])
     following.add(pd.concat([labels.iloc[60:], more.head(20)]))
@@ -67,9 +58,9 @@ def test_a_block_with_new_grades_is_followed_too(demo, graded, tmp_path) -> None
 
 
 @pytest.mark.parametrize("level", ["query", "document"])
-def test_a_label_that_changes_counts_as_it_is_now_and_is_counted(level, demo, graded, tmp_path) -> None:
+def test_a_label_that_changes_counts_as_it_is_now_and_is_counted(level, labels, graded) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=300, level=level, seed=3)
-    labels, following = in_order(plan, demo, tmp_path), plan.follow()
+    labels, following = ordered(plan, labels), plan.follow()
     following.add(labels.head(60))
     corrected = labels.assign(label=labels["label"].where(labels.index > 1, 3 - labels["label"]))
     state = following.add(corrected.head(2))
@@ -83,10 +74,10 @@ def test_a_label_that_changes_counts_as_it_is_now_and_is_counted(level, demo, gr
     assert following.add(labels.iloc[90:92]).n_judged == plan.status(corrected.head(92)).n_judged
 
 
-def test_labels_that_change_after_a_verdict_are_said_and_undo_it(demo, graded, tmp_path) -> None:
+def test_labels_that_change_after_a_verdict_are_said_and_undo_it(labels, graded) -> None:
     """A judge who favours the first ranker is found out, and all labels are given anew."""
     plan = Plan.create(graded, None, DCG @ 10, budget=400, level="document", seed=3)
-    labels, following = in_order(plan, demo, tmp_path), plan.follow()
+    labels, following = ordered(plan, labels), plan.follow()
     known = graded.set_index(["qid", "docno"]).loc[labels.set_index(["qid", "docno"]).index]
     ranks = known[["rank_production", "rank_candidate"]].replace(-1, 99).to_numpy()
     partial = labels.assign(label=np.where(ranks[:, 0] < ranks[:, 1], 3, 0))

@@ -72,22 +72,23 @@ def test_bad_arguments_are_refused(arguments: dict, message: str, plan: Plan, la
         plan.status(wanted(plan, labels), **arguments)
 
 
-@pytest.mark.parametrize("looks", ["sometimes", "end"])
-def test_unknown_looks_are_called_so_where_few_looks_are_possible(looks: str, graded, labels: pd.DataFrame) -> None:
-    documents = Plan.create(graded, None, DCG @ 10, budget=300, level="document", seed=3)
-    longer = Plan.create(graded, None, DCG @ 10, budget=300, seed=3, level="query").extend(100)
-    for each in (documents, longer):
-        with pytest.raises(ValueError, match=f"unknown looks '{looks}'; it is one of .* or None for the end alone"):
-            each.status(labels.head(0), looks)
+def test_unknown_looks_are_called_so_where_few_looks_are_possible(graded, plan: Plan, labels: pd.DataFrame) -> None:
+    for each in (Plan.create(graded, None, DCG @ 10, budget=300, level="document"), plan.extend(100)):
+        with pytest.raises(ValueError, match="unknown looks 'end'; it is one of .* or None for the end alone"):
+            each.status(labels.head(0), "end")
 
 
 def test_a_plan_without_an_order_is_refused(
     graded: pd.DataFrame, labels: pd.DataFrame, plan: Plan, tmp_path: Path
 ) -> None:
-    again = Plan.create(graded, None, DCG @ 10, budget=300, replace=True)
+    again = Plan.create(graded, None, DCG @ 10, draws=9, seed=3, replace=True)
+    judged = wanted(again, labels)
     assert again.queries.q_priority.isna().all()
-    with pytest.raises(ValueError, match="draws with replacement"):
-        again.status(wanted(again, labels))
+    for ask in (again.status, again.so_far):
+        with pytest.raises(ValueError, match="draws with replacement"):
+            ask(judged)
+    with pytest.raises(ValueError, match=r'missing="expected"$'):
+        again.compare(judged.head(3))
     with pytest.raises(ValueError, match='order="drawn" needs a plan of queries without replacement'):
         again.export(tmp_path / "list.csv", "csv", order="drawn")
     folder = Path(str(plan.save(tmp_path / "old").path))
@@ -95,10 +96,15 @@ def test_a_plan_without_an_order_is_refused(
     del manifest["sha256"]
     (folder / "manifest.json").write_text(json.dumps(manifest | {"format_version": 3}))
     pd.read_parquet(folder / "queries.parquet").drop(columns="q_priority").to_parquet(folder / "queries.parquet")
-    old = Plan.load(folder)
-    assert old.compare(wanted(plan, labels)) == plan.compare(wanted(plan, labels))
-    with pytest.raises(ValueError, match="saved in format 3"):
-        old.status(wanted(plan, labels))
+    old, judged = Plan.load(folder), wanted(plan, labels)
+    assert old.compare(judged) == plan.compare(judged)
+    for ask in (old.status, old.so_far):
+        with pytest.raises(ValueError, match="saved in format 3"):
+            ask(judged)
+    older = Plan._of(replace(plan.tables, manifest=replace(plan.tables.manifest, format_version=4)))
+    with pytest.raises(ValueError, match='saved in an earlier format, .* in another order; use looks="asymptotic"'):
+        older.status(judged)
+    assert older.status(labels.head(0), "asymptotic").judged == 0
 
 
 def test_one_ranker_has_no_sign(demo: DemoCollection, grades: OrderedLogitGrades, labels: pd.DataFrame) -> None:

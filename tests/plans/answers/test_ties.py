@@ -69,7 +69,7 @@ def test_a_census_of_equal_rankers_finds_nothing(equal: ModuleType, measure: str
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("seeds", [range(4), pytest.param(range(4, 100), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 100), marks=pytest.mark.slow)], ids=str)
 def test_sampled_queries_that_tie_show_no_difference(equal: ModuleType, measure: str, seeds: range) -> None:
     for seed in seeds:
         plan, labels = equal.planned(seed, measure, None, 0.5, 3)
@@ -83,7 +83,7 @@ def test_sampled_queries_that_tie_show_no_difference(equal: ModuleType, measure:
 @pytest.mark.parametrize("drawing", [*DRAWINGS, "surprises"])
 def test_no_error_is_no_evidence(equal: ModuleType, drawing: str | None) -> None:
     """A third of the labels: a difference has an error, or it is 0 with a p-value of 1, or there is no test."""
-    for seed in range(4):
+    for seed in range(2):
         for measure in OF_DRAWING.get(drawing, ("P@10", "ERR@10")):
             plan, labels = equal.planned(seed, measure, drawing, 1 / 3, 3)
             for each in plan.rank(labels).comparisons:
@@ -95,10 +95,9 @@ def test_no_error_is_no_evidence(equal: ModuleType, drawing: str | None) -> None
                     assert each.standard_error != 0 or np.isnan(each.pvalue)
 
 
-@pytest.mark.parametrize("drawing", DRAWINGS[1:])
-def test_labels_that_are_all_alike_show_no_difference(equal: ModuleType, drawing: str) -> None:
+def test_labels_that_are_all_alike_show_no_difference(equal: ModuleType) -> None:
     """Lines through such labels leave nothing of the model but rounding."""
-    for seed in range(5):
+    for seed, drawing in enumerate(DRAWINGS[1:] * 2):
         plan, labels = equal.planned(seed, "P@10", drawing, 0.4, 3)
         for each in plan.rank(labels.assign(label=0)).comparisons:
             assert each.winner is None
@@ -148,7 +147,7 @@ def two_equal() -> tuple[pd.DataFrame, pd.DataFrame]:
     return pool.assign(rank_b=rank, score_b=-rank), qrels
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.randoms(), st.sampled_from(["DCG@10", "ERR@10"]), st.sampled_from(DRAWINGS), st.sampled_from([1e-9, 1, 1e9]))
 def test_neither_the_order_of_rows_nor_the_unit_of_the_traffic_breaks_a_tie(
     two_equal: tuple[pd.DataFrame, pd.DataFrame], rng, measure: str, drawing: str | None, unit: float
@@ -163,7 +162,7 @@ def test_neither_the_order_of_rows_nor_the_unit_of_the_traffic_breaks_a_tie(
 @pytest.mark.parametrize("looks", [None, "asymptotic", "always"])
 @pytest.mark.parametrize("level", ["query", "document"])
 def test_all_looks_end_with_exactly_equal(equal: ModuleType, looks: str | None, level: str) -> None:
-    for seed in range(1, 4):
+    for seed in (1, 2):
         plan, labels = equal.planned(seed, "DCG@10", None if level == "query" else "successive", 1.0, 2)
         status = plan.status(labels, looks=looks)
         assert status.answer == "stop: exactly equal"
@@ -173,7 +172,7 @@ def test_all_looks_end_with_exactly_equal(equal: ModuleType, looks: str | None, 
 
 def test_a_difference_of_exactly_the_margin_does_not_exceed_it() -> None:
     """P@10 differs by a multiple of 1/60, which sums miss on both sides."""
-    for seed in range(6):
+    for seed in range(3):
         pool, qrels = nearly_equal(seed, 1.0)
         plan = Plan.create(pool, None, "P@10", budget=1e4, level="document", design="spread", seed=seed)
         labels = qrels.merge(plan.assessments[["qid", "docno"]])
@@ -188,9 +187,9 @@ def test_a_difference_of_exactly_the_margin_does_not_exceed_it() -> None:
         assert plan.gate(labels, margin * (1 - 1e-6), looks=None, **better, queries="these").outcome == "pass"
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("measure", ["P@10", "ERR@10", "nDCG@10"])
 def test_a_judge_for_whom_rankers_are_equal_has_no_order_of_them(equal: ModuleType, measure: str) -> None:
-    for seed in range(4):
+    for seed in range(2):
         pool, judge = equal.releases(seed, "abc", every=True)
         plan = Plan.create(pool, None, measure, budget=1e4, level="document", seed=seed)
         people = judge.assign(label=np.random.default_rng(seed).permutation(judge["label"]))
@@ -202,24 +201,24 @@ def test_a_judge_for_whom_rankers_are_equal_has_no_order_of_them(equal: ModuleTy
         assert found.pairs["first"].tolist() == ["a", "a", "b"]
 
 
-@pytest.mark.parametrize("measure", ["DCG@10", "AP@10"])
-@pytest.mark.parametrize("level", ["query", "document"])
-def test_reports_say_that_they_are_equal(equal: ModuleType, measure: str, level: str, tmp_path: Path) -> None:
-    for rankers in (2, 3):
-        plan, labels = equal.planned(1, measure, None if level == "query" else "depth", 1.0, rankers)
-        for ending in ("md", "json", "html"):
-            report = plan.report(tmp_path / f"{rankers}.{ending}", labels)
-            text = (tmp_path / f"{rankers}.{ending}").read_text(encoding="utf-8")
-            assert not re.search(r"[-−]0\.0000|p = 0\b|p-value\s+0\b|\"pvalue\": 0\.0|\"value\": -?\d\.\d+e-1\d", text)
-            assert "exactly equal" in text
-        assert all(each.equal and each.winner is None for each in report.differences)
-        dumped = json.loads((tmp_path / f"{rankers}.json").read_text(encoding="utf-8"))
-        assert all(each["value"] == each["low"] == each["high"] == 0 for each in dumped["differences"])
-        printed = str(plan.compare(labels, first="b", second="a"))
-        assert "winner      none, the two are exactly equal" in printed
-        assert "difference  +0.0000   95% interval [0.0000, 0.0000]   SE 0.0000   for these 6 queries\n" in printed
-        assert "  p-value     1\n" in printed
-        assert "new         +0.0000   no interval   SE 0.0000   for queries like them" in printed
+@pytest.mark.parametrize(("measure", "drawing", "rankers"), [("DCG@10", None, 2), ("AP@10", "depth", 3)])
+def test_reports_say_that_they_are_equal(
+    equal: ModuleType, measure: str, drawing: str | None, rankers: int, tmp_path: Path
+) -> None:
+    plan, labels = equal.planned(1, measure, drawing, 1.0, rankers)
+    for ending in ("md", "json", "html"):
+        report = plan.report(tmp_path / f"equal.{ending}", labels)
+        text = (tmp_path / f"equal.{ending}").read_text(encoding="utf-8")
+        assert not re.search(r"[-−]0\.0000|p = 0\b|p-value\s+0\b|\"pvalue\": 0\.0|\"value\": -?\d\.\d+e-1\d", text)
+        assert "exactly equal" in text
+    assert all(each.equal and each.winner is None for each in report.differences)
+    dumped = json.loads((tmp_path / "equal.json").read_text(encoding="utf-8"))
+    assert all(each["value"] == each["low"] == each["high"] == 0 for each in dumped["differences"])
+    printed = str(plan.compare(labels, first="b", second="a"))
+    assert "winner      none, the two are exactly equal" in printed
+    assert "difference  +0.0000   95% interval [0.0000, 0.0000]   SE 0.0000   for these 6 queries\n" in printed
+    assert "  p-value     1\n" in printed
+    assert "new         +0.0000   no interval   SE 0.0000   for queries like them" in printed
 
 
 def test_the_table_of_an_experiment_has_no_gain_and_no_loss(equal: ModuleType) -> None:

@@ -1,15 +1,11 @@
 """The best grade model for the labels at hand, and one fitted to the labels of a plan."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from typer.testing import CliRunner
 
 from pt_active import DCG, AutoGrades, ColdGrades, GradeReport, OrderedLogitGrades, Plan, Runs
-from pt_active.cli.app import app
 from pt_active.demo.collection import demo_collection
 from pt_active.inference.rounds import draw_round, estimate_rounds, judged_before
 from pt_active.plans.making.labelled import measured_values, round_chance
@@ -162,28 +158,3 @@ def test_a_plan_in_rounds_learns_from_its_labels():
         plan.extend(60, QRELS, "again")
     with pytest.raises(ValueError, match="learns from the labels so far, and there are none"):
         plan.extend(60, None, "refit")
-
-
-def test_the_command_line_plans_in_rounds_without_training(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name, run in list(COLLECTION.runs.items())[:2]:
-        lines = [f"{row.qid} Q0 {row.docno} {row.rank + 1} {row.score} r\n" for row in run.itertuples()]
-        (tmp_path / f"{name}.run").write_text("".join(lines))
-    runs = [word for path in sorted(tmp_path.glob("*.run")) for word in ("--run", f"{path.stem}={path.name}")]
-    asked = ["plan", *runs, "--measure", "DCG@10", "--level", "document", "--budget", "150", "--out", "p"]
-    assert "without any judgments, pass --max-grade N" in CliRunner().invoke(app, asked).stderr
-    one = CliRunner().invoke(app, [*asked[:-1], "one", "--max-grade", "3"])
-    assert "rounds" not in one.stdout
-    result = CliRunner().invoke(app, [*asked, "--max-grade", "3", "--rounds", "3"])
-    assert result.exit_code == 0, result.output
-    again = re.search(r"first of 3 rounds.*\n  pt-active (.*)", result.stdout)[1].split()
-    assert again == ["extend", "p", "p.csv", "--refit", "--budget", "50", "--out", "p-2"]
-    COLLECTION.judge(Plan.load("p").assessments).to_csv("p.csv", index=False)
-    result = CliRunner().invoke(app, again)
-    assert result.exit_code == 0, result.output
-    assert len(Plan.load("p-2").tables.rounds) == 2
-    level = asked.index("--level")
-    chosen = [*asked[:level], *asked[level + 2 : -1], "many", "--max-grade", "3", "--rounds", "3"]
-    assert "first of 3 rounds" in CliRunner().invoke(app, chosen).stdout
-    queries = ["plan", *runs, "--measure", "DCG@10", "--level", "query", "--budget", "9", "--rounds", "2", "--out", "q"]
-    assert "--rounds are of documents" in CliRunner().invoke(app, queries).stderr

@@ -20,7 +20,7 @@ from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades.judge_tables import judge_table, umbrela_labels
 from pt_active.relevance.grades.judges import opinion
 
-COLLECTION = demo_collection(queries=180)
+COLLECTION = demo_collection(queries=120)
 RUN = COLLECTION.past_run.merge(COLLECTION.past_topics, on="qid").merge(COLLECTION.documents, on="docno")
 QRELS = COLLECTION.past_qrels
 LABEL = RUN.merge(QRELS, on=["qid", "docno"])["label"].to_numpy()
@@ -72,7 +72,8 @@ class TestForms:
         ],
     )
     def test_frames(self, columns, want):
-        table = judge_table(self.PAIRS.assign(**columns))
+        table = judge_table(self.PAIRS.astype({"qid": int}).assign(**columns))
+        assert table[["qid", "docno"]].equals(self.PAIRS)
         assert_allclose(table.drop(columns=["qid", "docno"]), want)
 
     def test_scores(self):

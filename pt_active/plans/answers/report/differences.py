@@ -18,7 +18,7 @@ from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.outlook import BUDGET_SHARES, Outlook, method_of
 from pt_active.plans.answers.pilot import Pilot
-from pt_active.plans.answers.ranking import Ranking
+from pt_active.plans.answers.ranking import Result
 from pt_active.plans.answers.relative import RelativeChange, near_zero, relative_change
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
@@ -94,9 +94,7 @@ class Difference:
         return bool(np.isfinite([self.low, self.high]).all())
 
 
-def differences(
-    judged: Judged, result: Estimate | Comparison | Ranking, status: Status | None, how: How[Any]
-) -> tuple[Difference, ...]:
+def differences(judged: Judged, result: Result, status: Status | None, how: How[Any]) -> tuple[Difference, ...]:
     """The differences that a result holds, best pair first, with their shares; none of one ranker."""
     if status is not None and isinstance(result, Comparison):
         assert status.second is not None
@@ -120,7 +118,7 @@ def differences(
     return tuple(found)
 
 
-def without_shares(result: Estimate | Comparison | Ranking) -> tuple[Difference, ...]:
+def without_shares(result: Result) -> tuple[Difference, ...]:
     """The differences that a result holds, best pair first; none of one ranker."""
     if isinstance(result, Estimate):
         return ()
@@ -164,7 +162,7 @@ def _of_status(status: Status) -> Difference:
     return Difference(*ends, status.confidence, status.winner, None, status.standard_error)
 
 
-def for_others(result: Estimate | Comparison | Ranking, status: Status | None) -> tuple[Difference, ...]:
+def for_others(result: Result, status: Status | None) -> tuple[Difference, ...]:
     """The differences for the queries that were not asked for; none of one ranker, or if nothing is known of them."""
     if status is not None and status.beside is not None:
         return () if status.second is None else (_of_status(status.beside),)

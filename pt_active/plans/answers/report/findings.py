@@ -13,7 +13,7 @@ from pt_active.frames.visible import visible
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.model_check import ModelCheck
-from pt_active.plans.answers.ranking import Ranking
+from pt_active.plans.answers.ranking import Result
 from pt_active.plans.answers.report.differences import Difference, Further
 from pt_active.plans.answers.report.headline import Headline, WhoJudged, headline
 from pt_active.plans.answers.results import Comparison, Estimate
@@ -67,7 +67,7 @@ class Findings(Printed):
     """
 
     answer: str
-    result: Estimate | Comparison | Ranking
+    result: Result
     estimates: pd.DataFrame
     budget: pd.DataFrame
     budget_note: str
@@ -175,7 +175,7 @@ class Findings(Printed):
         return visible(f"{self.answer}\n\n{self.status or self.result}\n\n{self.check}")
 
 
-def compared(result: Estimate | Comparison | Ranking) -> tuple[str, str] | None:
+def compared(result: Result) -> tuple[str, str] | None:
     """The names of the two rankers whose difference is taken apart; None if there is one ranker."""
     if isinstance(result, Estimate):
         return None

@@ -13,7 +13,7 @@ from pt_active.frames.checks import agreeing, how_many
 from pt_active.frames.records import JUDGED, checked_records, latest
 from pt_active.inference.new_queries import NEW
 from pt_active.plans.answers.basis import EVERYTHING, Basis
-from pt_active.plans.answers.ranking import Ranking
+from pt_active.plans.answers.ranking import Ranking, Result
 from pt_active.plans.answers.relative import RelativeChange
 from pt_active.plans.answers.report.differences import Difference, Further, for_others, without_shares
 from pt_active.plans.answers.results import Comparison, Estimate
@@ -22,8 +22,12 @@ from pt_active.showing.page import MEASURED, OPEN, SETTLED, Headline
 from pt_active.showing.printed import Facts
 from pt_active.showing.rounding import MINUS, decimals, fixed, from_to, minus, roughly, share, with_interval
 
-_MAX_NAMED = 6
-"""Judges that are named."""
+_EXACT = "Everything was judged, so this is exact."
+_UNKNOWN = "How far off that is cannot be said from these labels."
+
+_MAX_NAMED = 6  # Judges that are named
+_MAX_NAMED_RANKERS = 5  # Rankers that the sentence names, at most
+_MOSTLY = 0.87  # If queries are more than this share of an error, 3/4 of its variance, labels hardly lower it
 
 
 @dataclass(frozen=True)
@@ -104,24 +108,8 @@ class WhoJudged:
         return f"{judged}; report of {self.written}" if self.written else judged
 
 
-_EXACT = "Everything was judged, so this is exact."
-"""What a number means that nothing was left to chance in."""
-
-_UNKNOWN = "How far off that is cannot be said from these labels."
-"""What a number without an interval means."""
-
-_MORE_QUERIES = "More labels hardly narrow that; more queries do."
-"""What to do about an interval for new queries that comes from their spread."""
-
-_MOSTLY = 0.87
-"""If the spread of queries is more than this share of an error, 3/4 of its variance, labels hardly lower it."""
-
-_MAX_NAMED_RANKERS = 5
-"""Rankers that the sentence names, at most."""
-
-
 def headline(
-    result: Estimate | Comparison | Ranking,
+    result: Result,
     pairs: Sequence[Difference],
     status: Status | None,
     campaign: WhoJudged,
@@ -178,7 +166,7 @@ def _where(result: Comparison | Ranking) -> str:
     return f" {'for' if result.population.name == NEW else 'on'} {result.population.in_words}"
 
 
-def _for_others(result: Estimate | Comparison | Ranking, status: Status | None) -> Facts:
+def _for_others(result: Result, status: Status | None) -> Facts:
     """What the labels say for the other queries: of new ones beside these of the pool, or of these beside new ones."""
     other = result.beside
     if other is None or other.population is None:
@@ -189,7 +177,8 @@ def _for_others(result: Estimate | Comparison | Ranking, status: Status | None) 
     elif isinstance(result, Comparison):
         settled = bool(pairs[0].winner or pairs[0].certain)
         said = f"{pairs[0].verdict if settled else 'Not settled'}. {_meant(pairs[0])}"
-        more = _MORE_QUERIES if new and not settled and result.floor > _MOSTLY * other.standard_error else ""
+        if new and not settled and result.floor > _MOSTLY * other.standard_error:
+            more = "More labels hardly narrow that; more queries do."
     elif status is not None and status.beside is not None:
         said = _between(status.beside.low, status.beside.high, status.confidence)
     else:
@@ -273,9 +262,7 @@ def _sure(level: float) -> str:
     return f"{round(100 * level, places):.12g} % confidence"
 
 
-def _next(
-    result: Estimate | Comparison | Ranking, pairs: Sequence[Difference], status: Status | None, more: Further | None
-) -> str:
+def _next(result: Result, pairs: Sequence[Difference], status: Status | None, more: Further | None) -> str:
     """What to do next, in a sentence."""
     if status is not None:
         return _next_of_status(status)
@@ -320,7 +307,7 @@ def _next_of_status(status: Status) -> str:
     )
 
 
-def answer_in_words(result: Estimate | Comparison | Ranking) -> str:
+def answer_in_words(result: Result) -> str:
     """A result in one sentence, with four decimals."""
     holds = "" if result.population is None or not result.holds_for_new else f"For {result.population.in_words}: "
     if isinstance(result, Ranking):

@@ -23,7 +23,7 @@ from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan
 from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_plan
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.answers.pilot import Pilot
-from pt_active.plans.answers.ranking import Ranking, rank_judged
+from pt_active.plans.answers.ranking import Ranking, Result, rank_judged
 from pt_active.plans.answers.report.differences import budget_table, differences, foreseen, further
 from pt_active.plans.answers.report.findings import Findings, compared
 from pt_active.plans.answers.report.headline import WhoJudged, answer_in_words, status_in_words
@@ -33,21 +33,18 @@ from pt_active.plans.answers.status import Status
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.judgments import records_of_plan
 from pt_active.plans.making.kept import PlanTables, check_whole
-from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.rankers import named_pair
 from pt_active.plans.making.sampled import cut_to_judged
 from pt_active.relevance.measures import cutoff_of
 from pt_active.showing.page import Beside, Page, Returned
 from pt_active.showing.svg import framed
 
-MAX_DECIDED_PAIRS = 15
-"""Pairs of a ranking that are taken apart."""
-
-N_PER_PAIR = 5
-"""Queries listed for each of them."""
-
-N_CLASSES = 8
-"""Classes of queries, by cost and by expected performance."""
+MAX_DECIDED_PAIRS = 15  # Pairs of a ranking that are taken apart
+N_PER_PAIR = 5  # Queries listed for each of them
+N_CLASSES = 8  # Classes of queries, by cost and by expected performance
+N_QUERIES = 6  # Queries in which two rankings are shown side by side
+N_DOCUMENTS = 10  # Documents of each of these rankings that are shown at most
+_N_CANDIDATES = 40  # Queries of most of which is judged, as a share, among which those that differ most are looked for
 
 _SLICE_COLUMNS = (
     *("column", "value", "queries", "share", "name", "estimator", "judged"),
@@ -137,12 +134,7 @@ class Report(Findings):
 
     @classmethod
     def _gathered(
-        cls,
-        labelled: LabelledPlan[Any],
-        how: How[irm.Measure],
-        judged: Judged,
-        result: Estimate | Comparison | Ranking,
-        status: Status | None,
+        cls, labelled: LabelledPlan[Any], how: How[irm.Measure], judged: Judged, result: Result, status: Status | None
     ) -> Report:
         """The report of a result, with everything else that the labels say of it."""
         made, names = labelled.tables.manifest, judged.names
@@ -209,7 +201,7 @@ class Report(Findings):
         return self._page.save(path, format)
 
 
-def _check_status(status: Status, result: Estimate | Comparison | Ranking) -> None:
+def _check_status(status: Status, result: Result) -> None:
     """Raise if the status is of another measure, of other rankers or of other labels than the result."""
     if isinstance(result, Ranking):
         raise ArgumentError("a status is of two rankers: name them as ", Argument("first"), " and ", Argument("second"))
@@ -228,9 +220,7 @@ def _check_status(status: Status, result: Estimate | Comparison | Ranking) -> No
         raise ValueError(f"{said}: it is of other labels; ask again")
 
 
-def _result(
-    judged: Judged, how: How[irm.Measure], first: str | None, second: str | None
-) -> Estimate | Comparison | Ranking:
+def _result(judged: Judged, how: How[irm.Measure], first: str | None, second: str | None) -> Result:
     names = judged.names
     if len(names) == 1 and first is None and second is None:
         return judged.estimate(0, how)
@@ -240,13 +230,13 @@ def _result(
     return judged.compare(one, other, how)
 
 
-def _places(names: tuple[str, ...], result: Estimate | Comparison | Ranking) -> tuple[int, int] | None:
+def _places(names: tuple[str, ...], result: Result) -> tuple[int, int] | None:
     """Indices of the two rankers whose difference is taken apart; None if there is one ranker."""
     pair = compared(result)
     return None if pair is None else (names.index(pair[0]), names.index(pair[1]))
 
 
-def _estimates(result: Estimate | Comparison | Ranking, status: Status | None) -> pd.DataFrame:
+def _estimates(result: Result, status: Status | None) -> pd.DataFrame:
     """The difference, or each ranker; with a status, its interval, which is valid at all looks."""
     each = result.estimates if isinstance(result, Ranking) else (result,)
     rows = [(one.what, one.point, one.standard_error, *one.confidence_interval()) for one in each]
@@ -255,9 +245,7 @@ def _estimates(result: Estimate | Comparison | Ranking, status: Status | None) -
     return pd.DataFrame(rows, columns=["name", "estimate", "standard_error", "low", "high"])
 
 
-def _decided(
-    labelled: LabelledPlan[Any], how: How[irm.Measure], result: Estimate | Comparison | Ranking
-) -> dict[str, pd.DataFrame]:
+def _decided(labelled: LabelledPlan[Any], how: How[irm.Measure], result: Result) -> dict[str, pd.DataFrame]:
     """Pair in words → its largest contributions, for the pairs of a ranking; empty for other results."""
     if not isinstance(result, Ranking):
         return {}
@@ -290,78 +278,54 @@ def _design(labelled: LabelledPlan[Any], contrast: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["axis", "low", "high", "queries", "drawn", "chance", "chance_of"])
 
 
-N_QUERIES = 6
-"""Queries that are shown."""
-
-N_DOCUMENTS = 10
-"""Documents of each ranking that are shown at most."""
-
-_N_CANDIDATES = 40
-"""Queries among which those that differ most are looked for: those of which most is judged, as a share."""
-
-
 def side_by_side(
     labelled: LabelledPlan[Any], pair: tuple[int, int], measure: irm.Measure, texts: Mapping[str, str]
 ) -> tuple[Beside, ...]:
     """The judged queries in which two rankers differ most."""
-    pool = labelled.tables.pool
-    rows = _candidates(labelled, pair, measure)
+    pool, label, depth = labelled.tables.pool, labelled.label, min(cutoff_of(measure) or N_DOCUMENTS, N_DOCUMENTS)
+    ranks = pool.ranks[list(pair)]
+    ranks = np.where(ranks <= depth, ranks, 0)  # int[2, N], 0 for what is not shown
+    rows = _candidates(labelled, np.flatnonzero(ranks.any(axis=0)))
     if not len(rows):
         return ()
-    some, label = pool.select(rows), labelled.label[np.isin(pool.query_of_document, rows)]
-    known = replace(some, grades=np.where((label >= 0)[:, None], np.eye(pool.max_grade + 1)[label], some.grades))
+    some, given = pool.select(rows), label[np.isin(pool.query_of_document, rows)]
+    known = replace(some, grades=np.where((given >= 0)[:, None], np.eye(pool.max_grade + 1)[given], some.grades))
     values = known.moments(measure).mean[:, list(pair)]
     apart = difference(values[:, 0], values[:, 1])
     order = np.argsort(-np.abs(apart), kind="stable")[:N_QUERIES]
     order = order[apart[order] != 0]
-    return tuple(_beside(some, label, int(row), pair, values[row], measure, texts) for row in order)
+    return tuple(_beside(labelled, int(rows[place]), ranks, values[place], texts) for place in order)
 
 
-def _candidates(labelled: LabelledPlan[Any], pair: tuple[int, int], measure: irm.Measure) -> np.ndarray:
-    """int64[r], increasing: the drawn queries of whose first documents most is judged."""
+def _candidates(labelled: LabelledPlan[Any], first: np.ndarray) -> np.ndarray:
+    """int64[r], increasing: the drawn queries of whose first documents, given by their numbers, most is judged."""
     pool = labelled.tables.pool
-    first = _first(pool, pair, measure)
-    count = len(pool.indptr) - 1
-    asked = np.bincount(pool.query_of_document[first], minlength=count)
-    known = np.bincount(pool.query_of_document[first & (labelled.label >= 0)], minlength=count)
+    asked, known = (
+        np.bincount(pool.query_of_document[each], minlength=len(pool.queries))
+        for each in (first, first[labelled.label[first] >= 0])
+    )
     rows = labelled.drawn[known[labelled.drawn] > 0]
     share = known[rows] / asked[rows]
     return np.sort(rows[np.argsort(-share, kind="stable")[:_N_CANDIDATES]])
 
 
-def _first(pool: Pool, pair: tuple[int, int], measure: irm.Measure) -> np.ndarray:
-    """bool[N], the documents that are shown of the two rankers."""
-    ranks = pool.ranks[list(pair)]
-    return np.asarray(((ranks > 0) & (ranks <= _depth(measure))).any(axis=0))
-
-
-def _depth(measure: irm.Measure) -> int:
-    return min(cutoff_of(measure) or N_DOCUMENTS, N_DOCUMENTS)
-
-
 def _beside(
-    pool: Pool,
-    label: np.ndarray,
-    row: int,
-    pair: tuple[int, int],
-    values: np.ndarray,
-    measure: irm.Measure,
-    texts: Mapping[str, str],
+    labelled: LabelledPlan[Any], row: int, ranks: np.ndarray, values: np.ndarray, texts: Mapping[str, str]
 ) -> Beside:
-    mine = np.arange(pool.indptr[row], pool.indptr[row + 1])
-    shown = mine[_first(pool, pair, measure)[mine]]
+    pool, label = labelled.tables.pool, labelled.label
+    shown = pool.indptr[row] + np.flatnonzero(ranks[:, pool.indptr[row] : pool.indptr[row + 1]].any(axis=0))
     expected = pool.grades[shown] @ np.arange(pool.max_grade + 1)
     at: dict[tuple[int, int], Returned] = {}
     for document, grade in zip(shown, expected, strict=True):
         docno, given = str(pool.docno[document]), int(label[document])
         seen = Returned(docno, given if given >= 0 else None, float(grade), str(texts.get(docno, "")))
-        at |= {(side, int(pool.ranks[ranker, document])): seen for side, ranker in enumerate(pair)}
-    deepest = max((rank for _, rank in at if rank <= _depth(measure)), default=0)
-    ranks = tuple((at.get((0, rank)), at.get((1, rank))) for rank in range(1, deepest + 1))
+        at |= {(side, int(rank)): seen for side, rank in enumerate(ranks[:, document])}
+    deepest = max((rank for _, rank in at), default=0)
+    places = tuple((at.get((0, rank)), at.get((1, rank))) for rank in range(1, deepest + 1))
     query = pool.queries.iloc[row]
     text = query["query"] if "query" in pool.queries.columns and pd.notna(query["query"]) else ""
     known = int((label[shown] >= 0).sum())
-    return Beside(str(query["qid"]), str(text), (float(values[0]), float(values[1])), known, len(shown), ranks)
+    return Beside(str(query["qid"]), str(text), (float(values[0]), float(values[1])), known, len(shown), places)
 
 
 def texts_of(assessments: pd.DataFrame, texts: pd.DataFrame | None = None) -> dict[str, str]:

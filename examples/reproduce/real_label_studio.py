@@ -1,6 +1,6 @@
-"""A round trip through a real Label Studio, which is slow and not part of the test run.
+"""A round trip through a real Label Studio.
 
-    python tests/judging/real_label_studio.py LABEL-STUDIO CACHE
+    python examples/reproduce/real_label_studio.py LABEL-STUDIO CACHE
 
 LABEL-STUDIO is the program, in an environment of its own (``pip install label-studio``); CACHE is a folder for its
 database, whose migrations take minutes the first time. Prints a row of the table of judging.md.
@@ -15,7 +15,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -23,9 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "reproduce"))
-
 from judging_round_trips import DOCUMENTS, Row, counts, opinions, small_plan, word
 
 from pt_active.judging.files import import_records, write_worklist
@@ -74,12 +70,14 @@ class Person:
         self.number = str(self.client.get("/api/current-user/whoami").raise_for_status().json()["id"])
 
     def post(self, path: str, content: Any) -> Any:
+        """The answer to JSON that is sent."""
         headers = {"X-CSRFToken": self.client.cookies["csrftoken"], "Referer": self.url}
         answer = self.client.post(path, json=content, headers=headers)
         answer.raise_for_status()
         return answer.json()
 
     def judge(self, task: int, row: Row) -> None:
+        """Annotate a task."""
         result = []
         if row[4] != "skipped":
             choices = {"choices": [word(row)]}

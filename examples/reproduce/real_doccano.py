@@ -1,7 +1,6 @@
-# ruff: noqa: E402
-"""A round trip through a real doccano, which is slow and not part of the test run.
+"""A round trip through a real doccano.
 
-    python tests/judging/real_doccano.py DOCCANO CACHE
+    python examples/reproduce/real_doccano.py DOCCANO CACHE
 
 DOCCANO is the program, in an environment of its own (``pip install doccano 'marshmallow<4' 'numpy<2'``); CACHE is a
 folder for its database, whose migrations take a minute the first time. Prints a row of the table of judging.md.
@@ -11,14 +10,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import httpx
-
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "examples" / "reproduce")]
-
 from judging_round_trips import Row, word
 from real_label_studio import round_trip, until
 
@@ -52,9 +47,11 @@ class Person:
         self.client.cookies.clear()
 
     def get(self, path: str, **wanted: Any) -> Any:
+        """The JSON at an address of the API."""
         return self.client.get(path, params=wanted).raise_for_status().json()
 
     def post(self, path: str, content: Any = None, **more: Any) -> Any:
+        """The answer to JSON that is sent."""
         return self.client.post(path, json=content, **more).raise_for_status().json()
 
     def wait(self, task: str) -> None:
