@@ -77,11 +77,18 @@ def outcome(content: bytes, layout: Layout) -> object:
 @given(st.data())
 def test_arrow_and_the_lines_one_by_one_agree(layout, data):
     content = data.draw(texts(layout))
+    fast = outcome(content, layout)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trec, "_CHECKED", data.draw(st.sampled_from([3, 4, 1 << 18])))
-        fast = outcome(content, layout)
         patch.setattr(trec, "_parsed", lambda *_: None)
         assert fast == outcome(content, layout)
+
+
+@pytest.mark.parametrize("wrong", [b"q  d 1 1 t\n", b"q Q0 d 1 1 \n", b" q d 1 1 t\n", b"q\tx Q0 d 1 1 t\n"])
+def test_no_block_hides_a_gap_or_another_separator(wrong, monkeypatch):
+    for size in range(1, 30):
+        monkeypatch.setattr(trec, "_CHECKED", size)
+        for content in (wrong, b"q Q0 d 1 1 t\n" + wrong):
+            assert f"got {len(wrong.split())} columns" in outcome(content, RUN)
 
 
 @pytest.mark.parametrize(
