@@ -83,7 +83,9 @@ def test_arrow_and_the_lines_one_by_one_agree(layout, data):
         assert fast == outcome(content, layout)
 
 
-@pytest.mark.parametrize("wrong", [b"q  d 1 1 t\n", b"q Q0 d 1 1 \n", b" q d 1 1 t\n", b"q\tx Q0 d 1 1 t\n"])
+@pytest.mark.parametrize(
+    "wrong", [b"q  d 1 1 t\n", b"q Q0 d 1 1 \n", b" q d 1 1 t\n", b"q\tx Q0 d 1 1 t\n", b"q Q0 d 1 1 "]
+)
 def test_no_block_hides_a_gap_or_another_separator(wrong, monkeypatch):
     for size in range(1, 30):
         monkeypatch.setattr(trec, "_CHECKED", size)
