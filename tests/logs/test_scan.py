@@ -32,6 +32,9 @@ BUDGET, DEPTH = 150.0, 15
 
 QUERIES, DOCUMENTS = {"level": "query"}, {"budget": 60.0, "level": "document"}
 
+# Here documents that matter to single rankers alone are never drawn.
+OPENED = {"cost": UnitCost(per_query=0.5), "design": "successive"}
+
 
 @pytest.fixture(scope="module")
 def runs(demo: DemoCollection) -> dict[str, pd.DataFrame]:
@@ -142,10 +145,10 @@ def check_same_status(one: Status, other: Status) -> None:
         (2, DOCUMENTS | {"design": "spread"}),
         (2, DOCUMENTS | {"design": "poisson", "defensive": 2.0}),
         (2, DOCUMENTS | {"cost": UnitCost(per_query=2.0)}),
-        (2, DOCUMENTS | {"cost": UnitCost(per_query=0.5), "design": "successive"}),
         (2, DOCUMENTS | {"budget": 1e6}),
         (1, DOCUMENTS),
         (3, DOCUMENTS | {"pairs": "mixed", "budget": 200.0}),
+        (3, DOCUMENTS | OPENED | {"pairs": {("production", "candidate"): 1.0}}),
     ],
 )
 def test_draws_and_estimates_are_those_of_the_plan_in_memory(

@@ -171,6 +171,10 @@ def test_numbers_of_numpy_can_be_saved(kind: str, made: dict, pool: pd.DataFrame
     again = MAKERS[kind](pool.drop(columns="label"), np.int64(5))
     assert again.manifest == made[kind].manifest
     again.save(tmp_path / "kept")
+    if kind == "audit":
+        given = {"budget": np.int64(20), "seed": np.int32(1), "defensive": np.float32(0.25)}
+        arguments = Audit.create(pool, {"a": "one"}, ZeroOne(), **given).save(tmp_path / "audit").manifest["arguments"]
+        assert (arguments["budget"], arguments["defensive"]) == (20, 0.25)
 
 
 # --- labels -----------------------------------------------------------------------------------------------------------
