@@ -241,7 +241,7 @@ bets: the worst draw of the unit drawn, not of all that are left [test_bets]
 bets: a draw can lose more than everything [test_bets]
     LARGEST_STAKE = 0.95 => LARGEST_STAKE = 1.5
 bets: a stake knows the draw that it is on [test_bets]
-    self.expected * self.trust[:-1] => self.expected * self.trust[1:]
+    self._trust(every, square)[:-1] => self._trust(every, square)[1:]
 bets: excluded at half of the capital [test_bets]
     stakes.share.copy(), 1 / alpha => stakes.share.copy(), 0.5 / alpha
 bets: the lower bound of what is known from the upper [test_bets]

@@ -15,15 +15,13 @@ of it.
 from __future__ import annotations
 
 import argparse
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from figures import COLOURS, averaged, legend_below, panels, parsed, parser, train_folds, with_measures, write
-from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
+from figures import COLOURS, asked_of_measures, averaged, legend_below, panels, replayed_rows, write
+from judged_pools import GRADE_MODELS, JudgedPool
 from matplotlib.figure import Figure
-from tqdm import tqdm
 from type_errors import ALPHA, COMPARED, pairs_of
 
 from pt_active.inference.replay import Population
@@ -122,10 +120,8 @@ def print_ends(table: pd.DataFrame) -> None:
 
 def main() -> None:
     """Replay, print the results, and write the figure."""
-    arguments = parsed(with_measures(parser(__doc__)))
-    warnings.simplefilter("ignore")
-    jobs = [(pool, fold) for pool in map(read_judged_pool, arguments.pools) for fold in train_folds(pool, arguments)]
-    rows = pd.concat([part for job in tqdm(jobs, unit="fold") for part in replayed(*job, arguments)])
+    arguments = asked_of_measures(__doc__)
+    rows = replayed_rows(arguments, replayed)
     table = averaged(rows, ["data", "measure", "pair", "method"])
     print_ends(table)
     write(table, draw(table), arguments.out, "draw_until_significant")

@@ -14,13 +14,13 @@ page of learning-to-rank data sets; ``data_scripts/letor_to_pool.py`` makes a po
 from __future__ import annotations
 
 import argparse
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 from figures import (
     METHODS,
+    asked_of_measures,
     asymptotic_savings,
     averaged,
     budgets_for,
@@ -28,19 +28,15 @@ from figures import (
     error_rows,
     legend_below,
     panels,
-    parsed,
-    parser,
     print_asymptotic,
     print_means,
     print_savings,
-    train_folds,
-    with_measures,
+    replayed_rows,
     with_ratio,
     write,
 )
-from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
+from judged_pools import GRADE_MODELS, JudgedPool
 from matplotlib.figure import Figure
-from tqdm import tqdm
 
 from pt_active.inference.replay import Population
 from pt_active.studies.simulate import labelled_population
@@ -106,10 +102,8 @@ def draw(table: pd.DataFrame) -> Figure:
 
 def main() -> None:
     """Replay, print the savings, and write the figure."""
-    arguments = parsed(with_measures(parser(__doc__)))
-    warnings.simplefilter("ignore")
-    jobs = [(pool, fold) for pool in map(read_judged_pool, arguments.pools) for fold in train_folds(pool, arguments)]
-    rows = pd.concat([part for job in tqdm(jobs, unit="fold") for part in replayed(*job, arguments)])
+    arguments = asked_of_measures(__doc__)
+    rows = replayed_rows(arguments, replayed)
     keys = ["data", "measure", "grades"]
     table = with_ratio(averaged(rows, [*keys, "method", "step"]), [*keys, "step"], "mae")
     print_savings(table, keys, "mae", "mean absolute error")

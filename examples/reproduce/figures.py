@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 
@@ -11,12 +12,13 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from evidence import parser_with
-from judged_pools import JudgedPool
+from judged_pools import JudgedPool, read_judged_pool
 from matplotlib import pyplot as plt
 from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
+from tqdm import tqdm
 
 from pt_active.frames.atomic import new_file, write_file
 from pt_active.inference.replay import SOURCE_YARDSTICK, YARDSTICK, Method, Population, savings
@@ -83,12 +85,6 @@ def parser(description: str | None, evidence: bool = False) -> argparse.Argument
     return options
 
 
-def with_measures(options: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Add the option ``--measure``, for figures that the source has at full depth."""
-    options.add_argument("--measure", nargs="+", default=["DCG", "ERR"], help="default: DCG and ERR at full depth")
-    return options
-
-
 def parsed(options: argparse.ArgumentParser) -> argparse.Namespace:
     """The parsed options, with the default number of repetitions filled in."""
     arguments = options.parse_args()
@@ -101,6 +97,28 @@ def train_folds(pool: JudgedPool, arguments: argparse.Namespace) -> list[int]:
     """The training folds that the options ask for."""
     folds: list[int] = arguments.train_folds or pool.train_folds
     return folds[: 1 if arguments.quick else None]
+
+
+def asked_of_measures(description: str | None) -> argparse.Namespace:
+    """The parsed options of a figure that the source has at full depth, which takes measures too."""
+    options = parser(description)
+    options.add_argument("--measure", nargs="+", default=["DCG", "ERR"], help="default: DCG and ERR at full depth")
+    warnings.simplefilter("ignore")
+    return parsed(options)
+
+
+def jobs_of(arguments: argparse.Namespace) -> tqdm:
+    """Each pool with each of its training folds, behind a progress bar."""
+    pools = map(read_judged_pool, arguments.pools)
+    return tqdm([(pool, fold) for pool in pools for fold in train_folds(pool, arguments)], unit="fold")
+
+
+def replayed_rows(
+    arguments: argparse.Namespace,
+    replayed: Callable[[JudgedPool, int, argparse.Namespace], Iterable[pd.DataFrame]],
+) -> pd.DataFrame:
+    """What a script replays of each training fold of each pool."""
+    return pd.concat([part for job in jobs_of(arguments) for part in replayed(*job, arguments)])
 
 
 def budgets_for(population: Population) -> list[float]:
@@ -219,6 +237,14 @@ def print_asymptotic(table: pd.DataFrame, keys: Sequence[str]) -> None:
     """Print `asymptotic_savings` for each panel, averaged over its settings."""
     title = "How well the design foresees |ℓ − R|; its saving in theory, and if it knew the labels, were the pool large"
     print_means(table, keys, ["alignment", "asymptotic", "perfect"], title)
+
+
+def print_comparison(table: pd.DataFrame, keys: Sequence[str]) -> None:
+    """Print what replays of two systems show of each panel: savings, `facts` and `asymptotic_savings`."""
+    for value, title in ERRORS.items():
+        print_savings(table, keys, value, title)
+    print_facts(table, keys)
+    print_asymptotic(table, keys)
 
 
 def averaged(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:

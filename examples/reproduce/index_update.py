@@ -13,32 +13,26 @@ learning-to-rank data sets; ``data_scripts/letor_to_pool.py`` makes a pool of th
 from __future__ import annotations
 
 import argparse
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 from figures import (
-    ERRORS,
     METHODS,
+    asked_of_measures,
     asymptotic_savings,
     averaged,
     budgets_for,
     comparison_figure,
     error_rows,
     facts,
-    parsed,
-    parser,
-    print_asymptotic,
-    print_facts,
-    print_savings,
+    print_comparison,
+    replayed_rows,
     settings_of,
     train_folds,
-    with_measures,
     write,
 )
-from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from tqdm import tqdm
+from judged_pools import GRADE_MODELS, JudgedPool
 
 from pt_active.studies.simulate import labelled_population
 
@@ -84,15 +78,10 @@ def replayed(pool: JudgedPool, train_fold: int, arguments: argparse.Namespace) -
 
 def main() -> None:
     """Replay, print the savings, and write the figure."""
-    arguments = parsed(with_measures(parser(__doc__)))
-    warnings.simplefilter("ignore")
-    jobs = [(pool, fold) for pool in map(read_judged_pool, arguments.pools) for fold in train_folds(pool, arguments)]
-    rows = pd.concat([part for job in tqdm(jobs, unit="fold") for part in replayed(*job, arguments)])
+    arguments = asked_of_measures(__doc__)
+    rows = replayed_rows(arguments, replayed)
     table = averaged(rows, ["data", "measure", "method", "step"])
-    for value, title in ERRORS.items():
-        print_savings(table, ["data", "measure"], value, title)
-    print_facts(table, ["data", "measure"])
-    print_asymptotic(table, ["data", "measure"])
+    print_comparison(table, ["data", "measure"])
     figure = comparison_figure(table, "Before and after an index update that removes 10 % of the documents")
     write(table, figure, arguments.out, "index_update")
 

@@ -15,13 +15,13 @@ Microsoft's page of learning-to-rank data sets; ``data_scripts/letor_to_pool.py`
 from __future__ import annotations
 
 import argparse
-import warnings
 from collections.abc import Iterator
 
 import pandas as pd
 from figures import (
     ERRORS,
     METHODS,
+    asked_of_measures,
     asymptotic_savings,
     averaged,
     budgets_for,
@@ -30,18 +30,12 @@ from figures import (
     facts,
     legend_below,
     panels,
-    parsed,
-    parser,
-    print_asymptotic,
-    print_facts,
-    print_savings,
-    train_folds,
-    with_measures,
+    print_comparison,
+    replayed_rows,
     write,
 )
-from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
+from judged_pools import GRADE_MODELS, JudgedPool
 from matplotlib.figure import Figure
-from tqdm import tqdm
 from type_errors import pairs_of
 
 from pt_active.studies.simulate import labelled_population
@@ -80,16 +74,11 @@ def draw(table: pd.DataFrame) -> Figure:
 
 def main() -> None:
     """Replay, print the savings, and write the figure."""
-    arguments = parsed(with_measures(parser(__doc__)))
-    warnings.simplefilter("ignore")
-    jobs = [(pool, fold) for pool in map(read_judged_pool, arguments.pools) for fold in train_folds(pool, arguments)]
-    rows = pd.concat([part for job in tqdm(jobs, unit="fold") for part in replayed(*job, arguments)])
+    arguments = asked_of_measures(__doc__)
+    rows = replayed_rows(arguments, replayed)
     keys = ["data", "measure", "pair"]
     table = averaged(rows, [*keys, "method", "step"])
-    for value, title in ERRORS.items():
-        print_savings(table, keys, value, title)
-    print_facts(table, keys)
-    print_asymptotic(table, keys)
+    print_comparison(table, keys)
     write(table, draw(table), arguments.out, "model_selection_error")
 
 

@@ -16,7 +16,6 @@ them.
 from __future__ import annotations
 
 import argparse
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -24,25 +23,22 @@ import pandas as pd
 from figures import (
     DEFENSIVE_SHARE,
     METHODS,
+    asked_of_measures,
     averaged,
     budgets_for,
     error_curves,
+    jobs_of,
     legend_below,
     panels,
-    parsed,
-    parser,
-    train_folds,
-    with_measures,
     with_ratio,
     write,
 )
-from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
+from judged_pools import GRADE_MODELS, JudgedPool
 from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from tqdm import tqdm
 from type_errors import pairs_of
 
 from pt_active.inference.replay import Population
@@ -178,11 +174,9 @@ def print_counts(table: pd.DataFrame) -> None:
 
 def main() -> None:
     """Compute the distributions, count the queries they draw, print summaries, and write the figures."""
-    arguments = parsed(with_measures(parser(__doc__)))
-    warnings.simplefilter("ignore")
-    jobs = [(pool, fold) for pool in map(read_judged_pool, arguments.pools) for fold in train_folds(pool, arguments)]
+    arguments = asked_of_measures(__doc__)
     queries, counts = [], []
-    for pool, fold in tqdm(jobs, unit="fold"):
+    for pool, fold in jobs_of(arguments):
         for head, population in populations(pool, fold, arguments):
             queries.append(distribution_rows(population).assign(**head))
             counts.append(count_rows(population, arguments.repetitions, arguments.seed + fold).assign(**head))

@@ -16,7 +16,6 @@ source's own data are MSLR-WEB30k, from Microsoft's page of learning-to-rank dat
 from __future__ import annotations
 
 import argparse
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -26,6 +25,7 @@ from figures import (
     METHODS,
     PASSIVE,
     PASSIVE_ONCE,
+    asked_of_measures,
     asymptotic_savings,
     averaged,
     budgets_for,
@@ -35,20 +35,15 @@ from figures import (
     facts,
     legend_below,
     panels,
-    parsed,
-    parser,
-    print_asymptotic,
-    print_facts,
-    print_savings,
+    print_comparison,
+    replayed_rows,
     settings_of,
     train_folds,
-    with_measures,
     write,
 )
-from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
+from judged_pools import GRADE_MODELS, JudgedPool
 from matplotlib.figure import Figure
 from sklearn.ensemble import RandomForestRegressor
-from tqdm import tqdm
 
 from pt_active.studies.simulate import labelled_population
 
@@ -141,18 +136,13 @@ def draw_fixed_budget(table: pd.DataFrame) -> Figure:
 
 def main() -> None:
     """Replay, print the savings, and write the figures."""
-    arguments = parsed(with_measures(parser(__doc__)))
-    warnings.simplefilter("ignore")
-    jobs = [(pool, fold) for pool in map(read_judged_pool, arguments.pools) for fold in train_folds(pool, arguments)]
-    rows = pd.concat([part for job in tqdm(jobs, unit="fold") for part in replayed(*job, arguments)])
+    arguments = asked_of_measures(__doc__)
+    rows = replayed_rows(arguments, replayed)
     over = rows["varied"] == "budget"
     keys = ["data", "measure", "method"]
     curves = averaged(rows[over].drop(columns=["varied", "value"]), [*keys, "step"])
     fixed = averaged(rows[~over].drop(columns="step"), [*keys, "varied", "value"])
-    for value, title in ERRORS.items():
-        print_savings(curves, ["data", "measure"], value, title)
-    print_facts(curves, ["data", "measure"])
-    print_asymptotic(curves, ["data", "measure"])
+    print_comparison(curves, ["data", "measure"])
     figure = comparison_figure(curves, "Rankers trained on half of the training fold and on all of it")
     write(curves, figure, arguments.out, "training_size")
     write(fixed, draw_fixed_budget(fixed), arguments.out, "training_size_fixed_budget")

@@ -16,7 +16,6 @@ is on Microsoft's page of learning-to-rank data sets; ``data_scripts/letor_to_po
 from __future__ import annotations
 
 import argparse
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -26,23 +25,20 @@ from figures import (
     METHODS,
     PASSIVE,
     PASSIVE_ONCE,
+    asked_of_measures,
     averaged,
     budgets_for,
     error_curves,
     facts,
     legend_below,
     panels,
-    parsed,
-    parser,
     print_facts,
     print_savings,
-    train_folds,
-    with_measures,
+    replayed_rows,
     write,
 )
-from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
+from judged_pools import GRADE_MODELS, JudgedPool
 from matplotlib.figure import Figure
-from tqdm import tqdm
 
 from pt_active.inference.intervals import REFERENCES, reference_degrees
 from pt_active.inference.replay import Method, Population, Replays, share_error
@@ -195,10 +191,8 @@ def print_type_2(table: pd.DataFrame) -> None:
 
 def main() -> None:
     """Replay, print the errors, and write the figures."""
-    arguments = parsed(with_measures(parser(__doc__)))
-    warnings.simplefilter("ignore")
-    jobs = [(pool, fold) for pool in map(read_judged_pool, arguments.pools) for fold in train_folds(pool, arguments)]
-    rows = pd.concat([part for job in tqdm(jobs, unit="fold") for part in replayed(*job, arguments)])
+    arguments = asked_of_measures(__doc__)
+    rows = replayed_rows(arguments, replayed)
     keys = ["data", "measure", "method", "reference", "step"]
     first = averaged(rows[rows["null"]].drop(columns="null"), keys)
     second = averaged(rows[~rows["null"]].drop(columns="null"), [*keys, "pair"])

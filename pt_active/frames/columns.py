@@ -68,10 +68,8 @@ def check_pairs(frame: pd.DataFrame, what: str, query: np.ndarray | None = None)
     """Raise if a frame has more than one row for a query and document."""
     if (repeated := repeated_pairs(frame, query)).any():
         row = frame[repeated].iloc[0]
-        raise ValueError(
-            f"{what}: {how_many('duplicate row', int(repeated.sum()))}; document {shown(row.docno)} occurs more than "
-            f"once in query {shown(row.qid)}"
-        )
+        twice = f"document {shown(row.docno)} occurs more than once in query {shown(row.qid)}"
+        raise ValueError(f"{what}: {how_many('duplicate row', int(repeated.sum()))}; {twice}")
 
 
 def grade_columns(columns: Iterable[object]) -> list[str]:
@@ -125,10 +123,9 @@ def slice_rows(frame: pd.DataFrame, column: str | None) -> np.ndarray:
     wrong = ~np.isin(values, (0.0, 1.0))
     if wrong.any():
         row = frame.iloc[int(np.argmax(wrong))]
-        raise ValueError(
-            f"slice {column!r}: values must be true or false; {how_many('value', int(wrong.sum()), 'is')} not, such as "
-            f"{shown(row[column])} for {document_of(row['qid'], row['docno'])}"
-        )
+        such = f"{shown(row[column])} for {document_of(row['qid'], row['docno'])}"
+        counted = how_many("value", int(wrong.sum()), "is")
+        raise ValueError(f"slice {column!r}: values must be true or false; {counted} not, such as {such}")
     if not values.any():
         raise ValueError(f"the slice {column!r} holds no pair")
     return values > 0

@@ -144,11 +144,8 @@ def drawn_labels(
 def warn_of_ignored(number: int, what: str) -> None:
     """Warn if labels are ignored."""
     if number:
-        warnings.warn(
-            f"{how_many('label', number)} of {what} {agreeing('is', number)} ignored: hand-picked judgments are "
-            "not part of the sample",
-            stacklevel=5,
-        )
+        ignored = f"{how_many('label', number)} of {what} {agreeing('is', number)} ignored"
+        warnings.warn(f"{ignored}: hand-picked judgments are not part of the sample", stacklevel=5)
 
 
 def missing_pairs(

@@ -125,8 +125,5 @@ def _warn_if_reordered(given: pd.Series, query: np.ndarray, score: np.ndarray, w
     rank = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64)
     inverted = (rank[1:] < rank[:-1]) & (query[1:] == query[:-1]) & (score[1:] < score[:-1])
     if inverted.any():
-        warnings.warn(
-            f"{what}: the rank column disagrees with the order of the scores in "
-            f"{how_many('query', len(np.unique(query[1:][inverted])))}; the scores decide, as in trec_eval",
-            stacklevel=5,
-        )
+        where = f"in {how_many('query', len(np.unique(query[1:][inverted])))}; the scores decide, as in trec_eval"
+        warnings.warn(f"{what}: the rank column disagrees with the order of the scores {where}", stacklevel=5)

@@ -53,7 +53,7 @@ _LIFTED: ContextVar[bool] = ContextVar("limits_lifted", default=False)
 
 @contextmanager
 def limits_lifted() -> Iterator[None]:
-    """Read files without `LIMITS` inside this block, as ``no_limit=True`` does for a single file."""
+    """Read files without `LIMITS` inside this block."""
     token = _LIFTED.set(True)
     try:
         yield

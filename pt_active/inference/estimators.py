@@ -30,18 +30,11 @@ class MeanEstimate:
 
 @dataclass(frozen=True)
 class Controls:
-    """What is known of a population of m units before any of them is labelled.
+    """What is known of a population of m units before any of them is labelled."""
 
-    Attributes:
-        p: float64[m], the weight of each unit in the mean; sums to 1.
-        model: float64[m], M, the value that the model expects of each unit; float64[..., m] if it differs by sample.
-        own_share: float64[..., n], the share of each draw in the ratio, if the values are those of a linearised ratio;
-            None otherwise.
-    """
-
-    p: np.ndarray
-    model: np.ndarray
-    own_share: np.ndarray | None = None
+    p: np.ndarray  # float64[m], the weight of each unit in the mean; sums to 1
+    model: np.ndarray  # float64[m], M, what the model expects of each unit; float64[..., m] if it differs by sample
+    own_share: np.ndarray | None = None  # float64[..., n], the share of each draw in a linearised ratio; else None
 
     @cached_property
     def mean(self) -> np.ndarray:
@@ -55,25 +48,15 @@ class Controls:
 
 
 class Weighting(NamedTuple):
-    """An estimate that is linear in the values, ``base + Σ a ℓ``, and its error for given values.
+    """An estimate that is linear in the values, ``base + Σ a ℓ``, and its error for given values."""
 
-    Attributes:
-        base: float64[...], the part that does not depend on the values.
-        weights: float64[..., n], a.
-        variance: Function from values, float64[..., n], to the estimated variance of ``Σ a ℓ``, float64[...].
-        degrees: float64[...], degrees of freedom of the t distribution that the interval uses.
-        draws: int64[...], the number of draws with a positive weight; a single draw has no standard error.
-        slope: float64[...], how far the estimate follows the model, b in ``m = c + b M``, the values of undrawn units.
-        centred: Whether c comes from the draws, as weights that sum to 1 allow; otherwise it is 0.
-    """
-
-    base: np.ndarray | float
-    weights: np.ndarray
-    variance: Callable[[np.ndarray], np.ndarray | float]
-    degrees: np.ndarray
-    draws: np.ndarray
-    slope: np.ndarray | float = 0.0
-    centred: bool = True
+    base: np.ndarray | float  # float64[...], the part that does not depend on the values
+    weights: np.ndarray  # float64[..., n], a
+    variance: Callable[[np.ndarray], np.ndarray | float]  # float64[..., n] → the variance of ``Σ a ℓ``, float64[...]
+    degrees: np.ndarray  # float64[...], degrees of freedom of the t distribution that the interval uses
+    draws: np.ndarray  # int64[...], the number of draws with a positive weight; a single draw has no standard error
+    slope: np.ndarray | float = 0.0  # float64[...], b in ``m = c + b M``, the values of undrawn units
+    centred: bool = True  # Whether c comes from the draws, as weights that sum to 1 allow; otherwise it is 0
 
     def estimate(self, values: np.ndarray) -> MeanEstimate:
         """The mean and its standard error.

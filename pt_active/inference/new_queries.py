@@ -40,21 +40,13 @@ def check_population(queries: str) -> str:
 
 @dataclass(frozen=True)
 class ByQuery:
-    """An estimate as a mean of estimates of each query, ``R̂ = Σ p ĥ``.
+    """An estimate as a mean of estimates of each query, ``R̂ = Σ p ĥ``."""
 
-    Attributes:
-        weight: float64[m], p of each query of the pool; sums to 1.
-        value: float64[m], ``ĥ = M + (ℓ̃ − M)/Π`` with labels, M without: unbiased for each query.
-        variance: An estimate of ``Σ p² Var ĥ``, what sampling labels adds to the spread of ĥ; 0 in a census.
-        group: int64[m], the cluster of each query, such as one need in several words; None if each is its own.
-        parts: float64[m], what each query adds to the variance, up to a factor; None if the variance is 0.
-    """
-
-    weight: np.ndarray
-    value: np.ndarray
-    variance: float
-    group: np.ndarray | None = None
-    parts: np.ndarray | None = None
+    weight: np.ndarray  # float64[m], p of each query of the pool; sums to 1
+    value: np.ndarray  # float64[m], ``ĥ = M + (ℓ̃ − M)/Π`` with labels, M without: unbiased for each query
+    variance: float  # An estimate of ``Σ p² Var ĥ``, what sampling labels adds to the spread of ĥ; 0 in a census
+    group: np.ndarray | None = None  # int64[m], the cluster of each query; None if each is its own
+    parts: np.ndarray | None = None  # float64[m], what each query adds to the variance, up to a factor
 
     @cached_property
     def _terms(self) -> tuple[np.ndarray, np.ndarray]:

@@ -178,14 +178,16 @@ class WithinQueries:
     inclusion: np.ndarray  # float64[N], π; 0 for documents that are never judged
     drawn: np.ndarray  # bool[N], I
     rate: np.ndarray  # float64[N], c; 0 for documents that are never judged
+    inverse: np.ndarray  # float64[N], ``I/π``
 
     @classmethod
     def of(cls, query: np.ndarray, sample: TwoPhase, share: float = COMMON_SHARE) -> WithinQueries:
         """The correction for a sample."""
-        inclusion = sample.design.inclusion
+        inclusion, drawn = sample.design.inclusion, sample.drawn
         others = np.bincount(query, weights=inclusion)[query] - inclusion
         rate = np.where(inclusion > 0, share / (1 - share + share * others), 0.0)
-        return cls(query, inclusion, sample.drawn, rate)
+        inverse = np.divide(drawn, inclusion, out=np.zeros_like(rate), where=inclusion > 0)
+        return cls(query, inclusion, drawn, rate, inverse)
 
     def _others(self, parts: np.ndarray) -> np.ndarray:
         return np.asarray(np.bincount(self.query, weights=parts)[self.query] - parts)
@@ -196,12 +198,10 @@ class WithinQueries:
 
     def coefficient(self, slope: np.ndarray) -> np.ndarray:
         """``I [D/π + Σ_{u≠z} c_u D_u (1 − I_u/π_u)]``, float64[N], so that the sum is ``Σ coefficient · e``."""
-        inverse = np.divide(self.drawn, self.inclusion, out=np.zeros_like(self.rate), where=self.inclusion > 0)
-        return np.asarray(inverse * slope + self.drawn * self._others(self.rate * slope * (1 - inverse)))
+        return np.asarray(self.inverse * slope + self.drawn * self._others(self.rate * slope * (1 - self.inverse)))
 
     def shared_variance(self, slope: np.ndarray, error: np.ndarray, queries: int) -> np.ndarray:
         """An unbiased estimate of the second part of the variance of each query, float64[m]."""
-        inverse = np.divide(self.drawn, self.inclusion, out=np.zeros_like(self.rate), where=self.inclusion > 0)
-        part = np.where(self.drawn, slope * self.rate * error * (1 - self.inclusion) * inverse, 0.0)
+        part = np.where(self.drawn, slope * self.rate * error * (1 - self.inclusion) * self.inverse, 0.0)
         total, square = (np.bincount(self.query, weights=a, minlength=queries) for a in (part, part**2))
         return np.asarray(total**2 - square)

@@ -160,18 +160,11 @@ def _distribution(
 ) -> np.ndarray:
     """The q of one part of a design, float64[m], averaged over the systems or pairs that are estimated."""
     spread = np.ones_like(cost) if part.uniform_cost else np.sqrt(cost)
-    contrasts = _contrasts(part, moments, pairs)
-    unscaled = [weight * _root_score(part.score, *contrast, weight) / spread for contrast in contrasts]
+    alone = range(1) if part.fixed else range(moments.mean.shape[1])
+    single = part.fixed or part.separate
+    compared = [contrast_moments(moments, s) for s in alone] if single else contrasts(moments, pairs)
+    unscaled = [weight * _root_score(part.score, *each, weight) / spread for each in compared]
     return np.average([q / q.sum() for q in unscaled], axis=0, weights=None if pairs is None else pairs[pairs > 0])
-
-
-def _contrasts(part: Part, moments: Moments, pairs: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]]:
-    mean, covariance = moments.mean, moments.covariance
-    if part.fixed:
-        return [(mean[:, 0], covariance[:, 0, 0])]
-    if part.separate:
-        return [(mean[:, s], covariance[:, s, s]) for s in range(mean.shape[1])]
-    return contrasts(moments, pairs)
 
 
 def contrasts(moments: Moments, pairs: np.ndarray | None = None) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -29,22 +29,14 @@ class RevealedPool(DocumentPool):
     Methods take as ``order``, int64[n], documents, query by query, in the order in which they are judged; as ``mean``,
     float64[N, G+1], the document variables before; as ``pairs``, float64[k(k−1)/2], weights of the pairs of rankers in
     the order of ``combinations``; as ``contrast``, float64[k], or ``contrasts``, float64[c, k].
-
-    Attributes:
-        form: The form of the measure.
-        key: uint64[N], from which the random numbers of each document follow.
-        prior: float64[m, C], the logs of the probabilities of the classes of leniency in each query.
-        labels: int64[N], the labels that were known before, -1 for others; None if none was.
-        believed: float64[N, G+1], what the grade model says also of documents whose label is known; None if none is.
-        kept: The latest results, which all contrasts of rankers share.
     """
 
-    form: RevealedForm
-    key: np.ndarray
-    prior: np.ndarray
-    labels: np.ndarray | None = None
-    believed: np.ndarray | None = None
-    kept: dict[bytes, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
+    form: RevealedForm  # The form of the measure
+    key: np.ndarray  # uint64[N], from which the random numbers of each document follow
+    prior: np.ndarray  # float64[m, C], the logs of the probabilities of the classes of leniency in each query
+    labels: np.ndarray | None = None  # int64[N], the labels that were known before, -1 for others; None if none was
+    believed: np.ndarray | None = None  # float64[N, G+1], what the grade model says also of labelled documents
+    kept: dict[bytes, np.ndarray] = field(default_factory=dict, repr=False, compare=False)  # The latest results
 
     @classmethod
     def of(

@@ -16,28 +16,16 @@ class Sample:
     """Units that were drawn from a population of m: queries, pairs, or queries that are opened to judge documents.
 
     Axes before the last hold independent samples, so that thousands of repetitions can be estimated at once.
-
-    Attributes:
-        rows: int64[..., n], the units that were drawn, as rows of the population.
-        count: int64[..., n], how often each was drawn; zeros pad samples that are shorter than the longest.
-        expected: float64[..., n], how often each was expected to be drawn: its inclusion probability π without
-            replacement, n q with replacement.
-        repeated: Whether a unit can be drawn more than once.
-        census: Whether all units with a positive weight were certain to be drawn, so that nothing is left to chance.
-        q: float64[m], the distribution that units were drawn from; None if it is not kept.
-        priority: float64[m], the priorities by which units come without replacement, smallest first; infinite where q
-            is 0. None if they are not kept.
-        stratum: int64[m], the stratum of each unit; None without strata.
     """
 
-    rows: np.ndarray
-    count: np.ndarray
-    expected: np.ndarray
-    repeated: bool = False
-    census: bool = False
-    q: np.ndarray | None = None
-    priority: np.ndarray | None = None
-    stratum: np.ndarray | None = None
+    rows: np.ndarray  # int64[..., n], the units that were drawn, as rows of the population
+    count: np.ndarray  # int64[..., n], how often each was drawn; zeros pad samples that are shorter than the longest
+    expected: np.ndarray  # float64[..., n], how often each was expected to be: π without replacement, else n q
+    repeated: bool = False  # Whether a unit can be drawn more than once
+    census: bool = False  # Whether all units with a positive weight were certain to be drawn
+    q: np.ndarray | None = None  # float64[m], the distribution that units were drawn from; None if it is not kept
+    priority: np.ndarray | None = None  # float64[m], by which units come, smallest first; infinite where q is 0
+    stratum: np.ndarray | None = None  # int64[m], the stratum of each unit; None without strata
 
     @classmethod
     def once(cls, inclusion: np.ndarray, census: bool = False) -> Sample:

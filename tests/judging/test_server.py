@@ -150,14 +150,9 @@ def test_only_the_files_of_the_pages_are_served(client: TestClient) -> None:
 def test_posts_of_other_sites_are_refused(client: TestClient, site: Site) -> None:
     document = work(client, site, "ann")[0]
     sent = record(document, 1, "key-00000001")
-    for headers in (
-        {"origin": "http://evil.test"},
-        {"origin": "null"},
-        {"origin": "http://judging.test.evil.test"},
-        {"origin": "http://judging.test:81"},
-        {"sec-fetch-site": "cross-site"},
-        {"sec-fetch-site": "same-site", "origin": "http://judging.test"},
-    ):
+    others = ("http://evil.test", "null", "http://judging.test.evil.test", "http://judging.test:81")
+    same_site = {"sec-fetch-site": "same-site", "origin": "http://judging.test"}
+    for headers in (*({"origin": each} for each in others), {"sec-fetch-site": "cross-site"}, same_site):
         assert send(client, site, "ann", sent, **headers).status_code == 403
         pause = client.post(f"{link(site, ORGANISER)}pause", data={"paused": "yes"}, headers=headers)
         assert pause.status_code == 403
@@ -175,10 +170,8 @@ def test_answers_name_no_path_of_the_machine(client: TestClient, site: Site, tmp
     document = work(client, site, "ann")[0]
     monkeypatch.setattr(site.campaign.store, "append", broken)
     answer = send(client, site, "ann", record(document, 1, "key-00000001"))
-    assert (answer.status_code, answer.json()) == (
-        507,
-        {"error": "the server could not write to its disk, so nothing was kept"},
-    )
+    said = {"error": "the server could not write to its disk, so nothing was kept"}
+    assert (answer.status_code, answer.json()) == (507, said)
     monkeypatch.setattr(site.organiser, "queue", lambda: 1 / 0)
     assert client.get(f"{link(site, ORGANISER)}adjudicate").text == "Internal Server Error"
     texts = [opened(client, site), opened(client, site, "next"), client.get(link(site, "ann")).text, answer.text]
@@ -263,15 +256,22 @@ def test_what_is_acknowledged_is_a_record(client: TestClient, site: Site) -> Non
 
 
 def test_what_is_sent_again_is_acknowledged_and_kept_once(client: TestClient, site: Site) -> None:
-    document = work(client, site, "ann")[0]
-    sent = record(document, 2, "key-00000001")
+    first, second = work(client, site, "ann")[:2]
+    sent = record(first, 2, "key-00000001")
     assert [send(client, site, "ann", sent).json()["kept"] for _ in range(3)] == [["key-00000001"]] * 3
     assert send(client, site, "ann", sent, sent).json()["kept"] == ["key-00000001"] * 2
-    assert len(site.campaign.store.records()) == site.campaign.kept == 1
+    # One key is one record, also in one request.
+    for wrong in (record(first, 1, "key-00000001"), record(second, 2, "key-00000001")):
+        answer = send(client, site, "ann", sent, wrong).json()
+        said = {"key-00000001": "this key is that of another record"}
+        assert (answer["kept"], answer["refused"]) == (["key-00000001"], said)
+    new = [record(each, 1, "key-00000002") for each in (first, second)]
+    assert send(client, site, "ann", *new).json()["refused"] == {"key-00000002": said["key-00000001"]}
+    assert len(site.campaign.store.records()) == site.campaign.kept == 2
     # Somebody else's key is somebody else's.
     work(client, site, "ben")
     assert send(client, site, "ben", sent).json()["kept"] == ["key-00000001"]
-    assert len(site.campaign.store.records()) == 2
+    assert len(site.campaign.store.records()) == 3
 
 
 @pytest.mark.parametrize(
@@ -302,16 +302,6 @@ def test_what_does_not_fit_is_refused_by_itself(client: TestClient, site: Site, 
     answer = send(client, site, "ben", right).json()
     assert answer["refused"] == {"key-00000002": "this document was not given to you"}
     assert len(site.campaign.store.records()) == 1
-
-
-def test_one_key_is_one_record(client: TestClient, site: Site) -> None:
-    first, second, third = work(client, site, "ann")[:3]
-    sent = [record(each, 1, "key-00000001") for each in (first, second, third)]
-    answer = send(client, site, "ann", *sent).json()
-    assert answer["kept"] == ["key-00000001"]
-    assert answer["refused"] == {"key-00000001": "this key is that of another record"}
-    assert send(client, site, "ann", record(first, 2, "key-00000001")).json()["kept"] == []
-    assert site.campaign.store.records()[["docno", "label"]].values.tolist() == [[first["docno"], 1]]
 
 
 NO_RECORDS = ([], {}, "x", None, [1], [{"key": "short"}], [{"key": "a b c d e f"}], [{}] * 101)
@@ -434,13 +424,7 @@ def test_the_page_says_what_status_says_and_when_to_stop(plan: Plan, demo, tmp_p
     site = site_of(plan, tmp_path, texts=demo.documents, double=0.0)
     client = TestClient(site.application())
     labels = demo.judge(plan.assessments).set_index(["qid", "docno"])["label"]
-    number = 0
-    while documents := work(client, site, "ann"):
-        sent = []
-        for each in documents:
-            number += 1
-            sent.append(record(each, int(labels[each["qid"], each["docno"]]), f"key-{number:08}"))
-        send(client, site, "ann", *sent)
+    number = len(judged_all(client, site, "ann", labels))
     assert site.campaign.sharing.settled == number
     status = plan.status(labels.reset_index())
     page = opened(client, site)
@@ -511,34 +495,32 @@ def judged_all(client: TestClient, site: Site, judge: str, labels, number: int =
     return done
 
 
-def test_plans_of_one_and_of_many_rankers_have_their_page(graded, demo, tmp_path: Path) -> None:
-    third = graded.assign(rank_noisy=graded.groupby("qid")["docno"].rank().astype(int) - 1)
-    one = graded.drop(columns=[name for name in graded.columns if name.endswith("_candidate")])
-    for name, frame, margin, looks in (("three", third, None, "always"), ("one", one, 0.5, "asymptotic")):
-        plan = Plan.create(frame, None, DCG @ 10, budget=60, level="document", seed=5)
-        folder = tmp_path / name
-        folder.mkdir()
-        site = site_of(plan, folder, texts=demo.documents, margin=margin)
-        client = TestClient(site.application())
-        documents = work(client, site, "ann")
-        send(client, site, "ann", *[record(each, 1, f"key-{n:08}") for n, each in enumerate(documents)])
-        page = opened(client, site)
-        assert plan.status(site.campaign.store.records(), looks, margin).answer[1:] in page
-        assert page.count("<dt>next</dt>") == 1
-        asked = {
-            "three": "Which is better by DCG@10: production, candidate or noisy?",
-            "one": "How good is production by DCG@10, within ±0.5?",
-        }
-        assert f"<h1>{asked[name]}</h1>" in page
-        assert ("<dt>production − noisy</dt>" in page) == (name == "three")
-
-
-def test_what_nothing_can_be_proved_of_is_said(graded, demo, tmp_path: Path) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, draws=10, replace=True)
-    site = site_of(plan, tmp_path, texts=demo.documents)
+@pytest.mark.parametrize(
+    ("rankers", "margin", "question"),
+    [
+        (3, None, "Which is better by DCG@10: production, candidate or noisy?"),
+        (1, 0.5, "How good is production by DCG@10, within ±0.5?"),
+    ],
+)
+def test_plans_of_one_and_of_many_rankers_have_their_page(graded, tmp_path, rankers, margin, question) -> None:
+    frame = graded.assign(rank_noisy=graded.groupby("qid")["docno"].rank().astype(int) - 1)
+    if rankers == 1:
+        frame = graded.drop(columns=[name for name in graded.columns if name.endswith("_candidate")])
+    plan = Plan.create(frame, None, DCG @ 10, budget=60, level="document", seed=5)
+    site = site_of(plan, tmp_path, margin=margin)
     client = TestClient(site.application())
-    work(client, site, "ann")
-    assert "he plan draws with replacement, so its sample has no order" in opened(client, site)
+    documents = work(client, site, "ann")
+    send(client, site, "ann", *[record(each, 1, f"key-{n:08}") for n, each in enumerate(documents)])
+    page, looks = opened(client, site), "asymptotic" if rankers == 1 else "always"
+    assert plan.status(site.campaign.store.records(), looks, margin).answer[1:] in page
+    assert page.count("<dt>next</dt>") == 1
+    assert f"<h1>{question}</h1>" in page
+    assert ("<dt>production − noisy</dt>" in page) == (rankers == 3)
+
+
+def test_what_nothing_can_be_proved_of_is_said(graded, tmp_path: Path) -> None:
+    site = site_of(Plan.create(graded, None, DCG @ 10, draws=10, replace=True), tmp_path)
+    assert "he plan draws with replacement, so its sample has no order" in opened(TestClient(site.application()), site)
 
 
 def test_pausing_stops_the_giving_out_and_keeps_what_comes(client: TestClient, site: Site) -> None:
@@ -599,9 +581,8 @@ def test_the_next_round_goes_on_with_all_that_is_kept(client: TestClient, site: 
     assert site.campaign.kept == 1
     assert "of 160 documents" in opened(client, site)
     assert all(each.text for each in site.campaign.work.documents)
-    assert document["docno"] not in [
-        each["docno"] for each in work(client, site, "ann") if each["qid"] == document["qid"]
-    ]
+    asked = {(each["qid"], each["docno"]) for each in work(client, site, "ann")}
+    assert (document["qid"], document["docno"]) not in asked
 
 
 # --- where it listens -------------------------------------------------------------------------------------------------

@@ -130,6 +130,8 @@ def test_spreadsheets_get_text_that_they_do_not_run(tmp_path: Path, worklist: Wo
     cells = [cell for row in openpyxl.load_workbook(path).worksheets[0].iter_rows() for cell in row]
     assert {cell.data_type for cell in cells if cell.value is not None} == {"s"}
     assert "0012" in [cell.value for cell in cells]
+    with pytest.raises(ValueError, match=r"a spreadsheet cannot hold the control characters of 'd\\x01'; use CSV"):
+        write_worklist(Worklist(pd.DataFrame({"qid": ["q"], "docno": ["d\x01"]}), 1), tmp_path / "c.xlsx", "xlsx")
     (path,) = write_worklist(worklist, tmp_path / "work.csv", "csv")
     for row in csv.reader(io.StringIO(path.read_text(encoding="utf-8"))):
         assert not [cell for cell in row if cell[:1] in tuple("=+-@\t")]

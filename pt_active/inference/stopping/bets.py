@@ -42,14 +42,10 @@ class Stakes:
     A bet that is made for the signal θ, the distance of the truth from r, stakes ``θ/σ_t²``, σ_t² being the variance
     foreseen of the next draw: the growth ``log(1 + β (Z − r))`` of the capital is largest about there. The mixture
     loses ``log(1/share)`` against the bet that turns out best.
-
-    Attributes:
-        signal: float64[J], θ, positive.
-        share: float64[J], the shares of the capital, which sum to 1.
     """
 
-    signal: np.ndarray
-    share: np.ndarray
+    signal: np.ndarray  # float64[J], θ, positive
+    share: np.ndarray  # float64[J], the shares of the capital, which sum to 1
 
     @classmethod
     def planned(cls, variance: float, units: int, planned: float, alpha: float) -> Stakes:

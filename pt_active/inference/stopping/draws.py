@@ -105,28 +105,17 @@ class Units:
 
     Usually each draw makes one unit known. A draw can make more units known than the one that is drawn: to judge a
     document of a cascade, those above it are judged too.
-
-    Attributes:
-        rate: q, positive, in any unit: the next unit is x with probability ``q(x)/Σ_rest q``.
-        mean: m, what the model expects of each contribution.
-        variance: What the model expects of ``(c − m)²``.
-        low: The smallest contribution that a unit can make, which is known before its labels.
-        high: The largest.
-        known_at: int64[N], the draw, from 0, that makes each unit known.
-        drawn_at: int64[T], the unit of each draw.
-        settled: What is part of the truth and known from the start.
-        unsettled: How far labels of earlier draws that are not there could move ``settled`` down, and up.
     """
 
-    rate: np.ndarray
-    mean: np.ndarray
-    variance: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    known_at: np.ndarray
-    drawn_at: np.ndarray
-    settled: float = 0.0
-    unsettled: tuple[float, float] = (0.0, 0.0)
+    rate: np.ndarray  # q, positive, in any unit: the next unit is x with probability ``q(x)/Σ_rest q``
+    mean: np.ndarray  # m, what the model expects of each contribution
+    variance: np.ndarray  # What the model expects of ``(c − m)²``
+    low: np.ndarray  # The smallest contribution that a unit can make, which is known before its labels
+    high: np.ndarray  # The largest
+    known_at: np.ndarray  # int64[N], the draw, from 0, that makes each unit known
+    drawn_at: np.ndarray  # int64[T], the unit of each draw
+    settled: float = 0.0  # What is part of the truth and known from the start
+    unsettled: tuple[float, float] = (0.0, 0.0)  # How far missing labels could move ``settled`` down, and up
 
     def __post_init__(self) -> None:
         with np.errstate(all="ignore"):
@@ -255,29 +244,17 @@ class Units:
 
 @dataclass(frozen=True)
 class Draws:
-    """What n draws say of the truth R.
+    """What n draws say of the truth R."""
 
-    Attributes:
-        value: float64[n], Z; the mean of each, given those before it, is R.
-        worst: float64[n], the smallest value that each could have had, given those before it.
-        best: float64[n], the largest.
-        expected: float64[n], the variance that the model expects of each, given those before it; positive.
-        least: float64[n+1], the smallest R that is possible before the first and after each draw.
-        most: float64[n+1], the largest.
-        base: float64[n+1], ``Σ_known c + Σ_rest m`` before the first and after each draw.
-        left_out: Units that were left out at the end of a block of draws.
-        unjudged: What labels could have shown that are not there; nothing is lacking if left out.
-    """
-
-    value: np.ndarray
-    worst: np.ndarray
-    best: np.ndarray
-    expected: np.ndarray
-    least: np.ndarray
-    most: np.ndarray
-    base: np.ndarray
-    left_out: LeftOut = field(default_factory=LeftOut.none)
-    unjudged: Unjudged = field(default_factory=lambda: Unjudged.none(0))
+    value: np.ndarray  # float64[n], Z; the mean of each, given those before it, is R
+    worst: np.ndarray  # float64[n], the smallest value that each could have had, given those before it
+    best: np.ndarray  # float64[n], the largest
+    expected: np.ndarray  # float64[n], the variance that the model expects of each, given those before it; positive
+    least: np.ndarray  # float64[n+1], the smallest R that is possible before the first and after each draw
+    most: np.ndarray  # float64[n+1], the largest
+    base: np.ndarray  # float64[n+1], ``Σ_known c + Σ_rest m`` before the first and after each draw
+    left_out: LeftOut = field(default_factory=LeftOut.none)  # Units that were left out at the end of a block of draws
+    unjudged: Unjudged = field(default_factory=lambda: Unjudged.none(0))  # What missing labels could have shown
 
     def __post_init__(self) -> None:
         if len(self.unjudged.below) < len(self.value):

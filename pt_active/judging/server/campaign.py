@@ -53,22 +53,19 @@ class Campaign:
     names: GradeNames = field(default_factory=GradeNames)  # the words for the grades
     patience: float = PATIENCE  # seconds without a sign of a judge until the judge's documents go to others
     clock: Callable[[], float] = time.time  # returns the time, in seconds since 1970
-    sharing: Sharing = field(init=False)  # who has which document
-    said: list[dict[str, Entry]] = field(init=False)  # of each document, judge → the latest record
-    kept: int = field(init=False)
-    _times: dict[str, deque[float]] = field(init=False)
-    _done: dict[str, dict[int, None]] = field(init=False)
-    _last: float = field(init=False, default=0.0)
 
     def __post_init__(self) -> None:
+        self._last = 0.0  # the time of the latest record
         self.go_on_with(self.plan, self.work)
 
     def go_on_with(self, plan: Plan, work: JudgingOrder) -> None:
         """Take up the documents of a plan, or of the plan that extends it. All that is kept counts."""
-        self.plan, self.work, self.sharing = plan, work, Sharing(work, self.patience)
+        self.plan, self.work, self.sharing, self.kept = plan, work, Sharing(work, self.patience), 0
         self.store.set(DOUBLE_SHARE, str(work.double))
-        self.said, self._done, self.kept = [{} for _ in work.documents], defaultdict(dict), 0
-        self._times = defaultdict(lambda: deque(maxlen=_PACE_OF))
+        # Of each document: judge → the latest record. Of each judge: the documents, in order, and times of records.
+        self.said: list[dict[str, Entry]] = [{} for _ in work.documents]
+        self._done: dict[str, dict[int, None]] = defaultdict(dict)
+        self._times: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_PACE_OF))
         for qid, docno, judge, given in self.store.given():
             if (place := work.place.get((qid, docno))) is not None:
                 self.sharing.hold(place, judge, given)

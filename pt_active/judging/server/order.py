@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from typing import TypeAlias
 
@@ -36,24 +37,16 @@ class Document:
 
 @dataclass(frozen=True)
 class JudgingOrder:
-    """The documents of a plan in the order in which they are shown.
+    """The documents of a plan in the order in which they are shown."""
 
-    Attributes:
-        documents: All documents, block by block; in a block those of a query are next to each other.
-        blocks: Of each block its queries, and of each query the places of its documents. A document that is drawn
-            earlier is never in a later block.
-        double: The share of documents that two people judge.
-        place: (qid, docno) → the place of a document.
-    """
+    documents: list[Document]  # block by block; in a block those of a query are next to each other
+    blocks: list[list[list[int]]]  # the places of documents by block and query; who is drawn earlier comes no later
+    double: float = 0.0  # the share of documents that two people judge
 
-    documents: list[Document]
-    blocks: list[list[list[int]]]
-    double: float = 0.0
-    place: dict[tuple[str, str], int] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        places = {(each.qid, each.docno): at for at, each in enumerate(self.documents)}
-        object.__setattr__(self, "place", places)
+    @cached_property
+    def place(self) -> dict[tuple[str, str], int]:
+        """(qid, docno) → the place of a document."""
+        return {(each.qid, each.docno): at for at, each in enumerate(self.documents)}
 
     @classmethod
     def of(

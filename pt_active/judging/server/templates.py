@@ -62,12 +62,8 @@ def judge_values(plan: str, name: str, grades: Sequence[tuple[int, str]], guidel
     """What the template of a judge's page needs."""
     # Under this name the browser keeps what is not sent yet; it tells nothing about the judge's token.
     key = hashlib.sha256(f"{plan} {name}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    return {
-        "judge": name,
-        "grades": [(grade, word, str(grade) if grade <= _HIGHEST_KEY else "") for grade, word in grades],
-        "key": key,
-        "guideline": Markup(guideline),
-    }
+    keyed = [(grade, word, str(grade) if grade <= _HIGHEST_KEY else "") for grade, word in grades]
+    return {"judge": name, "grades": keyed, "key": key, "guideline": Markup(guideline)}
 
 
 def offline_page(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from pt_active.frames.sources import naming
 from pt_active.frames.tables import json_value
 from pt_active.frames.visible import json_text
 from pt_active.judging.delivery import Delivery, Given, items, list_of, object_of, only, text_of
@@ -29,11 +30,10 @@ def read(delivery: Delivery) -> Iterator[Given]:
 def _lines(delivery: Delivery) -> Iterator[tuple[str, Any, Any]]:
     for number, line in delivery.source.lines():
         if line.strip():
-            try:
+            place = f"line {number}"
+            with naming(place):
                 entry = json_value(line)
-            except ValueError as error:
-                raise ValueError(f"line {number}: {error}") from error
-            yield f"line {number}", object_of(entry, f"line {number}"), entry
+            yield place, object_of(entry, place), entry
 
 
 def write(worklist: Worklist) -> dict[str, str | bytes]:

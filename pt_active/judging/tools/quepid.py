@@ -8,6 +8,7 @@ from typing import Any
 
 from pt_active.frames.checks import shown, some
 from pt_active.frames.records import SKIPPED, UNJUDGEABLE
+from pt_active.frames.sources import naming
 from pt_active.frames.tables import json_value
 from pt_active.frames.visible import json_text
 from pt_active.judging.delivery import Delivery, Given, items, list_of, object_of, text_of
@@ -41,10 +42,8 @@ def _ours(pair: dict[str, Any], place: str) -> Any:
     """The ids and the plan of a pair, from its options, which may be JSON in a text."""
     options = pair.get("options")
     if isinstance(options, str) and options.strip():
-        try:
+        with naming(f"{place}: options"):
             options = json_value(options)
-        except ValueError as error:
-            raise ValueError(f"{place}: options: {error}") from error
     return options.get(_OURS, {}) if isinstance(options, dict) else {}
 
 

@@ -1,10 +1,12 @@
-"""A plan of queries of the demonstration, and all labels."""
+"""A plan of queries of the demonstration, all labels, labels from the grade model, and a model that is too sure."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -14,22 +16,40 @@ from pt_active.demo.collection import DemoCollection
 sys.path.insert(0, str(Path(__file__).parent))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def plan(graded: pd.DataFrame) -> Plan:
     return Plan.create(graded, None, DCG @ 10, budget=600, seed=3, level="query")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def topics(demo: DemoCollection) -> pd.DataFrame:
     """Three queries for each need."""
     return demo.topics.assign(qneed=[f"need {row // 3}" for row in range(len(demo.topics))])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def census(graded: pd.DataFrame, topics: pd.DataFrame) -> Plan:
     return Plan.create(graded, topics, DCG @ 10, budget=1e9, level="query", seed=1)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def labels(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
     return demo.judge(graded)
+
+
+@pytest.fixture(scope="module")
+def sharp(graded: pd.DataFrame) -> pd.DataFrame:
+    """A model that is right on average, and far too sure of it."""
+    power = graded.filter(regex="^grade_") ** 6
+    return graded.assign(**power.div(power.sum(axis=1), axis=0))
+
+
+@pytest.fixture(scope="module")
+def as_the_model_says(graded: pd.DataFrame) -> Callable[[int], pd.DataFrame]:
+    """Makes labels that are drawn from the grade model, with a seed."""
+    below = graded.filter(regex="^grade_").to_numpy().cumsum(axis=1)[:, :-1]
+
+    def make(seed: int) -> pd.DataFrame:
+        return graded.assign(label=(np.random.default_rng(seed).random((len(below), 1)) > below).sum(axis=1))
+
+    return make

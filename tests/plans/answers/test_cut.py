@@ -15,8 +15,7 @@ from pt_active.inference.stopping.looks import ASYMPTOTIC
 CUT = "the plan was cut to what is judged: the interval here takes this number of labels as fixed beforehand, and that"
 
 
-@pytest.mark.parametrize("n", [2, 9, 23])
-@pytest.mark.parametrize("census", [False, True])
+@pytest.mark.parametrize(("n", "census"), [(2, False), (9, True), (23, False)])
 def test_a_cut_plan_estimates_what_the_status_does(
     n: int, census: bool, plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame
 ) -> None:

@@ -30,8 +30,8 @@ def of_noisy_rankers(seed: int, rankers: str, draws: int) -> Report:
         return Report.of(plan, plan.assessments[["qid", "docno"]].merge(frame[["qid", "docno", "label"]]))
 
 
-@pytest.mark.parametrize(("rankers", "seeds"), [("abc", range(16, 26)), ("abcd", range(6, 12))])
-def test_the_first_screen_never_contradicts_its_interval(rankers: str, seeds: range) -> None:
+@pytest.mark.parametrize(("rankers", "seeds"), [("abc", (17, 20, 23)), ("abcd", (6, 8, 9))])
+def test_the_first_screen_never_contradicts_its_interval(rankers: str, seeds: tuple[int, ...]) -> None:
     """An interval excludes 0 just where there is a winner, also where only a later step of Holm's test finds one."""
     later = 0
     for seed in seeds:

@@ -45,35 +45,13 @@ def test_the_gate_is_the_interval_of_the_status_against_the_threshold(
     assert len(seen) > 1
 
 
-@pytest.mark.parametrize("margin", MARGINS)
-def test_better_by_a_margin_is_the_contrary_of_non_inferior_the_other_way_round(
-    plan: Plan, labels: pd.DataFrame, margin: float
-) -> None:
-    one, other = plan.rankers
-    contrary = {"pass": "fail", "fail": "pass", "unresolved": "unresolved"}
-    for n in (8, 99):
-        judged = first(plan, labels, n)
-        better = plan.gate(judged, margin, "better", first=one, second=other, queries="these")
-        worse = plan.gate(judged, margin, "non-inferior", first=other, second=one, queries="these")
-        assert worse.outcome == contrary[better.outcome]
-        assert worse.decided_at == better.decided_at
-
-
 def test_an_outcome_stays(plan: Plan, labels: pd.DataFrame) -> None:
-    decided = [plan.gate(first(plan, labels, n), 0.1, queries="these") for n in range(0, 100, 9)]
+    decided = [plan.gate(first(plan, labels, n), 0.1, queries="these") for n in range(0, 100, 12)]
     outcomes = [each.outcome for each in decided]
     at = outcomes.index("pass")
     assert set(outcomes[:at]) == {"unresolved"}
     assert set(outcomes[at:]) == {"pass"}
     assert len({each.decided_at for each in decided[at:]}) == 1
-
-
-def test_all_labels_decide_exactly(pair: pd.DataFrame, labels: pd.DataFrame) -> None:
-    census = Plan.create(pair, None, DCG @ 10, budget=1e9, level="query")
-    truth = census.compare(labels).difference
-    assert truth > 0
-    assert census.gate(labels, abs(truth) * (1 - 1e-6), "better", queries="these").outcome == "pass"
-    assert census.gate(labels, abs(truth) * (1 + 1e-6), "better", queries="these").outcome == "fail"
 
 
 def two_queries(new: list[int], **how: Any) -> tuple[Plan, pd.DataFrame]:

@@ -67,8 +67,10 @@ def test_strangers_leave_a_pass_and_take_a_fail(plan: Plan, labels: pd.DataFrame
 
 
 def test_strangers_decide_nothing_of_a_normalised_measure(graded: pd.DataFrame, demo: DemoCollection) -> None:
-    plan = Plan.create(graded, None, "nDCG@10", budget=500, seed=1)
+    few = graded[graded["qid"].isin(graded["qid"].unique()[:40])]
+    plan = Plan.create(few, None, "nDCG@10", budget=200, seed=1)
     labels, run = demo.judge(plan.assessments), demo.runs["candidate"][["qid", "docno", "score"]]
+    run = run[run["qid"].isin(few["qid"])]
     assert plan.gate_later(labels, run, "production", 0.5, name="same", queries="these").outcome == "pass"
     assert plan.gate_later(labels, with_strangers(run, 1), "production", 0.5, queries="these").outcome == "unresolved"
 
@@ -97,12 +99,6 @@ def test_what_an_earlier_round_asked_for_is_within_reach(
     reach = second.gate_later(labels, candidate, "production", 0.2, queries="these").reach
     assert reach is not None
     assert reach.is_whole
-
-
-def test_all_has_to_be_judged(plan: Plan, labels: pd.DataFrame, candidate: pd.DataFrame) -> None:
-    gate = plan.gate_later(labels.head(50), candidate, "production", 0.4, queries="these")
-    assert gate.outcome == "unresolved"
-    assert gate.advice == "judge the rest of the plan, then ask again"
 
 
 @pytest.mark.parametrize("measure", [DCG @ 3, ERR(max_rel=2) @ 3, "P@3", "RR@3", "RBP(p=0.5)@3"], ids=str)

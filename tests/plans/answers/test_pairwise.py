@@ -45,8 +45,7 @@ def labels(demo: DemoCollection, pool: pd.DataFrame) -> pd.DataFrame:
 
 @pytest.fixture(scope="module", params=["query", "document"])
 def plan(request: pytest.FixtureRequest, pool: pd.DataFrame) -> Plan:
-    how = {"level": "document", "design": "successive"} if request.param == "document" else {"level": "query"}
-    return Plan.create(pool, None, DCG @ 10, budget=500, seed=3, **how)
+    return Plan.create(pool, None, DCG @ 10, budget=500, seed=3, level=request.param)
 
 
 @pytest.fixture(scope="module")
@@ -128,8 +127,7 @@ def said(status) -> tuple:
 
 def test_all_labels_settle_all_pairs(plan: Plan, pool: pd.DataFrame, labels: pd.DataFrame, runs) -> None:
     arguments = plan.tables.manifest.arguments
-    how = {"level": "document", "design": "successive"} if arguments.level == "document" else {"level": "query"}
-    whole = Plan.create(pool, None, DCG @ 10, budget=1e6, seed=3, **how)
+    whole = Plan.create(pool, None, DCG @ 10, budget=1e6, seed=3, level=arguments.level, design=arguments.design)
     status, truth = whole.status(labels.merge(whole.assessments[["qid", "docno"]])), truths(runs, labels)
     assert (status.resolved, status.settled) == (True, PAIRS)
     assert (status.answer, status.advice) == ("stop: all 3 pairs are settled", "stop judging")
@@ -175,6 +173,7 @@ def test_a_winner_whose_interval_holds_0_is_explained(status: PairStatus) -> Non
     )
 
 
+@pytest.mark.parametrize("plan", ["document"], indirect=True)
 def test_the_command_line_shows_all_pairs(plan: Plan, wanted: pd.DataFrame, status: PairStatus, tmp_path: Path) -> None:
     folder, file = plan.save(tmp_path / "plan").path, tmp_path / "judged.csv"
     wanted.to_csv(file, index=False)

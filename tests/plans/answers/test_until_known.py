@@ -16,32 +16,28 @@ DIFFERENCE = 1.0
 QUERIES, DOCUMENTS = Method("hedged", "regression", False), Method("successive", "regression", False)
 
 
-def as_the_model_says(graded: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Labels drawn from the grade model."""
-    grades = graded.filter(regex="^grade_").to_numpy()
-    label = (np.random.default_rng(seed).random((len(grades), 1)) > grades.cumsum(axis=1)[:, :-1]).sum(axis=1)
-    return graded[["qid", "docno"]].assign(label=label)
-
-
-def labels_taken(script, plan: Plan, graded: pd.DataFrame, runs: int) -> np.ndarray:
+def labels_taken(script, plan: Plan, as_the_model_says, runs: int) -> np.ndarray:
     """Labels until the truth is told from a value that lies so far below it, if the model is right."""
     taken = []
     for seed in range(runs):
-        for each in script("sequences").sequences(plan, as_the_model_says(graded, seed), 1, seed):
+        labels = as_the_model_says(seed)[["qid", "docno", "label"]]
+        for each in script("sequences").sequences(plan, labels, 1, seed):
             draws = each.proof.draws
             taken.append(each.labels(excluded(draws, each.proof.stakes, float(draws.base[-1]) - DIFFERENCE, 0.025)))
     return np.array(taken)
 
 
 @pytest.mark.parametrize(("method", "level", "slack"), [(QUERIES, "query", 0.05), (DOCUMENTS, "document", 0.2)])
-def test_what_is_foreseen_is_what_it_takes_where_the_model_is_right(method, level, slack, script, graded) -> None:
+def test_what_is_foreseen_is_what_it_takes_where_the_model_is_right(
+    method, level, slack, script, graded, as_the_model_says
+) -> None:
     """70 real evaluations against 200 foreseen ones: finds a mean or an upper decile that is off by a fifth.
 
     3 standard errors of the upper decile are 4 % for queries and 32 % for documents.
     """
     row = Outlook.of(graded, None, DCG @ 10, methods=[method]).until_known(DIFFERENCE, progress=False).iloc[0]
     plan = Plan.create(graded, None, DCG @ 10, budget=row.budget, design=method.design, level=level, seed=0)
-    taken = labels_taken(script, plan, graded, 70)
+    taken = labels_taken(script, plan, as_the_model_says, 70)
     error = taken.std() * np.sqrt(1 / len(taken) + 1 / 200)
     assert abs(row.labels - taken.mean()) <= 3 * error
     assert row.labels_90 == pytest.approx(np.quantile(taken, 0.9), rel=slack)
@@ -50,18 +46,14 @@ def test_what_is_foreseen_is_what_it_takes_where_the_model_is_right(method, leve
 
 
 def test_larger_differences_take_fewer_labels_and_larger_errors_more(
-    demo: DemoCollection, graded: pd.DataFrame
+    demo: DemoCollection, graded: pd.DataFrame, sharp: pd.DataFrame
 ) -> None:
     outlook = Outlook.of(graded, None, DCG @ 10, methods=[DOCUMENTS])
     small, large = (outlook.until_known(d, progress=False).labels[0] for d in (0.5, 2.0))
     assert small > 2 * large
     assert outlook.until_known(-2.0, progress=False).labels[0] == large
-    sure = graded.copy()
-    columns = [f"grade_{g}" for g in range(4)]
-    sure[columns] = sure[columns] ** 6
-    sure[columns] = sure[columns].div(sure[columns].sum(axis=1), axis=0)
-    pilot = Plan.create(sure, None, DCG @ 10, budget=300, level="document", seed=1)
-    alone = Outlook.of(sure, None, DCG @ 10, methods=[DOCUMENTS])
+    pilot = Plan.create(sharp, None, DCG @ 10, budget=300, level="document", seed=1)
+    alone = Outlook.of(sharp, None, DCG @ 10, methods=[DOCUMENTS])
     learned = Outlook.of_plan(pilot, demo.judge(pilot.assessments), methods=[DOCUMENTS])
     one, other = (each.until_known(DIFFERENCE, progress=False).labels[0] for each in (alone, learned))
     assert other > 1.3 * one

@@ -162,6 +162,10 @@ def test_one_ranker_is_known_within_a_margin(level: str, pool: pd.DataFrame, lab
     assert at.high - at.low <= 2 * margin < before.high - before.low
     with pytest.raises(ValueError, match="the plan has one ranker: pass margin="):
         plan.status(everything)
+    # Half of the width takes about four times the information.
+    early = plan.status(everything.head(80), margin=1.0)
+    needed = plan.status(everything.head(80), margin=(early.high - early.low) / 4).needed
+    assert 2 * early.spent < needed < 6 * early.spent
 
 
 # --- what is foreseen -------------------------------------------------------------------------------------------------
