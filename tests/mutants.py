@@ -484,6 +484,8 @@ partitions: documents stay in the order of the partitions [test_scan]
     place = whole.documents_of(order) => place = np.arange(whole.seen.sum())
 stand-ins: too close to their mean [test_scan]
     root = np.sqrt(k) * np.linalg.qr => root = np.linalg.qr
+sums of logs, turned: what can never be drawn keeps its sign [test_scan]
+    else mirrored(each.beyond), -each.settled => else mirrored(each.beyond), each.settled
 second pass: other queries are taken as they come [test_passes]
     if not np.array_equal(pool.qids, self.queries => if False and not np.array_equal(pool.qids, self.queries
 second pass: other documents are taken as they come [test_passes]

@@ -159,8 +159,9 @@ class Interview:
             raise
 
     def _asked(self) -> tuple[Files, str, float, Meant]:
-        while self._answer(f"Run {len(self.files.source.files) + 1} to compare, NAME=FILE{self._may_end}", self._run):
-            pass
+        ends = ""
+        while self._answer(f"Run {len(self.files.source.files) + 1} to compare, NAME=FILE{ends}", self._run):
+            ends = " (empty: no more)"
         self._answer("Topics, a file or irds:ID (empty: none)", self._file("topics", of_topics))
         texts = self._file("texts", lambda files: of_texts(files, files.documents["docno"].drop_duplicates()))
         self._answer("Texts of the documents, a file or irds:ID (empty: none)", texts)
@@ -175,10 +176,6 @@ class Interview:
         assert self.measure is not None
         assert self.budget is not None
         return self.files, self.measure, self.budget, Meant(queries=self.queries)
-
-    @property
-    def _may_end(self) -> str:
-        return " (empty: no more)" if self.files.source.run else ""
 
     def _take(self, check: Callable[[Files], object], **answer: Any) -> None:
         """Keep an answer if it fits the others."""
