@@ -80,6 +80,7 @@ def test_cold_grades_fall_with_the_rank():
     graded = ColdGrades(3).transform(pd.DataFrame({"qid": "1", "docno": list("ab"), "score": [2.0, 1.0]}))
     above = [[1, *(1 / (1 + np.exp(g - 1.5 + 0.5 * np.log(rank))) for g in (1, 2, 3)), 0] for rank in (1, 2)]
     assert_allclose(graded[GRADES], rounded_grades(-np.diff(above)), rtol=1e-12)
+    assert ColdGrades(3).described() == "Grade model: none, so grades are guessed from ranks alone"
 
 
 def drawn(rng, queries=60, documents=12):

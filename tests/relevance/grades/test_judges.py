@@ -229,6 +229,9 @@ class TestSeveral:
         model = JudgeGrades(max_grade=3, **judges).fit(RUN, QRELS)
         assert model.stack_.used == ("ranks", "good", "other")
         assert abs(model.stack_.gains["noise"]) < 0.02
+        assert model.described() == "Grade model: ranks, good, other; noise adds nothing"
+        one_query = RUN[RUN["qid"] == RUN["qid"].iloc[0]]
+        assert JudgeGrades(max_grade=3, **judges).fit(one_query, QRELS).stack_.used == ("ranks", *judges)
         order = np.random.default_rng(0).permutation(len(RUN))
         without = JudgeGrades(max_grade=3, good=judges["good"], other=judges["other"].iloc[::-1])
         without.fit(RUN.iloc[order], QRELS.iloc[::-1])
