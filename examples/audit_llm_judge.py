@@ -27,7 +27,7 @@ MAX_GRADE = 3
 RELEVANT = 2
 """The lowest grade that the track counts as relevant."""
 
-REPETITIONS = 100
+REPETITIONS = 40
 """Number of random samples from which the typical error is computed."""
 
 

@@ -241,7 +241,7 @@ bets: the worst draw of the unit drawn, not of all that are left [test_bets]
 bets: a draw can lose more than everything [test_bets]
     LARGEST_STAKE = 0.95 => LARGEST_STAKE = 1.5
 bets: a stake knows the draw that it is on [test_bets]
-    self.expected * self.trust[:-1] => self.expected * self.trust[1:]
+    self._trust(every, square)[:-1] => self._trust(every, square)[1:]
 bets: excluded at half of the capital [test_bets]
     stakes.share.copy(), 1 / alpha => stakes.share.copy(), 0.5 / alpha
 bets: the lower bound of what is known from the upper [test_bets]
@@ -484,6 +484,8 @@ partitions: documents stay in the order of the partitions [test_scan]
     place = whole.documents_of(order) => place = np.arange(whole.seen.sum())
 stand-ins: too close to their mean [test_scan]
     root = np.sqrt(k) * np.linalg.qr => root = np.linalg.qr
+sums of logs, turned: what can never be drawn keeps its sign [test_scan]
+    else mirrored(each.beyond), -each.settled => else mirrored(each.beyond), each.settled
 second pass: other queries are taken as they come [test_passes]
     if not np.array_equal(pool.qids, self.queries => if False and not np.array_equal(pool.qids, self.queries
 second pass: other documents are taken as they come [test_passes]

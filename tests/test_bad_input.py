@@ -167,13 +167,6 @@ def test_intervals_refuse_levels_that_are_no_numbers(frame: pd.DataFrame, qrels:
         refused("confidence_level must be a number, got 'high'", found.confidence_interval, "high")
 
 
-def test_numpy_numbers_can_be_saved(frame: pd.DataFrame, tmp_path: Path) -> None:
-    audit = Audit.create(frame, BOTH, ZeroOne(), budget=np.int64(20), seed=np.int32(1), defensive=np.float32(0.25))
-    saved = Audit.load(audit.save(tmp_path / "audit").path)
-    assert saved.manifest["arguments"]["budget"] == 20
-    assert saved.manifest["arguments"]["defensive"] == 0.25
-
-
 @pytest.mark.parametrize("value", [None, 3, b"audit", ["audit"]])
 def test_paths(frame: pd.DataFrame, value: object) -> None:
     audit, message = Audit.create(frame, BOTH, ZeroOne(), budget=20), "path must be a string or a Path, got "

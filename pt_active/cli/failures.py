@@ -32,13 +32,7 @@ _OURS = ("pt_active", "pyterrier", "ir_measures")
 
 Usage, _CLICK = typer.BadParameter.__mro__[1:3]  # typer brings its own click, or imports one, and exports neither
 
-_DAMAGED = (EOFError, zlib.error, lzma.LZMAError)
-
-_STDOUT = "standard output"
-
 _LONG = re.compile(rf"'[^'\n]{{{MAX_SHOWN - 1},}}'|\"[^\"\n]{{{MAX_SHOWN - 1},}}\"")
-
-_LINE_END = re.compile(r"\s*[\r\n]\s*")
 
 
 @contextmanager
@@ -66,7 +60,7 @@ def naming_stdout() -> Iterator[None]:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError as error:
-        raise OSError(error.errno, error.strerror, _STDOUT) from error
+        raise OSError(error.errno, error.strerror, "standard output") from error
 
 
 def _told(error: BaseException, words: Sequence[str], command: str, show_traceback: bool) -> int:
@@ -111,29 +105,21 @@ def foreseen(error: BaseException, command: str = "pt-active") -> str | None:
         said = error.format_message().rstrip(".")  # type: ignore[attr-defined]
         return f"{said}; see {command} --help" if isinstance(error, Usage) else said
     if isinstance(error, OSError):
-        return _of_the_system(error)
+        if error.strerror is None:
+            return str(error) or type(error).__name__
+        where = error.filename if error.filename is not None else error.filename2
+        return error.strerror if where is None else f"{os.fsdecode(where)}: {error.strerror}"
     if isinstance(error, MemoryError):
         return f"there is not enough memory{f': {error}' if str(error) else ''}"
     if isinstance(error, RecursionError):
         return "the input is nested too deeply"
-    if isinstance(error, _DAMAGED):
+    if isinstance(error, (EOFError, zlib.error, lzma.LZMAError)):
         return f"a compressed file is damaged: {error}"
-    if isinstance(error, (csv.Error, UnicodeError)) or kind == "pyarrow" or _of_a_frame(error):
+    # PyTerrier refuses a frame; if it was not imported, it did not.
+    refused = getattr(sys.modules.get("pyterrier.validate"), "InputValidationError", ())
+    if isinstance(error, (csv.Error, UnicodeError)) or kind == "pyarrow" or isinstance(error, refused):
         return str(error)
     return str(error) if isinstance(error, ValueError) and _place(error)[0] in _OURS else None
-
-
-def _of_a_frame(error: BaseException) -> bool:
-    """Whether PyTerrier refuses a frame; if it was not imported, it did not."""
-    validate = sys.modules.get("pyterrier.validate")
-    return validate is not None and isinstance(error, validate.InputValidationError)
-
-
-def _of_the_system(error: OSError) -> str:
-    if error.strerror is None:
-        return str(error) or type(error).__name__
-    where = error.filename if error.filename is not None else error.filename2
-    return error.strerror if where is None else f"{os.fsdecode(where)}: {error.strerror}"
 
 
 def _place(error: BaseException) -> tuple[str, str]:
@@ -155,13 +141,10 @@ def _bug(error: BaseException, words: Sequence[str]) -> str:
     return f"this is a bug in pt-active: {said}\nplease report it at {HELP}/issues with what this prints:\n  {again}"
 
 
-def _cut(quoted: re.Match[str]) -> str:
-    return f"{quoted.group()[: MAX_SHOWN - 1]}…"
-
-
 def in_one_line(text: str) -> str:
     """A message as one line that can be printed: quoted texts are cut, and so is the whole."""
-    line = visible_field(_LONG.sub(_cut, _LINE_END.sub(" ", text.strip())))
+    line = re.sub(r"\s*[\r\n]\s*", " ", text.strip())
+    line = visible_field(_LONG.sub(lambda quoted: f"{quoted.group()[: MAX_SHOWN - 1]}…", line))
     if len(line) <= MAX_MESSAGE:
         return line
     half = MAX_MESSAGE // 2

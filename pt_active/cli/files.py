@@ -173,7 +173,7 @@ class PoolFiles(RunFiles):
         """The graded pool, and the topics if there are any."""
         read = None if self.topics is None else (self.topics, read_topics(self.topics))
         if self.pool is not None:
-            frame = read_pool(self.pool)
+            frame = read_parquet(self.pool).reset_index(drop=True)
             queries = read and fitting_topics(*read, frame["qid"])
         else:
             model, training, described = self.model(measure)
@@ -206,11 +206,6 @@ def check_file(path: str | Path) -> None:
     """Raise if a file does not exist."""
     if not Path(path).exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-
-
-def read_pool(path: Path) -> pd.DataFrame:
-    """Read a Parquet frame that already has grades."""
-    return read_parquet(path).reset_index(drop=True)
 
 
 def reads_texts(cost: Cost) -> bool:

@@ -71,7 +71,15 @@ def init(
         values = _values(files.source, measure, budget, folder, out)
     values |= {name: value for name, value in vars(meant).items() if value is not None}
     write_file(out, project_text(values, COMMENTS))
-    return _kept(found, values, out)
+    wide = max(len(each.about) for each in found)
+    told = "\n".join(f"{'!' if each.wrong else ' '} {each.about:{wide}}  {each.said}" for each in found)
+    doubts = sum(each.wrong for each in found)
+    hint = f"First look at the {how_many('line', doubts)} with an exclamation mark.\n" if doubts else ""
+    hint += "Next, choose what to judge, let people judge it in their browsers, look whenever you like, and report:"
+    for words in ROAD:
+        hint += f"\n  {command_line(*words, *([] if out == FILE else ['--project', out]))}"
+    content = {"file": str(out), **values, "findings": [each._asdict() for each in found]}
+    return Answer(content, f"{told}\n\nThis is kept in {out}.", hint)
 
 
 def _said_or_asked(
@@ -91,19 +99,6 @@ def _said_or_asked(
             "highest grade"
         )
     return _with_past_runs(Files(source)), measure or MEASURE, budget, meant
-
-
-def _kept(found: list[Finding], values: dict[str, Any], out: Path) -> Answer:
-    """The answer that a project file was written."""
-    content = {"file": str(out), **values, "findings": [each._asdict() for each in found]}
-    wide = max(len(each.about) for each in found)
-    told = "\n".join(f"{'!' if each.wrong else ' '} {each.about:{wide}}  {each.said}" for each in found)
-    doubts = sum(each.wrong for each in found)
-    first = f"First look at the {how_many('line', doubts)} with an exclamation mark.\n" if doubts else ""
-    elsewhere: list[str | Path] = [] if out == FILE else ["--project", out]
-    road = "\n".join(f"  {command_line(*each, *elsewhere)}" for each in ROAD)
-    hint = "Next, choose what to judge, let people judge it in their browsers, look whenever you like, and report:"
-    return Answer(content, f"{told}\n\nThis is kept in {out}.", f"{first}{hint}\n{road}")
 
 
 def _with_past_runs(files: Files) -> Files:
@@ -164,8 +159,9 @@ class Interview:
             raise
 
     def _asked(self) -> tuple[Files, str, float, Meant]:
-        while self._answer(f"Run {len(self.files.source.files) + 1} to compare, NAME=FILE{self._may_end}", self._run):
-            pass
+        ends = ""
+        while self._answer(f"Run {len(self.files.source.files) + 1} to compare, NAME=FILE{ends}", self._run):
+            ends = " (empty: no more)"
         self._answer("Topics, a file or irds:ID (empty: none)", self._file("topics", of_topics))
         texts = self._file("texts", lambda files: of_texts(files, files.documents["docno"].drop_duplicates()))
         self._answer("Texts of the documents, a file or irds:ID (empty: none)", texts)
@@ -180,10 +176,6 @@ class Interview:
         assert self.measure is not None
         assert self.budget is not None
         return self.files, self.measure, self.budget, Meant(queries=self.queries)
-
-    @property
-    def _may_end(self) -> str:
-        return " (empty: no more)" if self.files.source.run else ""
 
     def _take(self, check: Callable[[Files], object], **answer: Any) -> None:
         """Keep an answer if it fits the others."""

@@ -65,11 +65,6 @@ def random_seed() -> int:
     return option(0, "The random seed.", "N", within=(0, MAX_SEED), rare=True)
 
 
-def ranker_name(help: str) -> str | None:
-    """The option for a ranker of a plan."""
-    return option(None, help, "NAME")
-
-
 def for_any_missing() -> str | None:
     """The option for documents without a label."""
     help = "What documents without a label are: {}; default: error, or in status and gate expected."
@@ -157,8 +152,8 @@ class Meant(Typed):
 class Pair(Typed):
     """Two rankers of a plan."""
 
-    first: str | None = ranker_name("A ranker of the plan; default: the first of two, or all pairs of many.")
-    second: str | None = ranker_name("The ranker to compare it with; default: the second of two.")
+    first: str | None = option(None, "A ranker of the plan; default: the first of two, or all pairs of many.", "NAME")
+    second: str | None = option(None, "The ranker to compare it with; default: the second of two.", "NAME")
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from pt_active.logs.files import matching
 from pt_active.plans.answers.forecast import LEVELS
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.answers.outlook import POWER, Outlook
-from pt_active.plans.making.extension import REFIT
+from pt_active.plans.making.documents import REFIT
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.manifest import dropped_lines
 from pt_active.plans.making.queries import has_order

@@ -12,12 +12,13 @@ import pandas as pd
 
 from pt_active.cli.answer import Answer, check_new, command_line
 from pt_active.cli.commands import argument, of_every_command, option
-from pt_active.cli.files import DEFAULT_GRADES, RunFiles, grade_in_use, read_pool, united
+from pt_active.cli.files import DEFAULT_GRADES, RunFiles, grade_in_use, united
 from pt_active.cli.options import MEASURES, design_choices, random_seed
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import MAX_WHOLE, agreeing, how_many, some
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.tables import read_parquet
 from pt_active.frames.trec import read_qrels
 from pt_active.frames.visible import guarded
 from pt_active.inference.estimators import ESTIMATORS
@@ -91,7 +92,7 @@ def simulate(
 
 def labelled_pool(path: Path, name: str | None, train_fold: int | None) -> pd.DataFrame:
     """Read a pool whose documents have labels, and grade it unless it is graded already."""
-    frame = read_pool(path)
+    frame = read_parquet(path).reset_index(drop=True)
     if "label" not in frame.columns:
         raise ValueError(f"{path}: a replay needs a column 'label' with the true grade of each document")
     if grade_columns(frame.columns):

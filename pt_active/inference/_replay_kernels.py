@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pt_active.inference.ties import ROUNDING
 from pt_active.relevance._kernels import _compiled
 
 
@@ -34,7 +35,8 @@ def replay_errors(drawn, units, nested, found):  # type: ignore[no-untyped-def]
             reached[r] += units.variance[z]
             usual[r] += expected
     sign = 0.0 if len(counts) == 0 else np.sign(units.influence[counts[units.place[counts].argmin()]])
-    missed = np.sqrt(np.maximum(units.variance.sum() - reached, 0.0))
+    every = units.variance.sum()
+    missed = np.sqrt(np.where(every - reached > ROUNDING * every, every - reached, 0.0))  # the rest is rounding
     found[:] = 0.0
     found[0], found[2] = -known - units.shift.sum() - sign * missed * drawn.normal, usual
     for x in range(len(step)):

@@ -75,17 +75,17 @@ class DocumentReplays:
         z, row = np.nonzero((opened[:, units.query] & (uniform < units.chance)).T)
         uniform = rng.random((repetitions, len(units.place)))[row, units.place[z]]
         start, normal = np.searchsorted(z, np.arange(len(units.query) + 1)), rng.normal(size=repetitions)
-        return Drawn(start, row, self._labels(z, row, uniform, opened.shape), normal)
+        return Drawn(start, row, self._labels(z, row, uniform), normal)
 
-    def _labels(self, z: np.ndarray, row: np.ndarray, uniform: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    def _labels(self, z: np.ndarray, row: np.ndarray, uniform: np.ndarray) -> np.ndarray:
         """int64[d], the labels of drawn documents by random numbers; they are the same for all contrasts."""
         if not isinstance(self.pool, RevealedPool):
             bounds = self.grades.cumsum(axis=1)[self.design.order, :-1]
             return np.asarray((uniform[:, None] > bounds[z]).sum(axis=1))
         # All documents of a query take the number of its first, so that their labels belong to one labelling.
-        query, first = self._units.query[z], np.empty(shape)
-        first[row[::-1], query[::-1]] = uniform[::-1]
-        return (first[row, query] * len(self._units.effects)).astype(np.int64)
+        cell = self._units.query[z] * len(row) + row
+        _, first, inverse = np.unique(cell, return_index=True, return_inverse=True)
+        return (uniform[first][inverse] * len(self._units.effects)).astype(np.int64)
 
     def _errors(self, drawn: Drawn) -> np.ndarray:
         """Errors, their estimated and expected variances, and the largest terms, float64[4, R]."""

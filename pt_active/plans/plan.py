@@ -26,8 +26,7 @@ from pt_active.plans.answers.interval_caution import interval_caution, single_ra
 from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.next_release import known_equal, reach_of, with_unasked
 from pt_active.plans.answers.status_of_plan import plan_status
-from pt_active.plans.making.documents import first_round
-from pt_active.plans.making.extension import Extension, extended
+from pt_active.plans.making.documents import Extension, extended, first_round
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.kept import FORM, in_words
 from pt_active.plans.making.manifest import PlanArguments, PlanSource

@@ -109,17 +109,17 @@ def parse_measure(measure: str | irm.Measure, max_grade: int | None = None) -> i
     Raises:
         ValueError: If the name or a parameter is unknown or out of range, or the highest grade of ERR is not known.
     """
-    measure = _by_name(measure) if isinstance(measure, str) else measure
-    if not isinstance(measure, irm.Measure):
+    parsed: irm.Measure = _by_name(measure) if isinstance(measure, str) else measure
+    if not isinstance(parsed, irm.Measure):
         raise ValueError(f"measure must be an ir_measures measure or its name, got {shown(measure)}")
-    if measure.NAME == "ERR" and not isinstance(measure, _ERR):
-        measure = _ERR(**measure.params, max_rel=GDEVAL_MAX_REL)
-    elif measure.NAME == "ERR" and "max_rel" not in measure.params:
+    if parsed.NAME == "ERR" and not isinstance(parsed, _ERR):
+        parsed = _ERR(**parsed.params, max_rel=GDEVAL_MAX_REL)
+    elif parsed.NAME == "ERR" and "max_rel" not in parsed.params:
         if max_grade is None:
-            raise ValueError(f"{measure} does not pass the highest grade of the scale: write ERR(max_rel=…)")
-        measure = measure(max_rel=max_grade)
-    _check_parameters(measure)
-    return measure
+            raise ValueError(f"{parsed} does not pass the highest grade of the scale: write ERR(max_rel=…)")
+        parsed = parsed(max_rel=max_grade)
+    _check_parameters(parsed)
+    return parsed
 
 
 def parse_lasting(measure: str | irm.Measure, max_grade: int | None = None) -> irm.Measure:

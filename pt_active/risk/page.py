@@ -51,13 +51,16 @@ def page_of(report: AuditReport) -> Page:
         [quantity, judge, with_interval(*ends) if np.isfinite(ends[0]) else "not defined"]
         for quantity, judge, *ends in table.drop(columns="note").itertuples(index=False)
     ]
+    errors = _of_quantities(report, table, ("error",))
+    axis = "share of pairs with another grade than people's"
+    verdict = _chart("verdict", "Errors of the judges", errors.assign(name=errors["judge"], note=""), axis=axis)
     head = headline(report)
     return Page(
         title=f"Audit of {', '.join(report.judges)}",
         made="audit",
         head=head,
         data=report.to_dict() | {"headline": head.to_dict(), "manifest": report.manifest},
-        verdict=[_verdict(report)],
+        verdict=[replace(verdict, title="")],
         sections=[*quantities, *_which(report), *_drift(report), *_by_grade(report)],
         tables=[Shown("", ["quantity", "judge", "estimate"], rows)],
         lines=[f"- {minus(note)}" for note in _notes(named)],
@@ -122,12 +125,6 @@ def _how_to_go_on(report: AuditReport) -> str:
     if more is None or not more.within_reach or made["replace"] or made["design"] == STRATIFIED:
         return ""
     return " Make the audit again with a larger budget and the same seed: it holds all pairs of this one."
-
-
-def _verdict(report: AuditReport) -> Section:
-    errors = _of_quantities(report, report.table(), ("error",))
-    axis, title = "share of pairs with another grade than people's", "Errors of the judges"
-    return replace(_chart("verdict", title, errors.assign(name=errors["judge"], note=""), axis=axis), title="")
 
 
 def _of_quantities(report: AuditReport, rows: pd.DataFrame, asked: tuple[str, ...]) -> pd.DataFrame:

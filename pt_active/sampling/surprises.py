@@ -7,6 +7,7 @@ on the others. So single documents are drawn in all queries, and correct the mod
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
@@ -85,10 +86,15 @@ def surprise_sizes(
     else:
         asked = (gains[-2] * pool.ever_differs(pairs)[pool.query])[None]
     sizes = sizing.of_gains(asked, gains[-1] if settings.serves_singles and k > 1 else None, budget)
-    # The pair of rankers that labels move most, or the only ranker.
-    every = [a @ moves for a in ranker_contrasts(k)]
-    most = int(np.argmax([rounded(float(pool.weight[pool.query] ** 2 @ each**2)) for each in every]))
-    return replace(sizes, raises=every[most] > _NO_MOVE)
+    raised, weight = moves[0], pool.weight[pool.query] ** 2
+    if k > 1:  # The pair of rankers that labels move most
+
+        def moved(pair: tuple[int, ...]) -> float:
+            return float(rounded(float(weight @ (moves[pair[0]] - moves[pair[1]]) ** 2)))
+
+        a, b = max(combinations(range(k), 2), key=moved)
+        raised = moves[a] - moves[b]
+    return replace(sizes, raises=raised > _NO_MOVE)
 
 
 def drawn_in_one_pass(design: DocumentDesign, prices: Costs, rng: np.random.Generator) -> np.ndarray:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_CONTRIBUTIONS = 20  # Bars shown at most
-
 MAX_ESTIMATES = 30  # Estimates shown at most
 
 _LOOKS = ((SECOND, "6 4", "box"), (FIRST, "", "dot"), (INK, "2 4", "dot"))

@@ -27,9 +27,7 @@ LEFT, WIDE = 3.0, 94.0
 """Begin and width of the scale, in percent of the width: marks and tick labels need room beyond them."""
 
 _CUT = (34, 44, 60)  # Lengths to which labels are cut, in characters: the first at which they stay distinct is used
-
 _ONE_LINE = 42  # A label and its numbers share a line if they have at most so many characters
-
 _TICK_ROOM = 36  # Characters that all tick labels of a scale may have together, so that they do not overlap on a phone
 
 Sides = tuple[str, str]  # What values left and right of 0 mean

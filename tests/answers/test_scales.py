@@ -36,12 +36,9 @@ def test_a_judges_score_between_two_counts_for_both(text: str) -> None:
     np.testing.assert_allclose(shares @ scale.scores, given, atol=1e-12)
 
 
-def test_whole_scores_are_labels_and_need_no_names() -> None:
+def test_whole_scores_are_labels_and_others_have_names() -> None:
     assert ScoreScale.parsed("1-5").labels(pd.Series(["5", "1"])).tolist() == [5, 1]
     assert ScoreScale.parsed("1-5").names() == ScoreScale.parsed("0-1").names() == ""
-
-
-def test_names_of_other_scores_are_names_of_labels() -> None:
     names = GradeNames.parsed(ScoreScale.parsed("0-1:0.25").names())
     assert names.grades["score 0.75"] == 3
     assert GradeNames.parsed(ScoreScale.parsed("preference").names()).of(2) == "the first is better"

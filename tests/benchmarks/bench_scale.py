@@ -56,27 +56,6 @@ def plan_of_documents_from_files(folder: Path) -> None:
     plan_from_files(folder, "document")
 
 
-def partition(folder: Path) -> None:
-    from pt_active.logs.files import partitioned
-
-    (folder / "parts").mkdir()
-    partitioned({name: [folder / f"{name}.parquet"] for name in ("new", "old")}, folder / "parts", None)
-
-
-def partition_with_duckdb(folder: Path) -> None:
-    import duckdb
-    import pyarrow.parquet as pq
-
-    rows = sum(pq.read_metadata(folder / f"{name}.parquet").num_rows for name in ("new", "old"))
-    connection, number = duckdb.connect(), max(1, rows >> 20)
-    connection.execute(f"SET preserve_insertion_order=false; SET temp_directory='{folder}/spill'")
-    for name in ("new", "old"):
-        connection.execute(
-            f"COPY (SELECT *, hash(qid) % {number} AS part FROM read_parquet('{folder}/{name}.parquet')) "
-            f"TO '{folder}/duck-{name}' (FORMAT parquet, PARTITION_BY (part))"
-        )
-
-
 def bare_scan(folder: Path) -> None:
     import polars as pl
 
@@ -138,8 +117,6 @@ def plan_on_dask(folder: Path) -> None:
 
 STEPS: dict[str, tuple[str, Callable[[Path], None], float]] = {
     "scan": ("bare Polars scan of both files (the limit)", bare_scan, math.inf),
-    "partition": ("partitions of whole queries, Polars", partition, math.inf),
-    "duckdb": ("the same, DuckDB", partition_with_duckdb, math.inf),
     "plan": ("plan of queries from files", plan_from_files, math.inf),
     "documents": ("plan of documents from files", plan_of_documents_from_files, math.inf),
     "reservoir": ("weighted reservoir sample, DuckDB SQL", reservoir_sample, math.inf),

@@ -1,4 +1,4 @@
-"""Speed of the road from frames to a design, as ratios inside one run.
+"""Speed of the road from frames to a plan and its status, as ratios inside one run.
 
 Run ``python tests/benchmarks/bench_speed.py`` (``--queries 2000`` for a quick look). Prints a Markdown table.
 """
@@ -22,22 +22,9 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active import ERR, Outlook, Plan, Runs, SamplingDistribution, parse_measure
+from pt_active import ERR, Plan, Runs, SamplingDistribution
 from pt_active.frames.trec import read_run
-from pt_active.inference.estimators import ESTIMATORS, Controls
-from pt_active.inference.replay import Method, Population
-from pt_active.inference.rounds import draw_round
-from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.making.queries import in_drawing_order
-from pt_active.relevance.introspection import introspection, label_tables
-from pt_active.relevance.measures import rank_form
-from pt_active.relevance.moments import Moments, _with_ir_measures, label_moments
-from pt_active.risk import F1
-from pt_active.sampling.designs import DESIGNS, sampling_distribution
-from pt_active.sampling.drawings import RoundSettings
-from pt_active.sampling.draws import draw_to_budget
-from pt_active.sampling.pools import DocumentPool, GradedPool
-from pt_active.studies.simulate import replays
 
 GRADES = 5
 
@@ -62,30 +49,6 @@ def timed(work: Callable[[], object], repeat: int = 1) -> float:
     return min(times)
 
 
-def err_moments(queries: int, documents: int) -> Callable[[], object]:
-    """ERR moments of two systems that rank the same documents in different orders."""
-    rng = np.random.default_rng(1)
-    orders = [np.argsort(rng.random((queries, documents)), axis=1).ravel() for _ in range(2)]
-    ranks = np.stack(orders).astype(np.int32) + np.int32(1)
-    grades = rng.dirichlet(np.array([8.0, 3.0, 2.0, 1.0, 0.5]), size=queries * documents)
-    indptr = np.arange(queries + 1) * documents
-    measure = ERR(max_rel=GRADES - 1)
-    return lambda: label_moments(measure, indptr, ranks, grades)
-
-
-def label_vectors(queries: int, generic: bool) -> Callable[[], object]:
-    """nDCG@10 of 1,000 label vectors for each query of 40 documents, by our evaluator or by `ir_measures`."""
-    rng = np.random.default_rng(4)
-    ranks = np.stack([np.argsort(rng.random((queries, 40)), axis=1).ravel() for _ in range(2)]).astype(np.int32) + 1
-    grades = rng.dirichlet(np.array([8.0, 3.0, 2.0, 1.0, 0.5]), size=queries * 40)
-    indptr = np.arange(queries + 1) * 40
-    if not generic:
-        return lambda: label_moments(parse_measure("nDCG@10"), indptr, ranks, grades, samples=1000)
-    labels = rng.integers(GRADES, size=(1000, 40))
-    evaluate = _with_ir_measures(parse_measure("nDCG@10"))
-    return lambda: [evaluate(labels, ranks[:, x * 40 : x * 40 + 40]) for x in range(queries)]
-
-
 def run_frames(queries: int, documents: int) -> tuple[pd.DataFrame, list[pd.DataFrame], pd.DataFrame]:
     """Topics, two runs over the same documents, and qrels for a third of them."""
     rng = np.random.default_rng(2)
@@ -100,28 +63,6 @@ def run_frames(queries: int, documents: int) -> tuple[pd.DataFrame, list[pd.Data
     return topics, runs, qrels
 
 
-def replay_population(queries: int) -> Population:
-    """A pool of two systems whose values lie near what the model expects."""
-    rng = np.random.default_rng(5)
-    mean, root = rng.uniform(0, 1, (queries, 2)), rng.normal(0, 0.2, (queries, 2, 2))
-    moments = Moments(mean, root @ root.transpose(0, 2, 1))
-    documents = rng.integers(10, 20, queries)
-    weight = np.full(queries, 1 / queries)
-    values = mean + rng.normal(0, 0.2, (queries, 2))
-    return Population(values, moments, moments, documents.astype(np.float64), weight, documents)
-
-
-def plain_replays(population: Population, methods: list[Method], budgets: np.ndarray, repetitions: int) -> None:
-    """The same replays as `simulate.replays`, a sample and an estimate at a time."""
-    rng = np.random.default_rng(6)
-    controls = Controls(population.weight, population.model)
-    for method in methods:
-        q = population.distribution(method.design, 0.1)
-        for budget in np.repeat(budgets, repetitions):
-            sample = draw_to_budget(q, population.weight, population.cost, budget, rng)
-            ESTIMATORS[method.estimator].weigh(sample, controls).estimate(population.target[sample.rows])
-
-
 def import_seconds(module: str) -> float:
     """Import time in a fresh interpreter, the fastest of five; PyTerrier's entry points do not load ours."""
     code = (
@@ -131,51 +72,6 @@ def import_seconds(module: str) -> float:
     )
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(5)]
     return min(float(run.stdout) for run in runs)
-
-
-def audit_design(pairs: int) -> Callable[[], object]:
-    """From predictions and grades of two predictors to the design for the difference of their F1."""
-    rng = np.random.default_rng(7)
-    grades, weight = rng.dirichlet(np.ones(4), size=pairs), np.full(pairs, 1 / pairs)
-    predictions, member = rng.integers(0, 4, (pairs, 2)).astype(np.float64), np.ones(pairs, dtype=bool)
-
-    def work() -> np.ndarray:
-        tables = label_tables(F1(rel=2), predictions, 4, member)
-        view = introspection(tables, grades, weight, proportion=True)
-        return sampling_distribution("optimal", view.moments, np.ones(pairs), weight)
-
-    return work
-
-
-def document_draw(queries: int, documents: int) -> Callable[[], object]:
-    """From grades to drawn documents, for the ERR of two systems."""
-    rng = np.random.default_rng(1)
-    orders = [np.argsort(rng.random((queries, documents)), axis=1).ravel() for _ in range(2)]
-    grades = rng.dirichlet(np.array([8.0, 3.0, 2.0, 1.0, 0.5]), size=queries * documents)
-    form = rank_form(parse_measure("ERR", GRADES - 1), GRADES - 1, documents)
-    indptr, weight = np.arange(queries + 1) * documents, np.full(queries, 1 / queries)
-    seen = DocumentPool(form, indptr, np.stack(orders).astype(np.int32) + np.int32(1), weight)
-    pool, budget = GradedPool(seen, grades, np.ones(len(grades)), 2.0), queries * documents / 50
-    return lambda: draw_round(pool, RoundSettings("depth"), budget, np.random.default_rng(1))
-
-
-def budget_planner(queries: int, documents: int) -> Callable[[], object]:
-    """Two ways to draw queries and one to draw documents, over five budgets, and the budget for a wanted width."""
-    rng = np.random.default_rng(9)
-    weight, per_query = np.full(queries, 1 / queries), np.full(queries, float(documents))
-    curves = {
-        Method(design, "regression", False): ErrorCurve(
-            rng.random(queries), weight**2, per_query, per_query, np.arange(queries), share=weight
-        )
-        for design in ("passive", "hedged")
-    }
-    n, query = queries * documents, np.repeat(np.arange(queries), documents)
-    curves[Method("spread", "regression", False)] = ErrorCurve(
-        rng.random(n), np.full(n, 1 / n**2), np.ones(n), np.ones(n), query
-    )
-    nothing: Any = None
-    outlook = Outlook(parse_measure("DCG@10"), ("first", "second"), curves, {}, nothing)
-    return lambda: (outlook.table(), outlook.budget_for(width=0.5 / np.sqrt(n)))
 
 
 def judged_plan(queries: int, level: str) -> tuple[Plan, pd.DataFrame]:
@@ -254,24 +150,6 @@ def main() -> None:
     arguments = parser.parse_args()
     queries, documents = arguments.queries, arguments.documents
     rows = []
-    for m, n in ((queries, documents), (max(queries // 50, 20), 1000)):
-        moments, numbers = err_moments(m, n), np.random.default_rng(8).random(m * n)
-        moments()
-        seconds = timed(moments, 3), timed(lambda numbers=numbers: np.argsort(numbers), 3)
-        rows.append((f"ERR comparison moments, {m:,} queries × {n:,} documents", "sorting as many numbers", *seconds))
-    document_draw(100, documents)()
-    ours, theirs = timed(document_draw(queries, documents)), timed(err_moments(queries, documents))
-    rows.append((f"design and draw of documents, ERR, {queries:,} × {documents}", "ERR moments", ours, theirs))
-    pairs = queries * documents // 4
-    numbers = np.random.default_rng(8).random(pairs)
-    ours, theirs = timed(audit_design(pairs), 3), timed(lambda: np.argsort(numbers), 3)
-    rows.append((f"design of an audit, F1 of two predictors, {pairs:,} pairs", "sorting as many numbers", ours, theirs))
-    numbers = np.random.default_rng(8).random(queries * documents)
-    ours, theirs = timed(budget_planner(queries, documents), 3), timed(lambda: np.argsort(numbers), 3)
-    rows.append((f"budget planner, {queries:,} × {documents}", "sorting as many numbers", ours, theirs))
-    label_vectors(2, generic=False)()
-    ours, theirs = timed(label_vectors(1000, generic=False)), 100 * timed(label_vectors(10, generic=True))
-    rows.append(("1,000 label vectors of nDCG@10, 1,000 × 40", "ir_measures (100 × 10 queries)", ours, theirs))
     topics, runs, qrels = run_frames(queries, documents)
     design = (
         Runs(first=runs[0], second=runs[1])
@@ -304,19 +182,12 @@ def main() -> None:
         path, other, reader = run_file(Path(folder), max(queries // 2, 300))
         ours, theirs = timed(lambda: read_run(path), 3), timed(other, 3)
         rows.append((f"read_run, {path.stat().st_size / 1e6:.0f} MB, all its checks included", reader, ours, theirs))
-    population, budgets = replay_population(1353), np.geomspace(300, 10_000, 8)
-    methods = [Method(design, estimator) for design in list(DESIGNS)[:6] for estimator in ESTIMATORS]
-    ours = timed(lambda: replays(population, methods, 5000, budgets=budgets, seed=0, progress=False))
-    theirs = 500 * timed(lambda: plain_replays(population, methods, budgets, 10))
-    rows.append(("5,000 × 8 budgets × 6 designs × 4 estimators, 1,353 queries", "a loop (500 × 10)", ours, theirs))
     plan, labels = judged_plan(queries, "query")
     plan.status(labels.head(1000))
     ours, theirs = timed(lambda: plan.status(labels)), timed(lambda: labels.merge(labels, on=["qid", "docno"]))
     rows.append(
         (f"status at any time, {queries:,} queries, {len(labels):,} labels", "merging the labels", ours, theirs)
     )
-    ours = timed(lambda: Outlook.of_plan(plan))
-    rows.append((f"outlook of the plan, {queries:,} queries", "merging the labels", ours, theirs))
     plan, labels = judged_plan(max(queries // 10, 500), "document")
     following = plan.follow()
     following.add(labels.head(len(labels) - 50))

@@ -23,7 +23,7 @@ from typing import Any
 from of_data import grade_models, measures, sampling
 from of_pairs import active_tests, audits
 from of_plans import estimates, growth, outlooks, plans, reports, states
-from of_studies import documentation, experiments, learners, simulations
+from of_studies import experiments, learners, simulations
 from on_disk import load_artifacts, save_artifacts, saved
 from told import Cases, answer
 from tqdm import tqdm
@@ -35,7 +35,7 @@ PARTS: dict[str, Callable[[], Cases]] = {
     for part in (
         *(grade_models, measures, sampling),
         *(plans, estimates, states, outlooks, growth, reports),
-        *(audits, active_tests, simulations, learners, experiments, documentation, saved),
+        *(audits, active_tests, simulations, learners, experiments, saved),
     )
 }
 

@@ -1,18 +1,9 @@
-"""Cases of replays, learners and experiments, and the output of the documentation's examples."""
+"""Cases of replays, learners and experiments."""
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
-import io
-import json
-import re
-import shlex
-import tempfile
-from collections.abc import Iterator
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,11 +11,9 @@ import pandas as pd
 import pyterrier as pt
 from sklearn.linear_model import Ridge
 from told import Cases
-from typer.testing import CliRunner
 from world import DESIGNS, ESTIMATORS, MEASURES, PAIR, judged, plan_of, world
 
 import pt_active as pta
-from pt_active.cli.app import app
 from pt_active.studies.simulate import draw_until_significant, labelled_population, simulate
 
 BOTH = list(PAIR.values())
@@ -89,49 +78,3 @@ def experiments() -> Cases:
     cases = [(n, "plain", {"baseline": "production", "correction": "holm"}) for n in (2, 3)]
     cases += [(2, variant, {"confidence": 0.9}) for variant in ("hedged, replaced", "census")]
     return {" ".join(map(str, case)): partial(ask, *case) for case in (*cases, *((3, "plain", how) for how in hows))}
-
-
-@contextlib.contextmanager
-def new_folder() -> Iterator[None]:
-    """Work in a temporary folder."""
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        yield
-
-
-def command(typed: str) -> str:
-    """The output of a command line."""
-    return CliRunner().invoke(app, shlex.split(typed, comments=True)[1:], env={"COLUMNS": "100", "TERM": "dumb"}).output
-
-
-def printed_blocks(page: Path) -> Iterator[str]:
-    """The output of each fenced block of a page."""
-    namespace: dict[str, Any] = {"__name__": "__main__"}
-    for language, text in re.findall(r"^```(python|sh)\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
-        with contextlib.redirect_stdout(io.StringIO()) as printed:
-            if language == "python":
-                exec(compile(text, page.name, "exec"), namespace)
-            else:
-                lines = text.replace("\\\n", " ").splitlines()
-                print(*[command(line) for line in lines if line.startswith("pt-active ")], sep="\n")
-        yield printed.getvalue()
-
-
-def documentation() -> Cases:
-    """The README's transcript, the quickstart, and the demo."""
-
-    def transcript() -> str:
-        path = Path(__file__).parents[2] / "examples" / "transcript.py"
-        spec = importlib.util.spec_from_file_location("transcript", path)
-        script = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(script)
-        return script.transcript()
-
-    def quickstart() -> list[str]:
-        with new_folder():
-            return list(printed_blocks(Path(pta.__file__).parent / "pt_docs" / "quickstart.md"))
-
-    def demo() -> dict[str, Any]:
-        with new_folder():
-            return json.loads(command("pt-active demo --json"))
-
-    return {"transcript": transcript, "quickstart": quickstart, "demo": demo}

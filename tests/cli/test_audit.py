@@ -41,7 +41,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert run("export", "a", "--out", "label-me.csv").exit_code == 0
         filled("label-me.csv", "labelled.csv")
         labelled = pd.read_csv("labelled.csv")
-        qrels(Path("labelled.qrels"), labelled)
         qrels(Path("few.qrels"), labelled.head(5))
         qrels(Path("zero.qrels"), labelled.assign(label=0))
         labelled.assign(label=5).to_csv("high.csv", index=False)
@@ -123,10 +122,14 @@ def test_answers_are_json_with_every_number(folder: Path) -> None:
 
 
 def test_labels_may_be_qrels_or_records(folder: Path) -> None:
+    assert run("plan", "--judge", "gpt=gpt.qrels", "--budget", 30, "--out", "b").exit_code == 0
+    assert run("export", "b", "--out", "b.csv").exit_code == 0
+    filled("b.csv", "labelled.csv")
     table = pd.read_csv("labelled.csv")
+    qrels(folder / "labelled.qrels", table)
     record = {"annotator": "ann", "status": "judged", "time": "", "note": "", "plan": ""}
     table.assign(**record).to_json(folder / "labelled.jsonl", orient="records", lines=True)
-    said = [run("estimate", "a", name).stdout for name in ("labelled.csv", "labelled.qrels", "labelled.jsonl")]
+    said = [run("estimate", "b", name).stdout for name in ("labelled.csv", "labelled.qrels", "labelled.jsonl")]
     numbers = [text.split("\n\nAll of it")[0] for text in said]
     assert numbers[0] == numbers[1] == numbers[2]
 

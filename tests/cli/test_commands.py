@@ -139,7 +139,6 @@ def test_a_process_helps_and_completes_without_frames():
 
 def test_demo(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("pt_active.demo.run.REPETITIONS", 200)
     result = invoke("demo")
     assert result.exit_code == 0, result.output
     assert result.stderr == ""

@@ -45,9 +45,7 @@ def gate(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]
 @pytest.mark.parametrize(
     ("labels", "words", "better", "code", "outcome"),
     [
-        ("all.csv", ("--margin", "0.2"), True, 0, "pass"),
         ("all.csv", ("--better",), True, 0, "pass"),
-        ("all.csv", ("--better", "--margin", "2"), True, 1, "fail"),
         ("all.csv", ("--margin", "0.1"), False, 1, "fail"),
         ("all.csv", ("--better",), False, 1, "fail"),
         ("few.csv", ("--margin", "0.01"), True, 3, "unresolved"),
@@ -87,36 +85,27 @@ def test_an_undecided_gate_says_what_to_do(gate: Callable[..., Result]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "words", "kind"),
+    ("labels", "words", "code", "kind", "level"),
     [
-        ("all.csv", ("--margin", "0.2"), None),
-        ("all.csv", ("--better", "--margin", "2"), "failure"),
-        ("few.csv", ("--better",), "error"),
+        ("all.csv", ("--margin", "0.2"), 0, None, "notice"),
+        ("all.csv", ("--better", "--margin", "2"), 1, "failure", "error"),
+        ("few.csv", ("--better",), 3, "error", "warning"),
     ],
 )
-def test_junit_counts_one_case(
-    gate: Callable[..., Result], tmp_path: Path, labels: str, words: tuple[str, ...], kind: str | None
-) -> None:
+def test_pipelines_get_one_case_and_one_annotation(gate, tmp_path, labels, words, code, kind, level) -> None:
     path = tmp_path / "gate.xml"
     path.write_text("of an earlier run")
-    gate(labels, *words, "--junit", str(path))
+    found = gate(labels, *words, "--junit", str(path), "--github")
+    assert found.exit_code == code
+    first, second, *_ = found.stdout.splitlines()
+    assert re.fullmatch(rf"::{level} title=DCG@10%3A [^:,]+::\w+: .+", first)
+    assert second.startswith("DCG@10: is candidate ")
     suite = ElementTree.parse(path).getroot()
     (case,) = suite
     assert (suite.tag, suite.get("tests"), case.get("classname")) == ("testsuite", "1", "DCG@10")
     assert [suite.get(name) for name in ("failures", "errors")] == [str(int(kind == k)) for k in ("failure", "error")]
     assert [each.tag for each in case] == [kind or "system-out"]
     assert "candidate" in (case[0].text or "")
-
-
-def test_an_annotation_is_one_line_of_a_github_workflow(gate: Callable[..., Result]) -> None:
-    for labels, words, level in (
-        ("all.csv", ("--margin", "0.2"), "notice"),
-        ("all.csv", ("--better", "--margin", "2"), "error"),
-        ("few.csv", ("--better",), "warning"),
-    ):
-        first, second, *_ = gate(labels, *words, "--github").stdout.splitlines()
-        assert re.fullmatch(rf"::{level} title=DCG@10%3A [^:,]+::\w+: .+", first)
-        assert second.startswith("DCG@10: is candidate ")
 
 
 @pytest.mark.parametrize(

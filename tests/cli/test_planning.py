@@ -1,7 +1,6 @@
 """The command `plan`: what it makes, and what it refuses."""
 
 import json
-import re
 
 import numpy as np
 import pandas as pd
@@ -90,6 +89,11 @@ def test_a_stray_label_is_not_the_top_grade(files):
         ("", "pass --budget, the most to spend, such as the number of documents that people can judge"),
         ("--budget 60 --rounds 2 --design hedged", "--rounds are of documents: leave out --design hedged"),
         ("--budget 60 --rounds 2 --level query", "--rounds are of documents: pass --level document"),
+        (
+            "--budget 60 --level document --design optimal",
+            "--design optimal is one of --level query, not of --level document",
+        ),
+        ("--budget 60 --level page", "unknown --level 'page'; it is one of query, document"),
     ],
 )
 def test_what_a_plan_needs_or_refuses_is_said(files, words, said):
@@ -228,6 +232,10 @@ BAD_PLANS = {
     "a folder": (("--pool", "."), ".: Is a directory"),
     "out exists": ((*RUNS, *UNIFORM, "--out", "a.run.gz"), "a.run.gz exists; choose another --out"),
     "out of nowhere": ((*RUNS, *UNIFORM, "--out", "no/where"), "the folder no does not exist"),
+    "drawn from the top": (
+        (*RUNS, *UNIFORM, "--measure", "nDCG@5", "--level", "document", "--design", "spread"),
+        "nDCG@5 is neither additive nor a cascade, so its documents are judged from the top",
+    ),
     "rounds of a design of queries": (
         (*RUNS, *UNIFORM, "--level", "query", "--design", "hedged", "--rounds", "2"),
         "--rounds are of documents: pass --level document and leave out --design hedged",
@@ -240,23 +248,6 @@ def test_a_bad_plan_says_why_and_leaves_nothing(files, words, message):
     before = set(files.rglob("*"))
     assert message in complaint("plan", *MEASURED, *words)
     assert set(files.rglob("*")) == before
-
-
-def test_an_export_in_quiet_is_one_line(files):
-    planned(*UNIFORM)
-    said = run("export", "plan", "--out", "plan.csv", "--format", "csv", "--quiet")
-    assert re.fullmatch(r"\d+ documents to judge are in plan.csv.\n", said)
-
-
-def test_documents_refuse_what_does_not_fit(files):
-    words = (*RUNS, *UNIFORM, "--level", "document", "--budget", "60", "--out", "p1")
-    said = complaint("plan", *words, "--measure", "nDCG@5", "--design", "spread")
-    assert "nDCG@5 is neither additive nor a cascade, so its documents are judged from the top" in said
-    assert "depends on which documents are judged" in complaint("plan", *words, "--measure", "Judged@5")
-    assert complaint("plan", *words, "--measure", "DCG@5", "--design", "optimal") == (
-        "--design optimal is one of --level query, not of --level document"
-    )
-    assert "unknown --level 'page'" in complaint("plan", *RUNS, *UNIFORM, *MEASURED, "--level", "page")
 
 
 def test_labels_of_an_llm_alone_make_a_plan_and_labels_of_people_say_what_they_are_worth(files):

@@ -186,12 +186,6 @@ def test_answers_that_end_too_early_are_one_error(files):
     assert not FILE.exists()
 
 
-def test_init_writes_over_nothing(files):
-    FILE.write_text("# mine\n")
-    assert complaint("init", *ALL) == "pt-active.toml exists; choose another --out"
-    assert FILE.read_text() == "# mine\n"
-
-
 def test_judgments_of_the_queries_themselves_need_no_past_run(files):
     (files / "some.qrels").write_text("".join(f"{q} 0 d{d} {grade(q, d)}\n" for q in QUERIES for d in range(11)))
     said = data("init", *RUNS, "--train-qrels", "some.qrels", "--budget", "40")

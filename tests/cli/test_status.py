@@ -307,16 +307,6 @@ def test_documents_from_plan_to_verdict_in_two_rounds(files):
     assert found["error_of_documents"] > 0
 
 
-def test_documents_that_come_one_after_the_other(files):
-    words = (*RUNS, *UNIFORM, "--level", "document", "--design", "successive", "--measure", "DCG@5")
-    assert "--order drawn" in run("plan", *words, "--budget", "30", "--out", "p1")
-    exported("p1")
-    assert "judge     10 more documents of" in run("extend", "p1", "p1.csv", "--budget", "10", "--out", "p2")
-    assert "pt-active status p2 QRELS p2.csv" in exported("p2")
-    found = data("status", "p2", "p1.csv", "p2.csv")["result"]
-    assert (found["n_judged"], found["n_rounds"]) == (40, 1)
-
-
 def test_queries_are_extended_without_labels(files):
     planned(*TRAINING)
     text = run("extend", "plan", "--budget", "40", "--out", "p2", "--texts", "texts.tsv")

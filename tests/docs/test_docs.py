@@ -304,6 +304,7 @@ OTHER_PACKAGES = ("pt", "pyterrier", "ir_measures")
 TEXTS = [*PAGES, *sorted(PACKAGE.rglob("*.py"))]
 
 
+@functools.cache
 def modules_by_last_part():
     """Last part of a module's name → the modules that end so."""
     found = defaultdict(list)

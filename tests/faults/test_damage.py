@@ -5,10 +5,12 @@ By hand, with many more bits: ``python tests/faults flips`` and ``old-flips``.
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import shutil
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +32,24 @@ OPTIONAL = ("query", "text", "label", "judge", "q_cov", "q_priority", "priority"
 def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("saved")
     return {name: Path(str(made.save(folder / name).path)) for name, (made, _) in artifacts().items()}
+
+
+read_parquet = pd.read_parquet
+
+
+@lru_cache(maxsize=100)
+def _table(content: bytes) -> pd.DataFrame:
+    return read_parquet(io.BytesIO(content))
+
+
+@pytest.fixture(autouse=True)
+def undamaged_tables_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of copies of an artifact have one table each that is damaged; the same bytes are the same table."""
+
+    def read(source: io.BytesIO | Path) -> pd.DataFrame:
+        return _table(source.getvalue() if isinstance(source, io.BytesIO) else source.read_bytes()).copy()
+
+    monkeypatch.setattr(pd, "read_parquet", read)
 
 
 @pytest.fixture

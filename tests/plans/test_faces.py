@@ -86,16 +86,16 @@ def test_what_was_saved_says_the_same(kind: str, made: dict, pool: pd.DataFrame,
     artifact = made[kind]
     saved, known = artifact.save(tmp_path / "kept"), labels(artifact, pool)
     assert saved.path == tmp_path / "kept"
-    for again in (type(artifact).load(saved.path), type(artifact)(saved.path), pt.Artifact.load(str(saved.path))):
-        assert type(again) is type(artifact)
-        pd.testing.assert_frame_equal(again.assessments, artifact.assessments)
-        assert again.manifest == json.loads(json.dumps(artifact.manifest))
-        assert str(again) == str(artifact)
-        assert estimate(again, known) == estimate(artifact, known)
-        for one, other in zip(further(again, known), further(artifact, known), strict=True):
-            pd.testing.assert_frame_equal(one.assessments, other.assessments)
-    exported = pd.read_csv(again.export(tmp_path / "judge-me.csv", "csv"))
-    assert len(exported) == len(again.assessments)
+    again = type(artifact).load(saved.path)
+    for each in (again, type(artifact)(saved.path), pt.Artifact.load(str(saved.path))):
+        assert type(each) is type(artifact)
+        pd.testing.assert_frame_equal(each.assessments, artifact.assessments)
+        assert each.manifest == json.loads(json.dumps(artifact.manifest))
+        assert str(each) == str(artifact)
+    assert estimate(again, known) == estimate(artifact, known)
+    for one, other in zip(further(again, known), further(artifact, known), strict=True):
+        pd.testing.assert_frame_equal(one.assessments, other.assessments)
+    assert len(pd.read_csv(again.export(tmp_path / "judge-me.csv", "csv"))) == len(again.assessments)
 
 
 @KINDS
@@ -171,6 +171,10 @@ def test_numbers_of_numpy_can_be_saved(kind: str, made: dict, pool: pd.DataFrame
     again = MAKERS[kind](pool.drop(columns="label"), np.int64(5))
     assert again.manifest == made[kind].manifest
     again.save(tmp_path / "kept")
+    if kind == "audit":
+        given = {"budget": np.int64(20), "seed": np.int32(1), "defensive": np.float32(0.25)}
+        arguments = Audit.create(pool, {"a": "one"}, ZeroOne(), **given).save(tmp_path / "audit").manifest["arguments"]
+        assert (arguments["budget"], arguments["defensive"]) == (20, 0.25)
 
 
 # --- labels -----------------------------------------------------------------------------------------------------------

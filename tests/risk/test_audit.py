@@ -113,8 +113,10 @@ def test_a_census_is_the_truth(frame, qrels, loss: Loss, design: str) -> None:
 def test_the_winner_is_the_better_one_whichever_way_the_loss_runs(frame, qrels) -> None:
     for loss in (ZeroOne(), Accuracy()):
         audit = Audit.create(frame, BOTH, loss, budget=250, seed=1)
-        assert audit.compare(labels(audit, qrels)).winner == "first"
-        assert audit.compare(labels(audit, qrels), first="second").winner == "first"
+        one, other = (audit.compare(labels(audit, qrels), first=name) for name in BOTH)
+        assert one.winner == other.winner == "first"
+        low, high = one.confidence_interval()
+        assert tuple(other.confidence_interval()) == pytest.approx((-high, -low))
 
 
 @pytest.mark.parametrize("estimator", ["regression", "snis"])

@@ -95,9 +95,14 @@ def test_the_sample_is_that_of_the_comparison_with_the_fewest(pool, collection) 
     plan = Plan.create((three >> grades)(collection.topics), collection.topics, "DCG@10", budget=200, level="document")
     qrels = collection.judge(plan.assessments)
     many = replacement(plan, qrels, collection.judge(plan.tables.pool.keys), "twin")
-    each = [plan.compare(qrels, first=a, second=b).n_effective for a, b in combinations(plan.rankers, 2)]
-    assert f"{min(each):.1f} effective in the comparison with the fewest" in dict(many.basis)["sample"]
-    assert min(each) < each[-1]
+    pairs = many.pairs[["first", "second"]].to_dict("records")
+    each = [plan.compare(qrels, confidence=1 - 0.05 / 3, **pair) for pair in pairs]
+    ends = [found.confidence_interval() for found in each]
+    assert (many.pairs["verdict"] == OPEN).tolist() == [low <= 0 <= high for low, high in ends]
+    assert many.pairs["low"].tolist() == pytest.approx([low for low, _ in ends])
+    sizes = [found.n_effective for found in each]
+    assert f"{min(sizes):.1f} effective in the comparison with the fewest" in dict(many.basis)["sample"]
+    assert min(sizes) < sizes[-1]
     plan, qrels = made(pool, collection, 60)
     one = replacement(plan, qrels, collection.judge(pool), "twin")
     assert tuple(one.basis) == tuple(plan.compare(qrels).basis.facts())

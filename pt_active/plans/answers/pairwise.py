@@ -25,11 +25,8 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.sampled import strays_told
 from pt_active.showing.printed import Facts, Printed, printed
 
-_MAX_PRINTED = 15
-"""If there are more pairs, only those that are not settled are printed, up to this number."""
-
-_MAX_NAMED = 3
-"""If a remark is on more pairs, only so many are named."""
+_MAX_PRINTED = 15  # If there are more pairs, only those that are not settled are printed, up to this number
+_MAX_NAMED = 3  # If a remark is on more pairs, only so many are named
 
 
 @dataclass(frozen=True)
@@ -102,7 +99,10 @@ class PairStatus(Printed):
         for each in self.pairs:
             if each.remark:
                 pairs_of.setdefault(each.remark, []).append(each.what)
-        notes = [f"{_first_of(pairs)}: {remark}" for remark, pairs in pairs_of.items()]
+        notes = []
+        for remark, pairs in pairs_of.items():
+            rest = f" and {how_many('more pair', len(pairs) - _MAX_NAMED)}" if len(pairs) > _MAX_NAMED else ""
+            notes.append(f"{', '.join(pairs[:_MAX_NAMED])}{rest}: {remark}")
         if any(each.winner is not None and each.low <= 0 <= each.high for each in self.pairs):
             notes.append(
                 f"an interval may hold 0 where there is a winner: intervals are simultaneous, each at "
@@ -127,11 +127,6 @@ class PairStatus(Printed):
         holds = "" if state.population is None else f", for {state.population}"
         head = f"{state.measure}: all pairs together, {self.confidence:.0%}, valid {state.valid}{holds}"
         return printed(head, facts)
-
-
-def _first_of(pairs: list[str]) -> str:
-    more = len(pairs) - _MAX_NAMED
-    return ", ".join(pairs[:_MAX_NAMED]) + (f" and {how_many('more pair', more)}" if more > 0 else "")
 
 
 def _in_words(state: Status) -> str:

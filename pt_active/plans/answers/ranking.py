@@ -29,11 +29,8 @@ from pt_active.showing.charts import Intervals
 from pt_active.showing.printed import Charted, plain_rows, printed
 from pt_active.showing.svg import ChartRow
 
-_MAX_PRINTED = 20
-"""Rankers or predictors that are printed, at most."""
-
-_MAX_LETTERS = 26
-"""If there are more groups, they are not printed as letters."""
+_MAX_PRINTED = 20  # Rankers or predictors that are printed, at most
+_MAX_LETTERS = 26  # If there are more groups, they are not printed as letters
 
 _COMMON_FIELDS = (
     *("measure", "estimator", "level", "n_draws", "n_queries", "n_judged"),
@@ -41,11 +38,8 @@ _COMMON_FIELDS = (
 )
 """Fields of `Basis` that are the same for all comparisons."""
 
-HOLM = "holm"
-"""The correction for many pairs unless another is asked for."""
-
-_RANKED = {"query": "rankers", "document": "rankers", "pair": "predictors"}
-"""Level → what is ranked."""
+HOLM = "holm"  # The correction for many pairs unless another is asked for
+_RANKED = {"query": "rankers", "document": "rankers", "pair": "predictors"}  # Level → what is ranked
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from pt_active.showing.charts import Intervals
 from pt_active.showing.printed import Charted, Facts, plain, printed
 from pt_active.showing.svg import ChartRow
 
-NO_INTERVAL = "no interval"
-"""What stands in the place of an interval that the labels do not give."""
+NO_INTERVAL = "no interval"  # What stands in the place of an interval that the labels do not give
 
 
 class ConfidenceInterval(NamedTuple):

@@ -13,9 +13,8 @@ from pt_active.frames.checks import agreeing, how_many
 from pt_active.frames.qrels import checked_qrels, known_labels, warn_of_ignored, whole_labels
 from pt_active.frames.strays import Strays, stray_labels
 from pt_active.inference.rounds import judged_before, round_weights
-from pt_active.plans.making.documents import rounds_judged, worklist
+from pt_active.plans.making.documents import judged_part, rounds_judged, worklist
 from pt_active.plans.making.documents import sample_columns as round_columns
-from pt_active.plans.making.extension import judged_part
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.labelled import labels_of_drawn, labels_of_others, labels_of_queries
 from pt_active.plans.making.manifest import Cut

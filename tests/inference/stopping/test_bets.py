@@ -225,6 +225,7 @@ def test_capital_is_the_product_of_the_definition() -> None:
         variance = draws.expected[t] * shown / (20 + t)
         bet = np.minimum(STAKES.signal / variance, 0.95 / max(0.3 - draws.worst[t], 1e-12))
         capital *= 1 + bet * (draws.value[t] - 0.3)
+        assert draws.variance[t] == pytest.approx(variance)
         shown += (draws.value[t] - draws.base[t]) ** 2 / draws.expected[t]
         assert np.exp(log_capital(draws, STAKES, 0.3)[t]) == pytest.approx(capital.sum())
         part = draws.first(t + 1)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from pt_active import GradeReport, JudgeGrades, OrderedLogitGrades, PriorGrades, UniformGrades
+from pt_active import GradeReport, JudgeGrades, OrderedLogitGrades, PriorGrades
 from pt_active.cli.app import app
 from pt_active.demo.collection import demo_collection
 from pt_active.relevance.grades.guards import TrainingCoverage, standardised_difference
@@ -68,8 +68,6 @@ class TestFit:
         assert model.coverage_.cautions() == []
         (words,) = model.coverage_.cautions(depth=None)
         assert "unlike them" in words[0]
-
-    def test_an_unknown_policy(self):
         with pytest.raises(ValueError, match="unknown unjudged 'no'; it is one of missing, nonrelevant"):
             OrderedLogitGrades(3).fit(RUN, QRELS, unjudged="no")
 
@@ -94,20 +92,16 @@ def test_standardised_difference_by_hand():
 
 
 class TestValidation:
-    def test_queries_stay_together(self):
-        qid = JUDGED["qid"].to_numpy(dtype=object)
-        tested = np.zeros(len(qid), dtype=int)
+    def test_out_of_fold_by_hand(self):
+        """All documents of a query are in one fold, and each is graded once."""
+        labels, qid = JUDGED["label"].to_numpy(), JUDGED["qid"].to_numpy(dtype=object)
+        got, tested = out_of_fold(PriorGrades(3), JUDGED, labels), np.zeros(len(qid), dtype=int)
         for train, test in folds_of(qid):
             assert not set(qid[train]) & set(qid[test])
             tested += test
-        assert (tested == 1).all()
-
-    def test_out_of_fold_by_hand(self):
-        labels = JUDGED["label"].to_numpy()
-        got = out_of_fold(PriorGrades(3), JUDGED, labels)
-        for train, test in folds_of(JUDGED["qid"].to_numpy(dtype=object)):
             model = PriorGrades(3).fit(JUDGED[train], JUDGED[train][["qid", "docno", "label"]])
             np.testing.assert_array_equal(got[test], model.transform(JUDGED[test]).filter(like="grade_"))
+        assert (tested == 1).all()
 
     def test_some_queries_are_whole_and_enough(self):
         labels = JUDGED["label"].to_numpy()
@@ -188,11 +182,6 @@ class TestReport:
         assert report.unlike < -1
         assert "so they are unlike" in str(report)
         assert np.isnan(report.gain)
-
-    def test_uniform_grades_have_no_slope(self):
-        report = GradeReport.of(UniformGrades(3).transform(RUN), QRELS)
-        assert np.isnan(report.slope.value)
-        assert report.cautions == []
 
 
 @pytest.fixture(scope="module")

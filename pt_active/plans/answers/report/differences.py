@@ -26,17 +26,10 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import Manifest
 from pt_active.showing.rounding import roughly
 
-POWER = 0.8
-"""The probability with which the labels that are asked for settle the question."""
-
-_MOST = 0.5
-"""If more than this share of all that can be judged is needed, the advice is to decide on other grounds."""
-
-MAX_PAIRS = 45
-"""With more pairs, only those with the best ranker have a change in percent."""
-
-_MAX_NAMED = 3
-"""With more pairs whose intervals hold by themselves, they are counted and not named."""
+POWER = 0.8  # The probability with which the labels that are asked for settle the question
+_MOST = 0.5  # If more than this share of all that can be judged is needed, the advice is to decide on other grounds
+MAX_PAIRS = 45  # With more pairs, only those with the best ranker have a change in percent
+_MAX_NAMED = 3  # With more pairs whose intervals hold by themselves, they are counted and not named
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from pt_active.plans.making.manifest import Manifest
 from pt_active.showing.page import Beside
 from pt_active.showing.printed import Printed, plain
 
-N_WEIGHTS = 10
-"""Largest weights that are listed."""
+N_WEIGHTS = 10  # Largest weights that are listed
 
 _OF_A_FIXED_SAMPLE = (
     *("pvalue", "reference", "degrees_of_freedom", "reference_degrees", "low_factor", "high_factor"),
@@ -31,8 +30,7 @@ _OF_A_FIXED_SAMPLE = (
 )
 """Numbers and cautions of a result that belong to the interval of a fixed sample."""
 
-N_DECIDING_QUERIES = 10
-"""Queries whose deciding documents are listed."""
+N_DECIDING_QUERIES = 10  # Queries whose deciding documents are listed
 
 
 @dataclass(frozen=True)

@@ -27,14 +27,9 @@ from pt_active.showing.svg import ChartRow, Sides, short
 MAX_DECIDING_DOCUMENTS = 10
 """Documents in the open list under "What decided"."""
 
-_MAX_OPEN_PAIRS = 10
-"""With more pairs, those of more than five rankers, they stand among the details."""
-
-_MAX_PAIRS = 28
-"""Pairs in the chart of all pairs, and in Markdown: eight rankers have so many."""
-
-_FAR_WIDER = 4.0
-"""Budgets whose interval is so many times wider than that of the plan are left out of the chart."""
+_MAX_OPEN_PAIRS = 10  # With more pairs, those of more than five rankers, they stand among the details
+_MAX_PAIRS = 28  # Pairs in the chart of all pairs, and in Markdown: eight rankers have so many
+_FAR_WIDER = 4.0  # Budgets whose interval is so many times wider than that of the plan are left out of the chart
 
 
 def page_of(report: Findings) -> Page:
@@ -93,10 +88,11 @@ def _of_many(report: Findings, ranking: Ranking) -> Section:
     best, measure = ranking.names[0], ranking.basis.measure
     to_best = [pair for pair in report.differences if best in pair.names]
     ahead = {name: pair for pair in report.differences for name in pair.names[::-1]}
-    groups = [
-        {"place": place, "ranker": each.name, measure: _value(each.value, ahead[each.name])}
-        for place, each in enumerate(ranking.estimates, start=1)
-    ]
+    groups = []
+    for place, each in enumerate(ranking.estimates, start=1):
+        pair = ahead[each.name]  # the value has as many decimals as a difference of the ranker
+        places = decimals(pair.low, pair.high) if pair.has_interval else 4
+        groups.append({"place": place, "ranker": each.name, measure: f"{each.value:.{places}f}".replace("-", MINUS)})
     table = pd.DataFrame(groups).assign(groups=list(ranking.letters.values()))
     said = "Rankers that share a letter cannot be told apart by these labels"
     if ranking.beside is not None and ranking.beside.population is not None:
@@ -109,12 +105,6 @@ def _of_many(report: Findings, ranking: Ranking) -> Section:
         "the values of two rankers, so it need not be their difference."
     )
     return Section("", svg=svg, caption=caption, open=Shown.of(table, said, [measure], None))
-
-
-def _value(value: float, pair: Difference) -> str:
-    """The value of a ranker with as many decimals as its difference to another has."""
-    places = decimals(pair.low, pair.high) if pair.has_interval else 4
-    return f"{value:.{places}f}".replace("-", MINUS)
 
 
 def _intervals(pairs: Sequence[Difference], measure: str, sides: Sides | None = None) -> Intervals:
