@@ -179,8 +179,8 @@ def _machine() -> tuple[str, str]:
         host += os.readlink("/proc/self/ns/pid")
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
-    one, other = (hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8] for text in (host, boot))
-    return one, other
+    digests = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8] for text in (host, boot)]
+    return digests[0], digests[1]
 
 
 def _start(pid: int) -> int:
@@ -202,20 +202,18 @@ def _runs(pid: int, start: int) -> bool:
         return False
     except PermissionError:
         pass
-    now = _start(pid)
-    return start == 0 or now in (0, start)
+    return start == 0 or _start(pid) in (0, start)
 
 
 def _remove_leftovers(folder: Path) -> None:
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.startswith(_PREFIX) and _is_left(entry):
+            if _is_left(entry):
                 _remove(Path(entry.path))
 
 
 def _is_left(entry: os.DirEntry[str]) -> bool:
-    written_by = _TEMPORARY.match(entry.name)
-    if written_by is None:
+    if (written_by := _TEMPORARY.match(entry.name)) is None:
         return False
     host, boot, pid, start = written_by.groups()
     if host != _machine()[0] or os.name == "nt":

@@ -82,8 +82,7 @@ def is_range(rows: np.ndarray, size: int) -> bool:
 
 def holds_nul(column: pd.Series) -> bool:
     """Whether some id of a column holds a NUL character."""
-    known = strings(column)
-    if known is None:
+    if (known := strings(column)) is None:
         return bool(column.str.contains("\0", regex=False).any())
     return not known.content[known.offsets[0] : known.offsets[-1]].view(np.bool_).all()
 

@@ -13,8 +13,8 @@ import pandas as pd
 from pt_active.frames.checks import agreeing, how_many, shown, some
 
 SPELLING, ZEROS, MISTYPED, OTHER = "case or spaces", "leading zeros", "mistyped", "other"
-"""Kinds of labels: whose ids are those of a document but for upper case or white space; but for leading zeros, as
-spreadsheets remove them; but for one character of the docno, or two that changed places; and all others."""
+"""Kinds of labels: whose ids are those of a document but for upper case or white space; but for leading zeros; but for
+one character of the docno, or two that changed places; and all others."""
 
 _COMPARED = 20_000  # Labels that are compared with documents at most; all are counted
 _HINTS = 3  # Close misses that are named
@@ -203,10 +203,9 @@ def _shortened(name: str) -> Iterator[str]:
 def _is_slip(given: str, meant: str) -> bool:
     """Whether two ids differ by one character that is wrong, missing or too much, or by two that changed places."""
     if len(given) != len(meant):
-        longer, shorter = sorted((given, meant), key=len, reverse=True)
+        shorter, longer = sorted((given, meant), key=len)
         return len(longer) - len(shorter) == 1 and shorter in _shortened(longer)
     wrong = [i for i, (a, b) in enumerate(zip(given, meant, strict=True)) if a != b]
     if len(wrong) == 2 and wrong[1] == wrong[0] + 1:
-        i = wrong[0]
-        return given[i : i + 2] == meant[i + 1] + meant[i]
+        return given[wrong[0] : wrong[1] + 1] == meant[wrong[1]] + meant[wrong[0]]
     return len(wrong) == 1

@@ -30,13 +30,22 @@ class Drawn(NamedTuple):
     normal: np.ndarray  # float64[R], the standardised sum of the labels that were not drawn
 
 
-class _Units(NamedTuple):
-    """What is known of the n documents of a design, in its order."""
+class _Order(NamedTuple):
+    """The n documents of a design, in its order."""
 
     query: np.ndarray  # int64[n], which of the m' queries with documents in the order
     place: np.ndarray  # int64[n], the place among them if they are sorted by name
     opening: np.ndarray  # float64[m'], Π
     chance: np.ndarray  # float64[n], π
+
+
+class _Units(NamedTuple):
+    """What is known of these documents for one contrast; the first four are those of `_Order`."""
+
+    query: np.ndarray
+    place: np.ndarray
+    opening: np.ndarray
+    chance: np.ndarray
     effects: np.ndarray  # float64[labels, n], by how much each possible label moves the contrast, weighted by p
     influence: np.ndarray  # float64[n], ``p D``, or the root of the variance of a document, signed as its first effect
     shift: np.ndarray  # float64[n], how far the model expects labels to move it from what the estimator expects
@@ -44,73 +53,88 @@ class _Units(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DocumentReplays:
-    """A design of documents, with what the model expects of one contrast of systems."""
+class Redraws:
+    """Samples of a design with labels from a grade model, which all contrasts of systems share."""
 
-    pool: DocumentPool
+    query: np.ndarray  # int64[N], the query of each document
     design: DocumentDesign
-    contrast: np.ndarray  # float64[k], 1 for a system, 1 and −1 for a difference
     grades: np.ndarray  # float64[N, G+1], from which labels are drawn
     by_name: np.ndarray  # int64[N], all documents in the order in which they take random numbers
+    _kept: dict[tuple[int, int], list[Drawn]] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def order(self) -> _Order:
+        """The documents that can be drawn."""
+        order, place = self.design.order, np.empty(len(self.by_name), dtype=np.int64)
+        place[self.by_name] = np.arange(len(self.by_name))
+        queries, query = np.unique(self.query[order], return_inverse=True)
+        by_name = np.argsort(np.argsort(place[order]))
+        return _Order(query, by_name, self.design.opening[queries], self.design.inclusion[order])
+
+    def drawn(self, number: int, seed: int, labellings: int | None) -> list[Drawn]:
+        """What replays draw, in parts.
+
+        With a number of labellings each query has one of them; with None each document has a grade of its own.
+        """
+        if (number, seed) not in self._kept:
+            rng, chunk = np.random.default_rng(seed), max(1, int(_CELLS / max(len(self.design.order), 1)))
+            sizes = (min(chunk, number - start) for start in range(0, number, chunk))
+            self._kept[number, seed] = [self._drawn(size, rng, labellings) for size in sizes]
+        return self._kept[number, seed]
+
+    def _drawn(self, repetitions: int, rng: np.random.Generator, labellings: int | None) -> Drawn:
+        query, place, opening, chance = self.order
+        opened = rng.random((repetitions, len(opening))) < opening
+        uniform = rng.random(opened.shape if self.design.nested else (repetitions, len(query)))
+        uniform = uniform[:, query if self.design.nested else place]
+        z, row = np.nonzero((opened[:, query] & (uniform < chance)).T)
+        uniform = rng.random((repetitions, len(place)))[row, place[z]]
+        if labellings is None:
+            bounds = self.grades.cumsum(axis=1)[self.design.order, :-1]
+            label = (uniform[:, None] > bounds[z]).sum(axis=1)
+        else:
+            # All documents of a query take the number of its first, so that their labels belong to one labelling.
+            cell = query[z] * repetitions + row
+            _, first, inverse = np.unique(cell, return_index=True, return_inverse=True)
+            label = (uniform[first][inverse] * labellings).astype(np.int64)
+        return Drawn(np.searchsorted(z, np.arange(len(query) + 1)), row, label, rng.normal(size=repetitions))
+
+
+@dataclass(frozen=True)
+class DocumentReplays:
+    """Replays of a sample of documents, with what the model expects of one contrast of systems."""
+
+    pool: DocumentPool
+    contrast: np.ndarray  # float64[k], 1 for a system, 1 and −1 for a difference
+    redraws: Redraws
     stands_for: np.ndarray  # float64[N], what the estimator puts in the place of unknown document variables
-    kept: dict[tuple[int, int], list[Drawn]] = field(default_factory=dict, repr=False, compare=False)  # Of a design
 
     def replayed(self, number: int, seed: int) -> Replayed:
         """The errors in samples of the design."""
-        if (number, seed) not in self.kept:
-            rng, chunk = np.random.default_rng(seed), max(1, int(_CELLS / max(len(self.design.order), 1)))
-            sizes = (min(chunk, number - start) for start in range(0, number, chunk))
-            self.kept[number, seed] = [self._drawn(size, rng) for size in sizes]
-        error, variance, usual, size = np.hstack([self._errors(each) for each in self.kept[number, seed]])
+        units, parts = self._units, []
+        labellings = len(units.effects) if isinstance(self.pool, RevealedPool) else None
+        for drawn in self.redraws.drawn(number, seed, labellings):
+            parts.append(np.empty((4, len(drawn.normal))))
+            replay_errors(drawn, units, self.redraws.design.nested, parts[-1])
+        error, variance, usual, size = np.hstack(parts)
         # Each sample has its own labels, but what it expects of its variance is known: all count as of one labelling.
         return studentised(error, np.sqrt(variance), usual, size, np.zeros(number, dtype=np.int64))
 
-    def _drawn(self, repetitions: int, rng: np.random.Generator) -> Drawn:
-        units = self._units
-        opened = rng.random((repetitions, len(units.opening))) < units.opening
-        if self.design.nested:
-            uniform = rng.random(opened.shape)[:, units.query]
-        else:
-            uniform = rng.random((repetitions, len(units.query)))[:, units.place]
-        z, row = np.nonzero((opened[:, units.query] & (uniform < units.chance)).T)
-        uniform = rng.random((repetitions, len(units.place)))[row, units.place[z]]
-        start, normal = np.searchsorted(z, np.arange(len(units.query) + 1)), rng.normal(size=repetitions)
-        return Drawn(start, row, self._labels(z, row, uniform), normal)
-
-    def _labels(self, z: np.ndarray, row: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-        """int64[d], the labels of drawn documents by random numbers; they are the same for all contrasts."""
-        if not isinstance(self.pool, RevealedPool):
-            bounds = self.grades.cumsum(axis=1)[self.design.order, :-1]
-            return np.asarray((uniform[:, None] > bounds[z]).sum(axis=1))
-        # All documents of a query take the number of its first, so that their labels belong to one labelling.
-        cell = self._units.query[z] * len(row) + row
-        _, first, inverse = np.unique(cell, return_index=True, return_inverse=True)
-        return (uniform[first][inverse] * len(self._units.effects)).astype(np.int64)
-
-    def _errors(self, drawn: Drawn) -> np.ndarray:
-        """Errors, their estimated and expected variances, and the largest terms, float64[4, R]."""
-        found = np.empty((4, len(drawn.normal)))
-        replay_errors(drawn, self._units, self.design.nested, found)
-        return found
-
-    @cached_property
+    @property
     def _units(self) -> _Units:
-        pool, order, place = self.pool, self.design.order, np.empty(len(self.by_name), dtype=np.int64)
-        place[self.by_name] = np.arange(len(self.by_name))
-        queries, query = np.unique(pool.query[order], return_inverse=True)
+        pool, order, grades = self.pool, self.redraws.design.order, self.redraws.grades
         weight = pool.weight[pool.query[order]]
         if isinstance(pool, RevealedPool):
             used = np.flatnonzero(self.contrast)
-            steps = [self.contrast[used] @ each[np.ix_(used, order)] for each in pool.simulated(order, self.grades)]
+            steps = [self.contrast[used] @ each[np.ix_(used, order)] for each in pool.simulated(order, grades)]
             effects, shift = np.stack(steps) * weight, np.zeros(len(order))
             variance = (effects**2).mean(axis=0)
             first = effects[(effects != 0).argmax(axis=0), np.arange(len(order))]
             influence = np.copysign(np.sqrt(variance), first)
         else:
             values, stands_for = pool.form.values, self.stands_for[order]
-            mean, square = self.grades @ values, self.grades @ values**2
+            mean, square = grades @ values, grades @ values**2
             influence = (self.contrast @ pool.gradients(mean))[order] * weight
             effects, shift = influence * (values[:, None] - stands_for), influence * (mean[order] - stands_for)
             variance = influence**2 * np.maximum(square - mean**2, 0.0)[order]
-        opening, chance = self.design.opening[queries], self.design.inclusion[order]
-        return _Units(query, np.argsort(np.argsort(place[order])), opening, chance, effects, influence, shift, variance)
+        return _Units(*self.redraws.order, effects, influence, shift, variance)

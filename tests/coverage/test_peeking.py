@@ -42,12 +42,12 @@ def test_replayed_tests_reject_a_true_hypothesis_at_their_level() -> None:
 
 @pytest.fixture(scope="module")
 def null_replays() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Errors, standard errors and degrees of freedom at 60 looks [60, 2000], and the clock."""
+    """Errors, standard errors and degrees of freedom at 60 looks [60, 1000], and the clock."""
     population = null_population()
     budget = 0.3 * population.cost.sum()
     budgets = np.linspace(0.04 * budget + 15, budget, 60)
     method = Method("hedged", "regression", with_replacement=False)
-    found = replay(population, [method], budgets, Repetitions(2000, 1, null=True))["regression"]
+    found = replay(population, [method], budgets, Repetitions(1000, 1, null=True))["regression"]
     q = population.distribution("hedged", 0.1)
     return found.error, found.standard_error, found.degrees, information(curve_of(q, population.cost), budgets, budget)
 
@@ -59,7 +59,7 @@ def test_peeking_keeps_its_level(looks: str, null_replays: tuple) -> None:
     at = np.arange(60) if looks == "asymptotic" else np.arange(11, 60, 12)
     critical = critical_values(looks, at + 1, time[at], 0.05)[:, None]
     wrong = (np.abs(error[at]) > half_widths(critical, spread[at], degrees[at])).any(axis=0).mean()
-    assert 0.01 < wrong <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 2000)
+    assert 0.01 < wrong <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 1000)
 
 
 def test_peeking_with_plain_intervals_does_not(null_replays: tuple) -> None:

@@ -30,21 +30,12 @@ def write(tmp_path):
 TEXT = "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\n2 Q0 d1 1 -3e-2 tag\n"
 
 
-@pytest.mark.parametrize("name", ["a.run", "a.run.gz", "a.txt"])
-def test_run_has_the_columns_of_pyterrier(write, name):
-    run = read_run(write(name, TEXT))
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("name", ["a.run", "a.run.gz"])
+def test_run_has_the_columns_of_pyterrier(write, name, end):
+    run = read_run(write(name, TEXT.replace("\n", end)))
     found = run[["qid", "docno", "score", "rank"]].to_numpy().tolist()
     assert found == [["q1", "d1", 2.5, 0], ["q1", "d2", 1.5, 1], ["2", "d1", -0.03, 0]]
-
-
-WIDE = TEXT.replace(" ", "   ").replace("q1", "  q1").replace("tag\n", "tag  \n\n")
-
-
-@pytest.mark.parametrize(
-    "content", [TEXT.replace("\n", "\r\n"), TEXT.replace(" ", "\t"), WIDE, "\ufeff" + TEXT, TEXT.rstrip("\n")]
-)
-def test_run_reads_the_same_however_it_is_spaced(write, content):
-    pd.testing.assert_frame_equal(read_run(write("b.run", content)), read_run(write("a.run", TEXT)))
 
 
 def test_ids_stay_strings_and_may_be_any_unicode(write):
@@ -92,16 +83,14 @@ def test_arrow_and_the_lines_one_by_one_agree(layout, data):
         assert fast == outcome(content, layout)
 
 
-@pytest.mark.parametrize("content", [b"q Q0 d 1 1 t\np Q0 e 2 2.5 t\n", b"q\tQ0\td\t1\t1\tt\np\tQ0\te\t2\t2.5\tt"])
-def test_what_lies_on_both_sides_of_a_block_is_seen(content, monkeypatch):
-    monkeypatch.setattr(trec, "_CHECKED", 4)
-    separator = b" " if b" " in content else b"\t"
-    assert trec._one_between(content, separator)
-    for at in range(1, len(content)):
-        for other in (b"\t", b" ", b"\n") if content[at : at + 1] in b" \t\n" else (b"\v",):
-            assert not trec._one_between(content[:at] + other + content[at:], separator)
-    found = outcome(content, RUN)
-    assert outcome(content.replace(b"p", b" \t\n\n \tp").replace(b"d", b" \t  d"), RUN)[1:] == found[1:]
+@pytest.mark.parametrize(
+    "wrong", [b"q  d 1 1 t\n", b"q Q0 d 1 1 \n", b" q d 1 1 t\n", b"q\tx Q0 d 1 1 t\n", b"q Q0 d 1 1 "]
+)
+def test_no_block_hides_a_gap_or_another_separator(wrong, monkeypatch):
+    for size in range(1, 30):
+        monkeypatch.setattr(trec, "_CHECKED", size)
+        for content in (wrong, b"q Q0 d 1 1 t\n" + wrong):
+            assert f"got {len(wrong.split())} columns" in outcome(content, RUN)
 
 
 @pytest.mark.parametrize(
@@ -175,11 +164,6 @@ def test_qrels_follow_trec(write):
 def test_malformed_qrels_line_is_named(write, line, complaint):
     with pytest.raises(ValueError, match=rf"q\.txt: line 2: expected 4 columns, qid .*; got {complaint}"):
         read_qrels(write("q.txt", f"1 0 a 2\n{line}\n1 0 c 0\n"))
-
-
-def test_two_labels_for_a_pair_are_an_error(write):
-    with pytest.raises(ValueError, match=r"q\.txt: .*'a' of query '1' has different labels: \[1, 2\]"):
-        read_qrels(write("q.txt", "1 0 a 2\n1 0 a 1\n"))
 
 
 TOPICS = {"qid": ["1", "x"], "query": ['wooden "lamp"', "żółć"]}

@@ -73,13 +73,6 @@ def test_lines_are_those_of_trec_of_the_million_query_track_and_of_sample_eval(t
         assert read_qrels(tmp_path / "pool").empty
 
 
-@pytest.mark.parametrize("format", ["trec", "csv", "jsonl"])
-def test_the_design_stays_inside(tmp_path, format):
-    write_assessments(ASSESSMENTS, tmp_path / "all", format)
-    write_assessments(ASSESSMENTS.drop(columns=["inclusion", "stratum"]), tmp_path / "without", format)
-    assert (tmp_path / "all").read_bytes() == (tmp_path / "without").read_bytes()
-
-
 CHANCES = st.floats(0, 1, exclude_min=True) | st.floats(1e-9, 1e-3) | st.just(1.0)
 IDS = st.text(st.characters(categories=("L", "N"), include_characters="_.,:/#'\"-"), min_size=1, max_size=9)
 

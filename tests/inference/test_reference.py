@@ -20,7 +20,7 @@ from pt_active.inference.reference import (
     studentised,
     tails,
 )
-from pt_active.inference.replayed_documents import DocumentReplays
+from pt_active.inference.replayed_documents import DocumentReplays, Redraws
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
@@ -196,7 +196,8 @@ def test_replays_of_documents_are_those_of_the_drawing(
         mean = document_estimate(pool, sample, variables.mean, observed, contrast)
         error = mean.value - pool.weight @ (pool.values(values[label]) @ contrast)
         found.append(error / mean.standard_error)
-    replays = DocumentReplays(pool, design, contrast, grades, np.arange(size), variables.mean)
+    redraws = Redraws(pool.query, design, grades, np.arange(size))
+    replays = DocumentReplays(pool, contrast, redraws, variables.mean)
     assert stats.ks_2samp(found, replays.replayed(500, seed=1).errors).statistic < 0.103
 
 
@@ -206,6 +207,7 @@ def test_replays_of_documents_of_two_systems_turn_with_them(random_documents: Ca
     sizes = document_sizes(pool, Variables.of(pool.form, grades), np.ones(n), 0.0, RoundSettings("poisson"), 40.0)
     design = document_design(sizes, "poisson", Costs(pool.indptr, np.ones(n), 0.0), 40.0)
     stands_for = grades @ pool.form.values
-    one = DocumentReplays(pool, design, contrast, grades, np.arange(n), stands_for).replayed(400, seed=0)
-    turned = DocumentReplays(pool, design, -contrast, grades, np.arange(n), stands_for).replayed(400, seed=0)
+    redraws = Redraws(pool.query, design, grades, np.arange(n))
+    one = DocumentReplays(pool, contrast, redraws, stands_for).replayed(400, seed=0)
+    turned = DocumentReplays(pool, -contrast, redraws, stands_for).replayed(400, seed=0)
     np.testing.assert_allclose(turned.errors, -one.errors[::-1], rtol=1e-9, atol=1e-12)

@@ -28,7 +28,7 @@ def test_probabilities_sum_to_the_number_and_keep_their_proportions(size: list, 
 
 @pytest.mark.parametrize("drawing", ["fixed", "poisson"])
 def test_each_instance_comes_as_often_as_it_should(drawing: str) -> None:
-    pi, number, repetitions = inclusion_probabilities(SIZE, 3), 3, 4000
+    pi, number, repetitions = inclusion_probabilities(SIZE, 3), 3, 2000
     rng = np.random.default_rng(1)
     came = np.zeros(len(SIZE))
     for _ in range(repetitions):
@@ -41,7 +41,7 @@ def test_each_instance_comes_as_often_as_it_should(drawing: str) -> None:
 
 
 def test_one_at_a_time_each_draw_is_proportional_to_size_among_the_rest() -> None:
-    rng, first, repetitions = np.random.default_rng(2), np.zeros(len(SIZE)), 4000
+    rng, first, repetitions = np.random.default_rng(2), np.zeros(len(SIZE)), 2000
     for _ in range(repetitions):
         rounds = draw_round(Steps.none_yet(SIZE), SIZE, 4, "single", rng)
         order = np.argsort(rounds.step)[2:]

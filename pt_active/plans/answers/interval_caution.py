@@ -6,7 +6,7 @@ import numpy as np
 
 from pt_active.inference.estimators import ESTIMATOR, Controls, degrees_left, estimator_named
 from pt_active.inference.reference import FEW, MAX_DRAWS, REPLAYS
-from pt_active.inference.replayed_documents import DocumentReplays, Drawn
+from pt_active.inference.replayed_documents import DocumentReplays, Redraws
 from pt_active.plans.answers.basis import SAMPLED
 from pt_active.plans.answers.judged import SUFFICIENT_DEGREES, Contrast
 from pt_active.plans.answers.judged_documents import MAX_UNREACHED_SHARE
@@ -62,10 +62,10 @@ def _of_documents(tables: PlanTables, contrasts: list[Contrast]) -> tuple[float,
     if tables.manifest.rest is not None:
         return float(first.sample.drawn.sum()) - 1, [np.inf]
     seen, design, shown = seen_by(tables.measure, pool), first.sample.design, []
-    kept: dict[tuple[int, int], list[Drawn]] = {}
+    redraws = Redraws(seen.query, design, first.grades, pool.by_name)
     for each in contrasts:
         weights, mean = each.weights(len(pool.names)), first.grades @ seen.form.values
-        replays = DocumentReplays(seen, design, weights, first.grades, pool.by_name, mean, kept)
+        replays = DocumentReplays(seen, weights, redraws, mean)
         shown.append(replays.replayed(REPLAYS, REPLAY_SEED).degrees)
     return float(first.sample.drawn.sum()) - 1, shown
 

@@ -16,7 +16,7 @@ from pt_active.frames.strays import Strays
 from pt_active.inference.documents import DocumentEstimate, DocumentPool, Undrawn
 from pt_active.inference.new_queries import ByQuery
 from pt_active.inference.reference import rescaled_grades
-from pt_active.inference.replayed_documents import DocumentReplays, Drawn
+from pt_active.inference.replayed_documents import DocumentReplays, Redraws
 from pt_active.inference.residuals import WithinQueries, query_residuals
 from pt_active.inference.rounds import Round, RoundLabels, estimate_rounds, judged_before, round_labels, round_weights
 from pt_active.inference.ties import is_rounding
@@ -52,7 +52,7 @@ class JudgedDocuments(Judged):
     label: np.ndarray  # int64[N]
     by_name: np.ndarray  # int64[N], their order by names
     rest: Rest | None = None
-    kept: dict[tuple[int, int], list[Drawn]] = field(default_factory=dict, repr=False, compare=False)
+    kept: dict[str, Redraws] = field(default_factory=dict, repr=False, compare=False)  # for all contrasts
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
         """Estimate the mean over all queries with an estimator in `documents.DOCUMENT_ESTIMATORS`.
@@ -124,13 +124,19 @@ class JudgedDocuments(Judged):
         if self.basis.census or self.rest is not None or surprising:
             return None
         main = self.rounds[int(np.argmax(round_weights(self.rounds)))]
+        if "redraws" not in self.kept:
+            self.kept["redraws"] = self._redraws(main)
+        redraws = self.kept["redraws"]
+        expected = {"difference": main.grades, "ht": np.zeros_like(main.grades)}.get(how.estimator, redraws.grades)
+        return DocumentReplays(self.pool, weights, redraws, expected @ self.pool.form.values)
+
+    def _redraws(self, main: Round) -> Redraws:
+        """Samples like that of a round, with labels from its model as all labels correct it."""
         chance = np.ones(len(self.label))
         for each in self.rounds:
             chance = np.where(each.sample.drawn, each.sample.chance(self.pool.query), chance)
         grades = rescaled_grades(main.grades, self.label, 1 / chance)
-        expected = {"difference": main.grades, "ht": np.zeros_like(grades)}.get(how.estimator, grades)
-        stands_for, design = expected @ self.pool.form.values, main.sample.design
-        return DocumentReplays(self.pool, design, weights, grades, self.by_name, stands_for, self.kept)
+        return Redraws(self.pool.query, main.sample.design, grades, self.by_name)
 
     def _unreached(self, contrast: np.ndarray) -> tuple[float, float]:
         """The model's variance in documents that could never be drawn, as a share of the whole and as it is."""
