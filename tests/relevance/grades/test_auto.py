@@ -49,6 +49,7 @@ class TestAuto:
         model = AutoGrades(3, right=right, useless=useless).fit(RUN, QRELS)
         assert model.winner_ in ("right", "stack")
         place = dict(zip(model.table_["model"], model.table_.index, strict=True))
+        assert set(place) == {"prior", "ordered-logit", "forest", "right", "useless", "stack"}
         assert place["useless"] > place["ordered-logit"]
         assert_allclose(model.transform(RUN)[GRADES].sum(axis=1), 1)
 
