@@ -253,12 +253,16 @@ def round_trip(tool: str, folder: Path, plan: Plan, judged: list[Row]) -> pd.Dat
     return import_records(tool, JUDGED_IN[tool](folder, path, judged), plan)
 
 
-def counts(records: pd.DataFrame, judged: list[Row]) -> list[str]:
-    """How many labels, skips, unjudgeable documents and notes came back with their annotator, of how many."""
+def said(records: pd.DataFrame) -> list[Row]:
+    """What records say, in the order of their ids."""
     labels = [None if pd.isna(label) else int(label) for label in records["label"]]
     columns = [records[name] for name in ("annotator", "status", "note")]
-    back = list(zip(records["qid"], records["docno"], labels, *columns, strict=True))
-    kept = []
+    return sorted(zip(records["qid"], records["docno"], labels, *columns, strict=True), key=str)
+
+
+def counts(records: pd.DataFrame, judged: list[Row]) -> list[str]:
+    """How many labels, skips, unjudgeable documents and notes came back with their annotator, of how many."""
+    back, kept = said(records), []
     for status in ("judged", "skipped", "unjudgeable"):
         wanted = [row[:5] for row in judged if row[4] == status]
         kept.append(f"{len(set(wanted) & {row[:5] for row in back})} of {len(wanted)}")

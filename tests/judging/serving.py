@@ -14,7 +14,9 @@ from pathlib import Path
 from threading import Thread
 from typing import IO, Any
 
-from pt_active import Plan
+import pandas as pd
+
+from pt_active import DCG, Plan
 from pt_active.judging.server.app import Site
 from pt_active.judging.server.campaign import Campaign
 from pt_active.judging.server.order import JudgingOrder
@@ -24,6 +26,16 @@ from pt_active.judging.server.serve import links, listening, root_of, server_of
 from pt_active.judging.server.store import Store
 from pt_active.judging.server.templates import guideline_html
 from pt_active.judging.worklist import GradeNames
+
+PAYLOAD = "</script><script>window.ran=1</script><img src=x onerror=alert(1)>\"'{{7*7}}\u202e\x1b"
+
+
+def hostile_plan(graded: pd.DataFrame, documents: pd.DataFrame) -> tuple[Plan, pd.DataFrame]:
+    """A plan all of whose ids and queries end in `PAYLOAD`, and texts that do."""
+    frame = graded[graded["qid"].isin(graded["qid"].unique()[:6])]
+    frame = frame.assign(**{name: frame[name] + PAYLOAD for name in ("qid", "docno", "query")})
+    texts = documents.assign(docno=documents["docno"] + PAYLOAD, text=documents["text"] + PAYLOAD)
+    return Plan.create(frame, None, DCG @ 10, budget=30, level="document", seed=1), texts
 
 
 class Clock:

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_plan import DOCUMENTS, said
+from judging_round_trips import DOCUMENTS, said
 
 from pt_active import Plan
 from pt_active.frames.records import RECORD_COLUMNS, STATUSES, is_records

@@ -11,6 +11,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from serving import PAYLOAD, hostile_plan
 from typer.testing import CliRunner
 
 from pt_active import DCG, Plan
@@ -18,8 +19,6 @@ from pt_active.cli.app import app
 from pt_active.judging.server.order import JudgingOrder
 from pt_active.judging.server.templates import offline_page, share_of
 from pt_active.judging.worklist import GradeNames
-
-PAYLOAD = "</script><script>window.ran=1</script><img src=x onerror=alert(1)>\u202e"
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +57,7 @@ def test_only_the_page_s_own_script_and_style_run(plan: Plan) -> None:
 
 
 def test_hostile_texts_and_names_stay_text(graded, demo) -> None:
-    frame = graded[graded["qid"].isin(graded["qid"].unique()[:6])]
-    frame = frame.assign(qid=frame["qid"] + PAYLOAD, docno=frame["docno"] + PAYLOAD, query=frame["query"] + PAYLOAD)
-    plan = Plan.create(frame, None, DCG @ 10, budget=30, level="document", seed=1)
-    texts = demo.documents.assign(docno=demo.documents["docno"] + PAYLOAD, text=demo.documents["text"] + PAYLOAD)
+    plan, texts = hostile_plan(graded, demo.documents)
     page = offline_page(plan, JudgingOrder.of(plan, texts), PAYLOAD, names=GradeNames.parsed("<b>a,b,c,d"))
     assert page.count("</script>") == page.count("<script") == 2
     assert "<img" not in page
@@ -70,7 +66,7 @@ def test_hostile_texts_and_names_stay_text(graded, demo) -> None:
     data = data_of(page)
     assert data["annotator"] == PAYLOAD
     assert re.fullmatch(r"[\w.-]+\.jsonl", data["file"])
-    assert all(each["docno"].endswith(PAYLOAD) and each["text"].endswith("\\u202e") for each in data["documents"])
+    assert all(each["docno"].endswith(PAYLOAD) and each["text"].endswith("\\u202e\\x1b") for each in data["documents"])
 
 
 def test_export_writes_a_page_for_each_judge(plan: Plan, demo, tmp_path: Path, monkeypatch) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from serving import Tell, child, link, record, site_of
+from serving import PAYLOAD, Tell, child, hostile_plan, link, record, site_of
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
@@ -24,7 +24,6 @@ from pt_active.judging.server.serve import listening, risk, root_of
 from pt_active.judging.server.store import stored_records
 from pt_active.judging.server.templates import FILES, PAGES
 
-PAYLOAD = "</script><script>window.ran=1</script><img src=x onerror=alert(1)>\"'{{7*7}}\u202e\x1b"
 SHOWN = "\\u202e\\x1b"
 
 
@@ -207,10 +206,7 @@ def test_what_a_judge_sees_does_not_depend_on_the_grades_of_others(plan: Plan, d
 
 
 def test_hostile_texts_ids_names_and_notes_are_only_shown(graded, demo, tmp_path: Path) -> None:
-    frame = graded[graded["qid"].isin(graded["qid"].unique()[:6])]
-    frame = frame.assign(qid=frame["qid"] + PAYLOAD, docno=frame["docno"] + PAYLOAD, query=frame["query"] + PAYLOAD)
-    plan = Plan.create(frame, None, DCG @ 10, budget=30, level="document", seed=1)
-    texts = demo.documents.assign(docno=demo.documents["docno"] + PAYLOAD, text=demo.documents["text"] + PAYLOAD)
+    plan, texts = hostile_plan(graded, demo.documents)
     names = ",".join(f"<b>grade</b>{number}" for number in "abcd")
     guide = tmp_path / "guide.md"
     guide.write_text("# Guide\n\n<u>x</u>\n\n|a|\n|-|\n|1|\n\n[x](javascript:alert(1)) ![y](http://evil.test/z)\n")

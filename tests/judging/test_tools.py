@@ -13,8 +13,7 @@ from xml.etree import ElementTree
 import judging_round_trips
 import pandas as pd
 import pytest
-from judging_round_trips import JUDGED_IN, Row, suffix
-from small_plan import DOCUMENTS, said
+from judging_round_trips import DOCUMENTS, JUDGED_IN, Row, said, suffix
 
 from pt_active import Plan
 from pt_active.frames.records import RECORD_COLUMNS

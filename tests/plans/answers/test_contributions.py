@@ -115,7 +115,7 @@ def test_a_labels_effect_is_what_the_estimate_loses_without_it(
     whole = plan.compare(qrels, estimator=estimator).difference
     assert whole == pytest.approx(estimated(qrels), abs=1e-12)
     columns = [f"grade_{g}" for g in range(4)]
-    for row in found.documents.iloc[[0, 1, 7, -1]].itertuples():
+    for row in found.documents.iloc[[0, 7]].itertuples():
         here = (qrels["qid"] == row.qid) & (qrels["docno"] == row.docno)
         chance = graded[(graded["qid"] == row.qid) & (graded["docno"] == row.docno)][columns].to_numpy()[0]
         other = [estimated(qrels.assign(label=qrels["label"].where(~here, g))) for g in range(4)]
