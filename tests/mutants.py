@@ -361,7 +361,7 @@ extension of queries: on top of what was spent, not of the budget [test_queries]
     total = manifest.limit + budget => total = manifest.spent + budget
 extended plan: its own end is the unit of information [test_queries]
     order.drawn - sum(each.queries for each in extensions) - 1 => order.drawn - 1
-status: hopeless below three in a hundred [test_status]
+status: hopeless below three in a hundred [answers/test_status]
     _MIN_CHANCE = 0.05 => _MIN_CHANCE = 0.03
 looks at rounds: an interval where there is none at the end [test_looks]
     np.nan if fields["degenerate"] else fields["standard_error"] => fields["standard_error"]
@@ -449,9 +449,9 @@ blocks: the dearest of those left might have been drawn [test_sequence test_left
     .sum() + left.min(), self.budget => .sum() + left.max(), self.budget
 blocks: labels that come later are not read [test_sequence test_running_status test_extension]
     key = contrast, number, int(passed.sum()) => key = contrast, number
-blocks: documents of queries in their order in the pool [test_sequence test_status]
+blocks: documents of queries in their order in the pool [test_sequence answers/test_status]
     np.argsort(place[own], kind => np.argsort(pool.query_of_document[own], kind
-sequence: waits for a document that is judged [test_sequence test_status]
+sequence: waits for a document that is judged [test_sequence answers/test_status]
     self.source.named(first[label[first] < 0][0]) => self.source.named(first[0])
 looks: opening is paid where nothing matters [test_looks]
     len(np.unique(query[matter])) => len(np.unique(query))
