@@ -110,7 +110,8 @@ WEIGH = {name: kind.weigh for name, kind in ESTIMATORS.items()}
 def random_draws(seed, n):
     rng = np.random.default_rng(seed)
     importance, model = rng.gamma(2, 0.5, n), rng.normal(0.3, 0.2, n)
-    return importance, 0.7 * model + rng.normal(0, 0.1, n), model, float(rng.normal(0.3, 0.1))
+    slope = 0.7 if seed % 4 else -0.7  # A model of the wrong sign has no line
+    return importance, slope * model + rng.normal(0, 0.1, n), model, float(rng.normal(0.3, 0.1))
 
 
 @settings(max_examples=60, deadline=None)
