@@ -311,6 +311,19 @@ def test_one_relevant_pair_that_came_by_chance_is_no_census(one_by_chance, loss:
         assert np.count_nonzero(part) == 1
 
 
+def test_all_pairs_that_count_may_be_drawn_by_chance_without_a_census() -> None:
+    frame = pd.DataFrame(
+        {"qid": "q", "docno": [f"d{i:02d}" for i in range(12)], "a": 0, "grade_0": 0.5, "grade_1": 0.5}
+    )
+    frame["b"] = frame["docno"].isin(["d00", "d01"]).astype(int)
+    audits = (Audit.create(frame, BOTH, ZeroOne(), draws=6, design="passive", seed=seed) for seed in range(1000))
+    audit = next(each for each in audits if {"d00", "d01"} <= set(each.assessments["docno"]))
+    found = audit.compare(audit.assessments[["qid", "docno"]].assign(label=1), estimator="difference")
+    assert not found.basis.census
+    assert found.standard_error > 0
+    assert np.isnan(found.pvalue)
+
+
 @pytest.mark.parametrize("estimator", ["regression", "snis", "difference"])
 def test_a_lone_relevant_pair_that_came_by_chance_says_nothing(one_by_chance, estimator: str) -> None:
     audit, lone = one_by_chance
