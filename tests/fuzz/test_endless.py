@@ -62,8 +62,10 @@ def pipe(path: Path, block: bytes) -> Iterator[Callable[[], int]]:
     try:
         yield lambda: taken
     finally:
-        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
-        giver.join()
+        # A giver that opens the pipe after a reader has closed it waits for the next one.
+        while giver.is_alive():
+            os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+            giver.join(0.05)
 
 
 def said(*words: object) -> str:
