@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -24,8 +25,8 @@ from pt_active.inference.replayed_documents import DocumentReplays, Redraws
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
-from pt_active.sampling.pools import Variables
-from pt_active.sampling.sample import Costs, Sample
+from pt_active.sampling.pools import DocumentPool, Variables
+from pt_active.sampling.sample import Costs, Sample, TwoPhase
 from pt_active.sampling.two_phase import draw_documents
 
 
@@ -211,3 +212,61 @@ def test_replays_of_documents_of_two_systems_turn_with_them(random_documents: Ca
     one = DocumentReplays(pool, contrast, redraws, stands_for).replayed(400, seed=0)
     turned = DocumentReplays(pool, -contrast, redraws, stands_for).replayed(400, seed=0)
     np.testing.assert_allclose(turned.errors, -one.errors[::-1], rtol=1e-9, atol=1e-12)
+
+
+def replays_of(pool: DocumentPool, drawing: str, budget: float, rng: np.random.Generator) -> DocumentReplays:
+    """Replays of a difference, in which other values stand in for documents than those that the model expects."""
+    size = len(pool.query)
+    grades, cost = rng.dirichlet([4, 2, 1], size=size), np.ones(size)
+    sizes = document_sizes(pool, Variables.of(pool.form, grades), cost, 0.0, RoundSettings(drawing), budget)
+    design = document_design(sizes, drawing, Costs(pool.indptr, cost, 0.0), budget)
+    redraws = Redraws(pool.query, design, grades, np.arange(size))
+    return DocumentReplays(pool, np.array([1.0, -1.0]), redraws, rng.random(size) * pool.form.values.max())
+
+
+@pytest.mark.parametrize("drawing", ["poisson", "depth"])
+def test_a_replay_is_what_the_estimator_says_of_its_draws_and_labels(random_documents: Callable, drawing: str) -> None:
+    pool, *_ = random_documents(7, "DCG@3", queries=20)
+    replays = replays_of(pool, drawing, 40.0, np.random.default_rng(7))
+    design, grades, contrast = replays.redraws.design, replays.redraws.grades, replays.contrast
+    variables, number = Variables.of(pool.form, grades), 50
+    slope = (contrast @ pool.gradients(variables.mean)) * pool.weight[pool.query]
+    (draws,) = replays.redraws.drawn(number, 3, None)
+    place = np.repeat(np.arange(len(design.order)), np.diff(draws.start))
+    part, chance = slope**2 * variables.variance, design.chance(pool.query)
+    first = np.flatnonzero(slope)[0]
+    errors, shown = np.zeros(number), np.zeros(number)
+    for r in range(number):
+        rows, drawn = design.order[place[draws.row == r]], np.zeros(len(slope), dtype=bool)
+        drawn[rows] = True
+        opened = np.where(np.bincount(pool.query[rows], minlength=len(pool.weight)) > 0, design.opening, 0.0)
+        sample = TwoPhase(design, Sample.once(opened), drawn, opened < 0, 0.0)
+        observed = replays.stands_for.copy()
+        observed[rows] = pool.form.values[draws.label[draws.row == r]]
+        mean = document_estimate(pool, sample, replays.stands_for, observed, contrast)
+        truth = pool.weight @ pool.values(variables.mean) @ contrast + slope[rows] @ (observed - variables.mean)[rows]
+        truth += np.sign(slope[first]) * np.sqrt(part[~drawn].sum()) * draws.normal[r]
+        errors[r] = (mean.value - truth) / mean.standard_error
+        usual = (part[rows] * (1 - chance[rows]) / chance[rows] ** 2).sum()
+        shown[r] = mean.variance / usual if usual > 0 else 0.0
+    found = replays.replayed(number, 3)
+    np.testing.assert_allclose(found.errors, np.sort(errors), rtol=1e-9, atol=1e-9)
+    assert found.degrees == pytest.approx(2 * (shown.mean() ** 2 / shown.var(ddof=1) - 1 / number), rel=1e-9)
+
+
+def test_replays_in_which_everything_is_drawn_have_no_error(random_documents: Callable) -> None:
+    pool, *_ = random_documents(7, "DCG@3", queries=20)
+    replays = replays_of(pool, "poisson", 1e6, np.random.default_rng(7))
+    slope, inclusion = replays.contrast @ pool.gradients(replays.stands_for), replays.redraws.design.inclusion
+    assert (inclusion[slope != 0] == 1).all()
+    assert (replays.replayed(50, 3).errors == 0).all()
+
+
+def test_the_labels_of_a_query_belong_to_one_labelling(random_documents: Callable) -> None:
+    pool, *_ = random_documents(7, "DCG@3", queries=20)
+    redraws = replays_of(pool, "depth", 40.0, np.random.default_rng(7)).redraws
+    (draws,) = redraws.drawn(50, 3, 1000)
+    place = np.repeat(np.arange(len(redraws.design.order)), np.diff(draws.start))
+    label = pd.Series(draws.label).groupby([draws.row, pool.query[redraws.design.order[place]]])
+    assert (label.size() > 1).any()
+    assert (label.nunique() == 1).all()
