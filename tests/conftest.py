@@ -6,10 +6,13 @@ import functools
 import gc
 import importlib
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 
