@@ -7,10 +7,13 @@ import gc
 import importlib
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 
