@@ -8,6 +8,7 @@ from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
+from samples import pool_scores, rows_of
 from scipy import stats
 
 from pt_active.inference.estimators import MeanEstimate
@@ -24,7 +25,6 @@ from pt_active.inference.ratios import (
     stratified_estimate,
     stratified_mean,
 )
-from pt_active.relevance.introspection import introspection, label_tables
 from pt_active.relevance.losses import Loss
 from pt_active.risk import F1, Precision, Recall, ZeroOne
 from pt_active.sampling.draws import allocation, draw_strata, strata_by
@@ -154,16 +154,6 @@ def small() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
     f = np.array([[1, 0], [1, 1], [0, 1], [0, 0], [1, 0]], dtype=float)
     y, rho = np.array([1.0, 0, 1, 0, 0]), np.array([0.7, 0.4, 0.6, 0.2, 0.5])
     return f, y, rho, np.array([0.1, 0.3, 0.2, 0.15, 0.25]), np.array([0.3, 0.0, 0.2, 0.0, 0.5])
-
-
-def pool_scores(loss: Loss, f: np.ndarray, y: np.ndarray, rho: np.ndarray, p: np.ndarray) -> list[Scores]:
-    grades = np.column_stack([1 - rho, rho])
-    view = introspection(label_tables(loss, f, 2, np.ones(len(p), dtype=bool)), grades, p, loss.proportion)
-    return [Scores(*loss.terms(f[:, s], y), view.numerator[:, s], view.weight[:, s]) for s in range(f.shape[1])]
-
-
-def rows_of(score: Scores, rows: np.ndarray) -> Scores:
-    return replace(score, numerator=score.numerator[rows], weight=score.weight[rows])
 
 
 @pytest.mark.parametrize("estimator", ["snis", "regression"])
