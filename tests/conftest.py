@@ -6,10 +6,14 @@ import functools
 import gc
 import importlib
 import os
-from collections.abc import Callable
+import shutil
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 
@@ -134,3 +138,39 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
     """Imports a script of the reproductions by its name."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "examples" / "reproduce"))
     return importlib.import_module
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium without a window, driven by Selenium; its tests are skipped where it is not installed."""
+    webdriver = pytest.importorskip("selenium.webdriver")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if not (chromium and (driver := shutil.which("chromedriver"))):
+        pytest.skip("there is no Chromium with its driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for word in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "window-size=1280,900"):
+        options.add_argument(f"--{word}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield opened
+    opened.quit()
+
+
+@pytest.fixture(scope="session")
+def accessible() -> Callable[[Any], None]:
+    """Fails if axe finds a barrier on the page that a browser shows, on a light or on a dark ground."""
+    axe = Path(importlib.import_module("axe_core_python").__file__ or "").with_name("axe.min.js").read_text("utf-8")
+    ask = "axe.run(document, {resultTypes: ['violations']}).then(found => arguments[0](found.violations))"
+
+    def check(browser: Any) -> None:
+        for scheme in ("light", "dark"):
+            feature = {"name": "prefers-color-scheme", "value": scheme}
+            browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+            browser.execute_cdp_cmd("Runtime.evaluate", {"expression": axe})
+            found = browser.execute_async_script(ask)
+            barriers = [(each["id"], node["html"]) for each in found for node in each["nodes"]]
+            assert not barriers, f"{browser.title}, {scheme}: {barriers}"
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+    return check

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 import pytest
+from samples import wanted
 
 from pt_active import ActiveTest, ColumnCost, Plan, Runs, compare_learners
 from pt_active.demo.collection import DemoCollection
@@ -48,10 +49,6 @@ def frame() -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def qrels(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[["qid", "docno"]].assign(label=np.arange(50) % 3)
-
-
-def labels(made: Audit | ActiveTest, qrels: pd.DataFrame) -> pd.DataFrame:
-    return made.assessments[["qid", "docno"]].merge(qrels, on=["qid", "docno"])
 
 
 def refused(message: str, call: Callable[..., object], *given: object, **named: object) -> None:
@@ -150,7 +147,7 @@ def test_labels_and_options(frame: pd.DataFrame, qrels: pd.DataFrame, three: pd.
     if of_plan:
         made = Plan.create(three, None, "DCG@10", budget=300, level="query")
         refused("run 'late' must be a pandas DataFrame, got 3", made.with_rankers, late=3)
-    known, call = demo.judge(made.assessments) if of_plan else labels(made, qrels), getattr(made, name)
+    known, call = demo.judge(made.assessments) if of_plan else wanted(made, qrels), getattr(made, name)
     for wrong in (None, {}, [1], "labels.txt"):
         refused(f"qrels must be a pandas DataFrame, got {wrong!r}", call, wrong)
     for wrong in ("0.95", None, [0.9]):
@@ -163,7 +160,7 @@ def test_labels_and_options(frame: pd.DataFrame, qrels: pd.DataFrame, three: pd.
 def test_intervals_refuse_levels_that_are_no_numbers(frame: pd.DataFrame, qrels: pd.DataFrame) -> None:
     audit = Audit.create(frame, BOTH, ZeroOne(), budget=20, design="passive")
     for reference in ("effective", "wilson"):
-        found = audit.estimate(labels(audit, qrels), reference=reference)["first"]
+        found = audit.estimate(wanted(audit, qrels), reference=reference)["first"]
         refused("confidence_level must be a number, got 'high'", found.confidence_interval, "high")
 
 
@@ -231,7 +228,7 @@ def test_active_tests_refuse(frame: pd.DataFrame, qrels: pd.DataFrame) -> None:
     for wrong in (None, {}, [1]):
         refused(f"pool must be a pandas DataFrame, got {wrong!r}", ActiveTest.create, wrong, None, Accuracy())
     test = ActiveTest.create(pairs, None, Accuracy()).next_round(20)
-    known = labels(test, qrels)
+    known = wanted(test, qrels)
     message = "strategy=\"rf\" fits ForestGrades to features or scores of the documents, and the pool lacks 'score'"
     refused(message, test.next_round, 5, known, "rf")
     refused("model must be a grade model that learns, such as ForestGrades, got 'x'", test.next_round, 5, model="x")

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 import typer
 from ir_measures import measures as irm
+from samples import as_of_old, wanted
 from typer.testing import CliRunner
 
 from pt_active import ActiveTest, Audit, ColumnCost, Outlook, Plan
@@ -52,10 +53,6 @@ def pool(graded: pd.DataFrame) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def labels(demo: DemoCollection, pool: pd.DataFrame) -> pd.DataFrame:
     return demo.judge(pool)
-
-
-def wanted(plan: Plan | Audit, labels: pd.DataFrame) -> pd.DataFrame:
-    return plan.assessments[["qid", "docno"]].merge(labels)
 
 
 def half_judged(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
@@ -253,7 +250,7 @@ def test_an_estimator(plain_mean: str, pool: pd.DataFrame, labels: pd.DataFrame,
 
 def test_a_round_estimator(pool: pd.DataFrame, labels: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     test = ActiveTest.create(pool, None, "DCG@10", seed=1).next_round(20)
-    judged = test.assessments[["qid", "docno"]].merge(labels)
+    judged = wanted(test, labels)
     with pytest.raises(ValueError, match="unknown estimator 'levelled'; the estimators are lur"):
         test.estimate(judged, estimator="levelled")
     monkeypatch.setitem(weightings.WEIGHTINGS, "levelled", weightings.lur)
@@ -407,12 +404,8 @@ def test_a_labelling_cost(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Pa
 def test_a_plan_keeps_the_unit_of_its_cost_where_there_is_one(pool: pd.DataFrame, tmp_path: Path) -> None:
     timed = of_queries(pool, budget=1.0, cost=costs.TimeCost(30.0))
     assert timed.manifest["arguments"]["cost_unit"] == "hours"
-    timed.save(tmp_path / "timed")
-    file = tmp_path / "timed" / "manifest.json"
-    manifest = json.loads(file.read_text(encoding="utf-8"))
-    del manifest["arguments"]["cost_unit"], manifest["sha256"]
-    file.write_text(json.dumps(manifest), encoding="utf-8")
-    assert str(Plan.load(tmp_path / "timed")) == str(timed)
+    without = {name: value for name, value in timed.manifest["arguments"].items() if name != "cost_unit"}
+    assert str(Plan.load(as_of_old(timed.save(tmp_path / "timed").path, arguments=without))) == str(timed)
     priced = of_queries(pool.assign(doc_cost=2.0), budget=400, cost=ColumnCost())
     assert "cost_unit" not in priced.manifest["arguments"]
 

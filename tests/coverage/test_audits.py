@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
+from samples import pool_scores, rows_of
 
 from pt_active.inference.estimators import MeanEstimate, effective_size
 from pt_active.inference.intervals import interval, score_interval
@@ -27,17 +27,6 @@ from pt_active.sampling.chances import UNIFORM
 from pt_active.sampling.designs import gap_distribution, sampling_distribution
 from pt_active.sampling.draws import allocation, draw_strata, priorities, strata_by
 from pt_active.sampling.sample import Sample
-
-
-def pool_scores(loss: Loss, f: np.ndarray, y: np.ndarray, rho: np.ndarray, p: np.ndarray) -> list[Scores]:
-    grades = np.column_stack([1 - rho, rho])
-    view = introspection(label_tables(loss, f, 2, np.ones(len(p), dtype=bool)), grades, p, loss.proportion)
-    return [Scores(*loss.terms(f[:, s], y), view.numerator[:, s], view.weight[:, s]) for s in range(f.shape[1])]
-
-
-def rows_of(score: Scores, rows: np.ndarray) -> Scores:
-    return replace(score, numerator=score.numerator[rows], weight=score.weight[rows])
-
 
 REPLAYS, LABELS = 1000, 100
 """Samples: 3 standard errors find a bias of a tenth of an estimate's standard deviation, or 2 points of coverage."""

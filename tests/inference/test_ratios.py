@@ -8,6 +8,7 @@ from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
+from samples import pool_scores, rows_of
 from scipy import stats
 
 from pt_active.inference.estimators import MeanEstimate
@@ -24,7 +25,6 @@ from pt_active.inference.ratios import (
     stratified_estimate,
     stratified_mean,
 )
-from pt_active.relevance.introspection import introspection, label_tables
 from pt_active.relevance.losses import Loss
 from pt_active.risk import F1, Precision, Recall, ZeroOne
 from pt_active.sampling.draws import allocation, draw_strata, strata_by
@@ -156,16 +156,6 @@ def small() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
     return f, y, rho, np.array([0.1, 0.3, 0.2, 0.15, 0.25]), np.array([0.3, 0.0, 0.2, 0.0, 0.5])
 
 
-def pool_scores(loss: Loss, f: np.ndarray, y: np.ndarray, rho: np.ndarray, p: np.ndarray) -> list[Scores]:
-    grades = np.column_stack([1 - rho, rho])
-    view = introspection(label_tables(loss, f, 2, np.ones(len(p), dtype=bool)), grades, p, loss.proportion)
-    return [Scores(*loss.terms(f[:, s], y), view.numerator[:, s], view.weight[:, s]) for s in range(f.shape[1])]
-
-
-def rows_of(score: Scores, rows: np.ndarray) -> Scores:
-    return replace(score, numerator=score.numerator[rows], weight=score.weight[rows])
-
-
 @pytest.mark.parametrize("estimator", ["snis", "regression"])
 def test_the_known_zero_counts_with_its_known_share(small, estimator: str) -> None:
     """The estimate is that on the pairs that differ, times their share."""
@@ -286,7 +276,9 @@ def test_wilson_and_clopper_pearson_are_scipys() -> None:
     from pt_active.plans.answers.basis import Basis
     from pt_active.risk.judged import ProportionEstimate
 
-    basis = Basis("Error", "snis", 40, 4, 40, 40.0, False, (), "error", 0, level="pair")
+    basis = Basis(
+        measure="Error", n_draws=40, n_queries=4, n_judged=40, census=False, missing_policy="error", level="pair"
+    )
     for successes, (method, name) in product((0, 7), (("wilson", "wilson"), ("clopper-pearson", "exact"))):
         counts = {"successes": successes, "trials": 40, "method": method}
         found = ProportionEstimate(basis, 0.1, np.inf, 0.9, False, "a", successes / 40, **counts)

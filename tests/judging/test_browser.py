@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,9 +24,6 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 from serving import in_thread, site_of
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="there is no Chromium with its driver")
 HOSTILE = "<script>window.ran = 1</script><img src=x onerror='window.ran = 1'>\u202e"
 
 
@@ -37,18 +32,6 @@ def plan(graded, demo) -> Plan:
     texts = demo.documents.assign(text=demo.documents["text"] + HOSTILE)[["docno", "text"]]
     frame = graded.drop(columns="text", errors="ignore").merge(texts, on="docno")
     return Plan.create(frame, None, DCG @ 10, budget=60, level="document", seed=3)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[webdriver.Chrome]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for word in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "window-size=1280,900"):
-        options.add_argument(f"--{word}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
 
 
 class Page:
@@ -166,7 +149,7 @@ def shows(browser, text: str) -> None:
 
 
 def test_an_organiser_adjudicates_by_keys_or_clicks_beside_the_guideline_and_pauses(
-    plan: Plan, browser, tmp_path: Path
+    plan: Plan, browser, accessible, tmp_path: Path
 ) -> None:
     guideline = tmp_path / "guideline.md"
     guideline.write_text("# What counts\n\nRelated is not relevant.\n", encoding="utf-8")
@@ -182,6 +165,7 @@ def test_an_organiser_adjudicates_by_keys_or_clicks_beside_the_guideline_and_pau
         shown = browser.find_element(By.TAG_NAME, "aside").text
         assert "What counts" in shown
         assert "Related is not relevant." in shown
+        accessible(browser)
         said = re.findall(r"(ann|ben): (\d)", browser.find_element(By.CSS_SELECTOR, ".dispute ul").text)
         assert said == [("ann", "0"), ("ben", "3")]
         names = [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".dispute .faint")]
@@ -219,6 +203,29 @@ def test_an_organiser_adjudicates_by_keys_or_clicks_beside_the_guideline_and_pau
         assert "paused" in Page(browser, links["ann"]).text("idle")
 
 
+def test_the_organisers_page_follows_the_judges_in_place(plan: Plan, browser, tmp_path: Path) -> None:
+    """It is not loaded again, which would take a reader back to its top; here it looks every .1 s, not every 20."""
+    hasten = "const wait = setInterval; window.setInterval = (look, time) => wait(look, time / 200)"
+    added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": hasten})
+    here = browser.current_window_handle
+    try:
+        with in_thread(site_of(plan, tmp_path, ("ann",), double=0)) as links:
+            browser.get(links[ORGANISER])
+            assert browser.title == "0 of 60 judged"
+            browser.execute_script("window.first = true")
+            browser.switch_to.new_window("tab")
+            page = Page(browser, links["ann"])
+            page.answer("1")
+            page.kept()
+            browser.close()
+            browser.switch_to.window(here)
+            page.until(lambda: browser.title == "1 of 60 judged")
+            assert "1 of 60 documents are done" in browser.find_element(By.TAG_NAME, "main").text
+            assert browser.execute_script("return window.first")
+    finally:
+        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
+
+
 def test_a_file_works_without_a_server(plan: Plan, browser, tmp_path: Path) -> None:
     file = tmp_path / "ann.html"
     order, two = JudgingOrder.of(plan, double=0.5), ["ann", "ben"]
@@ -245,8 +252,8 @@ def test_a_file_works_without_a_server(plan: Plan, browser, tmp_path: Path) -> N
     assert browser.execute_script("return window.ran") is None
 
 
-def test_nothing_is_wider_than_the_window(plan: Plan, browser, tmp_path: Path) -> None:
-    """The pages of a judge and the organiser fit the window, and so do the buttons of a judge."""
+def test_nothing_is_wider_than_the_window(plan: Plan, browser, accessible, tmp_path: Path) -> None:
+    """The pages of a judge and the organiser fit the window, and so do the buttons of a judge; axe finds no barrier."""
     names = "not relevant,related,highly relevant,perfectly relevant"
     with in_thread(site_of(plan, tmp_path, ("ann",), grade_names=names)) as links:
         for width in (1280, 390):
@@ -255,8 +262,10 @@ def test_nothing_is_wider_than_the_window(plan: Plan, browser, tmp_path: Path) -
             try:
                 browser.get(links[ORGANISER])
                 fits(browser)
+                accessible(browser)
                 Page(browser, links["ann"])
                 fits(browser)
+                accessible(browser)
                 shown = [
                     each for each in browser.find_elements(By.CSS_SELECTOR, ".answer button") if each.is_displayed()
                 ]

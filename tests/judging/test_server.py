@@ -22,7 +22,7 @@ from pt_active.judging.server.app import Site
 from pt_active.judging.server.security import ORGANISER
 from pt_active.judging.server.serve import listening, risk, root_of
 from pt_active.judging.server.store import stored_records
-from pt_active.judging.server.templates import FILES, PAGES
+from pt_active.judging.server.templates import FILES, PAGES, SCRIPTS
 
 SHOWN = "\\u202e\\x1b"
 
@@ -131,11 +131,11 @@ def test_pages_have_no_inline_script_or_style(client: TestClient, site: Site) ->
             assert not [name for name in names if name.startswith("on")]
             assert tag != "style"
             if tag == "script":
-                assert names["src"].removeprefix("../../files/") in ("judge.js", "adjudicate.js")
+                assert names["src"].removeprefix("../../files/") in SCRIPTS
 
     for page in (link(site, "ann"), *(link(site, ORGANISER) + page for page in ("", "adjudicate", "next"))):
         Elements().feed(client.get(page).text)
-    script = "".join((PAGES / name).read_text(encoding="utf-8") for name in ("judge.js", "adjudicate.js"))
+    script = "".join((PAGES / name).read_text(encoding="utf-8") for name in SCRIPTS)
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|Function\(", script)
 
 

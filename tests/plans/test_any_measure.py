@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from samples import wanted
 
 from pt_active import ColumnCost, Outlook, Plan, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
@@ -47,10 +48,6 @@ def labels(graded: pd.DataFrame, demo: DemoCollection) -> pd.DataFrame:
     return demo.judge(graded[["qid", "docno"]])
 
 
-def judged(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
-    return plan.assessments[["qid", "docno"]].merge(labels)
-
-
 def test_the_budget_is_spent_at_a_random_depth_or_on_nearly_all_queries(plans: dict[str, Plan]) -> None:
     for plan in plans.values():
         assert 0.97 * BUDGET <= len(plan.assessments) == plan.tables.manifest.spent <= BUDGET
@@ -75,7 +72,7 @@ def test_surprises_are_the_default_for_ap_of_two_rankers_that_opens_queries_for_
 def test_less_than_a_label_a_query_is_a_plan(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
     plan = made(graded, "surprises", budget=60)
     assert len(plan.assessments) == 60
-    assert plan.compare(judged(plan, labels)).standard_error > 0
+    assert plan.compare(wanted(plan, labels)).standard_error > 0
 
 
 @pytest.mark.parametrize(
@@ -88,7 +85,7 @@ def test_less_than_a_label_a_query_is_a_plan(graded: pd.DataFrame, labels: pd.Da
 def test_if_all_is_judged_the_estimate_is_the_measure(design: str, measure: str, graded, labels) -> None:
     few = graded[graded["qid"].isin(sorted(graded["qid"].unique())[:9])]
     plan, value = made(few, design, measure, 1e6), true_values(few, labels[labels["qid"].isin(few["qid"])], measure)
-    qrels = judged(plan, labels)
+    qrels = wanted(plan, labels)
     found = plan.compare(qrels, first="candidate")
     assert found.difference == pytest.approx(value["candidate"] - value["production"], abs=1e-12)
     assert found.standard_error == 0
@@ -118,12 +115,12 @@ def test_the_interval_of_a_difference_turns_with_it(seed: int, queries: int, mea
 
 @DESIGNS
 def test_rounds_learn_from_the_labels_so_far(plans: dict[str, Plan], design: str, graded, labels) -> None:
-    plan, qrels = plans[design], judged(plans[design], labels)
+    plan, qrels = plans[design], wanted(plans[design], labels)
     truth = true_values(graded, labels, MEASURES[design])
     for name, each in plan.estimate(qrels).items():
         assert abs(each.value - truth[name]) < 3 * each.standard_error
     second = plan.extend(200, qrels, seed=2)
-    more = pd.concat([qrels, judged(second, labels)])
+    more = pd.concat([qrels, wanted(second, labels)])
     assert not more.duplicated(["qid", "docno"]).any()
     both = second.compare(more, first="candidate")
     assert both.basis.n_judged == len(more)
@@ -131,7 +128,7 @@ def test_rounds_learn_from_the_labels_so_far(plans: dict[str, Plan], design: str
     assert abs(both.difference - truth["candidate"] + truth["production"]) < 3 * both.standard_error
     refitted = graded.assign(grade_0=graded["grade_1"], grade_1=graded["grade_0"])
     third = second.extend(1e6, more, grades=refitted, seed=3)
-    census = third.compare(pd.concat([more, judged(third, labels)]), first="candidate")
+    census = third.compare(pd.concat([more, wanted(third, labels)]), first="candidate")
     assert census.difference == pytest.approx(truth["candidate"] - truth["production"], abs=1e-12)
     assert census.standard_error == 0
     assert second.so_far(qrels).compare(qrels).difference == plan.compare(qrels).difference
@@ -139,7 +136,7 @@ def test_rounds_learn_from_the_labels_so_far(plans: dict[str, Plan], design: str
 
 @DESIGNS
 def test_the_effects_of_labels_add_up_to_the_estimate(plans: dict[str, Plan], design: str, labels) -> None:
-    plan, qrels = plans[design], judged(plans[design], labels)
+    plan, qrels = plans[design], wanted(plans[design], labels)
     taken = Contributions.of_labelled(labelled_plan(plan.tables, qrels), np.array([1.0, -1.0]), asked(plan.tables))
     difference = plan.compare(qrels, first=plan.rankers[0], second=plan.rankers[1]).difference
     assert taken.base + taken.queries["contribution"].sum() == pytest.approx(difference, abs=1e-12)
@@ -153,11 +150,11 @@ def test_labels_of_a_plan_for_dcg_estimate_ndcg_and_say_what_they_do_not_reach(g
     """The ideal ranking needs documents below the cutoff, which the plan for DCG never asks for."""
     plan = made(graded, "depth", "DCG@10")
     with pytest.warns(UserWarning, match="were never to be judged for this plan"):
-        found = plan.estimate(judged(plan, labels), measure="nDCG@10")["candidate"]
+        found = plan.estimate(wanted(plan, labels), measure="nDCG@10")["candidate"]
     assert found.basis.unreached > 0.05
     assert np.isnan(found.confidence_interval()[0])
     whole = plans["surprises"]
-    assert whole.compare(judged(whole, labels), measure="nDCG@10").basis.unreached == 0
+    assert whole.compare(wanted(whole, labels), measure="nDCG@10").basis.unreached == 0
 
 
 @pytest.mark.parametrize("objective", ["mean", "largest"])
@@ -166,15 +163,15 @@ def test_many_rankers_of_which_two_agree(graded: pd.DataFrame, labels, design: s
     few = graded[graded["qid"].isin(sorted(graded["qid"].unique())[:40])]
     many = few.assign(rank_copy=few["rank_candidate"])
     plan = made(many, design, budget=120, objective=objective)
-    qrels = judged(plan, labels)
+    qrels = wanted(plan, labels)
     found = plan.compare(qrels, first="copy", second="candidate")
     assert (found.difference, found.standard_error) == (0, 0)
     assert len(plan.rank(qrels).comparisons) == 3
     if (design, objective) == ("depth", "mean"):
         alike = made(many.drop(columns=["rank_production"]), design, budget=120)
-        found = alike.compare(judged(alike, labels))
+        found = alike.compare(wanted(alike, labels))
         assert (found.difference, found.standard_error) == (0, 0)
-        assert all(each.standard_error > 0 for each in alike.estimate(judged(alike, labels)).values())
+        assert all(each.standard_error > 0 for each in alike.estimate(wanted(alike, labels)).values())
 
 
 @pytest.mark.parametrize("cost", [ColumnCost("doc_length"), UnitCost(per_query=3)], ids=["documents", "queries"])
@@ -182,11 +179,11 @@ def test_costs_are_kept_to(cost: Any, graded: pd.DataFrame, labels: pd.DataFrame
     lengths = 1 + pd.util.hash_array(graded["docno"].to_numpy(dtype=object)) % 5
     plan = made(graded.assign(doc_length=lengths.astype(float)), "surprises", cost=cost, budget=600)
     assert 0.95 * 600 <= plan.tables.manifest.spent <= 600
-    assert plan.compare(judged(plan, labels)).standard_error > 0
+    assert plan.compare(wanted(plan, labels)).standard_error > 0
 
 
 def test_other_questions_to_the_same_labels(plans: dict[str, Plan], labels, graded, demo, tmp_path: Path) -> None:
-    plan, qrels = plans["depth"], judged(plans["depth"], labels)
+    plan, qrels = plans["depth"], wanted(plans["depth"], labels)
     for measure in ("AP", "DCG@5", "ERR(max_rel=3)@10"):
         assert plan.compare(qrels, measure=measure).standard_error > 0
     run = demo.runs["candidate"].drop(columns="rank", errors="ignore")
@@ -196,12 +193,12 @@ def test_other_questions_to_the_same_labels(plans: dict[str, Plan], labels, grad
     assert "nDCG@10" in str(plan.report(tmp_path / "report.html", qrels))
     lengths = graded.assign(qlong=graded["query"].str.len() > 12)
     sliced = made(lengths, "depth", cost=UnitCost(per_query=2))
-    groups = slices_of(labelled_plan(sliced.tables, judged(sliced, labels)), "qlong", (0, 1), asked(sliced.tables))
+    groups = slices_of(labelled_plan(sliced.tables, wanted(sliced, labels)), "qlong", (0, 1), asked(sliced.tables))
     assert sum(group.share for group in groups) == pytest.approx(1)
 
 
 def test_surprises_answer_for_ndcg_with_a_caution_and_not_for_cascades(plans: dict[str, Plan], labels) -> None:
-    plan, qrels = plans["surprises"], judged(plans["surprises"], labels)
+    plan, qrels = plans["surprises"], wanted(plans["surprises"], labels)
     found = {measure: plan.compare(qrels, measure=measure) for measure in ("AP", "nDCG@10", "AP@5", "P@5")}
     assert all(each.standard_error > 0 for each in found.values())
     assert "biased where high grades are rare" in found["nDCG@10"].basis.caution
@@ -221,7 +218,7 @@ def test_surprises_of_other_measures_are_refused(measure: str, graded: pd.DataFr
 @DESIGNS
 def test_the_outlook_foresees_the_error_that_the_plan_shows(plans: dict[str, Plan], design: str, labels) -> None:
     """Within a factor of 2, since 45 queries show the variance by depth."""
-    error = plans[design].compare(judged(plans[design], labels)).standard_error
+    error = plans[design].compare(wanted(plans[design], labels)).standard_error
     rows = Outlook.of_plan(plans[design]).table([BUDGET]).set_index("design")["standard_error"]
     most = {"depth": 2, "surprises": 1.6}[design]
     assert rows[design] / most < error < most * rows[design]

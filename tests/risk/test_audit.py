@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from samples import wanted
 from scipy import stats
 
 from pt_active import ColumnCost, UnitCost
@@ -58,10 +59,6 @@ def qrels(world: tuple[pd.DataFrame, pd.DataFrame]) -> pd.DataFrame:
     return world[1]
 
 
-def labels(audit: Audit, qrels: pd.DataFrame) -> pd.DataFrame:
-    return audit.assessments[["qid", "docno"]].merge(qrels, on=["qid", "docno"])
-
-
 def truth(frame: pd.DataFrame, qrels: pd.DataFrame, loss: Loss, column: str) -> float:
     inside = np.ones(len(frame), dtype=bool) if loss.slice is None else frame[loss.slice].to_numpy()
     y = frame.merge(qrels, on=["qid", "docno"]).label.to_numpy(float)
@@ -84,7 +81,7 @@ LOSSES = [
 def test_the_truth_lies_in_a_wide_interval(frame, qrels, loss: Loss) -> None:
     budget = 100 if loss.slice else 150
     audit = Audit.create(frame, BOTH, loss, budget=budget, seed=5)
-    known, exact = labels(audit, qrels), [truth(frame, qrels, loss, column) for column in BOTH.values()]
+    known, exact = wanted(audit, qrels), [truth(frame, qrels, loss, column) for column in BOTH.values()]
     assert len(known) == budget
     for estimator in (None, "snis", "difference"):
         estimates = audit.estimate(known, estimator=estimator)
@@ -113,7 +110,7 @@ def test_a_census_is_the_truth(frame, qrels, loss: Loss, design: str) -> None:
 def test_the_winner_is_the_better_one_whichever_way_the_loss_runs(frame, qrels) -> None:
     for loss in (ZeroOne(), Accuracy()):
         audit = Audit.create(frame, BOTH, loss, budget=250, seed=1)
-        one, other = (audit.compare(labels(audit, qrels), first=name) for name in BOTH)
+        one, other = (audit.compare(wanted(audit, qrels), first=name) for name in BOTH)
         assert one.winner == other.winner == "first"
         low, high = one.confidence_interval()
         assert tuple(other.confidence_interval()) == pytest.approx((-high, -low))
@@ -124,7 +121,7 @@ def test_a_difference_is_as_effective_as_the_risk_that_rests_on_less(frame, qrel
     """The precision of a predictor that predicts few pairs to be relevant rests on those alone."""
     few = frame.assign(b=frame["b"].where(frame["qid"] < "q10", 0))
     audit = Audit.create(few, {"a": "a", "b": "b"}, Precision(), budget=150, seed=1)
-    judged = labels(audit, qrels)
+    judged = wanted(audit, qrels)
     alone = {name: each.n_effective for name, each in audit.estimate(judged, estimator=estimator).items()}
     assert alone["b"] < 0.6 * alone["a"]
     for first, second in (("a", "b"), ("b", "a")):
@@ -138,7 +135,7 @@ def test_a_saved_audit_keeps_its_loss(frame, qrels, tmp_path: Path) -> None:
         audit = Audit.create(pool, BOTH, loss, budget=60, seed=2)
         again = Audit.load(audit.save(tmp_path / f"audit{number}").path)
         assert again.loss == loss
-        compared = [each.compare(labels(audit, qrels)).to_frame() for each in (again, audit)]
+        compared = [each.compare(wanted(audit, qrels)).to_frame() for each in (again, audit)]
         pd.testing.assert_frame_equal(*compared)  # A p-value may be NaN, which differs from itself
 
 
@@ -181,7 +178,7 @@ def test_pairs_come_by_uniform_clocks_so_that_large_probabilities_are_certain(fr
 @pytest.mark.parametrize("estimator", [None, "snis", "difference"])
 def test_recall_without_a_relevant_pair_is_undefined(frame, qrels, estimator: str | None) -> None:
     audit = Audit.create(frame, BOTH, Recall(), budget=60)
-    none = labels(audit, qrels).assign(label=0)
+    none = wanted(audit, qrels).assign(label=0)
     found = audit.estimate(none, estimator=estimator)["first"]
     assert np.isnan(found.value)
     assert np.isnan(found.confidence_interval()).all()
@@ -195,7 +192,7 @@ def test_recall_without_a_relevant_pair_is_undefined(frame, qrels, estimator: st
 
 def test_no_error_in_the_sample(frame, qrels) -> None:
     audit = Audit.create(frame.assign(a=1), {"first": "a"}, ZeroOne(), budget=30, design="passive")
-    right = labels(audit, qrels).assign(label=1)
+    right = wanted(audit, qrels).assign(label=1)
     wilson = audit.estimate(right, reference="wilson")["first"].confidence_interval()
     assert wilson.low == pytest.approx(0, abs=1e-12)
     assert 0.05 < wilson.high < 0.2
@@ -225,7 +222,7 @@ def test_the_interval_of_a_risk_keeps_to_the_range_of_its_loss(frame, qrels) -> 
     for loss, low, high in ((ZeroOne(), 0, 1), (Accuracy(), 0, 1), (F1(), 0, 1), (cost, 1, 5)):
         for column in ("good", "bad"):
             audit = Audit.create(pool, {"first": column}, loss, draws=80, seed=3)
-            known = labels(audit, qrels)
+            known = wanted(audit, qrels)
             found = audit.estimate(known)["first"]
             assert found.bounds == (low, high)
             ends = found.confidence_interval(0.9999)
@@ -250,7 +247,7 @@ def test_disagreement_says_nothing_of_one_predictor(frame, qrels) -> None:
     audit = Audit.create(frame, BOTH, ZeroOne(), draws=100, design="disagreement")
     judged = audit.assessments.merge(frame, on=["qid", "docno"])
     assert (judged["a"] != judged["b"]).all()
-    known = labels(audit, qrels)
+    known = wanted(audit, qrels)
     with pytest.raises(ValueError, match="pairs that count in the risk of 'first' could never be drawn"):
         audit.estimate(known)
     low, high = audit.compare(known).confidence_interval(0.9999)
@@ -262,7 +259,7 @@ def test_disagreement_of_all_pairs_that_differ_is_exact(frame, qrels) -> None:
     for estimator in ("regression", "snis", "difference"):
         audit = Audit.create(frame, BOTH, ZeroOne(), draws=int(differ) + 1, design="disagreement")
         assert len(audit.assessments) == differ
-        found = audit.compare(labels(audit, qrels), estimator=estimator)
+        found = audit.compare(wanted(audit, qrels), estimator=estimator)
         exact = truth(frame, qrels, ZeroOne(), "a") - truth(frame, qrels, ZeroOne(), "b")
         assert found.difference == pytest.approx(exact, abs=1e-12)
         assert found.standard_error == 0
@@ -347,7 +344,7 @@ def test_only_pairs_of_the_slice_are_drawn(frame, qrels, design: str) -> None:
     assert audit.pairs["draws"].sum() == 60
     alone = frame.assign(long=np.arange(len(frame)) == 7)
     audit = Audit.create(alone, {"first": "a"}, Accuracy(slice="long"), draws=200, design=design)
-    found = audit.estimate(labels(audit, qrels))["first"]
+    found = audit.estimate(wanted(audit, qrels))["first"]
     assert (found.basis.n_judged, found.standard_error) == (1, 0)
     assert found.value == truth(alone, qrels, Accuracy(slice="long"), "a")
     for gap in GAP_DESIGNS:
@@ -360,7 +357,7 @@ def test_only_pairs_of_the_slice_are_drawn(frame, qrels, design: str) -> None:
 
 def test_binomial_intervals_need_a_plain_random_sample_of_a_share(frame, qrels) -> None:
     passive = Audit.create(frame, BOTH, Precision(), draws=80, design="passive")
-    known = labels(passive, qrels)
+    known = wanted(passive, qrels)
     found = passive.estimate(known, reference="wilson")["first"]
     judged = frame.merge(known, on=["qid", "docno"])
     assert found.trials == (judged["a"] >= 1).sum()
@@ -374,7 +371,7 @@ def test_binomial_intervals_need_a_plain_random_sample_of_a_share(frame, qrels) 
         found.confidence_interval(1.0)
     active = Audit.create(frame, BOTH, Precision(), draws=80)
     with pytest.raises(ValueError, match="this sample is weighted"):
-        active.estimate(labels(active, qrels), reference="wilson")
+        active.estimate(wanted(active, qrels), reference="wilson")
     with pytest.raises(ValueError, match="not for the difference"):
         passive.compare(known, reference="wilson")
     with pytest.raises(ValueError, match="belongs to the plain share, estimator='snis', not to 'regression'"):
@@ -386,7 +383,7 @@ def test_strata(frame, qrels) -> None:
     pairs = audit.pairs
     assert np.bincount(pairs["stratum"]).tolist() == [80] * 5
     assert pairs.groupby("stratum")["draws"].sum().sum() == 100
-    known = labels(audit, qrels)
+    known = wanted(audit, qrels)
     found = audit.estimate(known)["first"]
     wrong = pairs.merge(known, how="left", on=["qid", "docno"]).assign(wrong=lambda d: d.label != d.prediction_first)
     shares = wrong[wrong["draws"] > 0].groupby("stratum")["wrong"].mean()
@@ -410,7 +407,7 @@ def test_real_labels_with_gaussian_variances() -> None:
     frame = frame.assign(a_variance=scale**2, b=0.0, b_variance=1.0)
     known = frame[["qid", "docno"]].assign(label=label)
     audit = Audit.create(frame, BOTH, GaussianSquared(), draws=120, seed=1)
-    judged = labels(audit, known)
+    judged = wanted(audit, known)
     for name, column in BOTH.items():
         exact = ((frame[column] - label) ** 2).mean()
         low, high = audit.estimate(judged)[name].confidence_interval(0.9999)

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from samples import wanted
 
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.relevance.losses import Loss
@@ -42,7 +43,7 @@ def audited(world: tuple[pd.DataFrame, pd.DataFrame], loss: Loss, **options: obj
     """An audit of the four judges, and its labels."""
     frame, qrels = world
     audit = Audit.create(frame, **({"predictions": FOUR, "loss": loss, "budget": 150, "seed": 1} | options))
-    return audit, audit.assessments[["qid", "docno"]].merge(qrels, on=["qid", "docno"])
+    return audit, wanted(audit, qrels)
 
 
 @LOSSES
@@ -154,7 +155,7 @@ def test_undefined_risks_stand_last(world) -> None:
         )
         if not (audit.assessments["docno"] == "d399").any():
             break
-    ranking = audit.rank(audit.assessments[["qid", "docno"]].merge(qrels, on=["qid", "docno"]))
+    ranking = audit.rank(wanted(audit, qrels))
     assert ranking.names[-1] == "second"
     assert np.isnan(ranking.estimates[-1].value)
     assert ranking.pairs().query("second == 'second'")["winner"].isna().tolist() == [True, True]

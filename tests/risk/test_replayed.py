@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from samples import wanted
 
 from pt_active.inference.reference import Replayed
 from pt_active.plans.answers.judged import Contrast, How, Measured
@@ -14,7 +15,7 @@ GROSS = CostMatrix([[0, 0, 1, 20], [0, 0, 0, 1], [1, 0, 0, 0], [20, 1, 0, 0]])
 """Confusing the lowest and the highest of four grades costs twenty times as much as another error."""
 
 
-def clear_pool(power: float, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+def clear_pool(power: float, seed: int = 0) -> pd.DataFrame:
     """Pairs that are mostly clear, a judge that sees them well, and all labels; the model knows P to a power."""
     rng = np.random.default_rng(seed)
     value = rng.normal(-0.5, 1, POOL)
@@ -25,13 +26,8 @@ def clear_pool(power: float, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
     judge = np.where(rng.random(POOL) < 0.02, rng.integers(0, 4, POOL), seen)
     model = grades**power / (grades**power).sum(axis=1, keepdims=True)
     frame = pd.DataFrame({"qid": [f"q{z // 30}" for z in range(POOL)], "docno": [f"d{z:04d}" for z in range(POOL)]})
-    frame = frame.assign(a=judge, b=np.minimum(seen + 1, 3), **{f"grade_{g}": model[:, g] for g in range(4)})
-    return frame, label
-
-
-def labelled(audit: Audit, frame: pd.DataFrame, label: np.ndarray) -> pd.DataFrame:
-    known = frame[["qid", "docno"]].assign(label=label)
-    return audit.assessments[["qid", "docno"]].merge(known, on=["qid", "docno"])
+    frame = frame.assign(a=judge, b=np.minimum(seen + 1, 3), label=label)
+    return frame.assign(**{f"grade_{g}": model[:, g] for g in range(4)})
 
 
 def measured(judged: JudgedPairs, **how: str) -> Measured:
@@ -40,11 +36,11 @@ def measured(judged: JudgedPairs, **how: str) -> Measured:
 
 @pytest.mark.slow
 def test_intervals_hold_where_a_model_is_far_too_sure_and_say_why() -> None:
-    frame, label = clear_pool(4)
-    truth, inside, by_t, noted = (frame["a"] != label).mean(), [], [], []
+    frame = clear_pool(4)
+    truth, inside, by_t, noted = (frame["a"] != frame["label"]).mean(), [], [], []
     for seed in range(40):
         audit = Audit.create(frame, {"a": "a"}, ZeroOne(), draws=60, seed=seed)
-        qrels = labelled(audit, frame, label)
+        qrels = wanted(audit, frame)
         result, plain = (audit.estimate(qrels, reference=name)["a"] for name in ("auto", "effective"))
         low, high = result.confidence_interval()
         inside.append(np.isnan(low) or low <= truth <= high)
@@ -56,11 +52,11 @@ def test_intervals_hold_where_a_model_is_far_too_sure_and_say_why() -> None:
 
 
 def test_a_fair_model_has_no_caution_and_hardly_wider_intervals() -> None:
-    frame, label = clear_pool(1)
+    frame = clear_pool(1)
     ratio, noted = [], []
     for seed in range(12):
         audit = Audit.create(frame, {"a": "a"}, ZeroOne(), draws=100, seed=seed)
-        qrels = labelled(audit, frame, label)
+        qrels = wanted(audit, frame)
         auto, plain = (audit.estimate(qrels, "snis", reference=name)["a"] for name in ("auto", "effective"))
         assert auto.basis.model_caution == plain.basis.model_caution
         noted.append(auto.basis.model_caution != "")
@@ -71,14 +67,14 @@ def test_a_fair_model_has_no_caution_and_hardly_wider_intervals() -> None:
 
 
 def test_gross_costs_that_no_sample_shows_have_no_interval() -> None:
-    frame, label = clear_pool(4)
+    frame = clear_pool(4)
     audit = Audit.create(frame, {"a": "a"}, GROSS, draws=60, seed=1)
-    found = audit.estimate(labelled(audit, frame, label))["a"]
+    found = audit.estimate(wanted(audit, frame))["a"]
     assert found.degenerate
     assert found.reference == "simulated"
     assert "no interval, no test" in found.note
     assert 'estimator="snis" relies on the model less' in found.note
-    again = audit.estimate(labelled(audit, frame, label), reference="effective")["a"]
+    again = audit.estimate(wanted(audit, frame), reference="effective")["a"]
     assert (again.value, again.standard_error) == (found.value, found.standard_error)
     assert np.isfinite(again.confidence_interval()).all()
 
@@ -86,9 +82,9 @@ def test_gross_costs_that_no_sample_shows_have_no_interval() -> None:
 @pytest.mark.parametrize("loss", [ZeroOne(), Recall(rel=2), Squared()], ids=str)
 @pytest.mark.parametrize("options", [{}, {"replace": True}, {"design": "stratified"}, {"design": "passive"}], ids=str)
 def test_every_design_is_drawn_again(loss, options: dict) -> None:
-    frame, label = clear_pool(1)
+    frame = clear_pool(1)
     audit = Audit.create(frame, {"a": "a"}, loss, draws=80, seed=2, **options)
-    qrels = labelled(audit, frame, label)
+    qrels = wanted(audit, frame)
     estimator = "stratified" if options.get("design") == "stratified" else "snis"
     result = measured(audit.judged(qrels), estimator=estimator)
     replays = result.replayed(400)
@@ -106,9 +102,9 @@ def test_every_design_is_drawn_again(loss, options: dict) -> None:
 
 def test_the_truth_of_a_replay_is_that_of_all_its_labels() -> None:
     """Mean and variance over replays of the risk of all pairs, and that a pair keeps its label if it is drawn again."""
-    frame, label = clear_pool(1)
+    frame = clear_pool(1)
     audit = Audit.create(frame.head(60), {"a": "a", "b": "b"}, Squared(), draws=40, seed=0, replace=True)
-    replays = audit.judged(labelled(audit, frame, label)).replays
+    replays = audit.judged(wanted(audit, frame)).replays
     number = 4000
     drawn = replays.drawn(number)
     grades, rows = replays._grades, drawn.sample.rows
@@ -123,13 +119,13 @@ def test_the_truth_of_a_replay_is_that_of_all_its_labels() -> None:
 
 
 def test_real_labels_and_whole_pools_are_not_drawn_again() -> None:
-    frame, label = clear_pool(1)
+    frame = clear_pool(1)
     few = frame.head(50)
     audit = Audit.create(few, {"a": "a"}, Accuracy(), draws=60, seed=0)
-    assert measured(audit.judged(labelled(audit, frame, label))).replayed is None
+    assert measured(audit.judged(wanted(audit, frame))).replayed is None
     real = few.assign(a_variance=1.0)
     audit = Audit.create(real, {"a": "a"}, GaussianSquared(), draws=20, seed=0)
-    qrels = labelled(audit, frame, label)
+    qrels = wanted(audit, frame)
     assert measured(audit.judged(qrels)).replayed is None
     assert audit.estimate(qrels)["a"].basis.model_caution == ""
     with pytest.raises(ValueError, match="no simulated reference"):

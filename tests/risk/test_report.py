@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from samples import wanted
 from scipy import stats
 
 from pt_active.plans.answers.judged import How
@@ -54,15 +55,11 @@ def audit_of(judges: Judges, budget: int) -> Audit:
     return Audit.create(*believed(judges, GRADES - 1), ZeroOne(), budget, design)
 
 
-def labels(audit: Audit, truth: pd.DataFrame) -> pd.DataFrame:
-    return audit.assessments[["qid", "docno"]].merge(truth, on=["qid", "docno"])
-
-
 @pytest.fixture(scope="module")
 def census() -> tuple[AuditReport, pd.DataFrame, Judges]:
     truth, judges = world(80, 1, (0.3, 0.5))
     audit = audit_of(judges, 80)
-    return AuditReport.of(audit, labels(audit, truth), rel=2), truth, judges
+    return AuditReport.of(audit, wanted(audit, truth), rel=2), truth, judges
 
 
 def test_all_labels_give_what_scikit_learn_computes(census) -> None:
@@ -72,14 +69,14 @@ def test_all_labels_give_what_scikit_learn_computes(census) -> None:
     for name, judge in judges.items():
         both = truth.merge(judge, on=["qid", "docno"])
         people, said = both["label_x"], both["label_y"]
-        wanted = {
+        exact = {
             "error": (people != said).mean(),
             "precision": metrics.precision_score(people >= 2, said >= 2),
             "recall": metrics.recall_score(people >= 2, said >= 2),
             "f1": metrics.f1_score(people >= 2, said >= 2),
             "kappa": metrics.cohen_kappa_score(people, said, weights="quadratic"),
         }
-        for quantity, value in wanted.items():
+        for quantity, value in exact.items():
             estimate = report.estimates[quantity][name]
             assert estimate.value == pytest.approx(value), quantity
             assert tuple(estimate.confidence_interval()) == pytest.approx((value, value)), quantity
@@ -102,12 +99,12 @@ def test_intervals_of_coefficients_cover() -> None:
     quantities = ("kappa", "alpha")
     wanted = []
     for quantity in quantities:
-        whole = asked_for(exact.judged(labels(exact, truth)), quantity, 2)
+        whole = asked_for(exact.judged(wanted(exact, truth)), quantity, 2)
         wanted += [whole.estimate(0, how).value, whole.compare(0, 1, how).difference]
     hits, repetitions, pool = np.zeros(4), 150, believed(judges, GRADES - 1)
     for seed in range(repetitions):
         audit = Audit.create(*pool, ZeroOne(), 60, "risk_mixture", seed)
-        judged = audit.judged(labels(audit, truth))
+        judged = audit.judged(wanted(audit, truth))
         asked = [asked_for(judged, quantity, 2) for quantity in quantities]
         made = [result for each in asked for result in (each.estimate(0, how), each.compare(0, 1, how))]
         ends = [result.confidence_interval() for result in made]
@@ -129,7 +126,7 @@ def test_a_judge_that_calls_nothing_relevant_has_no_precision_and_all_else() -> 
     truth, judges = world(60, 7, (0.3,))
     silent = {"none": truth.assign(label=0)}
     audit = audit_of(silent, 60)
-    report = AuditReport.of(audit, labels(audit, truth), rel=2)
+    report = AuditReport.of(audit, wanted(audit, truth), rel=2)
     values = {name: of_judges["none"].value for name, of_judges in report.estimates.items()}
     assert np.isnan(values.pop("precision"))
     assert values["error"] == pytest.approx((truth["label"] > 0).mean())
@@ -140,7 +137,7 @@ def test_a_judge_that_calls_nothing_relevant_has_no_precision_and_all_else() -> 
     assert "judge more pairs" not in precision.note
     assert "is not defined" in page(report)
     audit = audit_of(judges | silent | {"mute": silent["none"]}, 30)
-    judged = asked_for(audit.judged(labels(audit, truth)), "precision", 1)
+    judged = asked_for(audit.judged(wanted(audit, truth)), "precision", 1)
     for first, second in ((0, 1), (1, 0), (1, 2)):
         found = judged.compare(first, second, How(ZeroOne()))
         assert np.isnan([found.difference, found.pvalue, *found.confidence_interval()]).all()
@@ -152,13 +149,13 @@ def test_a_judge_that_calls_nothing_relevant_has_no_precision_and_all_else() -> 
 def test_the_differences_of_judges_that_agree_are_known_to_be_0(budget: int) -> None:
     truth, judges = world(200, 8, (0.3,))
     audit = audit_of(judges | {"twin": judges["judge0"]}, budget)
-    report = AuditReport.of(audit, labels(audit, truth), by_grade=False)
+    report = AuditReport.of(audit, wanted(audit, truth), by_grade=False)
     differences = report.drift[report.drift["what"].str.startswith("difference")]
     assert len(differences) == 5
     assert (differences[["estimate", "low", "high"]] == 0).all(axis=None)
     assert report.answer == "judge0 and twin give every pair the same grade, so they err equally often."
     assert set(report.kept) == {"judge0", "twin"}
-    judged = audit.judged(labels(audit, truth))
+    judged = audit.judged(wanted(audit, truth))
     for quantity in ("error", "precision", "recall", "f1", "kappa", "alpha"):
         found = asked_for(judged, quantity, 2).compare(0, 1, How(ZeroOne()))
         assert (found.difference, *found.confidence_interval(0.99)) == (0, 0, 0)
@@ -169,7 +166,7 @@ def test_the_differences_of_judges_that_agree_are_known_to_be_0(budget: int) -> 
         assert found.to_dict()["pvalue"] is None
     with pytest.raises(ValueError, match="confidence_level"):
         found.confidence_interval(2.0)
-    lacking = audit.compare(labels(audit, truth).iloc[5:], missing="nonrelevant")
+    lacking = audit.compare(wanted(audit, truth).iloc[5:], missing="nonrelevant")
     assert tuple(lacking.confidence_interval()) == (0, 0)
     assert "known to be 0" in lacking.note
 
@@ -216,7 +213,7 @@ def report_of(judges: Judges, truth: pd.DataFrame, budget: int | None, **how: ob
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         audit = Audit.create(*believed(judges), ZeroOne(), budget, **how)
-    report = AuditReport.of(audit, labels(audit, truth), by_grade=False)
+    report = AuditReport.of(audit, wanted(audit, truth), by_grade=False)
     return audit, report, dict(headline(report).facts)["next"]
 
 
@@ -227,9 +224,9 @@ def test_the_labels_that_are_asked_for_settle_it_four_times_out_of_five() -> Non
     pool, asked = believed(judges), []
     for seed in range(8):
         audit = Audit.create(*pool, ZeroOne(), 30, seed=seed)
-        pair = audit.compare(labels(audit, truth), reference="effective")
+        pair = audit.compare(wanted(audit, truth), reference="effective")
         known = replace(pair, difference=errors[0] - errors[1])
-        more = labels_to_settle(audit.judged(labels(audit, truth)), [(known, 0.95)])
+        more = labels_to_settle(audit.judged(wanted(audit, truth)), [(known, 0.95)])
         assert (more.better, more.other) == ("judge0", "judge1")
         asked.append(30 + more.labels)
     number, repeats = round(np.mean(asked)), 60
@@ -237,7 +234,7 @@ def test_the_labels_that_are_asked_for_settle_it_four_times_out_of_five() -> Non
     settled = 0
     for seed in range(100, 100 + repeats):
         audit = Audit.create(*pool, ZeroOne(), number, seed=seed)
-        settled += audit.compare(labels(audit, truth), reference="effective").winner == "judge0"
+        settled += audit.compare(wanted(audit, truth), reference="effective").winner == "judge0"
     assert abs(settled / repeats - 0.8) < 3 * np.sqrt(0.8 * 0.2 / repeats)
 
 

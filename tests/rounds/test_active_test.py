@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 import pytest
+from samples import wanted
 from scipy import stats
 from sklearn.metrics import average_precision_score, f1_score, log_loss, precision_score, recall_score, roc_auc_score
 
@@ -60,17 +61,13 @@ PAIRS = labelled_pairs()
 QRELS = PAIRS[["qid", "docno", "label"]]
 
 
-def judged(test: ActiveTest, qrels: pd.DataFrame = QRELS) -> pd.DataFrame:
-    return test.assessments[["qid", "docno"]].merge(qrels, on=["qid", "docno"])
-
-
 def in_rounds(test: ActiveTest, strategies: list[str], qrels: pd.DataFrame = QRELS, size: int = 25, **options) -> tuple:
     """The test after some rounds, and the labels of all of them."""
     labels = [qrels.iloc[:0]]
     for strategy in strategies:
         known = pd.concat(labels)
         test = test.next_round(size, known if len(known) else None, strategy, **options)
-        labels.append(judged(test, qrels))
+        labels.append(wanted(test, qrels))
     return test, pd.concat(labels)
 
 
@@ -181,7 +178,7 @@ def test_recalibration_weighs_each_label_by_how_improbable_it_was() -> None:
     believed = recalibrated_grades(grades, np.where(drawn, pairs["label"], -1), weights)
     size = -(believed * np.log(grades)).sum(axis=1)[~drawn]
     chance = pd.Series(inclusion_probabilities(defended(size), 40), pairs["docno"][~drawn])
-    found = first.next_round(40, judged(first), "rec").assessments
+    found = first.next_round(40, wanted(first, QRELS), "rec").assessments
     np.testing.assert_allclose(found["inclusion"], chance[found["docno"]], atol=1e-12)
 
 
@@ -298,7 +295,7 @@ def test_where_nothing_went_wrong_shares_and_areas_have_intervals_of_the_labels_
         assert (low, high) == pytest.approx(expected, abs=1e-9), measure
         assert f"that of {n:.1f} pairs drawn at random of which none is an exception" in found.note
     beyond = test.next_round(20, labels, "rf")
-    labels = pd.concat([labels, judged(beyond, qrels)])
+    labels = pd.concat([labels, wanted(beyond, qrels)])
     noted = beyond.estimate(labels, Precision(), "aiipw_ratio")
     assert noted.confidence_interval().high == 1
     assert "none is an exception; aiipw_ratio assumes that draws" in noted.note

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from samples import as_of_old
 
 from pt_active.relevance.losses import Loss
 from pt_active.risk import Audit
@@ -185,13 +185,8 @@ OLD_NAMES |= {"precision": Precision(rel=2), "recall": Recall(rel=2), "F1": F1(r
 @pytest.mark.parametrize("name", OLD_NAMES)
 def test_a_test_saved_in_format_1_goes_on(pool: pd.DataFrame, tmp_path: Path, name: str) -> None:
     test = ActiveTest.create(pool, None, OLD_NAMES[name], seed=3).next_round(40)
-    test.save(tmp_path / "test")
-    file = tmp_path / "test" / "manifest.json"
-    old = {"format_version": 1, "arguments": {"measure": name, "relevant": 2, "seed": 3}}
-    saved = json.loads(file.read_text())
-    del saved["sha256"]
-    file.write_text(json.dumps(saved | old))
-    again = ActiveTest.load(tmp_path / "test")
+    arguments = {"measure": name, "relevant": 2, "seed": 3}
+    again = ActiveTest.load(as_of_old(test.save(tmp_path / "test").path, format_version=1, arguments=arguments))
     assert again.manifest == test.manifest
     assert str(again) == str(test)
     pd.testing.assert_frame_equal(again.next_round(20).assessments, test.next_round(20).assessments)

@@ -21,7 +21,8 @@ from pt_active.plans.plan import Plan
 from pt_active.relevance.measures import least_label
 
 PAGES = Path(__file__).parent / "pages"  # The templates, the style sheet and the script
-FILES = {"judge.js": "text/javascript", "adjudicate.js": "text/javascript", "style.css": "text/css"}
+SCRIPTS = ("judge.js", "adjudicate.js", "organiser.js")
+FILES = {**dict.fromkeys(SCRIPTS, "text/javascript"), "style.css": "text/css"}
 """The files that pages load, with their types."""
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")

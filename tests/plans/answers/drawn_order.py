@@ -6,14 +6,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from samples import wanted
 
 from pt_active import Plan
 from pt_active.plans.making.queries import in_drawing_order
-
-
-def wanted(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
-    """The labels of what a plan asks for."""
-    return plan.assessments[["qid", "docno"]].merge(labels)
 
 
 def ordered(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from drawn_order import in_order, prefix, wanted
+from drawn_order import in_order, prefix
+from samples import wanted
 
 from pt_active import DCG, Plan
 from pt_active.inference.stopping.looks import ASYMPTOTIC

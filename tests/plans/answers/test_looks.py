@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from drawn_order import in_order, prefix, wanted
+from drawn_order import in_order, prefix
+from samples import wanted
 from scipy import stats
 
 from pt_active import DCG, OrderedLogitGrades, Plan, Runs, UnitCost

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from drawn_order import wanted
+from samples import wanted
 from scipy import stats
 
 from pt_active import DCG, Plan

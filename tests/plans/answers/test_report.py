@@ -710,3 +710,11 @@ frame.onload = () => document.body.append(frame.contentDocument.querySelector("s
     dom = chromium(tmp_path / "frame.html", "--allow-file-access-from-files", "--dump-dom").decode("utf-8")
     seen = json.loads(html.unescape(re.findall(r"<samp>(.*)</samp>", dom)[-1]))
     assert seen == {"cut": [], "over": [], "out": 0, "width": 0}
+
+
+@pytest.mark.parametrize("rankers", [ONE, TWO, FIVE], ids=["one", "pair", "five"])
+def test_axe_finds_no_barrier(rankers, of_five: Report, html_of, browser, accessible, tmp_path: Path) -> None:
+    text = of_five.to_html() if rankers == FIVE else html_of(rankers, "document", 500, texts=True)
+    (tmp_path / "page.html").write_text(text.replace("<details", "<details open"), "utf-8")
+    browser.get((tmp_path / "page.html").as_uri())
+    accessible(browser)

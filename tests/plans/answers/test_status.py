@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from drawn_order import in_order, prefix, wanted
+from drawn_order import in_order, prefix
+from samples import as_of_old, wanted
 
 from pt_active import DCG, OrderedLogitGrades, Plan, Runs
 from pt_active.demo.collection import DemoCollection
@@ -91,10 +92,7 @@ def test_a_plan_without_an_order_is_refused(
         again.compare(judged.head(3))
     with pytest.raises(ValueError, match='order="drawn" needs a plan of queries without replacement'):
         again.export(tmp_path / "list.csv", "csv", order="drawn")
-    folder = Path(str(plan.save(tmp_path / "old").path))
-    manifest = json.loads((folder / "manifest.json").read_text())
-    del manifest["sha256"]
-    (folder / "manifest.json").write_text(json.dumps(manifest | {"format_version": 3}))
+    folder = as_of_old(plan.save(tmp_path / "old").path, format_version=3)
     pd.read_parquet(folder / "queries.parquet").drop(columns="q_priority").to_parquet(folder / "queries.parquet")
     old, judged = Plan.load(folder), wanted(plan, labels)
     assert old.compare(judged) == plan.compare(judged)

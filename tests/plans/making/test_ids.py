@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from samples import as_of_old
 
 from pt_active import Plan
 from pt_active.demo.collection import DemoCollection
@@ -31,21 +32,12 @@ def test_rounding_changes_no_id_and_another_sample_does(graded: pd.DataFrame) ->
     assert plan_of(graded.iloc[::-1]).id == plan.id
 
 
-def as_format_5(plan: Plan, folder: Path) -> Path:
-    """A saved plan as the version before kept it: without what was drawn."""
-    plan.save(folder)
-    manifest = json.loads((folder / "manifest.json").read_text())
-    del manifest["sha256"], manifest["drawn"]
-    (folder / "manifest.json").write_text(json.dumps(manifest | {"format_version": 5}))
-    return folder
-
-
 @pytest.mark.parametrize("again", [False, True])
 def test_plans_in_format_5_keep_their_ids_and_their_label_vectors(
     again: bool, graded: pd.DataFrame, demo: DemoCollection, tmp_path: Path
 ) -> None:
     plan = plan_of(graded)
-    old = Plan.load(as_format_5(plan, tmp_path / "old"))
+    old = Plan.load(as_of_old(plan.save(tmp_path / "old").path, format_version=5, drawn=None))
     old = Plan.load(old.save(tmp_path / "again").path) if again else old
     made_from = {name: old.manifest[name] for name in ("inputs", "arguments")}
     text = json.dumps(made_from, sort_keys=True, separators=(",", ":"))

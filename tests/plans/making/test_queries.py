@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from samples import as_of_old
 
 from pt_active import DCG, ColumnCost, Draw, LogLengthCost, Plan, measure_values
 from pt_active.demo.collection import DemoCollection
@@ -110,12 +110,8 @@ def as_format_4(plan: Plan, folder: Path) -> tuple[Path, pd.DataFrame]:
     seen = (documents.filter(like="rank_").where(lambda rank: rank >= 0, 99) < 10).any(axis=1)
     wanted = documents.loc[seen & documents.qid.isin(queries.qid[drawn]), ["qid", "docno"]].assign(inclusion=1.0)
     wanted.sort_values(["qid", "docno"]).to_parquet(folder / "assessments.parquet", index=False)
-    manifest = json.loads((folder / "manifest.json").read_text())
-    counts = manifest["counts"] | {"sampled_queries": n, "draws": n, "assessments": len(wanted)}
-    del manifest["sha256"]
-    manifest |= {"format_version": 4, "counts": counts, "spent": float(queries.q_cost[drawn].sum())}
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    return folder, ordered
+    counts = plan.manifest["counts"] | {"sampled_queries": n, "draws": n, "assessments": len(wanted)}
+    return as_of_old(folder, format_version=4, counts=counts, spent=float(queries.q_cost[drawn].sum())), ordered
 
 
 def by_old_formulas(plan: Plan, values: pd.Series, ordered: pd.DataFrame, n: int, estimator: str) -> tuple:
