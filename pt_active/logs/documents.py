@@ -224,7 +224,7 @@ def _rest(documents: Documents, drawn: DrawnDocuments, budget: float) -> Rest | 
         stand_ins=1,
         units=len(order) if looked_at else 0,
         expected_draws=expected_size(design.rate[order], cost[order], budget) if looked_at else 0.0,  # type: ignore[index]
-        sums=tuple(_rest_of_contrast(documents, drawn, each) for each in contrasts),
+        sums=_rest_of_contrasts(documents, drawn, contrasts),
         seen=len(cost),
         useless=int((design.inclusion == 0).sum()),
         cost=float(cost[left].sum()),
@@ -232,9 +232,18 @@ def _rest(documents: Documents, drawn: DrawnDocuments, budget: float) -> Rest | 
     )
 
 
-def _rest_of_contrast(documents: Documents, drawn: DrawnDocuments, contrast: Contrast) -> RestOfDocuments:
-    """What a plan must know of all documents for one contrast."""
-    blocks = [_block_sums(documents, drawn, contrast, *block) for block in documents.blocks()]
+def _rest_of_contrasts(
+    documents: Documents, drawn: DrawnDocuments, contrasts: list[Contrast]
+) -> tuple[RestOfDocuments, ...]:
+    """What a plan must know of all documents for each contrast."""
+    blocks = [[_block_sums(documents, drawn, each, *block) for each in contrasts] for block in documents.blocks()]
+    return tuple(_rest_of(documents, drawn, *each) for each in zip(contrasts, *blocks, strict=True))
+
+
+def _rest_of(
+    documents: Documents, drawn: DrawnDocuments, contrast: Contrast, *blocks: dict[str, Any]
+) -> RestOfDocuments:
+    """What a plan must know of all documents for one contrast, from the sums over blocks of queries."""
     total = {name: _EXTREMES.get(name, sum)(each[name] for each in blocks) for name in blocks[0]}
     tiny = np.finfo(float).tiny
     cautious = added_variance(total["square_errors"] / max(total["square"], tiny), DEFENSIVE_VARIANCE)

@@ -129,11 +129,13 @@ class Succession:
     design: DocumentDesign  # A design with rates
     priority: np.ndarray  # float64[N], as `priorities_of` returns it
     prices: Costs
+    last: float = np.inf  # The priority after which documents are left out of the order
 
     @cached_property
     def order(self) -> np.ndarray:
         """int64[n], the documents that can be drawn, in the order in which they come."""
         order = self.design.order
+        order = order[self.priority[order] <= self.last] if self.last < np.inf else order
         return np.asarray(order[np.argsort(self.priority[order], kind="stable")])
 
     @cached_property
@@ -201,7 +203,16 @@ class Succession:
             sample = self.sample(max(fixed, second))
             if within_budget(np.array(sample.spent), budget):
                 return sample
-        return self.first(self.within(budget))
+        begin = self._begin(budget)
+        return begin.first(begin.within(budget))
+
+    def _begin(self, budget: float) -> Succession:
+        """The same without documents that come when the budget must be spent, of which there may be very many."""
+        order = self.design.order
+        most = 2 * budget / self.prices.cost[order].min() + 2
+        if most >= len(order):
+            return self
+        return replace(self, last=float(np.partition(self.priority[order], int(most))[int(most)]))
 
     def _check(self, budget: float) -> None:
         """Raise if a unit costs more than the budget, because it could never be judged."""
