@@ -111,7 +111,7 @@ def drawn_by(
     """Draw documents by given sizes, under the grades of the pool."""
     design = document_design(sizes, settings.drawing, pool.prices, budget)
     sample = draw_documents(design, pool.prices, budget, rng, clock)
-    everything = pool.cost[sizes.order].sum() + pool.per_query * len(np.unique(pool.seen.query[sizes.order]))
+    everything = pool.cost[sizes.order].sum() + pool.per_query * pool.prices.firsts(sizes.order).sum()
     usual = min(budget if settings.weighed_at is None else settings.weighed_at, everything / 2)
     expected = comparable = expected_variance(pool.seen, design, gain)
     if usual != budget:

@@ -32,11 +32,13 @@ def succession_design(sizes: DocumentSizes, prices: Costs, budget: float) -> Doc
     size = sizes.size[sizes.order]
     top = np.maximum.reduceat(size, np.flatnonzero(prices.firsts(sizes.order)))
     each = np.r_[prices.cost[sizes.order], np.full(len(top), prices.overhead)]
-    clipped = Clipped.of(np.r_[size, top], each)
 
     def planned(spend: float) -> DocumentDesign:
-        share = at_most_one(clipped.factor(spend / MAX_PLANNED_PROBABILITY) * size)
-        return _with_rate(sizes, prices, -np.log1p(-MAX_PLANNED_PROBABILITY * share))
+        # The sorted units are not kept until the rates are there, since both take much memory.
+        factor = Clipped.of(np.r_[size, top], each).factor(spend / MAX_PLANNED_PROBABILITY)
+        share = at_most_one(factor * size)
+        share *= -MAX_PLANNED_PROBABILITY
+        return _with_rate(sizes, prices, np.negative(np.log1p(share, out=share), out=share))
 
     if pays_for_all(budget, each):
         return at(_with_rate(sizes, prices, size), prices, np.inf)
