@@ -21,6 +21,7 @@ from pt_active.judging.records import checked_records, qrels_of, read_records
 from pt_active.judging.server.app import Site
 from pt_active.judging.server.security import ORGANISER
 from pt_active.judging.server.serve import listening, risk, root_of
+from pt_active.judging.server.sharing import Sharing
 from pt_active.judging.server.store import stored_records
 from pt_active.judging.server.templates import FILES, PAGES, SCRIPTS
 
@@ -414,6 +415,19 @@ def test_the_page_says_how_far_who_and_how_fast(client: TestClient, site: Site) 
     assert [(each["name"], each["done"]) for each in state["judges"]] == [("ann", 5), ("ben", 0)]
     assert state["estimate"]["records"] == 6
     assert not state["estimate"]["stop"]
+
+
+def test_the_page_asks_for_no_document_after_the_other(client: TestClient, site: Site, monkeypatch) -> None:
+    """A page of 100,000 documents would take a second."""
+    for document in work(client, site, "ann")[:2]:
+        site.campaign.clock.now += 12
+        send(client, site, "ann", record(document, 1, f"key-{document['docno']}", "judged"))
+
+    def asked(*_: object) -> int:
+        raise AssertionError
+
+    monkeypatch.setattr(Sharing, "wanted", asked)
+    assert "at the present pace the rest takes" in opened(client, site)
 
 
 def test_the_page_says_what_status_says_and_when_to_stop(plan: Plan, demo, tmp_path: Path) -> None:
