@@ -483,7 +483,7 @@ def test_no_winner_is_named_while_second_judgments_are_due(
     assert "judge what is open" in state.advice
     assert plan.status(labels[half].reset_index()).e_value == state.e_value
     page = re.sub(r"\s+", " ", opened(client, site))
-    assert f"<dt>open</dt><dd>{state.open} documents not fully judged count at their worst" in page
+    assert f"<dt>open</dt><dd>{state.open} documents not fully judged: the worst case is assumed" in page
     # The file of records says it too, and a judge who looks again changes what has counted.
     saved = tmp_path / "records.jsonl"
     saved.write_text(client.get(f"{link(site, ORGANISER)}records.jsonl").text, encoding="utf-8")

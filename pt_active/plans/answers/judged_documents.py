@@ -363,15 +363,12 @@ def judged_documents(
         label = np.where(drawn & (label < 0), 0, label)
     basis = Basis(
         measure=str(how.measure),
-        estimator="",
         n_draws=int(drawn.sum()),
         n_queries=len(np.unique(pool.query_of_document[drawn])),
         n_judged=int(drawn.sum()) - len(unlabelled),
-        n_effective=np.nan,
         census=any(each.certain for each in rounds),
         missing=unlabelled,
         missing_policy=how.missing,
-        ignored=0,
         level="document",
         n_rounds=len(rounds),
         model_caution="" if line is None else line.caution,

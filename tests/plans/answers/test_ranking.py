@@ -217,7 +217,9 @@ HOW = How(DCG @ 10, "snis")
 
 def judged_of(values: np.ndarray, errors: float, caution: str = "") -> object:
     """A sample for `rank_judged` in which each difference has the same standard error."""
-    basis = Basis("DCG@10", "", 50, 50, 500, 50.0, False, (), "error", 0, caution=caution)
+    basis = Basis(
+        measure="DCG@10", n_draws=50, n_queries=50, n_judged=500, census=False, missing_policy="error", caution=caution
+    )
     names = tuple(f"<r{s}>" for s in range(len(values)))
     common = {"basis": basis, "standard_error": errors, "degrees_of_freedom": 48.0, "confidence_level": 0.95}
 
