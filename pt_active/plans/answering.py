@@ -141,8 +141,8 @@ class Answering(Estimating):
         - ``rule``: with ``"non-inferior"`` the candidate passes if it is proved to be at most ``margin`` worse; with
           ``"better"`` if it is proved to be better by more than ``margin``, 0 if left out. It fails if the contrary is
           proved.
-        - ``looks``: with ``"always"`` one may ask at any time, as often as one likes; with planned looks, the default of
-          plans that come in parts, after each of them; with None one asks once, when all is judged.
+        - ``looks``: with ``"always"`` one may ask at any time, as often as one likes; with planned looks, the default
+          of plans that come in parts, after each of them; with None one asks once, when all is judged.
         - ``confidence``: a wrong pass, and a wrong fail, has at most half of the probability ``1 − confidence``.
         - ``queries``: it decides for ``"new"`` queries, those that will come, of which the pool's are a sample, or for
           ``"these"`` alone [theory 16]. It has no default, since the answer differs.
