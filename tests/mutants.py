@@ -456,7 +456,7 @@ sequence: waits for a document that is judged [test_sequence answers/test_status
 looks: opening is paid where nothing matters [test_looks]
     len(np.unique(query[matter])) => len(np.unique(query))
 looks: no error is spent at the end [test_looks]
-    needed_degrees(question.looks)) | (sizes == sizes[-1])] => needed_degrees(question.looks))]
+    (degrees >= self.least) | (sizes == sizes[-1])] => degrees >= self.least]
 units: the first document of a query need not be judged [test_sequence test_unjudged]
     before = absent[first] - (label[documents[first]] < 0) => before = absent[first]
 units: rates of steps end at another query [test_sequence]

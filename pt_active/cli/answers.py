@@ -31,7 +31,7 @@ from pt_active.frames.visible import visible
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
-from pt_active.judging.server.store import is_store
+from pt_active.judging.server.wal import is_store
 from pt_active.plans.answers.gate import BETTER, FAIL, NON_INFERIOR, PASS, UNRESOLVED, Gate
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.ranking import Ranking
@@ -195,7 +195,7 @@ def _next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[st
     if state.resolved:
         page = f" All of it on one page:\n  {_page_of(labels, '--so-far', *asked)}" if whole else ""
         return f"There is nothing more to judge: the interval at the top is the result.{page}"
-    planned = state.unit == "query" and state.looks not in (ALWAYS, ASYMPTOTIC)
+    planned = state.unit in ("query", "part") and state.looks not in (ALWAYS, ASYMPTOTIC)
     if state.within_reach or (planned and state.judged < state.drawn):
         return _judge_on(state, labels)
     if planned:

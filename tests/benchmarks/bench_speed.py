@@ -207,7 +207,7 @@ def main() -> None:
     imports = import_seconds("pt_active"), import_seconds("pyterrier")
     rows.append(("import pt_active", "import pyterrier", *imports))
     rows.append(("pt-active --help, interpreter included", "import pyterrier", help_seconds(), imports[1]))
-    print("| what | against | seconds | against | times faster |\n|---|---|---|---|---|")
+    print("| what | compared with | seconds | seconds of the other | times faster |\n|---|---|---|---|---|")
     for what, against, ours, theirs in rows:
         print(f"| {what} | {against} | {ours:.3f} | {theirs:.3f} | {theirs / ours:.2f} |")
     print(f"\nPeak memory up to the design: {peak:.2f} GB (two run frames included).")

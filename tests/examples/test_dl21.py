@@ -44,14 +44,18 @@ def trec_eval_values(name: str) -> pd.Series:
     return pd.Series({metric.query_id: metric.value for metric in metrics})
 
 
-@pytest.fixture(scope="module")
-def pair(example):
-    return example("study").Track(FOLDER).pair("p_bm25", "NLE_P_v1")
+@pytest.fixture
+def study(script):
+    return script("study")
 
 
-def test_the_study_in_small(example, pair) -> None:
+@pytest.fixture
+def pair(study):
+    return study.Track(FOLDER).pair("p_bm25", "NLE_P_v1")
+
+
+def test_the_study_in_small(study, pair) -> None:
     """Drawn documents err less than random topics, and judging ends when the better submission is known."""
-    study = example("study")
     errors = pd.DataFrame(study.at_budgets(pair, samples=2))
     table = study.summary(errors)
     assert (table.loc["drawn documents", "RMSE"] < table.loc["random topics", "RMSE"]).all()

@@ -5,7 +5,7 @@ track's own files and an LLM judge's labels, in TREC formats). The LLM judge is 
 other half is the pool, whose official labels are uncovered as if people gave them now. It prints two tables and draws
 them as a figure.
 
-    python examples/study.py FOLDER [--pairs 30 --samples 4 --out study.png]
+    python examples/reproduce/study.py FOLDER [--pairs 30 --samples 4 --out study.png]
 """
 
 from __future__ import annotations
