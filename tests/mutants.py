@@ -340,7 +340,7 @@ difference of risks: share of the domain forgotten [test_ratios]
     float(pair_weight @ first.expected_weight) => float(pair_weight @ weight)
 difference of risks: as many labels as the ratio that rests on more [test_ratios]
     np.minimum(first.effective, second.effective), => np.maximum(first.effective, second.effective),
-difference of risks: says the effective size of the risk that rests on more [test_audit]
+difference of risks: says the effective size of the risk that rests on more [risk/test_audit]
     n_effective=min(float(effective_size(self => n_effective=max(float(effective_size(self
 risk as a ratio: degrees of freedom of pairs that do not count [test_ratios]
     mean.degrees_of_freedom - idle => mean.degrees_of_freedom
