@@ -17,7 +17,7 @@ from pt_active.frames.columns import query_columns, with_string_ids
 from pt_active.frames.qrels import MISSING_LABELS, check_policy, checked_qrels, whole_labels
 from pt_active.frames.runs import ranked_run
 from pt_active.inference import ties
-from pt_active.inference.estimators import ESTIMATOR, effective_size
+from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW
 from pt_active.inference.significance import TUKEY, check_correction, corrected_pvalues
 from pt_active.plans.answers.basis import Basis
@@ -278,17 +278,14 @@ def _judged(
             if (ranker := controls[name]) is not None:
                 model[:, s] = means[:, plan.rankers.index(ranker)]
     queries = sample_of(tables)
-    basis = Basis(
+    basis = Basis.of(
+        queries,
+        tables.pool.query_weight,
         measure=str(measure),
-        estimator="",
-        n_draws=int(queries.draws),
         n_queries=len(sample),
         n_judged=int(tables.pool.select(queries.rows).seen(tables.measure).sum()),
-        n_effective=float(effective_size(queries.count, queries.importance(tables.pool.query_weight))),
-        census=queries.census,
         missing=unlabelled,
         missing_policy=missing,
-        ignored=0,
     )
     measured = own.loc[sample["qid"], names].to_numpy()
     topics = tables.pool.queries if tables.manifest.rest is None else None

@@ -18,7 +18,7 @@ from pt_active.frames.columns import (
     with_query_columns,
     with_string_ids,
 )
-from pt_active.frames.ids import among, numbered, row_type
+from pt_active.frames.ids import numbered, row_type
 from pt_active.frames.progress import working
 from pt_active.frames.runs import RunOrder, ranking_of
 from pt_active.plans.answers.forecast import Forecast, level_chosen, level_told
@@ -85,11 +85,7 @@ class Runs(pt.Transformer):
     def _ranked(self, name: str, ranker: pt.Transformer | pd.DataFrame, topics: pd.DataFrame) -> RunOrder:
         if not isinstance(ranker, pd.DataFrame):
             return ranking_of(ranker.transform(topics), name, self.depth)
-        run = with_string_ids(ranker)
-        answered = among(run["qid"], topics["qid"])
-        if not answered.any():
-            raise ValueError(f"run {shown(name)} answers none of the topics ({len(topics)} in all); do the qids match?")
-        return ranking_of(run if answered.all() else run[answered], name, self.depth)
+        return ranking_of(ranker, name, self.depth, topics["qid"].drop_duplicates())
 
     def _empty(self, inp: pd.DataFrame) -> pd.DataFrame:
         frames = [each if isinstance(each, pd.DataFrame) else each.transform(inp) for each in self.rankers.values()]

@@ -300,9 +300,9 @@ documents, spread: up to all of the variance is gained [test_document_estimators
 documents, spread: what is gained counts without its standard error [test_document_estimators]
     if total < spread else min( => if total < 0 else min(
 documents, spread: products shared out by squared chances [test_document_estimators]
-    (term * chance) ** 2, sample.design.inclusion * chance => (term * chance) ** 2, sample.design.inclusion**2
+    parts = self.inclusion, self.inclusion * (1 - self.inclusion) => parts = self.inclusion, self.inclusion**2
 documents: lines weighted by the root of the chance [test_document_estimators]
-    np.sqrt(1 - chance[drawn]) / chance[drawn] => np.sqrt(1 - chance[drawn]) / np.sqrt(chance[drawn])
+    pool.weight[query] * np.sqrt(1 - chance) / chance => pool.weight[query] * np.sqrt(1 - chance) / np.sqrt(chance)
 cascade steps: tail below the document ignored [test_document_design]
     * reach * (weights[at] - tail) => * reach * weights[at]
 rounds: weighted by their variances [test_samples_of_documents]

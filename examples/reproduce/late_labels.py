@@ -99,7 +99,7 @@ Labels = Iterator[tuple[str, np.ndarray]]
 def second_labels(
     campaign: Campaign, every: int, first: np.ndarray, share: float, withheld: np.ndarray | None = None
 ) -> Labels:
-    """Looks while second labels are due: the documents are open, or count at their first label.
+    """Looks while second labels are due: the documents are open, or their first label counts.
 
     Args:
         campaign: The documents.

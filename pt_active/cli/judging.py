@@ -28,7 +28,7 @@ from pt_active.judging.records import write_records
 from pt_active.judging.server.campaign import Campaign
 from pt_active.judging.server.order import BLOCK, DOUBLE, JudgingOrder, OrderOf, texts_together
 from pt_active.judging.server.sharing import PATIENCE
-from pt_active.judging.server.store import DOUBLE_SHARE, Store
+from pt_active.judging.server.store import DOUBLE_SHARE, Lock, Store
 from pt_active.judging.server.templates import guideline_html, offline_page
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.judging.worklist import GradeNames, Worklist
@@ -160,17 +160,30 @@ def judge(
         # What is kept beside the folder is called after it, which "." and ".." are not.
         folder = plan if plan.name not in ("", "..") else plan.resolve()
     site, kept = setting.site(loaded, folder, given, meant), setting.store or kept_at(folder)
-    campaign = site.campaign
+    campaign, lock = site.campaign, _of_plan(folder)
     try:
         _serve(site, where)
         settled, size, number = campaign.sharing.settled, len(campaign.work.documents), campaign.kept
     finally:
         campaign.store.close()
+        if lock is not None:
+            lock.release()
     text = f"{settled} of {how_many('document', size)} {agreeing('is', size)} done; "
     text += f"{how_many('record', number)} {agreeing('is', number)} kept in {kept}."
     look = command_line("status", site.organiser.folder, kept)
     hint = f"Next, see what they say, or go on judging with the same command:\n  {look}"
     return Answer({"store": str(kept), "records": number, "settled": settled, "documents": size}, text, hint)
+
+
+def _of_plan(folder: Path) -> Lock | None:
+    """The lock of a plan, with a warning if another server has it; None then, or where nothing can be written."""
+    try:
+        return Lock(folder, "lets people judge it too, in another file: both give out the same documents")
+    except ValueError as other:
+        typer.echo(f"warning: {other}", err=True)
+    except OSError:
+        pass
+    return None
 
 
 def judge_names(judges: str | None) -> list[str]:

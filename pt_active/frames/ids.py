@@ -80,6 +80,11 @@ def is_range(rows: np.ndarray, size: int) -> bool:
     return len(rows) == size and bool((rows[1:] > rows[:-1]).all())
 
 
+def adjacent(rows: np.ndarray) -> np.ndarray | slice:
+    """Some rows, int64[n], ascending; as a slice, which copies nothing, where none is left out in between."""
+    return slice(rows[0], rows[-1] + 1) if len(rows) and rows[-1] - rows[0] < len(rows) else rows
+
+
 def holds_nul(column: pd.Series) -> bool:
     """Whether some id of a column holds a NUL character."""
     if (known := strings(column)) is None:
@@ -95,8 +100,7 @@ def row_type(size: int) -> type[np.signedinteger[Any]]:
 def among(column: pd.Series, ids: pd.Series | pd.Index | np.ndarray) -> np.ndarray:
     """bool[N], whether each id of a column is one of some others."""
     code, distinct = id_codes(column)
-    wanted = set(np.asarray(ids, dtype=object))
-    return np.fromiter((each in wanted for each in distinct.to_numpy(dtype=object)), dtype=bool)[code]
+    return distinct.astype(object).isin(np.asarray(ids, dtype=object))[code]
 
 
 def first_rows(query: np.ndarray, docno: pd.Series, rows: np.ndarray | None = None) -> np.ndarray:

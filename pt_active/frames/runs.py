@@ -41,8 +41,8 @@ def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.Da
     return run
 
 
-def ranking_of(run: pd.DataFrame, name: str, depth: int | None = None) -> RunOrder:
-    """The order of a run as `ordered_run` gives it, without moving its rows."""
+def ranking_of(run: pd.DataFrame, name: str, depth: int | None = None, topics: pd.Series | None = None) -> RunOrder:
+    """The order of a run as `ordered_run` gives it, or of its rows for some topics, without moving rows."""
     what = f"run {shown(name)}"
     if missing := {"qid", "docno", "score"} - set(data_frame(what, run).columns):
         raise ValueError(f"{what} needs the columns qid, docno, score; it lacks {some(sorted(missing))}")
@@ -51,10 +51,17 @@ def ranking_of(run: pd.DataFrame, name: str, depth: int | None = None) -> RunOrd
     if depth is not None and depth < 1:
         raise ValueError(f"depth must be at least 1, got {depth}")
     run = with_string_ids(run).reset_index(drop=True)
+    query, qids = id_codes(run["qid"])
+    if topics is not None:
+        answered = pd.Index(topics).get_indexer(qids) >= 0
+        if not answered.any():
+            raise ValueError(f"{what} answers none of the topics ({len(topics)} in all); do the qids match?")
+        if not answered.all():
+            run = run[answered[query]].reset_index(drop=True)
+            query, qids = id_codes(run["qid"])
     score = pd.to_numeric(run["score"]).to_numpy(dtype=np.float64)
     if np.isnan(score).any():
         raise ValueError(f"{what}: {how_many('score', int(np.isnan(score).sum()), 'is')} not a number")
-    query, qids = id_codes(run["qid"])
     order = _trec_order(query, score, run["docno"])
     ordered = query if _ascend(query) else query[order]
     rank = _position_in_group(ordered)

@@ -162,8 +162,8 @@ def source_of(path: str | Path, content: bytes, long_lines: bool = False) -> Sou
 
 def _source(path: str | Path, blocks: Iterator[bytes], limits: Limits, longest: int) -> Source:
     content = b"".join(_text_blocks(blocks, longest))
-    while content.startswith(codecs.BOM_UTF8):
-        content = content[len(codecs.BOM_UTF8) :]
+    while (text := content.lstrip(b" \t")).startswith(codecs.BOM_UTF8):
+        content = text[len(codecs.BOM_UTF8) :]
     return Source(os.fspath(path), content, limits)
 
 

@@ -22,7 +22,8 @@ def replay_errors(drawn, units, nested, found):  # type: ignore[no-untyped-def]
         x, chance = units.query[z], units.chance[z]
         both = chance * units.opening[x]
         expected = units.variance[z] * (1 - both) / both**2
-        for place in range(drawn.start[z], drawn.start[z + 1]):
+        first = units.number[z]
+        for place in range(drawn.start[first], drawn.start[first + 1]):
             r, effect = drawn.row[place], units.effects[drawn.label[place], z]
             term = effect / chance
             left = term * (1 - chance)

@@ -107,20 +107,20 @@ def fitted_lines(
 ) -> dict[int, Line]:
     """The line that corrects the means of each part of the queries, by its number; none where there are no labels."""
     query, chance = pool.query, sample.chance(pool.query)
-    drawn = np.flatnonzero(sample.drawn & (chance < 1))
     slopes = contrast @ pool.gradients(mean)
-    root = np.abs(slopes[drawn]) * pool.weight[query[drawn]] * np.sqrt(1 - chance[drawn]) / chance[drawn]
-    sides = _sides(pool, mean, slopes)
-    fold = pool.places % FOLDS
+    drawn = np.flatnonzero(sample.drawn & (chance < 1) & (slopes != 0))
+    query, chance, error = query[drawn], chance[drawn], (observed - mean)[drawn]
+    root = np.abs(slopes[drawn]) * pool.weight[query] * np.sqrt(1 - chance) / chance
+    sides, fold = _sides(pool, mean[drawn], slopes[drawn]), (pool.places % FOLDS)[query]
     lines = {}
     for number in range(FOLDS):
-        others = drawn[fold[query[drawn]] != number]
-        rows = root[fold[query[drawn]] != number]
+        others = fold != number
+        rows = root[others]
         if not rows.any():
             continue
-        centre = np.average(sides[others], axis=0, weights=rows**2)
-        columns = np.column_stack([rows, rows[:, None] * (sides[others] - centre)])
-        shift, *slope = np.linalg.lstsq(columns, rows * (observed - mean)[others], rcond=None)[0]
+        centre = (rows[:, None] ** 2 * sides[others]).sum(axis=0) / (rows**2).sum()
+        columns = rows[:, None] * np.column_stack([np.ones(len(rows)), sides[others] - centre])
+        shift, *slope = np.linalg.lstsq(columns, rows * error[others], rcond=None)[0]
         lines[number] = Line(shift, centre, np.array(slope))
     return lines
 

@@ -40,12 +40,13 @@ class _Order(NamedTuple):
 
 
 class _Units(NamedTuple):
-    """What is known of these documents for one contrast; the first four are those of `_Order`."""
+    """What is known for one contrast of those of these documents that can change it; the first four as in `_Order`."""
 
     query: np.ndarray
     place: np.ndarray
     opening: np.ndarray
     chance: np.ndarray
+    number: np.ndarray  # int64[n], their places in the order, by which `Drawn.start` has them
     effects: np.ndarray  # float64[labels, n], by how much each possible label moves the contrast, weighted by p
     influence: np.ndarray  # float64[n], ``p D``, or the root of the variance of a document, signed as its first effect
     shift: np.ndarray  # float64[n], how far the model expects labels to move it from what the estimator expects
@@ -108,6 +109,7 @@ class DocumentReplays:
     contrast: np.ndarray  # float64[k], 1 for a system, 1 and −1 for a difference
     redraws: Redraws
     stands_for: np.ndarray  # float64[N], what the estimator puts in the place of unknown document variables
+    documents: np.ndarray | None = None  # int64[N], which of the documents of the redraws the pool has; None for all
 
     def replayed(self, number: int, seed: int) -> Replayed:
         """The errors in samples of the design."""
@@ -123,6 +125,12 @@ class DocumentReplays:
     @property
     def _units(self) -> _Units:
         pool, order, grades = self.pool, self.redraws.design.order, self.redraws.grades
+        number = np.arange(len(order))
+        if self.documents is not None:
+            place = np.full(len(grades), -1)
+            place[self.documents] = np.arange(len(self.documents))
+            number = np.flatnonzero(place[order] >= 0)
+            order, grades = place[order[number]], grades[self.documents]
         weight = pool.weight[pool.query[order]]
         if isinstance(pool, RevealedPool):
             used = np.flatnonzero(self.contrast)
@@ -137,4 +145,6 @@ class DocumentReplays:
             influence = (self.contrast @ pool.gradients(mean))[order] * weight
             effects, shift = influence * (values[:, None] - stands_for), influence * (mean[order] - stands_for)
             variance = influence**2 * np.maximum(square - mean**2, 0.0)[order]
-        return _Units(*self.redraws.order, effects, influence, shift, variance)
+        query, place, opening, chance = self.redraws.order
+        known = query[number], place[number], opening, chance[number], number
+        return _Units(*known, effects, influence, shift, variance)

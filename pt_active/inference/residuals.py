@@ -70,8 +70,8 @@ def _linear(
     variance += within.shared_variance(slope, error, m)
     if sample.design.drawing != "spread":
         return QueryResiduals(step, variance, np.zeros(m), np.abs(influence), size)
-    moments = term * chance, (term * chance) ** 2, sample.design.inclusion * chance
-    shared, square, expected = (np.bincount(query, weights=a, minlength=m) for a in moments)
+    shared, square = (np.bincount(query, weights=a, minlength=m) for a in (term * chance, (term * chance) ** 2))
+    expected = sample.design.sums(query)[1]
     together = np.where(sample.apart, (shared**2 - square) / np.maximum(expected, 1.0), 0.0)
     return QueryResiduals(step, variance, together, np.abs(influence), size)
 
@@ -86,7 +86,7 @@ def _multilinear(
     values = pool.values(replaced)
     step, size = (values - pool.values(mean)) @ contrast, linear.size + np.abs(values) @ np.abs(contrast)
     if sample.design.drawing == "spread":
-        chancy = np.bincount(pool.query, weights=(inclusion > 0) & (inclusion < 1), minlength=len(step)) > 0
+        chancy = sample.design.sums(pool.query)[1] > 0
         bend = np.where(chancy, np.where(sample.apart, (step - linear.step) / APART_SHARE, 0.0), step - linear.step)
         variance = linear.variance + np.where(chancy, bend**2, 0.0)
         return QueryResiduals(linear.step + bend, variance, linear.together, linear.influence, size)
@@ -184,7 +184,7 @@ class WithinQueries:
     def of(cls, query: np.ndarray, sample: TwoPhase, share: float = COMMON_SHARE) -> WithinQueries:
         """The correction for a sample."""
         inclusion, drawn = sample.design.inclusion, sample.drawn
-        others = np.bincount(query, weights=inclusion)[query] - inclusion
+        others = sample.design.sums(query)[0][query] - inclusion
         rate = np.where(inclusion > 0, share / (1 - share + share * others), 0.0)
         inverse = np.divide(drawn, inclusion, out=np.zeros_like(rate), where=inclusion > 0)
         return cls(query, inclusion, drawn, rate, inverse)

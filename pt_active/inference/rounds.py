@@ -46,6 +46,15 @@ class Round:
         opened = design.opening[design.opening > 0]
         return self.expected <= 0 and bool((design.inclusion[design.order] >= 1).all() and (opened >= 1).all())
 
+    def among(self, documents: np.ndarray) -> Round:
+        """The round of some documents, in increasing order."""
+        return replace(self, sample=self.sample.among(documents), grades=self.grades[documents])
+
+    def summed(self, query: np.ndarray) -> Round:
+        """The round with the sums of its design, so that documents can be left out."""
+        design = replace(self.sample.design, whole=self.sample.design.sums(query))
+        return replace(self, sample=replace(self.sample, design=design))
+
 
 def pool_sizes(
     pool: GradedPool,
@@ -189,13 +198,11 @@ def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
     return expected_squares(seen, sizes.order, grades, ranker_contrasts(len(seen.ranks)), seed)
 
 
-def optimism(
-    seen: DocumentPool, rounds: Sequence[Round], estimates: Sequence[DocumentEstimate], gain: np.ndarray
-) -> float:
+def optimism(seen: DocumentPool, rounds: Sequence[Round], variances: Sequence[float], gain: np.ndarray) -> float:
     """The variance that the labels show over that which the grade model promised [theory 10]; gain float64[N]."""
     expected = [expected_variance(seen, each.sample.design, gain) for each in rounds]
     promised = float(round_weights(rounds) ** 2 @ expected)
-    return float(np.mean([each.first + each.second for each in estimates]) / promised) if promised > 0 else np.nan
+    return float(np.mean(variances) / promised) if promised > 0 else np.nan
 
 
 class RoundLabels(NamedTuple):

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import file_path, how_many, shown, some
@@ -22,7 +23,7 @@ from pt_active.logs.rows import PARTITION_COLUMNS, RANKER
 if TYPE_CHECKING:
     import polars
 
-ROWS_OF_PARTITION = 1 << 20  # Rows of all runs that a partition has, about; a process needs some 500 bytes for each
+ROWS_OF_PARTITION = 1 << 19  # Rows of all runs that a partition has, about; a process needs some 700 bytes for each
 
 BLOCK = 1 << 26  # Bytes of a TREC run that are parsed at a time
 
@@ -81,19 +82,36 @@ def _check_zeros(pl: Any, name: str, rows: polars.LazyFrame, topics: polars.Lazy
         raise ValueError(f"run {shown(name)}: {counted}; give the topics the ids of the runs")
 
 
-def read_partition(path: Path, names: Sequence[str], qids: Sequence[str] | None = None) -> pd.DataFrame:
-    """A partition that `partitioned` wrote."""
+def read_partition(path: Path, names: Sequence[str]) -> pd.DataFrame:
+    """A partition that `partitioned` wrote, ranker by ranker."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    filters = None if qids is None else [("qid", "in", set(qids))]
-    frames = []
-    for place, name in enumerate(names):
-        for file in sorted((path.parent / str(place) / f"part={path.name}").glob("*.parquet")):
-            table = pq.ParquetDataset(file, filters=filters, partitioning=None).read()
-            frames.append(table.to_pandas().assign(**{RANKER: name}))
-    if not frames:
+    tables: list[Any] = []
+    rows: list[int] = []
+    for place in range(len(names)):
+        files = sorted((path.parent / str(place) / f"part={path.name}").glob("*.parquet"))
+        tables += [pq.ParquetFile(file).read() for file in files]
+        rows.append(sum(table.num_rows for table in tables) - sum(rows))
+    if not tables:
         return pd.DataFrame(columns=PARTITION_COLUMNS)
-    return pd.concat(frames, ignore_index=True)[PARTITION_COLUMNS]
+    frame = pa.concat_tables(tables).combine_chunks().to_pandas()
+    run = pd.Categorical.from_codes(np.repeat(np.arange(len(names)), rows), categories=pd.Index(names))
+    return frame.assign(**{RANKER: run})[PARTITION_COLUMNS]
+
+
+def read_queries(folder: Path, names: Sequence[str], qids: Sequence[str]) -> pd.DataFrame:
+    """The rows of some queries in all partitions below a folder."""
+    import polars as pl
+
+    wanted = pl.col("qid").is_in(pl.Series(qids, dtype=pl.String))
+    scanned = [
+        pl.scan_parquet(folder / str(place) / "*" / "*.parquet", hive_partitioning=False)
+        .filter(wanted)
+        .select(pl.lit(name).alias(RANKER), *_COLUMNS)
+        for place, name in enumerate(names)
+    ]
+    return pl.concat(scanned).collect(engine="streaming").to_pandas()
 
 
 @contextmanager

@@ -18,6 +18,7 @@ import pyterrier as pt
 from pt_active.frames.checks import ArgumentError, agreeing, how_many, shown, some
 from pt_active.frames.clocks import clocks
 from pt_active.frames.columns import grade_columns, query_table, ranker_names, with_query_columns, with_string_ids
+from pt_active.frames.ids import adjacent
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.making.artifact import digest
 from pt_active.plans.making.manifest import LevelChoice, Manifest, Rest
@@ -74,8 +75,9 @@ def graded_partition(partition: pd.DataFrame, question: PartitionQuestion) -> pd
     """The union of the rankings in a partition with their grades, as `Runs` and the grade model return it."""
     if unknown := sorted(set(map(str, partition[RANKER].unique())) - set(question.names)):
         raise ValueError(f"there are rows of {some(unknown)}, and the rankers are {some(question.names)}")
-    of_ranker = {name: partition[RANKER] == name for name in question.names}
-    runs = {name: partition[rows].drop(columns=RANKER) for name, rows in of_ranker.items() if rows.any()}
+    ranker, own = pd.Categorical(partition[RANKER], categories=question.names).codes, partition.drop(columns=RANKER)
+    parts = {name: np.flatnonzero(ranker == place) for place, name in enumerate(question.names)}
+    runs = {name: own.iloc[adjacent(rows)] for name, rows in parts.items() if len(rows)}
     absent = [name for name in question.names if name not in runs]
     if absent and not question.allow_missing_queries:
         check_same_queries({name: set(runs[name]["qid"]) if name in runs else set() for name in question.names})

@@ -18,7 +18,7 @@ from pt_active.frames.checks import whole_number
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.progress import bar
 from pt_active.frames.visible import check_visible
-from pt_active.logs.files import matching, partitioned, read_partition
+from pt_active.logs.files import matching, partitioned, read_partition, read_queries
 from pt_active.logs.planning import Settings, plan_by
 from pt_active.logs.rows import PartitionQuestion
 from pt_active.plans.making.rankers import Pairs
@@ -130,23 +130,19 @@ class _Files:
         self, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion, what: str
     ) -> Iterable[Any]:
         """What a function says of each partition; a terminal shows the progress."""
-        return self._results(_said, function, question, what=what)
-
-    def documents(self, qids: Sequence[str]) -> pd.DataFrame:
-        found = self._results(read_partition, self.names, qids, what="documents to keep")
-        return pd.concat(list(found), ignore_index=True)
-
-    def _results(self, function: Callable[..., Any], *arguments: object, what: str) -> Iterable[Any]:
         from joblib import Parallel, cpu_count, delayed
 
         jobs = min(self.workers or cpu_count(), len(self.paths))
-        calls = (delayed(function)(path, *arguments) for path in self.paths)
+        calls = (delayed(_said)(path, function, question) for path in self.paths)
         results = Parallel(n_jobs=jobs, return_as="generator")(calls)
         total = len(self.paths)
         with _ended_processes_told():
             yield from bar(results, f"{what} of partitions", total=total, unit="part", delay=2)
         if jobs > 1:
             _end_processes()
+
+    def documents(self, qids: Sequence[str]) -> pd.DataFrame:
+        return read_queries(self.paths[0].parent, self.names, qids)
 
 
 def _said(path: Path, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion) -> Any:

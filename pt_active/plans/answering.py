@@ -81,7 +81,7 @@ class Answering(Estimating):
             first: The first ranker; can be left out if the plan has two.
             second: The second ranker, subtracted from the first; can be left out if the plan has two.
             missing: What to do about documents without a label before others that have one. ``"expected"``, for
-                ``looks="always"``: evidence and interval have them at their worst, so that what is proved holds
+                ``looks="always"``: evidence and interval assume the worst case, so that what is proved holds
                 whatever their labels are; the estimate ends before them. ``"error"``: nothing after the first of them
                 counts. ``"nonrelevant"``: grade 0 for those that were passed over. With records, somebody skipped
                 these or found them unjudgeable; without, all count as passed over, and so does every document without

@@ -3,8 +3,9 @@
 The documents of query x are ``indptr[x]:indptr[x+1]``. The rank weights ``d(i)`` and ``u(i)`` are those of the ranks
 1, 2, …; deeper ranks do not count. The document variables are independent given the query.
 
-Shapes: indptr int64[m+1], ranks int32[k, N], variable float64[N, 2], weights float64[L], order int64[n], observed
-float64[N]; what is written is mean float64[m, k], covariance float64[m, k, k], gradient and step float64[k, N].
+Shapes: indptr int64[m+1], ranks int32[k, N], variable float64[N, 2], grades float64[N, G+1], values float64[G+1],
+contrast float64[k], weights float64[L], order int64[n], observed float64[N]; what is written is mean float64[m, k],
+covariance float64[m, k, k], gradient and step float64[k, N].
 """
 
 from __future__ import annotations
@@ -19,15 +20,19 @@ _compiled = compiled(nogil=True, error_model="numpy")
 
 
 @_compiled
-def additive_moments(indptr, ranks, variable, weights, mean, covariance):  # type: ignore[no-untyped-def]
+def additive_moments(indptr, ranks, grades, values, weights, mean, covariance):  # type: ignore[no-untyped-def]
     """Write the moments of ``Σ_z d_s(z) gain(y_z)`` [theory 3, T A.3, A.12] to ``mean`` and ``covariance``."""
     k = ranks.shape[0]
     depth = len(weights)
     discount = np.zeros(k)
     for x in range(len(indptr) - 1):
         for z in range(indptr[x], indptr[x + 1]):
-            mu = variable[z, 0]
-            variance = max(variable[z, 1] - mu * mu, 0.0)
+            mu = 0.0
+            square = 0.0
+            for g in range(len(values)):
+                mu += grades[z, g] * values[g]
+                square += grades[z, g] * (values[g] * values[g])
+            variance = max(square - mu * mu, 0.0)
             for a in range(k):
                 rank = ranks[a, z]
                 discount[a] = weights[rank - 1] if 0 < rank <= depth else 0.0
@@ -38,6 +43,21 @@ def additive_moments(indptr, ranks, variable, weights, mean, covariance):  # typ
         for a in range(k):
             for b in range(a):
                 covariance[x, b, a] = covariance[x, a, b]
+
+
+@_compiled
+def additive_bounds(indptr, ranks, contrast, values, weights, bounds):  # type: ignore[no-untyped-def]
+    """Write the least and the most that ``Σ_z Σ_s c_s d_s(z) gain(y_z)`` can be to ``bounds``, float64[2, m]."""
+    depth = len(weights)
+    least, most = values.min(), values.max()
+    for x in range(len(indptr) - 1):
+        for z in range(indptr[x], indptr[x + 1]):
+            weight = 0.0
+            for a in range(len(contrast)):
+                if 0 < ranks[a, z] <= depth:
+                    weight += contrast[a] * weights[ranks[a, z] - 1]
+            bounds[0, x] += min(weight * least, weight * most)
+            bounds[1, x] += max(weight * least, weight * most)
 
 
 @_compiled

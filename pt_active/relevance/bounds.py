@@ -47,9 +47,11 @@ def contrast_bounds(
         return _summed(np.zeros((m, len(ranks))), np.ones((m, len(ranks))), contrast)
     form = rank_form(measure, max_grade, int(ranks.max(initial=0)))
     if form.family == "additive":
-        query = np.repeat(np.arange(m), np.diff(indptr))
-        low, high = document_bounds(form, contrast @ discounts(form, ranks))
-        return tuple(np.bincount(query, weights=bound, minlength=m) for bound in (low, high))  # type: ignore[return-value]
+        from pt_active.relevance import _kernels
+
+        bounds = np.zeros((2, m))
+        _kernels.additive_bounds(indptr, ranks, contrast, form.values, form.weights, bounds)
+        return bounds[0], bounds[1]
     least, most = (
         variable_values(form, indptr, ranks, np.full(ranks.shape[1], end))
         for end in (form.values.min(), form.values.max())

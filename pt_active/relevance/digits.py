@@ -18,8 +18,16 @@ GRADE_BITS = 16
 
 def rounded(values: np.ndarray | float, bits: int = SURE_BITS) -> np.ndarray:
     """Numbers with so many bits of mantissa; infinite ones and NaN stay as they are."""
-    mantissa, exponent = np.frexp(np.asarray(values, dtype=np.float64))
-    return np.asarray(np.ldexp(np.round(mantissa * 2.0**bits), exponent - bits))
+    values = np.asarray(values, dtype=np.float64)
+    # Half of the last bit that stays is added to the bits of a float, and carries; ties go to the even number.
+    unit, word = 1 << (53 - bits), values.copy().view(np.uint64)
+    even = (word >> np.uint64(53 - bits)) & np.uint64(1)
+    even += np.uint64(unit // 2 - 1)
+    word += even
+    word &= np.uint64(2**64 - unit)
+    short = word.view(np.float64)
+    np.copyto(short, values, where=np.isnan(values))
+    return short
 
 
 def rounded_grades(grades: np.ndarray) -> np.ndarray:
@@ -30,7 +38,7 @@ def rounded_grades(grades: np.ndarray) -> np.ndarray:
 
 def product(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
     """``matrix @ vector``, added up column by column: neither processor nor neighbours change its digits."""
-    total = np.zeros((len(matrix), *vector.shape[1:]))
+    total = np.zeros((*vector.shape[1:], len(matrix)))
     for column, factor in zip(matrix.T, vector, strict=True):
-        total += np.multiply.outer(column, factor)
-    return total
+        total += np.multiply.outer(factor, column)
+    return total.T

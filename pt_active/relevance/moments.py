@@ -74,10 +74,13 @@ def label_moments(
     from pt_active.relevance import _kernels
 
     form, m, k = rank_form(measure, grades.shape[1] - 1, int(ranks.max(initial=0))), len(indptr) - 1, len(ranks)
-    variable = product(grades, np.column_stack([form.values, form.values**2]))
     mean, covariance = np.zeros((m, k)), np.zeros((m, k, k))
-    compute = _kernels.additive_moments if form.family == "additive" else _kernels.cascade_moments
-    compute(indptr, ranks, variable, form.weights, mean, covariance)
+    if form.family == "additive":
+        grades = np.require(grades, requirements=["C", "W"])
+        _kernels.additive_moments(indptr, ranks, grades, form.values, form.weights, mean, covariance)
+    else:
+        variable = np.ascontiguousarray(product(grades, np.column_stack([form.values, form.values**2])))
+        _kernels.cascade_moments(indptr, ranks, variable, form.weights, mean, covariance)
     return Moments(mean, covariance)
 
 

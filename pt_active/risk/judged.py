@@ -303,14 +303,12 @@ def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str
     lacking[sample.rows] = absent
     strays = stray_labels(pairs.keys, lacking, known)
     without = missing_pairs(keys, absent, missing, "pair", others=False, strays=strays)
-    basis = Basis(
+    basis = Basis.of(
+        sample,
+        pairs.weight,
         measure=str(pairs.loss),
-        estimator="",
-        n_draws=int(sample.draws),
         n_queries=keys["qid"].nunique(),
         n_judged=int((~absent).sum()),
-        n_effective=float(effective_size(sample.count, sample.importance(pairs.weight))),
-        census=sample.census,
         missing=without,
         missing_policy=missing,
         ignored=ignored,

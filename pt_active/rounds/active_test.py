@@ -106,11 +106,9 @@ def judged_instances(
     statistic, model = instances.statistic(how.measure, labels.label, how.missing == "expected", slice)
     basis = Basis(
         measure=str(how.measure),
-        estimator="",
         n_draws=int(drawn.sum()),
         n_queries=int(instances.frame["qid"][drawn[instances.instance]].nunique()),
         n_judged=int((instances.wanted(how.measure) & (labels.label >= 0)).sum()),
-        n_effective=np.nan,
         census=state.rounds.census,
         missing=labels.missing,
         missing_policy=how.missing,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -80,42 +80,48 @@ class ErrorVariance:
 
 def influence_of(pool: DocumentPool, gradient: np.ndarray, known: np.ndarray) -> Influence:
     """The influence on the value of the only ranker, or on the difference of each pair of rankers."""
-    return _influence(pool, _gradients_of_contrasts(pool, gradient), known)
+    k = len(gradient)
+    return _influence(pool, _gradients_of_contrasts(pool, gradient), k * (k - 1) // 2 or 1, known)
 
 
 def influence_of_singles(pool: DocumentPool, gradient: np.ndarray, known: np.ndarray) -> Influence:
     """The influence on the value of a ranker, averaged over all rankers."""
     k = len(gradient)
-    return _influence(pool, [(each, np.zeros_like(each)) for each in gradient], known).mean(np.full(k, 1 / k))
+    return _influence(pool, ((each, 0.0) for each in gradient), k, known).mean(np.full(k, 1 / k))
 
 
-def _influence(pool: DocumentPool, steps: list[tuple[np.ndarray, np.ndarray]], known: np.ndarray) -> Influence:
-    """The influence on contrasts whose gradients, and what is added to their squares, are given."""
-    query, m = pool.query, len(pool.weight)
-    squares, sums = [], []
-    for step, mixed in steps:
-        square, unknown = step**2, np.where(known, 0.0, step)
-        sums.append(sum(np.bincount(query, weights=a, minlength=m) ** b for a, b in ((unknown, 2), (unknown**2, 1))))
-        squares.append(square + mixed)
-    return Influence(pool.weight[query] ** 2 * np.array(squares), pool.weight**2 * np.array(sums))
+_Gradient = tuple[np.ndarray, np.ndarray | float]
+"""The gradient of a contrast, float64[N], and what is added to its squares."""
 
 
-def _gradients_of_contrasts(pool: DocumentPool, gradient: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The gradient of each contrast and what is added to its squares, float64[N] each."""
+def _influence(pool: DocumentPool, steps: Iterable[_Gradient], number: int, known: np.ndarray) -> Influence:
+    """The influence on a number of contrasts with these gradients."""
+    query, m, left = pool.query, len(pool.weight), ~known
+    squares, sums = np.empty((number, len(query))), np.empty((number, m))
+    for square, total, (step, mixed) in zip(squares, sums, steps, strict=True):
+        np.square(step, out=square)
+        total[:] = np.bincount(query, step * left, m) ** 2 + np.bincount(query, square * left, m)
+        square += mixed
+    squares *= pool.weight[query] ** 2
+    return Influence(squares, pool.weight**2 * sums)
+
+
+def _gradients_of_contrasts(pool: DocumentPool, gradient: np.ndarray) -> Iterator[_Gradient]:
+    """The gradient of each contrast and what is added to its squares."""
     if len(gradient) == 1:
-        return [(gradient[0], np.zeros_like(gradient[0]))]
+        yield gradient[0], 0.0
+        return
     largest = np.abs(gradient).max(initial=0.0)
     depth, query, m = len(pool.form.weights), pool.query, len(pool.weight)
     place = np.where((pool.ranks > 0) & (pool.ranks <= depth), pool.ranks, depth + 1)
-    steps = []
     for a, b in combinations(range(len(gradient)), 2):
         step = gradient[a] - gradient[b]
-        mixed = np.zeros_like(step)
-        if pool.form.family == "cascade":
-            differ = np.bincount(query[place[a] != place[b]], minlength=m) > 0
-            mixed = np.where(differ[query], MIXED_SHARE * (gradient[a] ** 2 + gradient[b] ** 2), 0.0)
-        steps.append((np.where(np.abs(step) > _SAME_GRADIENT * largest, step, 0.0), mixed))
-    return steps
+        step[np.abs(step) <= _SAME_GRADIENT * largest] = 0.0
+        if pool.form.family != "cascade":
+            yield step, 0.0
+            continue
+        differ = np.bincount(query[place[a] != place[b]], minlength=m) > 0
+        yield step, np.where(differ[query], MIXED_SHARE * (gradient[a] ** 2 + gradient[b] ** 2), 0.0)
 
 
 @dataclass(frozen=True)

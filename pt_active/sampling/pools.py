@@ -76,6 +76,15 @@ class DocumentPool:
             return self, contrast
         return self.ranked(np.ascontiguousarray(self.ranks[used])), contrast[used]
 
+    @property
+    def reached(self) -> np.ndarray:
+        """bool[N], the documents that some ranking has above the depth of the measure."""
+        return np.asarray(((self.ranks > 0) & (self.ranks <= len(self.form.weights))).any(axis=0))
+
+    def among(self, documents: np.ndarray) -> DocumentPool:
+        """The pool of some documents, in increasing order."""
+        return replace(self, indptr=np.searchsorted(documents, self.indptr), ranks=self.ranks[:, documents])
+
     def taught(self, grades: np.ndarray, labels: np.ndarray | None) -> DocumentPool:
         """The pool with what known labels say of the other documents of their queries: nothing."""
         return self

@@ -175,6 +175,22 @@ class DocumentDesign:
     unit: str = "document"  # What comes at once in a ``successive`` drawing: a ``document``
     rate: np.ndarray | None = None  # float64[N], the rates of a ``successive`` drawing
     raises: np.ndarray | None = None  # As in `DocumentSizes`; it is not kept after drawing
+    whole: np.ndarray | None = None  # float64[2, m], `sums` of all documents, where only some of them are here
+
+    def sums(self, query: np.ndarray) -> np.ndarray:
+        """float64[2, m], ``Σ π`` and ``Σ π (1 − π)`` over the documents of each query."""
+        if self.whole is not None:
+            return self.whole
+        parts = self.inclusion, self.inclusion * (1 - self.inclusion)
+        return np.array([np.bincount(query, each, len(self.opening)) for each in parts])
+
+    def among(self, documents: np.ndarray) -> DocumentDesign:
+        """The design of some documents, in increasing order, once `whole` is known."""
+        place = np.full(len(self.inclusion), -1)
+        place[documents] = np.arange(len(documents))
+        order = place[self.order]
+        kept = {name: each[documents] for name in ("rate", "raises") if (each := getattr(self, name)) is not None}
+        return replace(self, order=order[order >= 0], inclusion=self.inclusion[documents], **kept)
 
     @property
     def nested(self) -> bool:
@@ -207,6 +223,11 @@ class TwoPhase:
     apart: np.ndarray  # bool[m], queries whose documents were drawn independently of each other
     spent: float  # What judging the drawn documents costs
     priority: np.ndarray | None = None  # float64[N], the priorities of a ``successive`` drawing
+
+    def among(self, documents: np.ndarray) -> TwoPhase:
+        """What was drawn of some documents, in increasing order."""
+        priority = None if self.priority is None else self.priority[documents]
+        return replace(self, design=self.design.among(documents), drawn=self.drawn[documents], priority=priority)
 
     @property
     def opening(self) -> np.ndarray:

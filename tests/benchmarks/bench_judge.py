@@ -97,6 +97,7 @@ class Seen:
     wanted: int
     minutes: float
     seconds: list[float] = field(default_factory=list)
+    pages: list[float] = field(default_factory=list)
     acknowledged: set[str] = field(default_factory=set)
     failures: int = 0
     begun: float = field(default_factory=time.monotonic)
@@ -150,10 +151,10 @@ async def look(client: httpx.AsyncClient, link: str, seen: Seen, every: float) -
     """Look at the organiser's page, as its own refreshing does."""
     while not seen.done and every:
         await asyncio.sleep(every)
-        try:
-            await client.get(link)
-        except httpx.HTTPError:
-            continue
+        begin = time.perf_counter()
+        with suppress(httpx.HTTPError):
+            (await client.get(link)).raise_for_status()
+            seen.pages.append(time.perf_counter() - begin)
 
 
 async def fill(folder: Path | None, seen: Seen) -> None:
@@ -242,6 +243,8 @@ def main() -> None:
     low, middle, high = np.quantile(milliseconds, [0.5, 0.95, 0.99])
     print(f"{asked.judges} judges, {len(seen.acknowledged)} labels acknowledged in {took:.0f} s, {kills} kills")
     print(f"saving a label: median {low:.1f} ms, p95 {middle:.1f} ms, p99 {high:.1f} ms")
+    if seen.pages:
+        print(f"the organiser's page: median {np.median(seen.pages):.2f} s, at most {max(seen.pages):.2f} s")
     print(f"{len(kept)} records kept, {lost} acknowledged labels lost; {seen.failures} requests were sent again")
     sys.exit(1 if lost else 0)
 

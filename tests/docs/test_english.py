@@ -36,6 +36,7 @@ INSTEAD = {
     r"utili[sz]e[sd]?|leverages?": "use",
     r"thereof|therein|whereby|hereby": "a plainer word",
     r"until then (it|they) counts?": "it counts … until you do",
+    r"at (its|their) worst": "the worst case is assumed",
     r"how one goes about": "how to",
     r"worth (its|their|the) while": "pays, helps, is useful",
     r"in which manner": "how",

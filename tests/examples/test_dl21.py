@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import ir_measures
-import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active import Plan, measure_values
+from pt_active import measure_values
 from pt_active.frames.trec import read_qrels, read_run
 
 ROOT = Path(__file__).parents[2]
@@ -45,31 +44,26 @@ def trec_eval_values(name: str) -> pd.Series:
     return pd.Series({metric.query_id: metric.value for metric in metrics})
 
 
-def test_two_submissions_end_to_end(example) -> None:
-    results, difference = example("trec_dl21").compare(FOLDER, "p_bm25", "NLE_P_v1", budget=200, seed=3)
-    for plan, comparison in results.values():
-        low, high = comparison.confidence_interval(0.999)
-        assert low < difference < high
-        assert plan.manifest["spent"] <= 200
-        assert comparison.missing == ()
+@pytest.fixture
+def study(script):
+    return script("study")
 
 
-def test_an_llm_judge_narrows_the_interval(example) -> None:
-    errors = {"runs (ordered logit)": [], "LLM judge": []}
-    for seed in range(3):
-        results, _ = example("trec_dl21").compare(FOLDER, "p_bm25", "NLE_P_v1", budget=200, seed=seed)
-        for name, (_, comparison) in results.items():
-            errors[name].append(comparison.standard_error)
-    assert np.median(errors["LLM judge"]) < np.median(errors["runs (ordered logit)"])
+@pytest.fixture
+def pair(study):
+    return study.Track(FOLDER).pair("p_bm25", "NLE_P_v1")
 
 
-def test_judging_ends_when_the_better_submission_is_known(example) -> None:
-    module = example("until_known_dl21")
-    question = module.read(FOLDER, "p_bm25", "NLE_P_v1")
-    plan = Plan.create(question.graded, question.topics, module.MEASURE, budget=286, level="document", seed=1)
-    states = list(module.campaign(plan, question.qrels))
-    assert [state.n_judged for state in states] == list(range(1, len(states) + 1))
-    assert [state.resolved for state in states] == [False] * (len(states) - 1) + [True]
-    assert len(states) < 100
-    assert states[-1].winner == "NLE_P_v1"
-    assert states[-1].low < question.truth < states[-1].high < 0
+def test_the_study_in_small(study, pair) -> None:
+    """Drawn documents err less than random topics, and judging ends when the better submission is known."""
+    errors = pd.DataFrame(study.at_budgets(pair, samples=2))
+    table = study.summary(errors)
+    assert (table.loc["drawn documents", "RMSE"] < table.loc["random topics", "RMSE"]).all()
+    assert (table.loc["drawn documents", "coverage"] == 1).all()
+    verdict = study.until_known(pair, seed=1) | {"by_judge": pair.by_judge}
+    assert verdict["resolved"]
+    assert verdict["right"]
+    assert 10 < verdict["labels"] < 100
+    left, right = study.figure(errors, pd.DataFrame([verdict])).axes
+    assert len(left.lines) == 3
+    assert len(right.collections) == 1

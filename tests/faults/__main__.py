@@ -74,11 +74,12 @@ def of_artifacts(number: int, seed: int, folder: Path, *, digests: bool) -> tupl
 
 
 def of_store(number: int, seed: int, folder: Path) -> tuple[Counter, list[str]]:
-    """Flipped bits of a store."""
-    store, outcomes = kept_store(folder / "s.sqlite"), Counter[str]()
+    """Flipped bits of a store, and of one with a log beside it."""
+    stores = kept_store(folder / "s.sqlite"), kept_store(folder / "killed.sqlite", killed=True)
+    outcomes = Counter[str]()
     for trial in tqdm(range(number), unit=" bits"):
-        outcomes[flip_store(store, folder / "flipped.sqlite", random.Random(f"{seed} {trial}"))] += 1
-    return outcomes, [outcome for outcome in outcomes if outcome not in ("refused", "equal")]
+        outcomes[flip_store(stores[trial % 2], folder / "flipped.sqlite", random.Random(f"{seed} {trial}"))] += 1
+    return outcomes, [outcome for outcome in outcomes if outcome not in ("refused", "equal", "told")]
 
 
 def old_flip(name: str, folder: Path, trial: int, seed: int) -> tuple[str, list[str]]:

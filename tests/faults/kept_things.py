@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
@@ -159,15 +160,19 @@ def report() -> Report:
     return Drawn(**{each.name: getattr(made, each.name) for each in fields(made)})
 
 
-def kept_store(path: Path) -> Path:
-    """The judgments of a server that has ended."""
-    store = Store(path, "0123456789abcdef")
+def kept_store(path: Path, *, killed: bool = False) -> Path:
+    """The judgments of a server that has ended, or was killed while they were in the file beside it."""
+    store = Store(path.with_name(f"served-{path.name}"), "0123456789abcdef")
     store.set(DOUBLE_SHARE, "0.1")
     said = "ann", "judged", "2026-01-01T00:00:00Z"
     entries = [Entry(f"key-{i}", "q", f"d{i}", i % 4, *said, "a note" * (i % 5), store.plan) for i in range(200)]
-    store.append(entries)
+    for start in range(0, len(entries), 20):
+        store.append(entries[start : start + 20])
+    if killed:
+        shutil.copy(f"{store.path}-wal", f"{path}-wal")
+        shutil.copy(store.path, path)
     store.close()
-    return path
+    return path if killed else Path(shutil.copy(store.path, path))
 
 
 def content(path: Path) -> dict[str, bytes]:

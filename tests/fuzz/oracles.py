@@ -16,9 +16,9 @@ NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def text_of(data: bytes) -> str | None:
-    """UTF-8 text without NUL, and without byte order marks in front."""
+    """UTF-8 text without NUL, and without byte order marks in front, which blanks may precede."""
     try:
-        text = data.decode("utf-8").lstrip("\ufeff")
+        text = re.sub("^([ \t]*\ufeff)+", "", data.decode("utf-8"))
     except UnicodeDecodeError:
         return None
     return None if "\0" in text else text
@@ -71,15 +71,14 @@ def lenient_run(data: bytes) -> Rows | None:
     """``(qid, docno, score)`` of the lines that fit, the first of duplicates, sorted."""
     if b"\0" in data:
         return None
-    while data.startswith(b"\xef\xbb\xbf"):
-        data = data[3:]
+    data = re.sub(b"^([ \t]*\xef\xbb\xbf)+", b"", data)
     body = data.replace(b"\r\n", b"\n")
     if b"\r" in body and b"\n" in body:
         return None
     kept: dict[tuple[str, str], float] = {}
     for line in body.replace(b"\r", b"\n").split(b"\n"):
-        # A blank in front keeps `run` from taking away a byte order mark that belongs to the line.
-        one = run(b" " + line) if line.strip(b" \t") else None
+        # A line in front keeps `run` from taking away a byte order mark that belongs to the line.
+        one = run(b"\n" + line) if line.strip(b" \t") else None
         for qid, docno, score in one or []:
             kept.setdefault((qid, docno), score)
     return sorted((*pair, score) for pair, score in kept.items()) or None

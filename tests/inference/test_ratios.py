@@ -276,7 +276,9 @@ def test_wilson_and_clopper_pearson_are_scipys() -> None:
     from pt_active.plans.answers.basis import Basis
     from pt_active.risk.judged import ProportionEstimate
 
-    basis = Basis("Error", "snis", 40, 4, 40, 40.0, False, (), "error", 0, level="pair")
+    basis = Basis(
+        measure="Error", n_draws=40, n_queries=4, n_judged=40, census=False, missing_policy="error", level="pair"
+    )
     for successes, (method, name) in product((0, 7), (("wilson", "wilson"), ("clopper-pearson", "exact"))):
         counts = {"successes": successes, "trials": 40, "method": method}
         found = ProportionEstimate(basis, 0.1, np.inf, 0.9, False, "a", successes / 40, **counts)

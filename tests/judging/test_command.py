@@ -56,6 +56,22 @@ def test_judging_ends_with_what_to_type_and_goes_on_with_the_same_links(plan: Pa
     again.campaign.store.close()
 
 
+def test_a_second_server_of_a_plan_is_told_of_the_first(plan: Path, tmp_path: Path) -> None:
+    taken = listening("127.0.0.1", 0)
+    second = ["judge", plan, "--store", tmp_path / "other.sqlite", "--port", taken.getsockname()[1]]
+
+    def said() -> str:
+        return CliRunner().invoke(app, [str(word) for word in second]).stderr
+
+    with served(plan, "--judges", "ann", "--port", "0", "--store", str(tmp_path / "one.sqlite")) as (run, _):
+        told = said()
+        assert f"warning: {plan}: the process {run.pid} on " in told
+        assert "lets people judge it too, in another file: both give out the same documents" in told
+    assert "in another file" not in said()
+    assert not plan.with_name(f"{plan.name}-lock").exists()
+    taken.close()
+
+
 def test_the_share_that_two_judge_stays_that_of_the_first_start(plan: Path, tmp_path: Path, capsys) -> None:
     loaded = Plan.load(plan)
 

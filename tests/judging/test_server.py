@@ -21,6 +21,7 @@ from pt_active.judging.records import checked_records, qrels_of, read_records
 from pt_active.judging.server.app import Site
 from pt_active.judging.server.security import ORGANISER
 from pt_active.judging.server.serve import listening, risk, root_of
+from pt_active.judging.server.sharing import Sharing
 from pt_active.judging.server.store import stored_records
 from pt_active.judging.server.templates import FILES, PAGES, SCRIPTS
 
@@ -416,6 +417,19 @@ def test_the_page_says_how_far_who_and_how_fast(client: TestClient, site: Site) 
     assert not state["estimate"]["stop"]
 
 
+def test_the_page_asks_for_no_document_after_the_other(client: TestClient, site: Site, monkeypatch) -> None:
+    """A page of 100,000 documents would take a second."""
+    for document in work(client, site, "ann")[:2]:
+        site.campaign.clock.now += 12
+        send(client, site, "ann", record(document, 1, f"key-{document['docno']}", "judged"))
+
+    def asked(*_: object) -> int:
+        raise AssertionError
+
+    monkeypatch.setattr(Sharing, "wanted", asked)
+    assert "at the present pace the rest takes" in opened(client, site)
+
+
 def test_the_page_says_what_status_says_and_when_to_stop(plan: Plan, demo, tmp_path: Path) -> None:
     site = site_of(plan, tmp_path, texts=demo.documents, double=0.0)
     client = TestClient(site.application())
@@ -469,7 +483,7 @@ def test_no_winner_is_named_while_second_judgments_are_due(
     assert "judge what is open" in state.advice
     assert plan.status(labels[half].reset_index()).e_value == state.e_value
     page = re.sub(r"\s+", " ", opened(client, site))
-    assert f"<dt>open</dt><dd>{state.open} documents not fully judged count at their worst" in page
+    assert f"<dt>open</dt><dd>{state.open} documents not fully judged: the worst case is assumed" in page
     # The file of records says it too, and a judge who looks again changes what has counted.
     saved = tmp_path / "records.jsonl"
     saved.write_text(client.get(f"{link(site, ORGANISER)}records.jsonl").text, encoding="utf-8")

@@ -221,7 +221,8 @@ def test_everything_is_done_whoever_comes_and_goes(sizes, judges, seed, skips) -
             sharing.answer(place, name, JUDGED, now)
             answered[place, name] += 1
     assert max(answered.values()) == 1
-    assert sharing.settled == size - sum(sharing.wanted(place) > 0 for place in range(size))
+    wanted = [sharing.wanted(place) for place in range(size)]
+    assert (sharing.settled, sharing.left) == (wanted.count(0), sum(wanted))
     for place in range(size):
         if len(sharing.outcome[place]) < judges:
             assert sharing.wanted(place) == 0

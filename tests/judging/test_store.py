@@ -193,6 +193,26 @@ def test_a_copy_of_the_file_lacks_nothing_or_says_so(tmp_path: Path, ended: bool
             assert len(stored_records(copy)) == number
 
 
+def test_judgments_behind_a_damaged_page_of_the_log_are_told(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.sqlite", "p")
+    for number in range(10):
+        store.append([entry(number)])
+    copy = copied(store.path, tmp_path / "copy")
+    log = bytearray(Path(f"{store.path}-wal").read_bytes())
+    said = "s.sqlite-wal, which has the last of them, is not as it was written, so the last judgments may be missing"
+    for start in (len(log) // 2, 0):
+        log[start : start + 20] = bytes(20)
+        Path(f"{copy}-wal").write_bytes(log)
+        with pytest.warns(UserWarning, match=said):
+            assert len(stored_records(copy)) < 10
+    # Half of the last write was never acknowledged.
+    Path(f"{copy}-wal").write_bytes(Path(f"{store.path}-wal").read_bytes() + bytes(100))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(stored_records(copy)) == 10
+    store.close()
+
+
 def test_what_was_kept_moves_into_the_file_when_nobody_sends_any_more(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("pt_active.judging.server.store._IDLE_SECONDS", 0.01)
     store = Store(tmp_path / "s.sqlite", "p")

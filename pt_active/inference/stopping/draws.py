@@ -185,7 +185,7 @@ class Units:
         Args:
             contribution: float64[N], c; read only for units that the first draws make known. For a unit that is not
                 fully judged, what is expected of it.
-            draws: n, the number of draws whose labels are there, or count at their worst.
+            draws: n, the number of draws whose labels are there, or assumed as the worst case.
             least: float64[N], the smallest contribution that the labels so far allow; c if left out.
             most: float64[N], the largest.
 

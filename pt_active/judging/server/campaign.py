@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -22,6 +22,7 @@ from pt_active.judging.worklist import GradeNames
 from pt_active.plans.plan import Plan
 from pt_active.relevance.measures import least_label
 
+FAR_APART = 2  # Grades by which two judges differ until the organiser is asked
 MAX_NOTE = 2000  # Characters of a note, at most
 MAX_AT_ONCE = 100  # Records that a browser may send in one request
 _KEY = re.compile(r"[A-Za-z0-9-]{8,64}")
@@ -62,9 +63,10 @@ class Campaign:
         """Take up the documents of a plan, or of the plan that extends it. All that is kept counts."""
         self.plan, self.work, self.sharing, self.kept = plan, work, Sharing(work, self.patience), 0
         self.store.set(DOUBLE_SHARE, str(work.double))
-        # Of each document: judge → the latest record. Of each judge: the documents, in order, and times of records.
+        # Of each document: judge → the latest record. Of each judge: document → status, in order, and times of records.
         self.said: list[dict[str, Entry]] = [{} for _ in work.documents]
-        self._done: dict[str, dict[int, None]] = defaultdict(dict)
+        self.apart: set[int] = set()  # the documents on which judges disagree, and that are not settled
+        self._done: dict[str, dict[int, str]] = defaultdict(dict)
         self._times: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_PACE_OF))
         for qid, docno, judge, given in self.store.given():
             if (place := work.place.get((qid, docno))) is not None:
@@ -115,9 +117,9 @@ class Campaign:
         gaps = gaps[(gaps > 0) & (gaps <= _MAX_GAP)]
         return float(np.median(gaps)) if len(gaps) else None
 
-    def done_by(self, judge: str) -> list[str]:
-        """The status of each document that a judge has answered for."""
-        return [self.said[place][judge].status for place in self._done[judge]]
+    def done_by(self, judge: str) -> Counter[str]:
+        """Status → how many documents a judge has answered for with it."""
+        return Counter(self._done[judge].values())
 
     def check(self, judge: str, sent: object) -> Sent:
         """Check what a judge's browser sent."""
@@ -168,11 +170,14 @@ class Campaign:
             return
         self.kept += 1
         self.said[place][judge] = entry
+        grades = [each.label for each in self.said[place].values() if each.label is not None]
+        apart = grades and ADJUDICATOR not in self.said[place] and max(grades) - min(grades) >= FAR_APART
+        (self.apart.add if apart else self.apart.discard)(place)
         if judge != ADJUDICATOR:
             self.sharing.answer(place, judge, entry.status, _seconds(entry))
             self._times[judge].append(_seconds(entry))
             self._done[judge].pop(place, None)
-            self._done[judge][place] = None
+            self._done[judge][place] = entry.status
 
     def _checked(self, key: str, sent: Mapping[str, Any], judge: str) -> Entry:
         place = self._place(sent.get("qid"), sent.get("docno"))

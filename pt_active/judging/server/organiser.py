@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ import pandas as pd
 from starlette.concurrency import run_in_threadpool
 
 from pt_active.frames.checks import how_many
-from pt_active.frames.records import ADJUDICATOR, JUDGED, SKIPPED, UNJUDGEABLE
+from pt_active.frames.records import JUDGED, SKIPPED, UNJUDGEABLE
 from pt_active.frames.visible import visible_field
 from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
 from pt_active.judging.records import qrels_of
@@ -28,7 +27,6 @@ from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
 from pt_active.showing.printed import Facts
 
-FAR_APART = 2  # Grades by which two judges differ until the organiser is asked
 _REST = 5.0  # So many times as long as it took an estimate is shown again; the server is left to the judges
 _NOW_SECONDS = 60.0  # A judge who gave a sign of life in these seconds is there now
 _MAX_LISTED = 100  # Documents of a list on the organiser's pages, at most
@@ -85,7 +83,7 @@ class Organiser:
             "judges": judges,
             "left": _in_hours(campaign.sharing.left / pace) if pace else "",
             "paused": campaign.paused,
-            "disagreements": len(self.disagreements()),
+            "disagreements": len(campaign.apart),
             "waiting": self.waiting(),
             "estimate": await self.estimate(),
         }
@@ -103,7 +101,7 @@ class Organiser:
 
     def _about(self, name: str) -> dict[str, Any]:
         campaign = self.campaign
-        done, sign = Counter(campaign.done_by(name)), campaign.sharing.seen.get(name)
+        done, sign = campaign.done_by(name), campaign.sharing.seen.get(name)
         ago = None if sign is None else campaign.clock() - sign
         return {
             "name": name,
@@ -158,19 +156,10 @@ class Organiser:
             listed.append({"topic": shown["topic"], "name": shown["name"], "who": who, "state": state})
         return listed
 
-    def disagreements(self) -> list[int]:
-        """The places of documents on which judges differ by `FAR_APART` grades, and that are not settled."""
-        apart = []
-        for place, said in enumerate(self.campaign.said):
-            grades = [entry.label for entry in said.values() if entry.label is not None]
-            if grades and ADJUDICATOR not in said and max(grades) - min(grades) >= FAR_APART:
-                apart.append(place)
-        return apart
-
     def queue(self) -> list[dict[str, Any]]:
         """The documents to adjudicate, with what each judge said."""
         listed = []
-        for place in self.disagreements()[:_MAX_LISTED]:
+        for place in sorted(self.campaign.apart)[:_MAX_LISTED]:
             said = self.campaign.said[place].values()
             opinions = [(each.annotator, each.label, each.note) for each in said if each.status == JUDGED]
             listed.append(shown_document(self.campaign.work.documents[place]) | {"opinions": opinions})

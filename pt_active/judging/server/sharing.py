@@ -34,6 +34,7 @@ class Sharing:
         self.seen: dict[str, float] = {}
         self._block = [number for number, block in enumerate(self.work.blocks) for query in block for _ in query]
         self._unsettled = [sum(map(len, block)) for block in self.work.blocks]
+        self.left = sum(map(self.wanted, range(size)))  # judgments that are still needed, of all documents together
 
     @property
     def settled(self) -> int:
@@ -45,11 +46,6 @@ class Sharing:
         said = self.outcome[place]
         judged = sum(status == JUDGED for status in said.values())
         return still_wanted(self.work.documents[place].judges, judged, len(said) - judged)
-
-    @property
-    def left(self) -> int:
-        """How many judgments are still needed, of all documents together."""
-        return sum(map(self.wanted, range(len(self.outcome))))
 
     @property
     def passed(self) -> list[int]:
@@ -75,7 +71,9 @@ class Sharing:
         self.holders[place].pop(judge, None)
         self._held[judge].discard(place)
         said[judge] = status
-        self._unsettled[self._block[place]] += (self.wanted(place) > 0) - (before > 0)
+        after = self.wanted(place)
+        self.left += after - before
+        self._unsettled[self._block[place]] += (after > 0) - (before > 0)
 
     def was_given(self, place: int, judge: str) -> bool:
         """Whether a judge was ever given a document: an answer may come late, when others have it too."""

@@ -16,7 +16,6 @@ import sqlite3
 import stat
 import sys
 import tempfile
-import warnings
 import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
@@ -29,6 +28,7 @@ import pandas as pd
 from pt_active.frames.checks import document_of, how_many, shown
 from pt_active.frames.records import SAID_COLUMNS
 from pt_active.judging.server.order import judges_of
+from pt_active.judging.server.wal import ALONE, MODE, warn_of_lost
 
 if sys.platform != "win32":
     import fcntl
@@ -50,11 +50,6 @@ CREATE TRIGGER IF NOT EXISTS no_removal BEFORE DELETE ON records BEGIN SELECT RA
 
 _RECORD = ("key", *SAID_COLUMNS)
 DOUBLE_SHARE = "double"  # The setting that holds the share of documents that two people judge
-_SQLITE = b"SQLite format 3\0"  # How a database begins
-_MODE = slice(18, 20)
-"""Where a database says whether its last changes may stand in a file beside it, its write-ahead log (WAL)."""
-
-_ALONE, _WITH_WAL = b"\1\1", b"\2\2"
 _WAIT_SECONDS = 10  # How long to wait for another process that writes
 _SETTLE_SECONDS = 0.2  # How long to wait for another process that reads
 _IDLE_SECONDS = 1.0  # After so long without a record, all of them move into the file itself
@@ -76,9 +71,9 @@ class Entry:
 
 
 class Lock:
-    """The right to write to a file, kept by a file beside it until the process ends. Windows has no such locks."""
+    """The right to a file or folder, kept by a file beside it until the process ends. Windows has no such locks."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, taken: str = "keeps judgments in it; end that server first") -> None:
         real = path.resolve()
         self._path = real.with_name(f"{real.name}-lock")
         while True:
@@ -89,7 +84,7 @@ class Lock:
             except BlockingIOError:
                 owner = self._stream.read() or "another process"
                 self._stream.close()
-                raise ValueError(f"{path}: {owner} keeps judgments in it; end that server first") from None
+                raise ValueError(f"{path}: {owner} {taken}") from None
             # Who had it before may have removed the file in between, and then somebody else has the next one.
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(self._stream.fileno()), self._path.stat()):
@@ -131,14 +126,14 @@ class Store:
             self._open()
         except sqlite3.DatabaseError as error:
             self._lock.release()
-            raise ValueError(f"{self.path}: expected the judgments of a judging server; {error}") from error
+            raise _none(self.path, error) from error
         except BaseException:
             self._lock.release()
             raise
 
     def _open(self) -> None:
         # Two connections, so that a commit that waits for the disk in another thread holds up no question.
-        _warn_of_no_wal(self.path, self.path)
+        warn_of_lost(self.path, self.path)
         self._records, self._connection = self._connected("FULL"), self._connected("NORMAL")
         tables = {name for (name,) in self._records.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if tables and "about" not in tables:
@@ -280,16 +275,7 @@ class Store:
         with closing(_opened(self.path)) as here, closing(sqlite3.connect(":memory:")) as copy:
             here.backup(copy)
             content = copy.serialize()
-        return content[: _MODE.start] + _ALONE + content[_MODE.stop :]
-
-
-def is_store(path: str | Path) -> bool:
-    """Whether a file is a database such as that of a judging server."""
-    path = Path(path)
-    if not path.is_file():
-        return False
-    with path.open("rb") as stream:
-        return stream.read(len(_SQLITE)) == _SQLITE
+        return content[: MODE.start] + ALONE + content[MODE.stop :]
 
 
 def stored_records(path: str | Path) -> pd.DataFrame:
@@ -312,26 +298,14 @@ def stored_records(path: str | Path) -> pd.DataFrame:
                     shutil.copyfile(each, Path(folder, each.name))
             return _read(Path(folder, path.name), path)
     except sqlite3.DatabaseError as error:
-        raise ValueError(f"{path}: expected the judgments of a judging server; {error}") from error
+        raise _none(path, error) from error
 
 
 def _read(path: Path, original: Path) -> pd.DataFrame:
     # A file that cannot change makes SQLite look for no other beside it, and make none.
-    mode = "ro&immutable=1" if _warn_of_no_wal(path, original) else "ro"
+    mode = "ro&immutable=1" if warn_of_lost(path, original) else "ro"
     with closing(_opened(path, mode)) as connection:
         return _frame(_entries(connection), _about(connection))
-
-
-def _warn_of_no_wal(path: Path, original: Path) -> bool:
-    """Whether a file is without the one beside it in which its last records were; then there is a warning."""
-    if not path.is_file() or path.with_name(f"{path.name}-wal").exists():
-        return False
-    with path.open("rb") as stream:
-        if stream.read(_MODE.stop)[_MODE] != _WITH_WAL:
-            return False
-    said = f"its server had not ended, or was of an earlier version, and {original.name}-wal is not beside it"
-    warnings.warn(f"{original}: {said}, so the last judgments may be missing", stacklevel=5)
-    return True
 
 
 def _opened(path: Path, mode: str = "ro") -> sqlite3.Connection:
@@ -367,6 +341,11 @@ def _entries(connection: sqlite3.Connection) -> list[Entry]:
         first = document_of(*wrong[0][1:3])
         raise _damaged(f"{how_many('record', len(wrong), 'is')} not as written, the first of {first}")
     return entries
+
+
+def _none(path: Path, error: sqlite3.DatabaseError) -> ValueError:
+    """What to say of a file that SQLite cannot read, or that holds something else."""
+    return ValueError(f"{path}: expected the judgments of a judging server; {' '.join(str(error).split())[:300]}")
 
 
 def _damaged(said: str) -> sqlite3.DatabaseError:

@@ -12,12 +12,14 @@ import pandas as pd
 from pt_active.frames.checks import how_many, shown
 from pt_active.frames.columns import query_columns
 from pt_active.frames.strays import Strays
+from pt_active.inference.estimators import effective_size
 from pt_active.inference.new_queries import MIN_GROUPS, NEW, SHARE_OF_LABELS, THESE, ByQuery, widened_by_queries
 from pt_active.inference.ties import ROUNDING, settled
+from pt_active.sampling.sample import Sample
 from pt_active.showing.printed import Facts
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Basis:
     """What an estimate or a comparison rests on.
 
@@ -44,15 +46,15 @@ class Basis:
     """
 
     measure: str
-    estimator: str
+    estimator: str = ""
     n_draws: int
     n_queries: int
     n_judged: int
-    n_effective: float
+    n_effective: float = np.nan
     census: bool
-    missing: tuple[tuple[str, str], ...]
+    missing: tuple[tuple[str, str], ...] = ()
     missing_policy: str
-    ignored: int
+    ignored: int = 0
     level: str = "query"
     n_rounds: int = 1
     error_of_queries: float | None = None
@@ -67,6 +69,12 @@ class Basis:
     label_caution: str = ""
     error_of_judges: float | None = None
     judged_twice: float | None = None
+
+    @classmethod
+    def of(cls, sample: Sample, weight: np.ndarray, **about: Any) -> Basis:
+        """What a sample of queries or pairs whose weights p are float64[N] gives, and what else is known."""
+        effective = float(effective_size(sample.count, sample.importance(weight)))
+        return cls(n_draws=int(sample.draws), n_effective=effective, census=sample.census, **about)
 
     def facts(self, of_many: bool = False) -> Facts:
         """The sample in words, for printing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import ir_measures.measures as irm
@@ -63,6 +63,10 @@ class Forecast:
     per_query: float  # The cost of opening a query
     settings: RoundSettings | None = None  # How the plan samples; None if there is no plan
     seed: int = 0  # Seed of Monte Carlo, for measures that need it
+    _gains: dict[str, np.ndarray] = field(init=False, default_factory=dict, repr=False, compare=False)
+    _curves: dict[Method, tuple[ErrorCurve, np.ndarray]] = field(
+        init=False, default_factory=dict, repr=False, compare=False
+    )
 
     @classmethod
     def of(cls, tables: PlanTables) -> Forecast:
@@ -99,8 +103,11 @@ class Forecast:
         return natural_drawing(self.graded.seen.form, len(self.pool.names), self.per_query)
 
     def document_gain(self, drawing: str | None = None) -> np.ndarray:
-        """float64[N], ``p² E δ²`` of each document under the model."""
-        return expected_gain(replace(self.graded, per_query=0.0), drawing or self.usual_drawing, self.seed)
+        """float64[N], ``p² E δ²`` of each document under the model, computed once for each drawing."""
+        drawing = drawing or self.usual_drawing
+        if drawing not in self._gains:
+            self._gains[drawing] = expected_gain(replace(self.graded, per_query=0.0), drawing, self.seed)
+        return self._gains[drawing]
 
     @cached_property
     def common_gain(self) -> np.ndarray:
@@ -128,9 +135,12 @@ class Forecast:
         return pool_sizes(self.graded, how, self.pool.grades, budget=how.weighed_at)
 
     def curve(self, method: Method, settings: RoundSettings | None = None) -> tuple[ErrorCurve, np.ndarray]:
-        """The errors of a method over the budget, as the model expects them."""
-        how = settings or self.settings_of(method)
-        return self._curve_of_documents(method, how) if method.of_documents else self._curve_of_queries(method, how)
+        """The errors of a method over the budget, as the model expects them; computed once without settings."""
+        if settings is None and method in self._curves:
+            return self._curves[method]
+        how, of = settings or self.settings_of(method), self._curve_of_documents
+        curve = (of if method.of_documents else self._curve_of_queries)(method, how)
+        return curve if settings is not None else self._curves.setdefault(method, curve)
 
     @cached_property
     def by_contrast(self) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import ir_measures.measures as irm
 import numpy as np
@@ -42,6 +42,24 @@ _MIN_EFFECTIVE_DOCUMENTS = 10
 """With fewer effective documents, an estimate has a caution."""
 
 
+class ErrorShown(NamedTuple):
+    """What labels show of the error of a contrast."""
+
+    variance: float  # Of both phases
+    degrees: float  # Its degrees of freedom
+
+    @classmethod
+    def of(cls, mean: DocumentEstimate) -> ErrorShown:
+        """What an estimate shows."""
+        return cls(mean.first + mean.second, mean.degrees_of_freedom)
+
+
+def _key(contrast: np.ndarray, estimator: str) -> tuple[object, ...]:
+    """A contrast and its negative, whose errors are equal, and the estimator."""
+    used = np.flatnonzero(contrast)
+    return (estimator, *used.tolist(), *(contrast[used] / contrast[used[0]]).tolist())
+
+
 @dataclass(frozen=True)
 class JudgedDocuments(Judged):
     """Drawn documents with their labels."""
@@ -52,31 +70,29 @@ class JudgedDocuments(Judged):
     label: np.ndarray  # int64[N]
     by_name: np.ndarray  # int64[N], their order by names
     rest: Rest | None = None
+    documents: np.ndarray | None = None  # int64[N], which documents these are, if others were left out
     kept: dict[str, Redraws] = field(default_factory=dict, repr=False, compare=False)  # for all contrasts
+    shown: dict[tuple[object, ...], ErrorShown] = field(default_factory=dict, repr=False, compare=False)  # by `_key`
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
         """Estimate the mean over all queries with an estimator in `documents.DOCUMENT_ESTIMATORS`.
 
         Its cautions are also given as warnings.
         """
-        weights = contrast.weights(len(self.names))
-        seen, involved = self.pool.involved(weights)
-        return replace(self, pool=seen)._measured(contrast, involved, how)
-
-    def _measured(self, contrast: Contrast, weights: np.ndarray, how: How[Any]) -> Measured:
-        """Estimate a contrast with these weights, float64[k], of the rankings of the pool."""
+        part, weights = self._involved(contrast.weights(len(self.names)))
         about = None if self.rest is None else self.rest.of(contrast.first, contrast.second)
         undrawn = None
         if about is not None:
             weight, mean_of, square = (np.array(each) for each in (about.weight, about.mean, about.square))
             undrawn = Undrawn(weight, mean_of, square, about.settled, about.cautious)
-        mean = estimate_rounds(self.pool, self.rounds, self.label, weights, how.estimator, undrawn)
-        unreached, variance = self._unreached(weights) if about is None else _share(about.unreached, about.variance)
-        replays = self._replays(weights, how)
+        mean = estimate_rounds(part.pool, part.rounds, part.label, weights, how.estimator, undrawn)
+        self.shown[_key(contrast.weights(len(self.names)), how.estimator)] = ErrorShown.of(mean)
+        unreached, variance = part._unreached(weights) if about is None else _share(about.unreached, about.variance)
+        replays = self._replays(part, weights, how)
         error = float(np.sqrt(mean.standard_error**2 + variance))
         still = bool(is_rounding(error, mean.scale))
         census = variance == 0 and (
-            self.basis.census or (still and (self._certain(weights) if about is None else about.certain))
+            self.basis.census or (still and (part._certain(weights) if about is None else about.certain))
         )
         basis = replace(
             self.basis,
@@ -103,10 +119,36 @@ class JudgedDocuments(Judged):
             ),
         )
 
+    def _involved(self, weights: np.ndarray) -> tuple[JudgedDocuments, np.ndarray]:
+        """The rankings and the documents that a contrast of these weights, float64[k], depends on, and their weights.
+
+        Documents that it does not reach count only if they were drawn: what errors have in common corrects the others.
+        """
+        seen, involved = self.pool.involved(weights)
+        if isinstance(seen, RevealedPool):
+            return self, weights
+        documents = np.flatnonzero(seen.reached | judged_before(self.rounds))
+        rounds = [each.among(documents) for each in self._summed]
+        grades, label = self.grades[documents], self.label[documents]
+        pool = seen.among(documents)
+        return replace(self, pool=pool, rounds=rounds, grades=grades, label=label, documents=documents), involved
+
+    @cached_property
+    def _summed(self) -> list[Round]:
+        return [each.summed(self.pool.query) for each in self.rounds]
+
     def shares_of_rounds(self, contrast: np.ndarray, estimator: str) -> Iterator[tuple[float, RoundLabels]]:
         """The weight of each round, and its labels as an estimator reads them."""
         labels = round_labels(self.pool, self.rounds, self.label, contrast, estimator)
         return zip(round_weights(self.rounds), labels, strict=True)
+
+    def shown_of(self, contrasts: Sequence[np.ndarray], estimator: str) -> list[ErrorShown]:
+        """What labels show of the errors of contrasts, float64[k] each; estimated once."""
+        for each in contrasts:
+            if (key := _key(each, estimator)) not in self.shown:
+                part, weights = self._involved(each)
+                self.shown[key] = ErrorShown.of(estimate_rounds(part.pool, part.rounds, part.label, weights, estimator))
+        return [self.shown[_key(each, estimator)] for each in contrasts]
 
     def pull_of_round(self, each: RoundLabels, contrast: np.ndarray) -> np.ndarray:
         """float64[N], how much the error of each document that a round drew counts, and 0 for all others."""
@@ -115,20 +157,23 @@ class JudgedDocuments(Judged):
         counted = WithinQueries.of(seen.query, each.sample, each.share).coefficient(slope)
         return np.divide(counted, opening, out=np.zeros_like(slope), where=opening > 0)
 
-    def _replays(self, weights: np.ndarray, how: How[Any]) -> DocumentReplays | None:
-        """Samples like this one; of several rounds, like the one with the largest weight.
+    def _replays(self, part: JudgedDocuments, weights: np.ndarray, how: How[Any]) -> DocumentReplays | None:
+        """Samples like this one, of which a contrast reaches a part; of several rounds, like that of largest weight.
 
         None if nothing is left, or if the plan does not keep all that could have been drawn.
         """
         surprising = isinstance(self.pool, RevealedPool) and not self.rounds[0].sample.design.nested
         if self.basis.census or self.rest is not None or surprising:
             return None
-        main = self.rounds[int(np.argmax(round_weights(self.rounds)))]
+        place = int(np.argmax(round_weights(self.rounds)))
         if "redraws" not in self.kept:
-            self.kept["redraws"] = self._redraws(main)
-        redraws = self.kept["redraws"]
-        expected = {"difference": main.grades, "ht": np.zeros_like(main.grades)}.get(how.estimator, redraws.grades)
-        return DocumentReplays(self.pool, weights, redraws, expected @ self.pool.form.values)
+            self.kept["redraws"] = self._redraws(self.rounds[place])
+        redraws, grades = self.kept["redraws"], part.rounds[place].grades
+        if how.estimator == "ht":
+            grades = np.zeros_like(grades)
+        elif how.estimator != "difference":
+            grades = redraws.grades if part.documents is None else redraws.grades[part.documents]
+        return DocumentReplays(part.pool, weights, redraws, grades @ part.pool.form.values, part.documents)
 
     def _redraws(self, main: Round) -> Redraws:
         """Samples like that of a round, with labels from its model as all labels correct it."""
@@ -228,7 +273,8 @@ class DocumentPlan(LabelledPlan[JudgedDocuments]):
             missing=missing,
             model_caution="",
         )
-        return replace(whole, pool=replace(pool, weight=np.where(inside, pool.weight / share, 0.0)), basis=basis)
+        weight = np.where(inside, pool.weight / share, 0.0)
+        return replace(whole, pool=replace(pool, weight=weight), basis=basis, shown={})
 
     def parts(self, contrast: np.ndarray, how: How[irm.Measure]) -> Parts:
         """An estimate taken apart, with the expectations after its correction of the model."""
@@ -317,15 +363,12 @@ def judged_documents(
         label = np.where(drawn & (label < 0), 0, label)
     basis = Basis(
         measure=str(how.measure),
-        estimator="",
         n_draws=int(drawn.sum()),
         n_queries=len(np.unique(pool.query_of_document[drawn])),
         n_judged=int(drawn.sum()) - len(unlabelled),
-        n_effective=np.nan,
         census=any(each.certain for each in rounds),
         missing=unlabelled,
         missing_policy=how.missing,
-        ignored=0,
         level="document",
         n_rounds=len(rounds),
         model_caution="" if line is None else line.caution,

@@ -12,7 +12,7 @@ import numpy as np
 
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.frames.strays import Strays
-from pt_active.inference.estimators import Controls, Estimator, effective_size, estimator_named, scale_of
+from pt_active.inference.estimators import Controls, Estimator, estimator_named, scale_of
 from pt_active.inference.new_queries import by_drawn_query
 from pt_active.inference.reference import Replayed, labellings, redrawn, replayed, rescaled_grades
 from pt_active.inference.ties import settled
@@ -231,17 +231,14 @@ def _judged(
     missing = missing_pairs(sampled.keys, seen & (known < 0), how.missing, otherwise=otherwise, strays=strays)
     line = None if sample.census else label_calibration(sampled, measure, known, query_chance(sampled, sample))
     replays = QueryReplays(pool, sample, measure, label)
-    basis = Basis(
+    basis = Basis.of(
+        sample,
+        pool.query_weight,
         measure=str(measure),
-        estimator="",
-        n_draws=int(sample.draws),
         n_queries=len(sample.rows),
         n_judged=int((seen & (known >= 0)).sum()),
-        n_effective=float(effective_size(sample.count, sample.importance(pool.query_weight))),
-        census=sample.census,
         missing=missing,
         missing_policy=how.missing,
-        ignored=0,
         model_caution="" if line is None else line.caution,
     )
     return JudgedQueries(

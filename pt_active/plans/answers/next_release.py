@@ -78,7 +78,7 @@ class Reach:
             said.append("what it ranks lies in part where this plan never asks, and no limits of that are known")
         elif self.unreached or self.worst != (0.0, 0.0):
             share = f"{self.unreached:.0%}" if self.unreached >= 0.005 else "less than 1%"
-            count = ", which count at their worst, {:+.4g} to {:+.4g}".format(*self.worst)
+            count = ", worst cases {:+.4g} and {:+.4g}".format(*self.worst)
             said.append(
                 f"{share} of the variance expected of it lies in documents that this plan never asks for{count}"
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -22,10 +22,9 @@ from pt_active.inference.calibration import (
     limited,
     observed_kurtosis,
 )
-from pt_active.inference.documents import DocumentEstimate
 from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named
 from pt_active.inference.replay import Method
-from pt_active.inference.rounds import contrast_estimates, optimism
+from pt_active.inference.rounds import optimism
 from pt_active.plans.answers.basis import clustered
 from pt_active.plans.answers.forecast import MIN_DOCUMENTS, SUFFICIENT_PILOT
 from pt_active.plans.answers.judged import Contrast, LabelledPlan
@@ -48,7 +47,6 @@ class Pilot:
     judged: JudgedQueries | JudgedDocuments  # The plan's sample with its labels
     label: np.ndarray  # int64[N], -1 if there is none, or the document is below the measure's cutoff
     chance: np.ndarray  # float64[N], the probability that each labelled document was to be judged; 0 for all others
-    estimates: dict[str, list[DocumentEstimate]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, plan: KeptArtifact[PlanTables], qrels: pd.DataFrame, missing: str = "error") -> Pilot:
@@ -146,7 +144,9 @@ class Pilot:
         degrees = self._document_degrees(judged)
         if judged.rounds[0].sample.design.drawing != drawing:
             return Optimism(self._of_labels(gain), limited(degrees, MAX_OTHER_UNIT_DEGREES))
-        ratio = optimism(judged.pool, judged.rounds, self._estimates(judged, estimator), gain)
+        ratio = optimism(
+            judged.pool, judged.rounds, [each.variance for each in judged.shown_of(self.contrasts, estimator)], gain
+        )
         return Optimism(ratio, limited(degrees, MAX_DOCUMENT_DEGREES))
 
     def of_spread(self, expected: float, clusters: str | None) -> Optimism:
@@ -177,14 +177,8 @@ class Pilot:
 
     def _document_degrees(self, judged: JudgedDocuments) -> float:
         """Degrees of freedom of the squared errors of documents; the estimate's own are those of normal errors."""
-        degrees = float(np.mean([each.degrees_of_freedom for each in self._estimates(judged, ESTIMATOR)]))
+        degrees = float(np.mean([each.degrees for each in judged.shown_of(self.contrasts, ESTIMATOR)]))
         return degrees_of_squares(min(degrees, self.n_queries - 1))
-
-    def _estimates(self, judged: JudgedDocuments, estimator: str) -> list[DocumentEstimate]:
-        """The estimates of all contrasts, computed once."""
-        if estimator not in self.estimates:
-            self.estimates[estimator] = contrast_estimates(judged.pool, judged.rounds, judged.label, estimator)
-        return self.estimates[estimator]
 
     def _of_labels(self, gain: np.ndarray) -> float:
         """Squared errors of the model's means over its variances, weighted by gain and inverse chance."""

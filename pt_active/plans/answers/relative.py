@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import newton
 
 from pt_active.inference.intervals import interval
 from pt_active.plans.answers.judged import Contrast, How, Judged
@@ -76,20 +77,23 @@ def _ends(judged: Judged, compared: Comparison, base: Estimate, how: How[Any]) -
     first, second = (judged.names.index(name) for name in (compared.first, compared.second))
     low, high, degrees = compared.reference_tails
 
+    @cache
+    def known(share: float) -> tuple[float, float]:
+        return judged.error_of(Scaled(first, second, 1 + share), how)
+
     def end(share: float, factor: float, side: int) -> float:
-        value, error = judged.error_of(Scaled(first, second, 1 + share), how)
+        value, error = known(share)
         return float(interval(value, factor * error, degrees, how.confidence)[side])
 
-    step = compared.standard_error / base.value
+    start, step = compared.difference / base.value, compared.standard_error / base.value
     ends = []
-    for factor, side, way in ((low, 0, -1.0), (high, 1, 1.0)):
-        start = compared.difference / base.value
-        inside, outside = start, start + way * step
-        if end(inside, factor, side) * way <= 0:
+    for factor, side, way, near in zip((low, high), (0, 1), (-1.0, 1.0), compared.confidence_interval(), strict=True):
+        if end(start, factor, side) * way <= 0:
             return None
-        while end(outside, factor, side) * way > 0:
-            inside, outside = outside, start + 2 * (outside - start)
-            if abs(outside - start) > _FURTHEST * step:
-                return None
-        ends.append(float(brentq(end, inside, outside, args=(factor, side), xtol=1e-6 * step)))
+        # Were the value of the second known, the end would be that of the difference.
+        asked: dict[str, Any] = {"x1": near / base.value, "args": (factor, side), "tol": 1e-6 * step}
+        found, about = newton(end, start, **asked, full_output=True, disp=False)
+        if not (about.converged and 0 < (found - start) * way <= _FURTHEST * step):
+            return None
+        ends.append(float(found))
     return ends[0], ends[1]

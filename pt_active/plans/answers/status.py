@@ -87,8 +87,8 @@ class Status(Printed):
         label_caution: Which labels may have been meant for documents that lack one; empty if there are none.
         blocked: The documents that were passed over and have no label, the first of them first.
         filled: How many documents that were passed over count as not relevant, as was asked for.
-        open: How many units are not fully judged although later ones are and count. Evidence, interval and verdict have
-            them at their worst, and so hold whatever their labels are; the estimate ends before the first of them.
+        open: How many units are not fully judged although later ones are and count. Evidence, interval and verdict
+            assume the worst case, and so hold whatever their labels are; the estimate ends before the first of them.
         due: How many documents have a label that does not count yet, since another judge is asked.
         changed: How many labels were others before, as the times of records or the steps of `RunningStatus` tell. All
             is computed as if they had always been what they are now, so that looks before do not count.
@@ -212,7 +212,7 @@ class Status(Printed):
             return "stop judging"
         if self.open:
             what = "is open" if self.due else "was passed over"
-            return f"judge what {what}, from {self.waiting}; it counts at its worst until you do"
+            return f"judge what {what}, from {self.waiting}; the worst case is assumed until you do"
         if self.blocked and self.left_out:
             return f"judge what was passed over, from {self.waiting}; until then no label from there on counts"
         if self.refusal == TOO_FEW:
@@ -342,10 +342,8 @@ class Status(Printed):
         """Names and values of what is not judged although later labels are there, and of labels that changed."""
         facts = []
         if self.open:
-            how = "counts at its worst" if self.open == 1 else "count at their worst"
-            facts.append(
-                ("open", f"{self.counted(self.open)} not fully judged {how}, so the interval holds in any case")
-            )
+            what = f"{self.counted(self.open)} not fully judged"
+            facts.append(("open", f"{what}: the worst case is assumed, so the interval holds whatever the labels are"))
             if self.left_out:
                 kept = f"{how_many('label', self.left_out)} of what is not fully judged, or of rounds after it"
                 facts.append(("left out", kept))

@@ -49,7 +49,7 @@ def missing_policy(missing: str | None, looks: str | None) -> str:
             Argument("missing", missing),
             " would leave the error of these documents out of the intervals of such looks; use ",
             Argument("looks", ALWAYS),
-            ", whose bets take them at their worst, or ",
+            ", whose bets assume the worst case, or ",
             Argument("missing", "nonrelevant"),
         )
     return missing

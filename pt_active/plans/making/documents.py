@@ -366,7 +366,7 @@ def _trust(tables: PlanTables, label: np.ndarray, chance: np.ndarray) -> tuple[f
         ratio = 1.0
     else:
         estimates = contrast_estimates(graded.seen, tables.rounds, label, ESTIMATOR)
-        ratio = optimism(graded.seen, tables.rounds, estimates, gain)
+        ratio = optimism(graded.seen, tables.rounds, [each.first + each.second for each in estimates], gain)
     slope = float(np.clip(line.slope, 0.0, 1.0)) if line.misleads else 1.0
     if not ratio > MISLEADING_FACTOR:
         return slope, line.caution

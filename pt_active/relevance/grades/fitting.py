@@ -45,8 +45,9 @@ def widened(probabilities: np.ndarray, grades: np.ndarray, max_grade: int, n: fl
 
 def from_exceedance(above: np.ndarray) -> np.ndarray:
     """float64[N, G+1], the grades with ``P(y ≥ g) = above[:, g − 1]``, float64[N, G], falling in g."""
-    edges = np.ones((len(above), 1)), np.zeros((len(above), 1))
-    return np.asarray(-np.diff(np.hstack([edges[0], above, edges[1]]), axis=1))
+    grades = np.empty((len(above), above.shape[1] + 1), order="F")
+    grades[:, 0], grades[:, 1:-1], grades[:, -1] = 1 - above[:, 0], above[:, :-1] - above[:, 1:], above[:, -1]
+    return grades
 
 
 def rank_band(ranks: np.ndarray, bands: Sequence[int]) -> np.ndarray:

@@ -103,8 +103,8 @@ class ColdGrades(GradeModel):
     def _grades(self, frame: pd.DataFrame) -> np.ndarray:
         ranks = best_rank(frame)
         deepest = np.where(ranks > 0, ranks, max(int(ranks.max(initial=1)), 1))
-        odds = np.exp(1.5 - np.arange(1, self.max_grade + 1)) / np.sqrt(deepest)[:, None]
-        return fitting.from_exceedance(odds / (1 + odds))
+        odds = np.exp(1.5 - np.arange(1, self.max_grade + 1))[:, None] / np.sqrt(deepest)
+        return fitting.from_exceedance((odds / (1 + odds)).T)
 
     def described(self) -> str:
         """Where the grades come from, for printing."""

@@ -13,12 +13,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active import DCG, OrderedLogitGrades, Plan, Runs
+from pt_active import DCG, OrderedLogitGrades, Plan, Runs, UnitCost
 from pt_active.demo.collection import DemoCollection
+from pt_active.inference import rounds
+from pt_active.inference.reference import rescaled_grades
+from pt_active.inference.replayed_documents import DocumentReplays, Redraws
+from pt_active.inference.rounds import estimate_rounds
 from pt_active.inference.significance import corrected_pvalues, studentized_range_tail
+from pt_active.plans.answers import judged_documents
 from pt_active.plans.answers.basis import Basis
-from pt_active.plans.answers.judged import How
+from pt_active.plans.answers.judged import Contrast, How
+from pt_active.plans.answers.judged_queries import REPLAY_SEED
+from pt_active.plans.answers.labelled_plan import asked, labelled_plan
 from pt_active.plans.answers.ranking import Ranking, rank_judged
+from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.results import Comparison, Estimate
 
 BUDGET = {"query": 700, "document": 500}
@@ -116,6 +124,48 @@ def test_the_frames(plans, labels) -> None:
     assert (said["correction"], said["confidence_level"], said["measure"]) == ("holm", 0.9, "DCG@10")
 
 
+@pytest.mark.parametrize("design", ["spread", "poisson", "successive", "depth"])
+@pytest.mark.parametrize("measure", ["DCG@5", "ERR@5"])
+def test_a_pair_takes_nothing_from_documents_that_neither_of_it_has(graded, demo, measure, design) -> None:
+    plan = Plan.create(graded, None, measure, UnitCost(2), budget=300, level="document", design=design, seed=3)
+    judged, how = labelled_plan(plan.tables, demo.judge(plan.assessments)), asked(plan.tables)
+    whole = judged.judged(how)
+    redraws = Redraws(
+        *(whole.pool.query, whole.rounds[0].sample.design),
+        rescaled_grades(whole.grades, whole.label, 1 / np.where(whole.label >= 0, judged.chance, 1.0)),
+        whole.by_name,
+    )
+    for contrast in (Contrast(0), Contrast(1, 3), Contrast(3, 1), Contrast(2, 0)):
+        weights, found = contrast.weights(4), whole.measured(contrast, how)
+        of_all = estimate_rounds(whole.pool, whole.rounds, whole.label, weights, how.estimator)
+        values = [found.value, found.degrees, found.basis.n_effective]
+        expected = [of_all.value, of_all.degrees_of_freedom, of_all.n_effective]
+        np.testing.assert_allclose(values, expected, rtol=1e-9)
+        np.testing.assert_allclose(found.by_query.value, of_all.of_query, rtol=1e-9, atol=1e-12)
+        assert found.standard_error**2 == pytest.approx(
+            of_all.variance + found.basis.error_of_model**2 - of_all.cautious
+        )
+        replays = DocumentReplays(whole.pool, weights, redraws, redraws.grades @ whole.pool.form.values)
+        of_all = replays.replayed(400, REPLAY_SEED)
+        np.testing.assert_allclose(found.replayed(400).errors, of_all.errors, rtol=1e-9)
+        assert found.replayed(400).degrees == pytest.approx(of_all.degrees)
+
+
+def test_a_report_estimates_each_pair_once(plans, labels, monkeypatch) -> None:
+    """Once for the test, and beside the leader about ten times for the ends of the share; not again for the pilot."""
+    asked_for: list[tuple[float, ...]] = []
+
+    def counted(seen, rounds, label, contrast, *rest):
+        asked_for.append(tuple(contrast))
+        return estimate_rounds(seen, rounds, label, contrast, *rest)
+
+    for module in (rounds, judged_documents):
+        monkeypatch.setattr(module, "estimate_rounds", counted)
+    Report.of(plans["document"], labels["document"])
+    assert asked_for.count((1.0, -1.0)) + asked_for.count((-1.0, 1.0)) == 6
+    assert len(asked_for) <= 6 * 12 + 10
+
+
 def renamed(graded: pd.DataFrame, order: tuple[int, ...], prefix: str) -> tuple[pd.DataFrame, dict[str, str]]:
     """The pool with its rankers in another order and under other names, and the former name of each."""
     names = [c.removeprefix("rank_") for c in graded.columns if c.startswith("rank_")]
@@ -167,7 +217,9 @@ HOW = How(DCG @ 10, "snis")
 
 def judged_of(values: np.ndarray, errors: float, caution: str = "") -> object:
     """A sample for `rank_judged` in which each difference has the same standard error."""
-    basis = Basis("DCG@10", "", 50, 50, 500, 50.0, False, (), "error", 0, caution=caution)
+    basis = Basis(
+        measure="DCG@10", n_draws=50, n_queries=50, n_judged=500, census=False, missing_policy="error", caution=caution
+    )
     names = tuple(f"<r{s}>" for s in range(len(values)))
     common = {"basis": basis, "standard_error": errors, "degrees_of_freedom": 48.0, "confidence_level": 0.95}
 

@@ -1,4 +1,4 @@
-"""Documents that wait for a second judge count at their worst, whoever asks, and their first label is not used."""
+"""For documents that wait for a second judge the worst case is assumed, and their first label is not used."""
 
 from __future__ import annotations
 

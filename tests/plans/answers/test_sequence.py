@@ -127,7 +127,7 @@ def test_labels_beyond_a_gap_prove_what_they_prove_whatever_the_label_is(
         assert filled.e_value >= status.e_value - 1e-9
     cut = plans[kind].so_far(ordered.drop(index=gap)).compare(ordered.drop(index=gap))
     assert (status.value, before.value) == pytest.approx((cut.difference, cut.difference), rel=1e-9)
-    assert "1 query not fully judged counts" in str(status) or kind != "queries"
+    assert "1 query not fully judged:" in str(status) or kind != "queries"
     assert said(before) == said(plans[kind].status(ordered.head(gap), missing="error"))
     assert (before.open, before.left_out) == (0, len(ordered) - 1 - before.n_judged)
     assert ordered["qid"][gap] in before.waiting
@@ -286,7 +286,7 @@ def test_a_refitted_model_goes_on_from_what_is_known(
     if kind == "steps":  # Labels of the second block wait for the first one.
         assert said(early) == said(before)
         assert early.left_out == len(second) + before.left_out
-    else:  # What is not judged in the first block counts at its worst.
+    else:  # For what is not judged in the first block the worst case is assumed.
         whole = two.status(pd.concat([first, second]))
         assert early.low - 1e-6 <= whole.low <= whole.high <= early.high + 1e-6
         assert early.high - early.low < before.high - before.low

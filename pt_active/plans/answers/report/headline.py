@@ -286,7 +286,7 @@ def _next_of_status(status: Status) -> str:
     if status.resolved:
         return "Nothing: judging can stop here."
     if status.open:
-        return f"Judge what was passed over, from {status.waiting}; it counts at its worst until you do."
+        return f"Judge what was passed over, from {status.waiting}; the worst case is assumed until you do."
     unit = how_many(status.unit, 2).partition(" ")[2]
     if status.within_reach:
         if np.isfinite(status.more):
