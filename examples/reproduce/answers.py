@@ -285,7 +285,7 @@ def told(table: pd.DataFrame) -> pd.DataFrame:
 def main() -> None:
     parser = parser_with(__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
-    parser.add_argument("--orders", type=int, nargs=3, default=(7, 61, 25), help="of drawn pairs, named ones, ties")
+    parser.add_argument("--orders", type=int, nargs=3, default=(7, 61, 75), help="of drawn pairs, named ones, ties")
     parser.add_argument("--tries", type=int, default=40, help="of coverage, and of power on gpqa")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
