@@ -195,7 +195,7 @@ def _next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[st
     if state.resolved:
         page = f" All of it on one page:\n  {_page_of(labels, '--so-far', *asked)}" if whole else ""
         return f"There is nothing more to judge: the interval at the top is the result.{page}"
-    planned = state.unit == "query" and state.looks not in (ALWAYS, ASYMPTOTIC)
+    planned = state.unit in ("query", "part") and state.looks not in (ALWAYS, ASYMPTOTIC)
     if state.within_reach or (planned and state.judged < state.drawn):
         return _judge_on(state, labels)
     if planned:

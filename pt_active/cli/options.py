@@ -20,6 +20,7 @@ from pt_active.inference.new_queries import POPULATIONS, THESE
 from pt_active.inference.stopping.looks import ALWAYS, look_names
 from pt_active.judging.files import read_labels
 from pt_active.judging.worklist import GradeNames
+from pt_active.plans.answers.looks import USUAL, looks_asked
 from pt_active.plans.answers.status_of_plan import labels_so_far
 from pt_active.plans.making.judgments import RULES, qrels_of
 from pt_active.plans.making.queries import has_order
@@ -162,7 +163,8 @@ class Look(Typed):
 
     looks: str | None = option(
         None,
-        "How often one may look: {}; end is when all is judged. Default: always, or end if the plan has no order.",
+        "How often one may look: {}; end is when all is judged. Default: always; obrien-fleming if the plan comes in "
+        "parts, as for nDCG and AP; end if it has no order.",
         "NAME",
         names=lambda: (*look_names(), AT_THE_END),
     )
@@ -172,8 +174,10 @@ class Look(Typed):
 
     def of(self, plan: Plan) -> str | None:
         """The value of ``looks`` in Python for a plan."""
-        any_time = has_order(plan.tables) and plan.tables.manifest.any_time
-        asked = self.looks or (ALWAYS if any_time else AT_THE_END)
+        usual = looks_asked(plan.tables, USUAL)
+        if usual == ALWAYS and not (has_order(plan.tables) and plan.tables.manifest.any_time):
+            usual = AT_THE_END
+        asked = self.looks or usual
         return None if asked == AT_THE_END else asked
 
 

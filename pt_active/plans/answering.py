@@ -21,11 +21,12 @@ from pt_active.plans.answers.gate import (
     Rule,
     check_gate_looks,
     gate_at_any_time,
+    gate_at_parts,
     gate_at_the_end,
     population_asked,
 )
 from pt_active.plans.answers.labelled_plan import asked
-from pt_active.plans.answers.looks import Question
+from pt_active.plans.answers.looks import USUAL, Question, looks_asked
 from pt_active.plans.answers.pairwise import PairStatus, check_pairs_asked, pair_status
 from pt_active.plans.answers.report.differences import budget_table, foreseen
 from pt_active.plans.answers.report.report import Report
@@ -53,7 +54,7 @@ class Answering(Estimating):
     def status(
         self,
         qrels: pd.DataFrame,
-        looks: str | None = ALWAYS,
+        looks: str | None = USUAL,
         margin: float | None = None,
         confidence: float = 0.95,
         *,
@@ -70,8 +71,10 @@ class Answering(Estimating):
             qrels: The labels so far, or records of judgments; may be empty.
             looks: When the state is looked at. ``"always"``: at any time, by bets that hold for any data at every
                 sample size. ``"asymptotic"``: at any time, by a normal approximation, with 50 degrees of freedom or
-                more. A name in `boundaries.SPENDING`, such as ``"pocock"``: after each fifth of the queries. None: when
-                all is judged. The intervals of all looks hold simultaneously.
+                more. A name in `boundaries.SPENDING`, such as ``"pocock"``: after each fifth of the queries, or of the
+                documents of a plan by ``depth`` or ``surprises`` [theory 19]. None: when all is judged. By default,
+                ``"obrien-fleming"`` for plans by ``depth`` or ``surprises``, otherwise ``"always"``. The intervals of
+                all looks hold simultaneously.
             margin: Differences up to this do not matter; for a single ranker, how far off its estimate may be.
             confidence: Level of all intervals together.
             queries: The queries that the answer holds for, as in `estimate`: ``"these"`` or ``"new"``. At any time the
@@ -98,6 +101,7 @@ class Answering(Estimating):
             ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that such looks
                 need.
         """
+        looks = looks_asked(self.tables, looks)
         policy = missing_policy(missing, looks)
         records = records_given(qrels, records)
         labels, said, given = labels_and_said(self.tables, qrels, records, policy)
@@ -120,7 +124,7 @@ class Answering(Estimating):
         qrels: pd.DataFrame,
         margin: float | None = None,
         rule: str = NON_INFERIOR,
-        looks: str | None = ALWAYS,
+        looks: str | None = USUAL,
         confidence: float = 0.95,
         *,
         queries: str | None = None,
@@ -137,8 +141,8 @@ class Answering(Estimating):
         - ``rule``: with ``"non-inferior"`` the candidate passes if it is proved to be at most ``margin`` worse; with
           ``"better"`` if it is proved to be better by more than ``margin``, 0 if left out. It fails if the contrary is
           proved.
-        - ``looks``: with ``"always"`` one may ask at any time, as often as one likes; with None one asks once, when all
-          is judged.
+        - ``looks``: with ``"always"`` one may ask at any time, as often as one likes; with planned looks, the default
+          of plans that come in parts, after each of them; with None one asks once, when all is judged.
         - ``confidence``: a wrong pass, and a wrong fail, has at most half of the probability ``1 − confidence``.
         - ``queries``: it decides for ``"new"`` queries, those that will come, of which the pool's are a sample, or for
           ``"these"`` alone [theory 16]. It has no default, since the answer differs.
@@ -148,10 +152,11 @@ class Answering(Estimating):
                 any time need.
         """
         asked, meant = Rule.of(rule, margin), population_asked(queries)
-        check_gate_looks(looks)
+        looks = looks_asked(self.tables, looks)
+        check_gate_looks(self.tables, looks)
         policy, pair = missing_policy(missing, looks), named_pair(self.rankers, first, second, or_all=False)
         records = records_given(qrels, records)
-        if looks is not None and not has_order(self.tables):
+        if looks == ALWAYS and not has_order(self.tables):
             raise ArgumentError(
                 "the plan has no order, so nothing is known of it before all is judged; ask once, at the end: ",
                 Argument("looks", None),
@@ -160,7 +165,8 @@ class Answering(Estimating):
         question = Question(pair, self.measure, looks, None, confidence, policy != "error", meant, clusters)
         if looks is None:
             return gate_at_the_end(*self._once(question, labels, records), asked).with_said(said, given)
-        return gate_at_any_time(self.tables, labels, question, asked, records).with_said(said, given)
+        decided = gate_at_any_time if looks == ALWAYS else gate_at_parts
+        return decided(self.tables, labels, question, asked, records).with_said(said, given)
 
     def _once(
         self, question: Question, labels: pd.DataFrame, records: pd.DataFrame | None = None

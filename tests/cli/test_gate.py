@@ -124,7 +124,7 @@ def test_bad_input_is_one_line(gate: Callable[..., Result], words: tuple[str, ..
     assert len(found.stderr.splitlines()) == 1
 
 
-def test_a_plan_without_an_order_is_looked_at_when_all_is_judged(
+def test_a_plan_that_comes_in_parts_is_looked_at_after_each(
     folder: Path, graded: pd.DataFrame, demo: DemoCollection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
@@ -134,7 +134,8 @@ def test_a_plan_without_an_order_is_looked_at_when_all_is_judged(
     asked = ["drawn-at-once", "at-once.csv"]
     status = CliRunner().invoke(app, ["status", *asked])
     assert status.exit_code == 0, status.output
-    assert "valid at the end" in status.stdout
+    assert "judged      5 of 5 parts" in status.stdout
+    assert "valid at planned looks (obrien-fleming)" in status.stdout
     assert CliRunner().invoke(app, ["gate", *asked, "--queries", "these", "--margin", "0.5"]).exit_code == 0
     early = CliRunner().invoke(app, ["status", *asked, "--looks", "always"])
     assert "when all is judged, use --looks end" in early.stderr

@@ -14,6 +14,7 @@ import pandas as pd
 from pt_active.frames.checks import data_frame, whole_number, within
 from pt_active.frames.clocks import clocks
 from pt_active.frames.columns import with_string_ids
+from pt_active.plans.making.parts import in_parts, part_of
 from pt_active.plans.making.sampled import wanted_documents
 from pt_active.plans.plan import Plan
 
@@ -106,6 +107,8 @@ def _asked_for(plan: Plan) -> pd.DataFrame:
             table.loc[each.sample.drawn, "round"] = number
             if each.sample.priority is not None:
                 table.loc[each.sample.drawn, "priority"] = each.sample.priority[each.sample.drawn]
+        if in_parts(tables):
+            table["priority"] = part_of(tables).astype(float)
     else:
         wanted = wanted & pool.seen(tables.measure)
         if "q_priority" in tables.queries.columns:

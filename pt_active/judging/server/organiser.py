@@ -21,6 +21,7 @@ from pt_active.judging.records import qrels_of
 from pt_active.judging.server.campaign import Campaign
 from pt_active.judging.server.order import JudgingOrder, OrderOf, texts_together
 from pt_active.judging.server.templates import shown_document
+from pt_active.plans.answers.looks import USUAL, looks_asked
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.queries import has_order
@@ -139,7 +140,8 @@ class Organiser:
         counts = {pair: table.tolist() for pair, table in agreed.confusions.items()}
         told = {"agreement": agreed.facts() if agreed.twice else [], "confusions": list(counts.items())}
         try:
-            looks = ALWAYS if has_order(plan.tables) else ASYMPTOTIC
+            looks = looks_asked(plan.tables, USUAL)
+            looks = ASYMPTOTIC if looks == ALWAYS and not has_order(plan.tables) else looks
             status = plan.status(records, looks, **self.asked)
         except ValueError as error:
             return told | {"stop": False, "answer": str(error), "facts": [], "what": ""}

@@ -12,12 +12,13 @@ from pt_active.frames.checks import Argument, ArgumentError, within
 from pt_active.frames.qrels import checked_qrels
 from pt_active.inference.new_queries import NEW, POPULATIONS, THESE, check_population
 from pt_active.inference.stopping.bets import excluded
+from pt_active.inference.stopping.boundaries import SPENDING
 from pt_active.inference.stopping.foresight import Claim
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.inference.ties import difference
 from pt_active.plans.answers.gaps import Said
 from pt_active.plans.answers.labelled_plan import points_so_far
-from pt_active.plans.answers.looks import Question
+from pt_active.plans.answers.looks import Question, growth_of
 from pt_active.plans.answers.next_release import Reach
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.sequence import Proof, sequence_of
@@ -25,11 +26,13 @@ from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import (
     foreseen,
     labels_so_far,
+    plan_status,
     status_of,
     with_strays,
 )
 from pt_active.plans.answers.verdict import Prospect, prospect_of, verdict_of
 from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.parts import in_parts
 from pt_active.plans.making.sampled import strays_told
 from pt_active.showing.printed import Facts, Printed, printed
 
@@ -195,9 +198,9 @@ def population_asked(queries: str | None) -> str:
     return check_population(queries)
 
 
-def check_gate_looks(looks: str | None) -> None:
-    """Raise unless such looks can decide a gate."""
-    if looks not in (None, ALWAYS):
+def check_gate_looks(tables: PlanTables, looks: str | None) -> None:
+    """Raise unless such looks can decide a gate: planned ones can where a plan comes in parts."""
+    if looks not in (None, ALWAYS) and not (looks in SPENDING and in_parts(tables)):
         either = Argument("looks", ALWAYS), " or, once at the end, ", Argument("looks", None)
         raise ArgumentError(Argument("looks", looks), " cannot decide a gate; use ", *either)
 
@@ -251,11 +254,29 @@ def gate_at_the_end(
     if comparison is None:
         return Gate(state, rule, UNRESOLVED, None)
     state = _with_result(state, comparison, worst)
-    above, below = difference(state.low, rule.threshold), difference(state.high, rule.threshold)
+    outcome = _outcome(rule, state.low, state.high)
+    return Gate(state, rule, outcome, None if outcome == UNRESOLVED else state.spent)
+
+
+def gate_at_parts(
+    tables: PlanTables, qrels: pd.DataFrame, question: Question, rule: Rule, records: pd.DataFrame | None = None
+) -> Gate:
+    """The gate by the looks after the parts of a plan; the first that resolves decides."""
+    state = plan_status(tables, qrels, question, records)
+    past = growth_of(tables, labels_so_far(tables, checked_qrels(qrels, tables.pool.max_grade)), question).past
+    wide = past.half_width + state.apart
+    looks = zip(past.cost.tolist(), past.value - wide, past.value + wide, strict=True)
+    found = [(_outcome(rule, low, high), cost) for cost, low, high in looks]
+    outcome, at = next((each for each in found if each[0] != UNRESOLVED), (UNRESOLVED, None))
+    return Gate(replace(state, resolution=None, resolved_at=None), rule, outcome, at)
+
+
+def _outcome(rule: Rule, low: float, high: float) -> str:
+    """What an interval decides."""
+    above, below = difference(low, rule.threshold), difference(high, rule.threshold)
     passes = above > 0 or (rule.allows_equality and above == 0)
     fails = below < 0 or (not rule.allows_equality and below == 0)
-    outcome = PASS if passes else FAIL if fails else UNRESOLVED
-    return Gate(state, rule, outcome, None if outcome == UNRESOLVED else state.spent)
+    return PASS if passes else FAIL if fails else UNRESOLVED
 
 
 def _with_result(state: Status, comparison: Comparison, worst: tuple[float, float] | None) -> Status:

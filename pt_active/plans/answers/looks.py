@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import ir_measures.measures as irm
@@ -17,6 +18,7 @@ from pt_active.inference.rounds import judged_before, pool_sizes
 from pt_active.inference.stopping.boundaries import SPENDING
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.looks import (
+    ALWAYS,
     ASYMPTOTIC,
     Looks,
     check_looks,
@@ -32,6 +34,7 @@ from pt_active.plans.answers.judged_documents import judged_documents
 from pt_active.plans.making.documents import round_settings, rounds_judged
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.labelled import judged_values, model_means
+from pt_active.plans.making.parts import in_parts, rounds_of_parts
 from pt_active.plans.making.pool import graded_pool
 from pt_active.plans.making.queries import DrawingOrder, queries_judged
 
@@ -40,6 +43,19 @@ _MAX_FUTURE_LOOKS = 50
 
 _N_FURTHER_BUDGETS = 50
 """Sizes of a further round for which errors are foreseen."""
+
+USUAL = "usual"
+"""The looks if none are asked for: after each part of a plan that comes in parts, and at any time for others."""
+
+PLANNED = "obrien-fleming"
+"""How the error is spent over the parts of a plan."""
+
+
+def looks_asked(tables: PlanTables, looks: str | None) -> str | None:
+    """The looks that are meant for a plan."""
+    if looks != USUAL:
+        return looks
+    return PLANNED if in_parts(tables) and len(tables.pool.names) <= 2 else ALWAYS
 
 
 @dataclass(frozen=True)
@@ -114,6 +130,7 @@ class Growth(NamedTuple):
     plan: Looks
     rest: Looks
     counts: dict[str, Any]
+    least: int  # How many degrees of freedom an interval needs
 
 
 def growth_of(tables: PlanTables, label: np.ndarray, question: Question) -> Growth:
@@ -144,6 +161,7 @@ def growth_of(tables: PlanTables, label: np.ndarray, question: Question) -> Grow
         plan=_to_come(planned.cost[passed:], planned.time[passed:], critical[passed:]),
         rest=_to_come(cost, time, question.critical(later, numbers, time)),
         counts=counts,
+        least=sample.least,
     )
 
 
@@ -173,6 +191,7 @@ class _QueriesInOrder:
     def __init__(self, tables: PlanTables, label: np.ndarray, question: Question) -> None:
         if question.looks is not None:
             check_whole(tables, "be looked at before all is judged", "ask at the end: ", Argument("looks", None))
+        self.least = needed_degrees(question.looks)
         order, extensions = DrawingOrder.of(tables), tables.manifest.extensions
         if cut := tables.manifest.cut:
             order = replace(order, drawn=cut.of)
@@ -187,7 +206,7 @@ class _QueriesInOrder:
         if question.looks in SPENDING:
             # Error is spent on the looks alone that can be expected to have an interval, and on the last one.
             degrees = np.array([order.curve.degrees_of_freedom(float(self.spent[size - 1])) for size in sizes])
-            self.sizes = sizes[(degrees >= needed_degrees(question.looks)) | (sizes == sizes[-1])]
+            self.sizes = sizes[(degrees >= self.least) | (sizes == sizes[-1])]
         # The unit stays that of the plan before its extensions, so that they do not change the intervals of past looks.
         self._unit = self.spent[order.drawn - sum(each.queries for each in extensions) - 1]
         self.time = information(order.curve, self.spent[self.sizes - 1], self._unit)
@@ -219,7 +238,7 @@ class _QueriesInOrder:
         still = is_rounding(estimates.standard_error, scale)
         error = np.where(np.isinf(looks.time), 0.0, np.where(still, np.nan, estimates.standard_error))
         degrees = estimates.degrees_of_freedom
-        critical = np.where(degrees >= needed_degrees(question.looks), looks.critical, np.inf)
+        critical = np.where(degrees >= self.least, looks.critical, np.inf)
         value = settled(estimates.value, scale)
         return replace(looks, value=value, standard_error=error, degrees=degrees, critical=critical)
 
@@ -233,39 +252,47 @@ class _QueriesInOrder:
 
 
 class _Rounds:
-    """Rounds of documents, with one look after each."""
-
-    unit = "round"
+    """Rounds of documents, with one look after each, or the parts of the only one."""
 
     def __init__(self, tables: PlanTables, label: np.ndarray, question: Question) -> None:
         self.tables, self.label, self.question = tables, label, question
-        _refuse_planned(question, "a plan of documents can always be extended; use ")
-        rounds = tables.rounds
-        self.drawn, self.judged = len(rounds), rounds_judged(rounds, self.label)
-        self.spent = np.cumsum([each.sample.spent for each in rounds])
+        rounds, least = list(tables.rounds), needed_degrees(question.looks)
+        # What is judged at each look. In parts, the t quantiles of early looks make up for few degrees of freedom.
+        if in_parts(tables):
+            self.unit, self.least = "part", 0 if question.looks in SPENDING else least
+            self._samples = [[each] for each in rounds_of_parts(tables)]
+        else:
+            _refuse_planned(question, "a plan of documents can always be extended; use ")
+            self.unit, self.least = "round", least
+            self._samples = list(accumulate([each] for each in rounds))
+        self.drawn = len(self._samples)
+        self.judged = sum(rounds_judged(each, self.label) == len(each) for each in self._samples)
+        self.spent = np.array([sum(each.sample.spent for each in some) for some in self._samples])
         self.sizes = look_sizes(question.looks, self.drawn)
         expected = np.array([each.expected for each in rounds])
         # The variance whose inverse is one unit of information; it is infinite if all that matters is judged.
         self._unit = expected[0] if expected[0] > 0 else 1.0
         with np.errstate(divide="ignore"):
-            self._clock = np.cumsum(self._unit / np.maximum(expected, 0.0))
+            self._clock = np.array(
+                [sum(self._unit / np.maximum(e.expected, 0.0) for e in some) for some in self._samples]
+            )
         self.time = self._clock[self.sizes - 1]
 
     def first(self, number: int) -> np.ndarray:
-        return judged_before(self.tables.rounds[:number]) if number else np.zeros(len(self.label), dtype=bool)
+        return judged_before(self._samples[number - 1]) if number else np.zeros(len(self.label), dtype=bool)
 
     def named(self, number: int) -> str:
-        return f"round {number + 1}"
+        return f"{self.unit} {number + 1}"
 
     def past(self, looks: Looks, sizes: np.ndarray) -> Looks:
         """Looks with the estimate at each; its error is NaN if it cannot be estimated."""
         value, error, degrees = np.array([self._inference(size) for size in sizes.tolist()]).reshape(-1, 3).T
-        critical = np.where(degrees >= needed_degrees(self.question.looks), looks.critical, np.inf)
+        critical = np.where(degrees >= self.least, looks.critical, np.inf)
         return replace(looks, value=value, standard_error=error, degrees=degrees, critical=critical)
 
     def _inference(self, rounds: int) -> tuple[float, float, float]:
         """Estimate, standard error and degrees of freedom after the first rounds."""
-        tables, question, so_far = self.tables, self.question, self.tables.rounds[:rounds]
+        tables, question, so_far = self.tables, self.question, self._samples[rounds - 1]
         how = How(question.measure, ESTIMATOR, question.confidence, reference="effective")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -323,7 +323,7 @@ class Status(Printed):
             return f"the estimate, {part}, lies outside the interval, which rests on all labels"
         if outside:
             return "the estimate lies outside the interval, which no later label widens"
-        if known and self.looks not in (None, ALWAYS) and np.isinf(self.low):
+        if known and self.looks not in (None, ALWAYS) and self.unit != "part" and np.isinf(self.low):
             least = needed_degrees(self.looks)
             return (
                 f"these looks have no interval below {least} degrees of freedom; one look at the end has one, and so "

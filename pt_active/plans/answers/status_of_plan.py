@@ -15,7 +15,7 @@ from pt_active.frames.records import is_records
 from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW
-from pt_active.inference.stopping.looks import ALWAYS, cost_to_resolve, needed_degrees, prospect, verdicts
+from pt_active.inference.stopping.looks import ALWAYS, cost_to_resolve, prospect, verdicts
 from pt_active.plans.answers.gaps import Said, said_of
 from pt_active.plans.answers.labelled_plan import Point, at_the_end, points_so_far
 from pt_active.plans.answers.looks import Growth, Question, growth_of
@@ -241,7 +241,7 @@ def _ahead(grown: Growth, question: Question, resolved: bool) -> dict[str, float
     open_ended = resolved or question.queries == NEW or len(now.cost) == 0
     if open_ended or not (now.standard_error[0] > 0 and now.degrees[0] > 0):
         return {name: nothing_foreseen(resolved)[name] for name in ("chance", "further", "needed")}
-    least = float(needed_degrees(question.looks))
+    least = float(grown.least)
     chance, cost = prospect(now, grown.plan, margin, question.compared, least)
     needed = cost_to_resolve(now, grown.plan.then(grown.rest), margin, question.compared, least)
     return {"chance": chance, "further": max(0.0, cost - grown.counts["spent"]), "needed": needed}

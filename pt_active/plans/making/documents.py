@@ -248,32 +248,21 @@ def extended(tables: PlanTables, asked: Extension) -> PlanTables:
     return _with_rounds(tables, [*tables.rounds, new], [*tables.manifest.rounds, entry], assessments)
 
 
-def judged_part(tables: PlanTables, label: np.ndarray, judged: int) -> tuple[Round, RoundEntry] | None:
-    """The first documents of a round that are judged without a gap, as if its budget had ended there."""
-    whole, entry = tables.rounds[judged], tables.manifest.rounds[judged]
-    order = succession_of(whole.sample, _graded(tables).prices)
-    if order is None or not (first := order.judged(whole.sample.drawn & (label >= 0))):
-        return None
-    sample = order.first(first)
-    part = replace(whole, sample=sample, expected=_expected(tables, sample.design))
-    return part, _kept_to(entry, part)
-
-
-def _kept_to(entry: RoundEntry, drawn: Round) -> RoundEntry:
+def kept_to(entry: RoundEntry, drawn: Round) -> RoundEntry:
     """The record of a round of which more or less is drawn."""
     sample = drawn.sample
     number = int(sample.drawn.sum())
     return replace(entry, spent=sample.spent, assessments=number, expected_variance=drawn.expected)
 
 
-def _graded(tables: PlanTables) -> GradedPool:
+def graded_of(tables: PlanTables) -> GradedPool:
     """The pool of a plan as its rounds draw from it."""
     return graded_pool(tables.pool, tables.measure, tables.manifest.arguments.per_query)
 
 
-def _expected(tables: PlanTables, design: DocumentDesign) -> float:
+def expected_of(tables: PlanTables, design: DocumentDesign) -> float:
     """The variance that the grade model of the first round expects of a design."""
-    arguments, pool, graded = tables.manifest.arguments, tables.pool, _graded(tables)
+    arguments, pool, graded = tables.manifest.arguments, tables.pool, graded_of(tables)
     if not tables.gain:
         budget = None if arguments.budget is None else float(arguments.budget)
         tables.gain.append(pool_sizes(graded, round_settings(arguments, pool.names), pool.grades, budget=budget).gain)
@@ -283,17 +272,17 @@ def _expected(tables: PlanTables, design: DocumentDesign) -> float:
 def _continued(tables: PlanTables, asked: Extension, texts: pd.DataFrame | None) -> PlanTables:
     """A plan whose last round goes on in its order, with the same rates and priorities, to the sum of both budgets."""
     last, entry = tables.rounds[-1], tables.manifest.rounds[-1]
-    order, budget = succession_of(last.sample, _graded(tables).prices), entry.budget + float(asked.budget)
+    order, budget = succession_of(last.sample, graded_of(tables).prices), entry.budget + float(asked.budget)
     if order is None or tables.manifest.census:
         raise ValueError("no document is left that can change the estimate: all are known or drawn")
     threshold = planned_threshold(order.design, order.prices, budget)
-    expected = _expected(tables, at(order.design, order.prices, threshold))
+    expected = expected_of(tables, at(order.design, order.prices, threshold))
     new = replace(last, sample=order.drawn_to(budget), expected=expected)
     more = replace(new.sample, drawn=new.sample.drawn & ~last.sample.drawn)
     if not more.drawn.any():
         raise ValueError("the budget is so small that no document was drawn; raise it")
     rounds = [*tables.rounds[:-1], new]
-    entries = [*tables.manifest.rounds[:-1], replace(_kept_to(entry, new), budget=budget)]
+    entries = [*tables.manifest.rounds[:-1], replace(kept_to(entry, new), budget=budget)]
     return _with_rounds(tables, rounds, entries, worklist(tables.pool, more, texts))
 
 
@@ -309,7 +298,7 @@ def _next_round(tables: PlanTables, asked: Extension, qrels: pd.DataFrame, frame
         grades: np.ndarray | None = refitted_grades(pool.ranks, pool.grades, given, chance, pool.query_of_document)
     else:
         grades = _shrunk_grades(tables, given) if frame is None else _given_grades(pool, frame)
-    rng, graded = np.random.default_rng([asked.seed, len(tables.rounds)]), _graded(tables)
+    rng, graded = np.random.default_rng([asked.seed, len(tables.rounds)]), graded_of(tables)
     settings = round_settings(manifest.arguments, pool.names)
     clock = clock_of(pool, graded, asked.seed, len(tables.rounds))
     drawn_now = draw_round(graded, settings, float(asked.budget), rng, grades=grades, labels=labels, clock=clock)
@@ -360,7 +349,7 @@ def _trust(tables: PlanTables, label: np.ndarray, chance: np.ndarray) -> tuple[f
     line = label_calibration(tables.pool, measure, label, chance)
     if line is None:
         return 1.0, ""
-    graded = _graded(tables)
+    graded = graded_of(tables)
     gain = expected_gain(graded, arguments.design, arguments.seed)
     if tables.manifest.census:
         ratio = 1.0

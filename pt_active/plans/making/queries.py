@@ -17,6 +17,7 @@ from pt_active.frames.ids import among
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.manifest import ExtensionEntry, PlanArguments, PlanSource, plan_manifest
+from pt_active.plans.making.parts import in_parts, part_of
 from pt_active.plans.making.pool import Pool, design_table, known_texts
 from pt_active.plans.making.rankers import stored_weights
 from pt_active.sampling.chances import Law
@@ -27,7 +28,7 @@ DESIGN = "hedged"
 """The default design."""
 
 ORDERS = ("sorted", "drawn")
-"""Orders in which assessments can be exported: by qid and docno, or as the queries were drawn."""
+"""Orders in which assessments can be exported: by qid and docno, or as they were drawn, also part by part."""
 
 
 def plan_of_queries(source: PlanSource, arguments: PlanArguments) -> PlanTables:
@@ -96,12 +97,12 @@ def has_order(tables: PlanTables) -> bool:
 def in_drawing_order(tables: PlanTables, order: str | None = None) -> pd.DataFrame:
     """The assessments, for export."""
     if order is None:
-        order = ORDERS[1] if has_order(tables) else ORDERS[0]
+        order = ORDERS[1] if has_order(tables) or in_parts(tables) else ORDERS[0]
     if order not in ORDERS:
         raise ValueError(f"unknown order {shown(order)}; it is one of {', '.join(ORDERS)}")
     if order == "sorted":
         return tables.assessments
-    if not has_order(tables):
+    if not (has_order(tables) or in_parts(tables)):
         raise ArgumentError(
             Argument("order", order),
             " needs a plan of queries without replacement, saved in format 4 or later, or one of documents with ",
@@ -114,8 +115,9 @@ def in_drawing_order(tables: PlanTables, order: str | None = None) -> pd.DataFra
     else:
         sample, keys = tables.rounds[-1].sample, tables.pool.keys
         documents = sample.design.order
-        if sample.priority is not None:
-            documents = documents[np.argsort(sample.priority[documents], kind="stable")]
+        priority = part_of(tables) if in_parts(tables) else sample.priority
+        if priority is not None:
+            documents = documents[np.argsort(priority[documents], kind="stable")]
         places = keys.iloc[documents][["qid", "docno"]].assign(place=np.arange(len(documents)))
         place = tables.assessments[["qid", "docno"]].merge(places, how="left", on=["qid", "docno"])["place"]
     return tables.assessments.iloc[np.argsort(place.to_numpy(), kind="stable")].reset_index(drop=True)

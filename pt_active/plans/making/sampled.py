@@ -13,11 +13,12 @@ from pt_active.frames.checks import agreeing, how_many
 from pt_active.frames.qrels import checked_qrels, known_labels, warn_of_ignored, whole_labels
 from pt_active.frames.strays import Strays, stray_labels
 from pt_active.inference.rounds import judged_before, round_weights
-from pt_active.plans.making.documents import judged_part, rounds_judged, worklist
+from pt_active.plans.making.documents import rounds_judged, worklist
 from pt_active.plans.making.documents import sample_columns as round_columns
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.labelled import labels_of_drawn, labels_of_others, labels_of_queries
 from pt_active.plans.making.manifest import Cut
+from pt_active.plans.making.parts import in_parts, judged_part, part_of
 from pt_active.plans.making.pool import known_texts
 from pt_active.plans.making.queries import DrawingOrder, documents_to_judge, queries_judged
 from pt_active.plans.making.queries import sample_columns as query_columns
@@ -116,6 +117,8 @@ class _SampledDocuments(Sampled):
         place = np.full(len(self.tables.pool.docno), np.inf)
         for number, each in enumerate(self.tables.rounds):
             drawn, priority, within = each.sample.drawn, each.sample.priority, np.zeros(len(place))
+            if in_parts(self.tables):
+                priority = part_of(self.tables).astype(float)
             if priority is not None:
                 values, rank = np.unique(np.where(drawn, priority, np.inf), return_inverse=True)
                 within = rank / (len(values) + 1)
@@ -141,10 +144,17 @@ class _SampledDocuments(Sampled):
         if not rounds and tables.rounds[0].sample.priority is not None:
             raise NothingJudged("nothing is judged so far: the documents that come first lack labels")
         if not rounds:
-            lacking = int((tables.rounds[0].sample.drawn & (label < 0)).sum())
+            first, what, end = (
+                tables.rounds[0].sample.drawn,
+                "round 1",
+                "; a round of documents can only be used as a whole",
+            )
+            if in_parts(tables):
+                first, what, end = part_of(tables) == 1, "part 1", ""
+            lacking = int((first & (label < 0)).sum())
             raise NothingJudged(
-                f"nothing is judged so far: {how_many('document', lacking)} of round 1 {agreeing('has', lacking)} no "
-                "label; a round of documents can only be used as a whole"
+                f"nothing is judged so far: {how_many('document', lacking)} of {what} {agreeing('has', lacking)} no "
+                f"label{end}"
             )
         last = rounds[-1]
         queries = tables.queries.assign(**round_columns(pool, last), q_prob=last.sample.design.opening)

@@ -84,7 +84,7 @@ def test_what_no_label_can_change_is_decided_at_once() -> None:
 
 
 def test_a_plan_without_an_order_is_gated_at_the_end(pair: pd.DataFrame, labels: pd.DataFrame) -> None:
-    plan = Plan.create(pair, None, "nDCG@10", budget=400, seed=1)
+    plan = Plan.create(pair, None, "DCG@10", budget=400, design="spread", seed=1)
     judged = plan.assessments[["qid", "docno"]].merge(labels)
     with pytest.raises(ValueError, match="no order, .* ask once, at the end: looks=None"):
         plan.gate(judged, 0.02, queries="these")

@@ -1,0 +1,67 @@
+"""How far is a round of documents judged that can be used in part: documents that come in order, or in parts?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from pt_active.inference.rounds import Round
+from pt_active.inference.stopping.looks import PLANNED_LOOKS
+from pt_active.plans.making.documents import expected_of, graded_of, kept_to
+from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.manifest import RoundEntry
+from pt_active.sampling.parts import can_part, first_parts, parts_of
+from pt_active.sampling.sample import Costs, TwoPhase
+from pt_active.sampling.successive import succession_of
+
+_STAGE = 1_000_003
+"""What keeps the parts independent of the draws of the same seed; no round of a plan reaches it."""
+
+
+def in_parts(tables: PlanTables) -> bool:
+    """Whether the only round of a plan comes in parts, after each of which one may look."""
+    rounds, manifest = tables.rounds, tables.manifest
+    changed = manifest.cut or manifest.rest or manifest.later_rankers
+    return len(rounds) == 1 and not changed and can_part(rounds[0].sample)
+
+
+def part_of(tables: PlanTables) -> np.ndarray:
+    """int64[N], the part in which each document comes, from 1; 0 for documents that were not drawn."""
+    ranks, seed = tables.pool.ranks, tables.manifest.arguments.seed
+    near = np.divide(1.0, ranks, out=np.zeros(ranks.shape), where=ranks > 0)
+    lean = near[0] - near[1:].mean(axis=0) if len(near) > 1 else near[0]
+    return parts_of(
+        tables.rounds[0].sample, _prices(tables), lean, PLANNED_LOOKS, np.random.default_rng([seed, _STAGE])
+    )
+
+
+def rounds_of_parts(tables: PlanTables) -> list[Round]:
+    """What the first parts of a plan are as rounds of their own: of one part, of two, and so on up to all."""
+    (whole,), part, prices = tables.rounds, part_of(tables), _prices(tables)
+    numbers = range(1, PLANNED_LOOKS + 1)
+    samples = (first_parts(whole.sample, prices, part, k, PLANNED_LOOKS) for k in numbers)
+    return [_of_first(tables, whole, each) for each in samples]
+
+
+def judged_part(tables: PlanTables, label: np.ndarray, judged: int) -> tuple[Round, RoundEntry] | None:
+    """What of a round is judged without a gap and can be used alone, as if its budget had ended there."""
+    whole, entry = tables.rounds[judged], tables.manifest.rounds[judged]
+    if in_parts(tables):
+        lacking = part_of(tables)[whole.sample.drawn & (label < 0)].min()
+        return (part := rounds_of_parts(tables)[lacking - 2], kept_to(entry, part)) if lacking > 1 else None
+    order = succession_of(whole.sample, graded_of(tables).prices)
+    if order is None or not (first := order.judged(whole.sample.drawn & (label >= 0))):
+        return None
+    part = _of_first(tables, whole, order.first(first))
+    return part, kept_to(entry, part)
+
+
+def _of_first(tables: PlanTables, whole: Round, first: TwoPhase) -> Round:
+    """A round of what comes first of another."""
+    return replace(whole, sample=first, expected=expected_of(tables, first.design))
+
+
+def _prices(tables: PlanTables) -> Costs:
+    pool = tables.pool
+    return Costs(pool.indptr, pool.document_cost, tables.manifest.arguments.per_query)

@@ -1,0 +1,68 @@
+"""Which part of a sample comes first, so that one may look at it before all is judged [theory 19]?
+
+Given the sample, each of its units is in the first k of K parts with probability ``k/K``. So the first parts are a
+sample of the same design, whose probabilities are ``k/K`` times those of the whole, and given the whole sample the mean
+of their estimate is that of the whole. Estimates from growing parts therefore behave as `boundaries` asks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from pt_active.sampling.drawings import SURPRISES
+from pt_active.sampling.sample import Costs, Sample, TwoPhase
+
+_STEP = (np.sqrt(5) - 1) / 2
+"""Multiples of the golden ratio, modulo 1, are spread evenly however many there are."""
+
+
+def can_part(sample: TwoPhase) -> bool:
+    """Whether a sample comes in parts: judged from the top by whole queries, by surprises by single documents."""
+    design = sample.design
+    if sample.priority is not None:
+        return False
+    return design.drawing == "depth" or (design.drawing == SURPRISES and bool((design.opening >= 1).all()))
+
+
+def parts_of(sample: TwoPhase, prices: Costs, lean: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
+    """int64[N], the part in which each document comes, from 1; 0 for documents that were not drawn.
+
+    Each part has its share of the costs, or of the documents that favour either side.
+
+    Args:
+        sample: One that `can_part`.
+        prices: What its documents cost.
+        lean: float64[N], how far each document favours the first ranker.
+        number: K, how many parts there are.
+        rng: Source of randomness, which the sample must not depend on.
+    """
+    query, rows = prices.every, np.flatnonzero(sample.drawn)
+    turn, ties = rng.permutation(prices.queries), rng.random(len(rows))
+    if sample.design.nested:
+        cost, opened = prices.spent(sample.drawn), np.unique(query[rows])
+        units = opened[np.lexsort([turn[opened], cost[opened]])]
+        return _spread(units, prices.queries, number, rng)[query] * sample.drawn
+    return _spread(rows[np.lexsort([ties, lean[rows], turn[query[rows]]])], len(query), number, rng)
+
+
+def _spread(units: np.ndarray, of: int, number: int, rng: np.random.Generator) -> np.ndarray:
+    """int64[of], the parts of some units, which are spread over them evenly; 0 for others."""
+    part = np.zeros(of, dtype=np.int64)
+    part[units] = np.floor((rng.random() + _STEP * np.arange(len(units))) % 1 * number).astype(np.int64) + 1
+    return part
+
+
+def first_parts(sample: TwoPhase, prices: Costs, part: np.ndarray, k: int, number: int) -> TwoPhase:
+    """The first k of all parts, as a sample of its own; ``part`` is int64[N]."""
+    if k == number:
+        return sample
+    design, queries, share, drawn = sample.design, sample.queries, k / number, sample.drawn & (part <= k)
+    if design.nested:
+        opened = np.bincount(prices.every[drawn], minlength=prices.queries) > 0
+        design = replace(design, opening=design.opening * share)
+        queries = Sample.once(np.where(opened, sample.opening * share, 0.0))
+    else:
+        design = replace(design, inclusion=design.inclusion * share)
+    return replace(sample, design=design, queries=queries, drawn=drawn, spent=float(prices.spent(drawn).sum()))
