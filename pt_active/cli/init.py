@@ -64,8 +64,8 @@ def init(
                 "--answers take the place of runs, and their measure is the mean score: leave --run, … out"
             )
         found, own = project_of_answers(given, budget, folder)
-        files = {name: _from(own[name], out) for name in ("pool", "texts") if name in own}
-        values = _of_plan(folder, out) | own | files
+        named = {name: _from(own[name], out) for name in ("pool", "texts") if name in own}
+        values = _of_plan(folder, out) | own | named
     else:
         files, measure, budget, meant = _said_or_asked(source, measure, budget, meant)
         found = findings(files, measure, positive("budget", budget))
