@@ -152,9 +152,9 @@ successive draws: chance at the planned threshold, not where drawing ended [test
 successive draws: threshold of the last drawn [test_successive]
     self.priority[order[documents]] => self.priority[order[max(documents - 1, 0)]]
 successive draws: rates are the planned chances [test_successive]
-    -np.log1p(-MAX_PLANNED_PROBABILITY * share) => MAX_PLANNED_PROBABILITY * share
+    np.negative(np.log1p(share, out=share), out=share) => -share
 successive draws: the budget is planned as if all could be certain [test_successive]
-    clipped.factor(spend / MAX_PLANNED_PROBABILITY) => clipped.factor(spend)
+    factor(spend / MAX_PLANNED_PROBABILITY) => factor(spend)
 successive draws: opening paid by every document [test_successive]
     self.prices.overhead * first)) => self.prices.overhead))
 steps: each with the rate of all below it [test_successive]
@@ -162,11 +162,11 @@ steps: each with the rate of all below it [test_successive]
 steps: do not bring the documents above [test_successive]
     priority[order] = -largest_below(-alone, query) => priority[order] = alone
 steps: range of a document alone [test_successive]
-    most = largest_below(most, query) => most = most + 0 * query
+    most = largest_below(most, prices.query(order)) => most = most + 0
 successive sizes: no share for the range [test_successive]
-    (1 - RANGE_SHARE) * size / size.sum() + RANGE_SHARE * most / most.sum() => size / size.sum()
+    (size, 1 - RANGE_SHARE), (most, RANGE_SHARE) => (size, 1.0), (most, 0.0)
 successive sizes: a query without its opening cost [test_successive]
-    whole = np.bincount(query, weights=price) + overhead => whole = np.bincount(query, weights=price) + 1e-9
+    whole = np.bincount(query, weights=cost[order]) + overhead => whole = np.bincount(query, weights=cost[order]) + 1e-9
 strata: allocation by the root of the variance's share [test_ratios]
     wanted**2 / (drawn * (drawn + 1)) => wanted / (drawn * (drawn + 1))
 one at a time: chance among all instead of the rest [test_steps]
@@ -342,7 +342,7 @@ difference of risks: share of the domain forgotten [test_ratios]
     float(pair_weight @ first.expected_weight) => float(pair_weight @ weight)
 difference of risks: as many labels as the ratio that rests on more [test_ratios]
     np.minimum(first.effective, second.effective), => np.maximum(first.effective, second.effective),
-difference of risks: says the effective size of the risk that rests on more [test_audit]
+difference of risks: says the effective size of the risk that rests on more [risk/test_audit]
     n_effective=min(float(effective_size(self => n_effective=max(float(effective_size(self
 risk as a ratio: degrees of freedom of pairs that do not count [test_ratios]
     mean.degrees_of_freedom - idle => mean.degrees_of_freedom

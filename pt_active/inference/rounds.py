@@ -111,10 +111,12 @@ def drawn_by(
     """Draw documents by given sizes, under the grades of the pool."""
     design = document_design(sizes, settings.drawing, pool.prices, budget)
     sample = draw_documents(design, pool.prices, budget, rng, clock)
-    everything = pool.cost[sizes.order].sum() + pool.per_query * len(np.unique(pool.seen.query[sizes.order]))
+    everything = pool.cost[sizes.order].sum() + pool.per_query * pool.prices.firsts(sizes.order).sum()
     usual = min(budget if settings.weighed_at is None else settings.weighed_at, everything / 2)
-    likewise = document_design(sizes, settings.drawing, pool.prices, usual)
-    expected, comparable = (expected_variance(pool.seen, each, gain) for each in (design, likewise))
+    expected = comparable = expected_variance(pool.seen, design, gain)
+    if usual != budget:
+        likewise = document_design(sizes, settings.drawing, pool.prices, usual)
+        comparable = expected_variance(pool.seen, likewise, gain)
     return Round(sample, pool.grades, expected, comparable)
 
 

@@ -87,7 +87,15 @@ def sizes_in_blocks(documents: Documents, settings: RoundSettings) -> DocumentSi
     prices = Costs(documents.pool.indptr, cost, documents.overhead)
     sizing = Sizing(errors, documents.pool, prices, settings.drawing, [])
     both = serves_singles(settings, sizing.pool, documents.overhead)
-    pairs, *singles = (Influence(np.zeros(len(mean)), np.zeros(len(documents.weight))) for _ in range(1 + both))
+    influences = _influences(documents, settings, 1 + both)
+    # None stays here, since memory is short where sizes follow from them.
+    return sizing.with_singles(influences.pop(0), influences.pop()) if both else sizing.sizes(influences.pop())
+
+
+def _influences(documents: Documents, settings: RoundSettings, number: int) -> list[Influence]:
+    """The influence on differences, in the mean over pairs, and that on single rankers if two are asked for."""
+    mean = documents.rows.by_document["mean"]
+    pairs, *singles = (Influence(np.zeros(len(mean)), np.zeros(len(documents.weight))) for _ in range(number))
     for queries, own, pool in documents.blocks():
         gradient, known = pool.gradients(mean[own]), np.zeros(own.stop - own.start, dtype=bool)
         each = influence_of(pool, gradient, known)
@@ -97,7 +105,7 @@ def sizes_in_blocks(documents: Documents, settings: RoundSettings) -> DocumentSi
         parts = [each.mean(share), *(influence_of_singles(pool, gradient, known) for _ in singles)]
         for whole, part in zip((pairs, *singles), parts, strict=True):
             whole.documents[own], whole.queries[queries] = part.documents, part.queries
-    return sizing.with_singles(pairs, singles[0]) if singles else sizing.sizes(pairs)
+    return [pairs, *singles]
 
 
 @dataclass(frozen=True)
@@ -213,28 +221,38 @@ def _rest(documents: Documents, drawn: DrawnDocuments, budget: float) -> Rest | 
     if not others.any():
         return None
     cost, order, k = rows.by_document["cost"], design.order, len(rows.by_document["ranks"])
+    looked_at = drawn.looked_at and design.rate is not None
+    expected = expected_size(design.rate[order], cost[order], budget) if looked_at else 0.0  # type: ignore[index]
     left = order[(design.inclusion[order] > 0) & ~drawn.sample.drawn[order]]
     further = left[drawn.matters[left]]
-    opened = len(np.unique(np.searchsorted(rows.indptr, further, side="right")))
-    looked_at = drawn.looked_at and design.rate is not None
+    prices = Costs(rows.indptr, cost, documents.overhead)
     contrasts = [Contrast(s) for s in range(k)] + [Contrast(a, b) for a in range(k) for b in range(a + 1, k)]
     return Rest(
         queries=int(others.sum()),
         documents=int(rows.documents[others].sum()),
         stand_ins=1,
         units=len(order) if looked_at else 0,
-        expected_draws=expected_size(design.rate[order], cost[order], budget) if looked_at else 0.0,  # type: ignore[index]
-        sums=tuple(_rest_of_contrast(documents, drawn, each) for each in contrasts),
+        expected_draws=expected,
+        sums=_rest_of_contrasts(documents, drawn, contrasts),
         seen=len(cost),
         useless=int((design.inclusion == 0).sum()),
         cost=float(cost[left].sum()),
-        further=float(cost[further].sum() + documents.overhead * opened),
+        further=float(cost[further].sum() + documents.overhead * prices.firsts(further).sum()),
     )
 
 
-def _rest_of_contrast(documents: Documents, drawn: DrawnDocuments, contrast: Contrast) -> RestOfDocuments:
-    """What a plan must know of all documents for one contrast."""
-    blocks = [_block_sums(documents, drawn, contrast, *block) for block in documents.blocks()]
+def _rest_of_contrasts(
+    documents: Documents, drawn: DrawnDocuments, contrasts: list[Contrast]
+) -> tuple[RestOfDocuments, ...]:
+    """What a plan must know of all documents for each contrast."""
+    blocks = [[_block_sums(documents, drawn, each, *block) for each in contrasts] for block in documents.blocks()]
+    return tuple(_rest_of(documents, drawn, *each) for each in zip(contrasts, *blocks, strict=True))
+
+
+def _rest_of(
+    documents: Documents, drawn: DrawnDocuments, contrast: Contrast, *blocks: dict[str, Any]
+) -> RestOfDocuments:
+    """What a plan must know of all documents for one contrast, from the sums over blocks of queries."""
     total = {name: _EXTREMES.get(name, sum)(each[name] for each in blocks) for name in blocks[0]}
     tiny = np.finfo(float).tiny
     cautious = added_variance(total["square_errors"] / max(total["square"], tiny), DEFENSIVE_VARIANCE)

@@ -23,10 +23,26 @@ _BELOW = 1e-6  # What the logarithm of a cost may lie below a whole number and c
 
 
 @_compiled
+def sorted_within(indptr, chosen, keys):  # type: ignore[no-untyped-def]
+    """int64[n], the chosen documents, bool[N], query by query, sorted by keys, float64[j, N], the last one first."""
+    order = np.empty(chosen.sum(), dtype=np.int64)
+    end = 0
+    for x in range(len(indptr) - 1):
+        begin = end
+        for z in range(indptr[x], indptr[x + 1]):
+            if chosen[z]:
+                order[end] = z
+                end += 1
+        for key in keys:
+            order[begin:end] = order[begin:end][np.argsort(key[order[begin:end]], kind="mergesort")]
+    return order
+
+
+@_compiled
 def pooled_sizes(indptr, order, gain, cost, overhead, size, common, opening):  # type: ignore[no-untyped-def]
     """``√(Σ g / Σ λ)`` of pools, so that none rises along an order; openings first [theory 9, BB]."""
-    n = len(order)
-    pool_gain, pool_cost, pool_start = np.empty(n + 2), np.empty(n + 2), np.empty(n + 2, dtype=np.int64)
+    n, most = len(order), 2 + (np.diff(indptr).max() if len(indptr) > 1 else 0)
+    pool_gain, pool_cost, pool_start = np.empty(most), np.empty(most), np.empty(most, dtype=np.int64)
     place = 0
     for x in range(len(indptr) - 1):
         pools = 0

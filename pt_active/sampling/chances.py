@@ -110,13 +110,15 @@ def successive_factor(rate: np.ndarray, cost: np.ndarray, budget: float) -> floa
     """The factor τ with ``Σ λ (1 − exp(−τ q)) = Λ``: the time by which units that come at ``E/q`` cost a budget."""
     if not budget > 0 or not np.isfinite(budget):
         raise ValueError(f"budget must be a positive number, got {budget}")
-    rate, cost = rate[rate > 0], cost[rate > 0]
+    if not (rate > 0).all():
+        rate, cost = rate[rate > 0], cost[rate > 0]
     total = cost.sum()
     if within_budget(total, budget):
         return np.inf
     wanted, factor = -np.log1p(-budget / total), 0.0
     for _ in range(_NEWTON_STEPS):
-        rest = cost * np.exp(-factor * rate)
+        rest = np.exp(-factor * rate)
+        rest *= cost
         step = float((wanted + np.log(rest.sum() / total)) * rest.sum() / (rest @ rate))
         factor += step
         if step <= _PRECISION * factor:

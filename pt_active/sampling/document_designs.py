@@ -136,29 +136,36 @@ class Sizing:
 
     def sizes(self, influence: Influence) -> DocumentSizes:
         """The sizes that suit a mean influence, in the order of the keys; the most influential first without keys."""
-        from pt_active.sampling._kernels import pooled_sizes
+        from pt_active.sampling._kernels import pooled_sizes, sorted_within
 
         pool, cost, overhead, drawing = self.pool, self.prices.cost, self.prices.overhead, self.drawing
         gain, unit = self.errors.documents * influence.documents, succession_unit(pool.form, overhead)
-        documents = np.flatnonzero(gain > 0)
-        sorted_by = [key[documents] for key in self.keys] or [-rounded(gain[documents] / cost[documents])]
-        order = documents[np.lexsort([*sorted_by, pool.query[documents]])]
+        order = sorted_within(pool.indptr, gain > 0, self._keys(gain))
         size, opening = np.zeros(len(gain)), np.zeros(len(pool.weight))
         if drawing == SUCCESSIVE and len(order):
-            reach = np.ptp(pool.form.values) * np.sqrt(influence.documents)
+            most = np.ptp(pool.form.values) * np.sqrt(influence.documents[order])
             if unit == "step":
                 # Labels above are unknown, so a document may matter as much as its rank allows.
-                most = discounts(pool.form, pool.ranks).max(axis=0)
-                reach = np.ptp(pool.form.values) * pool.weight[pool.query] * most
-            size[order] = succession_sizes(unit, order, self.prices, gain, reach)
+                weight = np.ptp(pool.form.values) * pool.weight[pool.query]
+                most = (weight * discounts(pool.form, pool.ranks).max(axis=0))[order]
+            size[order] = succession_sizes(unit, order, self.prices, gain, most)
             return DocumentSizes(order, size, gain, unit)
         common = self.errors.common * influence.queries if errs_together(drawing, overhead) else opening.copy()
         pooled_sizes(pool.indptr, order, gain, cost, overhead, size, common, opening)
         return DocumentSizes(order, size, gain, opening=opening)
 
+    def _keys(self, gain: np.ndarray) -> np.ndarray:
+        """float64[j, N], the keys, or what each document gains at its cost, the most first, where there are none."""
+        if self.keys:
+            return np.array(self.keys, dtype=np.float64)
+        value = np.divide(gain, self.prices.cost, out=np.zeros(len(gain)), where=gain > 0)
+        return rounded(np.negative(value, out=value))[None]
+
     def with_singles(self, pairs: Influence, singles: Influence) -> DocumentSizes:
         """The sizes that suit an influence on differences, at little cost to them also that on single rankers."""
-        return replace(self.sizes(self._both(pairs, singles)), gain=self.errors.documents * pairs.documents)
+        gain, both = self.errors.documents * pairs.documents, self._both(pairs, singles)
+        del pairs, singles  # Where there are many documents, memory is short here.
+        return replace(self.sizes(both), gain=gain)
 
     def of_gains(self, gains: np.ndarray, single: np.ndarray | None, budget: float | None) -> DocumentSizes:
         """The sizes for gains of each contrast of which the largest counts, float64[c, N], and for single rankers."""
@@ -237,25 +244,32 @@ class Sizing:
         return np.asarray(variance)
 
 
-def succession_sizes(unit: str, order: np.ndarray, prices: Costs, gain: np.ndarray, reach: np.ndarray) -> np.ndarray:
+def succession_sizes(unit: str, order: np.ndarray, prices: Costs, gain: np.ndarray, most: np.ndarray) -> np.ndarray:
     """How soon documents should come, ``(1 − ε) a/Σa + ε b/Σb``, float64[n] [theory 14]; of steps none may rise."""
     from pt_active.sampling._kernels import pooled_sizes
 
-    query, cost, overhead = prices.query(order), prices.cost, prices.overhead
-    most, price = reach[order], cost[order]
+    cost, overhead = prices.cost, prices.overhead
     if unit == "query":
-        whole = np.bincount(query, weights=price) + overhead
+        query = prices.query(order)
+        whole = np.bincount(query, weights=cost[order]) + overhead
         size = np.sqrt(np.bincount(query, weights=gain[order])[query] / whole[query])
         most = (np.bincount(query, weights=most) / np.sqrt(whole))[query]
     else:
-        sizes, nothing = np.zeros(len(gain)), np.zeros((2, prices.queries))
-        pooled_sizes(prices.indptr, order, gain, cost, overhead if unit == "step" else 0.0, sizes, *nothing)
-        size, most = sizes[order], most / np.sqrt(price)
+        size, nothing = np.zeros(len(gain)), np.zeros((2, prices.queries))
+        pooled_sizes(prices.indptr, order, gain, cost, overhead if unit == "step" else 0.0, size, *nothing)
+        size, most = size[order], most / np.sqrt(cost[order])
     if unit == "step":
-        most = largest_below(most, query)
-    mixed = (1 - RANGE_SHARE) * size / size.sum() + RANGE_SHARE * most / most.sum()
-    if unit != "step":
-        return np.asarray(mixed)
+        most = largest_below(most, prices.query(order))
+    for values, share in ((size, 1 - RANGE_SHARE), (most, RANGE_SHARE)):
+        total = values.sum()
+        values *= share
+        values /= total
+    size += most
+    return size if unit != "step" else _falling(size, prices.query(order))
+
+
+def _falling(mixed: np.ndarray, query: np.ndarray) -> np.ndarray:
+    """Sizes of steps that fall within each query."""
     # Steps of a query fall by `_STRIDE` at least, or not at all; none becomes larger.
     for place in range(len(mixed) - 2, -1, -1):
         if query[place] == query[place + 1] and mixed[place] < (1 + _STRIDE) * (1 + _ROUNDING) * mixed[place + 1]:

@@ -32,11 +32,13 @@ def succession_design(sizes: DocumentSizes, prices: Costs, budget: float) -> Doc
     size = sizes.size[sizes.order]
     top = np.maximum.reduceat(size, np.flatnonzero(prices.firsts(sizes.order)))
     each = np.r_[prices.cost[sizes.order], np.full(len(top), prices.overhead)]
-    clipped = Clipped.of(np.r_[size, top], each)
 
     def planned(spend: float) -> DocumentDesign:
-        share = at_most_one(clipped.factor(spend / MAX_PLANNED_PROBABILITY) * size)
-        return _with_rate(sizes, prices, -np.log1p(-MAX_PLANNED_PROBABILITY * share))
+        # The sorted units are not kept until the rates are there, since both take much memory.
+        factor = Clipped.of(np.r_[size, top], each).factor(spend / MAX_PLANNED_PROBABILITY)
+        share = at_most_one(factor * size)
+        share *= -MAX_PLANNED_PROBABILITY
+        return _with_rate(sizes, prices, np.negative(np.log1p(share, out=share), out=share))
 
     if pays_for_all(budget, each):
         return at(_with_rate(sizes, prices, size), prices, np.inf)
@@ -129,11 +131,13 @@ class Succession:
     design: DocumentDesign  # A design with rates
     priority: np.ndarray  # float64[N], as `priorities_of` returns it
     prices: Costs
+    last: float = np.inf  # The priority after which documents are left out of the order
 
     @cached_property
     def order(self) -> np.ndarray:
         """int64[n], the documents that can be drawn, in the order in which they come."""
         order = self.design.order
+        order = order[self.priority[order] <= self.last] if self.last < np.inf else order
         return np.asarray(order[np.argsort(self.priority[order], kind="stable")])
 
     @cached_property
@@ -201,7 +205,16 @@ class Succession:
             sample = self.sample(max(fixed, second))
             if within_budget(np.array(sample.spent), budget):
                 return sample
-        return self.first(self.within(budget))
+        begin = self._begin(budget)
+        return begin.first(begin.within(budget))
+
+    def _begin(self, budget: float) -> Succession:
+        """The same without documents that come when the budget must be spent, of which there may be very many."""
+        order = self.design.order
+        most = 2 * budget / self.prices.cost[order].min() + 2
+        if most >= len(order):
+            return self
+        return replace(self, last=float(np.partition(self.priority[order], int(most))[int(most)]))
 
     def _check(self, budget: float) -> None:
         """Raise if a unit costs more than the budget, because it could never be judged."""

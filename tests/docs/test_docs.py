@@ -33,6 +33,7 @@ from pt_active.frames import qrels, worklists
 from pt_active.inference import documents as document_estimators
 from pt_active.inference.estimators import ESTIMATORS
 from pt_active.inference.intervals import REFERENCES
+from pt_active.inference.ratios import risk_estimators
 from pt_active.inference.stopping.looks import look_names
 from pt_active.inference.weightings import round_estimators
 from pt_active.judging.tools.registry import TOOLS
@@ -216,6 +217,8 @@ LISTED = {
     "strategies": ("rounds", STRATEGIES),
     "round drawings": ("rounds", round_drawing.ROUND_DRAWINGS),
     "losses": ("auditing", LOSSES),
+    "designs of audits": ("auditing", (*designs.GAP_DESIGNS, designs.STRATIFIED)),
+    "risk estimators": ("auditing", risk_estimators()),
     "binomial references": ("auditing", BINOMIAL_REFERENCES),
     "objectives": ("documents", document_drawings.OBJECTIVES),
     "judging tools": ("judging", TOOLS),

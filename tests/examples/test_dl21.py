@@ -10,6 +10,7 @@ import pytest
 
 from pt_active import measure_values
 from pt_active.frames.trec import read_qrels, read_run
+from pt_active.risk import Precision, Recall, ZeroOne
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT.parent / "shared" / "data" / "dl21"
@@ -67,3 +68,13 @@ def test_the_study_in_small(study, pair) -> None:
     left, right = study.figure(errors, pd.DataFrame([verdict])).axes
     assert len(left.lines) == 3
     assert len(right.collections) == 1
+
+
+def test_the_audit_of_a_real_llm_judge(example) -> None:
+    audit = example("audit_llm_judge")
+    pool, qrels = audit.make_pool(FOLDER, "umbrela-gpt-4", "gpt-4o")
+    assert len(pool) == len(qrels) == 5112
+    losses = {"error": ZeroOne(), "precision": Precision(rel=2), "recall": Recall(rel=2)}
+    for estimate, exact in audit.audited(pool, qrels, "umbrela-gpt-4", losses, 200, seed=5).values():
+        low, high = estimate.confidence_interval(0.999)
+        assert low < exact < high

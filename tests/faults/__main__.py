@@ -6,7 +6,8 @@
     python tests/faults races --number 200      # two writers of one target
     python tests/faults flips --number 2000     # single bits of saved artifacts
     python tests/faults old-flips --number 500  # the same without digests, as older versions saved
-    python tests/faults store-flips --number 2000  # single bits of the judgments of a server
+    python tests/faults store-flips --number 2000  # single bits of the judgments of a server, and of their log
+    python tests/faults store-kills --number 200  # SIGKILL while judgments are kept and the file is copied
 
 The exit status is 1 if a promise was broken.
 """
@@ -22,13 +23,14 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
-from faults import Reference, as_of_old, fill, fill_up, flip, flip_store, kill, many, race
-from kept_things import Writer, artifacts, child, kept_store, writers
+from faults import Reference, as_of_old, fill, fill_up, flip, flip_store, kill, kill_store, many, race
+from kept_things import Writer, artifacts, child, kept_store, out_of_core, writers
 from tqdm import tqdm
 
 FAULTS = {"kills": kill, "disks": fill, "full": fill_up, "races": race}
 
-KINDS = (*FAULTS, "flips", "old-flips", "store-flips")
+OF_STORES = ("store-flips", "store-kills")
+KINDS = (*FAULTS, "flips", "old-flips", *OF_STORES)
 
 
 def demonstration() -> Writer:
@@ -43,7 +45,8 @@ def demonstration() -> Writer:
 def of_writers(kind: str, number: int, seed: int, folder: Path, place: Path) -> tuple[Counter, list[str]]:
     """Faults of writers, in rounds of one of each, so that a bar can be shown."""
     (folder / "files").mkdir()
-    all_writers = writers(folder / "files") | {"demo": demonstration()}
+    files = folder / "files"
+    all_writers = writers(files) | {"demo": demonstration(), "out-of-core": out_of_core(files)}
     references = []
     for name, writer in all_writers.items():
         (folder / name).mkdir()
@@ -73,10 +76,16 @@ def of_artifacts(number: int, seed: int, folder: Path, *, digests: bool) -> tupl
     return outcomes, broken
 
 
-def of_store(number: int, seed: int, folder: Path) -> tuple[Counter, list[str]]:
-    """Flipped bits of a store, and of one with a log beside it."""
+def of_store(kind: str, number: int, seed: int, folder: Path) -> tuple[Counter, list[str]]:
+    """Kills of whoever keeps judgments; or flipped bits of a store, and of one with a log beside it."""
+    outcomes, broken = Counter[str](), []
+    if kind == "store-kills":
+        for trial in tqdm(range(number), unit=" kills"):
+            outcome, wrong = kill_store(folder / str(trial), random.Random(f"{seed} {trial}"))
+            outcomes[outcome] += 1
+            broken += wrong
+        return outcomes, broken
     stores = kept_store(folder / "s.sqlite"), kept_store(folder / "killed.sqlite", killed=True)
-    outcomes = Counter[str]()
     for trial in tqdm(range(number), unit=" bits"):
         outcomes[flip_store(stores[trial % 2], folder / "flipped.sqlite", random.Random(f"{seed} {trial}"))] += 1
     return outcomes, [outcome for outcome in outcomes if outcome not in ("refused", "equal", "told")]
@@ -106,8 +115,8 @@ def main() -> int:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as name:
-        if arguments.kind == "store-flips":
-            outcomes, broken = of_store(arguments.number, arguments.seed, Path(name))
+        if arguments.kind in OF_STORES:
+            outcomes, broken = of_store(arguments.kind, arguments.number, arguments.seed, Path(name))
         elif arguments.kind in FAULTS:
             place = arguments.on or Path(name)
             outcomes, broken = of_writers(arguments.kind, arguments.number, arguments.seed, Path(name), place)

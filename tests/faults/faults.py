@@ -12,11 +12,12 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
-from kept_things import Writer, answers, artifacts, child, content, known_answers
+from kept_things import Writer, answers, artifacts, child, content, judged, known_answers
 
-from pt_active.judging.server.store import stored_records
+from pt_active.judging.server.store import Store, stored_records
 
 Broken = list[str]
 """The promises that were broken, one line each."""
@@ -181,6 +182,50 @@ def flip_store(store: Path, copy: Path, rng: random.Random) -> str:
     lost = any("-wal, which has the last of them, is not as it was written" in str(each.message) for each in said)
     first = found["docno"].tolist() == known["docno"].tolist()[: len(found)]
     return "told" if lost and first else f"bit {bit} of {ending or 'the store'}: other records"
+
+
+def kill_store(folder: Path, rng: random.Random) -> tuple[str, Broken]:
+    """Kill whoever keeps judgments while the file alone is copied: what the copy says, and the broken promises."""
+    folder.mkdir()
+    path, (told, tell) = folder / "s.sqlite", os.pipe()
+
+    def keep() -> None:
+        store = Store(path, judged(0).plan)
+        for number in count():
+            store.append([judged(number)])
+            os.write(tell, b"%d\n" % number)
+            if rng.random() < 0.1:
+                store.settle()
+
+    pid = child(keep)
+    os.close(tell)
+    before = int(os.read(told, 1 << 16).split(b"\n")[-2])
+    time.sleep(rng.uniform(0, 0.2))
+    alone = Path(shutil.copy(path, folder / "alone.sqlite"))
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    with os.fdopen(told, "rb") as rest:
+        acknowledged = int((rest.read() or b"%d\n" % before).split(b"\n")[-2])
+    whole = [folder / "both.sqlite", folder / "made.sqlite"]
+    for ending in ("", "-wal"):
+        shutil.copy(f"{path}{ending}", f"{whole[0]}{ending}")
+    store = Store(path, judged(0).plan)
+    whole[1].write_bytes(store.copy())
+    store.close()
+    broken = []
+    for each in (path, *whole):
+        found = stored_records(each)["docno"].tolist()
+        if found != [f"d{number}" for number in range(len(found))] or len(found) <= acknowledged:
+            broken.append(f"{each.name}: {len(found)} of {acknowledged + 1} acknowledged judgments")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            number = len(stored_records(alone))
+        except ValueError:
+            return "refused copy", broken
+    if number <= before and not any("may be missing" in str(each.message) for each in said):
+        broken.append(f"a copy of the file alone lacks judgments without a word: {number} of {before + 1}")
+    return "told copy" if said else "whole copy", broken
 
 
 def as_of_old(folder: Path) -> Path:

@@ -6,6 +6,8 @@ import contextlib
 import io
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
@@ -160,14 +162,38 @@ def report() -> Report:
     return Drawn(**{each.name: getattr(made, each.name) for each in fields(made)})
 
 
+def out_of_core(files: Path) -> Writer:
+    """A plan from runs that are partitioned beside its folder, in a process of its own, since Polars has threads."""
+    words = [sys.executable, "-m", "pt_active", "plan", "--out-of-core", "--quiet", "--measure", "DCG@4"]
+    words += ["--budget", "20", "--max-grade", "2", "--seed", "1"]
+    for name in ("a", "b"):
+        run = pool()[["qid", "docno"]].assign(score=-pool()[f"rank_{name}"])
+        run.to_parquet(files / f"{name}.parquet")
+        words += ["--run", f"{name}={files / name}.parquet"]
+    here = os.getpid()
+
+    def write(path: Path) -> None:
+        asked, where = [*words, "--out", str(path)], os.environ | {"TMPDIR": str(path.parent)}
+        if os.getpid() != here:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            os.execve(sys.executable, asked, where)
+        subprocess.run(asked, env=where, check=True, stdout=subprocess.DEVNULL)
+
+    return Writer(write)
+
+
+def judged(number: int) -> Entry:
+    """A record."""
+    said = "ann", "judged", "2026-01-01T00:00:00Z", "a note" * (number % 5), "0123456789abcdef"
+    return Entry(f"key-{number}", "q", f"d{number}", number % 4, *said)
+
+
 def kept_store(path: Path, *, killed: bool = False) -> Path:
     """The judgments of a server that has ended, or was killed while they were in the file beside it."""
     store = Store(path.with_name(f"served-{path.name}"), "0123456789abcdef")
     store.set(DOUBLE_SHARE, "0.1")
-    said = "ann", "judged", "2026-01-01T00:00:00Z"
-    entries = [Entry(f"key-{i}", "q", f"d{i}", i % 4, *said, "a note" * (i % 5), store.plan) for i in range(200)]
-    for start in range(0, len(entries), 20):
-        store.append(entries[start : start + 20])
+    for start in range(0, 200, 20):
+        store.append([judged(number) for number in range(start, start + 20)])
     if killed:
         shutil.copy(f"{store.path}-wal", f"{path}-wal")
         shutil.copy(store.path, path)

@@ -6,6 +6,7 @@ By hand, with many more faults: ``python tests/faults kills``, ``disks`` and ``r
 from __future__ import annotations
 
 import os
+import random
 import resource
 import sys
 import tarfile
@@ -19,7 +20,7 @@ from lz4.frame import LZ4FrameFile
 if not hasattr(os, "fork"):
     pytest.skip("faults are tried in forked processes", allow_module_level=True)
 
-from faults import Reference, fill, kill, many, race
+from faults import Reference, fill, kill, kill_store, many, race
 from kept_things import artifacts, child, writers
 
 from pt_active import Plan
@@ -41,6 +42,11 @@ def test_nothing_is_lost_or_left(
     outcomes, broken = many(fault, references, number, tmp_path, seed=1)
     assert broken == []
     assert outcomes.total() == number
+
+
+def test_no_acknowledged_judgment_is_lost_by_a_kill_or_a_copy(tmp_path: Path) -> None:
+    trials = [kill_store(tmp_path / str(seed), random.Random(seed)) for seed in range(4)]
+    assert [broken for _, broken in trials if broken] == []
 
 
 def ended(capfd: pytest.CaptureFixture[str], *words: object, before: Callable[[], object]) -> tuple[int, str]:

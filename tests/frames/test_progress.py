@@ -6,11 +6,12 @@ import io
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from pt_active.frames import progress
-from pt_active.frames.progress import working
+from pt_active.frames.progress import bar, working
 
 
 class Terminal(io.StringIO):
@@ -35,6 +36,19 @@ def test_a_long_step_is_shown_on_a_terminal(monkeypatch, tty, patience, shown):
     assert ("saving my-plan … 00:00" in screen.getvalue()) == shown
     assert not screen.getvalue().rpartition("\r")[2].strip()
     assert threading.active_count() <= before + 1  # tqdm has a watching thread of its own
+
+
+@pytest.mark.parametrize("tty", [True, False])
+def test_a_bar_is_for_terminals_alone(monkeypatch, tty) -> None:
+    screen = Terminal(tty)
+    monkeypatch.setattr(sys, "stderr", screen)
+    assert sum(bar(range(3), "comparing", mininterval=0.0)) == 3
+    assert ("comparing" in screen.getvalue()) == tty
+
+
+def test_no_bar_is_made_elsewhere() -> None:
+    files = Path(progress.__file__).parents[1].rglob("*.py")
+    assert [file.name for file in files if "tqdm" in file.read_text(encoding="utf-8")] == ["progress.py"]
 
 
 def test_an_error_passes_and_ends_the_line(monkeypatch):

@@ -34,8 +34,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from pt_active import Plan
 from pt_active.cli.app import app
 from pt_active.frames.visible import visible
+from pt_active.judging.server.store import Entry, Store
 
 QUERIES, PAST, DOCUMENTS = [f"q{i}" for i in range(14)], [f"past_{i}" for i in range(10)], 8
 COMMAND = typer.main.get_command(app)
@@ -70,6 +72,9 @@ COMMANDS = [
     "plan --project job.toml --out new --quiet",
     "status --project job.toml --json",
     "report docs --project job.toml --out new.html --quiet",
+    "status docs kept.sqlite --json",
+    "status docs judged.xlsx --missing nonrelevant",
+    "import quepid book.json --plan docs --out new.jsonl",
     "simulate --run a=a.run --run b=b.run --qrels judged.qrels --grades prior --measure DCG@5 --repetitions 5 --quiet",
 ]
 """Commands that succeed on the files of `make_world`."""
@@ -182,6 +187,22 @@ def make_world(folder: Path) -> None:
         for level, name in (("query", "plan"), ("document", "docs")):
             made = f"plan {TRAINED} --budget 40 --out {name} --topics topics.tsv --level {level}".split()
             assert invoke(made).exit_code == 0
+    make_judgments(folder, Plan.load(folder / "docs"), judged)
+
+
+def make_judgments(folder: Path, plan: Plan, judged: pd.DataFrame) -> None:
+    """The labels of a plan from the judging server, in a spreadsheet, and in a book of Quepid."""
+    rows = plan.assessments[["qid", "docno"]].merge(judged)
+    rows.to_excel(folder / "judged.xlsx", index=False)
+    store, said = Store(folder / "kept.sqlite", plan.id), ("ann", "judged", "2026-01-01T00:00:00Z", "", plan.id)
+    store.append([Entry(f"key-{i}", *row, *said) for i, row in enumerate(rows.itertuples(index=False, name=None))])
+    store.close()
+    pairs = [
+        {"doc_id": docno, "options": {"pt_active": {"qid": qid, "docno": docno, "plan": plan.id}}}
+        | {"judgements": [{"rating": label, "judge_name": "ann"}]}
+        for qid, docno, label in rows.itertuples(index=False, name=None)
+    ]
+    (folder / "book.json").write_text(json.dumps({"name": "a book", "query_doc_pairs": pairs}))
 
 
 # --- mutations ------------------------------------------------------------------------------------------------------
@@ -264,7 +285,12 @@ def trial(seed: int, world: Path, folder: Path) -> list[str]:
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         if files and rng.random() < 0.6:
             path = rng.choice(files)
-            path.write_bytes(mutated_bytes(path.read_bytes(), rng))
+            if rng.random() < 0.02:
+                path.unlink()
+                path.symlink_to("/dev/zero")
+                files.remove(path)
+            else:
+                path.write_bytes(mutated_bytes(path.read_bytes(), rng))
         else:
             words = mutated_words(words, rng)
     return words

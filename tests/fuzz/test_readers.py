@@ -10,13 +10,16 @@ from __future__ import annotations
 import argparse
 import gzip
 import io
+import json
 import re
 import sys
 import tempfile
 import time
 import warnings
+import zipfile
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,6 +79,33 @@ def _store() -> bytes:
     return content
 
 
+SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+BOOK = {
+    "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    '<Override PartName="/xl/workbook.xml" '
+    'ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/></Types>',
+    "_rels/.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+    '<Relationship Id="r" Target="xl/workbook.xml" '
+    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"/></Relationships>',
+    "xl/workbook.xml": f'<workbook xmlns="{SHEETS}"><sheets><sheet name="a" sheetId="1" xmlns:r='
+    '"http://schemas.openxmlformats.org/officeDocument/2006/relationships" r:id="s"/></sheets></workbook>',
+    "xl/_rels/workbook.xml.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+    '<Relationship Id="s" Target="worksheets/sheet1.xml" '
+    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet"/></Relationships>',
+}
+
+
+def _in_a_book(path: Path) -> pd.DataFrame:
+    """What a spreadsheet says whose sheet is this file."""
+    book = Path(f"{path}.xlsx")
+    with zipfile.ZipFile(book, "w") as parts:
+        for name, part in BOOK.items():
+            parts.writestr(name, part)
+        parts.write(path, "xl/worksheets/sheet1.xml")
+    return read_file(book)
+
+
 def _records(path: Path) -> pd.DataFrame:
     """What a store says; one that is damaged must say the same or be refused."""
     found = read_file(path)
@@ -91,6 +121,18 @@ TABLE = "qid,docno,query,label\n" + "".join(f'q{i},d{i},"a ""b"", c\nżółć {i
 JSON = "".join(f'{{"qid": "q{i}", "docno": "d{i}", "text": "say \\"x\\" {i}", "label": {i % 4}}}\n' for i in range(6))
 TOPICS = "qid\tquery\tqkind\n" + "".join(f"{i}\tlamp {i}\tbuy\n" for i in range(6))
 SGML = "".join(f"<top>\n<num> Number: 1{i}\n<title> lamp &amp; {i}\n<desc> none\n</top>\n" for i in range(4))
+ROWS = [("qid", "docno", "label"), *((f"q{i}", f"d{i}", i % 4) for i in range(5))]
+SHEET = "".join(
+    f'<row r="{i}">'
+    + "".join(f'<c r="{at}{i}" t="str"><v>{cell}</v></c>' for at, cell in zip("ABC", row, strict=True))
+    + "</row>"
+    for i, row in enumerate(ROWS, start=1)
+)
+PAIRS = [
+    {"doc_id": f"d{i}", "options": {"pt_active": {"qid": f"q{i}", "docno": f"d{i}"}}}
+    | {"judgements": [{"rating": i % 4, "judge_name": "ann"}]}
+    for i in range(5)
+]
 XML = "".join(f'<topic number="{i}"><query>lamp {i}</query><narrative>x</narrative></topic>\n' for i in range(4))
 TEXTS = "".join(f"d{i}\tsome text {i}, żółć\n" for i in range(8))
 
@@ -114,7 +156,11 @@ READERS = {
     "k.parquet": Reader(_parquet(score=[4, 3, 2.5, 1e-3]), read_run, SCORED),
     "l.parquet": Reader(_parquet(label=[0, 1, 2, 3]), read_qrels, JUDGED),
     "m.sqlite": Reader(_store(), _records, JUDGED),
+    "o.json": Reader(json.dumps({"name": "a", "query_doc_pairs": PAIRS}, indent=1).encode(), read_file, JUDGED),
 }
+if find_spec("openpyxl"):
+    sheet = f'<worksheet xmlns="{SHEETS}"><sheetData>{SHEET}</sheetData></worksheet>'
+    READERS["n.xml"] = Reader(sheet.encode(), _in_a_book, JUDGED)
 
 PIECES = [  # What is put into files
     *(b" ", b"\t", b",", b";", b'"', b"\n", b"\r", b"\r\n", b"\0", b"\xff", b"\xc3\xa9", b"\xef\xbb\xbf", b"\xc2\xa0"),
@@ -134,6 +180,8 @@ PIECES = [  # What is put into files
         b"=1+1",
         b"\x1b[31m",
         b"007",
+        b"XFD1048576",
+        b"9" * 400,
     ),
     *(
         b"{",
@@ -186,6 +234,24 @@ def _cut_out(content: bytes, rng: np.random.Generator) -> bytes:
     return content[:at] + content[at + int(rng.integers(1, 9)) :]
 
 
+def _doubled(content: bytes, rng: np.random.Generator) -> bytes:
+    """Say one key of a JSON object twice."""
+    found = list(re.finditer(rb'"\w+": ("[^"]*"|[0-9.]+),?', content))
+    if not found:
+        return content
+    one = found[int(rng.integers(len(found)))]
+    return content[: one.start()] + one[0].rstrip(b",") + b", " + content[one.start() :]
+
+
+def _overwritten(content: bytes, rng: np.random.Generator) -> bytes:
+    """Put a page of a disk, or of zeros, in the place of another one."""
+    size = 512 if len(content) > 2048 else 16
+    pages = range(0, max(len(content) - size, 1), size)
+    to, start = (int(rng.choice(pages)) for _ in range(2))
+    page = content[start : start + size] if rng.random() < 0.5 else bytes(size)
+    return content[:to] + page + content[to + size :]
+
+
 def _with_lines(change: Callable[[list[bytes], int, np.random.Generator], None]) -> Callable[..., bytes]:
     def changed(content: bytes, rng: np.random.Generator) -> bytes:
         lines = content.splitlines(keepends=True) or [b""]
@@ -234,7 +300,7 @@ def _other_encoding(content: bytes, rng: np.random.Generator) -> bytes:
 
 
 ACCIDENTS = (
-    *(_flipped, _flipped, _inserted, _inserted, _cut, _cut_out, _other_ends, _other_encoding),
+    *(_flipped, _flipped, _inserted, _inserted, _cut, _cut_out, _other_ends, _other_encoding, _doubled, _overwritten),
     *map(_with_lines, (_twice, _swapped, _without, _cells, _cells, _cells)),
 )
 

@@ -110,6 +110,19 @@ def test_another_file_is_refused(tmp_path: Path, content: bytes | None) -> None:
         assert path.read_bytes() == content
 
 
+@pytest.mark.parametrize("name", ["about", "records"])
+def test_what_makes_its_rows_is_no_table(tmp_path: Path, name: str) -> None:
+    """A view may have no end."""
+    Store(tmp_path / "s.sqlite", "p").close()
+    with sqlite3.connect(tmp_path / "s.sqlite") as store:
+        columns = ", ".join(f"'x' AS {column}" for _, column, *_ in store.execute(f"PRAGMA table_info({name})"))
+        store.executescript(f"DROP TABLE {name}; CREATE VIEW {name} AS SELECT {columns};")
+    with pytest.raises(ValueError, match=f"it has no table '{name}'"):
+        stored_records(tmp_path / "s.sqlite")
+    with pytest.raises(ValueError, match="expected the judgments of a judging server"):
+        Store(tmp_path / "s.sqlite", "p")
+
+
 def test_the_judgments_of_another_plan_are_refused(tmp_path: Path) -> None:
     Store(tmp_path / "s.sqlite", "p").close()
     with pytest.raises(ValueError, match="expected judgments of the plan other; got 'p'"):
