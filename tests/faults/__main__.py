@@ -42,13 +42,15 @@ def demonstration() -> Writer:
     return Writer(lambda path: write_demo(demo, path))
 
 
-def of_writers(kind: str, number: int, seed: int, folder: Path, place: Path) -> tuple[Counter, list[str]]:
+def of_writers(
+    kind: str, number: int, seed: int, folder: Path, place: Path, only: str | None
+) -> tuple[Counter, list[str]]:
     """Faults of writers, in rounds of one of each, so that a bar can be shown."""
     (folder / "files").mkdir()
     files = folder / "files"
     all_writers = writers(files) | {"demo": demonstration(), "out-of-core": out_of_core(files)}
     references = []
-    for name, writer in all_writers.items():
+    for name, writer in all_writers.items() if only is None else [(only, all_writers[only])]:
         (folder / name).mkdir()
         references.append(Reference(name, writer, folder / name))
         print(f"{name}: {1000 * references[-1].seconds:.0f} ms")
@@ -111,6 +113,7 @@ def main() -> int:
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("--number", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", metavar="NAME", help="one writer, such as out-of-core")
     parser.add_argument("--on", type=Path, metavar="DIR", help="where faults happen; default: a temporary folder")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -119,7 +122,8 @@ def main() -> int:
             outcomes, broken = of_store(arguments.kind, arguments.number, arguments.seed, Path(name))
         elif arguments.kind in FAULTS:
             place = arguments.on or Path(name)
-            outcomes, broken = of_writers(arguments.kind, arguments.number, arguments.seed, Path(name), place)
+            asked = arguments.kind, arguments.number, arguments.seed
+            outcomes, broken = of_writers(*asked, Path(name), place, arguments.only)
         else:
             digests = arguments.kind == "flips"
             outcomes, broken = of_artifacts(arguments.number, arguments.seed, Path(name), digests=digests)
