@@ -209,9 +209,9 @@ reference: few degrees do not count [test_reference]
 reference: samples without an error count as right [test_reference]
     np.copysign(np.inf, error), 0.0) => 0.0 * error, 0.0)
 reference: labels of what was not drawn are certain [test_reference]
-    units.shift.sum() - sign * missed => units.shift.sum() - 0.0 * missed
+    units.shift.sum() + sign * missed => units.shift.sum() + 0.0 * missed
 reference: opening is certain [test_reference]
-    max(part**2 * (1 - opening) + within[x, r] / opening, 0.0) => max(within[x, r] / opening, 0.0)
+    max(part**2 * (1 - opening) + within[r] / opening, 0.0) => max(within[r] / opening, 0.0)
 interval: quantile of one side [test_estimators]
     np.where(usable, degrees, 1.0), (1 + confidence_level) / 2) => np.where(usable, degrees, 1.0), confidence_level)
 score interval: variance of a share without 1 − y [test_estimators]
@@ -229,7 +229,9 @@ calibration: plain mean of the expectations [test_calibration]
 always-valid boundary: level not squared [test_boundaries]
     (rho * alpha**2) => (rho * alpha)
 bets: the draw weighted as if all units were left [test_bets]
-    error[drawn] * self.left[:draws] / self.rate[drawn] => error[drawn] * self.left[0] / self.rate[drawn]
+    each[:draws] * self.left[:draws] => each[:draws] * self.left[0]
+bets: a step over its own rate, not over that at which it becomes known [test_bets]
+    values / self.hazard, minlength => values / self.rate, minlength
 bets: what is known does not enter the sum [test_bets]
     base = expected + self._so_far(error, draws) => base = expected + 0 * self._so_far(error, draws)
 bets: a later block goes on from the sum of the first [test_bets]
@@ -237,7 +239,7 @@ bets: a later block goes on from the sum of the first [test_bets]
 bets: the cap of the mirrored bets from the wrong side [test_bets]
     best=-self.worst, => best=-self.best,
 bets: the worst draw of the unit drawn, not of all that are left [test_bets]
-    np.minimum.accumulate(least[::-1])[::-1] * self.left => least * self.left
+    np.maximum.accumulate(most[::-1])[::-1] * self.left => most * self.left
 bets: a draw can lose more than everything [test_bets]
     LARGEST_STAKE = 0.95 => LARGEST_STAKE = 1.5
 bets: a stake knows the draw that it is on [test_bets]
@@ -422,6 +424,12 @@ labels of files without an annotator may contradict the records [test_files]
     plain |= {"the records": qrels_of( => {"the records": qrels_of(
 Label Studio: a cancelled annotation counts [test_files]
     about.get("was_cancelled") or label is None => label is None
+answers: alike is what the others to the item have [answers/test_comparison]
+    by_item.transform("sum") - own) / others => by_item.transform("sum")) / others
+answers: who agrees is surer [answers/test_comparison]
+    alike * sure + (1 - alike) * vague => alike * vague + (1 - alike) * sure
+answers: scores of a judge steer items [answers/test_comparison]
+    ({"design": ITEMS_BY_SCORES} if judged else {}) => {}
 blocks of judges: a block goes on in the next round [test_sharing]
     (number != before or inside >= size) => (inside >= size)
 sharing: a judge who was seen lately has lost the documents [test_sharing]
@@ -455,6 +463,8 @@ sequence: waits for a document that is judged [test_sequence answers/test_status
     self.source.named(first[label[first] < 0][0]) => self.source.named(first[0])
 looks: opening is paid where nothing matters [test_looks]
     len(np.unique(query[matter])) => len(np.unique(query))
+parts: the first parts are as probable as the whole [test_parts]
+    replace(design, inclusion=design.inclusion * share) => design
 looks: no error is spent at the end [test_looks]
     (degrees >= self.least) | (sizes == sizes[-1])] => degrees >= self.least]
 units: the first document of a query need not be judged [test_sequence test_unjudged]

@@ -3,7 +3,8 @@
     python examples/reproduce/answers.py ../shared/data/answers --evidence pt_active/pt_docs/evidence
 
 The folder holds `sentiment.npz`, the tables of R-AutoEval+ (Park, Zecchin and Simeone, NeurIPS 2025), and
-`gpqa_diamond_scores.csv`. Takes a quarter of an hour. The rivals are written anew here from their papers:
+`gpqa_diamond_scores.csv`. Takes half an hour. A third judge has the good judge's scores of other items. Plans are made
+for 100 labels, and extended until there is a verdict. The rivals are written anew here from their papers:
 
 - R-AutoEval+: for each reliance ρ on the judge, bets on ``d − ρ (f − mean f)``, d being the difference of the true
   scores of an item and f that of the judge's; wealth is pooled over ρ. R-Eval is ρ = 0. Both get the betting rule that
@@ -34,6 +35,7 @@ SIZES = (0.015, 0.04, 0.07, 0.1, 0.15, 0.25, 0.5)  # Classes of differences, of 
 NAMED = (0.034, 0.072, 0.187)  # Pairs that many orders are tried for
 RELIANCE = np.linspace(0, 1, 11)
 FIXED = ("PPI++, fixed", "paired t, fixed")
+PLANNED = 100  # Labels that a plan is made for
 STAKES = (np.arange(40) + 0.5) / 40
 
 
@@ -72,7 +74,8 @@ def by_plan(answers: Answers, labels: pd.DataFrame, unit: str, orders: int) -> I
     """Labels to a verdict, and what it was, order by order."""
     most = len(labels)
     for seed in range(orders):
-        state = answers.plan(most - 1, unit=unit, seed=seed).status(labels)
+        plan = answers.plan(PLANNED, unit=unit, seed=seed).extend(most - 1 - PLANNED)
+        state = plan.status(labels)
         known = state.resolved_at is not None and state.resolved_at < most - 2
         yield {"labels": state.resolved_at if known else most, "verdict": state.winner if known else None}
 
@@ -163,11 +166,11 @@ def row_of(found: list[dict[str, object]], tied: bool) -> dict[str, object]:
 
 def study(true: np.ndarray, judges: dict[str, np.ndarray], orders: tuple[int, int, int]) -> pd.DataFrame:
     """All pairs, judges and methods."""
-    rng, rows = np.random.default_rng(7), []
+    rows: list[dict[str, object]] = []
     groups = zip(("drawn", "named", "tie"), pairs_of(true, seed=33), orders, strict=True)
     work = [(kind, pair, number) for kind, pairs, number in groups for pair in pairs]
     for kind, pair, number in tqdm(work, desc="pairs"):
-        difference = true[pair[0]].astype(float) - true[pair[1]]
+        rng, difference = np.random.default_rng((7, *pair)), true[pair[0]].astype(float) - true[pair[1]]
         for name, judge in judges.items():
             about = {"pairs": kind, "first": pair[0], "second": pair[1], "judge": name, "difference": difference.mean()}
             about |= {"difference": round(float(difference.mean()), 4)}
@@ -186,12 +189,8 @@ def _by_methods(
     true: np.ndarray, judge: np.ndarray | None, pair: tuple[int, int], orders: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, list[dict[str, object]]]]:
     answers, labels = answers_of(true, judge, pair)
-    chosen = "answer" if answers.level() == "document" else "item"
-    for unit in ("answer", "item"):
-        found = list(by_plan(answers, labels, unit, orders))
-        yield f"{unit}s", found
-        if unit == chosen:
-            yield "default", found
+    for unit in ("item", "answer"):
+        yield f"{unit}s", list(by_plan(answers, labels, unit, orders))
     difference = true[pair[0]].astype(float) - true[pair[1]]
     judged = np.zeros(len(difference)) if judge is None else judge[pair[0]].astype(float) - judge[pair[1]]
     method, reliance = ("R-Eval", RELIANCE[:1]) if judge is None else ("R-AutoEval+", RELIANCE)
@@ -222,9 +221,9 @@ def gpqa(path: Path, draws: int) -> pd.DataFrame:
 
 def coverage(true: np.ndarray, judges: dict[str, np.ndarray], labels: int, tries: int) -> pd.DataFrame:
     """How often intervals at a number of labels cover the difference."""
-    rng, rows = np.random.default_rng(11), []
+    rows: list[dict[str, object]] = []
     for pair in pairs_of(true, seed=33)[1]:
-        difference = true[pair[0]].astype(float) - true[pair[1]]
+        rng, difference = np.random.default_rng((11, *pair)), true[pair[0]].astype(float) - true[pair[1]]
         for name, judge in ((name, judge) for name, judge in judges.items() if judge is not None):
             judged = judge[pair[0]].astype(float) - judge[pair[1]]
             answers, every = answers_of(true, judge, pair)
@@ -253,7 +252,7 @@ def in_short(table: pd.DataFrame) -> pd.DataFrame:
     for (judge, difference), own in named[named["judge"] != "none"].groupby(["judge", "difference"], sort=False):
         row = {"judge": judge, "difference": f"{difference:.3f}"}
         by_method = own.set_index("method")
-        parts = {name: by_method.loc[name] for name in ("default", "answers", "items", "R-AutoEval+")}
+        parts = {name: by_method.loc[name] for name in ("items", "answers", "R-AutoEval+")}
         for name, each in (parts | {"R-Eval": alone.loc[difference]}).items():
             row |= {name: f"{each['labels']:.0f}", f"{name}{ERROR}": f"{each['labels_error']:.0f}"}
         rows.append(row | {name: f"{by_method.loc[name, 'labels']:.0f}" for name in FIXED})
@@ -261,20 +260,22 @@ def in_short(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def told(table: pd.DataFrame) -> pd.DataFrame:
-    """What the drawn pairs and the ties say, judge by judge: medians and worst ratios, and shares of false verdicts."""
+    """What the drawn pairs and the ties say, judge by judge: ratios of medians, and shares of false verdicts."""
+    by_pair = table[table["pairs"] == "drawn"].pivot(
+        index=["first", "second"], columns=["judge", "method"], values="labels"
+    )
     rows = []
     for judge, own in table.groupby("judge", sort=False):
-        by_pair = own[own["pairs"] == "drawn"].pivot(index=["first", "second"], columns="method", values="labels")
-        better = by_pair[["answers", "items"]].min(axis=1)
-        chosen = by_pair["default"] / better
-        row = {"judge": judge, "default over the better unit": f"{chosen.mean():.2f}", "worst": f"{chosen.max():.2f}"}
-        row["pairs over 1.1"] = f"{(chosen > 1.1).sum()} of {len(chosen)}"
+        items, row = by_pair[judge, "items"], {"judge": judge}
+        others = {"no judge": by_pair["none", "items"], "answers": by_pair[judge, "answers"]}
         if judge != "none":
-            rival = by_pair["default"] / by_pair["R-AutoEval+"]
-            row["default over R-AutoEval+"] = f"{rival.median():.2f}"
-            row["largest"] = f"{rival.max():.2f}"
+            others["R-AutoEval+"] = by_pair[judge, "R-AutoEval+"]
+        for name, other in others.items():
+            ratio = items / other
+            row |= {f"items over {name}": f"{np.exp(np.log(ratio).mean()):.2f}", f"{name}, worst": f"{ratio.max():.2f}"}
+        row["pairs over 1.1 answers"] = f"{(items > 1.1 * others['answers']).sum()} of {len(items)}"
         for kind, what in (("tie", "false at ties"), ("named", "false elsewhere")):
-            part = own[(own["pairs"] == kind) & (own["method"] == "default")]
+            part = own[(own["pairs"] == kind) & (own["method"] == "items")]
             share, number = part["false"].sum() / part["orders"].sum(), part["orders"].sum()
             row |= {what: f"{share:.3f}", f"{what}{ERROR}": f"{np.sqrt(share * (1 - share) / number):.3f}"}
         rows.append(row)
@@ -284,12 +285,14 @@ def told(table: pd.DataFrame) -> pd.DataFrame:
 def main() -> None:
     parser = parser_with(__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
-    parser.add_argument("--orders", type=int, nargs=3, default=(5, 40, 20), help="of drawn pairs, named ones, ties")
-    parser.add_argument("--tries", type=int, default=20, help="of coverage, and of power on gpqa")
+    parser.add_argument("--orders", type=int, nargs=3, default=(7, 61, 75), help="of drawn pairs, named ones, ties")
+    parser.add_argument("--tries", type=int, default=40, help="of coverage, and of power on gpqa")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     tables = np.load(options.data / "sentiment.npz")
-    judges = {"good": tables["judge_best"], "bad": tables["judge_bad"], "none": None}
+    other = np.random.default_rng(33).permutation(tables["true"].shape[1])
+    judges = {"good": tables["judge_best"], "bad": tables["judge_bad"], "random": tables["judge_best"][:, other]}
+    judges["none"] = None
     every = study(tables["true"], judges, tuple(options.orders))
     found = {"answers": in_short(every), "answers-drawn": told(every), "answers-pairs": every.round(4)}
     found["answers-coverage"] = coverage(tables["true"], judges, 300, options.tries).round(4)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from pt_active.answers.table import SCORE, Source, answer_table, judge_columns
 from pt_active.frames.checks import data_frame, how_many, shown
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import ColumnCost
-from pt_active.relevance.grades.judges import JudgeGrades
+from pt_active.relevance.grades.fitting import NEAR, assumed_confusion
 from pt_active.relevance.grades.models import UniformGrades
 
 FIRST, SECOND = "First answer", "Second answer"
@@ -24,9 +23,13 @@ FIRST, SECOND = "First answer", "Second answer"
 LEVELS: Mapping[str, str] = {"answer": "document", "item": "query"}
 """Unit → level of the plan."""
 
-_SHARED = 0.33
-"""The difference, over the length of the scale and the correlation of the scores, up to which items are drawn;
-fitted to pairs of the data set of `examples/reproduce/answers.py`, which measures it."""
+ALIKE = 0.05
+"""How much less probable each further score is than the next nearer one to a judge's, where the judge gives all answers
+to an item the same; `fitting.NEAR` where they differ by the whole scale. Who misjudges an item errs with all of its
+answers alike, so that their difference is surer than their scores (``examples/reproduce/answers.py``)."""
+
+ITEMS_BY_SCORES = "optimal"
+"""The design of items if there are judges' scores: those whose answers seem to differ come sooner."""
 
 
 class Answers:
@@ -78,16 +81,21 @@ class Answers:
     def pool(self) -> pd.DataFrame:
         """The answers as a graded pool: ``qid, query, docno, text, rank_NAME …, grade_0 …``."""
         frame = self._pairs() if self.scale.prefers else self._single()
-        graded = self._model(frame).transform(frame)
-        return graded.drop(columns=[name for name in graded.columns if name.startswith("judge ")])
+        columns = [str(name) for name in frame.columns if str(name).startswith("judge ")]
+        said = [self._grades(frame["qid"], frame[name]) for name in columns if frame[name].notna().any()]
+        if not said:
+            return UniformGrades(self.scale.max_grade).transform(frame.drop(columns=columns))
+        grades = pd.DataFrame(np.mean(said, axis=0), index=frame.index).add_prefix("grade_")
+        return frame.drop(columns=columns).join(grades)
 
     def plan(self, budget: float, unit: str | None = None, seed: int = 0, **how: Any) -> Plan:
         """Choose the answers to judge.
 
         Args:
             budget: How many answers people can judge at most, or what they may cost if there is a column ``cost``.
-            unit: What is drawn: ``"answer"``, or ``"item"`` with all its answers. If left out, what judges' scores let
-                expect to need fewer labels (`unit_of_choice`).
+            unit: What is drawn: ``"answer"``, or ``"item"`` with all its answers. If left out, items, since the answers
+                to one share its difficulty, which cancels in their difference; but answers of a single system, those
+                with several runs, which repeat each other, and preferences.
             seed: The seed of all random draws.
             **how: Further arguments of `Plan.create`.
 
@@ -99,14 +107,16 @@ class Answers:
         """
         if "cost" in self.pool.columns:
             how["cost"] = ColumnCost("cost")
-        return Plan.create(self.pool, None, self.measure, budget=budget, level=self.level(unit), seed=seed, **how)
+        return Plan.create(self.pool, None, self.measure, budget=budget, seed=seed, **{**self.drawn(unit), **how})
 
-    def level(self, unit: str | None = None) -> str:
-        """The level of a plan for a unit, or for the one that is chosen."""
-        chosen = unit or unit_of_choice(self.table, self.scale)
+    def drawn(self, unit: str | None = None) -> dict[str, Any]:
+        """How a unit is drawn, or the one of choice: arguments of `Plan.create`."""
+        single = self.scale.prefers or self.runs > 1 or len(self.systems) == 1
+        chosen = unit or ("answer" if single else "item")
         if chosen not in LEVELS:
             raise ValueError(f"a unit is an answer or an item, got {shown(unit)}")
-        return LEVELS[chosen]
+        judged = chosen == "item" and self.table[self.judges].notna().to_numpy().any()
+        return {"level": LEVELS[chosen]} | ({"design": ITEMS_BY_SCORES} if judged else {})
 
     def labels(self, scores: pd.DataFrame) -> pd.DataFrame:
         """The labels of people's scores.
@@ -203,40 +213,20 @@ class Answers:
             frame[f"judge {name}"] = score.groupby([frame["qid"], frame["docno"]]).transform("mean")
         return frame
 
-    def _model(self, frame: pd.DataFrame) -> JudgeGrades | UniformGrades:
-        """What judges' scores say, softened since no person has checked them; nothing if there are none."""
-        judges: dict[str, Any] = {}
-        for column in (str(name) for name in frame.columns if str(name).startswith("judge ")):
-            known = frame[frame[column].notna()]
-            if len(known):
-                shares = self.scale.shares(known[column])
-                votes = pd.DataFrame(shares, index=known.index).add_prefix("votes_")
-                judges[column.removeprefix("judge ")] = known[["qid", "docno"]].join(votes)
-        return JudgeGrades(max_grade=self.scale.max_grade, **judges) if judges else UniformGrades(self.scale.max_grade)
+    def _grades(self, item: pd.Series, score: pd.Series) -> np.ndarray:
+        """float64[N, G+1], what a judge's scores let expect, softened since no person has checked them.
 
-
-def unit_of_choice(table: pd.DataFrame, scale: ScoreScale) -> str:
-    """``answer`` or ``item``, whichever probably needs fewer labels for a verdict.
-
-    Two answers to an item share its difficulty, which cancels if both are judged: the more, the more their scores
-    correlate. For a clear difference the number of draws counts, and an item takes a label for each answer. So items
-    are drawn where the difference of the judges' scores is small against their correlation, or where there are no
-    judges' scores. With more than two systems most of the pairs decide. Runs of a system repeat each other, so that
-    an item with all of them is never worth its labels.
-    """
-    columns = judge_columns(table)
-    if scale.prefers or table["system"].nunique() == 1 or table.duplicated(["item", "system"]).any():
-        return "answer"
-    if not columns:
-        return "item"
-    score = table[columns].apply(pd.to_numeric).mean(axis=1)
-    by_item = score.groupby([table["item"], table["system"]]).mean().unstack().dropna()
-    varies = by_item.std(ddof=0).to_numpy() > 0
-    if len(by_item) < 2 or not varies.all():
-        return "item"
-    mean, correlation = by_item.mean().to_numpy(), np.corrcoef(by_item.to_numpy(), rowvar=False)
-    near = [
-        abs(mean[i] - mean[j]) < _SHARED * correlation[i, j] * (scale.high - scale.low)
-        for i, j in combinations(range(len(mean)), 2)
-    ]
-    return "item" if np.mean(near) >= 0.5 else "answer"
+        The nearer an answer's score to the mean of the others to its item, the less. An answer without a score has the
+        mean of the others.
+        """
+        known, first, top = score.notna().to_numpy(), self.scale.first, self.scale.max_grade
+        own, by_item = score[known].astype(float), score[known].astype(float).groupby(item[known])
+        others = by_item.transform("size") - 1
+        mean = (by_item.transform("sum") - own) / others.where(others > 0)
+        alike = (1 - (own - mean).abs() / (self.scale.high - self.scale.low)).fillna(0.0).to_numpy()[:, None]
+        shares = self.scale.shares(own)[:, first:]
+        sure, vague = (shares @ assumed_confusion(top - first, top - first, near) for near in (ALIKE, NEAR))
+        expected = alike * sure + (1 - alike) * vague
+        grades = np.zeros((len(score), top + 1))
+        grades[known, first:], grades[~known, first:] = expected, expected.mean(axis=0)
+        return grades

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,8 +21,10 @@ class AnswerFormat(NamedTuple):
     known_by: tuple[str, ...]  # keys of its object, or of each object where there is one a line
     entries: str  # the key of the list with an entry for each answer; empty if each line is one
     # Column → where it is: keys, one in the other, of the entry, or of the object after ``^``; the first that is there.
+    # What ``+`` joins is one value.
     columns: Mapping[str, tuple[str, ...]]
-    # A mapping of names to scores, a list of objects with name and score, or of names whose scores are in the entry.
+    # A mapping of names to scores, a list of objects with name and score or value, or of names whose scores are in the
+    # entry; one number; or with ``*``, a pattern of such names.
     scores: str = ""
 
 
@@ -60,6 +64,40 @@ FORMATS = {
         },
         "metrics",
     ),
+    "promptfoo": AnswerFormat(
+        ("evalId", "results"),
+        "results.results",
+        {
+            "item": ("testIdx",),
+            "system": ("provider.label+promptIdx", "provider.id+promptIdx"),
+            "question": ("vars", "testCase.vars"),
+            "answer": ("response.output",),
+        },
+        "score",
+    ),
+    "mlflow": AnswerFormat(
+        ("inputs", "outputs"),
+        "",
+        {
+            "item": ("inputs",),
+            "question": ("inputs",),
+            "answer": ("outputs",),
+            "reference": ("ground_truth", "targets"),
+        },
+        "*/score",
+    ),
+    "ragas": AnswerFormat(
+        ("user_input", "response"),
+        "",
+        {"item": ("user_input",), "question": ("user_input",), "answer": ("response",), "reference": ("reference",)},
+        "*",
+    ),
+    "langfuse": AnswerFormat(
+        ("data", "meta"),
+        "data",
+        {"item": ("input",), "question": ("input",), "answer": ("output",)},
+        "scores",
+    ),
     "trec-rag": AnswerFormat(
         ("metadata", "responses"),
         "",
@@ -72,7 +110,9 @@ FORMATS = {
     ),
 }
 """Tool → where it has what. Inspect's log is that with ``log_format="json"``, DeepEval's file that of its results
-folder, LM-evaluation-harness's that of ``--log_samples``, and those of TREC RAG are submissions, also to AutoJudge."""
+folder, LM-evaluation-harness's that of ``--log_samples``, promptfoo's that of ``--output FILE.json``, MLflow's a table
+that an evaluation logged, RAGAS's the frame of its result as JSON lines, Langfuse's a page of traces, and those of TREC
+RAG are submissions, also to AutoJudge. Where a tool has no ids of items, the question is the id."""
 
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 """What Inspect's letters are worth: correct, partial, incorrect, no answer."""
@@ -103,6 +143,8 @@ def _objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     texts = [(1, source.text)] if whole else [(n, line) for n, line in source.lines() if line.strip()]
     for number, text in texts:
         value = json_value(text)
+        if isinstance(value, dict) and {"columns", "data"} <= value.keys():
+            value = [dict(zip(value["columns"], row, strict=True)) for row in value["data"]]
         for entry in value if whole and isinstance(value, list) else [value]:
             if not isinstance(entry, dict):
                 raise ValueError(f"line {number}: expected a JSON object, got {shown(entry)}")
@@ -119,7 +161,7 @@ def _of_objects(objects: dict[int, dict[str, Any]]) -> pd.DataFrame:
         return pd.DataFrame.from_dict(objects, orient="index")
     rows = {}
     for number, whole in objects.items():
-        entries = whole.get(format.entries, ()) if format.entries else [whole]
+        entries = (_at(whole, format.entries) or ()) if format.entries else [whole]
         for place, entry in enumerate(entries):
             rows[number + place] = _row(format, whole, entry)
     return pd.DataFrame.from_dict(rows, orient="index")
@@ -129,19 +171,36 @@ def _row(format: AnswerFormat, whole: dict[str, Any], entry: dict[str, Any]) -> 
     """An answer as a row of the table."""
     row = {}
     for name, places in format.columns.items():
-        found = (_at(whole, each[1:]) if each.startswith("^") else _at(entry, each) for each in places)
+        found = (_at(whole, each[1:]) if each.startswith("^") else _joined(entry, each) for each in places)
         if (value := next((value for value in found if value is not None), None)) is not None:
             row[name] = _text(value)
+    numbers = {
+        name: LETTERS.get(value, value) if isinstance(value, str) else value for name, value in _scores(format, entry)
+    }
+    known = {name: value for name, value in numbers.items() if isinstance(value, (int, float))}
+    return row | {re.sub(r"[ /]", "_", f"score_{name}".rstrip("_")): float(known[name]) for name in known}
+
+
+def _scores(format: AnswerFormat, entry: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The names of the scores in an entry with what stands there."""
     given = _at(entry, format.scores) if format.scores else None
-    if isinstance(given, dict):
-        pairs = [(name, each.get("value") if isinstance(each, dict) else each) for name, each in given.items()]
+    if isinstance(given, (int, float)):
+        yield "", given
+    elif isinstance(given, dict):
+        yield from ((name, each.get("value") if isinstance(each, dict) else each) for name, each in given.items())
     elif isinstance(given, list) and all(isinstance(each, dict) for each in given):
-        pairs = [(each.get("name"), each.get("score")) for each in given]
+        yield from ((str(each.get("name")), each.get("score", each.get("value"))) for each in given)
     else:
-        pairs = [(name, entry.get(name)) for name in given or ()]
-    numbers = ((name, LETTERS.get(value, value) if isinstance(value, str) else value) for name, value in pairs)
-    known = {str(name).replace(" ", "_"): value for name, value in numbers if isinstance(value, (int, float))}
-    return row | {f"score_{name}": float(value) for name, value in known.items()}
+        names = fnmatch.filter(entry, format.scores) if "*" in format.scores else given or ()
+        yield from ((name, entry.get(name)) for name in names)
+
+
+def _joined(entry: dict[str, Any], path: str) -> Any:
+    """What is at a path, or at several joined by ``+``; None if one is not there."""
+    parts = [_at(entry, each) for each in path.split("+")]
+    if None in parts or (len(parts) > 1 and "" in parts):
+        return None
+    return parts[0] if len(parts) == 1 else " ".join(map(str, parts))
 
 
 def _at(value: Any, path: str) -> Any:
@@ -156,4 +215,6 @@ def _text(value: Any) -> Any:
     if isinstance(value, list):
         parts = [part.get("text", part.get("content")) if isinstance(part, dict) else part for part in value]
         return "\n".join(str(part) for part in parts if part is not None)
+    if isinstance(value, dict):
+        return "\n".join(str(part) if len(value) == 1 else f"{name}: {part}" for name, part in value.items())
     return value

@@ -173,7 +173,7 @@ def report(
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
 
 
-PASSED_OVER = "If nobody will judge what has no label, --missing nonrelevant takes it as not relevant."
+PASSED_OVER = "If nobody will judge what has no label, --missing nonrelevant gives it the lowest grade."
 """The end of the hint where labels do not count since others are missing."""
 
 

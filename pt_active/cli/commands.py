@@ -19,6 +19,7 @@ from pt_active.cli.project import FILE, Project, key_of
 from pt_active.frames.checks import Argument, ArgumentError, Named, shown, whole_number
 from pt_active.frames.sources import limits_lifted
 from pt_active.frames.visible import visible
+from pt_active.showing.wording import is_of_answers, told_of_answers
 
 _DECLARED = "declared"
 
@@ -131,7 +132,7 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
         told, root = "", context.find_root()
         silent = contextlib.redirect_stderr(io.StringIO()) if root.params["quiet"] else contextlib.nullcontext()
         lifted = limits_lifted() if root.params["no_limit"] else contextlib.nullcontext()
-        with silent, lifted, options_named(context):
+        with silent, lifted, contextlib.ExitStack() as words, options_named(context):
             _check_taken(context, {*shared, *(["project"] if takes else [])})
             given = {name: value for name, value in root.params.items() if name in shared and _is_typed(root, name)}
             arguments |= shared | given
@@ -140,13 +141,15 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
                 taken, told = _from_project(context, typed, root.params["project"])
                 arguments |= taken
                 _check_given(context, arguments, required)
+            if of_answers := _is_of_answers(arguments):
+                words.enter_context(told_of_answers())
             arguments |= {"called": context.info_name} if "called" in every else {}
             for name, kind in bundles.items():
                 arguments[name] = kind(**{each.name: arguments.pop(each.name) for each in fields(kind)})
             answer = function(**arguments)
             if told:
                 typer.echo(told, err=True)
-        answer.show(root.params["json_output"], root.params["quiet"])
+        (answer.of_answers if of_answers else answer).show(root.params["json_output"], root.params["quiet"])
         if answer.code:
             raise typer.Exit(answer.code)
 
@@ -156,6 +159,13 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
     run.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()}
     run.__signature__ = signature  # type: ignore[attr-defined]
     return run
+
+
+def _is_of_answers(arguments: Mapping[str, Any]) -> bool:
+    """Whether a command is asked about answers: by their file, their measure, or a plan of them."""
+    manifest = Path(arguments.get("plan") or "") / "manifest.json"
+    said = manifest.read_text(encoding="utf-8", errors="replace") if manifest.is_file() else ""
+    return bool(arguments.get("answers")) or is_of_answers(f"{arguments.get('measure')} {said}")
 
 
 _OF_SOME = ("project", "lenient", "grade_names", "rule", "ties", "confidence", "queries", "clusters")

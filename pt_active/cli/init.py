@@ -64,7 +64,8 @@ def init(
                 "--answers take the place of runs, and their measure is the mean score: leave --run, … out"
             )
         found, own = project_of_answers(given, budget, folder)
-        values = _of_plan(folder, out) | {**own, "pool": _from(own["pool"], out)}
+        named = {name: _from(own[name], out) for name in ("pool", "texts") if name in own}
+        values = _of_plan(folder, out) | own | named
     else:
         files, measure, budget, meant = _said_or_asked(source, measure, budget, meant)
         found = findings(files, measure, positive("budget", budget))
@@ -273,15 +274,16 @@ def project_of_answers(given: AnswerFiles, budget: float | None, folder: Path) -
         raise ValueError("pass --budget, how many answers people can judge at most")
     pool, answers = folder.with_name(f"{folder.name}-answers.parquet"), given.read()
     check_new(pool)
-    level = answers.level()
-    found = _findings(answers, positive("budget", budget), level)
+    drawn = answers.drawn()
+    found = _findings(answers, positive("budget", budget), drawn["level"])
     with new_file(pool) as unfinished:
         answers.pool.to_parquet(unfinished, index=False)
     values = {
         "measure": answers.measure,
         "budget": int(budget) if float(budget).is_integer() else budget,
-        "level": level,
         "pool": pool,
+        **({"texts": pool} if "answer" in answers.table.columns else {}),
+        **drawn,
     }
     return found, values | ({"grade-names": names} if (names := answers.scale.names()) else {})
 

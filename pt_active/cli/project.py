@@ -55,6 +55,7 @@ _LABELLED = "plan qrels confidence grade_names rule ties missing queries cluster
 _OF_COMMANDS = {
     "plan": f"out measure budget draws seed level design rounds {_COLLECTION}",
     "budget": f"measure confidence queries clusters {_COLLECTION}",
+    "extend": "plan texts",
     "judge": "plan texts judges guideline grade_names store margin queries clusters",
     "export": "plan texts grade_names",
     "status": f"{_LABELLED} margin looks",
@@ -74,6 +75,7 @@ _RIVALS = (
     ("grades", "judge"),
     ("judge", "grades"),
     ("design", "level"),
+    ("level", "design"),
     ("cost", "seconds_per_document", "seconds_per_query"),
     ("per_query", "seconds_per_document", "seconds_per_query"),
     ("seconds_per_document", "cost", "per_query"),

@@ -16,34 +16,37 @@ def replay_errors(drawn, units, nested, found):  # type: ignore[no-untyped-def]
     into.
     """
     number, counts = len(drawn.normal), np.flatnonzero(units.influence)
-    step, within, excess = np.zeros((3, len(units.opening), number))
+    step, within, excess = np.zeros((3, number))  # of one query, whose documents come together
     known, reached, usual = np.zeros((3, number))
-    for z in counts:
+    found[:] = 0.0
+    for i, z in enumerate(counts):
         x, chance = units.query[z], units.chance[z]
-        both = chance * units.opening[x]
+        opening = units.opening[x]
+        both = chance * opening
         expected = units.variance[z] * (1 - both) / both**2
         first = units.number[z]
         for place in range(drawn.start[first], drawn.start[first + 1]):
             r, effect = drawn.row[place], units.effects[drawn.label[place], z]
             term = effect / chance
             left = term * (1 - chance)
-            within[x, r] += term * left
+            within[r] += term * left
             if nested:
-                within[x, r] += 2 * term * excess[x, r]
-                excess[x, r] += left
-            step[x, r] += term
+                within[r] += 2 * term * excess[r]
+                excess[r] += left
+            step[r] += term
             known[r] += effect - units.shift[z]
             reached[r] += units.variance[z]
             usual[r] += expected
+        if i + 1 < len(counts) and units.query[counts[i + 1]] == x:
+            continue
+        for r in range(number):
+            part = step[r] / opening
+            found[0, r] += part
+            found[1, r] += max(part**2 * (1 - opening) + within[r] / opening, 0.0)
+            found[3, r] = max(found[3, r], abs(part))
+        step[:], within[:], excess[:] = 0.0, 0.0, 0.0
     sign = 0.0 if len(counts) == 0 else np.sign(units.influence[counts[units.place[counts].argmin()]])
     every = units.variance.sum()
     missed = np.sqrt(np.where(every - reached > ROUNDING * every, every - reached, 0.0))  # the rest is rounding
-    found[:] = 0.0
-    found[0], found[2] = -known - units.shift.sum() - sign * missed * drawn.normal, usual
-    for x in range(len(step)):
-        opening = units.opening[x]
-        for r in range(number):
-            part = step[x, r] / opening
-            found[0, r] += part
-            found[1, r] += max(part**2 * (1 - opening) + within[x, r] / opening, 0.0)
-            found[3, r] = max(found[3, r], abs(part))
+    found[0] -= known + units.shift.sum() + sign * missed * drawn.normal
+    found[2] = usual

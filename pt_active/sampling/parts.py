@@ -26,6 +26,12 @@ def can_part(sample: TwoPhase) -> bool:
     return design.drawing == "depth" or (design.drawing == SURPRISES and bool((design.opening >= 1).all()))
 
 
+def leaning(ranks: np.ndarray) -> np.ndarray:
+    """float64[N], how far each document favours the first ranker, by the reciprocals of ranks int[k, N] from 1."""
+    near = np.divide(1.0, ranks, out=np.zeros(ranks.shape), where=ranks > 0)
+    return np.asarray(near[0] - (near[1:].mean(axis=0) if len(near) > 1 else 0.0))
+
+
 def parts_of(sample: TwoPhase, prices: Costs, lean: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
     """int64[N], the part in which each document comes, from 1; 0 for documents that were not drawn.
 
@@ -34,7 +40,7 @@ def parts_of(sample: TwoPhase, prices: Costs, lean: np.ndarray, number: int, rng
     Args:
         sample: One that `can_part`.
         prices: What its documents cost.
-        lean: float64[N], how far each document favours the first ranker.
+        lean: float64[N], as `leaning` has it.
         number: K, how many parts there are.
         rng: Source of randomness, which the sample must not depend on.
     """

@@ -91,7 +91,10 @@ class DocumentPool:
 
     def values(self, variable: np.ndarray) -> np.ndarray:
         """float64[m, k], the measure at given document variables, float64[N]."""
-        return variable_values(self.form, self.indptr, self.ranks, variable)
+        if self.form.family != "additive":
+            return variable_values(self.form, self.indptr, self.ranks, variable)
+        terms = (each * variable for each in self._discounts)
+        return np.stack([np.bincount(self.query, each, len(self.weight)) for each in terms], axis=1)
 
     @cached_property
     def _discounts(self) -> np.ndarray:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _WORDS = {
     "document": "answer",
@@ -40,6 +43,19 @@ def of_answers(text: str) -> str:
     return _WORD.sub(_replaced, text)
 
 
+@contextmanager
+def told_of_answers() -> Iterator[None]:
+    """Let warnings and errors speak in the words of answers."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+        warnings.showwarning = lambda message, *where, **more: show(of_answers(str(message)), *where, **more)
+        try:
+            yield
+        except (ValueError, OSError) as error:
+            error.args = tuple(of_answers(each) if isinstance(each, str) else each for each in error.args)
+            raise
+
+
 def page_of_answers(html: str) -> str:
     """A page in the words of answers; what it quotes, and what nobody reads, stays."""
     parts, end = [], 0
@@ -51,6 +67,8 @@ def page_of_answers(html: str) -> str:
 
 def _replaced(found: re.Match[str]) -> str:
     article, word = found.groups()
+    if word.isupper():  # what stands for a file in the help
+        return found.group()
     other = _WORDS[word.lower()]
     other = other.capitalize() if word[0].isupper() else other
     if article is None:

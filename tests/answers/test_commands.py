@@ -58,6 +58,29 @@ def test_five_commands_from_a_table_to_a_verdict(folder: Path) -> None:
     assert "stop: new is better" in texts[2]
 
 
+def test_messages_speak_of_answers_and_an_extension_keeps_their_texts(folder: Path) -> None:
+    table = made(30).drop(columns="run")
+    table.drop(columns="truth").to_csv("answers.csv", index=False)
+    run("init", "--answers", "answers.csv", "--budget", 20)
+    run("plan")
+    run("export", "--out", "my-plan.csv", "--format", "csv")
+    fill(table, folder / "my-plan.csv")
+    Path("stray.csv").write_text("qid,docno,label\ni3,none,1\n")
+    for words, wanted in (
+        (("status", "my-plan", "stray.csv"), "no label belongs to an answer of the plan"),
+        (("status", "--first", "best"), "no system 'best' in this plan"),
+        (("plan", "--budget", 1, "--out", "small"), "does not pay for the cheapest item"),
+    ):
+        told = invoke(*words)
+        assert told.exit_code == 2
+        assert wanted in told.stderr
+    assert "(drawn by successive)" in run("plan", "--level", "document", "--out", "single")
+    assert "queries" not in run("status", "--measure", "P@1")
+    run("extend", "my-plan", "my-plan.csv", "--budget", 10, "--out", "more")
+    assert "status more QRELS more.csv" in run("export", "more", "--out", "more.csv", "--format", "csv")
+    assert pd.read_csv("more.csv")["text"].str.startswith("answer ").all()
+
+
 def shown(html: str) -> str:
     """What of a page a reader sees."""
     body = html.partition("<body")[2]

@@ -67,15 +67,42 @@ def test_gpqa_as_published() -> None:
     )
 
 
-def test_no_judge_or_a_near_tie_draws_items_and_a_clear_difference_answers(table: pd.DataFrame) -> None:
-    near, clear = made(better=0.0), made(better=3.0)
-    assert Answers(near.drop(columns="score")).level() == "query"
-    assert Answers(near).level() == "query"
-    assert Answers(clear).level() == "document"
-    assert Answers(made(runs=2)).level() == "document"
-    assert Answers(clear).level("item") == "query"
+def test_items_are_drawn_unless_answers_repeat_or_stand_alone(table: pd.DataFrame) -> None:
+    alone = table[table["system"] == "new"]
+    assert Answers(table.drop(columns="score")).drawn() == {"level": "query"}
+    assert Answers(table).drawn() == {"level": "query", "design": "optimal"}
+    for other in (made(runs=2), alone):
+        assert Answers(other).drawn() == Answers(table).drawn("answer") == {"level": "document"}
+    assert Answers(table, "preference").drawn() == {"level": "document"}
     with pytest.raises(ValueError, match="a unit is an answer or an item, got 'query'"):
-        Answers(table).level("query")
+        Answers(table).drawn("query")
+
+
+def test_the_difference_of_answers_that_a_judge_scores_alike_is_surer_than_their_scores() -> None:
+    table = pd.DataFrame({"item": [1, 1, 2, 2, 3, 3], "system": ["a", "b"] * 3, "answer": list("uvwxyz")})
+    scored = Answers(table.assign(score=[1, 1, 1, 0, None, 0.5])).pool.set_index("text")
+    assert scored.loc[["u", "v"], "grade_1"].to_numpy() == pytest.approx(1 / 1.05)
+    assert scored.loc[["w", "x"], "grade_1"].to_numpy() == pytest.approx([1 / 1.4, 0.4 / 1.4])
+    assert scored.loc["y", "grade_1"] == pytest.approx(scored["grade_1"].drop("y").mean())
+    assert scored.loc["z", "grade_1"] == pytest.approx(0.5)
+    chance = Answers(table.iloc[:4].assign(score=[1, 1, 1, 0])).plan(2, defensive=0.1).queries["q_prob"]
+    assert chance.iloc[1] > 1.5 * chance.iloc[0]
+
+
+@pytest.mark.parametrize("scale", ["1-5", "0-1:0.25", "-2-2"])
+def test_what_a_score_lets_expect_lies_on_the_scale_and_nearer_to_it_the_more_the_others_agree(scale: str) -> None:
+    table = made(3).drop(columns="score")
+    own = Answers(table, scale).scale
+    low, high = own.low, own.high
+    middle = (low + high) / 2
+    table["score"] = [high, high, high, middle, high, low]
+    pool = Answers(table, scale).pool
+    grades = pool.filter(like="grade_").to_numpy()
+    assert (grades[:, : own.first] == 0).all()
+    assert grades.sum(axis=1) == pytest.approx(1)
+    expected = (grades @ own.scores)[[0, 2, 4]]
+    assert (np.diff(expected) < 0).all()
+    assert (expected < high).all()
 
 
 def test_several_judges_are_united_and_one_that_is_silent_is_left_out(table: pd.DataFrame) -> None:

@@ -1,7 +1,7 @@
 """Files of tools for evaluation.
 
-Those of Inspect (mockllm) and DeepEval (ExactMatchMetric) in ``samples`` are the tools' own, shortened; the lines of
-LM-evaluation-harness and TREC RAG have the keys that readers of these tools take.
+Those of Inspect (mockllm), DeepEval (ExactMatchMetric) and MLflow (``log_table``) in ``samples`` are the tools' own,
+shortened; the lines of the others have the keys that their documentation or source names.
 """
 
 from __future__ import annotations
@@ -51,6 +51,55 @@ def test_lm_evaluation_harness(tmp_path: Path) -> None:
         [0, "2+2?", "4", "4", 1.0],
         [1, "2+2?", "4", "4", 0.0],
     ]
+
+
+def test_promptfoo(tmp_path: Path) -> None:
+    def result(test: int, prompt: int, output: str, score: float) -> dict[str, object]:
+        about = {"testIdx": test, "promptIdx": prompt, "vars": {"country": ("France", "Italy")[test]}, "score": score}
+        provider, raw = {"id": "openai:gpt-4o", "label": ""}, {"raw": f"prompt {prompt}", "label": f"prompt {prompt}"}
+        return about | {"provider": provider, "prompt": raw, "response": {"output": output}, "success": score > 0.5}
+
+    cells = [(0, 0, "Paris", 1), (0, 1, "Paris.", 1), (1, 0, "Rome", 1), (1, 1, "Milan", 0)]
+    path = tmp_path / "output.json"
+    path.write_text(json.dumps({"evalId": "eval-x", "results": {"version": 3, "results": [result(*c) for c in cells]}}))
+    answers = Answers(path)
+    assert answers.systems == ("openai:gpt-4o 0", "openai:gpt-4o 1")
+    assert answers.table["question"].tolist() == ["France", "France", "Italy", "Italy"]
+    assert answers.table[["answer", "score"]].values.tolist() == [
+        ["Paris", 1],
+        ["Paris.", 1],
+        ["Rome", 1],
+        ["Milan", 0],
+    ]
+
+
+def test_mlflow() -> None:
+    rows = read_rows(SAMPLES / "mlflow.json")
+    assert rows[["item", "question", "answer", "reference", "score_exact_match_score"]].values.tolist() == [
+        ["Capital of France?", "Capital of France?", "Paris", "Paris", 1.0],
+        ["Capital of Italy?", "Capital of Italy?", "Milan", "Rome", 0.0],
+    ]
+    assert not rows.columns.str.contains("token").any()
+
+
+def test_ragas(tmp_path: Path) -> None:
+    entry = {"retrieved_contexts": ["x"], "response": "Paris", "reference": "Paris", "faithfulness": 0.5}
+    rows = read_rows(lines(tmp_path / "new.jsonl", [{"user_input": f"capital {x}?"} | entry for x in "ab"]))
+    assert rows[["item", "answer", "reference", "score_faithfulness"]].values.tolist() == [
+        [f"capital {x}?", "Paris", "Paris", 0.5] for x in "ab"
+    ]
+
+
+@pytest.mark.parametrize("detailed", [False, True])
+def test_langfuse(detailed: bool, tmp_path: Path) -> None:
+    """A page of traces has ids of scores; one that is asked for by itself has the scores."""
+    said = [{"id": "s", "name": "helpful", "value": 1, "dataType": "NUMERIC"}] if detailed else ["s"]
+    trace = {"id": "t", "name": "rag", "input": {"question": "capital?"}, "output": "Paris", "scores": said}
+    path = tmp_path / "traces.json"
+    path.write_text(json.dumps({"data": [trace], "meta": {"page": 1, "totalItems": 1}}))
+    rows = read_rows(path).to_dict("records")
+    wanted = {"item": "capital?", "question": "capital?", "answer": "Paris"}
+    assert rows == [wanted | ({"score_helpful": 1.0} if detailed else {})]
 
 
 @pytest.mark.parametrize("older", [False, True])

@@ -42,13 +42,15 @@ def demonstration() -> Writer:
     return Writer(lambda path: write_demo(demo, path))
 
 
-def of_writers(kind: str, number: int, seed: int, folder: Path, place: Path) -> tuple[Counter, list[str]]:
+def of_writers(
+    kind: str, number: int, seed: int, folder: Path, place: Path, only: str | None
+) -> tuple[Counter, list[str]]:
     """Faults of writers, in rounds of one of each, so that a bar can be shown."""
     (folder / "files").mkdir()
     files = folder / "files"
     all_writers = writers(files) | {"demo": demonstration(), "out-of-core": out_of_core(files)}
     references = []
-    for name, writer in all_writers.items():
+    for name, writer in all_writers.items() if only is None else [(only, all_writers[only])]:
         (folder / name).mkdir()
         references.append(Reference(name, writer, folder / name))
         print(f"{name}: {1000 * references[-1].seconds:.0f} ms")
@@ -78,17 +80,18 @@ def of_artifacts(number: int, seed: int, folder: Path, *, digests: bool) -> tupl
 
 def of_store(kind: str, number: int, seed: int, folder: Path) -> tuple[Counter, list[str]]:
     """Kills of whoever keeps judgments; or flipped bits of a store, and of one with a log beside it."""
-    outcomes, broken = Counter[str](), []
-    if kind == "store-kills":
-        for trial in tqdm(range(number), unit=" kills"):
-            outcome, wrong = kill_store(folder / str(trial), random.Random(f"{seed} {trial}"))
-            outcomes[outcome] += 1
-            broken += wrong
-        return outcomes, broken
     stores = kept_store(folder / "s.sqlite"), kept_store(folder / "killed.sqlite", killed=True)
-    for trial in tqdm(range(number), unit=" bits"):
-        outcomes[flip_store(stores[trial % 2], folder / "flipped.sqlite", random.Random(f"{seed} {trial}"))] += 1
-    return outcomes, [outcome for outcome in outcomes if outcome not in ("refused", "equal", "told")]
+    outcomes, broken = Counter[str](), []
+    for trial in tqdm(range(number), unit=" faults"):
+        rng, wrong = random.Random(f"{seed} {trial}"), []
+        if kind == "store-kills":
+            outcome, wrong = kill_store(folder / str(trial), rng)
+        else:
+            outcome = flip_store(stores[trial % 2], folder / "flipped.sqlite", rng)
+        outcomes[outcome] += 1
+        broken += wrong
+    known = ("refused", "equal", "told", *(f"{each} copy" for each in ("refused", "told", "whole")))
+    return outcomes, broken + [outcome for outcome in outcomes if outcome not in known]
 
 
 def old_flip(name: str, folder: Path, trial: int, seed: int) -> tuple[str, list[str]]:
@@ -111,6 +114,7 @@ def main() -> int:
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("--number", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", metavar="NAME", help="one writer, such as out-of-core")
     parser.add_argument("--on", type=Path, metavar="DIR", help="where faults happen; default: a temporary folder")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -119,7 +123,8 @@ def main() -> int:
             outcomes, broken = of_store(arguments.kind, arguments.number, arguments.seed, Path(name))
         elif arguments.kind in FAULTS:
             place = arguments.on or Path(name)
-            outcomes, broken = of_writers(arguments.kind, arguments.number, arguments.seed, Path(name), place)
+            asked = arguments.kind, arguments.number, arguments.seed
+            outcomes, broken = of_writers(*asked, Path(name), place, arguments.only)
         else:
             digests = arguments.kind == "flips"
             outcomes, broken = of_artifacts(arguments.number, arguments.seed, Path(name), digests=digests)

@@ -104,7 +104,8 @@ class Units:
     """A population in the order in which its units come; by default, arrays are float64[N].
 
     Usually each draw makes one unit known. A draw can make more units known than the one that is drawn: to judge a
-    document of a cascade, those above it are judged too.
+    document of a cascade, those above it are judged too. Then all of them count in the Z of the draw, each over the
+    rate h at which it becomes known, its own and that of all deeper ones of its chain [theory 19].
     """
 
     rate: np.ndarray  # q, positive, in any unit: the next unit is x with probability ``q(x)/Σ_rest q``
@@ -116,6 +117,7 @@ class Units:
     drawn_at: np.ndarray  # int64[T], the unit of each draw
     settled: float = 0.0  # What is part of the truth and known from the start
     unsettled: tuple[float, float] = (0.0, 0.0)  # How far missing labels could move ``settled`` down, and up
+    chain: np.ndarray | None = None  # int64[N], increasing: which units become known together; None if none do
 
     def __post_init__(self) -> None:
         with np.errstate(all="ignore"):
@@ -124,6 +126,8 @@ class Units:
             raise ValueError("rates must be positive, and all numbers of the units finite")
         if not ((self.low <= self.high).all() and (self.variance >= 0).all()):
             raise ValueError("the bounds of a unit are in the wrong order, or a variance is negative")
+        if self.chain is None and len(self.drawn_at) < len(self.rate):
+            raise ValueError("units that become known together need their chain")
         if not (self.known_at[self.drawn_at] == np.arange(len(self.drawn_at))).all():
             raise ValueError("a draw must make its own unit known, which was not known before")
 
@@ -148,23 +152,44 @@ class Units:
         return self._rest(self.rate)
 
     @cached_property
+    def hazard(self) -> np.ndarray:
+        """float64[N], h, the rate at which each unit becomes known."""
+        return self.rate if self.chain is None else self._and_deeper(self.rate)
+
+    def _and_deeper(self, values: np.ndarray) -> np.ndarray:
+        """float64[N], the sums over each unit and the deeper ones of its chain."""
+        if self.chain is None:
+            return values
+        total = np.cumsum(values[::-1])[::-1]
+        last = np.searchsorted(self.chain, self.chain, side="right")
+        return np.asarray(total - np.r_[total, 0.0][last])
+
+    @cached_property
     def worst(self) -> np.ndarray:
-        """float64[T], the smallest error ``(c − m) Q/q`` that each draw can show, given what is known before it."""
-        least = np.zeros(len(self.drawn_at))
-        np.minimum.at(least, self.known_at, (self.low - self.mean) / self.rate)
-        return np.asarray(np.minimum.accumulate(least[::-1])[::-1] * self.left)
+        """float64[T], the smallest error ``Σ (c − m) Q/h`` that each draw can show, given what is known before it."""
+        return -self._extreme(self.mean - self.low)
 
     @cached_property
     def best(self) -> np.ndarray:
-        """float64[T], the largest error ``(c − m) Q/q`` that each draw can show, given what is known before it."""
-        most = np.zeros(len(self.drawn_at))
-        np.maximum.at(most, self.known_at, (self.high - self.mean) / self.rate)
+        """float64[T], the largest error ``Σ (c − m) Q/h`` that each draw can show, given what is known before it."""
+        return self._extreme(self.high - self.mean)
+
+    def _extreme(self, error: np.ndarray) -> np.ndarray:
+        """float64[T], the largest sum over a unit and deeper ones of its chain, which add nothing at worst."""
+        each, most = error / self.hazard, np.zeros(len(self.drawn_at))
+        further = np.maximum(each, 0.0)
+        np.maximum.at(most, self.known_at, each - further + self._and_deeper(further))
         return np.asarray(np.maximum.accumulate(most[::-1])[::-1] * self.left)
+
+    def _shown(self, values: np.ndarray, draws: int) -> np.ndarray:
+        """float64[n], ``Σ x Q/h`` over the units that each of the first draws makes known."""
+        each = np.bincount(self.known_at, weights=values / self.hazard, minlength=len(self.drawn_at))
+        return np.asarray(each[:draws] * self.left[:draws])
 
     @cached_property
     def expected(self) -> np.ndarray:
-        """float64[T], the model's mean square of the error that each draw shows: ``Q Σ_rest v/q``, but above 0."""
-        expected = self._rest(self.variance / self.rate) * self.left
+        """float64[T], the model's mean square of the error that each draw shows: ``Q Σ_rest v/h``, but above 0."""
+        expected = self._rest(self.variance / self.hazard) * self.left
         least = max(ROUNDING * float((self.high - self.low).sum()), _SMALLEST) ** 2
         return np.asarray(np.maximum(expected, _NO_VARIANCE * expected.max(initial=0.0) + least))
 
@@ -203,12 +228,11 @@ class Units:
         error = np.where(known, contribution - self.mean, 0.0)
         expected, lowest, highest = (self.settled + float(part.sum()) for part in (self.mean, self.low, self.high))
         base = expected + self._so_far(error, draws)
-        drawn = self.drawn_at[:draws]
         worst, best = base[:-1] + self.worst[:draws], base[:-1] + self.best[:draws]
         below, above = np.where(known, contribution - least, 0.0), np.where(known, most - contribution, 0.0)
         return Draws(
             # Rounding must not take a value past its bounds, since a bet may stake nearly all on them.
-            value=np.clip(base[:-1] + error[drawn] * self.left[:draws] / self.rate[drawn], worst, best),
+            value=np.clip(base[:-1] + self._shown(error, draws), worst, best),
             worst=worst,
             best=best,
             expected=self.expected[:draws],
@@ -222,15 +246,14 @@ class Units:
         """What draws could have shown of units that could contribute so much less or more, float64[N] each."""
         if not (below.any() or above.any() or any(self.unsettled)):
             return Unjudged.none(draws)
-        drawn, scale = self.drawn_at[:draws], self.left[:draws] / self.rate[self.drawn_at[:draws]]
         base_below, base_above = (
             before + self._so_far(part, draws)[:-1] for before, part in zip(self.unsettled, (below, above), strict=True)
         )
         # No variable has a larger variance than one at the two ends of its range.
         variance = np.minimum(self.variance, (below + above) ** 2 / 4)
         return Unjudged(
-            below=base_below + below[drawn] * scale,
-            above=base_above + above[drawn] * scale,
+            below=base_below + self._shown(below, draws),
+            above=base_above + self._shown(above, draws),
             base_below=base_below,
             base_above=base_above,
             later=np.diff(self._so_far(variance, draws)),
@@ -310,11 +333,7 @@ class Draws:
     def without_next(self, units: Units) -> Draws:
         """These draws, of a block, after which the unit that comes next is left out because of its cost."""
         n, base = len(self.value), self.base[-1]
-        unit = units.drawn_at[n]
-        low, high = (
-            base + (bound[unit] - units.mean[unit]) * units.left[n] / units.rate[unit]
-            for bound in (units.low, units.high)
-        )
+        low, high = (base + units._shown(bound - units.mean, n + 1)[n] for bound in (units.low, units.high))
         numbers = low, high, base + units.worst[n], base + units.best[n], units.expected[n]
         return replace(self, left_out=LeftOut(np.array([n]), *(np.array([number]) for number in numbers)))
 

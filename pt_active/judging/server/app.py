@@ -46,7 +46,8 @@ class Site:
     guideline: str = ""  # HTML of the guideline, made by `guideline_html`; empty if there is none
 
     def __post_init__(self) -> None:
-        self._templates, self._sent = environment(), Counter[str]()  # how many requests with a body each has under way
+        self._templates = environment(self.campaign.plan.measure)
+        self._sent = Counter[str]()  # how many requests with a body each has under way
         # Looking up the hash takes a time that says nothing about the tokens.
         self._names = {hashed(token): name for name, token in self.campaign.store.people().items()}
 

@@ -320,6 +320,7 @@ def _frame(entries: Sequence[Entry], about: dict[str, str]) -> pd.DataFrame:
 
 def _about(connection: sqlite3.Connection) -> dict[str, str]:
     """The settings; none but of the first format is without its checksum."""
+    _check_table(connection, "about")
     rows = connection.execute("SELECT * FROM about").fetchall()
     first = ("format", _FIRST_FORMAT) in rows
     if wrong := [row[0] for row in rows if not first and row[2] != _sum(row[:2])]:
@@ -327,8 +328,16 @@ def _about(connection: sqlite3.Connection) -> dict[str, str]:
     return {row[0]: row[1] for row in rows}
 
 
+def _check_table(connection: sqlite3.Connection, name: str) -> None:
+    """Raise unless it holds rows: a view or a virtual table, which has no page, may make them without an end."""
+    found = connection.execute("SELECT type, rootpage FROM sqlite_master WHERE name = ?", (name,)).fetchone()
+    if found is None or found[0] != "table" or not found[1]:
+        raise sqlite3.DatabaseError(f"it has no table {name!r}")
+
+
 def _entries(connection: sqlite3.Connection) -> list[Entry]:
     connection.execute("BEGIN")
+    _check_table(connection, "records")
     (said,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if said != "ok":
         raise _damaged(" ".join(str(said).split()))

@@ -19,6 +19,7 @@ from pt_active.judging.server.order import Document, JudgingOrder
 from pt_active.judging.worklist import GradeNames
 from pt_active.plans.plan import Plan
 from pt_active.relevance.measures import least_label
+from pt_active.showing.wording import is_of_answers, of_answers
 
 PAGES = Path(__file__).parent / "pages"  # The templates, the style sheet and the script
 SCRIPTS = ("judge.js", "adjudicate.js", "organiser.js")
@@ -29,9 +30,9 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 _HIGHEST_KEY = 9  # The highest grade that has a key
 
 
-def environment() -> Environment:
-    """The templates, in which every text is escaped."""
-    return Environment(
+def environment(measure: object) -> Environment:
+    """The templates, in which every text is escaped; ``words`` says what stands in it in the words of the measure."""
+    made = Environment(
         loader=PackageLoader("pt_active.judging.server", "pages"),
         autoescape=True,
         finalize=lambda value: visible(value) if type(value) is str else value,
@@ -39,6 +40,8 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["words"] = lambda text: type(text)(of_answers(text)) if is_of_answers(str(measure)) else text
+    return made
 
 
 def guideline_html(path: str | Path) -> str:
@@ -96,7 +99,7 @@ def offline_page(
     }
     grades = (names or GradeNames()).listed(plan.tables.pool.max_grade, least_label(plan.measure))
     values = judge_values(plan.id, annotator, grades, guideline)
-    return environment().get_template("judge.html.jinja").render(**values, offline=offline)
+    return environment(plan.measure).get_template("judge.html.jinja").render(**values, offline=offline)
 
 
 def share_of(order: JudgingOrder, judges: Sequence[str], name: str) -> list[int]:

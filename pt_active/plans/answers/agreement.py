@@ -18,12 +18,14 @@ from pt_active.inference.agreement import coincidences, ordinal_alpha, quadratic
 from pt_active.inference.stopping.looks import ALWAYS, FIRST, SECOND
 from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.labelled_plan import labelled_plan
+from pt_active.plans.answers.looks import PLANNED, Question, growth_of
 from pt_active.plans.answers.results import Estimate
 from pt_active.plans.answers.sequence import sequence_of
 from pt_active.plans.answers.status import VALID
 from pt_active.plans.answers.verdict import verdict_of
 from pt_active.plans.making.judgments import qrels_of, settled_labels
 from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.parts import in_parts
 from pt_active.plans.making.sampled import sampled
 from pt_active.showing.printed import Facts, Printed, plain, plain_rows, printed
 
@@ -198,8 +200,8 @@ class WithoutJudges(Printed):
         standard_error: The jackknife's standard error over judges, ``√((J−1)/J Σ (θ_j − θ̄)²)``.
         table: ``annotator, labels, alone, value, winner``: for each judge the number of their labels, of documents that
             they alone judged, and the result without them. Those documents are then left to the grade model.
-        looks: When the verdicts hold: None if all of the plan is judged, for one look at the end; ``"always"`` if not,
-            since then only bets prove anything.
+        looks: When the verdicts hold: None if all of the plan is judged, for one look at the end; if not, planned looks
+            for a plan that comes in parts, and ``"always"`` for others, of which only bets prove anything.
     """
 
     what: str
@@ -226,7 +228,7 @@ class WithoutJudges(Printed):
             facts.append(("without", f"{name}: {value:+.4f}, {winner or 'unresolved'}{left}"))
         depends = f"the verdict depends on {', '.join(self.decisive)}"
         said = depends if self.decisive else "it depends on no single judge"
-        return [*facts, ("valid", VALID[self.looks]), ("verdict", said)]
+        return [*facts, ("valid", VALID.get(self.looks, f"at planned looks ({self.looks})")), ("verdict", said)]
 
     def __str__(self) -> str:
         return printed(f"{self.what}, without each judge", self.facts())
@@ -258,6 +260,9 @@ def without_judges(
     drawn = sampled(tables)
     lacking = drawn.wanted & tables.pool.seen(tables.measure) & (known < 0)
     cut = drawn.cut(known) if lacking.any() else tables
+    looks = None if cut is tables else PLANNED if in_parts(tables) else ALWAYS
+    if looks == PLANNED and contrast.second is not None:
+        how = replace(how, confidence=_at_the_last_part(tables, known, contrast, how), reference="effective")
 
     def result(labels: pd.DataFrame, filled: bool) -> tuple[float, str | None]:
         """The estimate and the better ranker; if ``filled``, what has no label is as the model expects."""
@@ -267,8 +272,8 @@ def without_judges(
             found = labelled_plan(cut, qrels).judged(how).result(contrast, how)
             if isinstance(found, Estimate):
                 return float(found.value), None
-            # Not all of the plan is judged, so that only a verdict at any time is one.
-            winner = found.winner if cut is tables else _proved(tables, qrels, contrast, how, filled)
+            # At any time bets alone give a verdict.
+            winner = _proved(tables, qrels, contrast, how, filled) if looks == ALWAYS else found.winner
             return float(found.difference), winner
 
     value, winner = result(labels, False)
@@ -281,8 +286,15 @@ def without_judges(
     table["winner"] = pd.Series([row[-1] for row in rows], dtype=object)
     values = table["value"].to_numpy(dtype=np.float64)
     error = float(np.sqrt((len(names) - 1) / len(names) * ((values - values.mean()) ** 2).sum()))
-    looks = None if cut is tables else ALWAYS
     return WithoutJudges(contrast.named(tables.pool.names), value, winner, error, table, looks)
+
+
+def _at_the_last_part(tables: PlanTables, label: np.ndarray, contrast: Contrast, how: How[irm.Measure]) -> float:
+    """The level at which the last of the planned looks so far has its interval."""
+    from scipy import special
+
+    question = Question((contrast.first, contrast.second or 0), how.measure, PLANNED, None, how.confidence)
+    return 1 - 2 * float(special.ndtr(-growth_of(tables, label, question).past.critical[-1]))
 
 
 def _proved(

@@ -175,7 +175,7 @@ def _cascade(
     drawn = np.zeros(turn.max() + 1, dtype=np.int64)
     drawn[turn] = np.arange(len(ends))
     settled = float(seen.weight @ (seen.values(variables.mean) @ weights))
-    return Units(own[ends], np.zeros(len(ends)), spread, least, most, turn, drawn, settled), change
+    return Units(own[ends], np.zeros(len(ends)), spread, least, most, turn, drawn, settled, chain=query[ends]), change
 
 
 def judged_from_the_top(documents: np.ndarray, query: np.ndarray, label: np.ndarray) -> np.ndarray:

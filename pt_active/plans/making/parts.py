@@ -11,7 +11,7 @@ from pt_active.inference.stopping.looks import PLANNED_LOOKS
 from pt_active.plans.making.documents import expected_of, graded_of, kept_to
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import RoundEntry
-from pt_active.sampling.parts import can_part, first_parts, parts_of
+from pt_active.sampling.parts import can_part, first_parts, leaning, parts_of
 from pt_active.sampling.sample import Costs, TwoPhase
 from pt_active.sampling.successive import succession_of
 
@@ -28,12 +28,8 @@ def in_parts(tables: PlanTables) -> bool:
 
 def part_of(tables: PlanTables) -> np.ndarray:
     """int64[N], the part in which each document comes, from 1; 0 for documents that were not drawn."""
-    ranks, seed = tables.pool.ranks, tables.manifest.arguments.seed
-    near = np.divide(1.0, ranks, out=np.zeros(ranks.shape), where=ranks > 0)
-    lean = near[0] - near[1:].mean(axis=0) if len(near) > 1 else near[0]
-    return parts_of(
-        tables.rounds[0].sample, _prices(tables), lean, PLANNED_LOOKS, np.random.default_rng([seed, _STAGE])
-    )
+    sample, rng = tables.rounds[0].sample, np.random.default_rng([tables.manifest.arguments.seed, _STAGE])
+    return parts_of(sample, _prices(tables), leaning(tables.pool.ranks), PLANNED_LOOKS, rng)
 
 
 def rounds_of_parts(tables: PlanTables) -> list[Round]:

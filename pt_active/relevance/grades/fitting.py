@@ -68,10 +68,10 @@ def judge_confusion(shares: np.ndarray, labels: np.ndarray, prior: np.ndarray, s
     return _shrunk(shares.T @ np.eye(len(prior))[labels], prior, smoothing)
 
 
-def assumed_confusion(votes: int, max_grade: int) -> np.ndarray:
-    """float64[H+1, G+1], ``P(y = g | vote h) ∝ 0.4^|g − h|``: a judge that no label of people has checked."""
-    near = NEAR ** np.abs(np.arange(max_grade + 1) - np.arange(votes + 1)[:, None])
-    return np.asarray(near / near.sum(axis=1, keepdims=True))
+def assumed_confusion(votes: int, max_grade: int, near: float = NEAR) -> np.ndarray:
+    """float64[H+1, G+1], ``P(y = g | vote h) ∝ near^|g − h|``: a judge that no label of people has checked."""
+    chance = near ** np.abs(np.arange(max_grade + 1) - np.arange(votes + 1)[:, None])
+    return np.asarray(chance / chance.sum(axis=1, keepdims=True))
 
 
 def _label_counts(group: np.ndarray, labels: np.ndarray, groups: int, max_grade: int) -> np.ndarray:

@@ -114,7 +114,8 @@ def test_steps_of_a_query_that_one_draw_makes_known_together_keep_the_game_fair(
     assert len({len(drawn) for _, drawn, _ in orders(rates, RINGS)}) > 1
     for contribution in corners(low, high, 3)[::3]:
         for mean, variance in ((low, np.full(5, 0.01)), ((low + high) / 2, np.arange(5.0)), (high + 1, np.ones(5))):
-            paths = populations(rates, RINGS, contribution, mean=mean, variance=variance, low=low, high=high)
+            model = {"mean": mean, "variance": variance, "low": low, "high": high, "chain": np.array([0, 0, 0, 1, 1])}
+            paths = populations(rates, RINGS, contribution, **model)
             found += check_fairness(paths, STAKES, float(contribution.sum()))
     assert max(found) > 0.4
 
@@ -202,15 +203,17 @@ def test_values_are_the_sums_of_the_definition() -> None:
     """Z, its bounds and its expected variance, term by term, with one draw that makes several units known."""
     rate, mean, variance = np.array([[3.0, 1.0, 0.5, 2.0], [0.1, 0.7, 0.0, -1.0], [1.0, 2.0, 3.0, 4.0]])
     known, drawn, c = np.array([1, 0, 0, 2]), np.array([2, 0, 3]), np.array([0.3, 2.0, -0.25, -1.5])
-    draws = Units(rate, mean, variance, LOW, HIGH, known, drawn, settled=7.0).judged(c, 3)
-    for t, x in enumerate(drawn):
-        rest = known >= t
+    units = Units(rate, mean, variance, LOW, HIGH, known, drawn, settled=7.0, chain=np.array([0, 1, 1, 2]))
+    draws, hazard, runs = units.judged(c, 3), np.array([3.0, 1.5, 0.5, 2.0]), ([0], [1], [1, 2], [2], [3])
+    for t in range(3):
+        rest, new = known >= t, known == t
         base, left = 7 + c[~rest].sum() + mean[rest].sum(), rate[rest].sum()
-        ends = np.array([LOW - mean, HIGH - mean])[:, rest] / rate[rest] * left
-        assert draws.value[t] == pytest.approx(base + (c[x] - mean[x]) * left / rate[x])
-        assert draws.worst[t] == pytest.approx(base + min(0, ends[0].min()))
-        assert draws.best[t] == pytest.approx(base + max(0, ends[1].max()))
-        assert draws.expected[t] == pytest.approx(left * (variance / rate)[rest].sum())
+        ends = [(end - mean) / hazard * left for end in (LOW, HIGH)]
+        shown = [[end[run].sum() for run in runs if rest[run].all()] for end in ends]
+        assert draws.value[t] == pytest.approx(base + ((c - mean) / hazard)[new].sum() * left)
+        assert draws.worst[t] == pytest.approx(base + min(shown[0]))
+        assert draws.best[t] == pytest.approx(base + max(shown[1]))
+        assert draws.expected[t] == pytest.approx(left * (variance / hazard)[rest].sum())
         assert draws.base[t] == pytest.approx(base)
     for t in range(4):
         rest = known >= t

@@ -61,7 +61,7 @@ def test_draws_that_make_several_units_known_are_counted_not_the_units() -> None
     rng = np.random.default_rng(2)
     known = np.repeat(np.arange(50), 4)
     low, high = np.zeros(200), np.ones(200)
-    units = Units(np.ones(200), low + 0.5, low + 0.25, low, high, known, np.arange(50) * 4 + 3)
+    units = Units(np.ones(200), low + 0.5, low + 0.25, low, high, known, np.arange(50) * 4 + 3, chain=known)
     draws = units.judged(rng.integers(0, 2, 200).astype(float), 10)
     ahead = Ahead.of(units, 10, 1.0)
     assert ahead.last[-1] == 50

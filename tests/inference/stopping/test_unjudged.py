@@ -28,7 +28,8 @@ def in_steps(seed: int) -> Units:
     """Draws that make several units known: the first two at once, and the last two."""
     units = population(seed)
     known_at, drawn_at = np.array([0, 0, 1, 2, 3, 4, 4]), np.array([1, 2, 3, 4, 6])
-    return Units(units.rate, units.mean, units.variance, units.low, units.high, known_at, drawn_at, 0.4)
+    moments = units.mean, units.variance, units.low, units.high
+    return Units(units.rate, *moments, known_at, drawn_at, 0.4, chain=known_at)
 
 
 def lacking(units: Units, contribution: np.ndarray, gone: tuple[int, ...], narrow: float, draws: int) -> Draws:
@@ -81,16 +82,17 @@ def test_the_least_and_the_largest_square_are_those_of_all_completions(seed: int
     for gone in combinations(range(N), 2):
         some = lacking(units, contribution, gone, narrow, draws)
         ends = [(end + narrow * (contribution - end))[list(gone)] for end in (units.low, units.high)]
-        grid = np.linspace(*ends, 9)
-        squares = []
-        for labels in product(*np.vstack([grid, np.clip(units.mean[list(gone)], *ends)]).T):
+        errors = []
+        for labels in product(*np.transpose(ends)):  # errors are linear in labels
             filled = contribution.copy()
             filled[list(gone)] = labels
             whole = units.judged(filled, draws)
-            squares.append((whole.value - whole.base[:-1]) ** 2)
+            errors.append(whole.value - whole.base[:-1])
+        low, high = np.min(errors, axis=0), np.max(errors, axis=0)
         least, most = some.unjudged.squares(some.value - some.base[:-1])
-        np.testing.assert_allclose(least, np.min(squares, axis=0), rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(most, np.max(squares, axis=0), rtol=1e-9, atol=1e-12)
+        closest = np.where((low < 0) & (high > 0), 0.0, np.minimum(low**2, high**2))
+        np.testing.assert_allclose(least, closest, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(most, np.maximum(low**2, high**2), rtol=1e-9, atol=1e-12)
         held += int(((least < 1e-12) & (most > 1e-3)).sum())
     assert held > 0
 

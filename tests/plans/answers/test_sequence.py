@@ -341,7 +341,7 @@ def test_documents_that_were_drawn_at_once_are_refused(design: str, pool: pd.Dat
         'design="successive"'
     )
     with pytest.raises(ValueError, match=message):
-        plan.status(plan.assessments[["qid", "docno"]].merge(labels))
+        plan.status(plan.assessments[["qid", "docno"]].merge(labels), looks="always")
 
 
 def test_a_later_ranker_needs_labels_of_its_own(demo: DemoCollection, pool: pd.DataFrame, labels) -> None:

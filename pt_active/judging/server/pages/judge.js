@@ -121,6 +121,15 @@
     return [...parts, text.slice(from)];
   };
 
+  // Two answers of which a judge says which is better: the label 2 says that the first is, 0 that the second is.
+  const PAIR = /^(First answer)\n([^]*?)\n\n(Second answer)\n([^]*)$/;
+  const beside = (name, text) => {
+    const section = document.createElement("section"), head = document.createElement("h2");
+    head.textContent = name;
+    section.append(head, text);
+    return section;
+  };
+
   const current = () => (looking >= 0 ? history[looking].task : queue[0]);
 
   const show = () => {
@@ -133,8 +142,11 @@
     $("description").textContent = task.description || "";
     $("narrative").textContent = task.narrative || "";
     $("name").textContent = task.name;
-    if (task.text) $("text").replaceChildren(...marked(task.text, task.query || ""));
-    else $("text").textContent = "The text of this document is not known here.";
+    const pair = PAIR.exec(task.text || "");
+    document.body.classList.toggle("pair", Boolean(pair));
+    if (pair) $("text").replaceChildren(...[1, 3].map((at) => beside(pair[at], pair[at + 1])));
+    else if (task.text) $("text").replaceChildren(...marked(task.text, task.query || ""));
+    else $("text").textContent = "The text is not known here.";
     $("note").value = said && said.note !== TAKEN_BACK ? said.note : "";
     $("earlier").hidden = !said;
     $("earlier").textContent = said ? `You have been here: ${inWords(said)}. Another answer replaces it.` : "";
@@ -155,7 +167,7 @@
   const idle = () => {
     let said = "There is nothing for you to judge at the moment. This page looks again by itself.";
     if (state && state.paused) said = "The organiser has paused the judging. This page goes on by itself.";
-    else if (offline) said = "That was the last document. Save your labels and send the file to the organiser.";
+    else if (offline) said = "That was all. Save your labels and send the file to the organiser.";
     else if (state && state.settled >= state.all) said = "Everything is judged. Thank you!";
     $("idle").textContent = ended || said;
     $("idle").focus();
@@ -250,7 +262,9 @@
       if (event.key === "Escape") $("document").focus();
       return;
     }
-    if (/^\d$/.test(event.key) && Number(event.key) < grades) answer("judged", Number(event.key));
+    const side = ["ArrowRight", "ArrowDown", "ArrowLeft"].indexOf(event.key);
+    if (side >= 0 && document.body.classList.contains("pair")) answer("judged", side);
+    else if (/^\d$/.test(event.key) && Number(event.key) < grades) answer("judged", Number(event.key));
     else if (keys[event.key.toLowerCase()]) keys[event.key.toLowerCase()]();
     else return;
     event.preventDefault();

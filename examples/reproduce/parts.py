@@ -1,0 +1,171 @@
+"""Plans for nDCG and AP that are looked at after each of five parts: their level, and the labels to a verdict.
+
+    python parts.py DL21 mq2007-agg.parquet mq2008.parquet lambdarank.parquet --evidence FOLDER
+
+Two random rankers of a collection (see `surprises`) are traded at random in each of some random topics, so that their
+true difference is near 0. Samples are drawn, and estimated after each part as a plan does. Columns of the table:
+
+- ``wrong``: the share of samples in which the interval of any look misses the true difference; ``at the end`` that of
+  one look at the same samples, whose interval is narrower.
+- ``labels ×2`` and ``known ×2``: labels to a verdict over those of the sample, and how often there is one, if the truth
+  were twice the difference that one look at the end finds in 80 of 100 samples; ``×1`` if it were that difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from evidence import markdown, parser_with, publish
+from leagues import add_keep, kept, with_error
+from scipy import stats
+from surprises import LEVEL, Cell, read_collection
+from tqdm import tqdm
+
+from pt_active.frames.columns import ranker_names
+from pt_active.inference.documents import expected_variance
+from pt_active.inference.rounds import Round, drawn_by, estimate_rounds, pool_sizes
+from pt_active.inference.stopping.boundaries import half_widths, spending_boundary
+from pt_active.inference.stopping.looks import PLANNED_LOOKS
+from pt_active.plans.answers.looks import PLANNED
+from pt_active.sampling.drawings import RoundSettings, usual_variance
+from pt_active.sampling.parts import first_parts, leaning, parts_of
+
+WAYS = {"AP": "surprises", "nDCG@10": "depth"}
+TOPICS = {"dl21": (25, 40, 53)}
+OTHERS = (200,)
+POWER = 0.8
+NUMBERS = np.arange(1, PLANNED_LOOKS + 1)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What samples say at each look, float64[n, L]; the last look is at all labels."""
+
+    error: np.ndarray  # the estimate minus the truth
+    standard_error: np.ndarray
+    degrees: np.ndarray
+    labels: np.ndarray
+    half_width: np.ndarray  # of the intervals that hold at all looks
+
+    @property
+    def fixed(self) -> np.ndarray:
+        """float64[n], the half-width of one look at the end."""
+        quantile = stats.t.ppf((1 + LEVEL) / 2, np.maximum(self.degrees[:, -1], 1.0))
+        return np.asarray(quantile * self.standard_error[:, -1])
+
+    def until_known(self, difference: np.ndarray) -> tuple[float, float]:
+        """Labels to a verdict over those of the sample, and how often there is one, at true differences float64[n]."""
+        known = self.error + difference[:, None] > self.half_width
+        at = np.where(known.any(axis=1), known.argmax(axis=1), -1)
+        used = self.labels[np.arange(len(at)), at] / self.labels[:, -1]
+        return float(used.mean()), float(known.any(axis=1).mean())
+
+
+def samples_of(cell: Cell, way: str, budget: float, repetitions: int, seed: int) -> Samples | None:
+    """Samples of a cell; None if no document can change the estimate, or the budget is too small."""
+    pool, seen, truth = cell.graded, cell.seen, float(cell.seen.weight @ cell.truth)
+    settings = RoundSettings(way, usual_variance(seen.form))
+    try:
+        sizes = pool_sizes(pool, settings, pool.grades, budget=budget)
+        rounds = [
+            drawn_by(sizes, sizes.gain, pool, settings, budget, np.random.default_rng([seed, number]), None)
+            for number in range(repetitions)
+        ]
+    except ValueError:
+        return None
+    design, lean, rows = rounds[0].sample.design, leaning(seen.ranks), []
+    thinned = (replace(design, opening=design.opening * k / PLANNED_LOOKS) for k in NUMBERS)
+    expected = np.array([expected_variance(seen, each, sizes.gain) for each in thinned])
+    if not expected[-1] > 0:
+        return None
+    critical = spending_boundary(NUMBERS / PLANNED_LOOKS, expected[-1] / expected, 1 - LEVEL, PLANNED)
+    for number, whole in enumerate(rounds):
+        part = parts_of(whole.sample, pool.prices, lean, PLANNED_LOOKS, np.random.default_rng([seed, number, 1]))
+        firsts = (first_parts(whole.sample, pool.prices, part, k, PLANNED_LOOKS) for k in NUMBERS)
+        rows.append([_estimated(cell, replace(whole, sample=each)) for each in firsts])
+    value, error, degrees, labels = np.moveaxis(np.array(rows), -1, 0)
+    return Samples(value - truth, error, degrees, labels, half_widths(critical, error, degrees))
+
+
+def _estimated(cell: Cell, part: Round) -> tuple[float, float, float, float]:
+    label = np.where(part.sample.drawn, cell.label, -1)
+    found = estimate_rounds(cell.seen, [part], label, cell.contrast, "regression")
+    return found.value, found.standard_error, found.degrees_of_freedom, float(part.sample.drawn.sum())
+
+
+def traded(frame: pd.DataFrame, pair: list[str], rng: np.random.Generator) -> pd.DataFrame:
+    """The frame with its rankers traded at random in each topic."""
+    topic, names = pd.factorize(frame["qid"])
+    swap, (one, other) = (rng.random(len(names)) < 0.5)[topic], (frame[f"rank_{name}"].to_numpy() for name in pair)
+    ranks = np.where(swap, other, one), np.where(swap, one, other)
+    return frame.assign(**{f"rank_{name}": each for name, each in zip(pair, ranks, strict=True)})
+
+
+def row_of(
+    frame: pd.DataFrame, measure: str, topics: int, arguments: argparse.Namespace
+) -> Iterator[dict[str, object]]:
+    """The row of a cell."""
+    rng, found = np.random.default_rng([arguments.seed, topics]), []
+    for swap in range(arguments.swaps):
+        pair = rng.choice(ranker_names(frame.columns), 2, replace=False).tolist()
+        some = frame[frame["qid"].isin(rng.choice(frame["qid"].unique(), topics, replace=False))]
+        cell = Cell.of(traded(some, pair, rng), measure, pair)
+        budget = float(round(arguments.share * len(cell.label)))
+        made = samples_of(cell, WAYS[measure], budget, arguments.repetitions, 1000 * arguments.seed + swap)
+        found += [] if made is None else [made]
+    every = Samples(*(np.concatenate([getattr(each, name) for each in found]) for name in vars(found[0])))
+    wrong = [(np.abs(each.error) > each.half_width).any(axis=1).mean() for each in found]
+    usual = np.repeat([np.sqrt((each.standard_error[:, -1] ** 2).mean()) for each in found], arguments.repetitions)
+    steps = np.linspace(0.5, 20, 400)
+    enough = np.array([(every.error[:, -1] + step * usual > every.fixed).mean() >= POWER for step in steps])
+    detectable = usual * steps[enough.argmax()]
+    (twice, known), (once, power) = (every.until_known(times * detectable) for times in (2, 1))
+    yield {
+        "samples": f"{len(every.error)}",
+        "wrong": f"{np.mean(wrong):.3f} ± {np.std(wrong, ddof=1) / np.sqrt(len(wrong)):.3f}",
+        "at the end": with_error(float((np.abs(every.error[:, -1]) > every.fixed).mean()), len(every.error)),
+        "labels ×2": f"{twice:.2f}",
+        "known ×2": f"{known:.2f}",
+        "labels ×1": f"{once:.2f}",
+        "known ×1": f"{power:.2f}",
+    }
+
+
+def table(arguments: argparse.Namespace) -> Iterator[dict[str, object]]:
+    """One row per collection, number of topics and measure."""
+    for path in arguments.collections:
+        collection, _, _ = read_collection(path)
+        sizes = arguments.topics or TOPICS.get(collection.name, OTHERS)
+        cells = [(topics, measure) for topics in sizes for measure in WAYS]
+        for topics, measure in tqdm(cells, desc=collection.name, unit="cell"):
+            head = {"data": collection.name, "topics": topics, "measure": measure, "drawn by": WAYS[measure]}
+            part = ", ".join(
+                map(str, [*head.values(), arguments.share, arguments.swaps, arguments.repetitions, arguments.seed])
+            )
+            made = row_of(collection.frame, measure, topics, arguments)
+            yield from (head | dict(row) for row in kept(arguments.keep, part, made))
+
+
+def main() -> None:
+    """Sample, print the table and write it."""
+    parser = parser_with(__doc__, repetitions=8, seed=1)
+    parser.add_argument("collections", type=Path, nargs="+", metavar="FOLDER|POOL.parquet")
+    parser.add_argument("--swaps", type=int, default=30, help="random pairs of rankers, traded in random topics")
+    parser.add_argument("--topics", type=int, nargs="+", help="numbers of topics")
+    parser.add_argument("--share", type=float, default=0.1, help="of all judgments")
+    add_keep(parser)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    text = markdown(pd.DataFrame(table(arguments)))
+    print(text)
+    publish(text, arguments, "parts")
+
+
+if __name__ == "__main__":
+    main()
