@@ -70,6 +70,8 @@ bounds: the last rank that counts is not compared [test_bounds]
     ranks[involved] > depth => ranks[involved] >= depth
 bounds: a positive weight for the smallest value [test_bounds]
     ends = low * contrast, high * contrast => ends = low * np.abs(contrast), high * np.abs(contrast)
+bounds: the least of a sum by the best grades [test_bounds]
+    bounds[0, x] += min( => bounds[0, x] += max(
 nDCG: ideal ranking beyond the cutoff [test_moments]
     if place >= cutoff: => if place > 9999:
 log-length cost: averages one a document [test_pool]
@@ -163,6 +165,8 @@ steps: do not bring the documents above [test_successive]
     priority[order] = -largest_below(-alone, query) => priority[order] = alone
 steps: range of a document alone [test_successive]
     most = largest_below(most, prices.query(order)) => most = most + 0
+successive draws: the order ends before the budget [test_successive]
+    most = 2 * budget / self => most = 0.2 * budget / self
 successive sizes: no share for the range [test_successive]
     (size, 1 - RANGE_SHARE), (most, RANGE_SHARE) => (size, 1.0), (most, 0.0)
 successive sizes: a query without its opening cost [test_successive]
