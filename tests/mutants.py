@@ -424,6 +424,12 @@ labels of files without an annotator may contradict the records [test_files]
     plain |= {"the records": qrels_of( => {"the records": qrels_of(
 Label Studio: a cancelled annotation counts [test_files]
     about.get("was_cancelled") or label is None => label is None
+answers: alike is what the others to the item have [answers/test_comparison]
+    by_item.transform("sum") - own) / others => by_item.transform("sum")) / others
+answers: who agrees is surer [answers/test_comparison]
+    alike * sure + (1 - alike) * vague => alike * vague + (1 - alike) * sure
+answers: scores of a judge steer items [answers/test_comparison]
+    ({"design": ITEMS_BY_SCORES} if judged else {}) => {}
 blocks of judges: a block goes on in the next round [test_sharing]
     (number != before or inside >= size) => (inside >= size)
 sharing: a judge who was seen lately has lost the documents [test_sharing]

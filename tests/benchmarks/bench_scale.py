@@ -3,12 +3,13 @@
 Run ``python tests/benchmarks/bench_scale.py --most 1e6`` (``--most 1e4`` for a quick look). Prints a table: CPU
 seconds of all processes, seconds by the clock, peak memory of all processes together (looked at five times a second),
 and the exponent of CPU seconds from the last size but one to the last. Each cell is one run in a process of its own,
-with files in a temporary folder. DuckDB is needed beside the extras ``logs`` and ``dask``.
+with files in a temporary folder. DuckDB is needed beside the extras ``logs``, ``dask`` and ``spark``, which needs Java.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
 import os
@@ -21,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-BUDGET, BLOCK, LOOK = 2000, 50_000, 0.2
+BUDGET, BLOCK, LOOK, RUNS = 2000, 50_000, 0.2, ["new", "old"]
 
 
 def write_runs(folder: Path, queries: int, documents: int) -> None:
@@ -111,8 +112,32 @@ def plan_on_dask(folder: Path) -> None:
         united = dd.concat(runs)
         number = max(2, len(united) >> 20)
         settings = Settings("DCG@10", budget=BUDGET, level="query")
-        on_dask.plan(united.shuffle("qid", npartitions=number), ColdGrades(4), None, settings, names=["new", "old"])
+        shuffled = united.shuffle("qid", npartitions=number)
+        on_dask.plan(shuffled, ColdGrades(4), None, settings, names=["new", "old"]).save(folder / "dask")
         print(json.dumps(usage()), flush=True)
+
+
+def plan_on_spark(folder: Path) -> None:
+    from pyspark.sql import SparkSession, functions
+
+    from pt_active import ColdGrades
+    from pt_active.logs import on_spark
+    from pt_active.logs.planning import Settings
+
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "4g",
+        "spark.local.dir": str(folder / "shuffled"),
+    }
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = SparkSession.builder.master("local[*]").config(map=settings).getOrCreate()
+    runs = [session.read.parquet(str(folder / f"{n}.parquet")).withColumn("run", functions.lit(n)) for n in RUNS]
+    united = runs[0].unionByName(runs[1])
+    asked = Settings("DCG@10", budget=BUDGET, level="query")
+    spread = united.repartition(max(2, united.count() >> 19), "qid")
+    on_spark.plan(spread, ColdGrades(4), None, asked, names=RUNS).save(folder / "spark")
+    print(json.dumps(usage()), flush=True)
+    session.stop()
 
 
 STEPS: dict[str, tuple[str, Callable[[Path], None], float]] = {
@@ -124,6 +149,7 @@ STEPS: dict[str, tuple[str, Callable[[Path], None], float]] = {
     "documents_in_memory": ("plan of documents in memory", plan_of_documents_in_memory, 1e5),
     "ir_measures": ("`ir_measures` nDCG@10 of one run", measured_by_ir_measures, 1e5),
     "dask": ("plan of queries on a Dask LocalCluster", plan_on_dask, 1e5),
+    "spark": ("plan of queries on Spark, local", plan_on_spark, 1e5),
 }
 """Name → what it is, the work, and the most queries that it is tried with."""
 
@@ -181,7 +207,9 @@ def saved_plan(folder: Path) -> str:
     qrels = judged.assign(label=np.arange(len(judged)) % 5)
     begin = time.perf_counter()
     plan.compare(qrels)
-    return f"saved {size:.2f} MB, loads in {loaded:.2f} s, compares in {time.perf_counter() - begin:.2f} s"
+    took = f"loads in {loaded:.2f} s, compares in {time.perf_counter() - begin:.2f} s"
+    drawn = judged.sort_values(["qid", "docno"]).to_csv(index=False).encode()
+    return f"saved {size:.2f} MB, {took}, what is drawn has the digest {hashlib.sha256(drawn).hexdigest()[:16]}"
 
 
 def main() -> None:
@@ -209,13 +237,13 @@ def main() -> None:
                 if size <= STEPS[step][2]:
                     cells[step].append(measured(step, folder))
                     print(f"{size:>9,} {step:<12} {cells[step][-1]}", file=sys.stderr, flush=True)
-            made = [level for level in ("query", "document") if (folder / level).exists()]
-            about = [f"{level}: {saved_plan(folder / level)}" for level in made]
+            made = [name for name in ("query", "document", "dask", "spark") if (folder / name).exists()]
+            about = [f"{name}: {saved_plan(folder / name)}" for name in made]
     for step, row in cells.items():
         texts = [f"{c['cpu']:.1f} / {c['seconds']:.1f} / {c['peak'] / 1024:.1f}" for c in row]
         growth = f"{math.log10(row[-1]['cpu'] / row[-2]['cpu']):.2f}" if len(row) > 1 else ""
         print(f"| {STEPS[step][0]} | {' | '.join(texts + ['–'] * (len(sizes) - len(row)))} | {growth} |")
-    print(f"\nPlans of {sizes[-1]:,} queries, by level: {'; '.join(about)}.")
+    print(f"\nPlans of {sizes[-1]:,} queries, by level or engine: {'; '.join(about)}.")
 
 
 if __name__ == "__main__":

@@ -185,11 +185,9 @@ def main() -> None:
     cpu = partial(timed, clock=time.process_time)
     theirs = cpu(lambda: [ir_measures.calc_aggregate([ir_measures.nDCG @ 10], irm[0], each) for each in irm[1:]])
     with tempfile.TemporaryDirectory() as folder:
-        for what, work in (
-            ("rank", lambda: plan.rank(labels)),
-            ("report", lambda: plan.report(Path(folder) / "report.html", labels)),
-        ):
-            rows.append((f"{what} of all pairs, CPU seconds", "the same", cpu(work), theirs))
+        ours = cpu(lambda: plan.rank(labels)), cpu(lambda: plan.report(Path(folder) / "report.html", labels))
+    for what, each in zip(("rank", "report"), ours, strict=True):
+        rows.append((f"{what} of all pairs, CPU seconds", "the same", each, theirs))
     with tempfile.TemporaryDirectory() as folder:
         path, other, reader = run_file(Path(folder), max(queries // 2, 300))
         ours, theirs = timed(lambda: read_run(path), 3), timed(other, 3)

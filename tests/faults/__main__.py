@@ -80,17 +80,18 @@ def of_artifacts(number: int, seed: int, folder: Path, *, digests: bool) -> tupl
 
 def of_store(kind: str, number: int, seed: int, folder: Path) -> tuple[Counter, list[str]]:
     """Kills of whoever keeps judgments; or flipped bits of a store, and of one with a log beside it."""
-    outcomes, broken = Counter[str](), []
-    if kind == "store-kills":
-        for trial in tqdm(range(number), unit=" kills"):
-            outcome, wrong = kill_store(folder / str(trial), random.Random(f"{seed} {trial}"))
-            outcomes[outcome] += 1
-            broken += wrong
-        return outcomes, broken
     stores = kept_store(folder / "s.sqlite"), kept_store(folder / "killed.sqlite", killed=True)
-    for trial in tqdm(range(number), unit=" bits"):
-        outcomes[flip_store(stores[trial % 2], folder / "flipped.sqlite", random.Random(f"{seed} {trial}"))] += 1
-    return outcomes, [outcome for outcome in outcomes if outcome not in ("refused", "equal", "told")]
+    outcomes, broken = Counter[str](), []
+    for trial in tqdm(range(number), unit=" faults"):
+        rng, wrong = random.Random(f"{seed} {trial}"), []
+        if kind == "store-kills":
+            outcome, wrong = kill_store(folder / str(trial), rng)
+        else:
+            outcome = flip_store(stores[trial % 2], folder / "flipped.sqlite", rng)
+        outcomes[outcome] += 1
+        broken += wrong
+    known = ("refused", "equal", "told", *(f"{each} copy" for each in ("refused", "told", "whole")))
+    return outcomes, broken + [outcome for outcome in outcomes if outcome not in known]
 
 
 def old_flip(name: str, folder: Path, trial: int, seed: int) -> tuple[str, list[str]]:

@@ -6,7 +6,6 @@ import io
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -44,11 +43,6 @@ def test_a_bar_is_for_terminals_alone(monkeypatch, tty) -> None:
     monkeypatch.setattr(sys, "stderr", screen)
     assert sum(bar(range(3), "comparing", mininterval=0.0)) == 3
     assert ("comparing" in screen.getvalue()) == tty
-
-
-def test_no_bar_is_made_elsewhere() -> None:
-    files = Path(progress.__file__).parents[1].rglob("*.py")
-    assert [file.name for file in files if "tqdm" in file.read_text(encoding="utf-8")] == ["progress.py"]
 
 
 def test_an_error_passes_and_ends_the_line(monkeypatch):

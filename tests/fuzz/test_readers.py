@@ -136,12 +136,7 @@ PAIRS = [
 XML = "".join(f'<topic number="{i}"><query>lamp {i}</query><narrative>x</narrative></topic>\n' for i in range(4))
 TEXTS = "".join(f"d{i}\tsome text {i}, żółć\n" for i in range(8))
 
-JUDGED, SCORED, LABELS, SCORES = (
-    "qid docno label",
-    "qid docno score",
-    {"label": [0, 1, 2, 3]},
-    {"score": [4, 3, 2.5, 1e-3]},
-)
+JUDGED, SCORED = "qid docno label", "qid docno score"
 READERS = {
     "a.run": Reader(RUN, read_run, SCORED, oracles.run),
     "b.run": Reader(RUN, partial(read_run, on_error="skip"), SCORED, oracles.lenient_run),
@@ -164,40 +159,8 @@ if find_spec("openpyxl"):
 
 PIECES = [  # What is put into files
     *(b" ", b"\t", b",", b";", b'"', b"\n", b"\r", b"\r\n", b"\0", b"\xff", b"\xc3\xa9", b"\xef\xbb\xbf", b"\xc2\xa0"),
-    *(
-        b"nan",
-        b"inf",
-        b"True",
-        b"1e5",
-        b"-1",
-        b"9",
-        b"0.5",
-        b"1_0",
-        b"0x1",
-        b"",
-        b"  ",
-        b"'",
-        b"=1+1",
-        b"\x1b[31m",
-        b"007",
-        b"XFD1048576",
-        b"9" * 400,
-    ),
-    *(
-        b"{",
-        b"}",
-        b"[",
-        b"]",
-        b":",
-        b"null",
-        b"NaN",
-        b'"label": 3,',
-        b'"qid": ["a"],',
-        b"\\u0000",
-        b"\\",
-        b"\x0b",
-        b"\x85",
-    ),
+    *b"nan inf True 1e5 -1 9 0.5 1_0 0x1 ' =1+1 \x1b[31m 007 XFD1048576 { } [ ] : null NaN \\u0000 \\".split(),
+    *(b"", b"  ", b"9" * 400, b'"label": 3,', b'"qid": ["a"],', b"\x0b", b"\x85"),
 ]
 
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import os
-import random
 import shutil
-import signal
 import sqlite3
 import stat
 import tempfile
-import time
 import warnings
 from dataclasses import astuple
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -100,14 +95,14 @@ def test_another_file_is_refused(tmp_path: Path, content: bytes | None) -> None:
     if content is None:
         with sqlite3.connect(path) as other:
             other.execute("CREATE TABLE records (a)")
+            other.execute("PRAGMA writable_schema = ON")
+            other.execute("UPDATE sqlite_master SET sql = 'CREATE TABLE records (`a,\n' || hex(zeroblob(999))")
     else:
         path.write_bytes(content)
-    with pytest.raises(ValueError, match="expected the judgments of a judging server"):
-        Store(path, "p")
-    if content:
-        with pytest.raises(ValueError, match="expected the judgments of a judging server"):
-            stored_records(path)
-        assert path.read_bytes() == content
+    for read in (stored_records, lambda path: Store(path, "p")):
+        with pytest.raises(ValueError, match="expected the judgments of a judging server; .{1,300}$"):
+            read(path)
+    assert content is None or path.read_bytes() == content
 
 
 @pytest.mark.parametrize("name", ["about", "records"])
@@ -127,28 +122,6 @@ def test_the_judgments_of_another_plan_are_refused(tmp_path: Path) -> None:
     Store(tmp_path / "s.sqlite", "p").close()
     with pytest.raises(ValueError, match="expected judgments of the plan other; got 'p'"):
         Store(tmp_path / "s.sqlite", "other")
-
-
-def test_every_acknowledged_record_survives_kills(tmp_path: Path) -> None:
-    path, acknowledged, rng = tmp_path / "s.sqlite", set(), random.Random(4)
-
-    def write(start: int, tell: Tell) -> None:
-        store = Store(path, "p")
-        tell(b"ready\n")
-        for number in itertools.count(start):
-            store.append([entry(number)])
-            tell(b"d%d\n" % number)
-
-    for start in range(0, 500_000, 100_000):
-        with child(partial(write, start)) as (pid, told):
-            assert told.readline() == b"ready\n"
-            time.sleep(rng.uniform(0.02, 0.2))
-            os.kill(pid, signal.SIGKILL)
-            acknowledged |= set(told.read().decode().split("\n")[:-1])
-        kept = stored_records(path)
-        assert acknowledged <= set(kept["docno"])
-        assert kept["docno"].is_unique
-    assert len(acknowledged) > 10
 
 
 # --- copies, archives and damage --------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,9 +39,11 @@ def spark() -> Any:
     if shutil.which("java") is None:
         pytest.skip("there is no Java")
     sql = pytest.importorskip("pyspark.sql")
-    session = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
-    yield session
-    session.stop()
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYSPARK_PYTHON", sys.executable)
+        session = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+        yield session
+        session.stop()
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,10 @@ def test_rounded_numbers_are_near_and_forget_the_last_digits(bits: int) -> None:
     assert (rounded(values * (1 + noise), bits) != rounded(values, bits)).mean() < 1e-3
     assert_array_equal(rounded(rounded(values, bits), bits), rounded(values, bits))
     assert_array_equal(rounded(-values, bits), -rounded(values, bits))
-    assert_array_equal(rounded(np.array([np.inf, np.nan]), bits), [np.inf, np.nan])
+    no_number = np.array([0x7FF00000000007A2, 0xFFFFFFFFFFFFFFFF], dtype=np.uint64).view(np.float64)
+    assert_array_equal(rounded(np.r_[np.inf, -np.inf, no_number], bits), [np.inf, -np.inf, np.nan, np.nan])
+    halfway = 2.0 ** (bits - 1) + np.arange(4) + 0.5
+    assert_array_equal(rounded(halfway, bits), np.round(halfway))
 
 
 def test_rounded_grades_are_distributions_and_equal_where_grades_are() -> None:

@@ -293,3 +293,25 @@ def test_samples_of_larger_budgets_begin_with_those_of_smaller_ones(random_docum
     what = "document" if unit == "document" else "query"
     with pytest.raises(ValueError, match=f"does not pay for the dearest {what}, which costs {dearest:g}"):
         all_of.drawn_to(0.99 * dearest)
+
+
+@given(SEEDS, st.sampled_from(["document", "query"]))
+def test_the_order_up_to_a_budget_is_the_beginning_of_the_whole_order(seed: int, unit: str) -> None:
+    rng = np.random.default_rng(seed)
+    indptr = np.r_[0, np.cumsum(rng.integers(0, 5, 30)), 200]
+    number = np.diff(indptr) if unit == "query" else 1
+    rate, clock = (np.repeat(rng.exponential(size=len(indptr) - 1), number) for _ in range(2))
+    if unit == "document":
+        rate, clock = rng.exponential(size=(2, 200))
+    prices = Costs(indptr, rng.choice([1.0, 1.5], 200), 0.5 * (unit == "query"))
+    design = design_with(rate, unit, prices=prices)
+    succession = Succession(design, priorities_of(design, prices, clock), prices)
+    dearest = (prices.sums(design.order, prices.cost) + 0.5).max() if unit == "query" else 1.5
+    budget = rng.uniform(dearest, 1.1 * prices.cost.sum())
+    found, whole = succession.drawn_to(budget), succession.first(succession.within(budget))
+    np.testing.assert_array_equal(found.drawn, whole.drawn)
+    np.testing.assert_array_equal(found.design.inclusion, whole.design.inclusion)
+    assert (found.spent, found.queries.rows.tolist()) == (whole.spent, whole.queries.rows.tolist())
+    few = succession.drawn_to(dearest)
+    assert few.spent <= dearest
+    assert few.drawn.sum() == succession.within(dearest)
