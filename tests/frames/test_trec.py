@@ -211,7 +211,7 @@ def test_what_is_no_number_is_not_read_as_one(tmp_path, values, column, read):
     ("name", "content"),
     [
         ("t.tsv", 'qid\tquery\tqkind\tlength\n1\twooden "lamp"\tbuy\t3\n\nx\tżółć\t\t1\n'),
-        ("t.tsv.gz", '\ufeffqid\tquery\tqkind\tlength\r\n1\twooden "lamp"\tbuy\t3\r\nx\tżółć\t\t1\r\n'),
+        ("t.tsv.gz", ' \ufeffqid\tquery\tqkind\tlength\r\n1\twooden "lamp"\tbuy\t3\r\nx\tżółć\t\t1\r\n'),
         ("t.csv", 'qid,query,qkind,length\n1,"wooden ""lamp""",buy,3\nx,żółć,,1\nx,żółć,,1\n'),
         ("t.csv", '"qid","length","query","qkind"\n1,3,"wooden ""lamp""",buy\nx,1,żółć,\n'),
     ],

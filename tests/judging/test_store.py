@@ -95,14 +95,14 @@ def test_another_file_is_refused(tmp_path: Path, content: bytes | None) -> None:
     if content is None:
         with sqlite3.connect(path) as other:
             other.execute("CREATE TABLE records (a)")
+            other.execute("PRAGMA writable_schema = ON")
+            other.execute("UPDATE sqlite_master SET sql = 'CREATE TABLE records (`a,\n' || hex(zeroblob(999))")
     else:
         path.write_bytes(content)
-    with pytest.raises(ValueError, match="expected the judgments of a judging server"):
-        Store(path, "p")
-    if content:
-        with pytest.raises(ValueError, match="expected the judgments of a judging server"):
-            stored_records(path)
-        assert path.read_bytes() == content
+    for read in (stored_records, lambda path: Store(path, "p")):
+        with pytest.raises(ValueError, match="expected the judgments of a judging server; .{1,300}$"):
+            read(path)
+    assert content is None or path.read_bytes() == content
 
 
 @pytest.mark.parametrize("name", ["about", "records"])
