@@ -3,7 +3,7 @@
 Both are BM25 (https://pypi.org/project/bm25s); the candidate gives more weight to titles. The judges are simulated, so
 the script can print the truth beside the estimates from a few judgments.
 
-    pip install pt-active bm25s
+    pip install . bm25s
     python retrieve_with_bm25s.py
 """
 

@@ -305,5 +305,5 @@ def _findings(answers: Answers, budget: float, level: str) -> list[Finding]:
     said = f"{', '.join(judges)}: steers what people score, and is not believed" if judges else "no scores of a judge"
     unit = "item with all its answers" if level == "query" else "pair of answers" if answers.scale.prefers else "answer"
     share = f"{budget:g} of {how_many('answer', len(pool))} to judge ({min(budget / len(pool), 1):.0%})"
-    more = [("scale", f"people give {answers.scale}"), ("judge", said), ("unit", f"one {unit} after the other")]
+    more = [("scale", f"people give {answers.scale.asked}"), ("judge", said), ("unit", f"one {unit} after the other")]
     return [*found, *(Finding(*each) for each in more), Finding("budget", share, budget >= len(pool))]

@@ -30,6 +30,7 @@ from pt_active.plans.making.documents import Extension, extended, first_round
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.kept import FORM, in_words
 from pt_active.plans.making.manifest import PlanArguments, PlanSource
+from pt_active.plans.making.parts import in_parts
 from pt_active.plans.making.pool import Pool, graded_frame, seen_by
 from pt_active.plans.making.queries import (
     DESIGN,
@@ -45,6 +46,10 @@ from pt_active.relevance.measures import parse_lasting
 from pt_active.sampling.designs import defensive_share
 from pt_active.sampling.drawings import natural_drawing, usual_variance
 from pt_active.showing.wording import is_of_answers, of_answers
+
+_SECOND_TEST = (
+    "a round after the parts of a plan is a second test: what is said at its end holds only if nobody has looked before"
+)
 
 
 class Plan(Answering):
@@ -231,6 +236,8 @@ class Plan(Answering):
             check_no_refit(grades, seed)
             return self._of(extended_by_queries(self.tables, budget, texts))
         seed = self.tables.manifest.arguments.seed if seed is None else whole_number("seed", seed, 0, MAX_SEED)
+        if in_parts(self.tables):
+            warnings.warn(_SECOND_TEST, stacklevel=2)
         return self._of(extended(self.tables, Extension(budget, qrels, grades, topics, texts, seed, missing)))
 
     def so_far(self, qrels: pd.DataFrame) -> Plan:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import Argument, ArgumentError, how_many, number, shown, within
+from pt_active.frames.checks import Argument, ArgumentError, how_many, number, shown, some, within
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.visible import visible
 from pt_active.inference.calibration import Optimism, times_median
@@ -295,6 +295,8 @@ class Outlook(Printed):
         if not methods:
             said = "no method draws one unit after the other; add one of queries, or documents with "
             raise ArgumentError(said, Argument("design", SUCCESSIVE))
+        if left := [each.design for each in self.curves if each not in methods]:
+            warnings.warn(f"documents by {some(left)} have no order: see what they need at fixed budgets", stacklevel=2)
         rows = []
         for method in methods:
             optimism = self.evidence.get(method)
