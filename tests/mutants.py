@@ -2,8 +2,8 @@
 
 Run ``python tests/mutants.py --out before.json`` before a change of the tests or of the folders, and ``python
 tests/mutants.py --against before.json`` after it: mutants killed before must still be killed. ``--dry-run`` only checks
-that the formulas still exist. A mutant names no file: its fragment must occur exactly once in the package, in any file,
-and its test modules may be in any folder of ``tests``.
+that the formulas and their tests still exist. A mutant names no file: its fragment must occur exactly once in the
+package, in any file, and its test modules may be in any folder of ``tests``.
 """
 
 from __future__ import annotations
@@ -539,11 +539,12 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="number of mutants tested at once")
     parser.add_argument("--out", type=Path, metavar="FILE", help="file for the results, as JSON")
     parser.add_argument("--against", type=Path, metavar="FILE", help="earlier results to compare with")
-    parser.add_argument("--dry-run", action="store_true", help="only check that the formulas exist")
+    parser.add_argument("--dry-run", action="store_true", help="only check that the formulas and their tests exist")
     arguments = parser.parse_args()
     chosen = [mutant for mutant in MUTANTS if arguments.only in mutant.name]
     files = {mutant: _files_of(mutant, ROOT / "pt_active") for mutant in chosen}
     verdicts = {m.name: Verdict("not found", f"in {len(files[m])} places") for m in chosen if len(files[m]) != 1}
+    verdicts |= {m.name: Verdict("not found", f"tests: {m.tests}") for m in chosen if not _modules_of(m, ROOT)}
     if not arguments.dry_run:
         todo = {mutant: where[0].relative_to(ROOT) for mutant, where in files.items() if len(where) == 1}
         for name, verdict in _verdicts(todo, arguments.jobs):
@@ -598,11 +599,15 @@ def _tested(mutant: Mutant, path: Path, free: Queue[Path]) -> Verdict:
         free.put(tree)
 
 
+def _modules_of(mutant: Mutant, tree: Path) -> list[str]:
+    """The mutant's test modules; empty unless each name is that of one file."""
+    found = [list((tree / "tests").rglob(f"{name}.py")) for name in mutant.tests.split()]
+    return [str(path) for (path,) in found] if all(len(each) == 1 for each in found) else []
+
+
 def _run(mutant: Mutant, tree: Path, compiled: Path) -> Verdict:
     """Run the mutant's test modules in a copy of the tree."""
-    modules = [str(path) for name in mutant.tests.split() for path in (tree / "tests").rglob(f"{name}.py")]
-    if len(modules) != len(mutant.tests.split()):
-        return Verdict("error", f"expected one module for each of {mutant.tests}, found {len(modules)}")
+    modules = _modules_of(mutant, tree)
     # No .pyc files: one would count as current for a mutant of the same length written within the same second.
     environment = {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(compiled)}
     command = [
