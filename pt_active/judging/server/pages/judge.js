@@ -122,6 +122,7 @@
   };
 
   // Two answers of which a judge says which is better: the label 2 says that the first is, 0 that the second is.
+  const prefers = document.querySelector(".grade span")?.textContent === "the second is better";
   const PAIR = /^(First answer)\n([^]*?)\n\n(Second answer)\n([^]*)$/;
   const beside = (name, text) => {
     const section = document.createElement("section"), head = document.createElement("h2");
@@ -142,7 +143,7 @@
     $("description").textContent = task.description || "";
     $("narrative").textContent = task.narrative || "";
     $("name").textContent = task.name;
-    const pair = PAIR.exec(task.text || "");
+    const pair = prefers && PAIR.exec(task.text || "");
     document.body.classList.toggle("pair", Boolean(pair));
     if (pair) $("text").replaceChildren(...[1, 3].map((at) => beside(pair[at], pair[at + 1])));
     else if (task.text) $("text").replaceChildren(...marked(task.text, task.query || ""));
@@ -262,8 +263,8 @@
       if (event.key === "Escape") $("document").focus();
       return;
     }
-    const side = ["ArrowRight", "ArrowDown", "ArrowLeft"].indexOf(event.key);
-    if (side >= 0 && document.body.classList.contains("pair")) answer("judged", side);
+    const side = { ArrowRight: 0, ArrowLeft: 2 }[event.key];  // ↓ scrolls
+    if (side !== undefined && document.body.classList.contains("pair")) answer("judged", side);
     else if (/^\d$/.test(event.key) && Number(event.key) < grades) answer("judged", Number(event.key));
     else if (keys[event.key.toLowerCase()]) keys[event.key.toLowerCase()]();
     else return;
