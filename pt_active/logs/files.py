@@ -119,7 +119,7 @@ def _cut(
     cut = np.unique(np.searchsorted(np.sum(starts, axis=0), np.linspace(0, sum(ends), number, endpoint=False)))
     bounds = [np.append(start[cut[cut < len(qids)]], end).tolist() for start, end in zip(starts, ends, strict=True)]
     about = list(zip(tables.values(), rows.values(), bounds, strict=True))
-    parts = [tuple(_spans(*files, *at[i : i + 2]) for *files, at in about) for i in range(len(bounds[0]) - 1)]
+    parts = [tuple(_spans(*about_run, place) for about_run in about) for place in range(len(bounds[0]) - 1)]
     return Partitions(parts, tuple([Span(path) for path in paths] for paths in tables.values()))
 
 
@@ -149,9 +149,9 @@ def _heads(paths: Sequence[Path]) -> tuple[np.ndarray, pa.ChunkedArray] | None:
     return np.concatenate(starts), pa.chunked_array(qids)
 
 
-def _spans(tables: Sequence[Path], rows: Sequence[int], start: int, stop: int) -> list[Span]:
-    """Where the rows from one to another are in tables that come one after the other."""
-    spans, before = [], 0
+def _spans(tables: Sequence[Path], rows: Sequence[int], bounds: Sequence[int], place: int) -> list[Span]:
+    """Where the rows from one bound to the next are in tables that come one after the other."""
+    (start, stop), spans, before = bounds[place : place + 2], [], 0
     for table, number in zip(tables, rows, strict=True):
         low, high = max(start - before, 0), min(stop - before, number)
         if low < high:
