@@ -229,8 +229,9 @@ def document_rows(partition: pd.DataFrame, question: PartitionQuestion) -> Rows 
     }
     query, overhead = pool.query_of_document[seen], float(question.cost.per_query)
     if (question.drawing or natural_drawing(form, len(pool.names), overhead)) == SUCCESSIVE:
-        own = pool.docno[seen] if succession_unit(form, overhead) == "document" else None
-        by_document["clock"] = clocks(question.seed, pool.qids[query], own)
+        ids = pool.keys_of(np.flatnonzero(seen))
+        own = ids["docno"] if succession_unit(form, overhead) == "document" else None
+        by_document["clock"] = clocks(question.seed, ids["qid"], own)
     return _rows(pool, np.bincount(query, minlength=len(pool.queries)), {}, by_document)
 
 
