@@ -18,7 +18,7 @@ from pt_active.frames.columns import (
     with_query_columns,
     with_string_ids,
 )
-from pt_active.frames.ids import numbered, row_type
+from pt_active.frames.ids import Numbers, numbered, row_type
 from pt_active.frames.progress import working
 from pt_active.frames.runs import RunOrder, ranking_of
 from pt_active.plans.answers.forecast import Forecast, level_chosen, level_told
@@ -36,6 +36,7 @@ class Runs(pt.Transformer):
 
     The output has the topics' columns, ``docno``, ``rank_<name>`` (from 0; -1 = not retrieved) and ``score_<name>``
     (NaN = not retrieved) for each ranker, and the document columns (``text``, …) of the first ranker that has them.
+    Rows come query by query, by the ranks of the first ranker, then by those of the next one.
 
     Args:
         depth: Documents to keep of each ranking; None keeps all.
@@ -235,11 +236,13 @@ def check_same_queries(answered: dict[str, set[str]]) -> None:
 
 
 def _union(rankings: dict[str, RunOrder]) -> pd.DataFrame:
-    """One row per (qid, docno) pair, in order of first appearance."""
+    """One row per (qid, docno) pair, query by query, by the ranks of the first ranker that has it."""
     each = list(rankings.values())
     qids = each[0].qids.append([one.qids for one in each[1:]]).unique()
     docno = pd.concat([one.run["docno"] for one in each], ignore_index=True)
-    new, query, places = _places(each, qids, docno)
+    new, place, indptr = _numbers(each, qids, docno)
+    places = np.split(place, np.cumsum([len(one.rows) for one in each])[:-1])
+    query = np.repeat(np.arange(len(qids)), np.diff(indptr))
     columns: dict[str, Any] = {"qid": qids.take(query).array, "docno": docno.take(new).array}
     columns |= _document_columns(each, places, len(new))
     for (name, one), at in zip(rankings.items(), places, strict=True):
@@ -251,19 +254,23 @@ def _union(rankings: dict[str, RunOrder]) -> pd.DataFrame:
     return pd.DataFrame(columns, copy=False)
 
 
-def _places(
-    rankings: list[RunOrder], qids: pd.Index, docno: pd.Series
-) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-    """Where the documents of each ranking stand in the union."""
-    small = row_type(len(docno))
-    begin = np.cumsum([0, *(len(each.run) for each in rankings)])[:-1].tolist()
-    ends = np.cumsum([0, *(len(each.rows) for each in rankings)])
-    rows = np.empty(ends[-1], dtype=small)
-    for each, start, part in zip(rankings, begin, np.split(rows, ends[1:-1]), strict=True):
-        np.add(each.rows, start, out=part, casting="same_kind")
-    query = np.concatenate([qids.get_indexer(each.qids).astype(small)[each.query] for each in rankings])
-    new, place = numbered(query, docno, rows)
-    return new, query[new], np.split(place, ends[1:-1])
+def _numbers(rankings: list[RunOrder], qids: pd.Index, docno: pd.Series) -> Numbers:
+    """The documents of the union, and where those of each ranking stand in it."""
+    begin = np.zeros((len(rankings), len(qids)), dtype=np.int64)
+    end, rows, before = (
+        np.zeros_like(begin),
+        np.empty(sum(len(each.rows) for each in rankings), row_type(len(docno))),
+        0,
+    )
+    start = 0
+    for each, low, high in zip(rankings, begin, end, strict=True):
+        stop = start + len(each.rows)
+        np.add(each.rows, before, out=rows[start:stop], casting="same_kind")
+        place = qids.get_indexer(each.qids)
+        high[place] = start + np.cumsum(np.bincount(each.query[each.rows], minlength=len(place)))
+        low[place] = np.append(start, high[place][:-1])
+        start, before = stop, before + len(each.run)
+    return numbered(begin, end, rows, docno)
 
 
 def _document_columns(rankings: list[RunOrder], places: list[np.ndarray], size: int) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from pt_active.frames.checks import whole_number
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.progress import bar
 from pt_active.frames.visible import check_visible
-from pt_active.logs.files import matching, partitioned, read_partition, read_queries
+from pt_active.logs.files import Partition, Partitions, matching, partitioned, read_partition
 from pt_active.logs.planning import Settings, plan_by
 from pt_active.logs.rows import PartitionQuestion
 from pt_active.plans.making.rankers import Pairs
@@ -114,15 +114,15 @@ class ScannedRuns:
             asked = self.files, folder, self.partitions, known
             size = sum(each.stat().st_size for some in self.files.values() for each in some)
             large = self.workers != 1 and size > LARGE
-            paths = _alone(partitioned, *asked) if large else partitioned(*asked)
-            return plan_by(_Files(paths, tuple(self.files), self.workers), question, settings, known)
+            found = _alone(partitioned, *asked) if large else partitioned(*asked)
+            return plan_by(_Files(found, tuple(self.files), self.workers), question, settings, known)
 
 
 @dataclass(frozen=True)
 class _Files:
     """Partitions in files, which several processes read."""
 
-    paths: Sequence[Path]  # as `partitioned` returns them
+    found: Partitions
     names: tuple[str, ...]  # the rankers in the order of the files
     workers: int | None  # how many processes work on partitions; None for one a core
 
@@ -132,21 +132,23 @@ class _Files:
         """What a function says of each partition; a terminal shows the progress."""
         from joblib import Parallel, cpu_count, delayed
 
-        jobs = min(self.workers or cpu_count(), len(self.paths))
-        calls = (delayed(_said)(path, function, question) for path in self.paths)
+        total = len(self.found.parts)
+        jobs = min(self.workers or cpu_count(), total)
+        calls = (delayed(_said)(part, function, question) for part in self.found.parts)
         results = Parallel(n_jobs=jobs, return_as="generator")(calls)
-        total = len(self.paths)
         with _ended_processes_told():
             yield from bar(results, f"{what} of partitions", total=total, unit="part", delay=2)
         if jobs > 1:
             _end_processes()
 
     def documents(self, qids: Sequence[str]) -> pd.DataFrame:
-        return read_queries(self.paths[0].parent, self.names, qids)
+        return read_partition(self.found.whole, self.names, qids)
 
 
-def _said(path: Path, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion) -> Any:
-    return function(read_partition(path, question.names), question)
+def _said(
+    part: Partition, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion
+) -> Any:
+    return function(read_partition(part, question.names), question)
 
 
 LARGE = 1 << 26  # Bytes of runs from which another process partitions them

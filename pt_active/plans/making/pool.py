@@ -83,21 +83,22 @@ class Pool:
                 "the pool has no grade columns; end its pipeline in a graded-relevance model, such as "
                 "`runs >> ColdGrades(max_grade=3)`, which knows ranks alone"
             )
-        order = rank_order(query, ranks)
-        query, ranks = query[order], np.ascontiguousarray(ranks[:, order])
-        check_ranks(qids, query, ranks, names)
-        grades = np.empty((len(order), len(columns)))
+        order: np.ndarray | slice = slice(None)
+        if not in_order(query, ranks):
+            order = rank_order(query, ranks)
+            query, ranks = query[order], np.ascontiguousarray(ranks[:, order])
+            check_ranks(qids, query, ranks, names)
+        grades = np.empty((len(query), len(columns)))
         for g, column in enumerate(columns):
             grades[:, g] = frame[column].to_numpy(dtype=np.float64)[order]
-        docno = texts(frame["docno"]).take(order)
+        docno = texts(frame["docno"])[order]
         if not are_distributions(grades):
-            check_grades(frame.take(order), grades)
+            check_grades(frame.iloc[order], grades)
         indptr = np.searchsorted(query, np.arange(len(qids) + 1))
         seen = seen_documents(ranks, measure)
-        document_cost, query_cost = costs_of(
-            Columns(frame, order if seen.all() else order[seen]), qids, query, seen, cost or UnitCost()
-        )
-        queries = frame[["qid", *(c for c in query_columns(frame.columns) if c != "qid")]].take(order[indptr[:-1]])
+        rows = np.arange(len(query))[order]
+        document_cost, query_cost = costs_of(Columns(frame, rows[seen]), qids, query, seen, cost or UnitCost())
+        queries = frame[["qid", *(c for c in query_columns(frame.columns) if c != "qid")]].take(rows[indptr[:-1]])
         queries = queries.reset_index(drop=True)
         return cls(names, queries, docno, indptr, ranks, grades, document_cost, query_cost, query_weights(queries))
 
@@ -321,6 +322,14 @@ def rank_order(query: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     # One integer for query, ranker and rank: there is no memory for the pool of 2³² / (k+1) queries that would not fit.
     key += query * ((len(ranks) + 1) << 31)
     return np.argsort(key, kind="stable")
+
+
+def in_order(query: np.ndarray, ranks: np.ndarray) -> bool:
+    """Whether rows are as `rank_order` has them, and each ranker has each of its ranks, from 1 on, once in a query."""
+    from pt_active.frames._id_kernels import ranks_ascend
+
+    deep = ranks.max() > len(query)
+    return not deep and bool((query[1:] >= query[:-1]).all()) and bool(ranks_ascend(query, ranks))
 
 
 def check_ranks(qids: np.ndarray, query: np.ndarray, ranks: np.ndarray, names: tuple[str, ...]) -> None:
