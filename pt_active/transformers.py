@@ -11,16 +11,14 @@ import pyterrier as pt
 
 from pt_active.frames.checks import HELP, Argument, ArgumentError, how_many, shown, some
 from pt_active.frames.columns import (
-    check_pairs,
     grade_columns,
     query_columns,
     ranker_names,
     with_query_columns,
     with_string_ids,
 )
-from pt_active.frames.ids import Numbers, numbered, row_type
 from pt_active.frames.progress import working
-from pt_active.frames.runs import RunOrder, ranking_of
+from pt_active.frames.runs import RunOrder, ranking_of, united
 from pt_active.plans.answers.forecast import Forecast, level_chosen, level_told
 from pt_active.plans.making.documents import SIZE_COLUMNS, draw_frame, size_frame
 from pt_active.plans.making.pool import SINGLE, Pool, design_table
@@ -236,41 +234,15 @@ def check_same_queries(answered: dict[str, set[str]]) -> None:
 
 
 def _union(rankings: dict[str, RunOrder]) -> pd.DataFrame:
-    """One row per (qid, docno) pair, query by query, by the ranks of the first ranker that has it."""
-    each = list(rankings.values())
-    qids = each[0].qids.append([one.qids for one in each[1:]]).unique()
-    docno = pd.concat([one.run["docno"] for one in each], ignore_index=True)
-    new, place, indptr = _numbers(each, qids, docno)
-    places = np.split(place, np.cumsum([len(one.rows) for one in each])[:-1])
-    query = np.repeat(np.arange(len(qids)), np.diff(indptr))
-    columns: dict[str, Any] = {"qid": qids.take(query).array, "docno": docno.take(new).array}
-    columns |= _document_columns(each, places, len(new))
-    for (name, one), at in zip(rankings.items(), places, strict=True):
-        rank, score = np.full(len(new), -1), np.full(len(new), np.nan)
-        rank[at], score[at] = one.rank, one.run["score"].to_numpy()[one.rows]
-        if np.count_nonzero(rank >= 0) < len(at):
-            check_pairs(one.run.take(one.rows), f"run {shown(name)}")
-        columns |= {f"rank_{name}": rank, f"score_{name}": score}
+    """One row per (qid, docno) pair, in the order of `united`."""
+    union, each = united(rankings), list(rankings.values())
+    columns: dict[str, Any] = {"qid": union.qids.take(union.query).array, "docno": union.docno}
+    columns |= _document_columns(each, union.places, len(union.query))
+    for (name, one), at, rank in zip(rankings.items(), union.places, union.ranks, strict=True):
+        score = np.full(len(union.query), np.nan)
+        score[at] = one.run["score"].to_numpy()[one.rows]
+        columns |= {f"rank_{name}": rank - np.int64(1), f"score_{name}": score}
     return pd.DataFrame(columns, copy=False)
-
-
-def _numbers(rankings: list[RunOrder], qids: pd.Index, docno: pd.Series) -> Numbers:
-    """The documents of the union, and where those of each ranking stand in it."""
-    begin = np.zeros((len(rankings), len(qids)), dtype=np.int64)
-    end, rows, before = (
-        np.zeros_like(begin),
-        np.empty(sum(len(each.rows) for each in rankings), row_type(len(docno))),
-        0,
-    )
-    start = 0
-    for each, low, high in zip(rankings, begin, end, strict=True):
-        stop = start + len(each.rows)
-        np.add(each.rows, before, out=rows[start:stop], casting="same_kind")
-        place = qids.get_indexer(each.qids)
-        high[place] = start + np.cumsum(np.bincount(each.query[each.rows], minlength=len(place)))
-        low[place] = np.append(start, high[place][:-1])
-        start, before = stop, before + len(each.run)
-    return numbered(begin, end, rows, docno)
 
 
 def _document_columns(rankings: list[RunOrder], places: list[np.ndarray], size: int) -> dict[str, Any]:

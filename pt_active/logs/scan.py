@@ -6,12 +6,16 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import ir_measures.measures as irm
 import pandas as pd
 import pyterrier as pt
+from joblib import cpu_count
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from pt_active.frames.atomic import temporary_folder
 from pt_active.frames.checks import whole_number
@@ -114,8 +118,9 @@ class ScannedRuns:
             asked = self.files, folder, self.partitions, known
             size = sum(each.stat().st_size for some in self.files.values() for each in some)
             large = self.workers != 1 and size > LARGE
-            found = _alone(partitioned, *asked) if large else partitioned(*asked)
-            return plan_by(_Files(found, tuple(self.files), self.workers), question, settings, known)
+            jobs = self.workers or cpu_count()
+            found = _alone(jobs, partitioned, *asked) if large else partitioned(*asked)
+            return plan_by(_Files(found, tuple(self.files), jobs), question, settings, known)
 
 
 @dataclass(frozen=True)
@@ -124,22 +129,23 @@ class _Files:
 
     found: Partitions
     names: tuple[str, ...]  # the rankers in the order of the files
-    workers: int | None  # how many processes work on partitions; None for one a core
+    jobs: int  # how many processes work on partitions
 
     def each(
         self, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion, what: str
     ) -> Iterable[Any]:
         """What a function says of each partition; a terminal shows the progress."""
-        from joblib import Parallel, cpu_count, delayed
-
-        total = len(self.found.parts)
-        jobs = min(self.workers or cpu_count(), total)
-        calls = (delayed(_said)(part, function, question) for part in self.found.parts)
-        results = Parallel(n_jobs=jobs, return_as="generator")(calls)
-        with _ended_processes_told():
-            yield from bar(results, f"{what} of partitions", total=total, unit="part", delay=2)
-        if jobs > 1:
-            _end_processes()
+        asked, parts = partial(_said, function=function, question=question), self.found.parts
+        several = self.jobs > 1 and len(parts) > 1
+        try:
+            with _ended_processes_told():
+                results = (
+                    get_reusable_executor(max_workers=self.jobs).map(asked, parts) if several else map(asked, parts)
+                )
+                yield from bar(results, f"{what} of partitions", total=len(parts), unit="part", delay=2)
+        finally:
+            if several:
+                _end_processes()
 
     def documents(self, qids: Sequence[str]) -> pd.DataFrame:
         return read_partition(self.found.whole, self.names, qids)
@@ -154,27 +160,29 @@ def _said(
 LARGE = 1 << 26  # Bytes of runs from which another process partitions them
 
 
-def _alone(function: Callable[..., Any], *arguments: object) -> Any:
-    """What a function returns in a process of its own: where memory lacks, Polars ends the process that it is in."""
-    from joblib.externals.loky import get_reusable_executor
-
+def _alone(jobs: int, function: Callable[..., Any], *arguments: object) -> Any:
+    """What a function returns in another process, one of some: where memory lacks, Polars ends that which it is in."""
     try:
         with _ended_processes_told():
-            return get_reusable_executor(max_workers=1).submit(_in_silence, function, *arguments).result()
-    finally:
+            return get_reusable_executor(max_workers=jobs).submit(_in_silence, function, *arguments).result()
+    except BaseException:
         _end_processes()
+        raise
 
 
 def _in_silence(function: Callable[..., Any], *arguments: object) -> Any:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    return function(*arguments)
+    stderr, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 2)
+    try:
+        return function(*arguments)
+    finally:
+        os.dup2(stderr, 2)
+        os.close(stderr), os.close(nothing)
 
 
 @contextmanager
 def _ended_processes_told() -> Iterator[None]:
     """A process that was ended, by itself or by the system, is an error about memory."""
-    from joblib.externals.loky.process_executor import BrokenProcessPool
-
     try:
         yield
     except BrokenProcessPool:
@@ -185,6 +193,4 @@ def _ended_processes_told() -> Iterator[None]:
 
 def _end_processes() -> None:
     """End the processes that worked on partitions, which would keep their memory for minutes."""
-    from joblib.externals.loky import get_reusable_executor
-
     get_reusable_executor().shutdown(wait=True)

@@ -26,7 +26,7 @@ from pt_active.frames.columns import (
 )
 from pt_active.frames.ids import Texts, among, id_codes, texts
 from pt_active.frames.progress import working
-from pt_active.frames.runs import ranked_run
+from pt_active.frames.runs import Union, check_ranks, in_order, rank_order, ranked_run
 from pt_active.frames.visible import check_visible
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import cutoff_of, has_rank_form, rank_form
@@ -94,13 +94,18 @@ class Pool:
         docno = texts(frame["docno"])[order]
         if not are_distributions(grades):
             check_grades(frame.iloc[order], grades)
-        indptr = np.searchsorted(query, np.arange(len(qids) + 1))
-        seen = seen_documents(ranks, measure)
-        rows = np.arange(len(query))[order]
-        document_cost, query_cost = costs_of(Columns(frame, rows[seen]), qids, query, seen, cost or UnitCost())
+        indptr, rows = np.searchsorted(query, np.arange(len(qids) + 1)), np.arange(len(query))[order]
         queries = frame[["qid", *(c for c in query_columns(frame.columns) if c != "qid")]].take(rows[indptr[:-1]])
-        queries = queries.reset_index(drop=True)
-        return cls(names, queries, docno, indptr, ranks, grades, document_cost, query_cost, query_weights(queries))
+        queries, seen = queries.reset_index(drop=True), seen_documents(ranks, measure)
+        costs = costs_of(Columns(frame, rows[seen]), qids, query, seen, cost or UnitCost())
+        return cls(names, queries, docno, indptr, ranks, grades, *costs, query_weights(queries))
+
+    @classmethod
+    def from_union(cls, names: tuple[str, ...], union: Union, grades: np.ndarray, seen: np.ndarray, cost: Cost) -> Pool:
+        """Build the pool from rankings whose queries are sorted, of which a measure sees some documents, bool[N]."""
+        queries = pd.DataFrame({"qid": union.qids})
+        costs = costs_of({}, queries["qid"].to_numpy(dtype=object), union.query, seen, cost)
+        return cls(names, queries, union.docno, union.indptr, union.ranks, grades, *costs, query_weights(queries))
 
     @property
     def qids(self) -> np.ndarray:
@@ -312,36 +317,6 @@ def ranks_of(frame: pd.DataFrame, query: np.ndarray) -> tuple[tuple[str, ...], n
         ranks[s] = rank
     ranks += 1
     return tuple(names), ranks
-
-
-def rank_order(query: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """int64[N], the rows query by query, by the first ranker's ranks, then, where it has none, by the next one's."""
-    key = np.full(len(query), len(ranks) << 31)
-    for s in range(len(ranks))[::-1]:
-        np.copyto(key, (s << 31) + ranks[s].astype(np.int64), where=ranks[s] > 0)
-    # One integer for query, ranker and rank: there is no memory for the pool of 2³² / (k+1) queries that would not fit.
-    key += query * ((len(ranks) + 1) << 31)
-    return np.argsort(key, kind="stable")
-
-
-def in_order(query: np.ndarray, ranks: np.ndarray) -> bool:
-    """Whether rows are as `rank_order` has them, and each ranker has each of its ranks, from 1 on, once in a query."""
-    from pt_active.frames._id_kernels import ranks_ascend
-
-    deep = ranks.max() > len(query)
-    return not deep and bool((query[1:] >= query[:-1]).all()) and bool(ranks_ascend(query, ranks))
-
-
-def check_ranks(qids: np.ndarray, query: np.ndarray, ranks: np.ndarray, names: tuple[str, ...]) -> None:
-    """Raise if a ranker has two documents at one rank."""
-    for name, rank in zip(names, ranks, strict=True):
-        # One integer for each query and rank, so that a single sort finds all duplicates.
-        key = query[rank > 0] * (np.int64(rank.max(initial=0)) + 1) + rank[rank > 0]
-        key.sort(kind="stable")
-        twice = np.flatnonzero(key[1:] == key[:-1])
-        if len(twice):
-            x, i = divmod(int(key[twice[0]]), int(rank.max()) + 1)
-            raise ValueError(f"run {shown(name)}: query {shown(qids[x])} has more than one document at rank {i - 1}")
 
 
 def seen_documents(ranks: np.ndarray, measure: irm.Measure) -> np.ndarray:
