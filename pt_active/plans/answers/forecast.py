@@ -44,6 +44,7 @@ from pt_active.sampling.drawings import (
 )
 from pt_active.sampling.pools import GradedPool, Variables
 from pt_active.sampling.sample import DocumentSizes
+from pt_active.showing.rounding import amount
 
 LEVELS = ("query", "document")
 """What is sampled: whole queries, each judged down to the measure's cutoff, or single documents."""
@@ -337,4 +338,5 @@ def remarks(table: pd.DataFrame, piloted: bool) -> list[str]:
 
 
 def _listed(rows: pd.DataFrame) -> str:
-    return ", ".join(dict.fromkeys(f"{row.level} {row.design} at {row.budget:.4g}" for row in rows.itertuples()))
+    budgets = rows["budget"].map(amount)
+    return ", ".join(dict.fromkeys(rows["level"] + " " + rows["design"] + " at " + budgets))
