@@ -24,6 +24,7 @@ from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.manifest import LevelChoice
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.plans.making.queries import DESIGN
+from pt_active.relevance.digits import rounded
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.chances import EXPONENTIAL
 from pt_active.sampling.designs import (
@@ -240,7 +241,7 @@ def level_by_part(
         caution = caution if defensive is None or (design == DESIGN and defensive > 1) else defensive
         settings = RoundSettings(design, caution, pairs=pairs, weighed_at=spend, serves_singles=True)
         width[design] = _half_width(forecast, settings, spend) * float(np.sqrt(share))
-    by_query = width[DESIGN] < width[drawing]
+    by_query = bool(rounded(width[DESIGN]) < rounded(width[drawing]))
     chosen, other = (DESIGN, drawing) if by_query else (drawing, DESIGN)
     own, its = (width[each] if np.isfinite(width[each]) else None for each in (chosen, other))
     return LevelChoice(LEVELS[not by_query], chosen, own, other, its)
