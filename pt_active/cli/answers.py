@@ -179,7 +179,13 @@ PASSED_OVER = "If nobody will judge what has no label, --missing nonrelevant giv
 
 def holds_up(state: Status) -> bool:
     """Whether documents without a label keep others from counting, or from counting as they are."""
-    return not state.resolved and bool(state.blocked or (state.looks is None and state.left_out))
+    lost = state.blocked or (state.looks is None and state.left_out)
+    return _without_estimate(state) if state.resolved else bool(lost)
+
+
+def _without_estimate(state: Status) -> bool:
+    """Whether what comes first has no label, so that nothing can be estimated."""
+    return not np.isfinite(state.value)
 
 
 def next_step(
@@ -192,6 +198,8 @@ def next_step(
 
 def _next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str], extended: Sequence[str]) -> str:
     manifest, whole = plan.tables.manifest, plan.tables.manifest.rest is None
+    if state.resolved and _without_estimate(state):
+        return "The verdict stands. An estimate beside it, and a report, need the labels of what was passed over first."
     if state.resolved:
         page = f" All of it on one page:\n  {_page_of(labels, '--so-far', *asked)}" if whole else ""
         return f"There is nothing more to judge: the interval at the top is the result.{page}"

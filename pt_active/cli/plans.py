@@ -46,6 +46,7 @@ from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.designs import DESIGNS
 from pt_active.sampling.drawings import DOCUMENT_DRAWINGS
 from pt_active.showing.printed import plain_rows
+from pt_active.showing.rounding import amount
 
 MAX_ROUNDS = 100
 
@@ -310,7 +311,7 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> s
     lacking = row["budget"] - extended_from(plan)
     if lacking <= 0:
         return "The plan's own budget is enough."
-    lack = f"The plan lacks {lacking:.4g}{arguments.unit} of it"
+    lack = f"The plan lacks {amount(lacking)}{arguments.unit} of it"
     if row["half_width"] == 0:
         return f"{lack}: only judging everything does it."
     ordered = has_order(plan.tables)

@@ -19,13 +19,15 @@ from pt_active.frames.checks import ArgumentError, agreeing, how_many, shown, so
 from pt_active.frames.clocks import clocks
 from pt_active.frames.columns import grade_columns, query_table, ranker_names, with_query_columns, with_string_ids
 from pt_active.frames.ids import adjacent
+from pt_active.frames.runs import ranking_of, united
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.making.artifact import digest
 from pt_active.plans.making.manifest import LevelChoice, Manifest, Rest
-from pt_active.plans.making.pool import Pool, query_weights, seen_by, warn_without_documents
+from pt_active.plans.making.pool import Pool, query_weights, seen_by, seen_documents, warn_without_documents
 from pt_active.relevance.bounds import contrast_bounds
-from pt_active.relevance.costs import Cost
+from pt_active.relevance.costs import Cost, UnitCost
 from pt_active.relevance.digits import GRADE_BITS, rounded
+from pt_active.relevance.grades.models import ColdGrades
 from pt_active.relevance.measures import has_rank_form, parse_lasting, rank_form
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.drawings import SUCCESSIVE, natural_drawing, succession_unit
@@ -71,34 +73,55 @@ def queries_of(partition: pd.DataFrame, question: PartitionQuestion) -> np.ndarr
     return np.asarray(partition["qid"].unique(), dtype=object)
 
 
-def graded_partition(partition: pd.DataFrame, question: PartitionQuestion) -> pd.DataFrame:
-    """The union of the rankings in a partition with their grades, as `Runs` and the grade model return it."""
+def _rankings(partition: pd.DataFrame, question: PartitionQuestion) -> dict[str, pd.DataFrame]:
+    """The rows of the rankers that have some."""
     if unknown := sorted(set(map(str, partition[RANKER].unique())) - set(question.names)):
         raise ValueError(f"there are rows of {some(unknown)}, and the rankers are {some(question.names)}")
     ranker, own = pd.Categorical(partition[RANKER], categories=question.names).codes, partition.drop(columns=RANKER)
     parts = {name: np.flatnonzero(ranker == place) for place, name in enumerate(question.names)}
     runs = {name: own.iloc[adjacent(rows)] for name, rows in parts.items() if len(rows)}
-    absent = [name for name in question.names if name not in runs]
-    if absent and not question.allow_missing_queries:
+    if len(runs) < len(parts) and not question.allow_missing_queries:
         check_same_queries({name: set(runs[name]["qid"]) if name in runs else set() for name in question.names})
+    return runs
+
+
+def graded_partition(partition: pd.DataFrame, question: PartitionQuestion) -> pd.DataFrame:
+    """The union of the rankings in a partition with their grades, as `Runs` and the grade model return it."""
+    runs = _rankings(partition, question)
     queries = pd.DataFrame({"qid": partition["qid"].unique()})
-    united = Runs(question.depth, allow_missing_queries=question.allow_missing_queries, **runs).transform(queries)
-    if absent:
-        united = united.assign(
-            **{f"rank_{name}": -1 for name in absent}, **{f"score_{name}": np.nan for name in absent}
-        )
-        rest = [c for c in united.columns if not str(c).startswith(("rank_", "score_"))]
-        united = united[[*rest, *(f"{kind}_{name}" for name in question.names for kind in ("rank", "score"))]]
-    graded = question.grades.transform(united)
+    frame = Runs(question.depth, allow_missing_queries=question.allow_missing_queries, **runs).transform(queries)
+    if absent := [name for name in question.names if name not in runs]:
+        frame = frame.assign(**{f"rank_{name}": -1 for name in absent}, **{f"score_{name}": np.nan for name in absent})
+        rest = [c for c in frame.columns if not str(c).startswith(("rank_", "score_"))]
+        frame = frame[[*rest, *(f"{kind}_{name}" for name in question.names for kind in ("rank", "score"))]]
+    graded = question.grades.transform(frame)
     if not grade_columns(graded.columns) or tuple(ranker_names(graded.columns)) != question.names:
         raise ArgumentError("the grade model must keep the columns of the rankers and add grade_0, grade_1, …")
     return graded
 
 
-def partition_pool(graded: pd.DataFrame, question: PartitionQuestion) -> tuple[Pool, irm.Measure]:
-    """The pool of a graded partition, whose weights mean nothing, since they depend on all queries, and the measure."""
+def graded_pool(graded: pd.DataFrame, question: PartitionQuestion) -> tuple[Pool, irm.Measure]:
+    """The pool of graded queries, whose weights mean nothing, since they depend on all queries, and the measure."""
     measure = question.parsed(len(grade_columns(graded.columns)) - 1)
     return Pool.from_frame(graded.drop(columns="traffic", errors="ignore"), measure, question.cost), measure
+
+
+def partition_pool(partition: pd.DataFrame, question: PartitionQuestion) -> tuple[Pool, irm.Measure]:
+    """The pool of a partition and the measure; where grades follow from ranks alone, no frame is made in between."""
+    model = question.grades
+    if type(model) is ColdGrades and type(question.cost) is UnitCost:
+        runs = _rankings(partition, question)
+        rankings = {name: ranking_of(run, name, question.depth) for name, run in runs.items()}
+        if not question.allow_missing_queries:
+            check_same_queries({name: set(each.qids.to_numpy(dtype=object)) for name, each in rankings.items()})
+        union, measure = united(rankings), question.parsed(model.max_grade)
+        qids = union.qids.to_numpy(dtype=object)
+        if len(runs) == len(question.names) and (qids[1:] > qids[:-1]).all():
+            # A rank of 0, as an unsigned number, is larger than all others.
+            best = np.minimum.reduce(union.ranks.view(np.uint32) - np.uint32(1)).astype(np.int64) + 1
+            seen = seen_documents(union.ranks, measure)
+            return Pool.from_union(question.names, union, model.of_ranks(best), seen, question.cost), measure
+    return graded_pool(graded_partition(partition, question), question)
 
 
 @dataclass(frozen=True)
@@ -177,7 +200,7 @@ def query_rows(partition: pd.DataFrame, question: PartitionQuestion) -> Rows | N
     """Numbers of each query of a partition, from which queries can be drawn; None if the partition is empty."""
     if partition.empty:
         return None
-    pool, measure = partition_pool(graded_partition(partition, question), question)
+    pool, measure = partition_pool(partition, question)
     contrasts, k = bounded_contrasts(len(pool.names)), len(pool.names)
     bounds = [contrast_bounds(measure, pool.indptr, pool.ranks, pool.max_grade, c.weights(k)) for c in contrasts]
     ends = np.array(bounds).reshape(len(contrasts), 2, len(pool.queries))
@@ -193,7 +216,7 @@ def document_rows(partition: pd.DataFrame, question: PartitionQuestion) -> Rows 
     if partition.empty:
         return None
     check_additive(question.measure)
-    pool, measure = partition_pool(graded_partition(partition, question), question)
+    pool, measure = partition_pool(partition, question)
     seen, form = pool.seen(measure), seen_by(measure, pool).form
     variables, most = Variables.of(form, pool.grades[seen]), np.iinfo(np.int16).max
     if pool.ranks[:, seen].max(initial=0) >= most and len(form.weights) >= most:
@@ -307,7 +330,7 @@ class AllQueries:
         graded = self.read(places)
         if "query" in self.queries.columns or self.topics is not None:
             graded = with_query_columns(graded, self.queries.iloc[places])
-        pool, _ = partition_pool(graded, self.question)
+        pool, _ = graded_pool(graded, self.question)
         if not np.array_equal(pool.qids, self.queries["qid"].to_numpy(dtype=object)[places]):
             raise ValueError("the second pass over the runs found other queries than the first; did the files change?")
         return pool, graded
