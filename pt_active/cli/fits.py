@@ -17,6 +17,7 @@ from pt_active.frames.trec import read_qrels
 from pt_active.relevance.grades.guards import MIN_JUDGED_SHARE, USUAL_DEPTH
 from pt_active.relevance.grades.judge_tables import judge_table
 from pt_active.relevance.measures import has_rank_form, parse_measure
+from pt_active.showing.rounding import amount
 
 
 class Finding(NamedTuple):
@@ -116,7 +117,7 @@ def findings(files: Files, measure: str, budget: float) -> list[Finding]:
     pairs = files.judgeable(parsed)
     found += of_texts(files, pairs["docno"].drop_duplicates())
     found += [*_of_past(files, parsed, pairs), *_of_measure(files, parsed)]
-    said = f"{budget:g} of {how_many('document', len(pairs))} that count for {parsed}"
+    said = f"{amount(budget)} of {how_many('document', len(pairs))} that count for {parsed}"
     said += f" ({min(budget / len(pairs), 1):.0%})"
     enough = budget >= len(pairs)
     return [*found, Finding("budget", f"{said}: everything can be judged" if enough else said, enough)]

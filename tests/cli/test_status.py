@@ -127,6 +127,18 @@ def test_compare_and_estimate_are_names_for_it(judged):
     assert "│ compare" not in run("--help")
 
 
+def test_a_verdict_without_an_estimate_says_what_it_lacks(judged):
+    """The first query in the order has no label, and those after it prove the verdict all the same."""
+    labels = pd.read_csv("plan.csv", dtype=str)
+    labels[labels["qid"] != labels["qid"].iloc[0]].to_csv("later.csv", index=False)
+    status = data("status", "plan", "later.csv", "--margin", "50")
+    assert (status["resolution"], status["value"]) == ("within", None)
+    said = run("status", "plan", "later.csv", "--margin", "50")
+    assert "--so-far" not in said
+    assert "The verdict stands. An estimate beside it, and a report, need the labels of what was passed over" in said
+    assert "--missing nonrelevant gives it the lowest grade" in said
+
+
 def test_what_is_judged_so_far_can_be_shown(judged):
     status = data("status", "plan", "part.csv", "--margin", "20")
     assert status["resolution"] == "within"

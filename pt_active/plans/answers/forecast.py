@@ -24,6 +24,7 @@ from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.manifest import LevelChoice
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.plans.making.queries import DESIGN
+from pt_active.relevance.digits import rounded
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.chances import EXPONENTIAL
 from pt_active.sampling.designs import (
@@ -43,6 +44,7 @@ from pt_active.sampling.drawings import (
 )
 from pt_active.sampling.pools import GradedPool, Variables
 from pt_active.sampling.sample import DocumentSizes
+from pt_active.showing.rounding import amount
 
 LEVELS = ("query", "document")
 """What is sampled: whole queries, each judged down to the measure's cutoff, or single documents."""
@@ -239,7 +241,7 @@ def level_by_part(
         caution = caution if defensive is None or (design == DESIGN and defensive > 1) else defensive
         settings = RoundSettings(design, caution, pairs=pairs, weighed_at=spend, serves_singles=True)
         width[design] = _half_width(forecast, settings, spend) * float(np.sqrt(share))
-    by_query = width[DESIGN] < width[drawing]
+    by_query = bool(rounded(width[DESIGN]) < rounded(width[drawing]))
     chosen, other = (DESIGN, drawing) if by_query else (drawing, DESIGN)
     own, its = (width[each] if np.isfinite(width[each]) else None for each in (chosen, other))
     return LevelChoice(LEVELS[not by_query], chosen, own, other, its)
@@ -336,4 +338,5 @@ def remarks(table: pd.DataFrame, piloted: bool) -> list[str]:
 
 
 def _listed(rows: pd.DataFrame) -> str:
-    return ", ".join(dict.fromkeys(f"{row.level} {row.design} at {row.budget:.4g}" for row in rows.itertuples()))
+    budgets = rows["budget"].map(amount)
+    return ", ".join(dict.fromkeys(rows["level"] + " " + rows["design"] + " at " + budgets))
