@@ -57,8 +57,8 @@ def status(
 ) -> Answer:
     """Show what the labels so far say about the rankers, and whether you can stop judging.
 
-    When all is judged, one line has what one look at the end says, and --looks end all of it. Another measure or
-    estimator has that look alone, by what is judged.
+    When everything is judged, one line says what a single look at the end shows; --looks end prints all of it. Another
+    measure or estimator has only that look.
     """
     labelled = labels.read()
     plan, qrels, records = labelled
@@ -146,7 +146,7 @@ def report(
     look: Look,
     meant: Meant,
     out: Path = option(MISSING, "The file to make: a page, or Markdown or JSON by the end of its name.", "FILE"),
-    so_far: bool = option(False, "The labels are those so far: cut the plan to what is judged without a gap."),
+    so_far: bool = option(False, "Judging is not over: use the labels before the first gap."),
     texts: Path | None = option(None, "Document texts, to show; default: those that the plan keeps.", "FILE"),
     slice: list[str] | None = option(None, "Groups of queries by a column of the plan; repeat it.", "COLUMN"),
     confidence: float = confidence_level(),
@@ -251,16 +251,16 @@ def gate(
     meant: Meant,
     margin: float | None = option(None, "How much worse the first ranker may be; with --better, how much better."),
     better: bool = option(
-        False, "Whether it has to be better, or not worse by the margin.", typed="--better/--non-inferior"
+        False, "Whether it must be better, or only not worse by more than the margin.", typed="--better/--non-inferior"
     ),
     looks: str | None = option(
         None,
-        "How often one may ask: {}; end is once, when all is judged, and the default without an order.",
+        "When you ask: {}; end is once, when all is judged, the default for a plan without an order.",
         "NAME",
         names=(ALWAYS, AT_THE_END),
     ),
     run: str | None = option(
-        None, "A ranker that came after the plan, to decide on from the same labels.", "NAME=FILE"
+        None, "A ranker that came after the plan: decide about it from the same labels.", "NAME=FILE"
     ),
     confidence: float = confidence_level(),
     missing: str | None = for_any_missing(),
@@ -269,8 +269,8 @@ def gate(
 ) -> Answer:
     """Decide whether a ranker, the first, may replace the second. Exit code 0: it passes; 1: it fails; 3: not decided.
 
-    Without --first and --second, it is the first of two that may replace the second. Pass
-    --queries new for queries like those of the plan, as a release will answer, or --queries these: there is no default.
+    By default, the first of two rankers is to replace the second. --queries has no default: pass new for queries like
+    those of the plan, which a release will answer, or these.
     """
     plan, qrels, records = labels.read()
     often, asked = Look(looks=looks).of(plan), BETTER if better else NON_INFERIOR

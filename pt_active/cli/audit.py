@@ -68,14 +68,17 @@ def plan(
     budget: int = option(MISSING, "The number of labels that people can give.", "N", within=(1, 10**9)),
     train_qrels: Path | None = option(None, "Labels of people for pairs that the judges graded too.", "FILE"),
     max_grade: int | None = option(
-        None, "The highest grade that people may give; default: that in the files.", "N", within=(1, HIGHEST_LABEL)
+        None,
+        "The highest grade that people may give; default: the highest in the files.",
+        "N",
+        within=(1, HIGHEST_LABEL),
     ),
     common: bool = option(False, "Audit only the pairs that all judges graded."),
     design: str | None = option(
         None, f"One of {{}}; default {DESIGN}, or {SEVERAL} for several judges.", "NAME", names=audit_designs, rare=True
     ),
     topics: Path | None = option(None, "The texts of the queries.", "FILE"),
-    texts: Path | None = option(None, "Document texts, for the people.", "FILE"),
+    texts: Path | None = option(None, "Document texts, to show to people.", "FILE"),
     seed: int = random_seed(),
 ) -> Answer:
     """Choose the pairs whose labels tell how far judges, such as language models, agree with people."""
@@ -121,8 +124,8 @@ def export(
 def estimate(labels: AuditLabels) -> Answer:
     """Estimate how often each judge is wrong, and which of several errs less.
 
-    Error, precision, recall, F1 and agreement beyond chance of each; of two judges, or two versions of one, how they
-    differ, and of many their order, by the error.
+    Prints error, precision, recall, F1 and agreement beyond chance of each judge. For two judges, or two versions of
+    one, it also prints how they differ; for more, their order by error.
     """
     audit, qrels, _ = labels.read()
     found = AuditReport.of(audit, qrels, labels.rel, None, labels.confidence, labels.missing, by_grade=False)

@@ -49,13 +49,13 @@ class RunFiles(Typed):
     run: list[str] | None = option(None, "A ranker's run; repeat it.", "NAME=FILE")
     topics: Path | None = option(None, "The queries; default: those of the runs.", "FILE")
     texts: Path | None = option(None, "Document texts, for the judges and --cost log-length.", "FILE")
-    train_run: list[Path] | None = option(None, "A run that has been judged; repeat it.", "FILE")
+    train_run: list[Path] | None = option(None, "A past run that people judged; repeat it.", "FILE")
     train_qrels: Path | None = option(None, "The judgments of the training runs.", "FILE")
     judge: list[str] | None = option(
         None, "Labels, votes or probabilities of another judge, such as an LLM; repeat it.", "[NAME=]FILE"
     )
     max_grade: int | None = option(
-        None, "The highest grade; default: that in training.", "N", within=(1, HIGHEST_LABEL)
+        None, "The highest grade; default: the highest in the training labels.", "N", within=(1, HIGHEST_LABEL)
     )
     depth: int | None = option(None, "Documents to keep of each ranking.", "N", within=(1, MAX_WHOLE), rare=True)
     lenient: bool = of_every_command(False)
