@@ -86,3 +86,54 @@ def ranks_ascend(query, ranks):  # type: ignore[no-untyped-def]
             if first < before or (first == before < k and ranks[first, z] < ranks[first, z - 1]):
                 return False
     return True
+
+
+@compiled(nogil=True, inline="always")
+def _turned(word, bits):  # type: ignore[no-untyped-def]
+    return (word << np.uint64(bits)) | (word >> np.uint64(64 - bits))
+
+
+@compiled(nogil=True)
+def siphashes(key, offsets, content, more_offsets, more_content):  # type: ignore[no-untyped-def]
+    """uint64[n], what ``pd.util.hash_array`` gives ``id<tab>other id``, or the ids if ``more_offsets`` is empty.
+
+    Shapes: key uint64[2], offsets and more_offsets int64[n+1], content and more_content uint8.
+    """
+    hashes, two = np.empty(len(offsets) - 1, dtype=np.uint64), len(more_offsets) > 0
+    for z in range(len(hashes)):
+        v0, v1 = key[0] ^ np.uint64(0x736F6D6570736575), key[1] ^ np.uint64(0x646F72616E646F6D)
+        v2, v3 = key[0] ^ np.uint64(0x6C7967656E657261), key[1] ^ np.uint64(0x7465646279746573)
+        first = offsets[z + 1] - offsets[z]
+        size = first + (1 + more_offsets[z + 1] - more_offsets[z] if two else 0)
+        for start in range(0, size + 8 - size % 8 + 1, 8):
+            last = start > size
+            word = np.uint64(0)
+            for i in range(start, min(start + 8, size)):
+                if i < first:
+                    byte = content[offsets[z] + i]
+                elif i == first:
+                    byte = np.uint8(9)
+                else:
+                    byte = more_content[more_offsets[z] + i - first - 1]
+                word |= np.uint64(byte) << np.uint64(8 * (i - start))
+            if start + 8 > size and not last:
+                word |= np.uint64(size & 0xFF) << np.uint64(56)
+            if last:
+                v2 ^= np.uint64(0xFF)
+            else:
+                v3 ^= word
+            for _ in range(4 if last else 2):
+                v0, v2 = v0 + v1, v2 + v3
+                v1, v3 = _turned(v1, 13) ^ v0, _turned(v3, 16) ^ v2
+                v0 = _turned(v0, 32)
+                v2, v0 = v2 + v1, v0 + v3
+                v1, v3 = _turned(v1, 17) ^ v2, _turned(v3, 21) ^ v0
+                v2 = _turned(v2, 32)
+            if not last:
+                v0 ^= word
+        # So far it is SipHash; pandas mixes its bits once more.
+        code = v0 ^ v1 ^ v2 ^ v3
+        code = (code ^ (code >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        code = (code ^ (code >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        hashes[z] = code ^ (code >> np.uint64(31))
+    return hashes

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import IO, Any
+from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -18,7 +16,7 @@ import pyterrier as pt
 from pt_active.frames.checks import ArgumentError, agreeing, how_many, shown, some
 from pt_active.frames.clocks import clocks
 from pt_active.frames.columns import grade_columns, query_table, ranker_names, with_query_columns, with_string_ids
-from pt_active.frames.ids import adjacent
+from pt_active.frames.ids import adjacent, is_range
 from pt_active.frames.runs import ranking_of, united
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.making.artifact import digest
@@ -229,8 +227,9 @@ def document_rows(partition: pd.DataFrame, question: PartitionQuestion) -> Rows 
     }
     query, overhead = pool.query_of_document[seen], float(question.cost.per_query)
     if (question.drawing or natural_drawing(form, len(pool.names), overhead)) == SUCCESSIVE:
-        own = pool.docno[seen] if succession_unit(form, overhead) == "document" else None
-        by_document["clock"] = clocks(question.seed, pool.qids[query], own)
+        ids = pool.keys_of(np.flatnonzero(seen))
+        own = ids["docno"] if succession_unit(form, overhead) == "document" else None
+        by_document["clock"] = clocks(question.seed, ids["qid"], own)
     return _rows(pool, np.bincount(query, minlength=len(pool.queries)), {}, by_document)
 
 
@@ -242,26 +241,24 @@ def _rows(
 
 
 def merged(parts: Iterable[Rows | None]) -> Rows:
-    """The rows of all partitions, by qid; the numbers of documents are on disk until all partitions are there."""
+    """The rows of all partitions, by qid."""
     rows: list[Rows] = []
-    with ExitStack() as stack:
-        files: dict[str, IO[bytes]] = {}
-        for part in filter(None, parts):
-            for name, values in part.by_document.items():
-                if name not in files:
-                    files[name] = stack.enter_context(tempfile.TemporaryFile())
-                files[name].write(np.ascontiguousarray(values.T).tobytes())
-            rows.append(replace(part, by_document={name: each[..., :0] for name, each in part.by_document.items()}))
-        if not rows:
-            raise ValueError("the pool is empty: no ranker returned a document for any query")
-        if len(heights := {part.max_grade for part in rows}) > 1:
-            raise ValueError(f"the grade model has other grades in some partitions: up to {sorted(heights)}")
-        whole = replace(_stacked(rows), deepest=max(part.deepest for part in rows))
-        order = np.argsort(whole.qid, kind="stable")
-        check_not_split(whole.qid[order])
-        place = whole.documents_of(order)
-        read = {name: _read(file, rows[0].by_document[name], place) for name, file in files.items()}
-        return replace(whole._queries(order), by_document=read)
+    pieces: dict[str, list[np.ndarray]] = {}
+    for part in filter(None, parts):
+        for name, values in part.by_document.items():
+            pieces.setdefault(name, []).append(values)
+        rows.append(replace(part, by_document={}))
+    if not rows:
+        raise ValueError("the pool is empty: no ranker returned a document for any query")
+    if len(heights := {part.max_grade for part in rows}) > 1:
+        raise ValueError(f"the grade model has other grades in some partitions: up to {sorted(heights)}")
+    whole = replace(_stacked(rows), deepest=max(part.deepest for part in rows))
+    order = np.argsort(whole.qid, kind="stable")
+    check_not_split(whole.qid[order])
+    place = slice(None) if is_range(order, len(order)) else whole.documents_of(order)
+    # The pieces of one kind are let go before those of the next are joined.
+    joined = {name: np.concatenate(pieces.pop(name), axis=-1)[..., place] for name in list(pieces)}
+    return replace(whole._queries(order), by_document=joined)
 
 
 def _stacked(rows: list[Rows]) -> Rows:
@@ -270,13 +267,6 @@ def _stacked(rows: list[Rows]) -> Rows:
     }
     by_query = {name: np.concatenate([part.by_query[name] for part in rows]) for name in rows[0].by_query}
     return replace(rows[0], **of_query, by_query=by_query)
-
-
-def _read(file: IO[bytes], like: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """The numbers in a file, […, N], at some places, of the type and the first axes of an array."""
-    file.seek(0)
-    whole = np.fromfile(file, dtype=like.dtype).reshape(-1, *like.shape[:-1])
-    return np.ascontiguousarray(whole[place].T)
 
 
 def check_not_split(qid: np.ndarray) -> None:

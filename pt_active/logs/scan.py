@@ -177,7 +177,8 @@ def _in_silence(function: Callable[..., Any], *arguments: object) -> Any:
         return function(*arguments)
     finally:
         os.dup2(stderr, 2)
-        os.close(stderr), os.close(nothing)
+        for each in (stderr, nothing):
+            os.close(each)
 
 
 @contextmanager
