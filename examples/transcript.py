@@ -25,15 +25,15 @@ from pt_active.demo.collection import demo_collection
 
 FILES = (
     "--run new=new.run --run old=old.run --topics topics.tsv --texts texts.tsv \\\n"
-    "    --train-run past.run --train-qrels past.qrels --budget 1000"
+    "    --train-run past.run --train-qrels past.qrels --measure nDCG@10 --budget 2000"
 )
 FOUND = ("  queries", "  texts", "  budget", "This is kept")
-STATUS = ("  estimate", "  interval", "  evidence", "  answer")
+STATUS = ("  estimate", "  interval", "  judged", "  answer", "  next   ")
 STEPS = (
     (f"init {FILES}", FOUND),
-    ("budget --difference 0.5 --until-known", ("   level", "document")),
-    ("plan --budget 1275", ("  judge", "  cost", "  chosen")),
-    ("export --out my-plan.csv --format csv", ("1275 documents",)),
+    ("budget --difference 0.03", ("   level", "document")),
+    ("plan", ("  judge", "  cost", "  chosen")),
+    ("export --out my-plan.csv --format csv", ("2000 documents",)),
     ("status", STATUS),
     ("status", STATUS),
     ("report --so-far", ("The report",)),
@@ -41,8 +41,8 @@ STEPS = (
 """Commands, and the beginnings of the output lines that are shown."""
 
 COMES_IN = {
-    3: (300, "# people judge from the top of the list, or in their browsers by pt-active judge; 300 labels are there"),
-    4: (900, "# and 600 more"),
+    3: (900, "# people judge from the top of the list, or in their browsers by pt-active judge; 900 labels are there"),
+    4: (2000, "# and the other 1100"),
 }
 """Number of a step → how many labels there are after it, and what the transcript says of them."""
 

@@ -11,16 +11,14 @@ import pyterrier as pt
 
 from pt_active.frames.checks import HELP, Argument, ArgumentError, how_many, shown, some
 from pt_active.frames.columns import (
-    check_pairs,
     grade_columns,
     query_columns,
     ranker_names,
     with_query_columns,
     with_string_ids,
 )
-from pt_active.frames.ids import numbered, row_type
 from pt_active.frames.progress import working
-from pt_active.frames.runs import RunOrder, ranking_of
+from pt_active.frames.runs import RunOrder, ranking_of, united
 from pt_active.plans.answers.forecast import Forecast, level_chosen, level_told
 from pt_active.plans.making.documents import SIZE_COLUMNS, draw_frame, size_frame
 from pt_active.plans.making.pool import SINGLE, Pool, design_table
@@ -36,6 +34,7 @@ class Runs(pt.Transformer):
 
     The output has the topics' columns, ``docno``, ``rank_<name>`` (from 0; -1 = not retrieved) and ``score_<name>``
     (NaN = not retrieved) for each ranker, and the document columns (``text``, …) of the first ranker that has them.
+    Rows come query by query, by the ranks of the first ranker, then by those of the next one.
 
     Args:
         depth: Documents to keep of each ranking; None keeps all.
@@ -235,35 +234,15 @@ def check_same_queries(answered: dict[str, set[str]]) -> None:
 
 
 def _union(rankings: dict[str, RunOrder]) -> pd.DataFrame:
-    """One row per (qid, docno) pair, in order of first appearance."""
-    each = list(rankings.values())
-    qids = each[0].qids.append([one.qids for one in each[1:]]).unique()
-    docno = pd.concat([one.run["docno"] for one in each], ignore_index=True)
-    new, query, places = _places(each, qids, docno)
-    columns: dict[str, Any] = {"qid": qids.take(query).array, "docno": docno.take(new).array}
-    columns |= _document_columns(each, places, len(new))
-    for (name, one), at in zip(rankings.items(), places, strict=True):
-        rank, score = np.full(len(new), -1), np.full(len(new), np.nan)
-        rank[at], score[at] = one.rank, one.run["score"].to_numpy()[one.rows]
-        if np.count_nonzero(rank >= 0) < len(at):
-            check_pairs(one.run.take(one.rows), f"run {shown(name)}")
-        columns |= {f"rank_{name}": rank, f"score_{name}": score}
+    """One row per (qid, docno) pair, in the order of `united`."""
+    union, each = united(rankings), list(rankings.values())
+    columns: dict[str, Any] = {"qid": union.qids.take(union.query).array, "docno": union.docno}
+    columns |= _document_columns(each, union.places, len(union.query))
+    for (name, one), at, rank in zip(rankings.items(), union.places, union.ranks, strict=True):
+        score = np.full(len(union.query), np.nan)
+        score[at] = one.run["score"].to_numpy()[one.rows]
+        columns |= {f"rank_{name}": rank - np.int64(1), f"score_{name}": score}
     return pd.DataFrame(columns, copy=False)
-
-
-def _places(
-    rankings: list[RunOrder], qids: pd.Index, docno: pd.Series
-) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-    """Where the documents of each ranking stand in the union."""
-    small = row_type(len(docno))
-    begin = np.cumsum([0, *(len(each.run) for each in rankings)])[:-1].tolist()
-    ends = np.cumsum([0, *(len(each.rows) for each in rankings)])
-    rows = np.empty(ends[-1], dtype=small)
-    for each, start, part in zip(rankings, begin, np.split(rows, ends[1:-1]), strict=True):
-        np.add(each.rows, start, out=part, casting="same_kind")
-    query = np.concatenate([qids.get_indexer(each.qids).astype(small)[each.query] for each in rankings])
-    new, place = numbered(query, docno, rows)
-    return new, query[new], np.split(place, ends[1:-1])
 
 
 def _document_columns(rankings: list[RunOrder], places: list[np.ndarray], size: int) -> dict[str, Any]:

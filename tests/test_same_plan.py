@@ -69,8 +69,16 @@ def digest(*values: Any) -> str:
     return sha256("\n".join(map(str, values)).encode()).hexdigest()[:12]
 
 
-def keys_of(frame: pd.DataFrame) -> str:
-    return digest(*sorted(frame["qid"] + "\t" + frame["docno"]))
+def keys_of(sample: Any) -> str:
+    """A digest of what was drawn, in the order in which it is judged, with the parts in which it comes."""
+    listed = sample.assessments
+    if hasattr(sample, "rank") and hasattr(sample.tables, "rounds"):
+        from pt_active.plans.making.parts import in_parts, part_of
+        from pt_active.plans.making.queries import in_drawing_order
+
+        part = part_of(sample.tables).tolist() if in_parts(sample.tables) else []
+        return digest(*in_drawing_order(sample.tables)[["qid", "docno"]].to_numpy().ravel(), *part)
+    return digest(*listed["qid"], *listed["docno"])
 
 
 def answers(sample: Any, qrels: pd.DataFrame) -> list[float]:
@@ -78,6 +86,15 @@ def answers(sample: Any, qrels: pd.DataFrame) -> list[float]:
     found = sample.estimate(qrels)
     several = list(found.values()) if isinstance(found, dict) else [found]
     return [float(number) for each in several for number in (each.value, each.standard_error)]
+
+
+def ranked(plan: Any, qrels: pd.DataFrame) -> list[Any]:
+    """The groups of rankers, and each pair's p-value and interval."""
+    found = plan.rank(qrels)
+    return [
+        digest(*found.groups),
+        *(x for each in found.comparisons for x in (each.pvalue, *each.confidence_interval())),
+    ]
 
 
 class World:
@@ -122,6 +139,26 @@ def plans(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
     yield made("optimal", 2, "ERR@10", level="query", design="optimal", defensive=0.01)
     yield made("largest", 5, "DCG@10", objective="largest", level="document")
     yield made("census", 2, "nDCG@10", level="document", budget=0.98 * len(world.pools[2]))
+
+
+def some_answers() -> tuple[Any, pd.DataFrame]:
+    """Answers of two systems with the scores of a judge, and people's labels."""
+    from pt_active import Answers
+
+    rng, rows = np.random.default_rng(5), []
+    for item, system, run in np.ndindex(80, 2, 2):
+        truth = int(rng.integers(0, 5))
+        rows.append((f"i{item}", "ab"[system], run, f"{item} {system} {run}", truth, rng.choice([truth, 4])))
+    table = pd.DataFrame(rows, columns=["item", "system", "run", "answer", "people", "score"])
+    answers = Answers(table.drop(columns="people"), "0-4")
+    return answers, answers.labels(table.drop(columns="score").rename(columns={"people": "score"}))
+
+
+def of_answers(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
+    answers, labels = some_answers()
+    for unit in ("answer", "item"):
+        plan = answers.plan(90, unit, seed=1)
+        yield f"answers by {unit}", plan, labels.merge(plan.assessments[["qid", "docno"]])
 
 
 def extensions(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
@@ -208,11 +245,10 @@ def grade_models(world: World) -> dict[str, str]:
         "mixture": MixtureGrades(PriorGrades(3), OrderedLogitGrades(3)),
         "auto": AutoGrades(3, votes=judge),
     }
-    said = {}
+    said = {"answers": some_answers()[0].pool}
     for name, model in models.items():
-        graded = (model.fit(run, qrels) if hasattr(model, "fit") else model)(run)
-        said[name] = digest(*graded.filter(like="grade_").to_numpy().ravel().tolist())
-    return said
+        said[name] = (model.fit(run, qrels) if hasattr(model, "fit") else model)(run)
+    return {name: digest(*graded.filter(like="grade_").to_numpy().ravel().tolist()) for name, graded in said.items()}
 
 
 def everything(folder: Path, saved: Path | None) -> dict[str, Any]:
@@ -224,15 +260,18 @@ def everything(folder: Path, saved: Path | None) -> dict[str, Any]:
     found: dict[str, Any] = {f"grades {name}": [said] for name, said in grade_models(world).items()}
     makers: tuple[Callable[[], Iterator[tuple[str, Any, pd.DataFrame]]], ...] = (
         lambda: plans(world),
+        lambda: of_answers(world),
         lambda: extensions(world),
         lambda: from_logs(world, folder),
         lambda: samples_of_pairs(world),
     )
     for maker in makers:
         for name, sample, qrels in maker():
-            found[name] = [keys_of(sample.assessments), *answers(sample, qrels)]
+            found[name] = [keys_of(sample), *answers(sample, qrels)]
             if isinstance(sample, Plan):
                 found[name].append(sample.id)
+                if name.startswith("usual") and len(sample.rankers) > 1:
+                    found[f"ranked {name}"] = ranked(sample, qrels)
                 path = (saved or folder) / "plans" / digest(name)
                 found[f"saved {name}"] = answers(Plan.load(path), qrels) if saved else answers(sample.save(path), qrels)
     return found

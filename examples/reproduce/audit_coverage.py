@@ -27,7 +27,6 @@ from evidence import markdown, parser_with, publish
 from tqdm import tqdm
 
 from pt_active.frames.atomic import write_file
-from pt_active.inference.estimators import effective_size
 from pt_active.inference.ratios import risk_estimators
 from pt_active.inference.replay import share_error
 from pt_active.plans.answers.basis import Basis
@@ -182,8 +181,8 @@ def judged_sample(pairs: Pairs, label: np.ndarray, design: str, seed: int) -> Ju
     """
     asked = AuditArguments(design=design, draws=LABELS, defensive=default_defensive(design), seed=seed)
     drawn = draw_pairs(pairs, asked)
-    size = float(effective_size(drawn.count, drawn.importance(pairs.weight)))
-    basis = Basis(str(pairs.loss), "", LABELS, 0, LABELS, size, drawn.census, (), "error", 0, "pair")
+    about = {"n_queries": 0, "n_judged": LABELS, "missing_policy": "error", "level": "pair"}
+    basis = Basis.of(drawn, pairs.weight, measure=str(pairs.loss), **about)
     for_differences = len(pairs.names) > 1 and not suits_single_risks(design)
     return JudgedPairs(pairs.names, basis, pairs, drawn, label[drawn.rows], for_differences)
 

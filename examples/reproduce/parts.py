@@ -6,7 +6,8 @@ Two random rankers of a collection (see `surprises`) are traded at random in eac
 true difference is near 0. Samples are drawn, and estimated after each part as a plan does. Columns of the table:
 
 - ``wrong``: the share of samples in which the interval of any look misses the true difference; ``at the end`` that of
-  one look at the same samples, whose interval is narrower.
+  one look at the same samples, whose interval is narrower. ``stated`` is its standard error over the root mean squared
+  error, in which the bias is.
 - ``labels ×2`` and ``known ×2``: labels to a verdict over those of the sample, and how often there is one, if the truth
   were twice the difference that one look at the end finds in 80 of 100 samples; ``×1`` if it were that difference.
 """
@@ -132,6 +133,7 @@ def row_of(
         "samples": f"{len(every.error)}",
         "wrong": f"{np.mean(wrong):.3f} ± {np.std(wrong, ddof=1) / np.sqrt(len(wrong)):.3f}",
         "at the end": with_error(float((np.abs(every.error[:, -1]) > every.fixed).mean()), len(every.error)),
+        "stated": f"{np.sqrt((every.standard_error[:, -1] ** 2).mean() / (every.error[:, -1] ** 2).mean()):.2f}",
         "labels ×2": f"{twice:.2f}",
         "known ×2": f"{known:.2f}",
         "labels ×1": f"{once:.2f}",

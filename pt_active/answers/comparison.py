@@ -14,6 +14,7 @@ from pt_active.answers.table import SCORE, Source, answer_table, judge_columns
 from pt_active.frames.checks import data_frame, how_many, shown
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import ColumnCost
+from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades.fitting import NEAR, assumed_confusion
 from pt_active.relevance.grades.models import UniformGrades
 from pt_active.showing.wording import told_of_answers
@@ -87,7 +88,7 @@ class Answers:
         said = [self._grades(frame["qid"], frame[name]) for name in columns if frame[name].notna().any()]
         if not said:
             return UniformGrades(self.scale.max_grade).transform(frame.drop(columns=columns))
-        grades = pd.DataFrame(np.mean(said, axis=0), index=frame.index).add_prefix("grade_")
+        grades = pd.DataFrame(rounded_grades(np.mean(said, axis=0)), index=frame.index).add_prefix("grade_")
         return frame.drop(columns=columns).join(grades)
 
     def plan(self, budget: float, unit: str | None = None, seed: int = 0, **how: Any) -> Plan:

@@ -57,8 +57,8 @@ def status(
 ) -> Answer:
     """Show what the labels so far say about the rankers, and whether you can stop judging.
 
-    When all is judged, one line has what one look at the end says, and --looks end all of it. Another measure or
-    estimator has that look alone, by what is judged.
+    When everything is judged, one line says what a single look at the end shows; --looks end prints all of it. Another
+    measure or estimator has only that look.
     """
     labelled = labels.read()
     plan, qrels, records = labelled
@@ -97,7 +97,7 @@ def _one_look(result: Comparison | Ranking | None, estimates: dict[str, Estimate
     else:
         p_value = f", p = {result.pvalue:.3g}" if result else ""
         said = f"says {_in_short(result or next(iter(estimates.values())))}{p_value}"
-    return f"One look at the end, if there was none before, {said}; --looks end has all of it."
+    return f"If this is the first look, one look at the end {said}; --looks end prints all of it."
 
 
 def _at_the_end(
@@ -146,7 +146,7 @@ def report(
     look: Look,
     meant: Meant,
     out: Path = option(MISSING, "The file to make: a page, or Markdown or JSON by the end of its name.", "FILE"),
-    so_far: bool = option(False, "The labels are those so far: cut the plan to what is judged without a gap."),
+    so_far: bool = option(False, "Judging is not over: use the labels before the first gap."),
     texts: Path | None = option(None, "Document texts, to show; default: those that the plan keeps.", "FILE"),
     slice: list[str] | None = option(None, "Groups of queries by a column of the plan; repeat it.", "COLUMN"),
     confidence: float = confidence_level(),
@@ -179,7 +179,13 @@ PASSED_OVER = "If nobody will judge what has no label, --missing nonrelevant giv
 
 def holds_up(state: Status) -> bool:
     """Whether documents without a label keep others from counting, or from counting as they are."""
-    return not state.resolved and bool(state.blocked or (state.looks is None and state.left_out))
+    lost = state.blocked or (state.looks is None and state.left_out)
+    return _without_estimate(state) if state.resolved else bool(lost)
+
+
+def _without_estimate(state: Status) -> bool:
+    """Whether what comes first has no label, so that nothing can be estimated."""
+    return not np.isfinite(state.value)
 
 
 def next_step(
@@ -192,6 +198,8 @@ def next_step(
 
 def _next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str], extended: Sequence[str]) -> str:
     manifest, whole = plan.tables.manifest, plan.tables.manifest.rest is None
+    if state.resolved and _without_estimate(state):
+        return "The verdict stands. An estimate beside it, and a report, need the labels of what was passed over first."
     if state.resolved:
         page = f" All of it on one page:\n  {_page_of(labels, '--so-far', *asked)}" if whole else ""
         return f"There is nothing more to judge: the interval at the top is the result.{page}"
@@ -243,16 +251,16 @@ def gate(
     meant: Meant,
     margin: float | None = option(None, "How much worse the first ranker may be; with --better, how much better."),
     better: bool = option(
-        False, "Whether it has to be better, or not worse by the margin.", typed="--better/--non-inferior"
+        False, "Whether it must be better, or only not worse by more than the margin.", typed="--better/--non-inferior"
     ),
     looks: str | None = option(
         None,
-        "How often one may ask: {}; end is once, when all is judged, and the default without an order.",
+        "When you ask: {}; end is once, when all is judged, the default for a plan without an order.",
         "NAME",
         names=(ALWAYS, AT_THE_END),
     ),
     run: str | None = option(
-        None, "A ranker that came after the plan, to decide on from the same labels.", "NAME=FILE"
+        None, "A ranker that came after the plan: decide about it from the same labels.", "NAME=FILE"
     ),
     confidence: float = confidence_level(),
     missing: str | None = for_any_missing(),
@@ -261,8 +269,8 @@ def gate(
 ) -> Answer:
     """Decide whether a ranker, the first, may replace the second. Exit code 0: it passes; 1: it fails; 3: not decided.
 
-    Without --first and --second, it is the first of two that may replace the second. Pass
-    --queries new for queries like those of the plan, as a release will answer, or --queries these: there is no default.
+    By default, the first of two rankers is to replace the second. --queries has no default: pass new for queries like
+    those of the plan, which a release will answer, or these.
     """
     plan, qrels, records = labels.read()
     often, asked = Look(looks=looks).of(plan), BETTER if better else NON_INFERIOR

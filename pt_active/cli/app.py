@@ -307,14 +307,14 @@ def about(
     ] = False,
     project: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where options that are left out stand; default: pt-active.toml, if here."),
+        typer.Option(metavar="FILE", help="The file with the options that you leave out; default: pt-active.toml."),
     ] = None,
     no_limit: Annotated[
         bool, typer.Option("--no-limit", help="Read files of any size, however long their lines are.")
     ] = False,
     lenient: Annotated[
         bool,
-        typer.Option("--lenient", help="Drop and count lines of runs that do not fit; keep the first of duplicates."),
+        typer.Option("--lenient", help="Drop and count bad lines of runs; keep the first of duplicates."),
     ] = False,
     grade_names: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Words for grades in labels: bad,fair,good, or bad=0,good=2.")
@@ -332,7 +332,8 @@ def about(
         typer.Option(metavar="NAME", help="The queries that an answer is for: these, or new ones like them."),
     ] = None,
     clusters: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Which of them belong together: a column of the topics.")
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column of the topics that says which queries belong together."),
     ] = None,
     traceback: Annotated[
         bool, typer.Option("--traceback", help=f"Print the traceback of an error, as {DEBUG}=1 does.")

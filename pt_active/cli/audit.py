@@ -9,7 +9,7 @@ import pandas as pd
 
 from pt_active.cli.answer import Answer, beside, check_new, command_line
 from pt_active.cli.commands import argument, of_every_command, option
-from pt_active.cli.files import fitting_topics, read_judges, top_grade, with_texts
+from pt_active.cli.files import fitting_topics, past_labels, read_judges, top_grade, with_texts
 from pt_active.cli.options import (
     MEASURES,
     LabelFiles,
@@ -22,7 +22,6 @@ from pt_active.cli.options import (
 from pt_active.frames.checks import how_many
 from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_LABELS
 from pt_active.frames.topics import read_topics
-from pt_active.frames.trec import read_qrels
 from pt_active.frames.worklists import FORMATS, TABLE_FORMAT, write_assessments
 from pt_active.judging.files import write_worklist
 from pt_active.judging.tools.registry import TOOLS
@@ -68,20 +67,23 @@ def plan(
     budget: int = option(MISSING, "The number of labels that people can give.", "N", within=(1, 10**9)),
     train_qrels: Path | None = option(None, "Labels of people for pairs that the judges graded too.", "FILE"),
     max_grade: int | None = option(
-        None, "The highest grade that people may give; default: that in the files.", "N", within=(1, HIGHEST_LABEL)
+        None,
+        "The highest grade that people may give; default: the highest in the files.",
+        "N",
+        within=(1, HIGHEST_LABEL),
     ),
     common: bool = option(False, "Audit only the pairs that all judges graded."),
     design: str | None = option(
         None, f"One of {{}}; default {DESIGN}, or {SEVERAL} for several judges.", "NAME", names=audit_designs, rare=True
     ),
     topics: Path | None = option(None, "The texts of the queries.", "FILE"),
-    texts: Path | None = option(None, "Document texts, for the people.", "FILE"),
+    texts: Path | None = option(None, "Document texts, to show to people.", "FILE"),
     seed: int = random_seed(),
 ) -> Answer:
     """Choose the pairs whose labels tell how far judges, such as language models, agree with people."""
     check_new(out)
     judges = read_judges(judge)
-    past = None if train_qrels is None else read_qrels(train_qrels)
+    past = None if train_qrels is None else past_labels(train_qrels)
     highest, told = top_grade(judges, past) if max_grade is None else (max_grade, "")
     pool, columns = judged_pool(judges, common)
     pool = with_beliefs(pool, judges, highest, past)
@@ -121,8 +123,8 @@ def export(
 def estimate(labels: AuditLabels) -> Answer:
     """Estimate how often each judge is wrong, and which of several errs less.
 
-    Error, precision, recall, F1 and agreement beyond chance of each; of two judges, or two versions of one, how they
-    differ, and of many their order, by the error.
+    Prints error, precision, recall, F1 and agreement beyond chance of each judge. For two judges, or two versions of
+    one, it also prints how they differ; for more, their order by error.
     """
     audit, qrels, _ = labels.read()
     found = AuditReport.of(audit, qrels, labels.rel, None, labels.confidence, labels.missing, by_grade=False)

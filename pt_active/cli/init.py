@@ -25,6 +25,7 @@ from pt_active.frames.topics import dataset_id
 from pt_active.frames.visible import visible
 from pt_active.inference.new_queries import NEW, THESE, check_population
 from pt_active.relevance.measures import parse_measure
+from pt_active.showing.rounding import amount
 
 MEASURE = "DCG@10"
 """The measure that is proposed: its documents come one after the other, so that one may stop at any label."""
@@ -304,6 +305,6 @@ def _findings(answers: Answers, budget: float, level: str) -> list[Finding]:
     judges = [name for name in answers.judges if table[name].notna().any()]
     said = f"{', '.join(judges)}: steers what people score, and is not believed" if judges else "no scores of a judge"
     unit = "item with all its answers" if level == "query" else "pair of answers" if answers.scale.prefers else "answer"
-    share = f"{budget:g} of {how_many('answer', len(pool))} to judge ({min(budget / len(pool), 1):.0%})"
+    share = f"{amount(budget)} of {how_many('answer', len(pool))} to judge ({min(budget / len(pool), 1):.0%})"
     more = [("scale", f"people give {answers.scale.asked}"), ("judge", said), ("unit", f"one {unit} after the other")]
     return [*found, *(Finding(*each) for each in more), Finding("budget", share, budget >= len(pool))]

@@ -82,7 +82,9 @@ class Setting:
     guideline: Path | None = option(None, "A Markdown file that judges see beside the documents.", "FILE")
     grade_names: str | None = of_every_command(None)
     store: Path | None = option(None, "Where judgments are kept; default: PLAN.sqlite.", "FILE")
-    block: int = option(BLOCK, "Documents of a block of the drawn order.", "N", within=(1, 1_000_000), rare=True)
+    block: int = option(
+        BLOCK, "How many documents make a block of the plan's order.", "N", within=(1, 1_000_000), rare=True
+    )
     double: float | None = option(
         None, f"The share of documents that two people judge; default {DOUBLE:g}, 0 with one judge."
     )
@@ -90,7 +92,7 @@ class Setting:
         PATIENCE / 60, "How long a judge may be away before others are asked.", "MINUTES", rare=True
     )
     margin: float | None = option(
-        None, "Differences up to this do not matter; of one ranker, how far off the estimate may be."
+        None, "A difference up to this does not matter; for one ranker, the half-width that you want."
     )
     project: Path = of_every_command(FILE)
 
@@ -242,8 +244,8 @@ def export(
     ),
     texts: Path | None = option(None, "Document texts, if the plan has none.", "FILE"),
     grade_names: str | None = of_every_command(None),
-    annotator: str = option("", "Who judges, for html, or a table with it.", "NAME"),
-    judges: str | None = option(None, "For html: all judges, to share the documents out.", "NAMES"),
+    annotator: str = option("", "Who judges, for html or a table.", "NAME"),
+    judges: str | None = option(None, "For html: all judges, who share the documents.", "NAMES"),
     guideline: Path | None = option(None, "For html: a Markdown file.", "FILE"),
 ) -> Answer:
     """Write the documents of a plan to a file for people, or for a tool in which they judge."""
@@ -308,7 +310,7 @@ def import_(
     grade_names: str | None = of_every_command(None),
     annotator: str = option("", "Who judged, where the file does not say so.", "NAME"),
 ) -> Answer:
-    """Read what a judging tool exported, and keep it as records: who said what of which document, and when."""
+    """Read what a judging tool exported, and keep it as records: who gave which grade to which document, and when."""
     check_new(out)
     loaded = Plan.load(folder)
     records = import_records(tool, files, loaded, GradeNames.parsed(grade_names), annotator)

@@ -68,7 +68,7 @@ def random_seed() -> int:
 
 def for_any_missing() -> str | None:
     """The option for documents without a label."""
-    help = "What documents without a label are: {}; default: error, or in status and gate expected."
+    help = "How documents without a label count: {}; default: error, but expected in status and gate."
     return option(None, help, "NAME", names=MISSING_POLICIES)
 
 
@@ -153,7 +153,7 @@ class Meant(Typed):
 class Pair(Typed):
     """Two rankers of a plan."""
 
-    first: str | None = option(None, "A ranker of the plan; default: the first of two, or all pairs of many.", "NAME")
+    first: str | None = option(None, "A ranker of the plan; default: the first of two, or all pairs of more.", "NAME")
     second: str | None = option(None, "The ranker to compare it with; default: the second of two.", "NAME")
 
 
@@ -163,13 +163,13 @@ class Look(Typed):
 
     looks: str | None = option(
         None,
-        "How often one may look: {}; end is when all is judged. Default: always; obrien-fleming if the plan comes in "
+        "When you look: {}; end is once, when all is judged. Default: always; obrien-fleming if the plan comes in "
         "parts, as for nDCG and AP; end if it has no order.",
         "NAME",
         names=lambda: (*look_names(), AT_THE_END),
     )
     margin: float | None = option(
-        None, "Differences up to this do not matter; of one ranker, how far off the estimate may be."
+        None, "A difference up to this does not matter; for one ranker, the half-width that you want."
     )
 
     def of(self, plan: Plan) -> str | None:

@@ -46,6 +46,7 @@ from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.designs import DESIGNS
 from pt_active.sampling.drawings import DOCUMENT_DRAWINGS
 from pt_active.showing.printed import plain_rows
+from pt_active.showing.rounding import amount
 
 MAX_ROUNDS = 100
 
@@ -60,7 +61,10 @@ class Sampling(Typed):
         None, "The number of queries to draw, instead of a budget.", "N", within=(1, MAX_DRAWS), rare=True
     )
     level: str | None = option(
-        None, "What to sample: {}; default: documents, unless queries are expected to be better.", "NAME", names=LEVELS
+        None,
+        "What to sample: {}; default: documents, unless the model expects queries to be better.",
+        "NAME",
+        names=LEVELS,
     )
     design: str | None = option(
         None,
@@ -72,7 +76,7 @@ class Sampling(Typed):
         None, "The share of the draws for which the grade model does not count.", "X", rare=True
     )
     rounds: int = option(
-        1, "Rounds of documents; the first has its share of the budget.", "N", within=(1, MAX_ROUNDS), rare=True
+        1, "Rounds of documents, which share the budget; this is the first.", "N", within=(1, MAX_ROUNDS), rare=True
     )
     seed: int = random_seed()
 
@@ -206,12 +210,12 @@ def _planned(
 class Wanted(Meant):
     """What an answer is to reach, and for which queries."""
 
-    width: float | None = option(None, "The half-width wanted of the interval.")
+    width: float | None = option(None, "The half-width that the interval should have.")
     difference: float | None = option(None, "The difference to find.")
     power: float = option(POWER, "The chance of finding it.", rare=True)
-    until_known: bool = option(False, "Judging stops at the label that settles the difference.")
+    until_known: bool = option(False, "Forecast judging that stops as soon as the better ranker is known.")
     budget: list[float] | None = option(None, "A budget to show; repeat it.")
-    query_cost: float = option(0.0, "What each new query costs beside its labels, in the unit of budgets.", rare=True)
+    query_cost: float = option(0.0, "What a new query costs besides its labels, in the unit of budgets.", rare=True)
     confidence: float = confidence_level()
 
     def __post_init__(self) -> None:
@@ -314,7 +318,7 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> s
     lacking = row["budget"] - extended_from(plan)
     if lacking <= 0:
         return "The plan's own budget is enough."
-    lack = f"The plan lacks {lacking:.4g}{arguments.unit} of it"
+    lack = f"The plan lacks {amount(lacking)}{arguments.unit} of it"
     if row["half_width"] == 0:
         return f"{lack}: only judging everything does it."
     ordered = has_order(plan.tables)

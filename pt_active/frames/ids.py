@@ -103,34 +103,47 @@ def among(column: pd.Series, ids: pd.Series | pd.Index | np.ndarray) -> np.ndarr
     return distinct.astype(object).isin(np.asarray(ids, dtype=object))[code]
 
 
-def first_rows(query: np.ndarray, docno: pd.Series, rows: np.ndarray | None = None) -> np.ndarray:
+def first_rows(query: np.ndarray, docno: pd.Series) -> np.ndarray:
     """int[N], the first row that has the same query and the same docno as each row."""
-    rows = np.arange(len(query), dtype=row_type(len(query))) if rows is None else rows
-    known = strings(docno) if len(rows) > _FEW_ROWS else None
-    if known is None:
-        return _first_rows_by_pandas(query, docno, rows)
-    from pt_active.frames._id_kernels import first_with_id
-
-    group = query[rows]
-    ordered = (group[1:] >= group[:-1]).all()
-    grouped = rows if ordered else rows[np.argsort(group, kind="stable")]
-    start = np.concatenate([[0], np.cumsum(np.bincount(group))])
-    return first_with_id(grouped, start, known.offsets, known.content)
-
-
-def numbered(query: np.ndarray, docno: pd.Series, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Number the pairs of query and docno of some rows as they first appear."""
-    first = first_rows(query, docno, rows)
-    new, number = rows[first[rows] == rows], np.empty(len(first), dtype=rows.dtype)
-    number[new] = np.arange(len(new))
-    return new, number[first[rows]]
-
-
-def _first_rows_by_pandas(query: np.ndarray, docno: pd.Series, rows: np.ndarray) -> np.ndarray:
-    code = pd.factorize(docno)[0]
-    pair, distinct = pd.factorize((query * np.int64(code.max(initial=0) + 1) + code)[rows])
-    of_pair, first = np.empty(len(distinct), dtype=np.int64), np.empty(len(query), dtype=np.int64)
-    # The last value that is written stays, which is the first row's.
-    of_pair[pair[::-1]] = rows[::-1]
-    first[rows] = of_pair[pair]
+    rows = np.arange(len(query), dtype=row_type(len(query)))
+    if not (query[1:] >= query[:-1]).all():
+        rows = rows[np.argsort(query, kind="stable")]
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(query))])[None]
+    numbers, first = numbered(bounds[:, :-1], bounds[:, 1:], rows, docno), np.empty_like(rows)
+    first[rows] = numbers.new[numbers.place]
     return first
+
+
+class Numbers(NamedTuple):
+    """The pairs of groups and ids, in the order in which they first appear."""
+
+    new: np.ndarray  # int[M], the first row of each
+    place: np.ndarray  # int[n], which of them each of the places is
+    indptr: np.ndarray  # int64[m+1], those of group x are ``indptr[x]:indptr[x+1]``
+
+
+def numbered(begin: np.ndarray, end: np.ndarray, rows: np.ndarray, ids: pd.Series) -> Numbers:
+    """Number the ids of some rows, int[n], group by group.
+
+    The places in ``rows`` of group x are those from ``begin[r, x]`` to ``end[r, x]`` for each r in turn, int64[k, m].
+    """
+    known = strings(ids) if len(rows) > _FEW_ROWS else None
+    if known is None:
+        return _numbered_by_pandas(begin.T, end.T, rows, ids)
+    from pt_active.frames._id_kernels import number_ids
+
+    return Numbers(*number_ids(begin, end, rows, known.offsets, known.content))
+
+
+def _numbered_by_pandas(begin: np.ndarray, end: np.ndarray, rows: np.ndarray, ids: pd.Series) -> Numbers:
+    size, start = (end - begin).ravel(), begin.ravel()
+    at = np.repeat(start - (np.cumsum(size) - size), size) + np.arange(size.sum())
+    group = np.repeat(np.arange(len(begin)), (end - begin).sum(axis=1))
+    code = pd.factorize(ids)[0]
+    width = np.int64(code.max(initial=0) + 1)
+    number, distinct = pd.factorize(group * width + code[rows[at]])
+    new, place = np.empty(len(distinct), dtype=rows.dtype), np.empty_like(rows)
+    # The last value that is written stays, which is the first row's.
+    new[number[::-1]], place[at] = rows[at[::-1]], number
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(distinct // width, minlength=len(begin)))])
+    return Numbers(new, place, indptr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ import pandas as pd
 
 from pt_active.frames.checks import data_frame, how_many, shown, some
 from pt_active.frames.columns import check_pairs, with_string_ids
-from pt_active.frames.ids import id_codes, is_range
+from pt_active.frames.ids import Texts, id_codes, is_range, numbered, row_type, texts
 
 _SORTED = 1 << 17  # Rows that are sorted at a time, or those of a query if it has more
 
@@ -70,6 +71,46 @@ def ranking_of(run: pd.DataFrame, name: str, depth: int | None = None, topics: p
     if depth is not None:
         order, rank = order[rank < depth], rank[rank < depth]
     return RunOrder(run, order, rank, query, qids)
+
+
+class Union(NamedTuple):
+    """The documents that some rankers return, query by query, by the ranks of the first ranker, then of the next."""
+
+    qids: pd.Index
+    indptr: np.ndarray  # int64[m+1], the offsets of the queries
+    docno: Texts
+    ranks: np.ndarray  # int32[k, M], from 1; 0 = not retrieved
+    places: list[np.ndarray]  # int[n] for each ranker, which documents its rows are
+
+    @property
+    def query(self) -> np.ndarray:
+        """int64[M], the query of each document."""
+        return np.repeat(np.arange(len(self.qids)), np.diff(self.indptr))
+
+
+def united(rankings: Mapping[str, RunOrder]) -> Union:
+    """The union of some rankings, whose queries come in the order of their first appearance."""
+    each = list(rankings.values())
+    qids = each[0].qids.append([one.qids for one in each[1:]]).unique()
+    docno = pd.concat([one.run["docno"] for one in each], ignore_index=True)
+    begin = np.zeros((len(each), len(qids)), dtype=np.int64)
+    end, rows = np.zeros_like(begin), np.empty(sum(len(one.rows) for one in each), dtype=row_type(len(docno)))
+    start = before = 0
+    for one, low, high in zip(each, begin, end, strict=True):
+        stop = start + len(one.rows)
+        np.add(one.rows, before, out=rows[start:stop], casting="same_kind")
+        place = qids.get_indexer(one.qids)
+        bounds = start + np.cumsum(np.append(0, np.bincount(one.query[one.rows], minlength=len(place))))
+        low[place], high[place] = bounds[:-1], bounds[1:]
+        start, before = stop, before + len(one.run)
+    new, place, indptr = numbered(begin, end, rows, docno)
+    places = np.split(place, np.cumsum([len(one.rows) for one in each])[:-1])
+    ranks = np.zeros((len(each), len(new)), dtype=np.int32)
+    for (name, one), at, rank in zip(rankings.items(), places, ranks, strict=True):
+        rank[at] = one.rank + 1
+        if np.count_nonzero(rank) < len(at):
+            check_pairs(one.run.take(one.rows), f"run {shown(name)}")
+    return Union(qids, indptr, texts(docno).take(new), ranks, places)
 
 
 def _trec_order(query: np.ndarray, score: np.ndarray, docno: pd.Series) -> np.ndarray:
@@ -134,3 +175,33 @@ def _warn_if_reordered(given: pd.Series, query: np.ndarray, score: np.ndarray, w
     if inverted.any():
         where = f"in {how_many('query', len(np.unique(query[1:][inverted])))}; the scores decide, as in trec_eval"
         warnings.warn(f"{what}: the rank column disagrees with the order of the scores {where}", stacklevel=5)
+
+
+def rank_order(query: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """int64[N], the rows query by query, by the first ranker's ranks, then, where it has none, by the next one's."""
+    key = np.full(len(query), len(ranks) << 31)
+    for s in range(len(ranks))[::-1]:
+        np.copyto(key, (s << 31) + ranks[s].astype(np.int64), where=ranks[s] > 0)
+    # One integer for query, ranker and rank: there is no memory for the pool of 2³² / (k+1) queries that would not fit.
+    key += query * ((len(ranks) + 1) << 31)
+    return np.argsort(key, kind="stable")
+
+
+def in_order(query: np.ndarray, ranks: np.ndarray) -> bool:
+    """Whether rows are as `rank_order` has them, and each ranker has each of its ranks, from 1 on, once in a query."""
+    from pt_active.frames._id_kernels import ranks_ascend
+
+    deep = ranks.max() > len(query)
+    return not deep and bool((query[1:] >= query[:-1]).all()) and bool(ranks_ascend(query, ranks))
+
+
+def check_ranks(qids: np.ndarray, query: np.ndarray, ranks: np.ndarray, names: tuple[str, ...]) -> None:
+    """Raise if a ranker has two documents at one rank."""
+    for name, rank in zip(names, ranks, strict=True):
+        # One integer for each query and rank, so that a single sort finds all duplicates.
+        key = query[rank > 0] * (np.int64(rank.max(initial=0)) + 1) + rank[rank > 0]
+        key.sort(kind="stable")
+        twice = np.flatnonzero(key[1:] == key[:-1])
+        if len(twice):
+            x, i = divmod(int(key[twice[0]]), int(rank.max()) + 1)
+            raise ValueError(f"run {shown(name)}: query {shown(qids[x])} has more than one document at rank {i - 1}")

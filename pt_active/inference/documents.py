@@ -168,7 +168,7 @@ def document_estimate(
     gained = scale * min(total, 0.0) if total < spread else min(scale * (total - spread), float(second.sum()) / 2)
     query = pool.query[sample.drawn]
     influence = residuals.influence[sample.drawn] * pool.weight[query] / sample.opening[query]
-    doubt = 0.0 if residuals.doubt is None else float(weight @ queries.of(residuals.doubt))
+    doubt = np.zeros(1) if residuals.doubt is None else weighting.weights * queries.of(residuals.doubt)
     variance_of_query = np.zeros(len(model))
     variance_of_query[queries.rows] = parts
     return DocumentEstimate(
@@ -177,7 +177,7 @@ def document_estimate(
         second=max(float(second.sum()) - gained, 0.0),
         degrees_of_freedom=_ratio(3 * parts.sum() ** 2, (parts**2).sum()) - 1 if (parts > 0).sum() > 1 else 0.0,
         n_effective=_ratio(influence.sum() ** 2, (influence**2).sum()),
-        cautious=doubt**2,
+        cautious=max(float(doubt.sum()) ** 2, float(doubt @ doubt)),
         of_query=model + ratio_or_zero(residuals.step, sample.opening),
         variance_of_query=variance_of_query,
         scale=float(pool.weight @ size + np.abs(weighting.weights) @ queries.of(size + residuals.size)),

@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from pt_active.inference.estimators import Weighting
 from pt_active.inference.reference import Tails
@@ -118,11 +117,13 @@ class ByQuery:
         labels are few, and t has the degrees of freedom that the terms show. Infinite with fewer than `MIN_GROUPS`
         queries or clusters, and if all have the same value.
         """
+        from scipy import special
+
         size = float(self.weight @ np.abs(self.value))
         if self.degrees + 1 < MIN_GROUPS * (1 - ROUNDING) or not np.sqrt(self._scatter) > ROUNDING * size:
             return np.inf
         error = np.sqrt(max(self.spread, self._scatter / 2))
-        return float(stats.t.ppf(1 - alpha / 2, min(self.degrees, self.shown)) * error)
+        return float(special.stdtrit(min(self.degrees, self.shown), 1 - alpha / 2) * error)
 
 
 def _shown(terms: np.ndarray) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,8 @@ from pt_active.inference.documents import (
     predicted,
     widened,
 )
-from pt_active.inference.residuals import COMMON_SHARE, expected_squares
+from pt_active.inference.residuals import COMMON_SHARE, expected_squares, query_residuals
+from pt_active.inference.surprises import FOLDS
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import SURPRISES, RoundSettings
@@ -236,3 +238,28 @@ def round_labels(
         share = COMMON_SHARE if estimator == "regression" and apart else 0.0
         yield RoundLabels(taught, replace(each.sample, drawn=labelled), variables, expected, observed, share)
         known |= each.sample.drawn
+
+
+def label_changes(each: RoundLabels, contrast: np.ndarray) -> np.ndarray:
+    """float64[N, G+1], how far the estimate of a round moves with each other label, for nDCG and AP [theory 12].
+
+    Queries hang together only by what labels of one fold teach of others, which is held. So one document of each query
+    is given another label at once; by surprises, of each query of a fold.
+    """
+    seen, opening, rows = each.seen, each.sample.opening, np.flatnonzero(each.sample.drawn)
+    counts = np.divide(seen.weight, opening, out=np.zeros_like(opening), where=opening > 0)
+    change = np.zeros_like(each.observed)
+
+    def estimated(observed: np.ndarray) -> np.ndarray:
+        residuals = query_residuals(seen, each.sample, each.expected, observed, contrast, each.share)
+        return np.asarray(counts * residuals.step)
+
+    before, query = estimated(each.observed), seen.query[rows]
+    fold = 0 if each.sample.design.nested else seen.places[query] % FOLDS
+    turn = FOLDS * (np.arange(len(rows)) - np.searchsorted(query, query)) + fold
+    for number, grade in product(np.unique(turn), range(change.shape[1])):
+        some = rows[turn == number]
+        other = each.observed.copy()
+        other[some] = seen.form.values[grade]
+        change[some, grade] = (estimated(other) - before)[seen.query[some]]
+    return change

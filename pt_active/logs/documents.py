@@ -36,7 +36,7 @@ from pt_active.sampling.drawings import DEFENSIVE_VARIANCE, RoundSettings
 from pt_active.sampling.pools import DocumentPool, GradedPool
 from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes, Sample, TwoPhase
 
-QUERIES_AT_ONCE = 50_000  # So many queries are in memory with the gradients of their documents
+QUERIES_AT_ONCE = 4_000  # Of so many queries the numbers of documents stay near the processor
 
 _TO_COME = 2
 """So many of the documents that come next are kept with their queries: two units must stand for all that may follow."""
@@ -132,6 +132,8 @@ class DrawnDocuments:
         sample, more = drawn.sample, np.empty(0, dtype=np.int64)
         if sample.priority is not None:
             more = np.flatnonzero(np.isfinite(sample.priority) & ~sample.drawn)
+            if len(more) > _TO_COME:
+                more = more[sample.priority[more] <= np.partition(sample.priority[more], _TO_COME - 1)[_TO_COME - 1]]
             more = more[np.argsort(sample.priority[more], kind="stable")[:_TO_COME]]
         kept = np.zeros(len(documents.weight), dtype=bool)
         wanted = np.r_[np.flatnonzero(sample.drawn), more]

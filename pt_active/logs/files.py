@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,7 @@ from pt_active.logs.rows import PARTITION_COLUMNS, RANKER
 
 if TYPE_CHECKING:
     import polars
+    import pyarrow as pa
 
 ROWS_OF_PARTITION = 1 << 19  # Rows of all runs that a partition has, about; a process needs some 700 bytes for each
 
@@ -42,22 +43,43 @@ def matching(name: str, given: str | Path | Sequence[str | Path]) -> list[Path]:
     return files
 
 
+class Span(NamedTuple):
+    """Rows of a Parquet table, one after the other."""
+
+    table: Path
+    start: int = 0
+    rows: int | None = None  # all that follow if None
+
+
+Partition: TypeAlias = "tuple[list[Span], ...]"
+"""All rows of some queries, ranker by ranker."""
+
+
+class Partitions(NamedTuple):
+    """Where the rows of the runs are."""
+
+    parts: list[Partition]
+    whole: Partition  # the rows of all parts
+
+
 def partitioned(
     files: Mapping[str, Sequence[Path]], folder: Path, number: int | None, topics: pd.DataFrame | None = None
-) -> list[Path]:
-    """Write the runs again, so that each partition holds all rows of its queries."""
+) -> Partitions:
+    """Partitions of whole queries: parts of the files where these agree in the order of queries, or files made anew."""
     try:
         import polars as pl
     except ImportError:
         raise ValueError('runs larger than memory are partitioned by Polars: pip install "pt-active[logs]"') from None
     texts = folder / "texts"
     tables = {name: _as_parquet(paths, texts / str(place)) for place, (name, paths) in enumerate(files.items())}
-    rows = {name: sum(_rows_of(pl, path) for path in paths) for name, paths in tables.items()}
-    if empty := [name for name, count in rows.items() if not count]:
+    rows = {name: [_rows_of(pl, path) for path in paths] for name, paths in tables.items()}
+    if empty := [name for name, counts in rows.items() if not sum(counts)]:
         raise ValueError(f"run {shown(empty[0])}: its tables are empty; expected rows with {some(_COLUMNS)}")
-    number = max(1, -(-sum(rows.values()) // ROWS_OF_PARTITION)) if number is None else number
-    for place, (name, paths) in enumerate(tables.items()):
-        scanned = pl.concat([_checked_scan(pl, name, path) for path in paths])
+    scans = {name: pl.concat([_checked_scan(pl, name, path) for path in paths]) for name, paths in tables.items()}
+    number = max(1, -(-sum(map(sum, rows.values())) // ROWS_OF_PARTITION)) if number is None else number
+    if (found := _cut(tables, rows, number, topics)) is not None:
+        return found
+    for place, (name, scanned) in enumerate(scans.items()):
         if topics is not None:
             known = pl.LazyFrame({"qid": topics["qid"].to_numpy(dtype=object).tolist()}, schema={"qid": pl.String})
             _check_zeros(pl, name, scanned, known)
@@ -69,7 +91,73 @@ def partitioned(
         with naming(f"run {name}"), _polars_told(pl, unwritten):
             part.sink_parquet(target, mkdir=True, compression="lz4")
     shutil.rmtree(texts, ignore_errors=True)
-    return [folder / str(part) for part in range(number)]
+
+    def written(pattern: str) -> Partition:
+        return tuple([Span(each) for each in sorted((folder / str(n)).glob(pattern))] for n in range(len(tables)))
+
+    return Partitions([written(f"part={part}/*.parquet") for part in range(number)], written("*/*.parquet"))
+
+
+def _cut(
+    tables: Mapping[str, list[Path]], rows: Mapping[str, list[int]], number: int, topics: pd.DataFrame | None
+) -> Partitions | None:
+    """Parts of the files, if all hold the rows query by query in one order of queries; None otherwise."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    qids, starts = None, []
+    for paths in tables.values():
+        if (found := _heads(paths)) is None or (qids is not None and found[1] != qids):
+            return None
+        starts.append(found[0])
+        qids = found[1]
+    assert qids is not None
+    wanted = qids if topics is None else pa.chunked_array([pa.array(topics["qid"].array, type=pa.large_string())])
+    if pc.count_distinct(qids).as_py() < len(qids) or not pc.all(pc.is_in(qids, wanted)).as_py():
+        return None
+    ends = [sum(counts) for counts in rows.values()]
+    cut = np.unique(np.searchsorted(np.sum(starts, axis=0), np.linspace(0, sum(ends), number, endpoint=False)))
+    bounds = [np.append(start[cut[cut < len(qids)]], end).tolist() for start, end in zip(starts, ends, strict=True)]
+    about = list(zip(tables.values(), rows.values(), bounds, strict=True))
+    parts = [tuple(_spans(*about_run, place) for about_run in about) for place in range(len(bounds[0]) - 1)]
+    return Partitions(parts, tuple([Span(path) for path in paths] for paths in tables.values()))
+
+
+def _heads(paths: Sequence[Path]) -> tuple[np.ndarray, pa.ChunkedArray] | None:
+    """The rows at which a query begins, int64[m], and these queries; None if the rows do not come query by query."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    starts, qids, row = [], [pa.array([], pa.large_string())], 0
+    for path in paths:
+        for batch in pq.ParquetFile(path, read_dictionary=["qid"]).iter_batches(1 << 20, columns=["qid"]):
+            column = batch.column(0)
+            code = column.indices if pa.types.is_dictionary(column.type) else column
+            first = np.append(True, pc.not_equal(code[1:], code[:-1]).to_numpy(zero_copy_only=False))[: len(code)]
+            heads = column.filter(first)
+            heads = (heads.dictionary_decode() if heads is not column and code is not column else heads).cast(
+                pa.large_string()
+            )
+            if pc.count_distinct(heads).as_py() < len(heads):
+                return None
+            goes_on = int(len(qids[-1]) > 0 and len(heads) > 0 and qids[-1][-1] == heads[0])
+            starts.append(row + np.flatnonzero(first)[goes_on:])
+            if len(heads) > goes_on:
+                qids.append(heads[goes_on:])
+            row += len(code)
+    return np.concatenate(starts), pa.chunked_array(qids)
+
+
+def _spans(tables: Sequence[Path], rows: Sequence[int], bounds: Sequence[int], place: int) -> list[Span]:
+    """Where the rows from one bound to the next are in tables that come one after the other."""
+    (start, stop), spans, before = bounds[place : place + 2], [], 0
+    for table, number in zip(tables, rows, strict=True):
+        low, high = max(start - before, 0), min(stop - before, number)
+        if low < high:
+            spans.append(Span(table, low, high - low))
+        before += number
+    return spans
 
 
 def _check_zeros(pl: Any, name: str, rows: polars.LazyFrame, topics: polars.LazyFrame) -> None:
@@ -82,36 +170,26 @@ def _check_zeros(pl: Any, name: str, rows: polars.LazyFrame, topics: polars.Lazy
         raise ValueError(f"run {shown(name)}: {counted}; give the topics the ids of the runs")
 
 
-def read_partition(path: Path, names: Sequence[str]) -> pd.DataFrame:
-    """A partition that `partitioned` wrote, ranker by ranker."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    tables: list[Any] = []
-    rows: list[int] = []
-    for place in range(len(names)):
-        files = sorted((path.parent / str(place) / f"part={path.name}").glob("*.parquet"))
-        tables += [pq.ParquetFile(file).read() for file in files]
-        rows.append(sum(table.num_rows for table in tables) - sum(rows))
-    if not tables:
-        return pd.DataFrame(columns=PARTITION_COLUMNS)
-    frame = pa.concat_tables(tables).combine_chunks().to_pandas()
-    run = pd.Categorical.from_codes(np.repeat(np.arange(len(names)), rows), categories=pd.Index(names))
-    return frame.assign(**{RANKER: run})[PARTITION_COLUMNS]
-
-
-def read_queries(folder: Path, names: Sequence[str], qids: Sequence[str]) -> pd.DataFrame:
-    """The rows of some queries in all partitions below a folder."""
+def read_partition(partition: Partition, names: Sequence[str], qids: Sequence[str] | None = None) -> pd.DataFrame:
+    """The rows of a partition, ranker by ranker, or those of some of its queries."""
     import polars as pl
 
-    wanted = pl.col("qid").is_in(pl.Series(qids, dtype=pl.String))
-    scanned = [
-        pl.scan_parquet(folder / str(place) / "*" / "*.parquet", hive_partitioning=False)
-        .filter(wanted)
-        .select(pl.lit(name).alias(RANKER), *_COLUMNS)
-        for place, name in enumerate(names)
-    ]
-    return pl.concat(scanned).collect(engine="streaming").to_pandas()
+    tables, rows = [], []
+    for spans in partition:
+        scanned = [_typed(pl, pl.scan_parquet(span.table).slice(span.start, span.rows)) for span in spans]
+        if qids is not None:
+            wanted = pl.col("qid").is_in(pl.Series(qids, dtype=pl.String).implode())
+            scanned = [each.filter(wanted) for each in scanned]
+        read = [each.collect(engine="auto" if qids is None else "streaming").to_arrow() for each in scanned]
+        tables += read
+        rows.append(sum(table.num_rows for table in read))
+    if not tables:
+        return pd.DataFrame(columns=PARTITION_COLUMNS)
+    import pyarrow as pa
+
+    frame = pa.concat_tables(tables).to_pandas()
+    run = pd.Categorical.from_codes(np.repeat(np.arange(len(names)), rows), categories=pd.Index(names))
+    return frame.assign(**{RANKER: run})[PARTITION_COLUMNS]
 
 
 @contextmanager
@@ -137,6 +215,11 @@ def _polars_told(pl: Any, wrong: str) -> Iterator[None]:
         raise ValueError(f"{wrong} ({' '.join(str(error).split())[:200]})") from error
 
 
+def _typed(pl: Any, scanned: polars.LazyFrame) -> polars.LazyFrame:
+    """The rows with ids as strings and scores as numbers."""
+    return scanned.select(*(pl.col(c).cast(pl.String) for c in ("qid", "docno")), pl.col("score").cast(pl.Float64))
+
+
 def _rows_of(pl: Any, path: Path) -> int:
     with _reading(pl, path):
         return int(pl.scan_parquet(path).select(pl.len()).collect().item())
@@ -155,8 +238,7 @@ def _checked_scan(pl: Any, name: str, path: Path) -> polars.LazyFrame:
                 raise ValueError(f"the column {column!r} must hold text or whole numbers, not {kind}")
         if not schema["score"].is_numeric():
             raise ValueError(f"the column 'score' must hold numbers, not {schema['score']}")
-        ids = [pl.col(column).cast(pl.String) for column in ("qid", "docno")]
-        checked = scanned.select(*ids, pl.col("score").cast(pl.Float64))
+        checked = _typed(pl, scanned)
         wrong = {column: pl.col(column).is_null().sum() for column in ("qid", "docno")}
         wrong["score"] = (~pl.col("score").is_finite().fill_null(False)).sum()
         counts = checked.select(**wrong).collect(engine="streaming").row(0, named=True)

@@ -31,9 +31,9 @@ from pt_active.logs.rows import (
     check_not_split,
     document_rows,
     graded_partition,
+    graded_pool,
     is_additive,
     merged,
-    partition_pool,
     queries_of,
     query_rows,
     with_topics,
@@ -203,7 +203,7 @@ def _choice(
     qids = columns["qid"].to_numpy(dtype=object)
     places = rows_to_compare(len(qids)) if len(qids) else np.empty(0, dtype=np.int64)
     graded = graded_partition(engine.documents(qids[places].tolist()), question)
-    pool, measure = partition_pool(graded, question)
+    pool, measure = graded_pool(graded, question)
     weight = query_weights(columns)[places]
     part = Forecast(replace(pool, query_weight=weight / weight.sum()), measure, float(question.cost.per_query))
     pairs = pair_weights(settings.pairs, pool.names)

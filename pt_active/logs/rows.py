@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import IO, Any
+from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -18,14 +16,16 @@ import pyterrier as pt
 from pt_active.frames.checks import ArgumentError, agreeing, how_many, shown, some
 from pt_active.frames.clocks import clocks
 from pt_active.frames.columns import grade_columns, query_table, ranker_names, with_query_columns, with_string_ids
-from pt_active.frames.ids import adjacent
+from pt_active.frames.ids import adjacent, is_range
+from pt_active.frames.runs import ranking_of, united
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.making.artifact import digest
 from pt_active.plans.making.manifest import LevelChoice, Manifest, Rest
-from pt_active.plans.making.pool import Pool, query_weights, seen_by, warn_without_documents
+from pt_active.plans.making.pool import Pool, query_weights, seen_by, seen_documents, warn_without_documents
 from pt_active.relevance.bounds import contrast_bounds
-from pt_active.relevance.costs import Cost
+from pt_active.relevance.costs import Cost, UnitCost
 from pt_active.relevance.digits import GRADE_BITS, rounded
+from pt_active.relevance.grades.models import ColdGrades
 from pt_active.relevance.measures import has_rank_form, parse_lasting, rank_form
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.drawings import SUCCESSIVE, natural_drawing, succession_unit
@@ -71,34 +71,55 @@ def queries_of(partition: pd.DataFrame, question: PartitionQuestion) -> np.ndarr
     return np.asarray(partition["qid"].unique(), dtype=object)
 
 
-def graded_partition(partition: pd.DataFrame, question: PartitionQuestion) -> pd.DataFrame:
-    """The union of the rankings in a partition with their grades, as `Runs` and the grade model return it."""
+def _rankings(partition: pd.DataFrame, question: PartitionQuestion) -> dict[str, pd.DataFrame]:
+    """The rows of the rankers that have some."""
     if unknown := sorted(set(map(str, partition[RANKER].unique())) - set(question.names)):
         raise ValueError(f"there are rows of {some(unknown)}, and the rankers are {some(question.names)}")
     ranker, own = pd.Categorical(partition[RANKER], categories=question.names).codes, partition.drop(columns=RANKER)
     parts = {name: np.flatnonzero(ranker == place) for place, name in enumerate(question.names)}
     runs = {name: own.iloc[adjacent(rows)] for name, rows in parts.items() if len(rows)}
-    absent = [name for name in question.names if name not in runs]
-    if absent and not question.allow_missing_queries:
+    if len(runs) < len(parts) and not question.allow_missing_queries:
         check_same_queries({name: set(runs[name]["qid"]) if name in runs else set() for name in question.names})
+    return runs
+
+
+def graded_partition(partition: pd.DataFrame, question: PartitionQuestion) -> pd.DataFrame:
+    """The union of the rankings in a partition with their grades, as `Runs` and the grade model return it."""
+    runs = _rankings(partition, question)
     queries = pd.DataFrame({"qid": partition["qid"].unique()})
-    united = Runs(question.depth, allow_missing_queries=question.allow_missing_queries, **runs).transform(queries)
-    if absent:
-        united = united.assign(
-            **{f"rank_{name}": -1 for name in absent}, **{f"score_{name}": np.nan for name in absent}
-        )
-        rest = [c for c in united.columns if not str(c).startswith(("rank_", "score_"))]
-        united = united[[*rest, *(f"{kind}_{name}" for name in question.names for kind in ("rank", "score"))]]
-    graded = question.grades.transform(united)
+    frame = Runs(question.depth, allow_missing_queries=question.allow_missing_queries, **runs).transform(queries)
+    if absent := [name for name in question.names if name not in runs]:
+        frame = frame.assign(**{f"rank_{name}": -1 for name in absent}, **{f"score_{name}": np.nan for name in absent})
+        rest = [c for c in frame.columns if not str(c).startswith(("rank_", "score_"))]
+        frame = frame[[*rest, *(f"{kind}_{name}" for name in question.names for kind in ("rank", "score"))]]
+    graded = question.grades.transform(frame)
     if not grade_columns(graded.columns) or tuple(ranker_names(graded.columns)) != question.names:
         raise ArgumentError("the grade model must keep the columns of the rankers and add grade_0, grade_1, …")
     return graded
 
 
-def partition_pool(graded: pd.DataFrame, question: PartitionQuestion) -> tuple[Pool, irm.Measure]:
-    """The pool of a graded partition, whose weights mean nothing, since they depend on all queries, and the measure."""
+def graded_pool(graded: pd.DataFrame, question: PartitionQuestion) -> tuple[Pool, irm.Measure]:
+    """The pool of graded queries, whose weights mean nothing, since they depend on all queries, and the measure."""
     measure = question.parsed(len(grade_columns(graded.columns)) - 1)
     return Pool.from_frame(graded.drop(columns="traffic", errors="ignore"), measure, question.cost), measure
+
+
+def partition_pool(partition: pd.DataFrame, question: PartitionQuestion) -> tuple[Pool, irm.Measure]:
+    """The pool of a partition and the measure; where grades follow from ranks alone, no frame is made in between."""
+    model = question.grades
+    if type(model) is ColdGrades and type(question.cost) is UnitCost:
+        runs = _rankings(partition, question)
+        rankings = {name: ranking_of(run, name, question.depth) for name, run in runs.items()}
+        if not question.allow_missing_queries:
+            check_same_queries({name: set(each.qids.to_numpy(dtype=object)) for name, each in rankings.items()})
+        union, measure = united(rankings), question.parsed(model.max_grade)
+        qids = union.qids.to_numpy(dtype=object)
+        if len(runs) == len(question.names) and (qids[1:] > qids[:-1]).all():
+            # A rank of 0, as an unsigned number, is larger than all others.
+            best = np.minimum.reduce(union.ranks.view(np.uint32) - np.uint32(1)).astype(np.int64) + 1
+            seen = seen_documents(union.ranks, measure)
+            return Pool.from_union(question.names, union, model.of_ranks(best), seen, question.cost), measure
+    return graded_pool(graded_partition(partition, question), question)
 
 
 @dataclass(frozen=True)
@@ -177,7 +198,7 @@ def query_rows(partition: pd.DataFrame, question: PartitionQuestion) -> Rows | N
     """Numbers of each query of a partition, from which queries can be drawn; None if the partition is empty."""
     if partition.empty:
         return None
-    pool, measure = partition_pool(graded_partition(partition, question), question)
+    pool, measure = partition_pool(partition, question)
     contrasts, k = bounded_contrasts(len(pool.names)), len(pool.names)
     bounds = [contrast_bounds(measure, pool.indptr, pool.ranks, pool.max_grade, c.weights(k)) for c in contrasts]
     ends = np.array(bounds).reshape(len(contrasts), 2, len(pool.queries))
@@ -193,7 +214,7 @@ def document_rows(partition: pd.DataFrame, question: PartitionQuestion) -> Rows 
     if partition.empty:
         return None
     check_additive(question.measure)
-    pool, measure = partition_pool(graded_partition(partition, question), question)
+    pool, measure = partition_pool(partition, question)
     seen, form = pool.seen(measure), seen_by(measure, pool).form
     variables, most = Variables.of(form, pool.grades[seen]), np.iinfo(np.int16).max
     if pool.ranks[:, seen].max(initial=0) >= most and len(form.weights) >= most:
@@ -206,8 +227,9 @@ def document_rows(partition: pd.DataFrame, question: PartitionQuestion) -> Rows 
     }
     query, overhead = pool.query_of_document[seen], float(question.cost.per_query)
     if (question.drawing or natural_drawing(form, len(pool.names), overhead)) == SUCCESSIVE:
-        own = pool.docno[seen] if succession_unit(form, overhead) == "document" else None
-        by_document["clock"] = clocks(question.seed, pool.qids[query], own)
+        ids = pool.keys_of(np.flatnonzero(seen))
+        own = ids["docno"] if succession_unit(form, overhead) == "document" else None
+        by_document["clock"] = clocks(question.seed, ids["qid"], own)
     return _rows(pool, np.bincount(query, minlength=len(pool.queries)), {}, by_document)
 
 
@@ -219,26 +241,24 @@ def _rows(
 
 
 def merged(parts: Iterable[Rows | None]) -> Rows:
-    """The rows of all partitions, by qid; the numbers of documents are on disk until all partitions are there."""
+    """The rows of all partitions, by qid."""
     rows: list[Rows] = []
-    with ExitStack() as stack:
-        files: dict[str, IO[bytes]] = {}
-        for part in filter(None, parts):
-            for name, values in part.by_document.items():
-                if name not in files:
-                    files[name] = stack.enter_context(tempfile.TemporaryFile())
-                files[name].write(np.ascontiguousarray(values.T).tobytes())
-            rows.append(replace(part, by_document={name: each[..., :0] for name, each in part.by_document.items()}))
-        if not rows:
-            raise ValueError("the pool is empty: no ranker returned a document for any query")
-        if len(heights := {part.max_grade for part in rows}) > 1:
-            raise ValueError(f"the grade model has other grades in some partitions: up to {sorted(heights)}")
-        whole = replace(_stacked(rows), deepest=max(part.deepest for part in rows))
-        order = np.argsort(whole.qid, kind="stable")
-        check_not_split(whole.qid[order])
-        place = whole.documents_of(order)
-        read = {name: _read(file, rows[0].by_document[name], place) for name, file in files.items()}
-        return replace(whole._queries(order), by_document=read)
+    pieces: dict[str, list[np.ndarray]] = {}
+    for part in filter(None, parts):
+        for name, values in part.by_document.items():
+            pieces.setdefault(name, []).append(values)
+        rows.append(replace(part, by_document={}))
+    if not rows:
+        raise ValueError("the pool is empty: no ranker returned a document for any query")
+    if len(heights := {part.max_grade for part in rows}) > 1:
+        raise ValueError(f"the grade model has other grades in some partitions: up to {sorted(heights)}")
+    whole = replace(_stacked(rows), deepest=max(part.deepest for part in rows))
+    order = np.argsort(whole.qid, kind="stable")
+    check_not_split(whole.qid[order])
+    place = slice(None) if is_range(order, len(order)) else whole.documents_of(order)
+    # The pieces of one kind are let go before those of the next are joined.
+    joined = {name: np.concatenate(pieces.pop(name), axis=-1)[..., place] for name in list(pieces)}
+    return replace(whole._queries(order), by_document=joined)
 
 
 def _stacked(rows: list[Rows]) -> Rows:
@@ -247,13 +267,6 @@ def _stacked(rows: list[Rows]) -> Rows:
     }
     by_query = {name: np.concatenate([part.by_query[name] for part in rows]) for name in rows[0].by_query}
     return replace(rows[0], **of_query, by_query=by_query)
-
-
-def _read(file: IO[bytes], like: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """The numbers in a file, […, N], at some places, of the type and the first axes of an array."""
-    file.seek(0)
-    whole = np.fromfile(file, dtype=like.dtype).reshape(-1, *like.shape[:-1])
-    return np.ascontiguousarray(whole[place].T)
 
 
 def check_not_split(qid: np.ndarray) -> None:
@@ -307,7 +320,7 @@ class AllQueries:
         graded = self.read(places)
         if "query" in self.queries.columns or self.topics is not None:
             graded = with_query_columns(graded, self.queries.iloc[places])
-        pool, _ = partition_pool(graded, self.question)
+        pool, _ = graded_pool(graded, self.question)
         if not np.array_equal(pool.qids, self.queries["qid"].to_numpy(dtype=object)[places]):
             raise ValueError("the second pass over the runs found other queries than the first; did the files change?")
         return pool, graded

@@ -6,19 +6,23 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import ir_measures.measures as irm
 import pandas as pd
 import pyterrier as pt
+from joblib import cpu_count
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from pt_active.frames.atomic import temporary_folder
 from pt_active.frames.checks import whole_number
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.progress import bar
 from pt_active.frames.visible import check_visible
-from pt_active.logs.files import matching, partitioned, read_partition, read_queries
+from pt_active.logs.files import Partition, Partitions, matching, partitioned, read_partition
 from pt_active.logs.planning import Settings, plan_by
 from pt_active.logs.rows import PartitionQuestion
 from pt_active.plans.making.rankers import Pairs
@@ -114,65 +118,72 @@ class ScannedRuns:
             asked = self.files, folder, self.partitions, known
             size = sum(each.stat().st_size for some in self.files.values() for each in some)
             large = self.workers != 1 and size > LARGE
-            paths = _alone(partitioned, *asked) if large else partitioned(*asked)
-            return plan_by(_Files(paths, tuple(self.files), self.workers), question, settings, known)
+            jobs = self.workers or cpu_count()
+            found = _alone(jobs, partitioned, *asked) if large else partitioned(*asked)
+            return plan_by(_Files(found, tuple(self.files), jobs), question, settings, known)
 
 
 @dataclass(frozen=True)
 class _Files:
     """Partitions in files, which several processes read."""
 
-    paths: Sequence[Path]  # as `partitioned` returns them
+    found: Partitions
     names: tuple[str, ...]  # the rankers in the order of the files
-    workers: int | None  # how many processes work on partitions; None for one a core
+    jobs: int  # how many processes work on partitions
 
     def each(
         self, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion, what: str
     ) -> Iterable[Any]:
         """What a function says of each partition; a terminal shows the progress."""
-        from joblib import Parallel, cpu_count, delayed
-
-        jobs = min(self.workers or cpu_count(), len(self.paths))
-        calls = (delayed(_said)(path, function, question) for path in self.paths)
-        results = Parallel(n_jobs=jobs, return_as="generator")(calls)
-        total = len(self.paths)
-        with _ended_processes_told():
-            yield from bar(results, f"{what} of partitions", total=total, unit="part", delay=2)
-        if jobs > 1:
-            _end_processes()
+        asked, parts = partial(_said, function=function, question=question), self.found.parts
+        several = self.jobs > 1 and len(parts) > 1
+        try:
+            with _ended_processes_told():
+                results = (
+                    get_reusable_executor(max_workers=self.jobs).map(asked, parts) if several else map(asked, parts)
+                )
+                yield from bar(results, f"{what} of partitions", total=len(parts), unit="part", delay=2)
+        finally:
+            if several:
+                _end_processes()
 
     def documents(self, qids: Sequence[str]) -> pd.DataFrame:
-        return read_queries(self.paths[0].parent, self.names, qids)
+        return read_partition(self.found.whole, self.names, qids)
 
 
-def _said(path: Path, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion) -> Any:
-    return function(read_partition(path, question.names), question)
+def _said(
+    part: Partition, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion
+) -> Any:
+    return function(read_partition(part, question.names), question)
 
 
 LARGE = 1 << 26  # Bytes of runs from which another process partitions them
 
 
-def _alone(function: Callable[..., Any], *arguments: object) -> Any:
-    """What a function returns in a process of its own: where memory lacks, Polars ends the process that it is in."""
-    from joblib.externals.loky import get_reusable_executor
-
+def _alone(jobs: int, function: Callable[..., Any], *arguments: object) -> Any:
+    """What a function returns in another process, one of some: where memory lacks, Polars ends that which it is in."""
     try:
         with _ended_processes_told():
-            return get_reusable_executor(max_workers=1).submit(_in_silence, function, *arguments).result()
-    finally:
+            return get_reusable_executor(max_workers=jobs).submit(_in_silence, function, *arguments).result()
+    except BaseException:
         _end_processes()
+        raise
 
 
 def _in_silence(function: Callable[..., Any], *arguments: object) -> Any:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    return function(*arguments)
+    stderr, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 2)
+    try:
+        return function(*arguments)
+    finally:
+        os.dup2(stderr, 2)
+        for each in (stderr, nothing):
+            os.close(each)
 
 
 @contextmanager
 def _ended_processes_told() -> Iterator[None]:
     """A process that was ended, by itself or by the system, is an error about memory."""
-    from joblib.externals.loky.process_executor import BrokenProcessPool
-
     try:
         yield
     except BrokenProcessPool:
@@ -183,6 +194,4 @@ def _ended_processes_told() -> Iterator[None]:
 
 def _end_processes() -> None:
     """End the processes that worked on partitions, which would keep their memory for minutes."""
-    from joblib.externals.loky import get_reusable_executor
-
     get_reusable_executor().shutdown(wait=True)

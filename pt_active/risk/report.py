@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from pt_active.frames.visible import visible
 from pt_active.inference.ties import difference
@@ -271,7 +271,7 @@ def labels_to_settle(judged: JudgedPairs, open_pairs: Iterable[tuple[Comparison,
         if not np.isfinite([low, high]).all() or not pair.standard_error > 0:
             continue
         half = (high - low) / 2
-        wanted = abs(pair.difference) / (half / pair.standard_error + stats.norm.ppf(POWER))
+        wanted = abs(pair.difference) / (half / pair.standard_error + special.ndtri(POWER))
         more, left = _more(judged, min(wanted / pair.standard_error, 1.0))
         lower, higher = (pair.second, pair.first) if pair.difference > 0 else (pair.first, pair.second)
         return MorePairs(more, left, lower, higher, half * _ratio(judged, 2 * int(judged.sample.draws)))

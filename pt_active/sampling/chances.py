@@ -68,6 +68,14 @@ class Clipped:
         return float((budget - self.certain[certain]) / self.rest[certain])
 
 
+def clipping_factor(size: np.ndarray, cost: np.ndarray, budget: float) -> float:
+    """The factor of `Clipped`, which is found without sorting where no unit is certain to be drawn."""
+    total = float((size * cost).sum())
+    if budget > 0 and budget * size[cost > 0].max(initial=0.0) < _CERTAIN * total:
+        return budget / total
+    return Clipped.of(size, cost).factor(budget)
+
+
 def within_budget(spent: np.ndarray, budget: float) -> np.ndarray:
     """Whether each sum of costs is within the budget, apart from rounding."""
     return spent <= budget * (1 + _ROUNDING)
@@ -79,7 +87,7 @@ def inclusion_probabilities(size: np.ndarray, number: float) -> np.ndarray:
         raise ValueError("sizes must be positive numbers, or some instances could never be drawn")
     if not number > 0:
         raise ValueError(f"a round must draw a positive number, got {number}")
-    return at_most_one(Clipped.of(size, np.ones_like(size)).factor(number) * size)
+    return at_most_one(clipping_factor(size, np.ones_like(size), number) * size)
 
 
 def at_most_one(chance: np.ndarray) -> np.ndarray:

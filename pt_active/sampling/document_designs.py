@@ -10,7 +10,7 @@ import numpy as np
 
 from pt_active.relevance.digits import rounded
 from pt_active.relevance.moments import discounts
-from pt_active.sampling.chances import Clipped, at_most_one
+from pt_active.sampling.chances import at_most_one, clipping_factor
 from pt_active.sampling.drawings import SUCCESSIVE, errs_together, opened_at_random, succession_unit
 from pt_active.sampling.pools import DocumentPool
 from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes
@@ -308,7 +308,7 @@ def design_at(sizes: DocumentSizes, drawing: str, prices: Costs, budget: float) 
     first = np.flatnonzero(prices.firsts(sizes.order))
     top = np.maximum.reduceat(size, first) if sizes.opening is None else sizes.opening[query[first]]
     price = np.r_[prices.cost[sizes.order], np.full(len(top), prices.overhead)]
-    factor = Clipped.of(np.r_[size, top], price).factor(budget)
+    factor = clipping_factor(np.r_[size, top], price, budget)
     opening, inclusion = np.zeros(prices.queries), np.zeros(len(sizes.size))
     opening[query[first]] = at_most_one(factor * top) if opened_at_random(drawing, prices.overhead) else 1.0
     inclusion[sizes.order] = at_most_one(factor * size) / opening[query]

@@ -131,6 +131,8 @@ class Costs:
 
     def query(self, documents: np.ndarray) -> np.ndarray:
         """The queries of some documents."""
+        if len(documents) > self.queries:
+            return self.every[documents]
         return np.asarray(np.searchsorted(self.indptr, documents, side="right") - 1)
 
     def firsts(self, order: np.ndarray) -> np.ndarray:

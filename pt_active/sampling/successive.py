@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pt_active.sampling.chances import Clipped, at_most_one, within_budget
+from pt_active.sampling.chances import at_most_one, clipping_factor, within_budget
 from pt_active.sampling.draws import pays_for_all
 from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes, Sample, TwoPhase
 
@@ -34,8 +34,7 @@ def succession_design(sizes: DocumentSizes, prices: Costs, budget: float) -> Doc
     each = np.r_[prices.cost[sizes.order], np.full(len(top), prices.overhead)]
 
     def planned(spend: float) -> DocumentDesign:
-        # The sorted units are not kept until the rates are there, since both take much memory.
-        factor = Clipped.of(np.r_[size, top], each).factor(spend / MAX_PLANNED_PROBABILITY)
+        factor = clipping_factor(np.r_[size, top], each, spend / MAX_PLANNED_PROBABILITY)
         share = at_most_one(factor * size)
         share *= -MAX_PLANNED_PROBABILITY
         return _with_rate(sizes, prices, np.negative(np.log1p(share, out=share), out=share))

@@ -31,6 +31,11 @@ def number(value: Any) -> str:
     return text.replace("-", MINUS)
 
 
+def amount(value: float) -> str:
+    """A number of documents, labels or hours: four significant digits, and whole thousands in full with commas."""
+    return f"{value:.4g}" if abs(value) < 9999.5 else f"{value:,.0f}"
+
+
 def decimals(low: float, high: float) -> int:
     """How many decimals an interval supports: those that show its half-width with two digits."""
     half = (high - low) / 2

@@ -77,7 +77,7 @@ def test_status_says_what_the_library_says(judged):
     assert turned["difference"] == pytest.approx(-found["result"]["difference"])
     result = found["result"]
     short = f"{result['difference']:+.4f} [{result['low']:.4f}, {result['high']:.4f}], p = {result['pvalue']:.3g}"
-    line = f"One look at the end, if there was none before, says {short}; --looks end has all of it.\n"
+    line = f"If this is the first look, one look at the end says {short}; --looks end prints all of it.\n"
     said = run("status", "plan", "plan.csv")
     assert line in said
     assert said.count("95%") == 2  # for these queries and for new ones
@@ -125,6 +125,18 @@ def test_compare_and_estimate_are_names_for_it(judged):
         assert invoke(name, "plan", "plan.csv", "--quiet").stderr == ""
     assert run("estimate", "plan", "plan.csv").count("DCG@5 of ") == 2
     assert "│ compare" not in run("--help")
+
+
+def test_a_verdict_without_an_estimate_says_what_it_lacks(judged):
+    """The first query in the order has no label, and those after it prove the verdict all the same."""
+    labels = pd.read_csv("plan.csv", dtype=str)
+    labels[labels["qid"] != labels["qid"].iloc[0]].to_csv("later.csv", index=False)
+    status = data("status", "plan", "later.csv", "--margin", "50")
+    assert (status["resolution"], status["value"]) == ("within", None)
+    said = run("status", "plan", "later.csv", "--margin", "50")
+    assert "--so-far" not in said
+    assert "The verdict stands. An estimate beside it, and a report, need the labels of what was passed over" in said
+    assert "--missing nonrelevant gives it the lowest grade" in said
 
 
 def test_what_is_judged_so_far_can_be_shown(judged):
@@ -176,7 +188,7 @@ def test_many_rankers_are_ranked(files):
     write_run(files / "c.run", QUERIES, seed=9)
     run("plan", *RUNS, "--run", "c=c.run", *TRAINING, *MEASURED)
     exported()
-    assert "of 3 pairs apart; --looks end has all of it.\n" in run("status", "plan", "plan.csv")
+    assert "of 3 pairs apart; --looks end prints all of it.\n" in run("status", "plan", "plan.csv")
     assert run("status", "plan", "plan.csv", "--looks", "end").startswith(
         "DCG@5 of 3 rankers, best first (regression)\n"
     )

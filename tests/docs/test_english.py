@@ -1,4 +1,4 @@
-"""Pages, messages, help texts and docstrings have one word for one thing, and words that people use."""
+"""Pages are short, and so are their sentences; pages, messages and help texts have words that people use."""
 
 from __future__ import annotations
 
@@ -70,3 +70,71 @@ def test_what_people_would_not_say_does_not_come_back(phrase: str) -> None:
 def test_the_list_finds_what_it_should(bad: str, good: str) -> None:
     assert any(said(phrase, bad) for phrase in INSTEAD)
     assert not any(said(phrase, good) for phrase in INSTEAD)
+
+
+# --- length ---------------------------------------------------------------------------------------------------------
+
+DOCS = ROOT / "pt_active" / "pt_docs"
+KINDS = ("Tutorials", "How to …", "Why …", "Reference")
+MOST = dict(zip(KINDS, (1500, 1200, 1500, 1500), strict=True))
+MOST_OF = {"README": 700, "index": 700, "study": 3000, "concepts": 2500}
+NOT_COUNTED = {"api", "theory"}
+"""What a command makes, and the appendix."""
+
+
+def pages_by_kind() -> dict[str, str]:
+    """The kind of each page: the heading that the first page lists it under."""
+    listed = (DOCS / "index.rst").read_text(encoding="utf-8").split("All pages\n")[1].split(".. toctree::")[0]
+    parts = re.split(rf"^({'|'.join(KINDS)})$", listed, flags=re.MULTILINE)[1:]
+    return {
+        page: kind
+        for kind, part in zip(parts[::2], parts[1::2], strict=True)
+        for page in re.findall(r":doc:`[^`<]+<([^>`]+)>`", part)
+    }
+
+
+def written(page: Path) -> str:
+    """What a reader reads: prose and tables written by hand, without code, its output and what commands put in."""
+    text = re.sub(r"\A---\n.*?\n---\n", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(r"<!-- (evidence|transcript)[:\w -]*.*?<!-- \1: end -->", "", text, flags=re.DOTALL)
+    text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"\]\([^)]*\)", "]", text)
+
+
+def long_sentences(page: Path, most: int) -> list[str]:
+    """The sentences and clauses of its prose that have more words."""
+    prose = re.sub(r"^(\||!\[|\d+\. ).*$", "", written(page), flags=re.MULTILINE)
+    parts = re.split(r"(?<=[.?!:;])[*)]*\s+|\n\n|^[-*] ", re.sub(r"`[^`]*`", "code", prose), flags=re.MULTILINE)
+    return [part for part in parts if len(part.split()) > most]
+
+
+def words(page: Path) -> int:
+    """The number of its words: what has a letter or a digit, between white space."""
+    return sum(any(character.isalnum() for character in word) for word in written(page).split())
+
+
+def test_a_page_is_no_longer_than_its_kind() -> None:
+    kinds = pages_by_kind()
+    assert set(kinds) == {page.stem for page in DOCS.glob("*.md")}
+    paths = {page: DOCS / f"{page}.md" for page in kinds} | {"README": ROOT / "README.md", "index": DOCS / "index.rst"}
+    count = {page: words(path) for page, path in paths.items() if page not in NOT_COUNTED}
+    most = {page: MOST_OF[page] if page in MOST_OF else MOST[kinds[page]] for page in count}
+    assert {page: (count[page], most[page]) for page in count if count[page] > most[page]} == {}
+    assert sum(count.values()) <= 30_000
+
+
+def test_words_are_those_that_a_reader_reads(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A title\n\n| two | words |\n|---|---|\n\n```sh\nno words\n```\n\n[see](there.md) – 3.\n")
+    assert words(page) == 6
+
+
+def test_sentences_can_be_read_at_one_breath() -> None:
+    pages = [ROOT / "README.md", *(page for page in DOCS.glob("*.md") if page.stem not in NOT_COUNTED)]
+    assert {page.name: found for page in pages if (found := long_sentences(page, most=38))} == {}
+
+
+def test_a_long_sentence_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A title\n\nShort. " + "long " * 39 + "sentence; short.\n")
+    assert len(long_sentences(page, most=38)) == 1

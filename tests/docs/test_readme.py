@@ -31,6 +31,7 @@ def test_python_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     exec(block("In PyTerrier"), names)
     assert isinstance(names["plan"], Plan)
     assert isinstance(names["status"], Status)
-    assert (names["status"].n_judged, names["status"].left_out) == (300, 0)
+    assert names["status"].n_judged + names["status"].left_out == 900
+    assert names["status"].left_out < names["status"].n_judged
     assert (tmp_path / "release-7.html").is_file()
     assert pd.read_csv(tmp_path / "judge-me.csv")["text"].notna().all()

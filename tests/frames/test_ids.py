@@ -14,25 +14,33 @@ from pt_active.frames.ids import among, first_rows, id_codes, id_hashes, numbere
 NAMES = st.sampled_from(["", "a", "b", "ab", "ba", "é", "日本", "a" * 40, "a" * 39 + "b", "\ud800"])
 
 
-def first_by_hand(pairs: list[tuple[int, str]], rows: np.ndarray) -> list[int]:
+def first_by_hand(pairs: list[tuple[int, str]], rows: list[int]) -> list[int]:
     first: dict[tuple[int, str], int] = {}
     for z in rows:
-        first.setdefault(pairs[z], int(z))
+        first.setdefault(pairs[z], z)
     return [first[pairs[z]] for z in rows]
 
 
 @pytest.mark.parametrize("few", [0, 10**6], ids=["compiled", "pandas"])
 @given(st.lists(st.tuples(st.integers(0, 3), NAMES), min_size=1), st.randoms())
-def test_first_rows_are_those_of_a_dictionary(few, pairs, random):
-    rows = np.array(random.sample(range(len(pairs)), random.randint(1, len(pairs))))
+def test_equal_ids_are_those_of_a_dictionary(few, pairs, random):
+    """Also where two rankers have rows of a group, the second before the first."""
     query, docno = np.array([q for q, _ in pairs]), pd.Series([d for _, d in pairs], dtype=object)
+    rows = sorted(random.sample(range(len(pairs)), random.randint(1, len(pairs))), key=query.__getitem__)
+    cut = random.randint(0, len(rows))
+    blocks = [sorted(part, key=query.__getitem__) for part in (rows[cut:], rows[:cut])]
+    sizes = np.array([np.bincount(query[part].astype(int), minlength=4) for part in blocks])
+    begin = np.cumsum(np.append(0, sizes.ravel())[:-1]).reshape(2, 4)[::-1]
+    grouped = [z for q in range(4) for part in blocks[::-1] for z in part if query[z] == q]
+    places = [*blocks[0], *blocks[1]]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ids, "_FEW_ROWS", few)
-        assert first_rows(query, docno, rows)[rows].tolist() == first_by_hand(pairs, rows)
-        assert first_rows(query, docno).tolist() == first_by_hand(pairs, np.arange(len(pairs)))
-        new, number = numbered(query, docno, rows)
-        assert new[number].tolist() == first_by_hand(pairs, rows)
-        assert list(dict.fromkeys(number.tolist())) == list(range(len(new)))
+        assert first_rows(query, docno).tolist() == first_by_hand(pairs, list(range(len(pairs))))
+        new, place, indptr = numbered(begin, begin + sizes[::-1], np.array(places), docno)
+    assert new.tolist() == list(dict.fromkeys(first_by_hand(pairs, grouped)))
+    first = dict(zip(grouped, first_by_hand(pairs, grouped), strict=True))
+    assert new[place].tolist() == [first[z] for z in places]
+    assert np.diff(indptr).tolist() == [sum(query[z] == q for z in new) for q in range(4)]
 
 
 @given(st.lists(NAMES, max_size=30))

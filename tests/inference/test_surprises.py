@@ -143,6 +143,23 @@ def test_ap_is_corrected_by_what_the_other_labels_lead_to_expect(contrast: list[
         assert found.value[query] == pytest.approx(expected, abs=1e-10)
 
 
+@pytest.mark.parametrize("weight", [WEIGHT, WEIGHT / 50])
+def test_the_error_has_what_hangs_on_the_classes(weight: np.ndarray) -> None:
+    """The squared distance to the estimate with nearer classes, at least as if it had a random sign in each query."""
+    pool, grades, sizes = replace(pool_of("AP"), weight=weight), beliefs(), set()
+    for judged, contrast in product(([0, 2, 3, 5], [1, 4, 6, 7], [0, 1, 5, 7]), np.array([[1.0, -1.0], [1.0, 0.0]])):
+        drawn = np.isin(np.arange(8), judged)
+        sample, observed = sample_of(drawn, np.full(8, 0.5)), np.where(drawn[:, None], np.eye(3)[LABEL], grades)
+        found = surprises(pool, sample, grades, observed, contrast)
+        estimate = document_estimate(pool, sample, grades, observed, contrast)
+        far = weight * (found.value - found.narrowed)
+        together, apart = far.sum() ** 2, (far**2).sum()
+        assert estimate.variance - estimate.first - estimate.second == pytest.approx(max(together, apart), rel=1e-9)
+        assert estimate.value == pytest.approx(weight @ found.value, abs=1e-12)
+        sizes.add(bool(together > apart))
+    assert sizes == {True, False}
+
+
 @pytest.mark.parametrize("measure", MEASURES)
 def test_with_all_labels_the_estimate_is_the_measure(measure: str) -> None:
     pool, truth = pool_of(measure), np.eye(3)[LABEL]

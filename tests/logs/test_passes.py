@@ -75,7 +75,7 @@ def test_the_level_is_chosen_by_the_queries_in_the_topics() -> None:
     [
         (lambda rows: rows.assign(run="other"), "there are rows of 'other', and the rankers are 'a', 'b'"),
         (lambda rows: rows[(rows["run"] == "a") | (rows["qid"] > "q00")], "run 'b' has no documents for 1 query"),
-        (lambda rows: rows.assign(qid=rows["qid"].where(rows["qid"] > "q00")), "1 row has no qid"),
+        (lambda rows: rows.assign(qid=rows["qid"].where(rows["qid"] > "q00")), "2 rows have no qid"),
         (lambda rows: rows.iloc[:0], "the pool is empty"),
     ],
 )

@@ -19,6 +19,7 @@ from pt_active import OrderedLogitGrades, Plan, Runs, UnitCost
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.trec import read_run
 from pt_active.logs import scan
+from pt_active.logs.files import partitioned
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.relevance.grades.models import ColdGrades
@@ -171,6 +172,33 @@ def test_the_partitioning_leaves_no_trace(streamed: Any, about: dict[str, Any], 
         assert first.manifest == other.manifest
         for frame in ("assessments", "queries"):
             pd.testing.assert_frame_equal(getattr(first, frame), getattr(other, frame))
+
+
+@pytest.mark.parametrize(
+    ("order", "written"),
+    [
+        (lambda run: run.index, False),
+        (lambda run: run.index[::-1][np.argsort(run["qid"].factorize()[0][::-1], kind="stable")], False),
+        (lambda run: np.roll(run.index, (run["qid"] == run["qid"][0]).sum()), True),
+        (lambda run: np.roll(run.index, 5), True),
+        (lambda run: run.sample(frac=1.0, random_state=1).index, True),
+    ],
+    ids=["by score", "backwards in each query", "other order", "query in two places", "shuffled"],
+)
+def test_files_that_agree_in_the_order_of_queries_are_read_where_they_are(
+    order: Any, written: bool, runs: Any, of_level: dict[str, Plan], grades: Any, about: Any, tmp_path: Path
+) -> None:
+    """The ends of the files cut queries; rows are written again only where those of one run come in another order."""
+    for place, (name, run) in enumerate(list(runs.items())[:2]):
+        run = run.reset_index(drop=True)
+        for number, rows in enumerate(np.array_split(order(run) if place else run.index, 3)):
+            run.loc[rows].to_parquet(tmp_path / f"{name}-{number}.parquet", index=False)
+    found = scan(DEPTH, partitions=4, workers=1, **{name: str(tmp_path / f"{name}-*") for name in list(runs)[:2]})
+    (tmp_path / "made").mkdir()
+    partitioned(found.files, tmp_path / "made", 4)
+    assert any((tmp_path / "made").iterdir()) == written
+    for level, how in {"query": QUERIES, "document": DOCUMENTS}.items():
+        check_same(found.plan(grades, **about | how), of_level[level])
 
 
 def test_several_processes_and_blocks_change_nothing(

@@ -97,10 +97,10 @@ def test_intervals_of_coefficients_cover() -> None:
     exact = audit_of(judges, 600)
     how: How = How(ZeroOne(), reference="effective")
     quantities = ("kappa", "alpha")
-    wanted = []
+    true = []
     for quantity in quantities:
         whole = asked_for(exact.judged(wanted(exact, truth)), quantity, 2)
-        wanted += [whole.estimate(0, how).value, whole.compare(0, 1, how).difference]
+        true += [whole.estimate(0, how).value, whole.compare(0, 1, how).difference]
     hits, repetitions, pool = np.zeros(4), 150, believed(judges, GRADES - 1)
     for seed in range(repetitions):
         audit = Audit.create(*pool, ZeroOne(), 60, "risk_mixture", seed)
@@ -108,7 +108,7 @@ def test_intervals_of_coefficients_cover() -> None:
         asked = [asked_for(judged, quantity, 2) for quantity in quantities]
         made = [result for each in asked for result in (each.estimate(0, how), each.compare(0, 1, how))]
         ends = [result.confidence_interval() for result in made]
-        hits += [low <= value <= high for (low, high), value in zip(ends, wanted, strict=True)]
+        hits += [low <= value <= high for (low, high), value in zip(ends, true, strict=True)]
     low, high = stats.binom.ppf([0.00135, 0.99865], repetitions, [0.92, 0.97])
     assert ((low <= hits) & (hits <= high)).all(), hits / repetitions
 

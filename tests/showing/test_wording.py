@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from pt_active.showing.rounding import amount
 from pt_active.showing.wording import is_of_answers, of_answers, page_of_answers
 
 
@@ -29,3 +30,10 @@ def test_only_what_names_the_mean_score_is_of_answers() -> None:
     assert is_of_answers("Score(low=-1,step=0.5)@1: a − b")
     assert is_of_answers("Plan for Score@5 of a, b")
     assert not any(map(is_of_answers, ("DCG@10: a − b", "Score of a document", "BestScore@1")))
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(15384.2, "15,384"), (9999.6, "10,000"), (9999.4, "9999"), (853.01, "853"), (0.25, "0.25")]
+)
+def test_an_amount_is_never_a_power_of_ten(value: float, said: str) -> None:
+    assert amount(value) == said

@@ -24,6 +24,7 @@ from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.manifest import LevelChoice
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.plans.making.queries import DESIGN
+from pt_active.relevance.digits import rounded
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.chances import EXPONENTIAL
 from pt_active.sampling.designs import (
@@ -43,6 +44,7 @@ from pt_active.sampling.drawings import (
 )
 from pt_active.sampling.pools import GradedPool, Variables
 from pt_active.sampling.sample import DocumentSizes
+from pt_active.showing.rounding import amount
 
 LEVELS = ("query", "document")
 """What is sampled: whole queries, each judged down to the measure's cutoff, or single documents."""
@@ -160,12 +162,16 @@ class Forecast:
 
     def spread(self, clusters: str | None) -> tuple[float, float]:
         """``E S²/m`` under the model, and its degrees of freedom, for a column of clusters [theory 16]."""
-        weight, spreads, size = self.pool.query_weight, [], 0.0
+        weight, spreads = self.pool.query_weight, []
         for mean, variance in self.by_contrast:
             by_query = clustered(ByQuery(weight, mean, 0.0), self.pool.queries, clusters)
             spreads.append(expected_spread(by_query, weight**2 * variance + self.common_gain))
-            size = max(size, float(weight @ np.abs(mean)))
-        return float(settled(np.sqrt(np.mean(spreads)), size)) ** 2, by_query.degrees
+        return float(settled(np.sqrt(np.mean(spreads)), self.size)) ** 2, by_query.degrees
+
+    @property
+    def size(self) -> float:
+        """The largest value of a contrast under the model, without signs, beside which errors may be rounding."""
+        return max(float(self.pool.query_weight @ np.abs(mean)) for mean, _ in self.by_contrast)
 
     def _curve_of_queries(self, method: Method, settings: RoundSettings | None) -> tuple[ErrorCurve, np.ndarray]:
         pool, weight, q = self.pool, self.pool.query_weight, self.distribution(method, settings)
@@ -239,7 +245,7 @@ def level_by_part(
         caution = caution if defensive is None or (design == DESIGN and defensive > 1) else defensive
         settings = RoundSettings(design, caution, pairs=pairs, weighed_at=spend, serves_singles=True)
         width[design] = _half_width(forecast, settings, spend) * float(np.sqrt(share))
-    by_query = width[DESIGN] < width[drawing]
+    by_query = bool(rounded(width[DESIGN]) < rounded(width[drawing]))
     chosen, other = (DESIGN, drawing) if by_query else (drawing, DESIGN)
     own, its = (width[each] if np.isfinite(width[each]) else None for each in (chosen, other))
     return LevelChoice(LEVELS[not by_query], chosen, own, other, its)
@@ -255,7 +261,7 @@ def _half_width(forecast: Forecast, settings: RoundSettings, budget: float) -> f
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         curve, _ = forecast.curve(Method(settings.drawing, ESTIMATOR, with_replacement=False), settings)
-        return curve.at(budget).half_width(_CONFIDENCE)
+        return float(settled(curve.at(budget).half_width(_CONFIDENCE), forecast.size))
 
 
 ASSURANCE = 0.9
@@ -336,4 +342,5 @@ def remarks(table: pd.DataFrame, piloted: bool) -> list[str]:
 
 
 def _listed(rows: pd.DataFrame) -> str:
-    return ", ".join(dict.fromkeys(f"{row.level} {row.design} at {row.budget:.4g}" for row in rows.itertuples()))
+    budgets = rows["budget"].map(amount)
+    return ", ".join(dict.fromkeys(rows["level"] + " " + rows["design"] + " at " + budgets))

@@ -29,17 +29,18 @@ def interval_caution(tables: PlanTables) -> str:
     contrasts = [Contrast(0)] if len(names) == 1 else [Contrast(0, s) for s in range(1, len(names))][:MAX_CONTRASTS]
     own, shown = (_of_documents if tables.rounds else _of_queries)(tables, contrasts)
     if not own > 0:
-        return "these are too few draws for an interval"
+        return "these are too few draws for an interval; a larger budget buys more"
     least = int(np.argmin(shown))
     unit, what = SAMPLED["document" if tables.rounds else "query"], contrasts[least].named(names)
     if shown[least] < min(FEW * own, SUFFICIENT_DEGREES):
         most = "there will probably be no interval" if shown[least] < 1 else "its interval may be wide or miss"
         return (
             f"few {unit} carry the error of {what}: replays under the grade model show {shown[least]:.1f} degrees of "
-            f"freedom, so {most}"
+            f"freedom, so {most}; a larger budget helps"
         )
     if own < SUFFICIENT_DEGREES:
-        return f"the error will be estimated from few {unit}, with {own:.1f} degrees of freedom"
+        few = f"the error will be estimated from few {unit}, with {own:.1f} degrees of freedom"
+        return f"{few}: a larger budget makes its interval more reliable"
     return ""
 
 

@@ -18,7 +18,15 @@ from pt_active.inference.new_queries import ByQuery
 from pt_active.inference.reference import rescaled_grades
 from pt_active.inference.replayed_documents import DocumentReplays, Redraws
 from pt_active.inference.residuals import WithinQueries, query_residuals
-from pt_active.inference.rounds import Round, RoundLabels, estimate_rounds, judged_before, round_labels, round_weights
+from pt_active.inference.rounds import (
+    Round,
+    RoundLabels,
+    estimate_rounds,
+    judged_before,
+    label_changes,
+    round_labels,
+    round_weights,
+)
 from pt_active.inference.ties import is_rounding
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan, Measured, Parts
@@ -307,6 +315,8 @@ class DocumentPlan(LabelledPlan[JudgedDocuments]):
         """float64[N, G+1], how far an estimate would move with each label; 0 for documents without one."""
         judged = self.judged(how)
         shares = judged.shares_of_rounds(contrast, how.estimator)
+        if isinstance(judged.pool, RevealedPool):
+            return np.sum([share * label_changes(each, contrast) for share, each in shares], axis=0)
         pull = np.sum([share * judged.pull_of_round(each, contrast) for share, each in shares], axis=0)
         values = judged.pool.form.values[: self.tables.pool.max_grade + 1]
         return np.asarray(pull[:, None] * (values - values[np.maximum(self.label, 0)][:, None]))

@@ -23,7 +23,7 @@ from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.queries import sample_of
 from pt_active.relevance.measures import has_rank_form, rank_form
 from pt_active.relevance.moments import Evaluator, evaluator, is_compiled, variable_values
-from pt_active.sampling.chances import Clipped
+from pt_active.sampling.chances import clipping_factor
 from pt_active.sampling.sample import Sample
 
 REPLAY_SEED = 0  # Seed of simulated labels and draws, so that the same labels have the same interval
@@ -213,7 +213,7 @@ class QueryPlan(LabelledPlan[JudgedQueries]):
             amount = manifest.limit
         else:
             amount, cost = float(arguments.draws or 0), np.ones(len(q))
-        return np.minimum(1.0, Clipped.of(q, cost).factor(amount) * q), "chance of being drawn"
+        return np.minimum(1.0, clipping_factor(q, cost, amount) * q), "chance of being drawn"
 
 
 def _judged(

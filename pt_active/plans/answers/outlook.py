@@ -44,6 +44,7 @@ from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.drawings import SUCCESSIVE
 from pt_active.showing.printed import Printed
+from pt_active.showing.rounding import amount
 
 BUDGET_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)  # Default budgets of the table, as shares of the cost of the whole pool
 POWER = 0.8  # Default probability of finding a difference
@@ -346,8 +347,7 @@ class Outlook(Printed):
         )
         row: dict[str, Any] = {"level": LEVELS[method.of_documents], "design": method.design}
         row |= {"estimator": method.estimator, "budget": budget, "documents": documents, "queries": queries}
-        row |= {"standard_error": error, "low": low, "high": high}
-        row["half_width"] = expected.half_width(aim.confidence)
+        row |= {"standard_error": error, "low": low, "high": high, "half_width": expected.half_width(aim.confidence)}
         row["detectable"] = expected.detectable(aim.power, aim.confidence)
         if isinstance(curve, NewQueriesCurve):
             row |= {"topics": round(curve.topics), "floor": floor}
@@ -358,13 +358,13 @@ class Outlook(Printed):
     @property
     def source(self) -> str:
         """What the expected errors are based on, for printing."""
-        return "the pilot's errors" if self.evidence else "the grade model's opinion of itself, which may flatter"
+        return "the pilot's errors" if self.evidence else "the grade model alone, which may be too sure of itself"
 
     def described(self, table: pd.DataFrame) -> str:
         """A table from `table` or `budget_for` as printed, with a heading and remarks."""
         meant = " for queries like those of the pool" if self.queries == NEW else ""
         head = f"{self.measure} of {', '.join(self.names)}{meant}; expected from {self.source}"
-        text = table.to_string(index=False, float_format="{:.4g}".format)
+        text = table.to_string(index=False, float_format=amount)
         return "\n".join([head, text, *remarks(table, self.pilot is not None), *self.notes(table)])
 
     def notes(self, table: pd.DataFrame) -> list[str]:

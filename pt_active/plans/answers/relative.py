@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.optimize import newton
 
 from pt_active.inference.intervals import interval
 from pt_active.plans.answers.judged import Contrast, How, Judged
@@ -74,6 +73,8 @@ def near_zero(base: Estimate) -> bool:
 
 def _ends(judged: Judged, compared: Comparison, base: Estimate, how: How[Any]) -> tuple[float, float] | None:
     """The shares at which the test of the comparison turns; None if there is none on a side."""
+    from scipy.optimize import newton
+
     first, second = (judged.names.index(name) for name in (compared.first, compared.second))
     low, high, degrees = compared.reference_tails
 

@@ -22,6 +22,7 @@ from pt_active.inference.stopping.looks import (
 from pt_active.plans.answers.basis import TOO_FEW, QueriesMeant
 from pt_active.plans.answers.gaps import Gap, Said, in_words
 from pt_active.showing.printed import Facts, Printed, plain, printed
+from pt_active.showing.rounding import amount
 
 _ROUNDING = 1e-9
 """Values that differ by less than this share of them are equal."""
@@ -220,17 +221,17 @@ class Status(Printed):
         if self.within_reach:
             return f"keep judging, from {self.waiting}{self._outlook}"
         if np.isnan(self.needed) and self.holds_for_new:
-            return "add queries: if the truth is what it looks like now, no number of labels on these settles it"
+            return "add queries: if the difference is the one estimated now, no number of labels on these settles it"
         if np.isnan(self.needed):
             return "judge everything, or accept that the labels do not say"
         if self.needed >= self.everything:
             return f"{self._lacking}, all that can change the result; or accept that the labels do not say"
-        return f"{self._lacking}: that would settle it if the truth is what it looks like now"
+        return f"{self._lacking}: enough to settle it if the difference is the one estimated now"
 
     @property
     def _lacking(self) -> str:
         """How much more to judge until `needed` is spent, and what that makes in all."""
-        more, whole = f"{self.needed - self.spent:.4g}", f"{self.needed:.4g} in all"
+        more, whole = amount(self.needed - self.spent), f"{amount(self.needed)} in all"
         if self.cost_unit:
             return f"judge for about {more}{self.cost_unit} more, {whole}"
         if self.spent == self.n_judged:
@@ -244,7 +245,7 @@ class Status(Printed):
             return ""
         left = f"{self.budget - self.spent:.6g}{self.cost_unit} left"
         if np.isnan(self.more):
-            cost = f"expected further cost {self.further:.4g} of the {left}"
+            cost = f"expected further cost {amount(self.further)} of the {left}"
             return f": {cost}, settled by then with a chance of {self.chance:.0%}"
         return (
             f": about {how_many('more label', round(self.more))}, {self.more_high:.0f} with bad luck; the {left} "

@@ -13,9 +13,10 @@ import pandas as pd
 from pt_active.frames.checks import Argument, ArgumentError, how_many, some
 from pt_active.frames.columns import ranker_names
 from pt_active.frames.ids import id_codes
+from pt_active.frames.runs import check_ranks
 from pt_active.inference.rounds import Round
 from pt_active.plans.making.manifest import READABLE_FORMATS, Manifest
-from pt_active.plans.making.pool import Pool, check_ranks, seen_by
+from pt_active.plans.making.pool import Pool, seen_by
 from pt_active.plans.making.stored import EQUAL, MANIFEST, Form, StoredTable
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.drawings import succession_unit

@@ -26,7 +26,7 @@ from pt_active.frames.columns import (
 )
 from pt_active.frames.ids import Texts, among, id_codes, texts
 from pt_active.frames.progress import working
-from pt_active.frames.runs import ranked_run
+from pt_active.frames.runs import Union, check_ranks, in_order, rank_order, ranked_run
 from pt_active.frames.visible import check_visible
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import cutoff_of, has_rank_form, rank_form
@@ -83,23 +83,29 @@ class Pool:
                 "the pool has no grade columns; end its pipeline in a graded-relevance model, such as "
                 "`runs >> ColdGrades(max_grade=3)`, which knows ranks alone"
             )
-        order = rank_order(query, ranks)
-        query, ranks = query[order], np.ascontiguousarray(ranks[:, order])
-        check_ranks(qids, query, ranks, names)
-        grades = np.empty((len(order), len(columns)))
+        order: np.ndarray | slice = slice(None)
+        if not in_order(query, ranks):
+            order = rank_order(query, ranks)
+            query, ranks = query[order], np.ascontiguousarray(ranks[:, order])
+            check_ranks(qids, query, ranks, names)
+        grades = np.empty((len(query), len(columns)))
         for g, column in enumerate(columns):
             grades[:, g] = frame[column].to_numpy(dtype=np.float64)[order]
-        docno = texts(frame["docno"]).take(order)
+        docno = texts(frame["docno"])[order]
         if not are_distributions(grades):
-            check_grades(frame.take(order), grades)
-        indptr = np.searchsorted(query, np.arange(len(qids) + 1))
-        seen = seen_documents(ranks, measure)
-        document_cost, query_cost = costs_of(
-            Columns(frame, order if seen.all() else order[seen]), qids, query, seen, cost or UnitCost()
-        )
-        queries = frame[["qid", *(c for c in query_columns(frame.columns) if c != "qid")]].take(order[indptr[:-1]])
-        queries = queries.reset_index(drop=True)
-        return cls(names, queries, docno, indptr, ranks, grades, document_cost, query_cost, query_weights(queries))
+            check_grades(frame.iloc[order], grades)
+        indptr, rows = np.searchsorted(query, np.arange(len(qids) + 1)), np.arange(len(query))[order]
+        queries = frame[["qid", *(c for c in query_columns(frame.columns) if c != "qid")]].take(rows[indptr[:-1]])
+        queries, seen = queries.reset_index(drop=True), seen_documents(ranks, measure)
+        costs = costs_of(Columns(frame, rows[seen]), qids, query, seen, cost or UnitCost())
+        return cls(names, queries, docno, indptr, ranks, grades, *costs, query_weights(queries))
+
+    @classmethod
+    def from_union(cls, names: tuple[str, ...], union: Union, grades: np.ndarray, seen: np.ndarray, cost: Cost) -> Pool:
+        """Build the pool from rankings whose queries are sorted, of which a measure sees some documents, bool[N]."""
+        queries = pd.DataFrame({"qid": union.qids})
+        costs = costs_of({}, queries["qid"].to_numpy(dtype=object), union.query, seen, cost)
+        return cls(names, queries, union.docno, union.indptr, union.ranks, grades, *costs, query_weights(queries))
 
     @property
     def qids(self) -> np.ndarray:
@@ -311,28 +317,6 @@ def ranks_of(frame: pd.DataFrame, query: np.ndarray) -> tuple[tuple[str, ...], n
         ranks[s] = rank
     ranks += 1
     return tuple(names), ranks
-
-
-def rank_order(query: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """int64[N], the rows query by query, by the first ranker's ranks, then, where it has none, by the next one's."""
-    key = np.full(len(query), len(ranks) << 31)
-    for s in range(len(ranks))[::-1]:
-        np.copyto(key, (s << 31) + ranks[s].astype(np.int64), where=ranks[s] > 0)
-    # One integer for query, ranker and rank: there is no memory for the pool of 2³² / (k+1) queries that would not fit.
-    key += query * ((len(ranks) + 1) << 31)
-    return np.argsort(key, kind="stable")
-
-
-def check_ranks(qids: np.ndarray, query: np.ndarray, ranks: np.ndarray, names: tuple[str, ...]) -> None:
-    """Raise if a ranker has two documents at one rank."""
-    for name, rank in zip(names, ranks, strict=True):
-        # One integer for each query and rank, so that a single sort finds all duplicates.
-        key = query[rank > 0] * (np.int64(rank.max(initial=0)) + 1) + rank[rank > 0]
-        key.sort(kind="stable")
-        twice = np.flatnonzero(key[1:] == key[:-1])
-        if len(twice):
-            x, i = divmod(int(key[twice[0]]), int(rank.max()) + 1)
-            raise ValueError(f"run {shown(name)}: query {shown(qids[x])} has more than one document at rank {i - 1}")
 
 
 def seen_documents(ranks: np.ndarray, measure: irm.Measure) -> np.ndarray:

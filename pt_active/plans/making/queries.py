@@ -23,6 +23,7 @@ from pt_active.plans.making.rankers import stored_weights
 from pt_active.sampling.chances import Law
 from pt_active.sampling.draws import check_budget, draw_number, draw_to_budget, first_within
 from pt_active.sampling.sample import Sample
+from pt_active.showing.rounding import amount
 
 DESIGN = "hedged"
 """The default design."""
@@ -166,9 +167,8 @@ def extended_by_queries(tables: PlanTables, budget: float, texts: pd.DataFrame |
     sample = first_within(priority, q, pool.query_weight, pool.query_cost, total, manifest.law)
     new = np.setdiff1d(sample.rows, before.rows[: before.drawn])
     if len(new) == 0:
-        raise ValueError(
-            f"budget {budget:g} does not pay for the query that comes next, which costs {before.cost[before.drawn]:g}"
-        )
+        dearer = amount(before.cost[before.drawn])
+        raise ValueError(f"budget {amount(budget)} does not pay for the query that comes next, which costs {dearer}")
     queries = tables.queries.assign(**sample_columns(sample, pool.query_weight))
     assessments = documents_to_judge(pool, tables.measure, new, known_texts(pool, texts))
     entry = ExtensionEntry(budget, float(pool.query_cost[new].sum()), len(new), len(assessments))

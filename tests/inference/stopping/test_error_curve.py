@@ -11,7 +11,7 @@ from scipy import stats
 
 from pt_active.inference.estimators import Controls, horvitz_thompson
 from pt_active.inference.stopping.error_curve import ErrorCurve, t_power
-from pt_active.sampling.chances import EXPONENTIAL, UNIFORM, Clipped, successive_factor
+from pt_active.sampling.chances import EXPONENTIAL, UNIFORM, clipping_factor, successive_factor
 from pt_active.sampling.draws import priorities
 
 SIZE = np.array([4.0, 1.0, 2.5, 0.5, 1.0])
@@ -73,7 +73,7 @@ def test_openings_are_units_of_their_own():
 def test_probabilities_cost_the_budget(units, share):
     size, cost = np.array(units).T
     budget = share * cost.sum()
-    factor = Clipped.of(size, cost).factor(budget)
+    factor = clipping_factor(size, cost, budget)
     assert cost @ np.minimum(1, factor * size) == pytest.approx(budget)
     assert cost @ -np.expm1(-successive_factor(size, cost, budget) * size) == pytest.approx(budget, rel=1e-8)
 

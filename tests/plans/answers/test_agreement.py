@@ -15,6 +15,8 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from pt_active import Plan
 from pt_active.inference.agreement import coincidences, judges_variance, ordinal_alpha, quadratic_kappa, second_opinions
 from pt_active.judging.records import qrels_of
+from pt_active.plans.answers.judged import How
+from pt_active.plans.answers.labelled_plan import labelled_plan
 
 GRADES = 4
 
@@ -149,7 +151,7 @@ def judged_by(plan: Plan, truth: pd.DataFrame, rng: np.random.Generator, share: 
     return pd.concat([one, both.assign(label=label(both), annotator="b", status="judged")], ignore_index=True)
 
 
-def population(level: str) -> tuple[Plan, pd.DataFrame]:
+def population(level: str, measure: str = "DCG@6", **how: str) -> tuple[Plan, pd.DataFrame]:
     rng, queries, size = np.random.default_rng(8), 40, 6
     frame = pd.DataFrame(
         {"qid": np.repeat([f"q{i}" for i in range(queries)], size), "docno": [f"d{i}" for i in range(size)] * queries}
@@ -159,8 +161,25 @@ def population(level: str) -> tuple[Plan, pd.DataFrame]:
     grades = {f"grade_{g}": probabilities[:, g] for g in range(3)}
     labels = np.array([rng.choice(3, p=row) for row in probabilities])
     unit, budget = ("query", 240) if level == "census" else (level, 120)
-    plan = Plan.create(frame.assign(**ranks, **grades), None, "DCG@6", budget=budget, level=unit)
+    plan = Plan.create(frame.assign(**ranks, **grades), None, measure, budget=budget, level=unit, **how)
     return plan, frame.assign(label=labels)
+
+
+@pytest.mark.parametrize(("measure", "design"), [("nDCG@4", "depth"), ("AP", "surprises"), ("DCG@6", "spread")])
+def test_another_label_moves_the_estimate_as_far_as_it_says(measure: str, design: str) -> None:
+    """But for what it teaches of other queries, which only surprises correct by lines through labels."""
+    plan, truth = population("document", measure, design=design)
+    labels = truth.merge(plan.assessments[["qid", "docno"]], on=["qid", "docno"])
+    how = How(plan.measure, "regression" if design != "spread" else "difference")
+    change = labelled_plan(plan.tables, labels).changes(np.array([1.0, -1.0]), how)
+    before = plan.compare(labels, estimator=how.estimator).difference
+    place = pd.MultiIndex.from_frame(plan.tables.pool.keys[["qid", "docno"]])
+    for row in (0, len(labels) // 2, len(labels) - 1):
+        at = place.get_loc(tuple(labels.loc[row, ["qid", "docno"]]))
+        for grade in range(3):
+            other = labels.assign(label=labels["label"].where(labels.index != row, grade))
+            moved = plan.compare(other, estimator=how.estimator).difference - before
+            assert change[at, grade] == pytest.approx(moved, rel=0.15 if design == "surprises" else 1e-9, abs=1e-12)
 
 
 def test_the_error_of_judges_is_that_of_other_judges() -> None:

@@ -35,10 +35,11 @@ def test_union_of_runs() -> None:
         ("1", "a"): [0, -1],
         ("1", "b"): [1, 0],
         ("1", "c"): [2, -1],
-        ("2", "a"): [0, 1],
         ("1", "d"): [-1, 1],
+        ("2", "a"): [0, 1],
         ("2", "e"): [-1, 0],
     }
+    assert "".join(frame["qid"] + frame["docno"]) == "1a1b1c1d2a2e"
     assert frame.score_first.isna().sum() == 2
     assert set(frame["query"]) == {"one", "two"}
     assert set(frame.traffic) == {1.0, 3.0}
@@ -89,20 +90,20 @@ def test_query_weights_and_costs() -> None:
     assert table.q_weight.tolist() == [0.75, 0.25]
     assert table.q_prob.tolist() == [0.75, 0.25]
     assert table.q_cost.tolist() == [3.5, 2.5]
-    costs = graded.assign(doc_cost=[1.0, 2.0, 99.0, 4.0, 5.0, 6.0])
+    costs = graded.assign(doc_cost=[1.0, 2.0, 99.0, 5.0, 4.0, 6.0])
     assert SamplingDistribution(DCG @ 2, ColumnCost(), level="query")(costs).q_cost.tolist() == [8.0, 10.0]
     assert SamplingDistribution("nDCG@2", ColumnCost(), level="query")(costs).q_cost.tolist() == [107.0, 10.0]
 
 
 def test_log_length_cost_averages_one_a_query() -> None:
     graded = united()
-    texts = graded.assign(text=["a b c", "a", "", "one two", "x", "y z"])
+    texts = graded.assign(text=["a b c", "a", "", "x", "one two", "y z"])
     table = SamplingDistribution(DCG, LogLengthCost(per_query=0.25), level="query")(texts)
     lengths = [np.log([4, 2, 2, 2]), np.log([3, 3])]
     expected = np.array([costs.sum() for costs in lengths])
     assert table.q_cost.to_numpy() == pytest.approx(expected / expected.mean() + 0.25)
     by_number = SamplingDistribution(DCG, LogLengthCost("length"), level="query")(
-        texts.assign(length=[3, 1, 0, 2, 1, 2])
+        texts.assign(length=[3, 1, 0, 1, 2, 2])
     )
     assert by_number.q_cost.to_numpy() == pytest.approx(expected / expected.mean())
 
@@ -129,12 +130,12 @@ def test_malformed_costs(cost: object, values: list[float], message: str) -> Non
         ("grade_0", [np.nan] + [0.5] * 5, "must not be NaN; .* document 'a' of query '1'"),
         ("grade_0", [-0.5] + [0.5] * 5, "must not be negative"),
         ("grade_0", [0.6] + [0.5] * 5, "must sum to 1"),
-        ("rank_first", [0.5, 1, 2, 0, -1, -1], "run 'first': rank 0.5"),
-        ("rank_first", [0, 0, 2, 0, -1, -1], "run 'first': query '1' has more than one document at rank 0"),
+        ("rank_first", [0.5, 1, 2, -1, 0, -1], "run 'first': rank 0.5"),
+        ("rank_first", [0, 0, 2, -1, 0, -1], "run 'first': query '1' has more than one document at rank 0"),
         ("traffic", [-1] * 6, "traffic must be finite"),
         ("traffic", [0] * 6, "traffic is 0 for every query"),
         ("rank_a", [0, 1, 2**31 - 1, 0, 1, 2], "ranks are whole numbers from 0"),
-        ("docno", ["a", "a", "c", "a", "d", "e"], "the pool: 1 duplicate row;"),
+        ("docno", ["a", "a", "c", "d", "a", "e"], "the pool: 1 duplicate row;"),
         ("grade_3", [0.0] * 6, "without a gap"),
     ],
 )

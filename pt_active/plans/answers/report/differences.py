@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from pt_active.frames.checks import how_many
 from pt_active.inference.replay import YARDSTICK
@@ -225,6 +224,8 @@ def further(
     The error falls over the budget as the curve of the plan's own way to sample does, from where it stands now. For new
     queries a share of it, the ``floor`` of a single ranker, does not fall [theory 16].
     """
+    from scipy import special
+
     if curve is None or not 0 < spent < curve.total:
         return None
     if not pairs:
@@ -234,7 +235,7 @@ def further(
         return None
     pair = open_pairs[0]
     quantile = (pair.high - pair.low) / 2 / pair.standard_error
-    wanted = abs(pair.value) / (quantile + stats.norm.ppf(POWER))
+    wanted = abs(pair.value) / (quantile + special.ndtri(POWER))
     return _reaching(curve, spent, wanted / pair.standard_error, pair, pair.floor / pair.standard_error)
 
 
