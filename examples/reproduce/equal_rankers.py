@@ -17,6 +17,8 @@ from tqdm import tqdm
 from pt_active import Plan, UnitCost
 from pt_active.inference.replay import share_error
 from pt_active.plans.answers.gate import FAIL, PASS
+from pt_active.plans.making.parts import in_parts
+from pt_active.plans.making.queries import has_order
 from pt_active.relevance.losses import Loss
 from pt_active.risk import Accuracy, Audit, Squared, ZeroOne
 from pt_active.risk.replacing import CONFIRMED, REFUTED, replacement
@@ -78,7 +80,7 @@ def found_by(plan: Plan, labels: pd.DataFrame) -> dict[str, bool]:
         "gate, better": better(looks=None).outcome == PASS,
         "gate, worse": no_worse(looks=None).outcome == FAIL,
     }
-    if not plan.tables.rounds or plan.tables.rounds[0].sample.priority is not None:
+    if has_order(plan.tables) or (in_parts(plan.tables) and len(plan.rankers) == 2):
         found["status"] = plan.status(labels, **pair).winner is not None
         found["gate at any time"] = better().outcome == PASS or no_worse().outcome == FAIL
     return found
@@ -134,7 +136,7 @@ def page(repetitions: int) -> str:
         repetitions: Populations of each row.
     """
     every = [(measure, each) for measure in MEASURES for each in SAMPLES]
-    every += [(measure, each) for measure in AS_A_WHOLE for each in (None, "depth")]
+    every += [(measure, each) for measure in AS_A_WHOLE for each in (None, "depth", SURPRISES)]
     parts = []
     for labels, share in (("all labels", 1.0), ("a third of the labels", 1 / 3)):
         rows = [of_rankers(*each, share, repetitions) for each in tqdm(every, desc=labels, unit="row")]

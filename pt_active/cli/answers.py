@@ -97,7 +97,7 @@ def _one_look(result: Comparison | Ranking | None, estimates: dict[str, Estimate
     else:
         p_value = f", p = {result.pvalue:.3g}" if result else ""
         said = f"says {_in_short(result or next(iter(estimates.values())))}{p_value}"
-    return f"One look at the end, if there was none before, {said}; --looks end has all of it."
+    return f"If this is the first look, one look at the end {said}; --looks end prints all of it."
 
 
 def _at_the_end(

@@ -9,7 +9,7 @@ import pandas as pd
 
 from pt_active.cli.answer import Answer, beside, check_new, command_line
 from pt_active.cli.commands import argument, of_every_command, option
-from pt_active.cli.files import fitting_topics, read_judges, top_grade, with_texts
+from pt_active.cli.files import fitting_topics, past_labels, read_judges, top_grade, with_texts
 from pt_active.cli.options import (
     MEASURES,
     LabelFiles,
@@ -22,7 +22,6 @@ from pt_active.cli.options import (
 from pt_active.frames.checks import how_many
 from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_LABELS
 from pt_active.frames.topics import read_topics
-from pt_active.frames.trec import read_qrels
 from pt_active.frames.worklists import FORMATS, TABLE_FORMAT, write_assessments
 from pt_active.judging.files import write_worklist
 from pt_active.judging.tools.registry import TOOLS
@@ -84,7 +83,7 @@ def plan(
     """Choose the pairs whose labels tell how far judges, such as language models, agree with people."""
     check_new(out)
     judges = read_judges(judge)
-    past = None if train_qrels is None else read_qrels(train_qrels)
+    past = None if train_qrels is None else past_labels(train_qrels)
     highest, told = top_grade(judges, past) if max_grade is None else (max_grade, "")
     pool, columns = judged_pool(judges, common)
     pool = with_beliefs(pool, judges, highest, past)

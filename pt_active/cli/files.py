@@ -25,6 +25,7 @@ from pt_active.frames.strays import other_zeros, topics_as_in_runs
 from pt_active.frames.tables import read_parquet
 from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import read_qrels, read_run
+from pt_active.frames.worklists import read_judgments
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import Cost
 from pt_active.relevance.grades.auto import GRADES, AutoGrades
@@ -42,6 +43,12 @@ MAX_STRAY_SHARE = 0.02
 """If a smaller share of the training labels lies above a grade that no label has, they are taken for mistakes."""
 
 
+def past_labels(path: Path) -> pd.DataFrame:
+    """What people said of a past run: qrels, or a worklist that they filled in, which its name tells."""
+    filled = {".csv", ".tsv", ".jsonl"} & set(path.suffixes)
+    return read_judgments(path)[["qid", "docno", "label"]] if filled else read_qrels(path)
+
+
 @dataclass(frozen=True)
 class RunFiles(Typed):
     """Runs to compare, and what is known of their queries and documents."""
@@ -50,7 +57,7 @@ class RunFiles(Typed):
     topics: Path | None = option(None, "The queries; default: those of the runs.", "FILE")
     texts: Path | None = option(None, "Document texts, for the judges and --cost log-length.", "FILE")
     train_run: list[Path] | None = option(None, "A past run that people judged; repeat it.", "FILE")
-    train_qrels: Path | None = option(None, "The judgments of the training runs.", "FILE")
+    train_qrels: Path | None = option(None, "Judgments of the training runs: qrels or a filled-in CSV.", "FILE")
     judge: list[str] | None = option(
         None, "Labels, votes or probabilities of another judge, such as an LLM; repeat it.", "[NAME=]FILE"
     )
@@ -139,7 +146,7 @@ class PoolFiles(RunFiles):
             raise ValueError(
                 f"{needed} --train-qrels; without any judgments, pass --max-grade N, the highest grade, and no --grades"
             )
-        return self._fitted(name, read_qrels(self.train_qrels), measure)
+        return self._fitted(name, past_labels(self.train_qrels), measure)
 
     def _fitted(self, name: str, labels: pd.DataFrame, measure: str) -> tuple[GradeModel, dict[str, pd.DataFrame], str]:
         if labels.empty:

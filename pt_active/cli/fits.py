@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import ir_measures.measures as irm
 import pandas as pd
 
-from pt_active.cli.files import RunFiles, doubts_about, read_judges, top_grade
+from pt_active.cli.files import RunFiles, doubts_about, past_labels, read_judges, top_grade
 from pt_active.frames.checks import agreeing, how_many, some
 from pt_active.frames.strays import other_zeros, topics_as_in_runs
 from pt_active.frames.topics import read_texts, read_topics
-from pt_active.frames.trec import read_qrels
 from pt_active.relevance.grades.guards import MIN_JUDGED_SHARE, USUAL_DEPTH
 from pt_active.relevance.grades.judge_tables import judge_table
 from pt_active.relevance.measures import has_rank_form, parse_measure
@@ -72,7 +71,7 @@ class Files:
     @property
     def qrels(self) -> pd.DataFrame | None:
         """``qid, docno, label`` of the past."""
-        return self._read(read_qrels, self.source.train_qrels)
+        return self._read(past_labels, self.source.train_qrels)
 
     @property
     def judges(self) -> dict[str, pd.DataFrame]:

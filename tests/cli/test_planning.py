@@ -83,6 +83,18 @@ def test_a_stray_label_is_not_the_top_grade(files):
     assert "1 label is not, such as 9" in complaint("plan", *RUNS, *MEASURED[:-1], "x", *trained, "--max-grade", "2")
 
 
+def test_a_table_that_people_filled_in_trains_the_model_as_qrels_do(files):
+    write(files / "past.qrels", qrels_lines(PAST))
+    lines = [line.split() for line in qrels_lines(PAST).splitlines()]
+    filled = pd.DataFrame({"qid": q, "docno": d, "query": "asked", "label": y} for q, _, d, y in lines)
+    filled.to_csv("past.csv", index=False)
+    for kind in ("qrels", "csv"):
+        trained = ("--train-run", "past.run", "--train-qrels", f"past.{kind}")
+        run("plan", *RUNS, *MEASURED[:-1], kind, *trained)
+    by_qrels, by_table = (Plan.load(kind).tables.pool.grades for kind in ("qrels", "csv"))
+    np.testing.assert_array_equal(by_table, by_qrels)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -77,7 +77,7 @@ def test_status_says_what_the_library_says(judged):
     assert turned["difference"] == pytest.approx(-found["result"]["difference"])
     result = found["result"]
     short = f"{result['difference']:+.4f} [{result['low']:.4f}, {result['high']:.4f}], p = {result['pvalue']:.3g}"
-    line = f"One look at the end, if there was none before, says {short}; --looks end has all of it.\n"
+    line = f"If this is the first look, one look at the end says {short}; --looks end prints all of it.\n"
     said = run("status", "plan", "plan.csv")
     assert line in said
     assert said.count("95%") == 2  # for these queries and for new ones
@@ -188,7 +188,7 @@ def test_many_rankers_are_ranked(files):
     write_run(files / "c.run", QUERIES, seed=9)
     run("plan", *RUNS, "--run", "c=c.run", *TRAINING, *MEASURED)
     exported()
-    assert "of 3 pairs apart; --looks end has all of it.\n" in run("status", "plan", "plan.csv")
+    assert "of 3 pairs apart; --looks end prints all of it.\n" in run("status", "plan", "plan.csv")
     assert run("status", "plan", "plan.csv", "--looks", "end").startswith(
         "DCG@5 of 3 rankers, best first (regression)\n"
     )

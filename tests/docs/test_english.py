@@ -41,6 +41,14 @@ INSTEAD = {
     r"worth (its|their|the) while": "pays, helps, is useful",
     r"in which manner": "how",
     r"as is usual": "usually",
+    r"anew": "again, a new one",
+    r"hangs? on": "depends on",
+    r"all the same(?=[.,;])": "still",
+    r"in silence": "silently",
+    r"has all of it": "prints all of it",
+    r"may flatter": "may be too sure of itself",
+    r"taken for the": "treated as the",
+    r"turned round": "of the wrong sign",
 }
 """What is not to come back, and what to write instead."""
 
@@ -93,7 +101,7 @@ def pages_by_kind() -> dict[str, str]:
     }
 
 
-def sentences(page: Path) -> str:
+def written(page: Path) -> str:
     """What a reader reads: prose and tables written by hand, without code, its output and what commands put in."""
     text = re.sub(r"\A---\n.*?\n---\n", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     text = re.sub(r"<!-- (evidence|transcript)[:\w -]*.*?<!-- \1: end -->", "", text, flags=re.DOTALL)
@@ -101,9 +109,16 @@ def sentences(page: Path) -> str:
     return re.sub(r"\]\([^)]*\)", "]", text)
 
 
+def long_sentences(page: Path, most: int) -> list[str]:
+    """The sentences and clauses of its prose that have more words."""
+    prose = re.sub(r"^(\||!\[|\d+\. ).*$", "", written(page), flags=re.MULTILINE)
+    parts = re.split(r"(?<=[.?!:;])[*)]*\s+|\n\n|^[-*] ", re.sub(r"`[^`]*`", "code", prose), flags=re.MULTILINE)
+    return [part for part in parts if len(part.split()) > most]
+
+
 def words(page: Path) -> int:
     """The number of its words: what has a letter or a digit, between white space."""
-    return sum(any(character.isalnum() for character in word) for word in sentences(page).split())
+    return sum(any(character.isalnum() for character in word) for word in written(page).split())
 
 
 def test_a_page_is_no_longer_than_its_kind() -> None:
@@ -120,3 +135,14 @@ def test_words_are_those_that_a_reader_reads(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# A title\n\n| two | words |\n|---|---|\n\n```sh\nno words\n```\n\n[see](there.md) – 3.\n")
     assert words(page) == 6
+
+
+def test_sentences_are_short() -> None:
+    pages = [ROOT / "README.md", *(page for page in DOCS.glob("*.md") if page.stem not in NOT_COUNTED)]
+    assert {page.name: found for page in pages if (found := long_sentences(page, most=38))} == {}
+
+
+def test_a_long_sentence_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A title\n\nShort. " + "long " * 39 + "sentence; short.\n")
+    assert len(long_sentences(page, most=38)) == 1

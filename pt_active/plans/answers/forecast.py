@@ -162,12 +162,16 @@ class Forecast:
 
     def spread(self, clusters: str | None) -> tuple[float, float]:
         """``E S²/m`` under the model, and its degrees of freedom, for a column of clusters [theory 16]."""
-        weight, spreads, size = self.pool.query_weight, [], 0.0
+        weight, spreads = self.pool.query_weight, []
         for mean, variance in self.by_contrast:
             by_query = clustered(ByQuery(weight, mean, 0.0), self.pool.queries, clusters)
             spreads.append(expected_spread(by_query, weight**2 * variance + self.common_gain))
-            size = max(size, float(weight @ np.abs(mean)))
-        return float(settled(np.sqrt(np.mean(spreads)), size)) ** 2, by_query.degrees
+        return float(settled(np.sqrt(np.mean(spreads)), self.size)) ** 2, by_query.degrees
+
+    @property
+    def size(self) -> float:
+        """The largest value of a contrast under the model, without signs, beside which errors may be rounding."""
+        return max(float(self.pool.query_weight @ np.abs(mean)) for mean, _ in self.by_contrast)
 
     def _curve_of_queries(self, method: Method, settings: RoundSettings | None) -> tuple[ErrorCurve, np.ndarray]:
         pool, weight, q = self.pool, self.pool.query_weight, self.distribution(method, settings)
@@ -257,7 +261,7 @@ def _half_width(forecast: Forecast, settings: RoundSettings, budget: float) -> f
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         curve, _ = forecast.curve(Method(settings.drawing, ESTIMATOR, with_replacement=False), settings)
-        return curve.at(budget).half_width(_CONFIDENCE)
+        return float(settled(curve.at(budget).half_width(_CONFIDENCE), forecast.size))
 
 
 ASSURANCE = 0.9

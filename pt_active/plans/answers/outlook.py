@@ -358,7 +358,7 @@ class Outlook(Printed):
     @property
     def source(self) -> str:
         """What the expected errors are based on, for printing."""
-        return "the pilot's errors" if self.evidence else "the grade model's opinion of itself, which may flatter"
+        return "the pilot's errors" if self.evidence else "the grade model alone, which may be too sure of itself"
 
     def described(self, table: pd.DataFrame) -> str:
         """A table from `table` or `budget_for` as printed, with a heading and remarks."""

@@ -221,12 +221,12 @@ class Status(Printed):
         if self.within_reach:
             return f"keep judging, from {self.waiting}{self._outlook}"
         if np.isnan(self.needed) and self.holds_for_new:
-            return "add queries: if the truth is what it looks like now, no number of labels on these settles it"
+            return "add queries: if the difference is the one estimated now, no number of labels on these settles it"
         if np.isnan(self.needed):
             return "judge everything, or accept that the labels do not say"
         if self.needed >= self.everything:
             return f"{self._lacking}, all that can change the result; or accept that the labels do not say"
-        return f"{self._lacking}: that would settle it if the truth is what it looks like now"
+        return f"{self._lacking}: enough to settle it if the difference is the one estimated now"
 
     @property
     def _lacking(self) -> str:

@@ -143,7 +143,7 @@ class AutoGrades(FittedGrades):
             return shown
         return (
             f"{shown}\nThis model misleads on queries that it has not seen, so what is expected with it, such as the ± "
-            "of a plan, may be far off. Intervals from labels hold all the same."
+            "of a plan, may be far off. Intervals from labels still hold."
         )
 
 

@@ -177,8 +177,8 @@ class JudgeGrades(FittedGrades):
 
 
 _ASSUMED = (
-    f"Its grades are taken for the most probable, and each grade further off for {fitting.NEAR:g} times as probable "
-    "as the one before.\nIf that is wrong, intervals get longer, and hold all the same."
+    f"The model assumes that its grade is the most probable one, and each step away {fitting.NEAR:g} times as probable "
+    "as the step before.\nIf that is wrong, intervals get wider and still hold."
 )
 """What is said of judges that no label of people has checked."""
 

@@ -151,3 +151,15 @@ def test_a_sample_too_small_for_an_interval_has_no_half_width(graded: pd.DataFra
     choice = Plan.create(graded, None, DCG @ 10, budget=25).tables.manifest.choice
     assert choice.other_half_width is None
     assert str(choice).endswith("whole queries, hedged, would give no interval")
+
+
+def test_an_error_that_is_rounding_is_no_error() -> None:
+    """A ranker that lists every document of a query, of which one is relevant for sure, has a recall of 1."""
+    rng, frame = np.random.default_rng(0), pd.DataFrame({"qid": np.repeat([f"q{i}" for i in range(20)], 12)})
+    frame["docno"] = [f"d{i}" for i in range(len(frame))]
+    frame["rank_a"] = frame.groupby("qid").cumcount()
+    frame["grade_0"] = np.where(frame["rank_a"] == 5, 0.0, rng.random(len(frame)))
+    plan = Plan.create(frame.assign(grade_1=1 - frame["grade_0"]), None, "R@50", budget=60)
+    choice = plan.tables.manifest.choice
+    assert (choice.half_width, choice.other_half_width) == (0, 0)
+    assert "±0 (95%" in str(plan)

@@ -172,13 +172,13 @@ def test_unresolvable_says_what_would_be_needed(graded: pd.DataFrame, labels: pd
     assert status.budget < status.needed <= status.everything
     more = f"{status.needed - status.spent:.4g}"
     assert status.advice == (
-        f"judge about {more} more documents, {status.needed:.4g} in all: that would settle it if the truth is what it "
-        "looks like now"
+        f"judge about {more} more documents, {status.needed:.4g} in all: enough to settle it if the difference is the "
+        "one estimated now"
     )
     dear = replace(status, cost_unit=" hours").advice
     assert dear.startswith(f"judge for about {more} hours more, {status.needed:.4g} in all")
     other = replace(status, n_judged=status.n_judged + 1).advice
-    assert other.startswith(f"keep judging, for about {more} more, {status.needed:.4g} in all: that would settle it")
+    assert other.startswith(f"keep judging, for about {more} more, {status.needed:.4g} in all: enough to settle it")
 
 
 # --- clocks -----------------------------------------------------------------------------------------------------------

@@ -41,6 +41,17 @@ def first(plan: Plan, labels: pd.DataFrame, parts: int) -> pd.DataFrame:
     return labels.merge(plan.tables.pool.keys.loc[inside, ["qid", "docno"]])
 
 
+def test_a_pair_of_three_rankers_is_looked_at_in_parts(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    third = graded.assign(rank_third=graded.groupby("qid").cumcount())
+    plan = Plan.create(third, None, "nDCG@10", budget=400, level="document", seed=4)
+    names = {"first": plan.rankers[2], "second": plan.rankers[0]}
+    state = plan.status(first(plan, labels, 2), **names)
+    assert (state.looks, state.judged, state.drawn) == (PLANNED, 2, 5)
+    assert plan.gate(first(plan, labels, 2), 0.5, queries="these", **names).status.judged == 2
+    with pytest.raises(ValueError, match="drawn at once"):
+        plan.status(first(plan, labels, 2))
+
+
 @BOTH
 def test_a_look_after_each_part_is_the_plan_cut_there(design: str, plans: dict[str, Plan], labels: pd.DataFrame):
     plan, widths = plans[design], []
@@ -54,7 +65,7 @@ def test_a_look_after_each_part_is_the_plan_cut_there(design: str, plans: dict[s
         assert state.value == pytest.approx(found.difference, rel=1e-12)
         assert state.standard_error == pytest.approx(found.standard_error, rel=1e-12)
         widths.append(state.high - state.low)
-    low, high = found.confidence_interval()
+    low, high = plan.compare(so_far, reference="effective").confidence_interval()
     assert all(np.diff(widths) < 0)
     assert 1 <= widths[-1] / (high - low) < 1.1  # all that planned looks cost at the end
     assert state.standard_error == plan.compare(wanted_of(plan, labels)).standard_error

@@ -78,7 +78,7 @@ def test_a_pilot_tells_how_far_the_model_flatters_itself(level, demo: DemoCollec
     found = plan.compare(judged, first="production", second="candidate")
     assert after.curves[method].standard_error(plan.manifest["spent"]) == pytest.approx(found.standard_error, rel=0.2)
     assert "expected from the pilot's errors" in str(after)
-    assert "which may flatter" in str(before)
+    assert "which may be too sure of itself" in str(before)
 
 
 def test_the_table_and_its_inverse(outlook: Outlook) -> None:

@@ -294,7 +294,7 @@ def _next_of_status(status: Status) -> str:
             return f"Keep judging: about {roughly(max(status.more, 1))} more labels may do{odds}."
         return f"Keep judging: {status.drawn - status.judged} {unit} of the plan are left."
     if status.holds_for_new and not np.isfinite(status.needed):
-        return "Add queries: if the truth is what it looks like now, no number of labels on these settles it."
+        return "Add queries: if the difference is the one estimated now, no number of labels on these settles it."
     if not np.isfinite(status.needed):
         return "Judge everything, or accept that the labels do not say."
     if status.needed >= status.everything:
