@@ -1,8 +1,7 @@
 """Surprises in every topic beside judging from the top, whole queries, and the estimators of tracks.
 
     python surprises.py DL21 mq2007-agg.parquet mq2008.parquet lambdarank.parquet --evidence FOLDER
-    python surprises.py DL21 lambdarank.parquet --models useless overconfident wrong-signed elsewhere partial --measures AP \\
-        --shares 0.1 --repetitions 20 --evidence FOLDER
+    python surprises.py DL21 lambdarank.parquet --models useless wrong-signed elsewhere partial --evidence FOLDER
 
 A collection is a folder with the files of a track (see `revealed_saving`) or a labelled pool made by ``data_scripts/``,
 which also make pools of the collections of `ir_datasets`. The best ranker is estimated, and compared with the median
