@@ -164,7 +164,7 @@ class Look(Typed):
     looks: str | None = option(
         None,
         "When you look: {}; end is once, when all is judged. Default: always; obrien-fleming if the plan comes in "
-        "parts, as for nDCG and AP; end if it has no order.",
+        "parts, as for nDCG, AP and ERR; end if it has no order.",
         "NAME",
         names=lambda: (*look_names(), AT_THE_END),
     )

@@ -139,7 +139,7 @@ class Answering(Estimating):
     ) -> Gate:
         """Whether a ranker may replace another [theory 14].
 
-        The arguments are those of `status`, but for the following. ``first`` is the candidate, ``second`` the baseline.
+        The arguments are those of `status`. Here ``first`` is the candidate, ``second`` the baseline.
 
         - ``rule``: with ``"non-inferior"`` the candidate passes if it is proved to be at most ``margin`` worse; with
           ``"better"`` if it is proved to be better by more than ``margin``, 0 if left out. It fails if the contrary is
