@@ -72,10 +72,10 @@ def judge(name: str, link: str, truth: dict[tuple[str, str], int], over: threadi
 def served(plan: Path) -> tuple[subprocess.Popen[str], dict[str, str]]:
     """The server, and the links that it prints."""
     words = ["judge", str(plan), "--judges", ",".join(ERRORS), "--port", "0", "--double", str(DOUBLE)]
-    server = subprocess.Popen([sys.executable, "-m", "pt_active", *words], stderr=subprocess.PIPE, text=True)
-    assert server.stderr is not None
+    server = subprocess.Popen([sys.executable, "-m", "pt_active", *words], stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
     links: dict[str, str] = {}
-    for line in server.stderr:
+    for line in server.stdout:
         if shown := re.fullmatch(r"  (\S+) +(http\S+)\n", line):
             links[shown[1]] = shown[2]
         if len(links) == len(ERRORS) + 1:

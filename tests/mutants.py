@@ -433,7 +433,7 @@ answers: alike is what the others to the item have [answers/test_comparison]
 answers: who agrees is surer [answers/test_comparison]
     alike * sure + (1 - alike) * vague => alike * vague + (1 - alike) * sure
 answers: scores of a judge steer items [answers/test_comparison]
-    ({"design": ITEMS_BY_SCORES} if judged else {}) => {}
+    **(ITEMS_BY_SCORES if judged else {})} => }
 blocks of judges: a block goes on in the next round [test_sharing]
     (number != before or inside >= size) => (inside >= size)
 sharing: a judge who was seen lately has lost the documents [test_sharing]

@@ -3,8 +3,10 @@
     python examples/reproduce/answers.py ../shared/data/answers --evidence pt_active/pt_docs/evidence
 
 The folder holds `sentiment.npz`, the tables of R-AutoEval+ (Park, Zecchin and Simeone, NeurIPS 2025), and
-`gpqa_diamond_scores.csv`. Takes half an hour. A third judge has the good judge's scores of other items. Plans are made
-for 100 labels, and extended until there is a verdict. The rivals are written anew here from their papers:
+`gpqa_diamond_scores.csv`. Takes ten CPU minutes. A third judge has the good judge's scores of other items, so that it
+says nothing. Plans are made for 100 labels, and extended until there is a verdict. How plans are made was chosen on one
+half of the systems (``answers-settings``); everything else is of pairs of the other half. The rivals are written anew
+here from their papers:
 
 - R-AutoEval+: for each reliance ρ on the judge, bets on ``d − ρ (f − mean f)``, d being the difference of the true
   scores of an item and f that of the judge's; wealth is pooled over ρ. R-Eval is ρ = 0. Both get the betting rule that
@@ -16,7 +18,7 @@ for 100 labels, and extended until there is a verdict. The rivals are written an
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from importlib.metadata import version
 from itertools import pairwise
@@ -28,14 +30,16 @@ from evidence import ERROR, command_line, markdown, parser_with, write
 from scipy import stats
 from tqdm import tqdm
 
-from pt_active import Answers
+from pt_active import Answers, Plan, UnitCost
 
 LEVEL = 0.05
 SIZES = (0.015, 0.04, 0.07, 0.1, 0.15, 0.25, 0.5)  # Classes of differences, of which each gives five pairs
 NAMED = (0.034, 0.072, 0.187)  # Pairs that many orders are tried for
 RELIANCE = np.linspace(0, 1, 11)
+SHARES = (0.1, 0.5, 0.7)  # Of items that are drawn at random, whatever the judge says
 FIXED = ("PPI++, fixed", "paired t, fixed")
 PLANNED = 100  # Labels that a plan is made for
+BLOCK = 60  # Labels after which one might choose the unit anew, or fit the judge's scores
 STAKES = (np.arange(40) + 0.5) / 40
 
 
@@ -70,14 +74,39 @@ def answers_of(true: np.ndarray, judge: np.ndarray | None, pair: tuple[int, int]
     return answers, answers.labels(table.assign(score=table["truth"]))
 
 
-def by_plan(answers: Answers, labels: pd.DataFrame, unit: str, orders: int) -> Iterator[dict[str, object]]:
+def by_plan(
+    answers: Answers, labels: pd.DataFrame, unit: str, orders: int, **how: object
+) -> Iterator[dict[str, object]]:
     """Labels to a verdict, and what it was, order by order."""
     most = len(labels)
     for seed in range(orders):
-        plan = answers.plan(PLANNED, unit=unit, seed=seed).extend(most - 1 - PLANNED)
-        state = plan.status(labels)
-        known = state.resolved_at is not None and state.resolved_at < most - 2
-        yield {"labels": state.resolved_at if known else most, "verdict": state.winner if known else None}
+        plan = answers.plan(PLANNED, unit=unit, seed=seed, **how).extend(most - 1 - PLANNED)
+        yield _verdict(plan, labels, most)
+
+
+def by_blocks(answers: Answers, labels: pd.DataFrame, orders: int) -> Iterator[dict[str, object]]:
+    """The same for whole items in blocks, before the second and third of which the judge's scores are fitted."""
+    most = len(labels)
+    for seed in range(orders):
+        # A price of opening an item makes items the units of rounds, which learn from labels.
+        plan = answers.plan(BLOCK, "answer", seed, design="successive", cost=UnitCost(1e-6))
+        so_far, spent = labels.iloc[:0], BLOCK
+        for block in (2 * BLOCK, 4 * BLOCK, None):
+            so_far = pd.concat([so_far, labels.merge(plan.assessments[["qid", "docno"]])])
+            state = plan.status(so_far)
+            if state.resolved_at is not None or block is None:
+                break
+            plan, spent = plan.extend(block, so_far, "refit"), spent + block
+        else:
+            raise AssertionError
+        done = state.resolved_at is not None
+        yield _verdict(plan if done else plan.extend(most - spent - 2), so_far if done else labels, most)
+
+
+def _verdict(plan: Plan, labels: pd.DataFrame, most: int) -> dict[str, object]:
+    state = plan.status(labels)
+    known = state.resolved_at is not None and state.resolved_at < most - 2
+    return {"labels": state.resolved_at if known else most, "verdict": state.winner if known else None}
 
 
 # --- bets with reliance on a judge ----------------------------------------------------------------------------------
@@ -174,7 +203,8 @@ def study(true: np.ndarray, judges: dict[str, np.ndarray], orders: tuple[int, in
         for name, judge in judges.items():
             about = {"pairs": kind, "first": pair[0], "second": pair[1], "judge": name, "difference": difference.mean()}
             about |= {"difference": round(float(difference.mean()), 4)}
-            for method, found in _by_methods(true, judge, pair, number, rng):
+            units = ("item",) if kind == "tie" else ("item", "answer")
+            for method, found in _by_methods(true, judge, pair, number, rng, units):
                 rows.append(about | {"method": method} | row_of(found, kind == "tie"))
             if judge is None or kind == "tie":
                 continue
@@ -186,10 +216,15 @@ def study(true: np.ndarray, judges: dict[str, np.ndarray], orders: tuple[int, in
 
 
 def _by_methods(
-    true: np.ndarray, judge: np.ndarray | None, pair: tuple[int, int], orders: int, rng: np.random.Generator
+    true: np.ndarray,
+    judge: np.ndarray | None,
+    pair: tuple[int, int],
+    orders: int,
+    rng: np.random.Generator,
+    units: Sequence[str],
 ) -> Iterator[tuple[str, list[dict[str, object]]]]:
     answers, labels = answers_of(true, judge, pair)
-    for unit in ("item", "answer"):
+    for unit in units:
         yield f"{unit}s", list(by_plan(answers, labels, unit, orders))
     difference = true[pair[0]].astype(float) - true[pair[1]]
     judged = np.zeros(len(difference)) if judge is None else judge[pair[0]].astype(float) - judge[pair[1]]
@@ -197,6 +232,65 @@ def _by_methods(
     every = [by_bets(difference, judged, reliance, rng.permutation(len(difference))) for _ in range(orders)]
     by_rule = [list(each) for each in zip(*every, strict=True)]
     yield method, min(by_rule, key=lambda each: np.median([one["labels"] for one in each]))
+
+
+def settings(true: np.ndarray, judges: dict[str, np.ndarray | None], orders: int) -> pd.DataFrame:
+    """Labels to a verdict, geometric means over drawn pairs, for each way in which plans could be made."""
+    rows: list[dict[str, object]] = []
+    drawn = pairs_of(true, seed=1)[0]
+    for name, judge in tqdm(judges.items(), desc="settings"):
+        found: dict[str, list[float]] = {}
+        for pair in drawn:
+            answers, labels = answers_of(true, judge, pair)
+            ways = (
+                {f"items, {share:g} at random": {"defensive": share} for share in SHARES} if judge is not None else {}
+            )
+            tried = {way: list(by_plan(answers, labels, "item", orders, **how)) for way, how in ways.items()}
+            tried |= {} if ways else {"items": list(by_plan(answers, labels, "item", orders))}
+            tried["answers"] = list(by_plan(answers, labels, "answer", orders))
+            tried["items in blocks, judge fitted"] = list(by_blocks(answers, labels, orders))
+            for way, each in tried.items():
+                found.setdefault(way, []).append(float(np.median([one["labels"] for one in each])))
+        rows += [{"judge": name, "way": way, "labels": np.exp(np.log(each).mean())} for way, each in found.items()]
+    return pd.DataFrame(rows)
+
+
+def steps_of(true: np.ndarray, judge: np.ndarray | None, pair: tuple[int, int]) -> dict[str, float]:
+    """What answers to an item have in common, and what revealing them one after the other could save at best.
+
+    An item with the variances V₁ of what the first answer tells of the difference and V₂ of the rest, known at rates
+    h₁ ≥ h₂, adds ``V₁/h₁ + V₂/h₂`` to the error for ``h₁ + h₂`` labels. So steps need ``(Σ √V₁ + √V₂)²`` labels where
+    V₁ > V₂, and whole items ``(Σ √(2 (V₁ + V₂)))²``. The variances are the true ones among items of the same scores.
+    """
+    y = true[list(pair)].astype(float)
+    cell = np.zeros(y.shape[1]) if judge is None else judge[pair[0]] * 1000.0 + judge[pair[1]]
+    whole = steps = shared = spread = 0.0
+    for value in np.unique(cell):
+        own = y[:, cell == value]
+        c = np.cov(own, bias=True)
+        shared, spread = shared + own.shape[1] * c[0, 1], spread + own.shape[1] * np.sqrt(c[0, 0] * c[1, 1])
+        total = c[0, 0] + c[1, 1] - 2 * c[0, 1]
+        ways = [np.sqrt(2 * total)]
+        for i in (0, 1):
+            rest = c[1 - i, 1 - i] - (c[0, 1] ** 2 / c[i, i] if c[i, i] > 0 else 0.0)
+            if total - rest > rest:
+                ways.append(np.sqrt(total - rest) + np.sqrt(max(rest, 0.0)))
+        whole, steps = whole + own.shape[1] * ways[0], steps + own.shape[1] * min(ways)
+    return {"correlation": shared / spread if spread else 0.0, "saved_by_steps": 1 - (steps / whole) ** 2}
+
+
+def units(true: np.ndarray, judges: dict[str, np.ndarray | None], table: pd.DataFrame) -> pd.DataFrame:
+    """Drawn pairs by their difference: the labels that items and answers take, and what another choice could save."""
+    drawn = table[table["pairs"] == "drawn"]
+    by_unit = drawn.pivot(index=["judge", "difference", "first", "second"], columns="method", values="labels")
+    rows = []
+    for (judge, difference, first, second), row in by_unit.sort_index().iterrows():
+        both = row["items"], row["answers"]
+        later = max(row["items"] - max(row["answers"], BLOCK), 0.0)
+        about = {"judge": judge, "difference": difference, "items": both[0], "answers": both[1]}
+        about |= {"items over better": both[0] / min(both), "saved by choosing anew": later}
+        rows.append(about | steps_of(true, judges[judge], (first, second)))
+    return pd.DataFrame(rows).round(3)
 
 
 def gpqa(path: Path, draws: int) -> pd.DataFrame:
@@ -282,20 +376,32 @@ def told(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows).fillna("")
 
 
+def _of_systems(tables: dict[str, np.ndarray], half: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray | None]]:
+    """The true scores of some systems, and those of the judges."""
+    good, other = tables["judge_best"][half], np.random.default_rng(33).permutation(tables["true"].shape[1])
+    return tables["true"][half], {
+        "good": good,
+        "bad": tables["judge_bad"][half],
+        "random": good[:, other],
+        "none": None,
+    }
+
+
 def main() -> None:
     parser = parser_with(__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
-    parser.add_argument("--orders", type=int, nargs=3, default=(7, 61, 75), help="of drawn pairs, named ones, ties")
+    parser.add_argument("--orders", type=int, nargs=3, default=(5, 41, 50), help="of drawn pairs, named ones, ties")
     parser.add_argument("--tries", type=int, default=40, help="of coverage, and of power on gpqa")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    halves = np.split(np.random.default_rng(0).permutation(100), 2)
     tables = np.load(options.data / "sentiment.npz")
-    other = np.random.default_rng(33).permutation(tables["true"].shape[1])
-    judges = {"good": tables["judge_best"], "bad": tables["judge_bad"], "random": tables["judge_best"][:, other]}
-    judges["none"] = None
-    every = study(tables["true"], judges, tuple(options.orders))
-    found = {"answers": in_short(every), "answers-drawn": told(every), "answers-pairs": every.round(4)}
-    found["answers-coverage"] = coverage(tables["true"], judges, 300, options.tries).round(4)
+    ours, theirs = (_of_systems(tables, np.sort(half)) for half in halves)
+    found = {"answers-settings": settings(*ours, options.orders[0]).round(1)}
+    every = study(*theirs, tuple(options.orders))
+    found |= {"answers": in_short(every), "answers-drawn": told(every), "answers-pairs": every.round(4)}
+    found["answers-units"] = units(*theirs, every)
+    found["answers-coverage"] = coverage(*theirs, 300, options.tries).round(4)
     found["answers-gpqa"] = gpqa(options.data / "gpqa_diamond_scores.csv", options.tries).round(4)
     header = {
         "command": command_line(),

@@ -17,6 +17,7 @@ from pt_active.relevance.costs import ColumnCost
 from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades.fitting import NEAR, assumed_confusion
 from pt_active.relevance.grades.models import UniformGrades
+from pt_active.showing.wording import told_of_answers
 
 FIRST, SECOND = "First answer", "Second answer"
 """How judges see the two answers that they compare."""
@@ -29,8 +30,9 @@ ALIKE = 0.05
 to an item the same; `fitting.NEAR` where they differ by the whole scale. Who misjudges an item errs with all of its
 answers alike, so that their difference is surer than their scores (``examples/reproduce/answers.py``)."""
 
-ITEMS_BY_SCORES = "optimal"
-"""The design of items if there are judges' scores: those whose answers seem to differ come sooner."""
+ITEMS_BY_SCORES: Mapping[str, Any] = {"design": "optimal", "defensive": 0.5}
+"""The design of items if there are judges' scores: half of q is for those whose answers seem to differ, and half for
+all alike, so that a judge that says nothing costs little (``examples/reproduce/answers.py``)."""
 
 
 class Answers:
@@ -108,7 +110,8 @@ class Answers:
         """
         if "cost" in self.pool.columns:
             how["cost"] = ColumnCost("cost")
-        return Plan.create(self.pool, None, self.measure, budget=budget, seed=seed, **{**self.drawn(unit), **how})
+        with told_of_answers():
+            return Plan.create(self.pool, None, self.measure, budget=budget, seed=seed, **{**self.drawn(unit), **how})
 
     def drawn(self, unit: str | None = None) -> dict[str, Any]:
         """How a unit is drawn, or the one of choice: arguments of `Plan.create`."""
@@ -117,7 +120,7 @@ class Answers:
         if chosen not in LEVELS:
             raise ValueError(f"a unit is an answer or an item, got {shown(unit)}")
         judged = chosen == "item" and self.table[self.judges].notna().to_numpy().any()
-        return {"level": LEVELS[chosen]} | ({"design": ITEMS_BY_SCORES} if judged else {})
+        return {"level": LEVELS[chosen], **(ITEMS_BY_SCORES if judged else {})}
 
     def labels(self, scores: pd.DataFrame) -> pd.DataFrame:
         """The labels of people's scores.

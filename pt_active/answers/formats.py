@@ -95,7 +95,13 @@ FORMATS = {
     "langfuse": AnswerFormat(
         ("data", "meta"),
         "data",
-        {"item": ("input",), "question": ("input",), "answer": ("output",)},
+        {
+            "item": ("experimentItemId",),
+            "system": ("experimentName",),
+            "question": ("input",),
+            "answer": ("output",),
+            "reference": ("expectedOutput",),
+        },
         "scores",
     ),
     "trec-rag": AnswerFormat(
@@ -111,8 +117,12 @@ FORMATS = {
 }
 """Tool → where it has what. Inspect's log is that with ``log_format="json"``, DeepEval's file that of its results
 folder, LM-evaluation-harness's that of ``--log_samples``, promptfoo's that of ``--output FILE.json``, MLflow's a table
-that an evaluation logged, RAGAS's the frame of its result as JSON lines, Langfuse's a page of traces, and those of TREC
-RAG are submissions, also to AutoJudge. Where a tool has no ids of items, the question is the id."""
+that an evaluation logged, RAGAS's the frame of its result as JSON lines, Langfuse's a page of its API's
+``experiment-items`` with ``fields=core,io,scores``, and those of TREC RAG are submissions, also to AutoJudge. Where a
+tool has no ids of items, the question is the id."""
+
+PEOPLE = "ANNOTATION"
+"""The source of scores that people gave in Langfuse: columns ``label_NAME``, which steer nothing."""
 
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 """What Inspect's letters are worth: correct, partial, incorrect, no answer."""
@@ -178,21 +188,25 @@ def _row(format: AnswerFormat, whole: dict[str, Any], entry: dict[str, Any]) -> 
         name: LETTERS.get(value, value) if isinstance(value, str) else value for name, value in _scores(format, entry)
     }
     known = {name: value for name, value in numbers.items() if isinstance(value, (int, float))}
-    return row | {re.sub(r"[ /]", "_", f"score_{name}".rstrip("_")): float(known[name]) for name in known}
+    return row | {re.sub(r"[ /]", "_", name.rstrip("_")): float(known[name]) for name in known}
 
 
 def _scores(format: AnswerFormat, entry: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The names of the scores in an entry with what stands there."""
+    """The columns of the scores in an entry with what stands there."""
     given = _at(entry, format.scores) if format.scores else None
     if isinstance(given, (int, float)):
-        yield "", given
-    elif isinstance(given, dict):
-        yield from ((name, each.get("value") if isinstance(each, dict) else each) for name, each in given.items())
+        yield "score", given
     elif isinstance(given, list) and all(isinstance(each, dict) for each in given):
-        yield from ((str(each.get("name")), each.get("score", each.get("value"))) for each in given)
+        for each in given:
+            kind = "label" if each.get("source") == PEOPLE else "score"
+            yield f"{kind}_{each.get('name')}", each.get("score", each.get("value"))
+    elif isinstance(given, dict):
+        yield from (
+            (f"score_{name}", each.get("value") if isinstance(each, dict) else each) for name, each in given.items()
+        )
     else:
         names = fnmatch.filter(entry, format.scores) if "*" in format.scores else given or ()
-        yield from ((name, entry.get(name)) for name in names)
+        yield from ((f"score_{name}", entry.get(name)) for name in names)
 
 
 def _joined(entry: dict[str, Any], path: str) -> Any:

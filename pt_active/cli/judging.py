@@ -64,6 +64,7 @@ class Address:
     address: str | None = option(None, "The name of this machine in the links, if not --host.", "NAME", rare=True)
     certificate: Path | None = option(None, "A certificate, for TLS.", "FILE", rare=True)
     key: Path | None = option(None, "The private key of the certificate.", "FILE", rare=True)
+    json_output: bool = of_every_command(False)  # Then one JSON object alone is on stdout, and links are not
 
     def __post_init__(self) -> None:
         if self.key is not None and self.certificate is None:
@@ -218,7 +219,9 @@ def _serve(site: Site, where: Address) -> None:
     wide = max(map(len, people)) + 2
     named = {(_ORGANISER if name == ORGANISER else name): link for name, link in lines.items()}
     told = "\n".join(f"  {visible(name):{wide}}{link}" for name, link in named.items())
-    typer.echo(f"Open your own link, and send each judge theirs. Ctrl-C ends the server.\n{told}", err=True)
+    typer.echo(
+        f"Open your own link, and send each judge theirs. Ctrl-C ends the server.\n{told}", err=where.json_output
+    )
     serve(site.application(), opened, where.certificate, where.key)
 
 

@@ -72,6 +72,9 @@ class Sampling(Typed):
         "NAME",
         names=design_choices,
     )
+    defensive: float | None = option(
+        None, "The share of the draws for which the grade model does not count.", "X", rare=True
+    )
     rounds: int = option(
         1, "Rounds of documents, which share the budget; this is the first.", "N", within=(1, MAX_ROUNDS), rare=True
     )
@@ -93,7 +96,8 @@ class Sampling(Typed):
         elif self.design is not None and level not in (None, own := "query" if of_queries else "document"):
             raise ValueError(f"--design {self.design} is one of --level {own}, not of --level {level}")
         budget = self.budget if self.budget is None else self.budget / self.rounds
-        return {"budget": budget, "design": self.design, "seed": self.seed, "draws": self.draws, "level": level}
+        how = {"budget": budget, "design": self.design, "seed": self.seed, "draws": self.draws, "level": level}
+        return how | ({} if self.defensive is None else {"defensive": self.defensive})
 
 
 def plan(

@@ -31,7 +31,7 @@ _OF_A_KIND = {
     OUTPUT: "plan report store",
     INPUTS: "labels train-run",
     INPUT: "topics texts pool train-qrels guideline",
-    NUMBER: "budget per-query seconds-per-document seconds-per-query margin confidence",
+    NUMBER: "budget defensive per-query seconds-per-document seconds-per-query margin confidence",
     WHOLE: "draws seed max-grade depth rounds",
     FLAG: "allow-missing-queries lenient",
     WORDS: "judge judges slice",
@@ -53,7 +53,7 @@ _COLLECTION = (
 _LABELLED = "plan qrels confidence grade_names rule ties missing queries clusters"
 
 _OF_COMMANDS = {
-    "plan": f"out measure budget draws seed level design rounds {_COLLECTION}",
+    "plan": f"out measure budget draws seed level design defensive rounds {_COLLECTION}",
     "budget": f"measure confidence queries clusters {_COLLECTION}",
     "extend": "plan texts",
     "judge": "plan texts judges guideline grade_names store margin queries clusters",
@@ -74,8 +74,8 @@ _RIVALS = (
     ("draws", "budget"),
     ("grades", "judge"),
     ("judge", "grades"),
-    ("design", "level"),
-    ("level", "design"),
+    ("design", "level", "defensive"),
+    ("level", "design", "defensive"),
     ("cost", "seconds_per_document", "seconds_per_query"),
     ("per_query", "seconds_per_document", "seconds_per_query"),
     ("seconds_per_document", "cost", "per_query"),

@@ -27,6 +27,7 @@ from pt_active.judging.server.wal import is_store
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.judging.worklist import GradeNames, Worklist
 from pt_active.plans.plan import Plan
+from pt_active.relevance.measures import check_minus_ones
 
 _TABLES = ("csv", "xlsx")  # Tools that take leading zeros from ids
 _NO_NAMES = GradeNames()
@@ -53,7 +54,7 @@ def import_records(
     files = []
     for path in paths:
         with naming(path):
-            records = _records_of(Delivery.read(path), tool, names, plan.tables.pool.keys)
+            records = _records_of(Delivery.read(path), tool, names, plan.tables.pool.keys, plan)
             files.append(checked_records(records, plan))
     together = pd.concat(files, ignore_index=True)
     together["annotator"] = together["annotator"].mask(together["annotator"] == "", annotator)
@@ -118,7 +119,7 @@ def read_file(
             if delivery.is_archive or delivery.is_json_list:
                 raise ValueError(f"neither a file of a known judging tool ({', '.join(TOOLS)}) nor a table of labels")
             return _restored(judgments_in(delivery.source)[["qid", "docno", "label"]], keys, path)
-        records = _records_of(delivery, tool, names, keys)
+        records = _records_of(delivery, tool, names, keys, plan)
         if tool in _TABLES and (records["annotator"] == "").all() and (records["status"] == frame_records.JUDGED).all():
             return records[["qid", "docno", "label"]].astype({"label": "int64"}).drop_duplicates(ignore_index=True)
         return records if plan is None else checked_records(records, plan)
@@ -157,7 +158,9 @@ def write_worklist(worklist: Worklist, path: str | Path, tool: str) -> list[Path
     return list(files)
 
 
-def _records_of(delivery: Delivery, tool: str, names: GradeNames, keys: pd.DataFrame | None) -> pd.DataFrame:
+def _records_of(
+    delivery: Delivery, tool: str, names: GradeNames, keys: pd.DataFrame | None, plan: Plan | None = None
+) -> pd.DataFrame:
     known, given = TOOLS[tool], list[Given]()
     parts = known.parts(delivery)
     if not any(map(known.recognises, parts)):
@@ -165,6 +168,8 @@ def _records_of(delivery: Delivery, tool: str, names: GradeNames, keys: pd.DataF
     for part in parts:
         with naming(part.path):
             given += known.read(part)
+    if plan is not None:
+        check_minus_ones(plan.measure, (each.label for each in given))
     records = records_given(given, names)
     return _restored(records, keys, delivery.path, given) if tool in _TABLES else records
 

@@ -39,6 +39,7 @@ from pt_active.plans.making.queries import has_order
 from pt_active.plans.making.rankers import named_pair
 from pt_active.showing.page import check_page
 from pt_active.showing.plots import plot_budget
+from pt_active.showing.wording import in_its_words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,6 +52,7 @@ class Answering(Estimating):
         path: The folder of a saved plan.
     """
 
+    @in_its_words
     def status(
         self,
         qrels: pd.DataFrame,
@@ -101,11 +103,11 @@ class Answering(Estimating):
             ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that such looks
                 need.
         """
-        looks = looks_asked(self.tables, looks)
+        every = len(self.rankers) > 2 and first is None and second is None
+        looks = looks_asked(self.tables, looks, every)
         policy = missing_policy(missing, looks)
         records = records_given(qrels, records)
         labels, said, given = labels_and_said(self.tables, qrels, records, policy)
-        every = len(self.rankers) > 2 and first is None and second is None
         if every:
             check_pairs_asked(looks, margin)
         pair = (0, 1) if every else self._pair(first, second)
@@ -119,6 +121,7 @@ class Answering(Estimating):
         """The two rankers that are compared, or the only one."""
         return named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
 
+    @in_its_words
     def gate(
         self,
         qrels: pd.DataFrame,
@@ -136,7 +139,7 @@ class Answering(Estimating):
     ) -> Gate:
         """Whether a ranker may replace another [theory 14].
 
-        The arguments are those of `status`, but for the following. ``first`` is the candidate, ``second`` the baseline.
+        The arguments are those of `status`. Here ``first`` is the candidate, ``second`` the baseline.
 
         - ``rule``: with ``"non-inferior"`` the candidate passes if it is proved to be at most ``margin`` worse; with
           ``"better"`` if it is proved to be better by more than ``margin``, 0 if left out. It fails if the contrary is
@@ -152,7 +155,7 @@ class Answering(Estimating):
                 any time need.
         """
         asked, meant = Rule.of(rule, margin), population_asked(queries)
-        looks = looks_asked(self.tables, looks)
+        looks = looks_asked(self.tables, looks, all_pairs=False)
         check_gate_looks(self.tables, looks)
         policy, pair = missing_policy(missing, looks), named_pair(self.rankers, first, second, or_all=False)
         records = records_given(qrels, records)
@@ -179,6 +182,7 @@ class Answering(Estimating):
         about: dict[str, Any] = {"queries": question.queries, "clusters": question.clusters, "records": records}
         return state, self.compare(labels, confidence=question.confidence, first=one, second=other, **about)
 
+    @in_its_words
     def follow(
         self,
         margin: float | None = None,
@@ -201,6 +205,7 @@ class Answering(Estimating):
         pair = self._pair(first, second)
         return RunningStatus(self.tables, Question(pair, self.measure, ALWAYS, margin, confidence, **how))
 
+    @in_its_words
     def report(
         self,
         path: str | Path,
@@ -238,6 +243,7 @@ class Answering(Estimating):
         report.save(path)
         return report
 
+    @in_its_words
     def plot(self) -> Figure:
         """The half-width of the interval to expect over the budget, as a matplotlib figure, before anything is judged.
 

@@ -23,6 +23,7 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.rankers import named_pair
 from pt_active.plans.making.sampled import wanted_documents
+from pt_active.showing.wording import in_its_words
 
 
 class Estimating(KeptArtifact[PlanTables]):
@@ -50,6 +51,7 @@ class Estimating(KeptArtifact[PlanTables]):
         """Names of the rankers, in the order of the pool."""
         return self.tables.pool.names
 
+    @in_its_words
     def estimate(
         self,
         qrels: pd.DataFrame,
@@ -93,6 +95,7 @@ class Estimating(KeptArtifact[PlanTables]):
         judged = self._judged(qrels, records, how)
         return {name: judged.estimate(s, how) for s, name in enumerate(judged.names)}
 
+    @in_its_words
     def compare(
         self,
         qrels: pd.DataFrame,
@@ -121,6 +124,7 @@ class Estimating(KeptArtifact[PlanTables]):
         how = asked(self.tables, measure, estimator, confidence, missing, reference, queries, clusters)
         return self._judged(qrels, records, how).compare(one, other, how)
 
+    @in_its_words
     def rank(
         self,
         qrels: pd.DataFrame,
@@ -153,6 +157,7 @@ class Estimating(KeptArtifact[PlanTables]):
         checked = None if said is None else records_of_plan(self.tables, self.id, said)
         return judged_with(labelled_plan(self.tables, as_qrels(qrels, said)), checked, how)
 
+    @in_its_words
     def agreement(self, records: pd.DataFrame) -> Agreement:
         """How far the judges agree: Krippendorff's alpha, kappa of each two, and who is far from others [theory 12].
 
@@ -164,6 +169,7 @@ class Estimating(KeptArtifact[PlanTables]):
         """
         return agreement_of(records_of_plan(self.tables, self.id, records), self.tables.pool.max_grade)
 
+    @in_its_words
     def without_judges(
         self,
         records: pd.DataFrame,
@@ -188,6 +194,7 @@ class Estimating(KeptArtifact[PlanTables]):
         how = asked(self.tables, measure, estimator, confidence, "expected")
         return without_judges(self.tables, records_of_plan(self.tables, self.id, records), Contrast(*pair), how)
 
+    @in_its_words
     def judged(
         self, qrels: pd.DataFrame, measure: str | irm.Measure | None = None, missing: str = "error"
     ) -> JudgedQueries | JudgedDocuments:

@@ -45,7 +45,7 @@ from pt_active.relevance.costs import Cost, UnitCost, check_per_query, unit_of
 from pt_active.relevance.measures import parse_lasting
 from pt_active.sampling.designs import defensive_share
 from pt_active.sampling.drawings import natural_drawing, usual_variance
-from pt_active.showing.wording import is_of_answers, of_answers
+from pt_active.showing.wording import in_its_words, is_of_answers, of_answers
 
 _SECOND_TEST = (
     "a round after the parts of a plan is a second test: what is said at its end holds only if nobody has looked before"
@@ -186,6 +186,7 @@ class Plan(Answering):
         """``qid, query`` (+ other columns of the topics) of the queries in which something is judged."""
         return self.sample[query_columns(self.sample.columns)]
 
+    @in_its_words
     def extend(
         self,
         budget: float,
@@ -237,9 +238,10 @@ class Plan(Answering):
             return self._of(extended_by_queries(self.tables, budget, texts))
         seed = self.tables.manifest.arguments.seed if seed is None else whole_number("seed", seed, 0, MAX_SEED)
         if in_parts(self.tables):
-            warnings.warn(_SECOND_TEST, stacklevel=2)
+            warnings.warn(_SECOND_TEST, stacklevel=3)
         return self._of(extended(self.tables, Extension(budget, qrels, grades, topics, texts, seed, missing)))
 
+    @in_its_words
     def so_far(self, qrels: pd.DataFrame) -> Plan:
         """The plan cut to what is judged without a gap from the first draw; its notes point to `status` [theory 10].
 
@@ -254,6 +256,7 @@ class Plan(Answering):
         """
         return self._of(cut_to_judged(self.tables, as_qrels(qrels)))
 
+    @in_its_words
     def with_rankers(self, **runs: pd.DataFrame) -> Plan:
         """The plan with more rankers, to estimate them from the same labels.
 
@@ -269,6 +272,7 @@ class Plan(Answering):
         """
         return self._of(with_rankers(self.tables, self.measure, runs))
 
+    @in_its_words
     def gate_later(
         self,
         qrels: pd.DataFrame,
@@ -314,6 +318,7 @@ class Plan(Answering):
             found = known_equal(found)
         return gate_at_the_end(state, found, asked, reach.worst).with_reach(reach)
 
+    @in_its_words
     def export(
         self, path: str | Path, format: str = "trec", qrels: pd.DataFrame | None = None, order: str | None = None
     ) -> Path:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -257,6 +257,13 @@ def scores(low: float, step: float, max_grade: int) -> np.ndarray:
 def least_label(measure: irm.Measure) -> int:
     """The lowest label that people give: 1 on a scale of whole scores from 1, else 0."""
     return int(measure.NAME == "Score" and measure["low"] == 1 and measure["step"] == 1)
+
+
+def check_minus_ones(measure: irm.Measure, labels: Iterable[object]) -> None:
+    """Raise if a label is -1 where scores begin below 0, since it may be meant as a score and not as unjudged."""
+    if measure.NAME == "Score" and measure["low"] < 0 and any(label in (-1, "-1") for label in labels):
+        stands = ", ".join(f"{label} for {measure['low'] + label * measure['step']:g}" for label in range(3))
+        raise ValueError(f"-1 is no label here, where labels count scores: {stands}; what nobody judged has none")
 
 
 def _precision(measure: irm.Measure, grade: np.ndarray, rank: np.ndarray) -> RankForm:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, TypeVar, cast
+
+MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 
 _WORDS = {
     "document": "answer",
@@ -48,12 +52,25 @@ def told_of_answers() -> Iterator[None]:
     """Let warnings and errors speak in the words of answers."""
     with warnings.catch_warnings():
         show = warnings.showwarning
-        warnings.showwarning = lambda message, *where, **more: show(of_answers(str(message)), *where, **more)
+        warnings.showwarning = lambda message, kind, *where, **more: show(
+            kind(of_answers(str(message))), kind, *where, **more
+        )
         try:
             yield
         except (ValueError, OSError) as error:
             error.args = tuple(of_answers(each) if isinstance(each, str) else each for each in error.args)
             raise
+
+
+def in_its_words(method: MethodT) -> MethodT:
+    """Let a method of what has a measure warn and refuse in the words of answers if the measure is theirs."""
+
+    @functools.wraps(method)
+    def told(self: Any, *given: Any, **named: Any) -> Any:
+        with told_of_answers() if is_of_answers(str(self.measure)) else nullcontext():
+            return method(self, *given, **named)
+
+    return cast(MethodT, told)
 
 
 def page_of_answers(html: str) -> str:

@@ -8,7 +8,8 @@ import pytest
 from made_answers import made, true_scores
 from scipy import stats
 
-from pt_active import Answers
+from pt_active import Answers, Plan
+from pt_active.judging.files import read_labels
 from pt_active.relevance.digits import GRADE_BITS
 
 GPQA = Path(__file__).parents[3] / "shared/data/answers/gpqa_diamond_scores.csv"
@@ -74,7 +75,7 @@ def test_gpqa_as_published() -> None:
 def test_items_are_drawn_unless_answers_repeat_or_stand_alone(table: pd.DataFrame) -> None:
     alone = table[table["system"] == "new"]
     assert Answers(table.drop(columns="score")).drawn() == {"level": "query"}
-    assert Answers(table).drawn() == {"level": "query", "design": "optimal"}
+    assert Answers(table).drawn() == {"level": "query", "design": "optimal", "defensive": 0.5}
     for other in (made(runs=2), alone):
         assert Answers(other).drawn() == Answers(table).drawn("answer") == {"level": "document"}
     assert Answers(table, "preference").drawn() == {"level": "document"}
@@ -169,3 +170,27 @@ def test_a_preference_needs_two_systems(table: pd.DataFrame) -> None:
         Answers(table.query("system == 'new'"), "preference")
     with pytest.raises(ValueError, match="between two systems"):
         Answers(made(10, runs=2), "preference")
+
+
+def test_messages_in_python_speak_of_answers_and_those_of_rankings_do_not(table: pd.DataFrame) -> None:
+    answers = Answers(table)
+    labels, plan = answers.labels(true_scores(table)), answers.plan(40)
+    with pytest.warns(UserWarning, match=r"labels of \d+ items that were not sampled") as told:
+        plan.compare(labels)
+    assert not any(word in str(each.message) for each in told for word in ("document", "quer"))
+    stray = pd.DataFrame({"qid": ["x"], "docno": ["y"], "label": [1]})
+    with pytest.raises(ValueError, match="no label belongs to a sampled answer"):
+        plan.estimate(stray)
+    pool = answers.pool.drop(columns=["rank_old"])
+    with pytest.raises(ValueError, match="no label belongs to a drawn document"):
+        Plan.create(pool, None, "P@1", budget=10).estimate(stray)
+
+
+@pytest.mark.parametrize("label", [-1, "-1"])
+def test_a_preference_of_minus_one_is_refused_and_not_taken_as_unjudged(label: object, tmp_path: Path) -> None:
+    plan = Answers(made(20).drop(columns="score"), "preference").plan(10)
+    given = plan.assessments[["qid", "docno"]].assign(label=[label] + [1] * (len(plan.assessments) - 1))
+    given.to_csv(tmp_path / "judged.csv", index=False)
+    for ask in (plan.status, plan.compare, lambda labels: read_labels([tmp_path / "judged.csv"], plan)):
+        with pytest.raises(ValueError, match="-1 is no label here, .* 0 for -1, 1 for 0, 2 for 1"):
+            ask(given)

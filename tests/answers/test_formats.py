@@ -1,7 +1,8 @@
 """Files of tools for evaluation.
 
-Those of Inspect (mockllm), DeepEval (ExactMatchMetric) and MLflow (``log_table``) in ``samples`` are the tools' own,
-shortened; the lines of the others have the keys that their documentation or source names.
+Those in ``samples`` are the tools' own, shortened: Inspect (mockllm), DeepEval (ExactMatchMetric), MLflow
+(``log_table``), RAGAS 0.4.3 (ExactMatch, StringPresence) and Langfuse (``ExperimentItemsResponse`` of its client
+5.0.4). The lines of the others have the keys that their documentation or source names.
 """
 
 from __future__ import annotations
@@ -82,24 +83,25 @@ def test_mlflow() -> None:
     assert not rows.columns.str.contains("token").any()
 
 
-def test_ragas(tmp_path: Path) -> None:
-    entry = {"retrieved_contexts": ["x"], "response": "Paris", "reference": "Paris", "faithfulness": 0.5}
-    rows = read_rows(lines(tmp_path / "new.jsonl", [{"user_input": f"capital {x}?"} | entry for x in "ab"]))
-    assert rows[["item", "answer", "reference", "score_faithfulness"]].values.tolist() == [
-        [f"capital {x}?", "Paris", "Paris", 0.5] for x in "ab"
+def test_ragas() -> None:
+    rows = read_rows(SAMPLES / "ragas.jsonl")
+    assert rows[["item", "answer", "reference", "score_exact_match", "score_string_present"]].values.tolist() == [
+        ["What is the capital of Peru?", "Lima", "Lima", 1.0, 1.0],
+        ["Who wrote Emma?", "It was Jane Austen.", "Jane Austen", 0.0, 1.0],
     ]
 
 
-@pytest.mark.parametrize("detailed", [False, True])
-def test_langfuse(detailed: bool, tmp_path: Path) -> None:
-    """A page of traces has ids of scores; one that is asked for by itself has the scores."""
-    said = [{"id": "s", "name": "helpful", "value": 1, "dataType": "NUMERIC"}] if detailed else ["s"]
-    trace = {"id": "t", "name": "rag", "input": {"question": "capital?"}, "output": "Paris", "scores": said}
-    path = tmp_path / "traces.json"
-    path.write_text(json.dumps({"data": [trace], "meta": {"page": 1, "totalItems": 1}}))
-    rows = read_rows(path).to_dict("records")
-    wanted = {"item": "capital?", "question": "capital?", "answer": "Paris"}
-    assert rows == [wanted | ({"score_helpful": 1.0} if detailed else {})]
+def test_langfuse() -> None:
+    """Experiments on a dataset, with the scores of an evaluator and those that people gave in an annotation queue."""
+    rows = read_rows(SAMPLES / "langfuse.json")
+    columns = ["item", "system", "question", "answer", "reference", "score_correct", "label_helpful"]
+    told = rows[columns].astype(object).fillna("none").values.tolist()
+    assert told[0] == ["fr", "new", "Capital of France?", "Paris", "Paris", 1.0, 1.0]
+    assert told[1] == ["fr", "old", "Capital of France?", "Paris", "Paris", 1.0, "none"]
+    answers = Answers(rows)
+    assert answers.judges == ["score_correct"]
+    labels = answers.labels(rows.rename(columns={"label_helpful": "score"}))
+    assert sorted(labels["label"]) == [0, 1, 1]
 
 
 @pytest.mark.parametrize("older", [False, True])

@@ -109,7 +109,7 @@ def served(plan: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], dic
             # It listens before it prints its links, the organiser's first.
             told: dict[str, str] = {}
             while len(told) < 2 + words[words.index("--judges") + 1].count(","):
-                line = run.stderr.readline()
+                line = (run.stderr if "--json" in words else run.stdout).readline()
                 assert line, "the server ended"
                 if link := re.fullmatch(r"  (.*?) +(http\S+)\n", line):
                     told[link[1]] = link[2]

@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many, shown
-from pt_active.frames.qrels import checked_qrels, whole_labels
+from pt_active.frames.qrels import checked_qrels, label_columns, whole_labels
 from pt_active.frames.records import JUDGED, checked_records, latest
 from pt_active.plans.making.judgments import as_qrels, changed_of, waiting_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.making.sampled import sampled
+from pt_active.relevance.measures import check_minus_ones
 
 NO_LABEL = "no label"
 """The status of a document that nobody has judged or skipped although later ones are judged."""
@@ -101,5 +102,6 @@ def labels_and_said(
 ) -> tuple[pd.DataFrame, Said, bool]:
     """The labels, what is known of them, and whether the documents that were passed over have got grade 0."""
     labels, given = as_qrels(qrels, records), policy == "nonrelevant"
+    check_minus_ones(tables.measure, label_columns(labels)["label"])
     said = said_of(tables, labels, records, at_once=given)
     return filled(labels, said.gaps) if given else labels, said, given

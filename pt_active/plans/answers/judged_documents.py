@@ -245,7 +245,7 @@ class JudgedDocuments(Judged):
         if not self.basis.census and mean.n_effective < _MIN_EFFECTIVE_DOCUMENTS:
             said.append(f"the estimate rests on {mean.n_effective:.1f} effective documents")
         for caution in said:
-            warnings.warn(caution, stacklevel=5)
+            warnings.warn(caution, stacklevel=6)
         return "; ".join(said)
 
 

@@ -16,7 +16,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.qrels import checked_qrels, label_columns
 from pt_active.frames.records import ADJUDICATOR, latest
 from pt_active.inference.agreement import coincidences, judges_variance
 from pt_active.inference.new_queries import NEW, THESE, ByQuery
@@ -28,7 +28,7 @@ from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.sampled import NothingJudged, sampled, strays_of, wanted_documents
-from pt_active.relevance.measures import parse_measure
+from pt_active.relevance.measures import check_minus_ones, parse_measure
 
 
 def asked(tables: PlanTables, measure: str | irm.Measure | None = None, *how: Any, **named: Any) -> How[irm.Measure]:
@@ -42,6 +42,7 @@ def labelled_plan(tables: PlanTables, qrels: pd.DataFrame) -> LabelledPlan[Any]:
 
     If the plan was cut to what is judged, labels of the part that was cut off are dropped without a warning.
     """
+    check_minus_ones(tables.measure, label_columns(qrels)["label"])
     qrels = checked_qrels(qrels)
     strays = strays_of(tables, qrels)
     if tables.manifest.cut:

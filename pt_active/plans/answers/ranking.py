@@ -238,7 +238,7 @@ class Ranking(Charted):
             columns.append(_column("" if self.beside is None else str(ranking.population), ends))
         rest = len(self.names) - len(shown)
         rows = ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
-        return [*filter(None, rows), *([f"… and {rest} more, see to_frame()"] if rest else [])]
+        return [*filter(None, rows), *([f"… and {rest} more, all in the report"] if rest else [])]
 
 
 Result = Estimate | Comparison | Ranking
@@ -267,7 +267,7 @@ def rank_judged(judged: Judged, how: How[Any], correction: str = HOLM) -> Rankin
         comparisons = tuple(judged.compare(a, b, how) for a, b in waiting)
     cautions = list(dict.fromkeys(each.basis.caution for each in (*comparisons, *ranked) if each.basis.caution))
     if cautions and level != "pair":
-        warnings.warn(f"{cautions[0]} (the first of {how_many('such note', len(cautions))})", stacklevel=3)
+        warnings.warn(f"{cautions[0]} (the first of {how_many('such note', len(cautions))})", stacklevel=4)
     of_others = tuple(each.beside for each in ranked if each.beside is not None)
     others = tuple(each.beside for each in comparisons if each.beside is not None)
     beside = _tested(of_others, others, how, correction) if others else None
