@@ -124,9 +124,10 @@ def of_errors(loss: Loss, repetitions: int) -> dict[str, str]:
 
 
 def _shares(found: list[dict[str, bool]]) -> dict[str, str]:
-    """The share of each answer that finds something, and its Monte Carlo error."""
-    shares = {name: float(np.mean([each[name] for each in found])) for name in found[0]}
-    return {name: f"{share:.3f} ± {share_error(share, len(found)):.3f}" for name, share in shares.items()}
+    """The share of each answer that finds something where it is asked, and its Monte Carlo error."""
+    table = pd.DataFrame(found)
+    shares = {name: (float(asked.mean()), len(asked)) for name in table for asked in [table[name].dropna()]}
+    return {name: f"{share:.3f} ± {share_error(share, number):.3f}" for name, (share, number) in shares.items()}
 
 
 def page(repetitions: int) -> str:

@@ -111,7 +111,7 @@ def traded(frame: pd.DataFrame, pair: list[str], rng: np.random.Generator) -> pd
 def row_of(
     frame: pd.DataFrame, measure: str, topics: int, arguments: argparse.Namespace
 ) -> Iterator[dict[str, object]]:
-    """The row of a cell, if its budget pays for any topic."""
+    """The row of a cell, if its budget pays for topics in two of the swaps."""
     rng, found = np.random.default_rng([arguments.seed, topics]), []
     for swap in range(arguments.swaps):
         pair = rng.choice(ranker_names(frame.columns), 2, replace=False).tolist()
@@ -120,7 +120,7 @@ def row_of(
         budget = float(round(arguments.share * len(cell.label)))
         made = samples_of(cell, WAYS[measure], budget, arguments.repetitions, 1000 * arguments.seed + swap)
         found += [] if made is None else [made]
-    if not found:  # the budget pays for no topic
+    if len(found) < 2:  # the budget pays for no topic in nearly all of them
         return
     every = Samples(*(np.concatenate([getattr(each, name) for each in found]) for name in vars(found[0])))
     wrong = [(np.abs(each.error) > each.half_width).any(axis=1).mean() for each in found]

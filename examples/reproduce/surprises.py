@@ -1,7 +1,7 @@
 """Surprises in every topic beside judging from the top, whole queries, and the estimators of tracks.
 
     python surprises.py DL21 mq2007-agg.parquet mq2008.parquet lambdarank.parquet --evidence FOLDER
-    python surprises.py DL21 lambdarank.parquet --models useless overconfident wrong-signed --evidence FOLDER
+    python surprises.py DL21 lambdarank.parquet --models useless wrong-signed elsewhere partial --evidence FOLDER
 
 A collection is a folder with the files of a track (see `revealed_saving`) or a labelled pool made by ``data_scripts/``,
 which also make pools of the collections of `ir_datasets`. The best ranker is estimated, and compared with the median
@@ -214,12 +214,28 @@ def league(arguments: argparse.Namespace) -> Iterator[Mapping[str, object]]:
             yield from (head | dict(row) for row in kept(arguments.keep, part, made))
 
 
+def elsewhere(grades: np.ndarray, best: np.ndarray) -> np.ndarray:
+    """Grades as if learned where each is three times as common beside the one below."""
+    common = grades * 3.0 ** np.arange(grades.shape[1])
+    return np.asarray(common / common.sum(axis=1, keepdims=True))
+
+
+def partial(grades: np.ndarray, best: np.ndarray) -> np.ndarray:
+    """Grades of a judge that sees the first ten documents of the best ranker one grade too high."""
+    higher = np.column_stack([np.zeros(len(grades)), grades[:, :-2], grades[:, -2:].sum(axis=1)])
+    return np.where(best[:, None], higher, grades)
+
+
+SPOILT = {"elsewhere": elsewhere, "partial": partial}
+
+
 def of_cell(
     frame: pd.DataFrame, model: str, measure: str, rankers: list[str], share: float, arguments: argparse.Namespace
 ) -> Iterator[dict[str, object]]:
     """The rows of one cell."""
     columns = grade_columns(frame.columns)
-    spoilt = SPOILERS[model](frame[columns].to_numpy())
+    grades, best = frame[columns].to_numpy(), frame[f"rank_{rankers[0]}"].between(0, TOP - 1).to_numpy()
+    spoilt = SPOILT[model](grades, best) if model in SPOILT else SPOILERS[model](grades)
     cell = Cell.of(frame.assign(**dict(zip(columns, spoilt.T, strict=True))), measure, rankers)
     yield from rows_of(cell, share, arguments.repetitions, arguments.seed)
 
@@ -229,7 +245,7 @@ def main() -> None:
     parser = parser_with(__doc__, repetitions=40, seed=1)
     parser.add_argument("collections", type=Path, nargs="+", metavar="FOLDER|POOL.parquet")
     parser.add_argument("--measures", nargs="+", default=list(MEASURES))
-    parser.add_argument("--models", nargs="+", default=["fitted"], choices=SPOILERS)
+    parser.add_argument("--models", nargs="+", default=["fitted"], choices=[*SPOILERS, *SPOILT])
     parser.add_argument("--shares", type=float, nargs="+", default=list(SHARES))
     add_keep(parser)
     arguments = parser.parse_args()

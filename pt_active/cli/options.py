@@ -164,7 +164,7 @@ class Look(Typed):
     looks: str | None = option(
         None,
         "When you look: {}; end is once, when all is judged. Default: always; obrien-fleming if the plan comes in "
-        "parts, as for nDCG and AP; end if it has no order.",
+        "parts, as for nDCG, AP and ERR; end if it has no order.",
         "NAME",
         names=lambda: (*look_names(), AT_THE_END),
     )
@@ -174,7 +174,7 @@ class Look(Typed):
 
     def of(self, plan: Plan) -> str | None:
         """The value of ``looks`` in Python for a plan."""
-        usual = looks_asked(plan.tables, USUAL)
+        usual = looks_asked(plan.tables, USUAL, len(plan.rankers) > 2)
         if usual == ALWAYS and not (has_order(plan.tables) and plan.tables.manifest.any_time):
             usual = AT_THE_END
         asked = self.looks or usual

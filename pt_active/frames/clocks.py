@@ -40,7 +40,7 @@ def clocks(seed: int, qid: pd.Series | Texts, docno: pd.Series | Texts | None = 
     """Exponential variables of units ``E = −log u``, where u in (0, 1) holds 53 bits of the unit's key [theory 14].
 
     The logarithm may differ between processors in the last bit, which changes no order: E is compared with numbers that
-    it does not equal by design. Random numbers that hang on every bit follow from `keys`.
+    it does not equal by design. Random numbers that depend on every bit follow from `keys`.
 
     Args:
         seed: The seed of the draws.

@@ -40,7 +40,7 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 def _tell(instead: str) -> None:
     locked = "neither the folder of pt_active nor the home folder can be written"
-    kept = f"are kept in {instead}" if instead else "are compiled anew by every command, which takes seconds"
+    kept = f"are kept in {instead}" if instead else "are compiled again by every command, which takes seconds"
     warnings.warn(f"{locked}, so compiled loops {kept}; {_SETTING} names another folder", stacklevel=4)
 
 

@@ -28,7 +28,7 @@ class QueryResiduals:
     influence: np.ndarray  # float64[N], by how much the error of each drawn document moves ``ℓ̃``; not negative
     size: np.ndarray  # float64[m], the sum of the absolute terms of ``step``, those of all systems
     terms: np.ndarray | None = None  # float64[N], what each label adds to ``ℓ̃``; None if they act together
-    doubt: np.ndarray | None = None  # float64[m], how far ``ℓ̃`` hangs on what is not estimated; None if it does not
+    doubt: np.ndarray | None = None  # float64[m], how far ``ℓ̃`` depends on what is not estimated; None if it does not
 
 
 def query_residuals(

@@ -19,7 +19,7 @@ from pt_active.sampling.surprises import compiled, in_classes
 FOLDS = 5  # Parts of the queries; what corrects the model of a part is fitted to the labels of the others
 
 _NARROWED = 0.5
-"""By what the distances between classes are multiplied to see how far an estimate hangs on them."""
+"""By what the distances between classes are multiplied to see how far an estimate depends on them."""
 
 _COMMON, _SLOPE, _THRESHOLD = 0.1, 2.0, 1.0
 """Ridge penalties of the recalibration: of what all logits have in common, each slope, and each level's own shift."""

@@ -65,7 +65,7 @@ class Partitions(NamedTuple):
 def partitioned(
     files: Mapping[str, Sequence[Path]], folder: Path, number: int | None, topics: pd.DataFrame | None = None
 ) -> Partitions:
-    """Partitions of whole queries: parts of the files where these agree in the order of queries, or files made anew."""
+    """Partitions of whole queries: parts of the files where these agree in the order of queries, or new files."""
     try:
         import polars as pl
     except ImportError:

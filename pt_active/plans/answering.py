@@ -103,11 +103,11 @@ class Answering(Estimating):
             ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that such looks
                 need.
         """
-        looks = looks_asked(self.tables, looks)
+        every = len(self.rankers) > 2 and first is None and second is None
+        looks = looks_asked(self.tables, looks, every)
         policy = missing_policy(missing, looks)
         records = records_given(qrels, records)
         labels, said, given = labels_and_said(self.tables, qrels, records, policy)
-        every = len(self.rankers) > 2 and first is None and second is None
         if every:
             check_pairs_asked(looks, margin)
         pair = (0, 1) if every else self._pair(first, second)
@@ -139,7 +139,7 @@ class Answering(Estimating):
     ) -> Gate:
         """Whether a ranker may replace another [theory 14].
 
-        The arguments are those of `status`, but for the following. ``first`` is the candidate, ``second`` the baseline.
+        The arguments are those of `status`. Here ``first`` is the candidate, ``second`` the baseline.
 
         - ``rule``: with ``"non-inferior"`` the candidate passes if it is proved to be at most ``margin`` worse; with
           ``"better"`` if it is proved to be better by more than ``margin``, 0 if left out. It fails if the contrary is
@@ -155,7 +155,7 @@ class Answering(Estimating):
                 any time need.
         """
         asked, meant = Rule.of(rule, margin), population_asked(queries)
-        looks = looks_asked(self.tables, looks)
+        looks = looks_asked(self.tables, looks, all_pairs=False)
         check_gate_looks(self.tables, looks)
         policy, pair = missing_policy(missing, looks), named_pair(self.rankers, first, second, or_all=False)
         records = records_given(qrels, records)

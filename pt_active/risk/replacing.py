@@ -23,6 +23,7 @@ from pt_active.plans.answers.labelled_plan import asked
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.labelled import measured_values
 from pt_active.plans.plan import Plan
+from pt_active.relevance.digits import rounded
 from pt_active.showing.printed import Printed, plain_rows, printed
 
 CONFIRMED, REFUTED, OPEN = "confirmed", "refuted", "open"
@@ -75,9 +76,9 @@ class Replacement(Printed):
     @property
     def wrong_levels(self) -> pd.DataFrame:
         """The rows of ``rankers`` whose value by the judge is proved to be wrong, the most wrong first."""
-        found, alike = self.rankers, np.isclose(self.rankers["judge"], self.rankers["people"], rtol=1e-9, atol=0)
-        wrong = found[((found["error_low"] > 0) | (found["error_high"] < 0)) & ~alike]
-        return wrong.sort_values("error", key=abs, ascending=False)
+        found, apart = self.rankers, difference(self.rankers["judge"].to_numpy(), self.rankers["people"].to_numpy())
+        wrong = found[((found["error_low"] > 0) | (found["error_high"] < 0)) & (apart != 0)]
+        return wrong.iloc[np.argsort(-rounded(wrong["error"].abs().to_numpy()), kind="stable")]
 
     @property
     def answer(self) -> str:

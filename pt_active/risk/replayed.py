@@ -138,7 +138,7 @@ class PairReplays:
         variance = p**2 * self._variance(predictors)
         unknown = np.maximum(variance.sum() - (variance[rows] * drawn.first).sum(axis=1), 0.0)
         risk = risks[0] if len(risks) == 1 else risks[0] - risks[1]
-        # The sum changes its sign if two predictors change places, and does not hang on their order in the audit.
+        # The sum changes its sign if two predictors change places, and does not depend on their order in the audit.
         sums = [float(p @ expected.numerator[:, s]) for s in predictors]
         sign = -1 if sums[0] < sums[-1] else 1
         return np.asarray(risk + sign * np.sqrt(unknown) * drawn.normal)

@@ -44,7 +44,7 @@ class Trainee:
                 return copy.deepcopy(self.learner, _shared(self.learner))
             except Exception as error:
                 raise ValueError(
-                    f"learner {self.name!r} cannot be copied ({error}); give a function that makes it anew"
+                    f"learner {self.name!r} cannot be copied ({error}); give a function that makes a new one"
                 ) from error
         pipeline = self.learner()
         if not isinstance(pipeline, pt.Transformer):
@@ -52,7 +52,7 @@ class Trainee:
         made = _learning_parts(pipeline)
         if reused := [part for part in made if any(part is other for other in self.made)]:
             raise ValueError(
-                f"the function of learner {self.name!r} must make its estimators anew each time; what one fold has "
+                f"the function of learner {self.name!r} must make new estimators each time; what one fold has "
                 f"taught would leak into the next through {some(reused)}"
             )
         self.made = made

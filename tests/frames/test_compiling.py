@@ -68,7 +68,7 @@ def test_no_code_is_loaded_that_others_can_write(tmp_path: Path, made: Callable[
     if made is _somebody_elses and os.getuid():
         pytest.skip("only root can give a folder away")
     made(tmp_path / f"numba-of-pt-active-{os.getuid()}")
-    with pytest.warns(UserWarning, match="compiled anew by every command"):
+    with pytest.warns(UserWarning, match="compiled again by every command"):
         function = compiled()(twice)
     assert function(2.0) == 4.0
     assert not list(tmp_path.rglob("*.nbc"))

@@ -350,7 +350,7 @@ def test_a_census_with_missing_labels_is_not_certain() -> None:
         assert np.isnan(comparison.pvalue)
         assert comparison.winner is None
         assert np.isnan(comparison.confidence_interval().low)
-        assert "but for 5 labels" in str(comparison)
+        assert "except for 5 labels" in str(comparison)
 
 
 # --- what comes in --------------------------------------------------------------------------------------------------

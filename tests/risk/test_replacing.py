@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -69,6 +70,8 @@ def test_a_wrong_level_is_said_first(pool, collection) -> None:
     )
     assert said in str(found).splitlines()[0]
     assert "Of the order alone: Not known" in str(found).splitlines()[0]
+    tied = replace(found, rankers=found.rankers.assign(error=[0.3, 0.1 + 0.2]))
+    assert tied.wrong_levels["name"].tolist() == found.rankers["name"].tolist()  # not by the last digit
     each = plan.estimate(qrels, confidence=0.975)[row["name"]].confidence_interval()
     assert (row["low"], row["high"]) == pytest.approx(each)
 

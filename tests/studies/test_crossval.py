@@ -225,7 +225,7 @@ def leaking() -> dict[str, Callable[[], pt.Transformer]]:
 
 @pytest.mark.parametrize("what", leaking())
 def test_a_function_that_hands_on_what_it_has_made_is_refused(data, what: str) -> None:
-    with pytest.raises(ValueError, match="the function of learner 'leak' must make its estimators anew"):
+    with pytest.raises(ValueError, match="the function of learner 'leak' must make new estimators"):
         compared(*data, {"leak": leaking()[what], "ridge": ridge()})
 
 

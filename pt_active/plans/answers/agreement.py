@@ -1,4 +1,4 @@
-"""How far do the judges of a plan agree, and does a verdict hang on one of them [theory 12]?"""
+"""How far do the judges of a plan agree, and does a verdict depend on one of them [theory 12]?"""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.pool import seen_by
 from pt_active.plans.making.queries import sample_of
+from pt_active.relevance.digits import rounded
 from pt_active.sampling.drawings import can_serve_singles
 from pt_active.sampling.pools import Variables
 
@@ -30,7 +31,7 @@ def interval_caution(tables: PlanTables) -> str:
     own, shown = (_of_documents if tables.rounds else _of_queries)(tables, contrasts)
     if not own > 0:
         return "these are too few draws for an interval; a larger budget buys more"
-    least = int(np.argmin(shown))
+    least = int(np.argmin(rounded(np.array(shown))))
     unit, what = SAMPLED["document" if tables.rounds else "query"], contrasts[least].named(names)
     if shown[least] < min(FEW * own, SUFFICIENT_DEGREES):
         most = "there will probably be no interval" if shown[least] < 1 else "its interval may be wide or miss"

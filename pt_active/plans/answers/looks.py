@@ -51,11 +51,11 @@ PLANNED = "obrien-fleming"
 """How the error is spent over the parts of a plan."""
 
 
-def looks_asked(tables: PlanTables, looks: str | None) -> str | None:
-    """The looks that are meant for a plan."""
+def looks_asked(tables: PlanTables, looks: str | None, all_pairs: bool) -> str | None:
+    """The looks that are meant for a plan, of one ranker or pair, or of all pairs together."""
     if looks != USUAL:
         return looks
-    return PLANNED if in_parts(tables) and len(tables.pool.names) <= 2 else ALWAYS
+    return PLANNED if in_parts(tables) and not all_pairs else ALWAYS
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class _Inference(Charted):
         everything = EVERYTHING[self.basis.level]
         if self.basis.census and self.degenerate and self.missing:
             return (
-                f"{everything} was judged, but for {how_many('label', len(self.missing))}; how far off the estimate "
+                f"{everything} was judged, except for {how_many('label', len(self.missing))}; how far off the estimate "
                 "is without them cannot be told from the sample: no interval, no test"
             )
         if self.basis.census and not self.holds_for_new:

@@ -41,6 +41,17 @@ def first(plan: Plan, labels: pd.DataFrame, parts: int) -> pd.DataFrame:
     return labels.merge(plan.tables.pool.keys.loc[inside, ["qid", "docno"]])
 
 
+def test_a_pair_of_three_rankers_is_looked_at_in_parts(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    third = graded.assign(rank_third=graded.groupby("qid").cumcount())
+    plan = Plan.create(third, None, "nDCG@10", budget=400, level="document", seed=4)
+    names = {"first": plan.rankers[2], "second": plan.rankers[0]}
+    state = plan.status(first(plan, labels, 2), **names)
+    assert (state.looks, state.judged, state.drawn) == (PLANNED, 2, 5)
+    assert plan.gate(first(plan, labels, 2), 0.5, queries="these", **names).status.judged == 2
+    with pytest.raises(ValueError, match="drawn at once"):
+        plan.status(first(plan, labels, 2))
+
+
 @BOTH
 def test_a_look_after_each_part_is_the_plan_cut_there(design: str, plans: dict[str, Plan], labels: pd.DataFrame):
     plan, widths = plans[design], []

@@ -468,7 +468,7 @@ def test_a_census_is_exact_and_reassures(rankers, level, reported) -> None:
     assert f"There is no budget curve: {found.budget_note}." in words
     assert "everything was judged" in found.budget_note
     lost = Page(reported(rankers, level, 1e6, lost=4, missing="nonrelevant").to_html()).text
-    assert ("Before you trust this: every query of the pool was judged, but for 4 labels" in lost) == (
+    assert ("Before you trust this: every query of the pool was judged, except for 4 labels" in lost) == (
         level == "query" and len(rankers) < 3
     )
 

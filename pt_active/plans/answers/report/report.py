@@ -35,6 +35,7 @@ from pt_active.plans.making.judgments import records_of_plan
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.rankers import named_pair
 from pt_active.plans.making.sampled import cut_to_judged
+from pt_active.relevance.digits import rounded
 from pt_active.relevance.measures import cutoff_of
 from pt_active.showing.page import Beside, Page, Returned
 from pt_active.showing.svg import framed
@@ -292,7 +293,7 @@ def side_by_side(
     known = replace(some, grades=np.where((given >= 0)[:, None], np.eye(pool.max_grade + 1)[given], some.grades))
     values = known.moments(measure).mean[:, list(pair)]
     apart = difference(values[:, 0], values[:, 1])
-    order = np.argsort(-np.abs(apart), kind="stable")[:N_QUERIES]
+    order = np.argsort(-rounded(np.abs(apart)), kind="stable")[:N_QUERIES]
     order = order[apart[order] != 0]
     return tuple(_beside(labelled, int(rows[place]), ranks, values[place], texts) for place in order)
 
