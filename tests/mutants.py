@@ -156,7 +156,7 @@ successive draws: threshold of the last drawn [test_successive]
 successive draws: rates are the planned chances [test_successive]
     np.negative(np.log1p(share, out=share), out=share) => -share
 successive draws: the budget is planned as if all could be certain [test_successive]
-    factor(spend / MAX_PLANNED_PROBABILITY) => factor(spend)
+    each, spend / MAX_PLANNED_PROBABILITY) => each, spend)
 successive draws: opening paid by every document [test_successive]
     self.prices.overhead * first)) => self.prices.overhead))
 steps: each with the rate of all below it [test_successive]
@@ -495,7 +495,7 @@ savings: an error that grew again [test_replay]
 partitions: the deepest rank of the first [test_passes]
     deepest=max(part.deepest for part in rows) => deepest=rows[0].deepest
 partitions: documents stay in the order of the partitions [test_scan]
-    place = whole.documents_of(order) => place = np.arange(whole.seen.sum())
+    else whole.documents_of(order) => else np.arange(whole.seen.sum())
 stand-ins: too close to their mean [test_scan]
     root = np.sqrt(k) * np.linalg.qr => root = np.linalg.qr
 sums of logs, turned: what can never be drawn keeps its sign [test_scan]

@@ -390,8 +390,8 @@ def _of_systems(tables: dict[str, np.ndarray], half: np.ndarray) -> tuple[np.nda
 def main() -> None:
     parser = parser_with(__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
-    parser.add_argument("--orders", type=int, nargs=3, default=(5, 41, 50), help="of drawn pairs, named ones, ties")
-    parser.add_argument("--tries", type=int, default=40, help="of coverage, and of power on gpqa")
+    parser.add_argument("--orders", type=int, nargs=3, default=(5, 31, 40), help="of drawn pairs, named ones, ties")
+    parser.add_argument("--tries", type=int, default=30, help="of coverage, and of power on gpqa")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     halves = np.split(np.random.default_rng(0).permutation(100), 2)

@@ -208,13 +208,12 @@ class Answers:
         frame["query"] = question
         for name, column in (("cluster", "qcluster"), ("answer", "text"), ("cost", "cost"), ("weight", "traffic")):
             if name in table.columns:
-                frame[column] = pd.to_numeric(table[name]) if name in ("cost", "weight") else table[name]
+                frame[column] = table[name]
         if self.scale.prefers:
             return frame
         for name in judge_columns(table):
             # Systems that share an answer may have different scores of it.
-            score = pd.to_numeric(table[name])
-            frame[f"judge {name}"] = score.groupby([frame["qid"], frame["docno"]]).transform("mean")
+            frame[f"judge {name}"] = table[name].groupby([frame["qid"], frame["docno"]]).transform("mean")
         return frame
 
     def _grades(self, item: pd.Series, score: pd.Series) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.answers.formats import read_rows
-from pt_active.frames.checks import how_many, shown, some
+from pt_active.frames.checks import how_many, shown, some, unfit
 
 Source: TypeAlias = pd.DataFrame | str | Path | Mapping[str, pd.DataFrame | str | Path]
 """A table or its file; or one of each system, by its name."""
@@ -32,6 +32,8 @@ NAMES = {
 SCORE = "score"
 """The column of a judge's scores; those of several judges are ``score_NAME``."""
 
+_NUMBERS = ("cost", "weight")
+
 _OF_ITEM = ("question", "reference", "cluster", "weight")  # What does not differ between the answers to an item
 
 
@@ -48,6 +50,11 @@ def answer_table(source: Source) -> pd.DataFrame:
         table[name] = table[name].map(_text)
         if (blank := table[name] == "").any():
             raise ValueError(f"row {table.index[blank][0]}: expected {what}; it is empty")
+    for name in (name for name in (*judge_columns(table), *_NUMBERS) if name in table.columns):
+        numbers = pd.to_numeric(table[name], errors="coerce")
+        if (wrong := numbers.isna() & table[name].notna()).any():
+            raise unfit(f"row {table.index[wrong][0]}", f"a number as {name}", shown(table[name][wrong].iloc[0]))
+        table[name] = numbers
     table["run"] = table["run"].map(_text) if "run" in table.columns else "1"
     _check_each_once(table)
     _check_complete(table)

@@ -131,10 +131,10 @@ class DrawnDocuments:
         drawn = not_empty(drawn_by(sizes, sizes.gain, pool, settings, budget, rng, clock))
         sample, more = drawn.sample, np.empty(0, dtype=np.int64)
         if sample.priority is not None:
-            more = np.flatnonzero(np.isfinite(sample.priority) & ~sample.drawn)
-            if len(more) > _TO_COME:
-                more = more[sample.priority[more] <= np.partition(sample.priority[more], _TO_COME - 1)[_TO_COME - 1]]
-            more = more[np.argsort(sample.priority[more], kind="stable")[:_TO_COME]]
+            left = np.where(sample.drawn, np.inf, sample.priority)
+            last = np.partition(left, _TO_COME - 1)[_TO_COME - 1] if len(left) > _TO_COME else np.inf
+            more = np.flatnonzero((left <= last) & (left < np.inf))
+            more = more[np.argsort(left[more], kind="stable")[:_TO_COME]]
         kept = np.zeros(len(documents.weight), dtype=bool)
         wanted = np.r_[np.flatnonzero(sample.drawn), more]
         kept[np.searchsorted(rows.indptr, wanted, side="right") - 1] = True

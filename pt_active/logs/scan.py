@@ -135,8 +135,9 @@ class _Files:
         self, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion, what: str
     ) -> Iterable[Any]:
         """What a function says of each partition; a terminal shows the progress."""
-        asked, parts = partial(_said, function=function, question=question), self.found.parts
+        parts = self.found.parts
         several = self.jobs > 1 and len(parts) > 1
+        asked = partial(_said, function=function, question=question, silent=several)
         try:
             with _ended_processes_told():
                 results = (
@@ -152,9 +153,13 @@ class _Files:
 
 
 def _said(
-    part: Partition, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion
+    part: Partition,
+    function: Callable[[pd.DataFrame, PartitionQuestion], Any],
+    question: PartitionQuestion,
+    silent: bool,
 ) -> Any:
-    return function(read_partition(part, question.names), question)
+    asked = part, question.names
+    return function(_in_silence(read_partition, *asked) if silent else read_partition(*asked), question)
 
 
 LARGE = 1 << 26  # Bytes of runs from which another process partitions them
@@ -171,6 +176,7 @@ def _alone(jobs: int, function: Callable[..., Any], *arguments: object) -> Any:
 
 
 def _in_silence(function: Callable[..., Any], *arguments: object) -> Any:
+    """What a function returns, without what Polars says where it ends the process."""
     stderr, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 2)
     try:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from made_answers import made
 
 from pt_active.answers.table import answer_table
 
@@ -103,3 +104,10 @@ def test_unequal_runs_are_refused() -> None:
     more = pd.concat([LONG.assign(run=1), LONG.assign(run=2).iloc[:3]])
     with pytest.raises(ValueError, match="system 'b' has 1 run where others have 2 for item '2'"):
         answer_table(more)
+
+
+@pytest.mark.parametrize("name", ["score", "score_gpt", "cost", "weight"])
+def test_a_number_that_is_none_is_named_with_its_row(name: str) -> None:
+    table = made(3).assign(**{name: ["1"] * 4 + ["high", None]})
+    with pytest.raises(ValueError, match=f"row 4: expected a number as {name}; got 'high'"):
+        answer_table(table)

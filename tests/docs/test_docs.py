@@ -191,6 +191,12 @@ def test_a_page_opens_with_its_question_and_leads_on(page):
         assert f"def {name}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), f"{file}::{name}"
 
 
+def test_a_picture_is_described_in_words():
+    described = re.findall(r"!\[([^\]]*)\]\(", "".join(page.read_text(encoding="utf-8") for page in PAGES))
+    assert len(described) > 10
+    assert [text for text in described if len(text.split()) < 7] == []
+
+
 def test_the_first_page_lists_all_others():
     index = (DOCS / "index.rst").read_text(encoding="utf-8")
     assert all(target.startswith("https://") for target in re.findall(r"`[^`<]+<([^>`]+)>`_", index))
