@@ -129,6 +129,8 @@ def _heads(paths: Sequence[Path]) -> tuple[np.ndarray, pa.ChunkedArray] | None:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
+    if any(path.is_dir() for path in paths):
+        return None
     starts, qids, row = [], [pa.array([], pa.large_string())], 0
     for path in paths:
         for batch in pq.ParquetFile(path, read_dictionary=["qid"]).iter_batches(1 << 20, columns=["qid"]):

@@ -162,7 +162,7 @@ def _said(
     return function(_in_silence(read_partition, *asked) if silent else read_partition(*asked), question)
 
 
-LARGE = 1 << 26  # Bytes of runs from which another process partitions them
+LARGE = 1 << 24  # Bytes of runs from which another process partitions them, some millions of rows
 
 
 def _alone(jobs: int, function: Callable[..., Any], *arguments: object) -> Any:

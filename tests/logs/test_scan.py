@@ -201,6 +201,19 @@ def test_files_that_agree_in_the_order_of_queries_are_read_where_they_are(
         check_same(found.plan(grades, **about | how), of_level[level])
 
 
+def test_a_folder_of_tables_is_a_run(
+    runs: Any, of_level: dict[str, Plan], grades: Any, about: Any, tmp_path: Path
+) -> None:
+    """As Spark and Dask write them."""
+    folders = {name: tmp_path / f"{name}.parquet" for name in list(runs)[:2]}
+    for name, folder in folders.items():
+        folder.mkdir()
+        for number, rows in enumerate(np.array_split(runs[name].index, 2)):
+            runs[name].loc[rows].to_parquet(folder / f"part-{number}.parquet", index=False)
+    found = scan(DEPTH, partitions=4, workers=1, **folders)
+    check_same(found.plan(grades, **about | DOCUMENTS), of_level["document"])
+
+
 def test_several_processes_and_blocks_change_nothing(
     streamed: Any, of_level: dict[str, Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
