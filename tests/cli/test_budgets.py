@@ -34,7 +34,7 @@ def pilot(pilot_once, tmp_path, monkeypatch):
 
 def test_how_much_it_takes_from_runs(files):
     said = run("budget", *RUNS, *TRAINING, "--measure", "DCG@5", "--per-query", "2")
-    assert said.startswith("DCG@5 of a, b; expected from the grade model's opinion of itself")
+    assert said.startswith("DCG@5 of a, b; expected from the grade model alone")
     found = data("budget", *RUNS, *TRAINING, "--measure", "DCG@5", "--width", "0.2")
     model = OrderedLogitGrades(2).fit(read_run("past.run"), read_qrels("past.qrels.gz"))
     pool = Runs(a=read_run("a.run.gz"), b=read_run("b.run")).transform(pd.DataFrame({"qid": QUERIES}))
@@ -97,7 +97,7 @@ def test_a_small_pilot_and_a_tiny_budget_are_said_to_be_so(files):
 def test_new_queries_take_queries_and_labels(pilot):
     words = (*RUNS, *TRAINING, "--measure", "DCG@5", "--queries", "new")
     said = run("budget", *words, "--difference", "0.5", "--query-cost", "10")
-    assert said.startswith("DCG@5 of a, b for queries like those of the pool; expected from the grade model's opinion")
+    assert said.startswith("DCG@5 of a, b for queries like those of the pool; expected from the grade model alone")
     found = data("budget", *words, "--difference", "0.5", "--query-cost", "10")
     assert found["queries"] == "new"
     best = min(found["rows"], key=lambda row: row["cost"])
