@@ -16,6 +16,7 @@ from pt_active.inference.stopping.bets import Stakes
 from pt_active.inference.stopping.draws import Draws, Units
 from pt_active.inference.stopping.looks import ASYMPTOTIC
 from pt_active.plans.answers.judged import Contrast
+from pt_active.plans.answers.looks import PLANNED
 from pt_active.plans.answers.units import (
     Contributions,
     Known,
@@ -30,6 +31,7 @@ from pt_active.plans.answers.units import (
 )
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.labelled import judged_values, model_moments
+from pt_active.plans.making.parts import in_parts
 from pt_active.plans.making.pool import seen_by
 from pt_active.plans.making.queries import DrawingOrder
 from pt_active.relevance.bounds import contrast_bounds
@@ -181,12 +183,13 @@ class _Documents(UnitSource):
         self.successions = [each for each in found if each is not None]
         if len(self.successions) < len(tables.rounds):
             other = ", or make a plan with ", Argument("design", "successive")
+            parted = in_parts(tables)
             raise ArgumentError(
                 f"the documents were drawn at once, by {manifest.arguments.design}, so nothing can be proved "
                 "after each label; when all is judged, use ",
                 Argument("looks", None),
-                ", after each of many rounds ",
-                Argument("looks", ASYMPTOTIC),
+                ", after each of its parts " if parted else ", after each of many rounds ",
+                Argument("looks", PLANNED if parted else ASYMPTOTIC),
                 *(other if has_rank_form(tables.measure) else ()),
             )
         self.unit = self.successions[0].design.unit
