@@ -230,7 +230,7 @@ def test_one_pass_draws_each_document_with_its_probability() -> None:
 @pytest.mark.parametrize("measure", ["AP", "nDCG@2"])
 @pytest.mark.parametrize("contrast", [[1.0, 0.0], [1.0, -1.0]])
 def test_the_mean_over_all_samples_is_nearly_the_truth(measure: str, contrast: list[float]) -> None:
-    """What pairs of labels add is left: a bias of at most a fifth of a standard deviation, with two labels a query."""
+    """What pairs of labels add is left: here at most a fifth of a standard deviation, with two labels a query."""
     pool, grades, contrast = pool_of(measure), beliefs(), np.array(contrast)
     samples: dict[bytes, float] = {}
     for weight, drawn in every_sample(CHANCE, RAISES):
