@@ -240,26 +240,26 @@ def round_labels(
         known |= each.sample.drawn
 
 
-def label_changes(each: RoundLabels, contrast: np.ndarray) -> np.ndarray:
-    """float64[N, G+1], how far the estimate of a round moves with each other label, for nDCG and AP [theory 12].
+def label_changes(each: RoundLabels, contrasts: np.ndarray) -> np.ndarray:
+    """float64[c, N, G+1], how far estimates of a round move with each other label, for nDCG and AP [theory 12].
 
     Queries hang together only by what labels of one fold teach of others, which is held. So one document of each query
-    is given another label at once; by surprises, of each query of a fold.
+    is given another label at once; by surprises, of each query of a fold. Shapes: contrasts float64[c, k].
     """
     seen, opening, rows = each.seen, each.sample.opening, np.flatnonzero(each.sample.drawn)
     counts = np.divide(seen.weight, opening, out=np.zeros_like(opening), where=opening > 0)
-    change = np.zeros_like(each.observed)
+    changes = np.zeros((len(contrasts), *each.observed.shape))
 
     def estimated(observed: np.ndarray) -> np.ndarray:
-        residuals = query_residuals(seen, each.sample, each.expected, observed, contrast, each.share)
-        return np.asarray(counts * residuals.step)
+        about = seen, each.sample, each.expected, observed
+        return counts * [query_residuals(*about, contrast, each.share).step for contrast in contrasts]
 
     before, query = estimated(each.observed), seen.query[rows]
     fold = 0 if each.sample.design.nested else seen.places[query] % FOLDS
     turn = FOLDS * (np.arange(len(rows)) - np.searchsorted(query, query)) + fold
-    for number, grade in product(np.unique(turn), range(change.shape[1])):
+    for number, grade in product(np.unique(turn), range(changes.shape[-1])):
         some = rows[turn == number]
         other = each.observed.copy()
         other[some] = seen.form.values[grade]
-        change[some, grade] = (estimated(other) - before)[seen.query[some]]
-    return change
+        changes[:, some, grade] = (estimated(other) - before)[:, seen.query[some]]
+    return changes

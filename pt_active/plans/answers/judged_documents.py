@@ -81,6 +81,7 @@ class JudgedDocuments(Judged):
     documents: np.ndarray | None = None  # int64[N], which documents these are, if others were left out
     kept: dict[str, Redraws] = field(default_factory=dict, repr=False, compare=False)  # for all contrasts
     shown: dict[tuple[object, ...], ErrorShown] = field(default_factory=dict, repr=False, compare=False)  # by `_key`
+    changed: dict[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)  # by estimator
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
         """Estimate the mean over all queries with an estimator in `documents.DOCUMENT_ESTIMATORS`.
@@ -157,6 +158,17 @@ class JudgedDocuments(Judged):
                 part, weights = self._involved(each)
                 self.shown[key] = ErrorShown.of(estimate_rounds(part.pool, part.rounds, part.label, weights, estimator))
         return [self.shown[_key(each, estimator)] for each in contrasts]
+
+    def changes(self, contrast: np.ndarray, estimator: str) -> np.ndarray:
+        """float64[N, G+1], how far an estimate of nDCG or AP moves with each other label."""
+        if not all(each.sample.design.nested for each in self.rounds):
+            return self._changes(contrast[None], estimator)[0]
+        if estimator not in self.changed:  # By depth, the change of a contrast is the sum of those of its rankers.
+            self.changed[estimator] = self._changes(np.eye(len(contrast)), estimator)
+        return np.tensordot(contrast, self.changed[estimator], 1)
+
+    def _changes(self, contrasts: np.ndarray, estimator: str) -> np.ndarray:
+        return np.sum([s * label_changes(r, contrasts) for s, r in self.shares_of_rounds(contrasts[0], estimator)], 0)
 
     def pull_of_round(self, each: RoundLabels, contrast: np.ndarray) -> np.ndarray:
         """float64[N], how much the error of each document that a round drew counts, and 0 for all others."""
@@ -282,7 +294,7 @@ class DocumentPlan(LabelledPlan[JudgedDocuments]):
             model_caution="",
         )
         weight = np.where(inside, pool.weight / share, 0.0)
-        return replace(whole, pool=replace(pool, weight=weight), basis=basis, shown={})
+        return replace(whole, pool=replace(pool, weight=weight), basis=basis, shown={}, changed={})
 
     def parts(self, contrast: np.ndarray, how: How[irm.Measure]) -> Parts:
         """An estimate taken apart, with the expectations after its correction of the model."""
@@ -314,9 +326,9 @@ class DocumentPlan(LabelledPlan[JudgedDocuments]):
     def changes(self, contrast: np.ndarray, how: How[irm.Measure]) -> np.ndarray:
         """float64[N, G+1], how far an estimate would move with each label; 0 for documents without one."""
         judged = self.judged(how)
-        shares = judged.shares_of_rounds(contrast, how.estimator)
         if isinstance(judged.pool, RevealedPool):
-            return np.sum([share * label_changes(each, contrast) for share, each in shares], axis=0)
+            return judged.changes(contrast, how.estimator)
+        shares = judged.shares_of_rounds(contrast, how.estimator)
         pull = np.sum([share * judged.pull_of_round(each, contrast) for share, each in shares], axis=0)
         values = judged.pool.form.values[: self.tables.pool.max_grade + 1]
         return np.asarray(pull[:, None] * (values - values[np.maximum(self.label, 0)][:, None]))
