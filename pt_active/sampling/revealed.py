@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import combinations
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,8 @@ _WINDOW = 2
 
 _FIRST_LABELLING = 1 << 20
 """Random numbers of simulated labellings begin here, so that they differ from those of the label vectors."""
+
+_Result = TypeVar("_Result")
 
 _KEPT = 8  # Results that a pool keeps for the next contrast of rankers
 
@@ -36,7 +39,7 @@ class RevealedPool(DocumentPool):
     prior: np.ndarray  # float64[m, C], the logs of the probabilities of the classes of leniency in each query
     labels: np.ndarray | None = None  # int64[N], the labels that were known before, -1 for others; None if none was
     believed: np.ndarray | None = None  # float64[N, G+1], what the grade model says also of labelled documents
-    kept: dict[bytes, np.ndarray] = field(default_factory=dict, repr=False, compare=False)  # The latest results
+    kept: dict[bytes, Any] = field(default_factory=dict, repr=False, compare=False)  # The latest results
 
     @classmethod
     def of(
@@ -62,12 +65,12 @@ class RevealedPool(DocumentPool):
 
     def values(self, variable: np.ndarray) -> np.ndarray:
         """float64[m, k], what is expected of the measure at given document variables, float64[N, G+1]."""
-        return self._once(self._expectation(variable).start, variable)
+        return self.once(self._expectation(variable).start, variable)
 
     def steps(self, order: np.ndarray, mean: np.ndarray, observed: np.ndarray) -> np.ndarray:
         """By how much each label changes the expectation of every ranker, float64[k, N]."""
         label = observed.argmax(axis=1)
-        return self._once(lambda: self._expectation(mean).steps(order, label), order, mean, label[order])
+        return self.once(lambda: self._expectation(mean).steps(order, label), order, mean, label[order])
 
     def squares(self, order: np.ndarray, mean: np.ndarray, contrasts: np.ndarray) -> np.ndarray:
         """``E δ²`` of each document under the grade model, float64[c, N]; 0 for documents that are not in the order."""
@@ -91,7 +94,7 @@ class RevealedPool(DocumentPool):
             expectation, labels = self._expectation(mean), self._labellings(mean)
             return np.stack([expectation.steps(order, label) for label in labels])
 
-        return self._once(computed, order, mean, np.zeros(1))
+        return self.once(computed, order, mean, np.zeros(1))
 
     def cautious_gains(
         self, order: np.ndarray, mean: np.ndarray, contrasts: np.ndarray, defensive: float
@@ -182,17 +185,19 @@ class RevealedPool(DocumentPool):
         )
         return labels
 
-    def _once(self, compute: Callable[[], np.ndarray], *of: np.ndarray) -> np.ndarray:
+    def once(self, compute: Callable[[], _Result], *of: np.ndarray) -> _Result:
         """A result that was computed for the same arrays before, or is computed now and kept."""
         name = blake2b(digest_size=16)
-        for each in (self.prior, *of):
+        told = () if self.labels is None or self.believed is None else (self.labels, self.believed)
+        for each in (self.prior, *told, *of):
             name.update(repr(each.shape).encode())
             name.update(np.ascontiguousarray(each).tobytes())
         if name.digest() not in self.kept:
             while len(self.kept) >= _KEPT:
                 self.kept.pop(next(iter(self.kept)))
             self.kept[name.digest()] = compute()
-        return self.kept[name.digest()]
+        result: _Result = self.kept[name.digest()]
+        return result
 
 
 def ranker_contrasts(k: int) -> np.ndarray:
