@@ -103,8 +103,8 @@ def read_judgments(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
     return judgments_in(read_source(path, no_limit))
 
 
-def judgments_in(source: Source) -> pd.DataFrame:
-    """The labels in a file that was read already, as `read_judgments` returns them."""
+def judgments_in(source: Source, check: Callable[[pd.Series], None] = lambda labels: None) -> pd.DataFrame:
+    """The labels in a file that was read already, as `read_judgments` returns them; those in it are checked first."""
     opening = source.first_line()[:_MAX_OPENING]
     others = (format for name, format in FORMATS.items() if name != FORMAT)
     format = next((each for each in others if each.first_line.match(opening)), FORMATS[FORMAT])
@@ -116,6 +116,7 @@ def judgments_in(source: Source) -> pd.DataFrame:
             raise
         raise _without_header(source, error) from error
     with naming(source):
+        check(given["label"])
         labels = given["label"] if given["label"].dtype == np.float64 else given["label"].map(_grade).astype(float)
         refuse_rows(given, ~LABEL.holds(labels.to_numpy()), "label", f"{LABEL.says}, or none", format.place)
         qrels = checked_qrels(given.assign(label=labels))
