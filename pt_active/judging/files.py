@@ -20,7 +20,7 @@ from pt_active.frames.records import SAID_COLUMNS, is_records
 from pt_active.frames.sources import naming
 from pt_active.frames.strays import restored_zeros
 from pt_active.frames.tables import is_parquet, read_parquet
-from pt_active.frames.worklists import judgments_in
+from pt_active.frames.worklists import judgments_in, qids_of_texts
 from pt_active.judging.delivery import Delivery, Given, records_given
 from pt_active.judging.records import checked_records, qrels_of, records_in
 from pt_active.judging.server.store import stored_records
@@ -121,7 +121,10 @@ def read_file(
         if tool is None:
             if delivery.is_archive or delivery.is_json_list:
                 raise ValueError(f"neither a file of a known judging tool ({', '.join(TOOLS)}) nor a table of labels")
-            return _restored(judgments_in(delivery.source, check)[["qid", "docno", "label"]], keys, path)
+            labels = judgments_in(delivery.source, check)
+            if labels.attrs["by_query"] and plan is not None:
+                labels = qids_of_texts(labels, plan.assessments)
+            return _restored(labels[["qid", "docno", "label"]], keys, path)
         records = _records_of(delivery, tool, names, keys, plan)
         if tool in _TABLES and (records["annotator"] == "").all() and (records["status"] == frame_records.JUDGED).all():
             return records[["qid", "docno", "label"]].astype({"label": "int64"}).drop_duplicates(ignore_index=True)
