@@ -21,7 +21,8 @@ _FIRST_LABELLING = 1 << 20
 
 _Result = TypeVar("_Result")
 
-_KEPT = 8  # Results that a pool keeps for the next contrast of rankers
+_KEPT, _KEPT_NUMBERS = 3, 1 << 26
+"""A pool keeps so many of its latest results for the next question, and more of them up to so many numbers."""
 
 
 @dataclass(frozen=True)
@@ -192,12 +193,16 @@ class RevealedPool(DocumentPool):
         for each in (self.prior, *told, *of):
             name.update(repr(each.shape).encode())
             name.update(np.ascontiguousarray(each).tobytes())
-        if name.digest() not in self.kept:
-            while len(self.kept) >= _KEPT:
-                self.kept.pop(next(iter(self.kept)))
-            self.kept[name.digest()] = compute()
-        result: _Result = self.kept[name.digest()]
+        result: _Result = self.kept.pop(name.digest()) if name.digest() in self.kept else compute()
+        self.kept[name.digest()] = result
+        while len(self.kept) > _KEPT and sum(map(_numbers, self.kept.values())) > _KEPT_NUMBERS:
+            self.kept.pop(next(iter(self.kept)))
         return result
+
+
+def _numbers(result: Any) -> int:
+    """How many numbers an array has, or all arrays of a sequence together."""
+    return result.size if isinstance(result, np.ndarray) else sum(map(_numbers, result))
 
 
 def ranker_contrasts(k: int) -> np.ndarray:
