@@ -18,7 +18,8 @@ _WINDOW = 2
 _FIRST_LABELLING = 1 << 20
 """Random numbers of simulated labellings begin here, so that they differ from those of the label vectors."""
 
-_KEPT = 8  # Results that a pool keeps for the next contrast of rankers
+_KEPT, _KEPT_NUMBERS = 3, 1 << 26
+"""A pool keeps so many of its latest results for the next question, and more of them up to so many numbers."""
 
 
 @dataclass(frozen=True)
@@ -188,11 +189,11 @@ class RevealedPool(DocumentPool):
         for each in (self.prior, *of):
             name.update(repr(each.shape).encode())
             name.update(np.ascontiguousarray(each).tobytes())
-        if name.digest() not in self.kept:
-            while len(self.kept) >= _KEPT:
-                self.kept.pop(next(iter(self.kept)))
-            self.kept[name.digest()] = compute()
-        return self.kept[name.digest()]
+        result = self.kept.pop(name.digest(), None)
+        self.kept[name.digest()] = result = compute() if result is None else result
+        while len(self.kept) > _KEPT and sum(each.size for each in self.kept.values()) > _KEPT_NUMBERS:
+            self.kept.pop(next(iter(self.kept)))
+        return result
 
 
 def ranker_contrasts(k: int) -> np.ndarray:
