@@ -208,6 +208,11 @@ def expected_variance(pool: DocumentPool, design: DocumentDesign, gain: np.ndarr
     return float(gain @ ratio_or_zero(1 - chance, chance))
 
 
+def in_part(expected: float, gain: float, share: float) -> float:
+    """The same if each ψ is a share of what it was: ``Σ g (1/(s ψ) − 1)``; ``gain`` is ``Σ g``."""
+    return (expected + gain) / share - gain
+
+
 def widened(estimate: DocumentEstimate, cautious: float) -> DocumentEstimate:
     """Where labels show less than the cautious model expects, ``V̂ = (ν V̂ + 2 V)/(ν + 2)``, as if V had two degrees."""
     if is_rounding(estimate.standard_error, estimate.scale):
@@ -242,13 +247,14 @@ def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> Docu
 
 @dataclass(frozen=True)
 class Undrawn:
-    """Sums over documents that are not kept, for one contrast of an additive measure."""
+    """Sums over documents that are not kept, for one contrast."""
 
     weight: np.ndarray  # float64[parts], ``Σ p D`` over the documents of each part that could be drawn
     mean: np.ndarray  # float64[parts], ``Σ p D μ``
     square: np.ndarray  # float64[parts], ``Σ p D²``
     settled: float  # ``Σ p D μ`` over the documents that could never be drawn
     cautious: float  # The variance that the grade model expects of the whole population (`documents.cautious_variance`)
+    gain: float = 0.0  # ``Σ g``, if the sample comes in parts
 
     def value(self, estimator: str, lines: Mapping[int, Line]) -> float:
         """What the documents add to an estimate."""

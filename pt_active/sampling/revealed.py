@@ -88,6 +88,10 @@ class RevealedPool(DocumentPool):
         form = pair_form(len(self.ranks), pairs)
         return np.asarray(np.mean([((form @ step) * step).sum(axis=0) for step in self.simulated(order, mean)], axis=0))
 
+    def single_squares(self, order: np.ndarray, mean: np.ndarray) -> np.ndarray:
+        """``E δ²`` averaged over the rankers, float64[N]."""
+        return np.asarray(np.mean([(step**2).mean(axis=0) for step in self.simulated(order, mean)], axis=0))
+
     def simulated(self, order: np.ndarray, mean: np.ndarray) -> np.ndarray:
         """The steps under labellings that the grade model holds possible, float64[E, k, N]."""
 
@@ -156,8 +160,8 @@ class RevealedPool(DocumentPool):
         if first is not None or self.form.cutoff is not None or not self.form.compiled:
             return order
         square = self.mean_squares(order, mean)
-        # Equal squares may differ in their last digits, which must not decide.
-        return np.lexsort([self.key, -np.round(square / max(square.max(initial=0.0), 1e-300), 12), self.query])
+        # Equal squares may differ in their last digits, which must not decide; measures lie between 0 and 1.
+        return np.lexsort([self.key, -np.round(square, 14), self.query])
 
     def _by_best_rank(self, mean: np.ndarray, first: np.ndarray | None) -> np.ndarray:
         best = np.where(self.ranks > 0, self.ranks, np.iinfo(np.int32).max).min(axis=0)
