@@ -58,6 +58,9 @@ TABLES = {
 }
 """Beginning of a heading → the name of its table."""
 
+TABLES_OF_ERR = {"### Labels": "until-known-err", "### Wrong": "until-known-wrong-err"}
+"""The same for ERR."""
+
 
 def replayed(
     contest: Contest, level: str, difference: float, times: int, repetitions: int, seed: int
@@ -265,8 +268,8 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     text = page(arguments)
-    family = "" if arguments.measure == MEASURE else f"-{arguments.measure.split('@')[0].lower()}"
-    publish(text, arguments, *(name + family for heading, name in TABLES.items() if heading in text))
+    tables = TABLES_OF_ERR if arguments.measure.startswith("ERR") else TABLES
+    publish(text, arguments, *(name for heading, name in tables.items() if heading in text))
     print(text)
 
 
