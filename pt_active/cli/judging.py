@@ -284,6 +284,8 @@ def export(
 def _exported(loaded: Plan, plan: Path, written: list[Path], worklist: Worklist, format: str) -> Answer:
     """The answer of an export: the files, whether judges see texts, and what to type when labels come back."""
     count, out = len(worklist.documents), written[0]
+    if format in FORMATS and FORMATS[format].by_query:
+        return Answer({"file": str(out), "format": format}, f"The labels that are known are in {out}.")
     content: dict[str, Any] = {"file": str(out), "format": format, "assessments": count, "texts": worklist.has_texts}
     what = "answer" if is_of_answers(str(loaded.measure)) else "document"
     text = f"{how_many(what, count)} to judge {agreeing('is', count)} in {out}."
