@@ -119,7 +119,7 @@ def budgets(table: pd.DataFrame, axis: str, marked: tuple[float, str] | None = N
     for look, ((level, design), rows) in zip(looks, known.groupby(["level", "design"], sort=False)):  # noqa: B905
         x, y = (rows[column].to_numpy(float) for column in ("budget", "half_width"))
         lines.append(Series(f"{'documents' if level == 'document' else 'queries'}, {design}", x, y, *look))
-    return Lines(lines, axis, "± of the interval (half its width)", marked, logarithmic=True)
+    return Lines(lines, axis, "half-width of the interval (±)", marked, logarithmic=True)
 
 
 def classes(table: pd.DataFrame) -> Bars:

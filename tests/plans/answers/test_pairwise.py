@@ -147,7 +147,7 @@ def test_the_table_and_the_json(status: PairStatus) -> None:
     assert table.better.tolist() == [None, "production", "candidate"]
     assert table.difference.tolist() == [each["value"] for each in content["pairs"]]
     assert (content["confidence"], content["answer"]) == (0.95, "2 of 3 pairs are settled")
-    assert content["advice"] == "extend the plan, or accept that the labels do not tell the others apart"
+    assert content["advice"] == "extend the plan, or accept that the other pairs stay open"
 
 
 def test_one_screen(status: PairStatus, plan: Plan, wanted: pd.DataFrame) -> None:
@@ -202,7 +202,7 @@ def test_what_follows_when_all_pairs_are_settled_is_a_report_of_one(
     shown = CliRunner().invoke(app, proposed[1:])
     assert shown.exit_code == 0
     assert "valid at any time" in shown.output.splitlines()[0]
-    one = "a report of what is judged so far is on one pair: pass --first and --second"
+    one = "a report of the labels so far is about one pair: pass --first and --second"
     for names in ([], ["--first", "blind"], ["--looks", "asymptotic"], ["--margin", "0.1"]):
         refused = CliRunner().invoke(app, ["report", "plan", "judged.csv", "--so-far", "--out", "other.html", *names])
         assert (refused.exit_code, refused.stderr) == (2, f"error: {one}\n")
