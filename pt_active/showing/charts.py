@@ -179,7 +179,7 @@ class Lines(Chart):
 
     def _on(self, canvas: Canvas) -> None:
         ends = np.concatenate([y for each in self.series for y in (each.y, each.y + _arms(each))])
-        far = [*(each.x for each in self.series), [self.marked[0] if self.marked else 0.0]]
+        far = [*(each.x for each in self.series), np.array([self.marked[0] if self.marked else 0.0])]
         across, up, tall = Scale.with_zero(np.concatenate(far), 0.04), Scale.with_zero(ends, 0.06), 260
         for each in self.series:
             canvas.top += 20

@@ -109,7 +109,6 @@ def test_a_preference_is_one_decision_an_item(folder: Path) -> None:
     scores = (by_item["new"] - by_item["old"]).rename("score").reset_index()
     fill(table, folder / "my-plan.csv", "preference", scores)
     assert f"{scores['score'].mean():+.4f}" in run("status")
-    assert "right on average" in run("report") + (folder / "my-plan.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
