@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections import Counter
-from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -41,6 +41,7 @@ ROOT_ENTRIES = 18
 """Beside ``py.typed`` and ``pt_docs``, whose places are fixed by PEP 561 and PyTerrier."""
 
 
+@functools.cache
 def modules() -> dict[str, Path]:
     """Dotted name below the package → file. A folder's name stands for its ``__init__``, '' for that of the package."""
     names = {}
@@ -161,12 +162,15 @@ def test_no_entries_of_a_folder_import_each_other_in_a_circle(imports: dict[str,
     assert len(levels) > 1
 
 
-def definitions() -> Iterator[tuple[str, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]]:
+@functools.cache
+def definitions() -> list[tuple[str, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]]:
     """All classes and functions, each with the name of its module."""
-    for name, path in modules().items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                yield name, node
+    return [
+        (name, node)
+        for name, path in modules().items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
 
 
 def test_files_and_functions_can_be_read_at_a_sitting() -> None:

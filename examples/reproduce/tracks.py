@@ -5,7 +5,8 @@
 FOLDER has ``runs/<name>.gz``, ``qrels.txt`` and ``judges/umbrela-gpt-4.qrels``, in TREC formats: the files of the TREC
 2021 Deep Learning track, passages. All judged documents of a topic are its pool. *documents* is a document plan of all
 runs for the measure, with the LLM judge's labels as grade model, corrected by a fifth of the topics that are not
-replayed with it. The ways of tracks (`track_baselines`) share the judgments out over topics by the size of their pools:
+replayed with it. *surprises* is such a plan for nDCG with ``design="surprises"``, which AP has by itself. The ways of
+tracks (`track_baselines`) share the judgments out over topics by the size of their pools:
 
 - *xinfAP*, *infNDCG*: the documents that a run ranks among its first ten are one stratum, the others of the pool the
   second; nine of ten judgments go to the first, as far as it has documents.
@@ -214,9 +215,11 @@ def true_scores(track: Track, measure: str) -> np.ndarray:
     return np.mean([everything(topic, 0, np.random.default_rng(0)) for topic in track.topics], axis=0)
 
 
-def by_documents(track: Track, measure: str, budget: int, pairs: np.ndarray, repetitions: int) -> dict:
+def by_documents(
+    track: Track, measure: str, budget: int, pairs: np.ndarray, repetitions: int, design: str | None = None
+) -> dict:
     """The row of a document plan, whose draws are repeated with other random numbers."""
-    plan = Plan.create(track.pool, None, measure, level="document", budget=budget)
+    plan = Plan.create(track.pool, None, measure, level="document", budget=budget, design=design)
     tables, truth, k = plan.tables, true_scores(track, measure), len(plan.rankers)
     (first,), seen = tables.rounds, seen_by(plan.measure, tables.pool)
     label = track.qrels.set_index(["qid", "docno"])["label"].reindex(pd.MultiIndex.from_frame(tables.pool.keys))
@@ -235,7 +238,7 @@ def by_documents(track: Track, measure: str, budget: int, pairs: np.ndarray, rep
         distance = np.abs(differences) / np.array([each.standard_error for each in tests])
         pvalues = 2 * stats.t.sf(distance, [max(each.degrees_of_freedom, 1) for each in tests])
         found.append(Found(values, float((np.abs(values - truth) <= reach).mean()), pvalues, differences))
-    return {"way": "documents"} | summary(found, truth, pairs)
+    return {"way": design or "documents"} | summary(found, truth, pairs)
 
 
 def redrawn(plan: Plan, first: Round, seed: int) -> Round:
@@ -285,7 +288,8 @@ def league(track: Track, measures: list[str], budgets: list[int], repetitions: i
     pairs = np.random.default_rng(0).permutation(both)[:PAIRS]
     for measure in measures:
         for budget in tqdm(budgets, desc=measure, unit="budget"):
-            of_all = [by_documents(track, measure, budget, pairs, repetitions)]
+            designs = (None, "surprises") if measure == "nDCG@10" else (None,)
+            of_all = [by_documents(track, measure, budget, pairs, repetitions, design) for design in designs]
             of_all += by_tracks(track, measure, budget, pairs, repetitions)
             rows += [{"measure": measure, "judgments": budget} | each for each in of_all]
     return pd.DataFrame(rows)

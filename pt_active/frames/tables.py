@@ -39,7 +39,7 @@ def read_table(source: Source, separator: str, wanted: tuple[str, ...], quoted: 
         rows = (row for row in every if any(map(str.strip, row.cells)))
         header = next(rows, None)
         if header is None:
-            raise ValueError(f"the file is empty; expected a header with {some(wanted)}")
+            raise ValueError(f"the file is empty; expected a header{f' with {some(wanted)}' if wanted else ''}")
         names = [name.strip() for name in header.cells]
         _check_header(names, header, wanted, source.limits.columns)
         for row in rows:

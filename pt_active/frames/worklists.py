@@ -23,7 +23,7 @@ from pt_active.frames.checks import Argument, ArgumentError, file_path, shown, s
 from pt_active.frames.columns import check_pairs, refuse_rows, with_string_ids
 from pt_active.frames.qrels import UNJUDGED, checked_qrels
 from pt_active.frames.sources import Source, naming, read_source
-from pt_active.frames.tables import check_filled, read_json_lines, read_spreadsheet
+from pt_active.frames.tables import check_filled, json_value, read_json_lines, read_spreadsheet
 from pt_active.frames.trec import CODE, INCLUSION, LABEL, PRELS, QRELS, STRATA
 from pt_active.frames.visible import guarded, json_text, unguarded, visible
 
@@ -45,6 +45,7 @@ class Format(NamedTuple):
     place: str  # the unit of these positions, such as ``line``, for messages
     first_line: re.Pattern[str]  # A pattern that matches the first line of such a file
     design: tuple[str, ...] = ()  # columns of the design that it holds; then each pair occurs once
+    by_query: bool = False  # whether it names queries by their texts, and has no document without a label
 
 
 def write_assessments(assessments: pd.DataFrame, path: str | Path, format: str = "trec") -> None:
@@ -59,6 +60,7 @@ def write_assessments(assessments: pd.DataFrame, path: str | Path, format: str =
     - ``prels``: lines of ``qid docno -1 1 inclusion``, as in TREC's Million Query Track 2007-2009 and for statAP;
       inclusion probabilities are written exactly.
     - ``strata``: lines of ``qid 0 docno stratum -1``, as NIST's ``sample_eval`` reads them for xinfAP.
+    - ``opensearch``: the known labels as a judgment list, which OpenSearch's Search Relevance Workbench imports.
 
     Args:
         assessments: ``qid, docno``, and optionally ``query`` and ``text`` for the judges; for ``prels`` also
@@ -93,7 +95,7 @@ def read_judgments(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
 
     Returns:
         ``qid, docno, label``, and from ``prels`` also ``inclusion``, from ``strata`` also ``stratum``;
-        ``attrs["unjudged"]`` holds the number of pairs left out.
+        ``attrs["unjudged"]`` holds the number of pairs left out. From ``opensearch``, the qid is the text of the query.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -103,8 +105,8 @@ def read_judgments(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
     return judgments_in(read_source(path, no_limit))
 
 
-def judgments_in(source: Source) -> pd.DataFrame:
-    """The labels in a file that was read already, as `read_judgments` returns them."""
+def judgments_in(source: Source, check: Callable[[pd.Series], None] = lambda labels: None) -> pd.DataFrame:
+    """The labels in a file that was read already, as `read_judgments` returns them; those in it are checked first."""
     opening = source.first_line()[:_MAX_OPENING]
     others = (format for name, format in FORMATS.items() if name != FORMAT)
     format = next((each for each in others if each.first_line.match(opening)), FORMATS[FORMAT])
@@ -116,13 +118,36 @@ def judgments_in(source: Source) -> pd.DataFrame:
             raise
         raise _without_header(source, error) from error
     with naming(source):
+        check(given["label"])
         labels = given["label"] if given["label"].dtype == np.float64 else given["label"].map(_grade).astype(float)
         refuse_rows(given, ~LABEL.holds(labels.to_numpy()), "label", f"{LABEL.says}, or none", format.place)
         qrels = checked_qrels(given.assign(label=labels))
     for name in format.design:
         qrels[name] = given[name].to_numpy()[labels != UNJUDGED]
-    qrels.attrs["unjudged"] = int((labels == UNJUDGED).sum())
+    qrels.attrs |= {"unjudged": int((labels == UNJUDGED).sum()), "by_query": format.by_query}
     return qrels
+
+
+def qids_of_texts(qrels: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
+    """The labels of a file that names queries by their texts, with the qids that have these texts among known ones."""
+    texts = _texts_of(known)
+    own = {text: _only(texts[text], text) if text in texts else text for text in qrels["qid"].unique()}
+    return qrels.assign(qid=qrels["qid"].map(own))
+
+
+def _texts_of(documents: pd.DataFrame) -> dict[str, list[str]]:
+    """Text → the qids of the queries that have it; a query without a text is known by its qid."""
+    texts: dict[str, list[str]] = {}
+    queries = documents.drop_duplicates("qid").set_index("qid")
+    for qid, text in queries.get("query", pd.Series(queries.index, queries.index)).items():
+        texts.setdefault(str(qid) if pd.isna(text) else str(text).strip(), []).append(str(qid))
+    return texts
+
+
+def _only(qids: list[str], text: str) -> str:
+    if len(qids) > 1:
+        raise ValueError(f"OpenSearch knows queries by their texts, and {some(qids)} have the same text, {shown(text)}")
+    return qids[0]
 
 
 def _without_header(source: Source, error: ValueError) -> ValueError:
@@ -216,6 +241,35 @@ def _write_jsonl(worklist: pd.DataFrame) -> str:
     return "".join(json_text(row) + "\n" for row in rows)
 
 
+def _write_opensearch(worklist: pd.DataFrame) -> str:
+    known = worklist.dropna(subset="label") if "label" in worklist else worklist.head(0)
+    if known.empty:
+        raise ValueError("a judgment list of OpenSearch holds labels, and none is known")
+    text = {_only(qids, text): text for text, qids in _texts_of(known).items()}
+    lists: dict[str, list[dict[str, str]]] = {}
+    for qid, docno, label in zip(known["qid"], known["docno"], known["label"].astype(int), strict=True):
+        lists.setdefault(text[qid], []).append({"docId": docno, "rating": str(label)})
+    rated = [{"query": query, "ratings": ratings} for query, ratings in lists.items()]
+    return json_text({"name": "pt_active", "type": "IMPORT_JUDGMENT", "judgmentRatings": rated}, indent=1) + "\n"
+
+
+def _read_opensearch(source: Source) -> pd.DataFrame:
+    """Read a judgment list, as it is imported, or as `GET …/judgments/ID` returns it."""
+    wanted, whole = "one judgment list of OpenSearch, with judgmentRatings", json_value(source.text)
+    try:
+        (about,) = [whole] if "judgmentRatings" in whole else [each["_source"] for each in whole["hits"]["hits"]]
+        rows = [
+            {"qid": each["query"].strip(), "docno": one["docId"], "label": one["rating"]}
+            for each in about["judgmentRatings"]
+            for one in each["ratings"]
+        ]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"expected {wanted}: query, and ratings with docId and rating") from error
+    if wrong := [row["docno"] for row in rows if not isinstance(row["docno"], str) or not row["qid"]]:
+        raise ValueError(f"expected a query and a docId that are texts, got docId {shown(wrong[0])}")
+    return pd.DataFrame(rows, range(1, len(rows) + 1), _JUDGED, dtype=object)
+
+
 _ANY = r"[^ \t\r\n]+"  # Patterns of the columns in a first line
 _WHOLE = r"[+-]?\d+"
 _NOT_WHOLE = rf"(?!{_WHOLE}[ \t]){_ANY}"
@@ -233,6 +287,13 @@ def _of_lines(name: str, layout: trec.Layout, line: str, *design: str, shapes: I
 
 FORMATS: dict[str, Format] = {
     "csv": Format(_write_csv, _read_csv, "row", re.compile(r"(?!\s*\{)(?=.*\bqid\b)(?=.*\bdocno\b)")),
+    "opensearch": Format(
+        _write_opensearch,
+        _read_opensearch,
+        "rating",
+        re.compile(r'\s*\{(\s*$|.*"judgmentRatings")'),
+        by_query=True,
+    ),
     "jsonl": Format(_write_jsonl, partial(read_json_lines, keys=_JUDGED), "line", re.compile(r"\s*\{")),
     "strata": _of_lines("strata", STRATA, "{qid} 0 {docno} {stratum} {label}", "stratum", shapes=_STRATA),
     "prels": _of_lines(

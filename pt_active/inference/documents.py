@@ -24,7 +24,7 @@ from pt_active.sampling.drawings import DEFENSIVE_VARIANCE, REVEALED_VARIANCE, S
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentDesign, TwoPhase
-from pt_active.sampling.surprises import surprise_gains
+from pt_active.sampling.surprises import cautious_error
 from pt_active.sampling.two_phase import APART_SHARE
 
 
@@ -192,8 +192,8 @@ def cautious_variance(pool: DocumentPool, sample: TwoPhase, variables: Variables
     """The variance ``Σ p² D² v (1/ψ − 1)`` that the grade model expects, with v from `hedged` [theory 9]."""
     design, mean = sample.design, variables.mean
     if isinstance(pool, RevealedPool) and design.drawing == SURPRISES:
-        (gain,) = surprise_gains(pool, mean, np.outer(contrast, contrast)[None], REVEALED_VARIANCE)
-    elif isinstance(pool, RevealedPool):
+        return cautious_error(pool, mean, design.chance(pool.query), contrast, REVEALED_VARIANCE)
+    if isinstance(pool, RevealedPool):
         (gain,) = pool.cautious_gains(design.order, mean, contrast[None], REVEALED_VARIANCE)
     else:
         cautious = hedged(variables, (contrast @ pool.gradients(mean))[None, :], DEFENSIVE_VARIANCE)
@@ -206,6 +206,11 @@ def expected_variance(pool: DocumentPool, design: DocumentDesign, gain: np.ndarr
     """``Σ g (1/ψ − 1)`` over the documents that could be drawn, with ``ψ = Π π``."""
     chance = design.chance(pool.query)
     return float(gain @ ratio_or_zero(1 - chance, chance))
+
+
+def in_part(expected: float, gain: float, share: float) -> float:
+    """The same if each ψ is a share of what it was: ``Σ g (1/(s ψ) − 1)``; ``gain`` is ``Σ g``."""
+    return (expected + gain) / share - gain
 
 
 def widened(estimate: DocumentEstimate, cautious: float) -> DocumentEstimate:
@@ -242,13 +247,14 @@ def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> Docu
 
 @dataclass(frozen=True)
 class Undrawn:
-    """Sums over documents that are not kept, for one contrast of an additive measure."""
+    """Sums over documents that are not kept, for one contrast."""
 
     weight: np.ndarray  # float64[parts], ``Σ p D`` over the documents of each part that could be drawn
     mean: np.ndarray  # float64[parts], ``Σ p D μ``
     square: np.ndarray  # float64[parts], ``Σ p D²``
     settled: float  # ``Σ p D μ`` over the documents that could never be drawn
     cautious: float  # The variance that the grade model expects of the whole population (`documents.cautious_variance`)
+    gain: float = 0.0  # ``Σ g``, if the sample comes in parts
 
     def value(self, estimator: str, lines: Mapping[int, Line]) -> float:
         """What the documents add to an estimate."""

@@ -17,6 +17,7 @@ from pt_active.inference.documents import (
     document_estimate,
     expected_variance,
     fitted_lines,
+    in_part,
     predicted,
     widened,
 )
@@ -170,11 +171,16 @@ def estimate_rounds(
         # Lines through labels that are all alike leave nothing but rounding of the means.
         model = pool.weight @ np.abs(pool.values(each.variables.mean)) @ np.abs(contrast)
         estimates.append(replace(estimate, scale=estimate.scale + float(model)))
-        cautious.append(undrawn.cautious if undrawn else cautious_variance(pool, sample, each.variables, contrast))
+        if undrawn:
+            cautious.append(in_part(undrawn.cautious, undrawn.gain, sample.share))
+        else:
+            cautious.append(cautious_variance(pool, sample, each.variables, contrast))
     if undrawn:
         (first,) = rounds
-        mean, observed = Variables.of(seen.form, first.grades).mean, seen.form.values[label]
-        lines = fitted_lines(seen, first.sample, mean, np.where(label >= 0, observed, mean), contrast)
+        lines = {}
+        if seen.form.family == "additive":
+            mean, observed = Variables.of(seen.form, first.grades).mean, seen.form.values[label]
+            lines = fitted_lines(seen, first.sample, mean, np.where(label >= 0, observed, mean), contrast)
         added = undrawn.value(estimator, lines)
         value, scale = estimates[0].value + added, estimates[0].scale + abs(added)
         estimates[0] = replace(estimates[0], value=value, scale=scale)

@@ -7,6 +7,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -19,7 +20,7 @@ from pt_active.frames.records import SAID_COLUMNS, is_records
 from pt_active.frames.sources import naming
 from pt_active.frames.strays import restored_zeros
 from pt_active.frames.tables import is_parquet, read_parquet
-from pt_active.frames.worklists import judgments_in
+from pt_active.frames.worklists import judgments_in, qids_of_texts
 from pt_active.judging.delivery import Delivery, Given, records_given
 from pt_active.judging.records import checked_records, qrels_of, records_in
 from pt_active.judging.server.store import stored_records
@@ -103,6 +104,7 @@ def read_file(
 ) -> pd.DataFrame:
     """The labels of one file: records if it says who judged, else qrels."""
     keys = keys if plan is None else plan.tables.pool.keys
+    check = partial(check_minus_ones, None if plan is None else plan.measure)
     with naming(path):
         if is_store(path):
             return checked_records(stored_records(path), plan)
@@ -110,6 +112,7 @@ def read_file(
             frame = read_parquet(path, ("qid", "docno", "label"))
             if is_records(frame):
                 return checked_records(frame, plan)
+            check(frame["label"])
             return _restored(checked_qrels(frame.dropna(subset="label")), keys, path)
         delivery = Delivery.read(path)
         if delivery.first_object.keys() >= set(SAID_COLUMNS):
@@ -118,7 +121,10 @@ def read_file(
         if tool is None:
             if delivery.is_archive or delivery.is_json_list:
                 raise ValueError(f"neither a file of a known judging tool ({', '.join(TOOLS)}) nor a table of labels")
-            return _restored(judgments_in(delivery.source)[["qid", "docno", "label"]], keys, path)
+            labels = judgments_in(delivery.source, check)
+            if labels.attrs["by_query"] and plan is not None:
+                labels = qids_of_texts(labels, plan.assessments)
+            return _restored(labels[["qid", "docno", "label"]], keys, path)
         records = _records_of(delivery, tool, names, keys, plan)
         if tool in _TABLES and (records["annotator"] == "").all() and (records["status"] == frame_records.JUDGED).all():
             return records[["qid", "docno", "label"]].astype({"label": "int64"}).drop_duplicates(ignore_index=True)
@@ -168,8 +174,7 @@ def _records_of(
     for part in parts:
         with naming(part.path):
             given += known.read(part)
-    if plan is not None:
-        check_minus_ones(plan.measure, (each.label for each in given))
+    check_minus_ones(None if plan is None else plan.measure, (each.label for each in given))
     records = records_given(given, names)
     return _restored(records, keys, delivery.path, given) if tool in _TABLES else records
 

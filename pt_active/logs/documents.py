@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pt_active.inference.documents import FOLDS
+from pt_active.inference.documents import FOLDS, expected_variance
 from pt_active.inference.estimators import ratio_or_zero
 from pt_active.inference.rounds import Round, drawn_by
 from pt_active.logs.rows import AllQueries, Rows, with_rows
+from pt_active.logs.simulated import SimulatedPool
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.units import RANGE_VARIANCE
 from pt_active.plans.making.documents import (
@@ -28,12 +29,20 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import Beyond, PlanArguments, PlanSource, Rest, RestOfDocuments, plan_manifest
 from pt_active.plans.making.pool import Pool, query_design
 from pt_active.relevance.bounds import document_bounds
-from pt_active.relevance.measures import RankForm, rank_form
+from pt_active.relevance.measures import RankForm, has_rank_form, rank_form
+from pt_active.relevance.revealed import RevealedForm, revealed_form
 from pt_active.sampling.chances import expected_size
 from pt_active.sampling.document_designs import ErrorVariance, Influence, influence_of, influence_of_singles
-from pt_active.sampling.documents import CERTAIN_MODEL, COMMON_SHARE, Sizing, added_variance, serves_singles
-from pt_active.sampling.drawings import DEFENSIVE_VARIANCE, RoundSettings
-from pt_active.sampling.pools import DocumentPool, GradedPool
+from pt_active.sampling.documents import (
+    CERTAIN_MODEL,
+    COMMON_SHARE,
+    Sizing,
+    added_variance,
+    document_sizes,
+    serves_singles,
+)
+from pt_active.sampling.drawings import DEFENSIVE_VARIANCE, REVEALED_VARIANCE, RoundSettings
+from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
 from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes, Sample, TwoPhase
 
 QUERIES_AT_ONCE = 4_000  # Of so many queries the numbers of documents stay near the processor
@@ -48,17 +57,29 @@ _EXTREMES = {"least_rate": min, "worst": min, "best": max}  # What is not added 
 
 @dataclass(frozen=True)
 class Documents:
-    """All documents that an additive measure sees."""
+    """All documents that a measure sees."""
 
     rows: Rows
-    form: RankForm
+    form: RankForm  # of an additive measure, or a `RevealedForm`
     weight: np.ndarray  # float64[m], p
     overhead: float  # λ₀, the cost of opening a query
 
     @property
     def pool(self) -> DocumentPool:
         """The pool as the measure sees it."""
-        return DocumentPool(self.form, self.rows.indptr, self.rows.by_document["ranks"], self.weight)
+        about, rows = (self.rows.indptr, self.rows.by_document["ranks"], self.weight), self.rows.by_document
+        if not isinstance(self.form, RevealedForm):
+            return DocumentPool(self.form, *about)
+        known: dict[str, Any] = {"turn": rows["turn"], "expected": rows["squares"]}
+        return SimulatedPool(self.form, *about, *np.empty((2, 0)), value=self.rows.by_query["value"], **known)
+
+    def sizes(self, settings: RoundSettings) -> DocumentSizes:
+        """The sizes of `sampling.documents.document_sizes`."""
+        if not isinstance(self.form, RevealedForm):
+            return sizes_in_blocks(self, settings)
+        cost = self.rows.by_document["cost"]
+        unknown = Variables(np.empty((len(cost), 0)), np.empty(0), np.zeros(len(cost), dtype=bool))
+        return document_sizes(self.pool, unknown, cost, self.overhead, settings)
 
     def blocks(self) -> Iterator[tuple[slice, slice, DocumentPool]]:
         """Parts of the queries: which queries, which of the documents, and the pool of these."""
@@ -116,16 +137,13 @@ class DrawnDocuments:
     matters: np.ndarray  # bool[N], the documents that can change a difference, or the value of a single ranker
     kept: np.ndarray  # bool[m], the queries of drawn documents, and of the next ones that would come
     looked_at: bool  # whether documents can be looked at before all are judged, and more than the kept ones could come
+    expected: tuple[float, float]  # the variance expected of a sample from the top, and ``Σ g``
 
     @classmethod
     def of(cls, documents: Documents, arguments: PlanArguments, names: tuple[str, ...]) -> DrawnDocuments:
         """The round that `first_round` draws in memory."""
         budget, rows, settings = budget_of_documents(arguments), documents.rows, round_settings(arguments, names)
-        sizes, cost, clock = (
-            sizes_in_blocks(documents, settings),
-            rows.by_document["cost"],
-            rows.by_document.get("clock"),
-        )
+        sizes, cost, clock = documents.sizes(settings), rows.by_document["cost"], rows.by_document.get("clock")
         pool = GradedPool(documents.pool, np.empty((len(cost), 0)), cost, documents.overhead)
         rng = np.random.default_rng(arguments.seed)
         drawn = not_empty(drawn_by(sizes, sizes.gain, pool, settings, budget, rng, clock))
@@ -138,7 +156,12 @@ class DrawnDocuments:
         kept = np.zeros(len(documents.weight), dtype=bool)
         wanted = np.r_[np.flatnonzero(sample.drawn), more]
         kept[np.searchsorted(rows.indptr, wanted, side="right") - 1] = True
-        return cls(drawn, sizes.gain > 0, kept, sample.design.unit == "document" and len(more) == _TO_COME)
+        looked_at = sample.design.unit == "document" and len(more) == _TO_COME
+        design = sample.design
+        expected = (0.0, 0.0)
+        if design.nested:
+            expected = expected_variance(pool.seen, design, sizes.gain), float(sizes.gain[design.order].sum())
+        return cls(drawn, sizes.gain > 0, kept, looked_at, expected)
 
     @property
     def sample(self) -> TwoPhase:
@@ -149,7 +172,9 @@ class DrawnDocuments:
 def plan_of_documents(population: AllQueries, arguments: PlanArguments) -> PlanTables:
     """A plan that keeps the queries of drawn documents, and sums over all others."""
     measure, rows, overhead = population.measure, population.rows, float(population.question.cost.per_query)
-    form = rank_form(measure, rows.max_grade, rows.deepest)
+    form: RankForm = revealed_form(measure, rows.max_grade)
+    if has_rank_form(measure):
+        form = rank_form(measure, rows.max_grade, rows.deepest)
     documents = Documents(rows, form, population.weight, overhead)
     drawn = DrawnDocuments.of(documents, arguments, population.question.names)
     part, graded = population.kept(np.flatnonzero(drawn.kept))
@@ -229,18 +254,55 @@ def _rest(documents: Documents, drawn: DrawnDocuments, budget: float) -> Rest | 
     further = left[drawn.matters[left]]
     prices = Costs(rows.indptr, cost, documents.overhead)
     contrasts = [Contrast(s) for s in range(k)] + [Contrast(a, b) for a in range(k) for b in range(a + 1, k)]
+    sums = _rest_of_simulated if isinstance(documents.form, RevealedForm) else _rest_of_contrasts
     return Rest(
         queries=int(others.sum()),
         documents=int(rows.documents[others].sum()),
         stand_ins=1,
         units=len(order) if looked_at else 0,
         expected_draws=expected,
-        sums=_rest_of_contrasts(documents, drawn, contrasts),
+        sums=sums(documents, drawn, contrasts),
         seen=len(cost),
         useless=int((design.inclusion == 0).sum()),
         cost=float(cost[left].sum()),
         further=float(cost[further].sum() + documents.overhead * prices.firsts(further).sum()),
+        expected=drawn.expected[0],
+        gain=drawn.expected[1],
     )
+
+
+def _rest_of_simulated(
+    documents: Documents, drawn: DrawnDocuments, contrasts: list[Contrast]
+) -> tuple[RestOfDocuments, ...]:
+    """What a plan must know of all queries for each contrast of a measure that is no sum over documents."""
+    pool, design, found = documents.pool, drawn.sample.design, []
+    assert isinstance(pool, SimulatedPool)
+    query, m, nothing, reached = pool.query, len(pool.weight), np.empty(0), design.inclusion > 0
+    opened = np.bincount(query[reached], minlength=m) > 0
+    sure = np.bincount(query[~(drawn.sample.chance(query) >= 1)], minlength=m) == 0
+    for contrast in contrasts:
+        sides = contrast.weights(len(pool.ranks))
+        matters, mean = pool.differs(sides) & (pool.weight > 0), pool.weight * (pool.value @ sides) * ~drawn.kept
+        (gain,) = pool.cautious_gains(design.order, nothing, sides[None], REVEALED_VARIANCE)
+        variance = pool.weight[query] ** 2 * pool.squares(nothing, nothing, sides[None])[0]
+        found.append(
+            RestOfDocuments(
+                first=contrast.first,
+                second=contrast.second,
+                weight=[0.0],
+                mean=[float(mean[opened].sum())],
+                square=[0.0],
+                settled=float(mean[~opened].sum()),
+                cautious=expected_variance(pool, design, gain),
+                variance=float(variance.sum()),
+                unreached=float(variance[~reached].sum()),
+                never=int(((variance > 0) & ~reached).sum()),
+                certain=bool(sure[matters].all()),
+                added=0.0,
+                gain=float(gain[reached].sum()),
+            )
+        )
+    return tuple(found)
 
 
 def _rest_of_contrasts(

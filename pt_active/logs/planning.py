@@ -27,12 +27,12 @@ from pt_active.logs.queries import plan_of_queries
 from pt_active.logs.rows import (
     AllQueries,
     PartitionQuestion,
-    check_additive,
+    check_drawn,
     check_not_split,
     document_rows,
+    family_of,
     graded_partition,
     graded_pool,
-    is_additive,
     merged,
     queries_of,
     query_rows,
@@ -45,9 +45,9 @@ from pt_active.plans.making.queries import DESIGN
 from pt_active.plans.making.rankers import Pairs, listed_weights, pair_weights
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query, unit_of
-from pt_active.relevance.measures import rank_form
+from pt_active.relevance.measures import has_rank_form, rank_form
 from pt_active.sampling.designs import defensive_share, needs_uniform_grades
-from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, natural_drawing, usual_variance
+from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, REVEALED_VARIANCE, natural_drawing, usual_variance
 
 
 class Engine(Protocol):
@@ -98,16 +98,18 @@ class Settings:
         if self.defensive is not None:
             within("defensive", number("defensive", self.defensive), 0)
         check_per_query(self.price)
-        if (told := self.told) == "query":
+        if (told := self.told) is not None:
+            check_drawn(self.measure, told)
+        if told == "query":
             self._check_queries()
         elif told == "document":
-            check_additive(self.measure)
             if self.design not in (None, *DOCUMENT_DRAWINGS):
                 known = ", ".join(DOCUMENT_DRAWINGS)
                 raise ValueError(f"unknown document design {self.design!r}; it is one of {known}")
-            if self.design == "depth":
+            if self.design is not None and (self.design == "depth") != (family_of(self.measure) == "revealed"):
                 raise ValueError(
-                    'documents are drawn from the top in memory only; out of core leave out design="depth"'
+                    f"out of core, the documents of {self.measure} are not drawn by {self.design}; leave out "
+                    f'design="{self.design}"'
                 )
 
     def _check_queries(self) -> None:
@@ -124,7 +126,7 @@ class Settings:
     def told(self) -> str | None:
         """The level that leaves no choice; None if documents or queries can be drawn."""
         told = level_told(self.level, self.design, only_queries=self.draws is not None or bool(self.replace))
-        return told or (None if is_additive(self.measure) else "query")
+        return told or {"additive": None, "cascade": "query", "revealed": "document"}[family_of(self.measure)]
 
     def question(
         self, names: tuple[str, ...], grades: pt.Transformer, depth: int | None, allow_missing_queries: bool
@@ -143,8 +145,10 @@ class Settings:
             expected = self.draws or float(self.budget or 0) / float(population.weight @ rows.cost)
             design, defensive = DESIGN, defensive_share(expected)
         else:
-            form = rank_form(population.measure, rows.max_grade, rows.deepest)
-            design, defensive = natural_drawing(form, len(names), per_query), usual_variance(form)
+            design, defensive = "depth", REVEALED_VARIANCE
+            if has_rank_form(population.measure):
+                form = rank_form(population.measure, rows.max_grade, rows.deepest)
+                design, defensive = natural_drawing(form, len(names), per_query), usual_variance(form)
         return PlanArguments(
             measure=str(population.measure),
             cost=repr(self.price),

@@ -18,6 +18,7 @@ from pt_active.frames.clocks import clocks
 from pt_active.frames.columns import grade_columns, query_table, ranker_names, with_query_columns, with_string_ids
 from pt_active.frames.ids import adjacent, is_range
 from pt_active.frames.runs import ranking_of, united
+from pt_active.logs.simulated import expected_by
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.making.artifact import digest
 from pt_active.plans.making.manifest import LevelChoice, Manifest, Rest
@@ -30,6 +31,7 @@ from pt_active.relevance.measures import has_rank_form, parse_lasting, rank_form
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.drawings import SUCCESSIVE, natural_drawing, succession_unit
 from pt_active.sampling.pools import Variables
+from pt_active.sampling.revealed import RevealedPool
 from pt_active.transformers import Runs, check_same_queries
 
 RANKER = "run"  # The column of a partition that names the ranker of a row
@@ -57,13 +59,7 @@ class PartitionQuestion:
 
     def parsed(self, max_grade: int) -> irm.Measure:
         """The measure with its parameters."""
-        parsed = parse_lasting(self.measure, max_grade=max_grade)
-        if not has_rank_form(parsed):
-            raise ValueError(
-                f"the moments of {parsed} need Monte Carlo, which runs larger than memory do not have; plan for an "
-                "additive or a cascade measure, such as DCG@10 or ERR@10"
-            )
-        return parsed
+        return parse_lasting(self.measure, max_grade=max_grade)
 
 
 def queries_of(partition: pd.DataFrame, question: PartitionQuestion) -> np.ndarray:
@@ -131,7 +127,7 @@ class Rows:
     documents: np.ndarray  # int64[n], how many documents the rankers retrieve
     seen: np.ndarray  # int64[n], for how many of them there are numbers
     by_query: Mapping[str, np.ndarray]  # [n, …] ``mean, covariance`` of model and uniform grades, ``low, high``
-    by_document: Mapping[str, np.ndarray]  # […, N] int16 ``ranks`` (0 = none), ``mean, variance, cost, clock``
+    by_document: Mapping[str, np.ndarray]  # […, N] int16 ``ranks`` (0 = none), ``cost``, and what a drawing needs
     deepest: int  # the deepest rank that occurs
     max_grade: int  # G, the highest grade of the model
 
@@ -169,23 +165,30 @@ class Rows:
         sha = hashlib.sha256("\0".join(self.qid.tolist()).encode("utf-8", "surrogatepass"))
         for values in [self.documents, *(numbers[name] for name in ("ranks",) if name in numbers)]:
             sha.update(np.ascontiguousarray(values).tobytes())
-        for values in [self.cost, *(numbers[name] for name in ("mean", "variance", "covariance") if name in numbers)]:
+        names = [name for name in ("mean", "variance", "covariance", "squares") if name in numbers]
+        for values in [self.cost, *(numbers[name] for name in names)]:
             sha.update((rounded(values, GRADE_BITS) + 0.0).tobytes())
         return sha.hexdigest()
 
 
-def is_additive(measure: object) -> bool:
-    """Whether a measure is a sum over documents, each with a weight and the value of its grade."""
+def family_of(measure: object) -> str:
+    """What kind of function of the labels a measure is: ``additive``, a ``cascade``, or any other, ``revealed``."""
     parsed = parse_lasting(measure, max_grade=_ANY_GRADE)  # type: ignore[arg-type]
-    return has_rank_form(parsed) and rank_form(parsed, 1, 1).family == "additive"
+    return rank_form(parsed, 1, 1).family if has_rank_form(parsed) else "revealed"
 
 
-def check_additive(measure: object) -> None:
-    """Raise if the documents of a measure cannot be drawn out of core."""
-    if not is_additive(measure):
+def check_drawn(measure: object, level: str) -> None:
+    """Raise if the queries or the documents of a measure cannot be drawn out of core."""
+    family = family_of(measure)
+    if level == "document" and family == "cascade":
         raise ValueError(
             f"the documents of {measure} are drawn in memory only; out of core plan for an additive measure, such as "
             'DCG@10, or for whole queries of ERR@10 with level="query"'
+        )
+    if level == "query" and family == "revealed":
+        raise ValueError(
+            f"the moments of {measure} need Monte Carlo, which runs larger than memory do not have; plan for its "
+            'documents, level="document", or for an additive or a cascade measure, such as DCG@10 or ERR@10'
         )
 
 
@@ -213,24 +216,28 @@ def document_rows(partition: pd.DataFrame, question: PartitionQuestion) -> Rows 
     """Numbers of each document of a partition that the measure sees; None if the partition is empty."""
     if partition.empty:
         return None
-    check_additive(question.measure)
     pool, measure = partition_pool(partition, question)
-    seen, form = pool.seen(measure), seen_by(measure, pool).form
-    variables, most = Variables.of(form, pool.grades[seen]), np.iinfo(np.int16).max
-    if pool.ranks[:, seen].max(initial=0) >= most and len(form.weights) >= most:
+    check_drawn(measure, "document")
+    of_measure = seen_by(measure, pool)
+    seen, form = pool.seen(measure), of_measure.form
+    nested, most = isinstance(of_measure, RevealedPool), np.iinfo(np.int16).max
+    if pool.ranks[:, seen].max(initial=0) >= most and (nested or len(form.weights) >= most):
         raise ValueError(f"{measure} sees rankings of more than {most - 1} documents; cut them with a depth")
-    by_document = {
-        "ranks": np.minimum(pool.ranks[:, seen], most).astype(np.int16),
-        "mean": variables.mean,
-        "variance": variables.variance,
-        "cost": pool.document_cost[seen],
-    }
+    by_document = {"ranks": np.minimum(pool.ranks[:, seen], most).astype(np.int16), "cost": pool.document_cost[seen]}
     query, overhead = pool.query_of_document[seen], float(question.cost.per_query)
-    if (question.drawing or natural_drawing(form, len(pool.names), overhead)) == SUCCESSIVE:
+    by_query: dict[str, np.ndarray] = {}
+    if isinstance(of_measure, RevealedPool):
+        by_query, simulated = expected_by(of_measure, pool.grades)
+        by_document |= simulated
+    else:
+        variables = Variables.of(form, pool.grades[seen])
+        by_document |= {"mean": variables.mean, "variance": variables.variance}
+    drawing = question.drawing or natural_drawing(form, len(pool.names), overhead)
+    if not nested and drawing == SUCCESSIVE:
         ids = pool.keys_of(np.flatnonzero(seen))
         own = ids["docno"] if succession_unit(form, overhead) == "document" else None
         by_document["clock"] = clocks(question.seed, ids["qid"], own)
-    return _rows(pool, np.bincount(query, minlength=len(pool.queries)), {}, by_document)
+    return _rows(pool, np.bincount(query, minlength=len(pool.queries)), by_query, by_document)
 
 
 def _rows(

@@ -99,16 +99,16 @@ class ScannedRuns:
         queries of what was drawn with their documents; of all others it keeps sums. So it estimates and compares its
         own measure; what needs the documents of other queries is refused: `Plan.extend`, `Plan.report`, other
         measures. `Plan.status` of queries before the end is for one or two rankers, and of documents where
-        opening a query costs nothing.
+        opening a query costs nothing, or after each part of a plan for nDCG or AP.
 
         ``grades`` is a fitted grade model; what it says of a document may depend on its query alone. Without topics all
         queries are the target population. Documents are drawn for an additive measure such as ``DCG@10``, by
-        ``successive``, ``spread`` or ``poisson``; of a cascade such as ``"ERR(max_rel=4)@20"`` whole queries are. The
-        other arguments are those of `Plan.create`.
+        ``successive``, ``spread`` or ``poisson``; of a cascade such as ``"ERR(max_rel=4)@20"`` whole queries are. For
+        other measures, such as nDCG and AP, documents are drawn by ``depth``. All else is as in `Plan.create`.
 
         Raises:
-            ValueError: If an argument is out of range, a file is malformed, or the measure
-                needs Monte Carlo.
+            ValueError: If an argument is out of range, a file is malformed, or whole queries
+                are asked for and the measure needs Monte Carlo.
         """
         settings = Settings(measure, cost, budget, draws, design, seed, replace, defensive, pairs, level)
         known = None if topics is None else with_string_ids(topics)

@@ -259,11 +259,13 @@ def least_label(measure: irm.Measure) -> int:
     return int(measure.NAME == "Score" and measure["low"] == 1 and measure["step"] == 1)
 
 
-def check_minus_ones(measure: irm.Measure, labels: Iterable[object]) -> None:
-    """Raise if a label is -1 where scores begin below 0, since it may be meant as a score and not as unjudged."""
-    if measure.NAME == "Score" and measure["low"] < 0 and any(label in (-1, "-1") for label in labels):
+def check_minus_ones(measure: irm.Measure | None, labels: Iterable[object]) -> None:
+    """Raise if a label is below 0 where scores are, since -1 may be meant as a score and not as unjudged."""
+    if measure is None or measure.NAME != "Score" or measure["low"] >= 0:
+        return
+    if found := next(filter(None, (re.fullmatch(r"\s*(-[12])(\.0*)?\s*", str(label)) for label in labels)), None):
         stands = ", ".join(f"{label} for {measure['low'] + label * measure['step']:g}" for label in range(3))
-        raise ValueError(f"-1 is no label here, where labels count scores: {stands}; what nobody judged has none")
+        raise ValueError(f"{found[1]} is no label here, where labels count scores: {stands}; leave out the unjudged")
 
 
 def _precision(measure: irm.Measure, grade: np.ndarray, rank: np.ndarray) -> RankForm:

@@ -144,6 +144,6 @@ def _revealed_sizes(
         gains = pool.cautious(order, square, pool.ever_differs(pairs), settings.defensive)[None]
     single = None
     if settings.serves_singles and k > 1:
-        square = np.mean([(step**2).mean(axis=0) for step in pool.simulated(order, mean)], axis=0)
+        square = pool.single_squares(order, mean)
         single = pool.cautious(order, square, np.ones(len(pool.weight), dtype=bool), settings.defensive)
     return sizing.of_gains(gains, single, budget)

@@ -32,7 +32,9 @@ def leaning(ranks: np.ndarray) -> np.ndarray:
     return np.asarray(near[0] - (near[1:].mean(axis=0) if len(near) > 1 else 0.0))
 
 
-def parts_of(sample: TwoPhase, prices: Costs, lean: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
+def parts_of(
+    sample: TwoPhase, prices: Costs, lean: np.ndarray, turn: np.ndarray, number: int, rng: np.random.Generator
+) -> np.ndarray:
     """int64[N], the part in which each document comes, from 1; 0 for documents that were not drawn.
 
     Each part has its share of the costs, or of the documents that favour either side.
@@ -41,11 +43,12 @@ def parts_of(sample: TwoPhase, prices: Costs, lean: np.ndarray, number: int, rng
         sample: One that `can_part`.
         prices: What its documents cost.
         lean: float64[N], as `leaning` has it.
+        turn: int64[m], a random order of the queries.
         number: K, how many parts there are.
         rng: Source of randomness, which the sample must not depend on.
     """
     query, rows = prices.every, np.flatnonzero(sample.drawn)
-    turn, ties = rng.permutation(prices.queries), rng.random(len(rows))
+    ties = rng.random(len(rows))
     if sample.design.nested:
         cost, opened = prices.spent(sample.drawn), np.unique(query[rows])
         units = opened[np.lexsort([turn[opened], cost[opened]])]
@@ -71,4 +74,5 @@ def first_parts(sample: TwoPhase, prices: Costs, part: np.ndarray, k: int, numbe
         queries = Sample.once(np.where(opened, sample.opening * share, 0.0))
     else:
         design = replace(design, inclusion=design.inclusion * share)
-    return replace(sample, design=design, queries=queries, drawn=drawn, spent=float(prices.spent(drawn).sum()))
+    spent = float(prices.spent(drawn).sum())
+    return replace(sample, design=design, queries=queries, drawn=drawn, spent=spent, share=share)

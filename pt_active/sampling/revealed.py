@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import combinations
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,7 +19,10 @@ _WINDOW = 2
 _FIRST_LABELLING = 1 << 20
 """Random numbers of simulated labellings begin here, so that they differ from those of the label vectors."""
 
-_KEPT = 8  # Results that a pool keeps for the next contrast of rankers
+_Result = TypeVar("_Result")
+
+_KEPT, _KEPT_NUMBERS = 3, 1 << 26
+"""A pool keeps so many of its latest results for the next question, and more of them up to so many numbers."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class RevealedPool(DocumentPool):
     prior: np.ndarray  # float64[m, C], the logs of the probabilities of the classes of leniency in each query
     labels: np.ndarray | None = None  # int64[N], the labels that were known before, -1 for others; None if none was
     believed: np.ndarray | None = None  # float64[N, G+1], what the grade model says also of labelled documents
-    kept: dict[bytes, np.ndarray] = field(default_factory=dict, repr=False, compare=False)  # The latest results
+    kept: dict[bytes, Any] = field(default_factory=dict, repr=False, compare=False)  # The latest results
 
     @classmethod
     def of(
@@ -62,12 +66,12 @@ class RevealedPool(DocumentPool):
 
     def values(self, variable: np.ndarray) -> np.ndarray:
         """float64[m, k], what is expected of the measure at given document variables, float64[N, G+1]."""
-        return self._once(self._expectation(variable).start, variable)
+        return self.once(self._expectation(variable).start, variable)
 
     def steps(self, order: np.ndarray, mean: np.ndarray, observed: np.ndarray) -> np.ndarray:
         """By how much each label changes the expectation of every ranker, float64[k, N]."""
         label = observed.argmax(axis=1)
-        return self._once(lambda: self._expectation(mean).steps(order, label), order, mean, label[order])
+        return self.once(lambda: self._expectation(mean).steps(order, label), order, mean, label[order])
 
     def squares(self, order: np.ndarray, mean: np.ndarray, contrasts: np.ndarray) -> np.ndarray:
         """``E δ²`` of each document under the grade model, float64[c, N]; 0 for documents that are not in the order."""
@@ -84,6 +88,10 @@ class RevealedPool(DocumentPool):
         form = pair_form(len(self.ranks), pairs)
         return np.asarray(np.mean([((form @ step) * step).sum(axis=0) for step in self.simulated(order, mean)], axis=0))
 
+    def single_squares(self, order: np.ndarray, mean: np.ndarray) -> np.ndarray:
+        """``E δ²`` averaged over the rankers, float64[N]."""
+        return np.asarray(np.mean([(step**2).mean(axis=0) for step in self.simulated(order, mean)], axis=0))
+
     def simulated(self, order: np.ndarray, mean: np.ndarray) -> np.ndarray:
         """The steps under labellings that the grade model holds possible, float64[E, k, N]."""
 
@@ -91,7 +99,7 @@ class RevealedPool(DocumentPool):
             expectation, labels = self._expectation(mean), self._labellings(mean)
             return np.stack([expectation.steps(order, label) for label in labels])
 
-        return self._once(computed, order, mean, np.zeros(1))
+        return self.once(computed, order, mean, np.zeros(1))
 
     def cautious_gains(
         self, order: np.ndarray, mean: np.ndarray, contrasts: np.ndarray, defensive: float
@@ -152,8 +160,8 @@ class RevealedPool(DocumentPool):
         if first is not None or self.form.cutoff is not None or not self.form.compiled:
             return order
         square = self.mean_squares(order, mean)
-        # Equal squares may differ in their last digits, which must not decide.
-        return np.lexsort([self.key, -np.round(square / max(square.max(initial=0.0), 1e-300), 12), self.query])
+        # Equal squares may differ in their last digits, which must not decide; measures lie between 0 and 1.
+        return np.lexsort([self.key, -np.round(square, 14), self.query])
 
     def _by_best_rank(self, mean: np.ndarray, first: np.ndarray | None) -> np.ndarray:
         best = np.where(self.ranks > 0, self.ranks, np.iinfo(np.int32).max).min(axis=0)
@@ -182,17 +190,23 @@ class RevealedPool(DocumentPool):
         )
         return labels
 
-    def _once(self, compute: Callable[[], np.ndarray], *of: np.ndarray) -> np.ndarray:
+    def once(self, compute: Callable[[], _Result], *of: np.ndarray) -> _Result:
         """A result that was computed for the same arrays before, or is computed now and kept."""
         name = blake2b(digest_size=16)
-        for each in (self.prior, *of):
+        told = () if self.labels is None or self.believed is None else (self.labels, self.believed)
+        for each in (self.prior, *told, *of):
             name.update(repr(each.shape).encode())
             name.update(np.ascontiguousarray(each).tobytes())
-        if name.digest() not in self.kept:
-            while len(self.kept) >= _KEPT:
-                self.kept.pop(next(iter(self.kept)))
-            self.kept[name.digest()] = compute()
-        return self.kept[name.digest()]
+        result: _Result = self.kept.pop(name.digest()) if name.digest() in self.kept else compute()
+        self.kept[name.digest()] = result
+        while len(self.kept) > _KEPT and sum(map(_numbers, self.kept.values())) > _KEPT_NUMBERS:
+            self.kept.pop(next(iter(self.kept)))
+        return result
+
+
+def _numbers(result: Any) -> int:
+    """How many numbers an array has, or all arrays of a sequence together."""
+    return result.size if isinstance(result, np.ndarray) else sum(map(_numbers, result))
 
 
 def ranker_contrasts(k: int) -> np.ndarray:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -165,10 +166,19 @@ def test_the_difference_of_a_preference_is_its_mean_whichever_answer_is_shown_fi
     assert (better_first["label"] == 1 + agreed).all()
 
 
+def test_a_judges_score_off_the_scale_names_the_answer_and_the_option(table: pd.DataFrame) -> None:
+    wrong = table.assign(score_gpt=table["score"].where(table.index != 7, 3.0))
+    said = "item 'i3', system 'old': score_gpt is 3, outside 0 to 1; judges and people score on one scale, .* scale="
+    with pytest.raises(ValueError, match=said):
+        Answers(wrong)
+    assert Answers(wrong, "0-3").judges == ["score", "score_gpt"]
+    assert Answers(wrong, "preference").judges == ["score", "score_gpt"]
+
+
 def test_a_preference_needs_two_systems(table: pd.DataFrame) -> None:
     with pytest.raises(ValueError, match="between two systems"):
         Answers(table.query("system == 'new'"), "preference")
-    with pytest.raises(ValueError, match="between two systems"):
+    with pytest.raises(ValueError, match="not 2 with 2 runs each"):
         Answers(made(10, runs=2), "preference")
 
 
@@ -186,11 +196,19 @@ def test_messages_in_python_speak_of_answers_and_those_of_rankings_do_not(table:
         Plan.create(pool, None, "P@1", budget=10).estimate(stray)
 
 
-@pytest.mark.parametrize("label", [-1, "-1"])
+@pytest.mark.parametrize("label", [-1, -1.0, " -1.0 ", -2])
 def test_a_preference_of_minus_one_is_refused_and_not_taken_as_unjudged(label: object, tmp_path: Path) -> None:
     plan = Answers(made(20).drop(columns="score"), "preference").plan(10)
-    given = plan.assessments[["qid", "docno"]].assign(label=[label] + [1] * (len(plan.assessments) - 1))
+    given = plan.assessments[["qid", "docno"]].assign(label=[str(label)] + ["1"] * (len(plan.assessments) - 1))
+    numbers = given.assign(label=given["label"].astype(float))
     given.to_csv(tmp_path / "judged.csv", index=False)
-    for ask in (plan.status, plan.compare, lambda labels: read_labels([tmp_path / "judged.csv"], plan)):
-        with pytest.raises(ValueError, match="-1 is no label here, .* 0 for -1, 1 for 0, 2 for 1"):
-            ask(given)
+    given.to_json(tmp_path / "texts.jsonl", orient="records", lines=True)
+    numbers.to_json(tmp_path / "numbers.jsonl", orient="records", lines=True)
+    numbers.to_parquet(tmp_path / "judged.parquet")
+    given.to_excel(tmp_path / "judged.xlsx", index=False)
+    for name, line in {"trec": "{qid} 0 {docno} {label:g}\n", "prels": "{qid} {docno} {label:g} 1 0.5\n"}.items():
+        (tmp_path / name).write_text("".join(map(line.format_map, numbers.to_dict("records"))), encoding="utf-8")
+    reads = [partial(read_labels, [path], plan) for path in tmp_path.iterdir()]
+    for ask in (*(partial(each, given) for each in (plan.status, plan.compare, plan.estimate)), *reads):
+        with pytest.raises(ValueError, match="-[12] is no label here, .* 0 for -1, 1 for 0, 2 for 1"):
+            ask()

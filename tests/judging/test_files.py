@@ -367,3 +367,57 @@ def test_delivered_files_are_recognised_once(tmp_path: Path) -> None:
     assert (delivery.stem, delivery.is_archive, delivery.is_json_list) == ("ann", False, False)
     assert delivery.first_object["label"] == []
     assert np.array_equal(read_file(path).columns, RECORD_COLUMNS)
+
+
+def test_a_judgment_list_of_opensearch_names_queries_by_their_texts(tmp_path: Path, plan: Plan) -> None:
+    """As `PUT` and `GET _plugins/_search_relevance/judgments` have it in OpenSearch's documentation."""
+    path, labels = tmp_path / "list.json", plan.assessments[["qid", "docno"]].head(4).assign(label=[2, 0, 1, 1])
+    plan.export(path, "opensearch", labels)
+    made = json.loads(path.read_text(encoding="utf-8"))
+    assert {name: made[name] for name in ("name", "type")} == {"name": "pt_active", "type": "IMPORT_JUDGMENT"}
+    first = made["judgmentRatings"][0]
+    assert (first["query"], first["ratings"][0]) == ("wooden lamp", {"docId": "0012", "rating": "2"})
+    assert as_rows(read_labels([path], plan)) == as_rows(labels)
+    other = {"query": "of no plan", "ratings": [{"docId": "x", "rating": "3.000"}]}
+    stored = {"_source": {"status": "COMPLETED", "judgmentRatings": [*made["judgmentRatings"], other]}}
+    for indent in (None, 2):
+        path.write_text(json.dumps({"took": 36, "hits": {"hits": [stored]}}, indent=indent), encoding="utf-8")
+        assert as_rows(read_labels([path], plan)) == sorted([*as_rows(labels), ("of no plan", "x", 3)])
+    with pytest.raises(ValueError, match="holds labels, and none is known"):
+        plan.export(tmp_path / "none.json", "opensearch")
+
+
+TWINS = pd.DataFrame({"qid": ["1", "2"], "docno": "d", "query": "lamp", "rank_a": 0, "grade_0": 0.5, "grade_1": 0.5})
+
+
+def test_a_query_text_of_two_queries_is_refused_both_ways(tmp_path: Path) -> None:
+    plan, same = Plan.create(TWINS, None, "P@1", budget=2), "'1', '2' have the same text, 'lamp'"
+    with pytest.raises(ValueError, match=same):
+        plan.export(tmp_path / "out.json", "opensearch", plan.assessments[["qid", "docno"]].assign(label=1))
+    (tmp_path / "in.json").write_text(
+        '{"judgmentRatings": [{"query": "lamp", "ratings": [{"docId": "d", "rating": 1}]}]}'
+    )
+    with pytest.raises(ValueError, match=f"in.json: .*{same}"):
+        read_labels([tmp_path / "in.json"], plan)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            '{"judgmentRatings": [{"query": "a", "ratings": [{"docId": "d", "rating": "0.7"}]}]}',
+            "rating 1: .*whole number",
+        ),
+        ('{"judgmentRatings": {"a": [{"docId": "d", "rating": "1"}]}}', "expected one judgment list of OpenSearch"),
+        (
+            '{"judgmentRatings": [{"query": "a", "ratings": [{"docId": 7, "rating": "1"}]}]}',
+            "a docId that are texts, got docId 7",
+        ),
+        ('{\n"hits": {"hits": []}}', "expected one judgment list"),
+        ('{\n"judgmentRatings": [', "expected JSON"),
+    ],
+)
+def test_a_judgment_list_that_is_wrong_is_named(tmp_path: Path, plan: Plan, content: str, said: str) -> None:
+    (tmp_path / "wrong.json").write_text(content)
+    with pytest.raises(ValueError, match=f"wrong.json: .*{said}"):
+        read_labels([tmp_path / "wrong.json"], plan)

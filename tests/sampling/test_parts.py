@@ -31,11 +31,15 @@ def sample_of(drawing: str) -> TwoPhase:
     return draw_documents(design, PRICES, float(len(EVERY)), rng)
 
 
+def in_parts(sample: TwoPhase, rng: np.random.Generator) -> np.ndarray:
+    return parts_of(sample, PRICES, LEAN, rng.permutation(PRICES.queries), PARTS, rng)
+
+
 @pytest.mark.parametrize("drawing", ["depth", "surprises"])
 def test_each_document_comes_by_each_part_as_probably_as_it_should(drawing: str) -> None:
     sample, rng = sample_of(drawing), np.random.default_rng(1)
     assert can_part(sample)
-    part = np.array([parts_of(sample, PRICES, LEAN, PARTS, rng) for _ in range(DRAWS)])
+    part = np.array([in_parts(sample, rng) for _ in range(DRAWS)])
     drawn = sample.drawn
     assert (part[:, ~drawn] == 0).all()
     assert (part[:, drawn] >= 1).all()
@@ -60,16 +64,13 @@ def test_the_estimate_of_the_first_parts_is_on_average_that_of_the_whole(drawing
         return float((value / np.maximum(part.chance(query), 1e-9))[part.drawn].sum())
 
     for k in (1, 3):
-        found = [
-            total(first_parts(sample, PRICES, parts_of(sample, PRICES, LEAN, PARTS, rng), k, PARTS))
-            for _ in range(DRAWS)
-        ]
+        found = [total(first_parts(sample, PRICES, in_parts(sample, rng), k, PARTS)) for _ in range(DRAWS)]
         assert abs(np.mean(found) - total(sample)) < 3 * np.std(found) / np.sqrt(DRAWS)
 
 
 def test_the_first_parts_grow_to_the_whole() -> None:
     for sample in map(sample_of, ("depth", "surprises")):
-        part = parts_of(sample, PRICES, LEAN, PARTS, np.random.default_rng(4))
+        part = in_parts(sample, np.random.default_rng(4))
         grown = [first_parts(sample, PRICES, part, k, PARTS) for k in range(1, PARTS + 1)]
         assert grown[-1] is sample
         for before, after in itertools.pairwise(grown):

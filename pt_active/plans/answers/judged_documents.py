@@ -93,7 +93,7 @@ class JudgedDocuments(Judged):
         undrawn = None
         if about is not None:
             weight, mean_of, square = (np.array(each) for each in (about.weight, about.mean, about.square))
-            undrawn = Undrawn(weight, mean_of, square, about.settled, about.cautious)
+            undrawn = Undrawn(weight, mean_of, square, about.settled, about.cautious, about.gain)
         mean = estimate_rounds(part.pool, part.rounds, part.label, weights, how.estimator, undrawn)
         self.shown[_key(contrast.weights(len(self.names)), how.estimator)] = ErrorShown.of(mean)
         unreached, variance = part._unreached(weights) if about is None else _share(about.unreached, about.variance)

@@ -26,6 +26,7 @@ from pt_active.plans.answers.judged_documents import DocumentPlan
 from pt_active.plans.answers.judged_queries import QueryPlan
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.parts import in_parts
 from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.sampled import NothingJudged, sampled, strays_of, wanted_documents
 from pt_active.relevance.measures import check_minus_ones, parse_measure
@@ -100,7 +101,7 @@ def points_so_far(
             return [_unjudged(tables, how) for _ in contrasts]
         judged, cut = judged_with(labelled, records, how), labelled.tables.manifest.cut
         # What a plan keeps of documents beyond it is the error that the model expects of all of its sample.
-        partial = tables.manifest.rest is not None and bool(tables.rounds) and cut is not None
+        partial = tables.manifest.rest is not None and bool(tables.rounds) and cut is not None and not in_parts(tables)
         return [_point(judged, each, how, partial) for each in contrasts]
 
 

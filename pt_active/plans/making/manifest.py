@@ -162,10 +162,13 @@ class Beyond(Record):
 
 @dataclass(frozen=True)
 class RestOfDocuments(Record):
-    """What a plan of documents knows of its whole population, for one contrast of an additive measure [theory 9].
+    """What a plan of documents knows of its whole population, for one contrast [theory 9].
 
-    The first three are sums over the documents that are not kept and could be drawn, for each part of the queries.
+    The first three are sums over the documents that are not kept and could be drawn, for each part of the queries. Of
+    nDCG and AP there is one part, and M(x) stands for its documents.
     """
+
+    SOMETIMES: ClassVar[tuple[str, ...]] = ("gain",)
 
     first: int
     second: int | None
@@ -179,6 +182,7 @@ class RestOfDocuments(Record):
     never: int  # how many documents could never be drawn that can change the contrast
     certain: bool  # whether every document that can change the contrast was certain to be drawn
     added: float  # the variance that bets add to that of each document
+    gain: float = 0.0  # ``Σ g`` if ``cautious`` is ``Σ g (1/ψ − 1)`` of a sample that comes in parts
     beyond: Beyond | None = None  # of what was not drawn; None if all is kept that can be, or all was drawn at once
 
 
@@ -186,7 +190,7 @@ class RestOfDocuments(Record):
 class Rest(Record):
     """What a plan that was made from logs does not keep."""
 
-    SOMETIMES: ClassVar[tuple[str, ...]] = ("sums", "seen", "useless", "cost", "further")
+    SOMETIMES: ClassVar[tuple[str, ...]] = ("sums", "seen", "useless", "cost", "further", "expected", "gain")
 
     queries: int  # that were not drawn
     documents: int  # of these queries
@@ -199,6 +203,8 @@ class Rest(Record):
     useless: int = 0  # those of them that cannot change the result
     cost: float = 0.0  # of the documents that could be drawn and were not
     further: float = 0.0  # of those that matter to the design's differences, with the opening of their queries
+    expected: float = 0.0  # ``Σ g (1/ψ − 1)``, the variance expected of documents that come in parts
+    gain: float = 0.0  # its ``Σ g``
 
     def of(self, first: int, second: int | None) -> RestOfDocuments:
         """What a plan of documents knows of its population for a contrast."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pt_active.inference.documents import in_part
 from pt_active.inference.rounds import Round
 from pt_active.inference.stopping.looks import PLANNED_LOOKS
 from pt_active.plans.making.documents import expected_of, graded_of, kept_to
@@ -22,14 +23,16 @@ _STAGE = 1_000_003
 def in_parts(tables: PlanTables) -> bool:
     """Whether the only round of a plan comes in parts, after each of which one may look."""
     rounds, manifest = tables.rounds, tables.manifest
-    changed = manifest.cut or manifest.rest or manifest.later_rankers
+    changed = manifest.cut or manifest.later_rankers
     return len(rounds) == 1 and not changed and can_part(rounds[0].sample)
 
 
 def part_of(tables: PlanTables) -> np.ndarray:
     """int64[N], the part in which each document comes, from 1; 0 for documents that were not drawn."""
     sample, rng = tables.rounds[0].sample, np.random.default_rng([tables.manifest.arguments.seed, _STAGE])
-    return parts_of(sample, _prices(tables), leaning(tables.pool.ranks), PLANNED_LOOKS, rng)
+    turn = rng.permutation(tables.manifest.counts.queries)
+    turn = turn if tables.pool.place is None else turn[tables.pool.place]
+    return parts_of(sample, _prices(tables), leaning(tables.pool.ranks), turn, PLANNED_LOOKS, rng)
 
 
 def rounds_of_parts(tables: PlanTables) -> list[Round]:
@@ -55,6 +58,9 @@ def judged_part(tables: PlanTables, label: np.ndarray, judged: int) -> tuple[Rou
 
 def _of_first(tables: PlanTables, whole: Round, first: TwoPhase) -> Round:
     """A round of what comes first of another."""
+    rest = tables.manifest.rest
+    if rest is not None and rest.gain:
+        return replace(whole, sample=first, expected=in_part(rest.expected, rest.gain, first.share))
     return replace(whole, sample=first, expected=expected_of(tables, first.design))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import ir_measures.measures as irm
@@ -68,6 +68,7 @@ class Pool:
     query_weight: np.ndarray
     place: np.ndarray | None = None
     log_keys: bool = False
+    revealed: dict[irm.Measure, RevealedPool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, measure: irm.Measure, cost: Cost | None = None) -> Pool:
@@ -135,7 +136,7 @@ class Pool:
     def _qid_of(self, query: np.ndarray) -> Texts:
         return texts(self.queries["qid"]).take(query)
 
-    @property
+    @cached_property
     def by_name(self) -> np.ndarray:
         """int64[N], the documents query by query in the order of their docnos, which no ranking can change."""
         return np.lexsort((np.asarray(self.docno, dtype=object).astype(str), self.query_of_document))
@@ -271,11 +272,14 @@ def query_design(pool: Pool, probability: np.ndarray, moments: Moments) -> pd.Da
 
 
 def seen_by(measure: irm.Measure, pool: Pool) -> DocumentPool:
-    """What a measure sees of a pool."""
+    """What a measure sees of a pool; for nDCG and AP made once, with what it has computed."""
     if not has_rank_form(measure):
-        units = _VECTOR_SEED, pool.qids[pool.query_of_document], pool.docno
-        key = clocks(*units).view(np.uint64) if pool.log_keys else keys(*units)
-        return RevealedPool.of(revealed_form(measure, pool.max_grade), pool.indptr, pool.ranks, pool.query_weight, key)
+        if measure not in pool.revealed:
+            units = _VECTOR_SEED, pool.qids[pool.query_of_document], pool.docno
+            key = clocks(*units).view(np.uint64) if pool.log_keys else keys(*units)
+            seen = revealed_form(measure, pool.max_grade), pool.indptr, pool.ranks, pool.query_weight, key
+            pool.revealed[measure] = RevealedPool.of(*seen)
+        return pool.revealed[measure]
     form = rank_form(measure, pool.max_grade, int(pool.ranks.max(initial=0)))
     return DocumentPool(form, pool.indptr, pool.ranks, pool.query_weight, place=pool.place)
 
