@@ -83,7 +83,7 @@ def test_nothing_is_proposed_that_such_a_plan_refuses(demo: DemoCollection, fold
         (("--design", "depth"), "leave out --design depth"),
         (("--lenient",), "leave out --lenient"),
         (("--cost", "log-length"), "needs the text of every document"),
-        (("--measure", "nDCG@10"), "need Monte Carlo"),
+        (("--measure", "nDCG@10", "--level", "query"), "need Monte Carlo"),
         (("--run", "more=nowhere-*.parquet"), "no file matches"),
     ],
 )
