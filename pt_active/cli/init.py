@@ -34,8 +34,8 @@ ROAD = (("plan",), ("judge",), ("status",), ("report", "--so-far"))
 """The commands that take everything from the project file, in the order in which they are used."""
 
 COMMENTS = (
-    "What pt-active plan, judge, status and report use. Options that are typed come first.",
-    "Keys are called as the options are; names of files are relative to this file. Labels are looked for where",
+    "Options of pt-active plan, judge, status and report. Those that you type take precedence.",
+    "Keys have the names of the options; names of files are relative to this file. Labels are looked for where",
     'pt-active judge keeps them; if they are elsewhere: labels = "judged.csv"',
 )
 
@@ -155,9 +155,9 @@ class Interview:
             if source.run:
                 again = [*source.words(), *given_words(measure=self.measure, budget=self.budget, queries=self.queries)]
                 so_far = visible(command_line("init", *again))
-                typer.echo(f"\nThe answers so far, to go on from:\n  {so_far}", err=True)
+                typer.echo(f"\nThe answers so far, to continue from:\n  {so_far}", err=True)
             if isinstance(ended.__context__, EOFError):
-                raise ValueError("the answers end too early; pass --run, --budget, … instead") from ended
+                raise ValueError("the input ended before the last question; pass --run, --budget, … instead") from ended
             raise
 
     def _asked(self) -> tuple[Files, str, float, Meant]:
@@ -301,10 +301,17 @@ def _findings(answers: Answers, budget: float, level: str) -> list[Finding]:
     if "answer" not in table.columns:
         found.append(Finding("answers", "there are no texts, so judges see ids alone", True))
     if "cost" in table.columns:
-        found.append(Finding("cost", "costs of answers count in Python (Answers.plan) and not in these commands", True))
+        found.append(
+            Finding("cost", "costs of answers count only in Python (Answers.plan), not in these commands", True)
+        )
     judges = [name for name in answers.judges if table[name].notna().any()]
-    said = f"{', '.join(judges)}: steers what people score, and is not believed" if judges else "no scores of a judge"
+    said = (
+        f"{', '.join(judges)}: decides which answers people score, and nothing else"
+        if judges
+        else "no scores of a judge"
+    )
     unit = "item with all its answers" if level == "query" else "pair of answers" if answers.scale.prefers else "answer"
-    share = f"{amount(budget)} of {how_many('answer', len(pool))} to judge ({min(budget / len(pool), 1):.0%})"
+    share = f"{amount(min(budget, len(pool)))} of {how_many('answer', len(pool))} to judge"
+    share += f" ({budget / len(pool):.0%})" if budget < len(pool) else ": all, if no verdict comes before"
     more = [("scale", f"people give {answers.scale.asked}"), ("judge", said), ("unit", f"one {unit} after the other")]
-    return [*found, *(Finding(*each) for each in more), Finding("budget", share, budget >= len(pool))]
+    return [*found, *(Finding(*each) for each in more), Finding("budget", share)]

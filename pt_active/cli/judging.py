@@ -83,7 +83,7 @@ class Setting:
     grade_names: str | None = of_every_command(None)
     store: Path | None = option(None, "Where judgments are kept; default: PLAN.sqlite.", "FILE")
     block: int = option(
-        BLOCK, "How many documents make a block of the plan's order.", "N", within=(1, 1_000_000), rare=True
+        BLOCK, "How many documents of the plan's order make a block.", "N", within=(1, 1_000_000), rare=True
     )
     double: float | None = option(
         None, f"The share of documents that two people judge; default {DOUBLE:g}, 0 with one judge."
@@ -144,7 +144,7 @@ def judge(
     where: Address,
     plan: Path | None = argument(None, "The folder of a plan; not needed with --demo.", "PLAN"),
     texts: Path | None = option(None, "Document texts, if the plan has none.", "FILE"),
-    demo: bool = option(False, "Judge a plan of simulated documents, made here."),
+    demo: bool = option(False, "Judge a plan of simulated documents, which this command makes."),
 ) -> Answer:
     """Let people judge a plan in their browsers, and see at any time what is known."""
     if missing := [name for name in NEEDED if find_spec(name) is None]:
@@ -174,7 +174,7 @@ def judge(
     text = f"{settled} of {how_many('document', size)} {agreeing('is', size)} done; "
     text += f"{how_many('record', number)} {agreeing('is', number)} kept in {kept}."
     look = command_line("status", site.organiser.folder, kept)
-    hint = f"Next, see what they say, or go on judging with the same command:\n  {look}"
+    hint = f"Next, see what they show, or continue judging with the same command:\n  {look}"
     return Answer({"store": str(kept), "records": number, "settled": settled, "documents": size}, text, hint)
 
 
@@ -331,7 +331,7 @@ def agreement(
     pair: Pair,
     plan: Path = plan_folder(),
     records: list[Path] = argument(MISSING, "Records, or exports of a tool that say who judged.", "RECORDS"),
-    measure: str | None = option(None, "The measure, if not the plan's; the labels are the same.", "NAME", **MEASURES),
+    measure: str | None = option(None, "A measure other than the plan's, from the same labels.", "NAME", **MEASURES),
     grade_names: str | None = of_every_command(None),
 ) -> Answer:
     """Show how far the judges agree, who is far from the others, and whether the verdict depends on one of them."""

@@ -90,7 +90,7 @@ def check_policy(missing: str, policies: Sequence[str] = MISSING_POLICIES) -> No
 def check_judged(qrels: pd.DataFrame) -> None:
     """Raise if the qrels contain no judgment."""
     if qrels.empty:
-        raise ValueError("the qrels hold no judgment: they are empty, or all labels are negative, which says unjudged")
+        raise ValueError("the qrels hold no judgment: they are empty, or all labels are negative, which means unjudged")
 
 
 def labels_of(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:

@@ -238,7 +238,7 @@ class Answering(Estimating):
         said = records_given(qrels, records)
         about: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status, "records": said}
         about |= {"texts": texts, "queries": queries, "clusters": clusters}
-        with working("answering for the report"):
+        with working("computing the report"):
             report = Report.of(self, as_qrels(qrels, said), measure, estimator, confidence, missing, **about)
         report.save(path)
         return report

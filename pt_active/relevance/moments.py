@@ -101,7 +101,7 @@ def _sampled(
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
     cumulative = np.cumsum(grades, axis=1)
     evaluate = evaluator(measure, grades.shape[1] - 1)
-    for x in bar(range(m), f"label vectors for {measure}", unit="query", shown=progress, delay=1):
+    for x in bar(range(m), f"drawing labels for {measure}", unit="query", shown=progress, delay=1):
         documents = slice(indptr[x], indptr[x + 1])
         uniform = rng.random((samples, indptr[x + 1] - indptr[x]))
         labels = np.zeros(uniform.shape, dtype=np.int64)

@@ -156,7 +156,7 @@ def test_each_answer_is_checked_at_once_and_asked_for_again(files):
     for wrong in filter(None, answers.values()):
         assert wrong in result.stderr
     kept = "--run new=new.run --run old=old.run --topics topics.tsv --texts texts.tsv --train-qrels few.qrels"
-    assert f"The answers so far, to go on from:\n  pt-active init {kept}\n" in result.stderr
+    assert f"The answers so far, to continue from:\n  pt-active init {kept}\n" in result.stderr
     assert not FILE.exists()
 
 
@@ -182,7 +182,10 @@ def test_init_asks_for_the_highest_grade_without_judgments(files):
 def test_answers_that_end_too_early_are_one_error(files):
     result = invoke("init", answers="new.run\n")
     assert result.exit_code == 2
-    assert result.stderr.splitlines()[-1] == "error: the answers end too early; pass --run, --budget, … instead"
+    assert (
+        result.stderr.splitlines()[-1]
+        == "error: the input ended before the last question; pass --run, --budget, … instead"
+    )
     assert not FILE.exists()
 
 
@@ -227,7 +230,7 @@ def test_files_that_fit_leave_no_doubt(files):
             "old.run",
             ranking(QUERIES[:-2], 3),
             "old",
-            "nothing for 2 queries ('q10', 'q11'): if that is so, write allow-missing-queries = true into the project",
+            "nothing for 2 queries ('q10', 'q11'): if that is intended, write allow-missing-queries = true",
         ),
         ("topics.tsv", "q0\ta\nq1\tb\n", "topics", "no topic for 10 queries ('q2', 'q3'"),
         (
@@ -267,12 +270,12 @@ def test_files_with_nothing_in_common_are_refused(files, file, text, said):
 @pytest.mark.parametrize(
     ("changes", "words", "about", "said"),
     [
-        ({"old.run": ranking(QUERIES, 2)}, (), "runs", "new and old are the same ranking, so that they cannot differ"),
+        ({"old.run": ranking(QUERIES, 2)}, (), "runs", "new and old are the same ranking, so they cannot differ"),
         (
             {"old.run": ranking(QUERIES, 3).replace(" d", " x")},
             (),
             "runs",
-            "old has no document in common with new: are their docnos of one collection?",
+            "old has no document in common with new: do their docnos come from the same collection?",
         ),
     ],
 )

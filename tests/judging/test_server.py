@@ -490,7 +490,7 @@ def test_no_winner_is_named_while_second_judgments_are_due(
     assert plan.status(read_records(saved, plan)) == state
     (qid, docno), label = next((pair, labels[pair]) for pair in half if labels[pair] < partial[pair] == 3)
     send(client, site, "ben", record({"qid": qid, "docno": docno}, int(label) + 1, "key-corrected"))
-    assert "1 label changed after it had counted; looks before do not count" in opened(client, site)
+    assert "1 label changed after it had counted; earlier looks do not count" in opened(client, site)
 
 
 def judged_all(client: TestClient, site: Site, judge: str, labels, number: int = 10**6) -> list[tuple[str, str]]:

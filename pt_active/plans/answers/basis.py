@@ -92,7 +92,7 @@ class Basis:
         if self.missing:
             facts.append(("missing", f"{how_many('label', len(self.missing))}, taken as {self.missing_policy}"))
         if self.ignored:
-            facts.append(("ignored", f"{how_many('label', self.ignored)} of what was not sampled"))
+            facts.append(("ignored", f"{how_many('label', self.ignored)} outside the sample"))
         if self.unknown:
             facts.append(("unknown", Strays(self.unknown).counted))
         return facts

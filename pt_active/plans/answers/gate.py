@@ -140,7 +140,7 @@ class Gate(Printed):
         if self.outcome != UNRESOLVED:
             return f"{self.outcome}: {self.rule.shown(self.outcome, state.first, state.second or '')}"
         if self._is_beyond:
-            return f"{self.outcome}: the labels of this plan do not reach {state.first} far enough"
+            return f"{self.outcome}: the labels of this plan do not cover enough of {state.first}"
         if self._is_still:
             return f"{self.outcome}: the labels show no variation to compute an interval from"
         return f"{self.outcome}: the labels so far do not decide it"

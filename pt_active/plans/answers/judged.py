@@ -133,7 +133,7 @@ def _replayed(measured: Measured, how: How[Any]) -> Replayed | None:
     if measured.replayed is None and how.reference == SIMULATED:
         raise ValueError(
             "this sample cannot be replayed, so there is no simulated reference: it needs a grade model and a measure "
-            'that is quick to compute; take reference="auto"'
+            'that is quick to compute; pass reference="auto"'
         )
     if measured.replayed is None or how.reference not in (AUTO, SIMULATED):
         return None

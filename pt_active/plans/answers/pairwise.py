@@ -78,7 +78,7 @@ class PairStatus(Printed):
             return state.advice
         if state.judged < state.drawn:
             return f"keep judging, from {state.waiting}"
-        return "extend the plan, or accept that the labels do not tell the others apart"
+        return "extend the plan, or accept that the other pairs stay open"
 
     def table(self) -> pd.DataFrame:
         """One row per pair: ``first, second, difference, low, high, e_value, better``, the last one None if open."""

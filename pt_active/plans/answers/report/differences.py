@@ -136,14 +136,14 @@ def without_shares(result: Result) -> tuple[Difference, ...]:
 
 def how_sure(pairs: Sequence[Difference], confidence: float) -> str:
     """With what confidence the intervals of many pairs hold, in words."""
-    said = f"The intervals are simultaneous: all hold at once with {100 * confidence:g} % confidence"
+    said = f"The intervals are simultaneous: all hold at once with {100 * confidence:g}% confidence"
     alone = [pair.what for pair in pairs if pair.alone]
     if not alone:
         return f"{said}."
     named = ", ".join(alone) if len(alone) <= _MAX_NAMED else how_many("pair", len(alone))
     return (
-        f"{said}, except for {named}. Only a later step of Holm's test tells them apart, and the interval, at the "
-        "level of that step, holds for the pair by itself."
+        f"{said}, except for {named}. Only a later step of Holm's test tells these apart; such an interval has the "
+        "level of that step, and holds for its pair alone."
     )
 
 
@@ -196,23 +196,23 @@ class Further:
         """What to do, in a sentence or two."""
         if self.bound:
             if self.better is None:
-                return "Add queries: no number of labels on these halves the interval for others like them."
+                return "Add queries: no number of labels on these halves the interval for new ones."
             return (
-                f"Add queries. If the true difference of {self.better} and {self.other} is what it looks like now, no "
-                "number of labels on these settles it for others like them."
+                f"Add queries. If the true difference of {self.better} and {self.other} is the one estimated now, no "
+                "number of labels on these settles it for new ones."
             )
         if self.better is None:
             return f"About {roughly(self.labels)} more labels would halve the interval." if self.within_reach else ""
         if not self.within_reach:
-            narrowed = f" As many labels again would narrow their interval to about {self.narrowed}."
+            narrowed = f" Twice as many labels would narrow the interval to about {self.narrowed}."
             said = (
-                f"If {self.better} and {self.other} differ as little as it looks now, most of the pool would have to "
-                "be judged to see it: decide on other grounds, such as cost."
+                f"If {self.better} and {self.other} differ as little as estimated now, only judging most of the pool "
+                "would show it: decide on other grounds, such as cost."
             )
             return said + narrowed if np.isfinite(self.doubled) else said
         return (
             f"Judge about {roughly(self.labels)} more {self.what}. If the true difference of {self.better} and "
-            f"{self.other} is what it looks like now, that settles it four times out of five."
+            f"{self.other} is the one estimated now, that settles it four times out of five."
         )
 
 
@@ -282,7 +282,7 @@ def budget_table(made: Manifest, forecast: Forecast | None, how: How[Any], pilot
     own = method_of(made.arguments, how.estimator)
     outlook = Outlook.looked(forecast, [YARDSTICK, own], pilot)
     if not np.isfinite(list(outlook.optimism.values())).all():
-        return Budgets(note="the model expects no error at all, so the labels cannot correct its opinion of itself")
+        return Budgets(note="the grade model expects no error at all, so the labels cannot correct its forecast")
     spent, whole = made.spent, next(iter(outlook.curves.values())).total
     near = [spent * factor for factor in (0.5, 2.0) if spent * factor < whole]
     grid = sorted({spent, *(share * whole for share in BUDGET_SHARES), *near})
