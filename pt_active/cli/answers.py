@@ -95,7 +95,7 @@ def _one_look(result: Comparison | Ranking | None, estimates: dict[str, Estimate
         apart = sum(each.winner is not None for each in result.comparisons)
         said = f"tells {apart} of {how_many('pair', len(result.comparisons))} apart"
     else:
-        p_value = f", p = {result.pvalue:.3g}" if result else ""
+        p_value = f", p = {result.pvalue:.3g}" if result and np.isfinite(result.pvalue) else ""
         said = f"says {_in_short(result or next(iter(estimates.values())))}{p_value}"
     return f"If this is the first look, one look at the end {said}; --looks end prints all of it."
 

@@ -311,6 +311,7 @@ def _findings(answers: Answers, budget: float, level: str) -> list[Finding]:
         else "no scores of a judge"
     )
     unit = "item with all its answers" if level == "query" else "pair of answers" if answers.scale.prefers else "answer"
-    share = f"{amount(budget)} of {how_many('answer', len(pool))} to judge ({min(budget / len(pool), 1):.0%})"
+    share = f"{amount(min(budget, len(pool)))} of {how_many('answer', len(pool))} to judge"
+    share += f" ({budget / len(pool):.0%})" if budget < len(pool) else ": all, if no verdict comes before"
     more = [("scale", f"people give {answers.scale.asked}"), ("judge", said), ("unit", f"one {unit} after the other")]
-    return [*found, *(Finding(*each) for each in more), Finding("budget", share, budget >= len(pool))]
+    return [*found, *(Finding(*each) for each in more), Finding("budget", share)]

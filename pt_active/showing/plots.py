@@ -147,8 +147,8 @@ def calibration(table: pd.DataFrame, slope: float | None, intercept: float, vari
     """The chart of ``expected, observed, standard_error``."""
     _need(table, "expected", "observed", "standard_error")
     x, y, error = (table[name].to_numpy(float) for name in ("expected", "observed", "standard_error"))
-    top = np.array([0.0, max(x.max(), y.max())])
-    series = [Series("right on average", top, top, INK, "2 4", "")]
+    ends = np.array([min(0.0, x.min(), y.min()), max(x.max(), y.max())])
+    series = [Series("right on average", ends, ends, INK, "2 4", "")]
     if slope is not None and np.isfinite(slope):
         along = np.array([x.min(), x.max()])
         name = f"line through the labels, slope {slope:.2f}"

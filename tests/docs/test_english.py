@@ -69,7 +69,7 @@ INSTEAD = {
     r"may flatter": "may be too sure of itself",
     r"taken for the": "treated as the",
     r"turned round": "of the wrong sign",
-    r"(as|like) (it looks )?now": "the one estimated now",
+    r"(as|like) it looks now|what it looks like now": "the one estimated now",
     r"labels (do not|cannot) say": "the labels do not show, the question stays open",
     r"cannot be said": "these labels do not show, nobody can say",
     r"repeat it": "pass one for each, you may pass several",

@@ -153,7 +153,11 @@ def test_an_existing_file_is_never_overwritten(tmp_path):
 @pytest.mark.parametrize(
     ("assessments", "format", "complaint"),
     [
-        (ASSESSMENTS, "xlsx", "format must be one of 'csv', 'opensearch', .*'trec', got 'xlsx'"),
+        (
+            ASSESSMENTS,
+            "xlsx",
+            "format must be one of 'csv', 'opensearch', 'jsonl', 'strata', 'prels', 'trec', got 'xlsx'",
+        ),
         (ASSESSMENTS[:0], "csv", "nothing to judge"),
         (ASSESSMENTS[["qid", "text"]], "csv", "need the columns qid and docno; missing: 'docno'"),
         (pd.concat([ASSESSMENTS, ASSESSMENTS[:1]]), "csv", "'d1' occurs more than once in query 'q1'"),

@@ -136,3 +136,12 @@ def test_long_names_stay_distinct() -> None:
     assert labels[0].startswith("qkind = very")
     assert labels[0].endswith("long value a")
     assert max(map(len, labels)) <= 60
+
+
+@pytest.mark.parametrize("values", [[0.0, 0.0], [-0.5, -0.2], [-0.5, 0.5]])
+def test_lines_of_values_that_are_not_above_zero_are_drawn(values: list[float]) -> None:
+    """Scores may be below 0, as preferences are."""
+    table = pd.DataFrame({"expected": values, "observed": values[::-1], "standard_error": [0.1, np.inf]})
+    drawn = plots.calibration(table, None, 0.0, "Score").svg("calibration", "Calibration", "as said")
+    assert drawn.count("<circle") == 3, "two dots, and one in the key"
+    assert "nan" not in drawn

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from drawn_order import in_order, prefix
+from drawn_order import prefix
 from samples import wanted
 from scipy import stats
 
@@ -32,13 +32,6 @@ def test_all_labels_and_one_look_are_the_comparison(plan: Plan, labels: pd.DataF
     assert (status.low, status.high) == pytest.approx((low, high), rel=1e-9)
     assert status.winner == found.winner
     assert (status.judged, status.n_judged) == (status.drawn, found.basis.n_judged)
-
-
-def test_labels_of_other_queries_are_ignored_with_a_warning(plan: Plan, labels: pd.DataFrame) -> None:
-    drawn = labels.qid.isin(in_order(plan))
-    with pytest.warns(UserWarning, match=r"\d+ labels of \d+ queries that were not sampled are ignored"):
-        status = plan.status(labels, ASYMPTOTIC)
-    assert status == plan.status(labels[drawn].merge(wanted(plan, labels)[["qid", "docno"]]), ASYMPTOTIC)
 
 
 # --- verdicts ---------------------------------------------------------------------------------------------------------
@@ -70,14 +63,6 @@ def test_an_answer_stays(looks: str, many: tuple[Plan, pd.DataFrame]) -> None:
     assert all(status.resolved_at is None and status.winner is None for status in found[:first])
     # The verdict of one look stays although the interval of a later one contains 0.
     assert looks != ASYMPTOTIC or found[4].low < 0 < found[4].high
-
-
-def test_peeking_has_its_price(many: tuple[Plan, pd.DataFrame]) -> None:
-    width = {}
-    for looks in (None, "obrien-fleming", "pocock", ASYMPTOTIC):
-        status = many[0].status(wanted(*many), looks)
-        width[looks] = status.high - status.low
-    assert width[None] < width["obrien-fleming"] < width["pocock"] < width[ASYMPTOTIC]
 
 
 def test_planned_looks_wait_for_their_turn(many: tuple[Plan, pd.DataFrame]) -> None:

@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -24,7 +23,6 @@ import pytest
 from pt_active import DCG, ERR, Plan
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.columns import grade_columns
-from pt_active.plans.answers.labelled_plan import DocumentPlan, QueryPlan
 from pt_active.plans.answers.report.differences import further
 from pt_active.plans.answers.report.findings import N_DECIDING_QUERIES
 from pt_active.plans.answers.report.report import Report
@@ -331,27 +329,6 @@ def test_it_can_be_saved_in_all_forms(of_five: Report, reported, tmp_path: Path)
     assert not (tmp_path / "no").exists()
     with pytest.raises(ValueError, match=r'write slices=\["qwords"\]'):
         reported(slices="qwords")
-
-
-@pytest.mark.parametrize(("level", "measure"), [("document", "DCG@10"), ("query", "ERR@5")])
-def test_a_report_joins_its_labels_once(demo, graded, monkeypatch: pytest.MonkeyPatch, level, measure) -> None:
-    """Labels are checked once; the sample is measured once, and for another measure once more for the pilot."""
-    calls: Counter[str] = Counter()
-
-    def counted(where: object, name: str) -> None:
-        call = getattr(where, name)
-        monkeypatch.setattr(where, name, lambda *given: calls.update([name]) or call(*given))
-
-    plan = Plan.create(graded.assign(qhalf=graded["qid"] < "q06"), None, DCG @ 10, budget=300, level=level, seed=2)
-    qrels = demo.judge(plan.assessments)
-    for name, module in list(sys.modules.items()):
-        if name.startswith("pt_active") and hasattr(module, "checked_qrels"):
-            counted(module, "checked_qrels")
-    counted(QueryPlan, "_made")
-    counted(DocumentPlan, "_made")
-    pages = [Report.of(plan, qrels, measure, slices=["qhalf"]).to_html() for _ in range(2)]
-    assert pages[0] == pages[1]
-    assert calls == {"checked_qrels": 2, "_made": 2 if measure == "DCG@10" else 4}
 
 
 # --- what it says -----------------------------------------------------------------------------------------------------
@@ -664,22 +641,6 @@ def test_what_is_folded_is_printed(html_of, tmp_path: Path) -> None:
         chromium(page, f"--print-to-pdf={printed}")
         pages[name] = len(re.findall(rb"/Type\s*/Page\b", printed.read_bytes()))
     assert pages["whole"] > pages["folded"] > 0
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_screenshots_are_readable(scheme, html_of, tmp_path: Path) -> None:
-    """The background of the page has the colour of the scheme, and there is text on it."""
-    from matplotlib.image import imread
-
-    page, picture = tmp_path / "report.html", tmp_path / "report.png"
-    page.write_text(html_of(), encoding="utf-8")
-    dark = ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"] if scheme == "dark" else []
-    chromium(page, f"--screenshot={picture}", "--window-size=900,4000", *dark)
-    light = imread(picture)[..., :3].mean(axis=2)
-    ground = np.median(light)
-    assert ground > 0.95 if scheme == "light" else ground < 0.2
-    assert 0.005 < (np.abs(light - ground) > 0.3).mean() < 0.4
 
 
 PROBE = """<script>

@@ -124,10 +124,10 @@
   // Two answers of which a judge says which is better: the label 2 says that the first is, 0 that the second is.
   const prefers = document.querySelector(".grade span")?.textContent === "the second is better";
   const PAIR = /^(First answer)\n([^]*?)\n\n(Second answer)\n([^]*)$/;
-  const beside = (name, text) => {
+  const beside = (name, parts) => {
     const section = document.createElement("section"), head = document.createElement("h2");
     head.textContent = name;
-    section.append(head, text);
+    section.append(head, ...parts);
     return section;
   };
 
@@ -145,8 +145,10 @@
     $("name").textContent = task.name;
     const pair = prefers && PAIR.exec(task.text || "");
     document.body.classList.toggle("pair", Boolean(pair));
-    if (pair) $("text").replaceChildren(...[1, 3].map((at) => beside(pair[at], pair[at + 1])));
-    else if (task.text) $("text").replaceChildren(...marked(task.text, task.query || ""));
+    // Where there is a reference answer, its words are marked, and not those of the question.
+    const wanted = (task.query || "").split("\n\nReference answer: ").at(-1);
+    if (pair) $("text").replaceChildren(...[1, 3].map((at) => beside(pair[at], marked(pair[at + 1], wanted))));
+    else if (task.text) $("text").replaceChildren(...marked(task.text, wanted));
     else $("text").textContent = "There is no text to show.";
     $("note").value = said && said.note !== TAKEN_BACK ? said.note : "";
     $("earlier").hidden = !said;
