@@ -224,7 +224,7 @@ class Answering(Estimating):
         records: pd.DataFrame | None = None,
         texts: pd.DataFrame | None = None,
     ) -> Report:
-        """Write everything that the plan and its labels say into one file.
+        """Write everything that the plan and its labels show into one file.
 
         ``path`` is a new file, which gets Markdown or JSON if its name ends with ``.md`` or ``.json``, and otherwise
         an HTML page; ``qrels`` are the labels of `assessments`. The other arguments are those of `Report.of`.
@@ -245,9 +245,9 @@ class Answering(Estimating):
 
     @in_its_words
     def plot(self) -> Figure:
-        """The half-width of the interval to expect over the budget, as a matplotlib figure, before anything is judged.
+        """A matplotlib figure of the expected half-width of the interval at each budget, before anything is judged.
 
-        The grade model expects it, for this way to sample and for plain random queries. The plan's budget is marked.
+        The grade model expects it, for this way of sampling and for plain random queries. The plan's budget is marked.
 
         Raises:
             ValueError: If everything is to be judged, or rankers were added later.

@@ -154,6 +154,7 @@ def test_judges_and_reports_have_the_verdict_of_the_last_look(plans: dict[str, P
         assert page["differences"][0]["low"] == pytest.approx(state.low)
 
 
+@pytest.mark.slow
 def test_all_looks_together_keep_their_level(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
     """Rankers are traded at random in 25 queries; an interval that misses the truth at any look is an error."""
     few = graded[graded["qid"].isin(sorted(graded["qid"].unique())[:25])].reset_index(drop=True)
