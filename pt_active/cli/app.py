@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import os
 import signal
 import sys
 import warnings
@@ -187,6 +188,9 @@ def _loaded(name: str, listed: Listed) -> Any:
     return typer.main.get_command(alone)
 
 
+MEMORY = 1_200_000_000  # Bytes of addresses that a command needs, most of them for libraries
+
+
 class Commands(TyperGroup):
     """A group of commands, which prints errors and warnings in one line each."""
 
@@ -194,6 +198,7 @@ class Commands(TyperGroup):
         """A command with its options; its file is imported if need be."""
         command = self.commands[name]
         if load := getattr(command.callback, "load", None):
+            _check_memory()
             command = self.commands[name] = load()
         return command
 
@@ -233,6 +238,20 @@ class Commands(TyperGroup):
         command = " ".join([*group, *(word for word in words if word in self.commands)][: len(group) + 1])
         with failures_told(words, command, ctx.params.get("traceback", False)), printed_warnings():
             return super().invoke(ctx)
+
+
+def _check_memory() -> None:
+    """Raise if a limit on memory (``ulimit -v``) is too low for libraries, which would crash or wait for ever."""
+    try:
+        from resource import RLIMIT_AS, getrlimit
+    except ImportError:  # Windows
+        return
+    if (limit := getrlimit(RLIMIT_AS)[0]) > 4 * MEMORY or limit < 0:
+        return
+    if limit < MEMORY:
+        raise MemoryError(f"the limit (ulimit -v) is {limit / 1e9:.2g} GB, and pt-active needs {MEMORY / 1e9:.2g} GB")
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # the usual one begins with a gigabyte
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _shared_first(args: list[str], params: list[Any]) -> list[str]:

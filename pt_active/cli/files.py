@@ -122,7 +122,7 @@ class PoolFiles(RunFiles):
 
     @property
     def is_unchecked(self) -> bool:
-        """Whether the grades come from other judges, and no label of people says how far to trust them."""
+        """Whether the grades come from other judges, and no human label says how far to trust them."""
         return bool(self.judge) and self.train_qrels is None
 
     def model(self, measure: str) -> tuple[GradeModel, dict[str, pd.DataFrame], str]:

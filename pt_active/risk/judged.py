@@ -110,7 +110,7 @@ class JudgedPairs(Judged):
             return ""
         return (
             "the grade model is too sure of itself, since the labels surprise it more than it expects: pairs that it "
-            "takes for certain are hardly drawn, so the sample may lack their errors"
+            "is certain of are hardly drawn, so the sample may lack their errors"
         )
 
     @cached_property

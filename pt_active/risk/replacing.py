@@ -1,6 +1,6 @@
 """May a judge, such as a language model, replace the people who judge for a comparison of rankers?
 
-The judge's own ranking of the rankers is known, since it labelled everything. A plan's labels of people say how far it
+The judge's own ranking of the rankers is known, since it labelled everything. A plan's human labels say how far it
 is from the truth.
 """
 
@@ -27,7 +27,7 @@ from pt_active.relevance.digits import rounded
 from pt_active.showing.printed import Printed, plain_rows, printed
 
 CONFIRMED, REFUTED, OPEN = "confirmed", "refuted", "open"
-"""What the labels of people say of the order in which a judge puts two rankers."""
+"""What human labels say of the order in which a judge puts two rankers."""
 
 
 @dataclass(frozen=True)

@@ -265,7 +265,7 @@ def test_a_bad_plan_says_why_and_leaves_nothing(files, words, message):
 def test_labels_of_an_llm_alone_make_a_plan_and_labels_of_people_say_what_they_are_worth(files):
     asked = ("--measure", "DCG@5", "--level", "document", "--seed", "1", "--judge", "llm=judge.qrels")
     said = run("plan", *RUNS, *asked, "--budget", "60", "--out", "plan")
-    assert "Grade model: what llm says, not checked by any label of people." in said
+    assert "Grade model: what llm says, not checked by any human label." in said
     assert "Grades are 0 to 2, the highest that the judge gives; if people may give more, pass --max-grade." in said
     assert "pt-active extend plan plan.csv --refit --budget 60 --out plan-2" in said
     exported()

@@ -27,7 +27,7 @@ class Basis:
         n_draws: The number of draws, repeated ones counted each time; ``n_queries`` are distinct.
         n_effective: ``(Σv)²/Σv²``, the number of equally weighted draws that would say as much.
         census: Whether every query of the pool was judged, so that nothing was left to chance.
-        missing: The (qid, docno) pairs that were to be judged and have no label.
+        missing: The (qid, docno) pairs that the plan asks for and that have no label.
         missing_policy: What was done about them: ``error``, ``nonrelevant`` or ``expected``.
         ignored: The number of labels of what was not sampled; they are not part of the sample.
         level: What was sampled: ``query``, ``document``, or ``pair`` if predictors are tested.

@@ -271,8 +271,8 @@ class Parts(NamedTuple):
 Sampled = TypeVar("Sampled", bound=Judged)
 
 CUT_CAUTION = (
-    "the plan was cut to what is judged: the interval here takes this number of labels as fixed beforehand, and that "
-    "of the status holds however often one has looked"
+    "the plan was cut to what is judged: the interval here assumes a number of labels fixed beforehand; that of the "
+    "status holds however often you look"
 )
 """The caution of estimates from a plan that was cut."""
 
@@ -323,7 +323,7 @@ class LabelledPlan(ABC, Generic[Sampled]):
     @property
     @abstractmethod
     def chance(self) -> np.ndarray:
-        """float64[N], the probability that each drawn document was to be judged; 0 for all others."""
+        """float64[N], the probability that each drawn document is asked for; 0 for all others."""
 
     @property
     @abstractmethod
@@ -333,7 +333,7 @@ class LabelledPlan(ABC, Generic[Sampled]):
     @property
     @abstractmethod
     def planned(self) -> tuple[np.ndarray, str]:
-        """How much of each query was to be judged, float64[m], and a name for that amount, for axes."""
+        """How much of each query the plan judges, float64[m], and a name for that amount, for axes."""
 
     @property
     def drawn(self) -> np.ndarray:
