@@ -97,14 +97,14 @@ class Answering(Estimating):
 
         Returns:
             The state of the only ranker or of a pair. If the plan has more than two rankers and none is named, that of
-            all pairs together, for ``looks="always"``.
+            all pairs together, at any time or at planned looks.
 
         Raises:
             ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that such looks
                 need.
         """
         every = len(self.rankers) > 2 and first is None and second is None
-        looks = looks_asked(self.tables, looks, every)
+        looks = looks_asked(self.tables, looks)
         policy = missing_policy(missing, looks)
         records = records_given(qrels, records)
         labels, said, given = labels_and_said(self.tables, qrels, records, policy)
@@ -155,7 +155,7 @@ class Answering(Estimating):
                 any time need.
         """
         asked, meant = Rule.of(rule, margin), population_asked(queries)
-        looks = looks_asked(self.tables, looks, all_pairs=False)
+        looks = looks_asked(self.tables, looks)
         check_gate_looks(self.tables, looks)
         policy, pair = missing_policy(missing, looks), named_pair(self.rankers, first, second, or_all=False)
         records = records_given(qrels, records)

@@ -140,7 +140,7 @@ class Organiser:
         counts = {pair: table.tolist() for pair, table in agreed.confusions.items()}
         told = {"agreement": agreed.facts() if agreed.twice else [], "confusions": list(counts.items())}
         try:
-            looks = looks_asked(plan.tables, USUAL, len(plan.rankers) > 2)
+            looks = looks_asked(plan.tables, USUAL)
             looks = ASYMPTOTIC if looks == ALWAYS and not has_order(plan.tables) else looks
             status = plan.status(records, looks, **self.asked)
         except ValueError as error:
