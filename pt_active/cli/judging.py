@@ -181,7 +181,7 @@ def judge(
 def _of_plan(folder: Path) -> Lock | None:
     """The lock of a plan, with a warning if another server has it; None then, or where nothing can be written."""
     try:
-        return Lock(folder, "lets people judge it too, in another file: both give out the same documents")
+        return Lock(folder, "lets people judge it too, into another file: both give out the same documents")
     except ValueError as other:
         typer.echo(f"warning: {other}", err=True)
     except OSError:

@@ -115,7 +115,7 @@ def test_a_preference_is_one_decision_an_item(folder: Path) -> None:
     ("words", "said"),
     [
         (("--answers", "answers.csv"), "pass --budget, how many answers"),
-        (("--answers", "answers.csv", "--budget", 5, "--measure", "AP"), "leave --run, … out"),
+        (("--answers", "answers.csv", "--budget", 5, "--measure", "AP"), "leave out --run, …"),
         (("--answers", "answers.csv", "--budget", 5, "--scale", "5"), "a scale is written as"),
         (
             ("--answers", "answers.csv", "--budget", 5, "--scale", "1-5"),
