@@ -30,7 +30,7 @@ from pt_active.sampling import designs
 
 
 class Runs(pt.Transformer):
-    """Unite the rankings of several rankers: topics in, one row per document out.
+    """Merge the rankings of several rankers: topics in, one row per document out.
 
     The output has the topics' columns, ``docno``, ``rank_<name>`` (from 0; -1 = not retrieved) and ``score_<name>``
     (NaN = not retrieved) for each ranker, and the document columns (``text``, …) of the first ranker that has them.
@@ -73,7 +73,7 @@ class Runs(pt.Transformer):
         rankings = {name: self._ranked(name, ranker, topics) for name, ranker in self.rankers.items()}
         if not self.allow_missing_queries:
             check_same_queries({name: set(each.qids.to_numpy(dtype=object)) for name, each in rankings.items()})
-        with working("uniting the runs"):
+        with working("merging the runs"):
             united = with_query_columns(_union(rankings), topics)
         # What `read_run` dropped goes with the pool, so that a plan of it can say so.
         frames = {name: ranker for name, ranker in self.rankers.items() if isinstance(ranker, pd.DataFrame)}

@@ -11,7 +11,7 @@ import pandas as pd
 
 from pt_active.answers.scales import ScoreScale
 from pt_active.answers.table import SCORE, Source, answer_table, judge_columns
-from pt_active.frames.checks import data_frame, how_many, shown
+from pt_active.frames.checks import Argument, ArgumentError, data_frame, how_many, shown
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import ColumnCost
 from pt_active.relevance.digits import rounded_grades
@@ -46,8 +46,8 @@ class Answers:
             answer, with ``item, system`` and, as far as known, ``answer, question, reference, cluster, cost, run``, the
             ``weight`` of the item, and judges' scores, ``score`` or ``score_NAME``. Wide: a row for each item, with
             ``answer_NAME`` or ``score_NAME`` of each system. Or by the name of the system, such as PyTerrier's answer
-            frames (``qid, query, qanswer``). Several answers of a system to an item are ``run``s: repeats, and no new
-            items.
+            frames (``qid, query, qanswer``). Without an ``item``, the question is the item. Several answers of a system
+            to an item are ``run``s: repeats, and no new items.
         scale: The scores that people give: ``0-1``, ``1-5``, ``0-1:0.25`` (points in steps), or ``preference``, where
             they say which of two answers is better.
 
@@ -68,7 +68,11 @@ class Answers:
         self.systems = tuple(dict.fromkeys(self.table["system"]))
         self.runs = int(self.table["run"].groupby([self.table["item"], self.table["system"]]).size().max())
         if self.scale.prefers and (len(self.systems) != 2 or self.runs > 1):
-            raise ValueError(f"a preference is between two systems with one answer each, not {len(self.systems)}")
+            runs = f" with {self.runs} runs each" if self.runs > 1 else ""
+            told = f"a preference is between two systems with one answer each, not {len(self.systems)}{runs}"
+            raise ValueError(told)
+        for name in () if self.scale.prefers else self.judges:
+            self._check(name)
 
     @property
     def judges(self) -> list[str]:
@@ -154,6 +158,15 @@ class Answers:
         items = how_many("item", self.table["item"].nunique())
         runs = f", {self.runs} runs each" if self.runs > 1 else ""
         return f"Answers of {', '.join(self.systems)} to {items}{runs}; scores {self.scale}"
+
+    def _check(self, judge: str) -> None:
+        low, high = self.scale.low, self.scale.high
+        for item, system, score in self.table[["item", "system", judge]].dropna().itertuples(index=False):
+            if not low - 1e-9 <= score <= high + 1e-9:
+                where = (
+                    f"item {shown(item)}, system {shown(system)}: {judge} is {score:g}, outside {low:g} to {high:g}; "
+                )
+                raise ArgumentError(where, "judges and people score on one scale, pass ", Argument("scale", asked=True))
 
     def _single(self) -> pd.DataFrame:
         """A row for each answer, with the ranks of the systems that gave it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from pt_active.answers.formats import read_rows
+from pt_active.answers.formats import LETTERS, read_rows
 from pt_active.frames.checks import how_many, shown, some, unfit
 
 Source: TypeAlias = pd.DataFrame | str | Path | Mapping[str, pd.DataFrame | str | Path]
@@ -27,10 +28,12 @@ NAMES = {
     "cost": ("cost",),
     "weight": ("weight",),
 }
-"""Column → the names under which it is looked for, the first that is there."""
+"""Column → the names under which it is looked for, in any case, the first that is there."""
 
 SCORE = "score"
 """The column of a judge's scores; those of several judges are ``score_NAME``."""
+
+_KIND = re.compile("(answer|score)(?=_|$)", re.IGNORECASE)  # How a column's name begins that names a system or judge
 
 _NUMBERS = ("cost", "weight")
 
@@ -51,7 +54,7 @@ def answer_table(source: Source) -> pd.DataFrame:
         if (blank := table[name] == "").any():
             raise ValueError(f"row {table.index[blank][0]}: expected {what}; it is empty")
     for name in (name for name in (*judge_columns(table), *_NUMBERS) if name in table.columns):
-        numbers = pd.to_numeric(table[name], errors="coerce")
+        numbers = pd.to_numeric(table[name].map(lambda value: LETTERS.get(value, value)), errors="coerce")
         if (wrong := numbers.isna() & table[name].notna()).any():
             raise unfit(f"row {table.index[wrong][0]}", f"a number as {name}", shown(table[name][wrong].iloc[0]))
         table[name] = numbers
@@ -84,10 +87,14 @@ def _united(source: Source) -> pd.DataFrame:
 def _named(source: pd.DataFrame | str | Path) -> pd.DataFrame:
     """The rows under the names of the columns here."""
     rows = source if isinstance(source, pd.DataFrame) else read_rows(source)
-    found = {name: next((each for each in also if each in rows.columns), None) for name, also in NAMES.items()}
-    if found["item"] is None:
-        raise ValueError(f"the answers need a column item; the table has {some(map(str, rows.columns), 12)}")
+    rows = rows.rename(columns=lambda name: _KIND.sub(lambda kind: kind[0].lower(), str(name).strip()))
+    at = {name.casefold(): name for name in rows.columns} | {name: name for name in rows.columns}
+    found = {name: next((at[each] for each in also if each in at), None) for name, also in NAMES.items()}
+    if found["item"] is None and found["question"] is None:
+        raise ValueError(f"the answers need a column item, or question; the table has {some(rows.columns, 12)}")
     rows = rows.rename(columns={old: new for new, old in found.items() if old is not None})
+    if found["item"] is None:
+        rows = rows.assign(item=rows["question"])
     own = (*NAMES, *judge_columns(rows))
     return rows[[name for name in rows.columns if name in own or str(name).startswith("answer_")]]
 

@@ -95,7 +95,7 @@ def _one_look(result: Comparison | Ranking | None, estimates: dict[str, Estimate
         apart = sum(each.winner is not None for each in result.comparisons)
         said = f"tells {apart} of {how_many('pair', len(result.comparisons))} apart"
     else:
-        p_value = f", p = {result.pvalue:.3g}" if result else ""
+        p_value = f", p = {result.pvalue:.3g}" if result and np.isfinite(result.pvalue) else ""
         said = f"says {_in_short(result or next(iter(estimates.values())))}{p_value}"
     return f"If this is the first look, one look at the end {said}; --looks end prints all of it."
 
@@ -145,10 +145,12 @@ def report(
     pair: Pair,
     look: Look,
     meant: Meant,
-    out: Path = option(MISSING, "The file to make: a page, or Markdown or JSON by the end of its name.", "FILE"),
-    so_far: bool = option(False, "Judging is not over: use the labels before the first gap."),
-    texts: Path | None = option(None, "Document texts, to show; default: those that the plan keeps.", "FILE"),
-    slice: list[str] | None = option(None, "Groups of queries by a column of the plan; repeat it.", "COLUMN"),
+    out: Path = option(
+        MISSING, "The file to make: a page, or Markdown or JSON if its name ends in .md or .json.", "FILE"
+    ),
+    so_far: bool = option(False, "Report before all is judged, from the labels before the first gap."),
+    texts: Path | None = option(None, "Document texts to show; default: those of the plan.", "FILE"),
+    slice: list[str] | None = option(None, "A column of the plan that groups queries; you may pass several.", "COLUMN"),
     confidence: float = confidence_level(),
     missing: str | None = for_any_missing(),
 ) -> Answer:
@@ -160,7 +162,7 @@ def report(
         raise ValueError("--looks and --margin are for --so-far")
     plan, qrels, records = labels.read()
     if so_far and len(plan.rankers) > 2 and None in (pair.first, pair.second):
-        raise ValueError("a report of what is judged so far is on one pair: pass --first and --second")
+        raise ValueError("a report of the labels so far is about one pair: pass --first and --second")
     about: dict[str, Any] = vars(pair) | meant.fields | {"records": records}
     state = None
     if so_far:
@@ -173,7 +175,7 @@ def report(
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
 
 
-PASSED_OVER = "If nobody will judge what has no label, --missing nonrelevant gives it the lowest grade."
+PASSED_OVER = "If nobody will judge documents without a label, --missing nonrelevant gives them the lowest grade."
 """The end of the hint where labels do not count since others are missing."""
 
 
@@ -199,7 +201,7 @@ def next_step(
 def _next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str], extended: Sequence[str]) -> str:
     manifest, whole = plan.tables.manifest, plan.tables.manifest.rest is None
     if state.resolved and _without_estimate(state):
-        return "The verdict stands. An estimate beside it, and a report, need the labels of what was passed over first."
+        return "The verdict stands. For an estimate and a report, judge what was passed over first."
     if state.resolved:
         page = f" All of it on one page:\n  {_page_of(labels, '--so-far', *asked)}" if whole else ""
         return f"There is nothing more to judge: the interval at the top is the result.{page}"
@@ -211,7 +213,7 @@ def _next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[st
     if state.holds_for_new and not np.isfinite(state.needed):
         return "Plan again with more queries."
     if not whole:
-        return "All that was drawn is judged. To judge more, plan again from the same logs with a larger budget."
+        return "Everything that was drawn is judged. To judge more, plan again from the same logs with a larger budget."
     lacking, least = state.needed - extended_from(plan), 0.0
     if plan.tables.rounds and not has_order(plan.tables):
         least = float(np.nanmax(plan.tables.pool.query_cost))  # all documents of a query are drawn at once
@@ -225,9 +227,7 @@ def _next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[st
 def _judge_on(state: Status, labels: LabelFiles) -> str:
     """The hint to keep judging: in browsers where people have begun there, or in a worklist."""
     once = state.looks is None and state.judged < state.drawn
-    at_the_end = (
-        "There is one look, at the end: the labels so far are kept, and are estimated from when all are there.\n"
-    )
+    at_the_end = "There is one look, at the end: the labels so far are kept until all are there.\n"
     hint, folder = at_the_end if once else "", labels.plan
     if kept := [file for file in labels.qrels if is_store(file)]:
         store = [] if kept[-1].absolute() == kept_at(folder).absolute() else ["--store", str(kept[-1])]
@@ -255,7 +255,7 @@ def gate(
     ),
     looks: str | None = option(
         None,
-        "When you ask: {}; end is once, when all is judged, the default for a plan without an order.",
+        "When you look: {}; end means once, when everything is judged, and is the default for a plan without an order.",
         "NAME",
         names=(ALWAYS, AT_THE_END),
     ),
@@ -265,11 +265,11 @@ def gate(
     confidence: float = confidence_level(),
     missing: str | None = for_any_missing(),
     junit: Path | None = option(None, "A JUnit file to write.", "FILE"),
-    github: bool = option(False, "Print an annotation of a GitHub workflow."),
+    github: bool = option(False, "Print an annotation for a GitHub workflow."),
 ) -> Answer:
-    """Decide whether a ranker, the first, may replace the second. Exit code 0: it passes; 1: it fails; 3: not decided.
+    """Decide whether the first ranker may replace the second. Exit code 0: it passes; 1: it fails; 3: not decided.
 
-    By default, the first of two rankers is to replace the second. --queries has no default: pass new for queries like
+    With more than two rankers, pass --first and --second. --queries has no default: pass new for queries like
     those of the plan, which a release will answer, or these.
     """
     plan, qrels, records = labels.read()

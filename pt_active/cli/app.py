@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import os
 import signal
 import sys
 import warnings
@@ -30,16 +31,16 @@ class Listed(NamedTuple):
 
 
 ROAD = "From runs to a verdict"
-FURTHER = "More to judge, to decide and to try"
+FURTHER = "Judge more, decide, try out"
 JUDGES = "Judges and other tools"
 
 COMMANDS: Mapping[str, Listed] = {
     "init": Listed(
         ROAD,
         "init",
-        "Check which files fit together, and keep them in pt-active.toml. Without options it asks.",
-        "pt-active init --run a=a.run --run b=b.run --topics topics.tsv --texts texts.tsv \\\n"
-        "    --train-run old.run --train-qrels old.qrels --budget 300",
+        "Check that your files fit together, and record them in pt-active.toml. Without options, it asks.",
+        "pt-active init --run a=a.run --run b=b.run --topics topics.tsv \\\n"
+        "    --texts texts.tsv --train-run old.run --train-qrels old.qrels --budget 300",
     ),
     "budget": Listed(
         ROAD,
@@ -58,7 +59,7 @@ COMMANDS: Mapping[str, Listed] = {
     "judge": Listed(
         ROAD,
         "judging",
-        "Let people judge a plan in their browsers, and see at any time what is known.",
+        "Let people judge a plan in their browsers, and watch what the labels show.",
         "pt-active judge my-plan --judges ann,ben",
     ),
     "status": Listed(
@@ -70,19 +71,19 @@ COMMANDS: Mapping[str, Listed] = {
     "report": Listed(
         ROAD,
         "answers",
-        "Write everything that a plan and its labels say into one file.",
+        "Write everything that a plan and its labels show into one file.",
         "pt-active report my-plan judged.csv --out report.html",
     ),
     "extend": Listed(
         FURTHER,
         "plans",
-        "Choose more to judge: the next queries, or a further round of documents.",
+        "Choose more to judge: further queries, or another round of documents.",
         "pt-active extend my-plan judged.csv --budget 200 --out my-plan-2",
     ),
     "gate": Listed(
         FURTHER,
         "answers",
-        "Decide whether a ranker may replace another, by the exit code too.",
+        "Decide whether a ranker may replace another; the exit code says so too.",
         "pt-active gate my-plan judged-so-far.csv --queries new --margin 0.02 --junit gate.xml",
     ),
     "simulate": Listed(
@@ -100,19 +101,19 @@ COMMANDS: Mapping[str, Listed] = {
     "export": Listed(
         JUDGES,
         "judging",
-        "Write the documents of a plan to a file for people, or for a tool in which they judge.",
+        "Write the documents of a plan to a file for people or for a judging tool.",
         "pt-active export my-plan --out judge-me.csv --format csv",
     ),
     "import": Listed(
         JUDGES,
         "judging",
-        "Read what a judging tool exported: who gave which grade to which document, and when.",
+        "Read the export of a judging tool: who gave which grade to which document, and when.",
         "pt-active import label-studio export.json --plan my-plan --out records.jsonl",
     ),
     "agreement": Listed(
         JUDGES,
         "judging",
-        "Show how far the judges agree, and whether the verdict depends on one of them.",
+        "Show how well the judges agree, and whether the verdict depends on one of them.",
         "pt-active agreement my-plan records.jsonl",
     ),
 }
@@ -122,13 +123,13 @@ AUDIT: Mapping[str, Listed] = {
     "plan": Listed(
         None,
         "audit",
-        "Choose the pairs whose labels tell how far judges, such as language models, agree with people.",
+        "Choose the pairs to label that show how well judges, such as LLMs, agree with people.",
         "pt-active audit plan --judge gpt=gpt.qrels --judge llama=llama.qrels \\\n    --budget 200 --out my-audit",
     ),
     "export": Listed(
         None,
         "audit",
-        "Write the pairs of an audit to a file for people, or for a tool in which they judge.",
+        "Write the pairs of an audit to a file for people or for a judging tool.",
         "pt-active audit export my-audit --out label-me.csv",
     ),
     "estimate": Listed(
@@ -140,13 +141,13 @@ AUDIT: Mapping[str, Listed] = {
     "report": Listed(
         None,
         "audit",
-        "Write all that an audit and its labels say into one file.",
+        "Write everything that an audit and its labels show into one file.",
         "pt-active audit report my-audit labelled.csv --rel 2 --out audit.html",
     ),
     "replace": Listed(
         None,
         "audit",
-        "Decide whether a judge may replace people for a comparison of rankers.",
+        "Decide whether a judge may replace people in a comparison of rankers.",
         "pt-active audit replace my-plan judged.csv --judge gpt=gpt.qrels",
     ),
 }
@@ -179,11 +180,15 @@ def _loaded(name: str, listed: Listed) -> Any:
 
     module = import_module(f"pt_active.cli.{listed.file}")
     function = getattr(module, name, None) or getattr(module, f"{name}_")
-    shown = f"{inspect.getdoc(function)}\n\nExample:\n\n\b\n{listed.example}"
+    paragraphs = (inspect.getdoc(function) or "").split("\n\n")
+    shown = "\n\n".join([*(" ".join(each.split()) for each in paragraphs), f"\b\nExample:\n{listed.example}"])
     takes = COMMANDS.get(name, ()) if listed.title else ()
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     alone.command(name, help=shown, rich_help_panel=listed.title, epilog=_EPILOG)(printed(function, takes))
     return typer.main.get_command(alone)
+
+
+MEMORY = 1_200_000_000  # Bytes of addresses that a command needs, most of them for libraries
 
 
 class Commands(TyperGroup):
@@ -193,6 +198,7 @@ class Commands(TyperGroup):
         """A command with its options; its file is imported if need be."""
         command = self.commands[name]
         if load := getattr(command.callback, "load", None):
+            _check_memory()
             command = self.commands[name] = load()
         return command
 
@@ -201,7 +207,7 @@ class Commands(TyperGroup):
         shared = ctx.find_root().params
         if now := RENAMED.get((ctx.parent is None, args[0])):
             if not shared["quiet"]:
-                typer.echo(f"{args[0]} is called {now} now; the old name goes with the next release", err=True)
+                typer.echo(f"{args[0]} is now called {now}; the next release drops the old name", err=True)
             name, rest = args[0], [word for word in args[1:] if word != "--so-far"]
         else:
             _, _, rest = super().resolve_command(ctx, args)
@@ -234,6 +240,20 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
 
 
+def _check_memory() -> None:
+    """Raise if a limit on memory (``ulimit -v``) is too low for libraries, which would crash or wait for ever."""
+    try:
+        from resource import RLIMIT_AS, getrlimit
+    except ImportError:  # Windows
+        return
+    if (limit := getrlimit(RLIMIT_AS)[0]) > 4 * MEMORY or limit < 0:
+        return
+    if limit < MEMORY:
+        raise MemoryError(f"the limit (ulimit -v) is {limit / 1e9:.2g} GB, and pt-active needs {MEMORY / 1e9:.2g} GB")
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # the usual one begins with a gigabyte
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
 def _shared_first(args: list[str], params: list[Any]) -> list[str]:
     """What was typed, with the options of the group before its command."""
     takes = {name: not each.is_flag for each in params for name in each.opts if not each.is_eager}
@@ -257,7 +277,7 @@ def _shared_first(args: list[str], params: list[Any]) -> list[str]:
 
 _WORDS = "pt_active.words"  # The key of what was typed in the metadata of a context
 
-_EPILOG = "--help-all shows every option. All commands take --json, --quiet, --queries NAME, …: see pt-active --help."
+_EPILOG = "--help-all shows every option. Options of all commands, such as --json and --quiet: pt-active --help."
 
 
 @contextlib.contextmanager
@@ -322,14 +342,20 @@ def about(
     rule: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="How labels of several judges become one: majority, median, mean, dawid-skene."
+            metavar="NAME", help="How the labels of several judges become one: majority, median, mean, dawid-skene."
         ),
     ] = None,
-    ties: Annotated[str | None, typer.Option(metavar="NAME", help="Where a tie of judges goes: down or up.")] = None,
-    confidence: Annotated[float | None, typer.Option(metavar="X", help="The level of intervals; default 0.95.")] = None,
+    ties: Annotated[
+        str | None, typer.Option(metavar="NAME", help="How a tie between judges is broken: down or up.")
+    ] = None,
+    confidence: Annotated[
+        float | None, typer.Option(metavar="X", help="The confidence of intervals; default 0.95.")
+    ] = None,
     queries: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The queries that an answer is for: these, or new ones like them."),
+        typer.Option(
+            metavar="NAME", help="The queries that an answer is for: these, or new, which are queries like them."
+        ),
     ] = None,
     clusters: Annotated[
         str | None,
@@ -341,16 +367,16 @@ def about(
 ) -> None:
     """Which ranker is better, and by how much, from as few human judgments as possible.
 
-    Begin with pt-active init, which asks for your files. To see everything on simulated data: pt-active demo
+    Begin with pt-active init, which asks for your files. To see everything on simulated data, run pt-active demo.
 
-    The options below go with every command, before it or after it.
+    The options below go with every command, before or after its name.
     """
 
 
 app = group(COMMANDS)
 app.callback(help=about.__doc__)(about)
 app.add_typer(
-    group(AUDIT, "How far does an LLM judge agree with people, and may it replace them?"),
+    group(AUDIT, "Measure how well an LLM judge agrees with people, and whether it may replace them."),
     name="audit",
     rich_help_panel=JUDGES,
 )

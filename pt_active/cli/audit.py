@@ -53,7 +53,7 @@ class AuditLabels(Reading):
     qrels: list[Path] = label_files()
     rel: int = option(1, "The lowest grade that counts as relevant.", "N", within=(1, HIGHEST_LABEL))
     confidence: float = confidence_level()
-    missing: str = option(MISSING_LABELS[0], "What to do about missing labels: {}.", "NAME", names=MISSING_LABELS)
+    missing: str = option(MISSING_LABELS[0], "How to treat missing labels: {}.", "NAME", names=MISSING_LABELS)
 
     def read(self) -> tuple[Audit, pd.DataFrame, pd.DataFrame | None]:
         """The audit, its labels, and the records that they follow from; None if the files do not say who judged."""
@@ -62,7 +62,7 @@ class AuditLabels(Reading):
 
 
 def plan(
-    judge: list[str] = option(MISSING, "A judge's labels or votes; repeat it.", "[NAME=]FILE"),
+    judge: list[str] = option(MISSING, "A judge's labels or votes; pass one for each judge.", "[NAME=]FILE"),
     out: Path = option(MISSING, "The folder to make.", "DIR"),
     budget: int = option(MISSING, "The number of labels that people can give.", "N", within=(1, 10**9)),
     train_qrels: Path | None = option(None, "Labels of people for pairs that the judges graded too.", "FILE"),
@@ -136,7 +136,9 @@ def estimate(labels: AuditLabels) -> Answer:
 
 def report(
     labels: AuditLabels,
-    out: Path = option(MISSING, "The file to make: a page, or Markdown or JSON by the end of its name.", "FILE"),
+    out: Path = option(
+        MISSING, "The file to make: a page, or Markdown or JSON if its name ends in .md or .json.", "FILE"
+    ),
 ) -> Answer:
     """Write all that an audit and its labels say into one file: errors, agreement, drift, agreement by grade."""
     check_new(out)
@@ -149,7 +151,7 @@ def report(
 def replace(
     labels: LabelFiles,
     judge: str = option(MISSING, "The judge's labels or votes of all documents.", "[NAME=]FILE"),
-    measure: str | None = option(None, "The measure, if not the plan's; the labels are the same.", "NAME", **MEASURES),
+    measure: str | None = option(None, "A measure other than the plan's, from the same labels.", "NAME", **MEASURES),
     confidence: float = confidence_level(),
     missing: str | None = for_any_missing(),
 ) -> Answer:

@@ -54,7 +54,7 @@ class Declared:
             return value
 
         about: dict[str, Any] = {"help": self.help.format(", ".join(names())), "callback": check, "hidden": self.rare}
-        about |= {} if flag else {"metavar": self.metavar}
+        about |= {"metavar": "" if flag else self.metavar}
         if self.names:
             about["autocompletion"] = lambda incomplete: [each for each in names() if each.startswith(incomplete)]
         panel = "Further options" if self.rare else None

@@ -53,18 +53,20 @@ def past_labels(path: Path) -> pd.DataFrame:
 class RunFiles(Typed):
     """Runs to compare, and what is known of their queries and documents."""
 
-    run: list[str] | None = option(None, "A ranker's run; repeat it.", "NAME=FILE")
+    run: list[str] | None = option(None, "A ranker's run; pass one for each ranker.", "NAME=FILE")
     topics: Path | None = option(None, "The queries; default: those of the runs.", "FILE")
     texts: Path | None = option(None, "Document texts, for the judges and --cost log-length.", "FILE")
-    train_run: list[Path] | None = option(None, "A past run that people judged; repeat it.", "FILE")
+    train_run: list[Path] | None = option(None, "A past run that people judged; you may pass several.", "FILE")
     train_qrels: Path | None = option(None, "Judgments of the training runs: qrels or a filled-in CSV.", "FILE")
     judge: list[str] | None = option(
-        None, "Labels, votes or probabilities of another judge, such as an LLM; repeat it.", "[NAME=]FILE"
+        None, "Labels, votes or probabilities of another judge, such as an LLM; you may pass several.", "[NAME=]FILE"
     )
     max_grade: int | None = option(
         None, "The highest grade; default: the highest in the training labels.", "N", within=(1, HIGHEST_LABEL)
     )
-    depth: int | None = option(None, "Documents to keep of each ranking.", "N", within=(1, MAX_WHOLE), rare=True)
+    depth: int | None = option(
+        None, "How many documents to keep of each ranking.", "N", within=(1, MAX_WHOLE), rare=True
+    )
     lenient: bool = of_every_command(False)
 
     @property
@@ -94,13 +96,13 @@ class RunFiles(Typed):
 class PoolFiles(RunFiles):
     """The source of a graded pool."""
 
-    pool: Path | None = option(None, "A Parquet frame with grade columns, instead of runs.", "FILE", rare=True)
+    pool: Path | None = option(None, "A Parquet file with grade columns, instead of runs.", "FILE", rare=True)
     grades: str | None = option(
         None, f"The grade model: {{}}; default {DEFAULT_GRADES}.", "NAME", names=GRADES, rare=True
     )
     unjudged: str | None = option(
         None,
-        "What training documents without a label are: {}; missing ones are not learned from.",
+        "What training documents without a label are: {}; the model does not learn from missing ones.",
         "NAME",
         names=UNJUDGED_POLICIES,
         rare=True,
@@ -120,7 +122,7 @@ class PoolFiles(RunFiles):
 
     @property
     def is_unchecked(self) -> bool:
-        """Whether the grades come from other judges, and no label of people says how far to trust them."""
+        """Whether the grades come from other judges, and no human label says how far to trust them."""
         return bool(self.judge) and self.train_qrels is None
 
     def model(self, measure: str) -> tuple[GradeModel, dict[str, pd.DataFrame], str]:
@@ -312,8 +314,8 @@ def _fitting_texts(path: Path, docnos: pd.Series, needed: pd.Series, what: str) 
     told = texts["docno"][texts["text"].notna()]
     if not docnos.isin(told).any():
         raise ValueError(
-            f"{path}: no document of the {what} has a text there; the file is of {some(texts['docno'])}, "
-            f"the {what} of {some(docnos)}"
+            f"{path}: the file has no text for any document of the {what}: it has {some(texts['docno'])}, "
+            f"the {what} {some(docnos)}"
         )
     if len(absent := needed[~needed.isin(told)]):
         count = how_many("document", len(absent))
@@ -331,13 +333,16 @@ def doubts_about(
     for name, run in kept.items():
         ranking = int(pd.util.hash_pandas_object(run[["qid", "docno", "rank"]], index=False).sum())
         if (other := first.setdefault(ranking, name)) != name:
-            yield "runs", f"{other} and {name} are the same ranking, so that they cannot differ"
+            yield "runs", f"{other} and {name} are the same ranking, so they cannot differ"
     if len(kept) > 1:
         pairs = pd.concat([run[["qid", "docno"]].assign(run=name) for name, run in kept.items()])
         shared = set(pairs.loc[pairs.duplicated(["qid", "docno"], keep=False), "run"])
         others = f"with {next(iter(kept))}" if len(kept) == 2 else "with any other run"
         for name in list(kept)[1:] if len(kept) == 2 else kept:
             if name not in shared:
-                yield "runs", f"{name} has no document in common {others}: are their docnos of one collection?"
+                yield (
+                    "runs",
+                    f"{name} has no document in common {others}: do their docnos come from the same collection?",
+                )
     if depth is not None and cutoff is not None and depth < cutoff:
-        yield "depth", f"--depth {depth} is less than the cutoff of {measure}, so that the ranks below count as empty"
+        yield "depth", f"--depth {depth} is less than the cutoff of {measure}, so the ranks below count as empty"

@@ -128,7 +128,7 @@ def of_shared_queries(files: Files) -> list[Finding]:
     if len(queries) > 1 and not set.intersection(*queries.values()):
         named = "; ".join(f"{name} has {some(run['qid'].unique())}" for name, run in files.runs.items())
         raise ValueError(f"the runs have no query in common: {named}")
-    remedy = "if that is so, write allow-missing-queries = true into the project file; it then scores 0"
+    remedy = "if that is intended, write allow-missing-queries = true into the project file; it then scores 0"
     absent = {name: [qid for qid in every if qid not in own] for name, own in queries.items()}
     found = [Finding(name, f"nothing for {_counted(of)}: {remedy}", True) for name, of in absent.items() if of]
     return found or [Finding("queries", f"the same {how_many('query', len(every))} in every run")]
@@ -165,8 +165,8 @@ def of_texts(files: Files, docnos: pd.Series) -> list[Finding]:
     absent = docnos[~docnos.isin(files.texts["docno"])]
     if len(absent) == len(docnos):
         raise ValueError(
-            f"{files.source.texts}: no document of the runs has a text there; the file is of "
-            f"{some(files.texts['docno'])}, the runs of {some(docnos)}"
+            f"{files.source.texts}: the file has no text for any document of the runs: it has "
+            f"{some(files.texts['docno'])}, the runs {some(docnos)}"
         )
     if len(absent):
         share = f"{len(absent)} of {len(docnos)} documents that may be judged ({len(absent) / len(docnos):.0%})"
@@ -180,7 +180,7 @@ def _of_past(files: Files, measure: irm.Measure, pairs: pd.DataFrame) -> Iterato
         for name, labels in files.judges.items():
             seen = len(pairs.merge(judge_table(labels), on=["qid", "docno"]))
             said = f"{name} has graded {seen} of {how_many('document', len(pairs))} that may be judged"
-            yield Finding("judge", f"{said}; no label of people has checked it", seen < len(pairs))
+            yield Finding("judge", f"{said}; no human label has checked it", seen < len(pairs))
         if not files.judges:
             yield Finding("past", "no judgments, so the plan guesses grades from ranks and needs more labels")
         return

@@ -34,8 +34,8 @@ ROAD = (("plan",), ("judge",), ("status",), ("report", "--so-far"))
 """The commands that take everything from the project file, in the order in which they are used."""
 
 COMMENTS = (
-    "What pt-active plan, judge, status and report use. Options that are typed come first.",
-    "Keys are called as the options are; names of files are relative to this file. Labels are looked for where",
+    "Options of pt-active plan, judge, status and report. Those that you type take precedence.",
+    "Keys have the names of the options; names of files are relative to this file. Labels are looked for where",
     'pt-active judge keeps them; if they are elsewhere: labels = "judged.csv"',
 )
 
@@ -61,9 +61,7 @@ def init(
     check_new(out)
     if given.answers:
         if source != RunFiles() or measure is not None:
-            raise ValueError(
-                "--answers take the place of runs, and their measure is the mean score: leave --run, … out"
-            )
+            raise ValueError("--answers takes the place of runs, and its measure is the mean score: leave out --run, …")
         found, own = project_of_answers(given, budget, folder)
         named = {name: _from(own[name], out) for name in ("pool", "texts") if name in own}
         values = _of_plan(folder, out) | own | named
@@ -155,9 +153,9 @@ class Interview:
             if source.run:
                 again = [*source.words(), *given_words(measure=self.measure, budget=self.budget, queries=self.queries)]
                 so_far = visible(command_line("init", *again))
-                typer.echo(f"\nThe answers so far, to go on from:\n  {so_far}", err=True)
+                typer.echo(f"\nThe answers so far, to continue from:\n  {so_far}", err=True)
             if isinstance(ended.__context__, EOFError):
-                raise ValueError("the answers end too early; pass --run, --budget, … instead") from ended
+                raise ValueError("the input ended before the last question; pass --run, --budget, … instead") from ended
             raise
 
     def _asked(self) -> tuple[Files, str, float, Meant]:
@@ -173,8 +171,8 @@ class Interview:
             self._answer("The highest grade", self._highest, "3")
         self._answer("Measure", self._measure, MEASURE)
         self._answer("How many documents can people judge", self._budget, "300")
-        told = f"{NEW}, those to come, of which the topics are a sample, or {THESE} alone"
-        self._answer(f"Which queries shall answers hold for: {told}", self._population)
+        told = f"{NEW}, queries to come, of which the topics are a sample, or {THESE} alone"
+        self._answer(f"Which queries is the answer for: {told}", self._population)
         assert self.measure is not None
         assert self.budget is not None
         return self.files, self.measure, self.budget, Meant(queries=self.queries)
@@ -301,10 +299,17 @@ def _findings(answers: Answers, budget: float, level: str) -> list[Finding]:
     if "answer" not in table.columns:
         found.append(Finding("answers", "there are no texts, so judges see ids alone", True))
     if "cost" in table.columns:
-        found.append(Finding("cost", "costs of answers count in Python (Answers.plan) and not in these commands", True))
+        found.append(
+            Finding("cost", "costs of answers count only in Python (Answers.plan), not in these commands", True)
+        )
     judges = [name for name in answers.judges if table[name].notna().any()]
-    said = f"{', '.join(judges)}: steers what people score, and is not believed" if judges else "no scores of a judge"
+    said = (
+        f"{', '.join(judges)}: decides which answers people score, and nothing else"
+        if judges
+        else "no scores of a judge"
+    )
     unit = "item with all its answers" if level == "query" else "pair of answers" if answers.scale.prefers else "answer"
-    share = f"{amount(budget)} of {how_many('answer', len(pool))} to judge ({min(budget / len(pool), 1):.0%})"
+    share = f"{amount(min(budget, len(pool)))} of {how_many('answer', len(pool))} to judge"
+    share += f" ({budget / len(pool):.0%})" if budget < len(pool) else ": all, if no verdict comes before"
     more = [("scale", f"people give {answers.scale.asked}"), ("judge", said), ("unit", f"one {unit} after the other")]
-    return [*found, *(Finding(*each) for each in more), Finding("budget", share, budget >= len(pool))]
+    return [*found, *(Finding(*each) for each in more), Finding("budget", share)]

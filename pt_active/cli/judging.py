@@ -83,7 +83,7 @@ class Setting:
     grade_names: str | None = of_every_command(None)
     store: Path | None = option(None, "Where judgments are kept; default: PLAN.sqlite.", "FILE")
     block: int = option(
-        BLOCK, "How many documents make a block of the plan's order.", "N", within=(1, 1_000_000), rare=True
+        BLOCK, "How many documents of the plan's order make a block.", "N", within=(1, 1_000_000), rare=True
     )
     double: float | None = option(
         None, f"The share of documents that two people judge; default {DOUBLE:g}, 0 with one judge."
@@ -134,7 +134,7 @@ def _share(store: Store, asked: float | None) -> float:
         return float(begun) if begun is not None else DOUBLE if several else 0.0
     if begun is not None and float(begun) != asked and store.entries():
         said = f"judging began with --double {float(begun):g}; with --double {asked:g} other labels count"
-        typer.echo(f"warning: {said}, and looks before do not", err=True)
+        typer.echo(f"warning: {said}, and earlier looks do not", err=True)
     return asked
 
 
@@ -144,7 +144,7 @@ def judge(
     where: Address,
     plan: Path | None = argument(None, "The folder of a plan; not needed with --demo.", "PLAN"),
     texts: Path | None = option(None, "Document texts, if the plan has none.", "FILE"),
-    demo: bool = option(False, "Judge a plan of simulated documents, made here."),
+    demo: bool = option(False, "Judge a plan of simulated documents, which this command makes."),
 ) -> Answer:
     """Let people judge a plan in their browsers, and see at any time what is known."""
     if missing := [name for name in NEEDED if find_spec(name) is None]:
@@ -174,14 +174,14 @@ def judge(
     text = f"{settled} of {how_many('document', size)} {agreeing('is', size)} done; "
     text += f"{how_many('record', number)} {agreeing('is', number)} kept in {kept}."
     look = command_line("status", site.organiser.folder, kept)
-    hint = f"Next, see what they say, or go on judging with the same command:\n  {look}"
+    hint = f"Next, see what they show, or continue judging with the same command:\n  {look}"
     return Answer({"store": str(kept), "records": number, "settled": settled, "documents": size}, text, hint)
 
 
 def _of_plan(folder: Path) -> Lock | None:
     """The lock of a plan, with a warning if another server has it; None then, or where nothing can be written."""
     try:
-        return Lock(folder, "lets people judge it too, in another file: both give out the same documents")
+        return Lock(folder, "lets people judge it too, into another file: both give out the same documents")
     except ValueError as other:
         typer.echo(f"warning: {other}", err=True)
     except OSError:
@@ -289,6 +289,9 @@ def _exported(loaded: Plan, plan: Path, written: list[Path], worklist: Worklist,
     content: dict[str, Any] = {"file": str(out), "format": format, "assessments": count, "texts": worklist.has_texts}
     what = "answer" if is_of_answers(str(loaded.measure)) else "document"
     text = f"{how_many(what, count)} to judge {agreeing('is', count)} in {out}."
+    if worklist.names.grades and format in _TABLES:
+        stand = (f"{grade} ({name})" for grade, name in worklist.names.listed(worklist.max_grade))
+        text += f" A label is {', '.join(stand)}."
     if len(written) > 1:
         content["beside"] = [str(each) for each in written[1:]]
         text += f" Beside it, for the tool: {', '.join(content['beside'])}."
@@ -331,14 +334,14 @@ def agreement(
     pair: Pair,
     plan: Path = plan_folder(),
     records: list[Path] = argument(MISSING, "Records, or exports of a tool that say who judged.", "RECORDS"),
-    measure: str | None = option(None, "The measure, if not the plan's; the labels are the same.", "NAME", **MEASURES),
+    measure: str | None = option(None, "A measure other than the plan's, from the same labels.", "NAME", **MEASURES),
     grade_names: str | None = of_every_command(None),
 ) -> Answer:
     """Show how far the judges agree, who is far from the others, and whether the verdict depends on one of them."""
     loaded = Plan.load(plan)
     judged = read_labels(records, loaded, GradeNames.parsed(grade_names))
     if not is_records(judged):
-        raise ValueError(f"{', '.join(map(str, records))}: the labels do not say who judged")
+        raise ValueError(f"{', '.join(map(str, records))}: the labels do not name who judged")
     agree = loaded.agreement(judged)
     content, text = agree.to_dict(), str(agree)
     if len(agree.judges) > 1 and (len(loaded.rankers) <= 2 or (pair.first and pair.second)):

@@ -128,7 +128,7 @@ class LabelFiles(Reading):
 class Asked(Typed):
     """What is estimated from labels, and how."""
 
-    measure: str | None = option(None, "The measure, if not the plan's; the labels are the same.", "NAME", **MEASURES)
+    measure: str | None = option(None, "A measure other than the plan's, from the same labels.", "NAME", **MEASURES)
     estimator: str = option(ESTIMATOR, "One of {}.", "NAME", names=ESTIMATORS, rare=True)
 
 
@@ -163,8 +163,8 @@ class Look(Typed):
 
     looks: str | None = option(
         None,
-        "When you look: {}; end is once, when all is judged. Default: always; obrien-fleming if the plan comes in "
-        "parts, as for nDCG, AP and ERR; end if it has no order.",
+        "When you look: {}; end means once, when everything is judged. Default: always; obrien-fleming if the plan "
+        "comes in parts, as for nDCG, AP and ERR; end if it has no order.",
         "NAME",
         names=lambda: (*look_names(), AT_THE_END),
     )
@@ -174,7 +174,7 @@ class Look(Typed):
 
     def of(self, plan: Plan) -> str | None:
         """The value of ``looks`` in Python for a plan."""
-        usual = looks_asked(plan.tables, USUAL, len(plan.rankers) > 2)
+        usual = looks_asked(plan.tables, USUAL)
         if usual == ALWAYS and not (has_order(plan.tables) and plan.tables.manifest.any_time):
             usual = AT_THE_END
         asked = self.looks or usual
@@ -186,7 +186,7 @@ class JudgingCosts(Typed):
     """What judging costs."""
 
     cost: str = option(DEFAULT_COST, "The cost of a document: {}.", "NAME", names=cost_names, rare=True)
-    per_query: float = option(0.0, "Cost of opening a query.", rare=True)
+    per_query: float = option(0.0, "The cost of opening a query.", rare=True)
     seconds_per_document: float | None = option(
         None, "Time to judge a document; costs and budgets are then in hours.", rare=True
     )

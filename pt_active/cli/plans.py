@@ -72,11 +72,13 @@ class Sampling(Typed):
         "NAME",
         names=design_choices,
     )
-    defensive: float | None = option(
-        None, "The share of the draws for which the grade model does not count.", "X", rare=True
-    )
+    defensive: float | None = option(None, "The share of the draws that ignores the grade model.", "X", rare=True)
     rounds: int = option(
-        1, "Rounds of documents, which share the budget; this is the first.", "N", within=(1, MAX_ROUNDS), rare=True
+        1,
+        "How many rounds of documents share the budget; this plan is the first.",
+        "N",
+        within=(1, MAX_ROUNDS),
+        rare=True,
     )
     seed: int = random_seed()
 
@@ -105,7 +107,7 @@ def plan(
     source: PoolFiles,
     prices: JudgingCosts,
     out: Path = option(MISSING, "The folder to make.", "DIR"),
-    out_of_core: bool = option(False, "Runs do not fit into memory; FILE may be a pattern.", rare=True),
+    out_of_core: bool = option(False, "For runs that do not fit into memory; FILE may be a pattern.", rare=True),
 ) -> Answer:
     """Choose the queries or documents to judge, and keep the choice in a folder."""
     check_new(out)
@@ -151,7 +153,7 @@ def extend(
     plan: Path = plan_folder(),
     qrels: list[Path] | None = argument(None, "The labels so far, from which documents are chosen.", "QRELS"),
     out: Path = option(MISSING, "The folder to make.", "DIR"),
-    budget: float = option(MISSING, "The most to spend on top, in the unit of the cost."),
+    budget: float = option(MISSING, "The most to spend in addition, in the unit of the cost."),
     refit: bool = option(False, "Fit the grades of documents to the labels so far, for a new round."),
     texts: Path | None = option(None, "Document texts, for the judges.", "FILE"),
     missing: str | None = for_any_missing(),
@@ -212,9 +214,9 @@ class Wanted(Meant):
 
     width: float | None = option(None, "The half-width that the interval should have.")
     difference: float | None = option(None, "The difference to find.")
-    power: float = option(POWER, "The chance of finding it.", rare=True)
+    power: float = option(POWER, "The chance of finding the difference.", rare=True)
     until_known: bool = option(False, "Forecast judging that stops as soon as the better ranker is known.")
-    budget: list[float] | None = option(None, "A budget to show; repeat it.")
+    budget: list[float] | None = option(None, "A budget to show; you may pass several.")
     query_cost: float = option(0.0, "What a new query costs besides its labels, in the unit of budgets.", rare=True)
     confidence: float = confidence_level()
 
@@ -318,9 +320,9 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> s
     lacking = row["budget"] - extended_from(plan)
     if lacking <= 0:
         return "The plan's own budget is enough."
-    lack = f"The plan lacks {amount(lacking)}{arguments.unit} of it"
+    lack = f"The plan's budget is {amount(lacking)}{arguments.unit} short of it"
     if row["half_width"] == 0:
-        return f"{lack}: only judging everything does it."
+        return f"{lack}: only judging everything is enough."
     ordered = has_order(plan.tables)
     if not (ordered or (qrels and arguments.level == "document")):
         again = f"--budget {rounded_up(row['budget'])} --seed {arguments.seed}"

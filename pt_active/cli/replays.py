@@ -39,9 +39,9 @@ MAX_REPETITIONS = 1_000_000  # The most samples of a design: all estimates are k
 def simulate(
     pool: Path | None = argument(None, "A Parquet pool with a label for each document; or --run.", "POOL"),
     measure: str = option(MISSING, "The measure to estimate, such as DCG@10.", "NAME", **MEASURES),
-    run: list[str] | None = option(None, "A ranker's run; repeat it.", "NAME=FILE"),
+    run: list[str] | None = option(None, "A ranker's run; pass one for each ranker.", "NAME=FILE"),
     qrels: Path | None = option(None, "The judgments of the runs; grades are cross-validated.", "FILE"),
-    depth: int | None = option(None, "Documents to keep of each ranking.", "N", within=(1, MAX_WHOLE)),
+    depth: int | None = option(None, "How many documents to keep of each ranking.", "N", within=(1, MAX_WHOLE)),
     unjudged: str | None = option(
         None, "What documents without a label are: {}; default: refused.", "NAME", names=("nonrelevant",), rare=True
     ),
@@ -52,10 +52,12 @@ def simulate(
     ),
     train_fold: int | None = option(None, "The fold that the grade model learns from; the rest is replayed.", "N"),
     design: list[str] | None = option(
-        None, f"Repeat it; default {DESIGNS_TRIED} and one of documents.", "NAME", names=design_choices
+        None, f"You may pass several; default {DESIGNS_TRIED} and one of documents.", "NAME", names=design_choices
     ),
-    estimator: list[str] | None = option(None, f"Repeat it; default {ESTIMATORS_TRIED}.", "NAME", names=ESTIMATORS),
-    budget: list[float] | None = option(None, "Repeat it; default: eight, up to half of the pool."),
+    estimator: list[str] | None = option(
+        None, f"You may pass several; default {ESTIMATORS_TRIED}.", "NAME", names=ESTIMATORS
+    ),
+    budget: list[float] | None = option(None, "You may pass several; default: eight, up to half of the pool."),
     repetitions: int = option(1000, "Samples of each design.", "N", within=(1, MAX_REPETITIONS)),
     seed: int = random_seed(),
     out: Path | None = option(None, "A CSV file to make, with every column.", "FILE"),
@@ -68,7 +70,7 @@ def simulate(
         check_new(out)
     if pool is not None:
         if run or qrels is not None or depth is not None or unjudged is not None:
-            raise ValueError("pass either a pool, or --run and --qrels with --depth and --unjudged, and not both")
+            raise ValueError("pass either a pool, or --run and --qrels with --depth and --unjudged")
         frame = labelled_pool(pool, grades, train_fold)
     else:
         if not run or qrels is None:

@@ -73,7 +73,7 @@ LOOK_SO_FAR: tuple[str | Named, ...] = (_SO_FAR, MethodName("status"), ", or ", 
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels of the documents that were to be judged."""
+    """Labels of the documents that the plan asks for."""
 
     label: np.ndarray  # int64[N]; -1 where there is none
     missing: tuple[tuple[str, str], ...]  # the (qid, docno) pairs that need a label and have none
@@ -90,7 +90,7 @@ def check_policy(missing: str, policies: Sequence[str] = MISSING_POLICIES) -> No
 def check_judged(qrels: pd.DataFrame) -> None:
     """Raise if the qrels contain no judgment."""
     if qrels.empty:
-        raise ValueError("the qrels hold no judgment: they are empty, or all labels are negative, which says unjudged")
+        raise ValueError("the qrels hold no judgment: they are empty, or all labels are negative, which means unjudged")
 
 
 def labels_of(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:

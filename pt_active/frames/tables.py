@@ -7,8 +7,8 @@ import io
 import json
 import re
 import sys
-from collections.abc import Generator
-from contextlib import closing
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
@@ -39,7 +39,7 @@ def read_table(source: Source, separator: str, wanted: tuple[str, ...], quoted: 
         rows = (row for row in every if any(map(str.strip, row.cells)))
         header = next(rows, None)
         if header is None:
-            raise ValueError(f"the file is empty; expected a header with {some(wanted)}")
+            raise ValueError(f"the file is empty; expected a header{f' with {some(wanted)}' if wanted else ''}")
         names = [name.strip() for name in header.cells]
         _check_header(names, header, wanted, source.limits.columns)
         for row in rows:
@@ -100,8 +100,8 @@ def _rows(text: str, separator: str, quoted: bool) -> Generator[Row, None, None]
             line = reader.line_num + 1
     except csv.Error as error:
         if "end of data" in str(error):
-            raise ValueError(f"line {line}: a quotation mark opens a cell and none ends it") from None
-        said = "characters after the quotation mark that ends a cell; a quotation mark inside a cell is written twice"
+            raise ValueError(f"line {line}: a quotation mark opens a cell, and none closes it") from None
+        said = "characters after the quotation mark that closes a cell; write a quotation mark inside a cell twice"
         raise ValueError(f"line {reader.line_num}: {said}") from None
     finally:
         csv.field_size_limit(before)
@@ -183,25 +183,36 @@ def read_parquet(path: str | Path, wanted: tuple[str, ...] = (), no_limit: bool 
         return frame.set_axis(range(1, len(frame) + 1))
 
 
-def _parquet_table(path: str | Path, no_limit: bool) -> pd.DataFrame:
+@contextmanager
+def reading_parquet() -> Iterator[None]:
+    """Errors of reading a Parquet table that is none, or a damaged one, in our words."""
     import pyarrow
+
+    try:
+        yield
+    except MemoryError:
+        raise
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise ValueError(f"the table is damaged: {' '.join(str(error).split())[:200]}") from error
+    except (pyarrow.ArrowException, OverflowError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise ValueError(f"this is not a Parquet table, or a damaged one: {str(error)[:200]}") from error
+
+
+def _parquet_table(path: str | Path, no_limit: bool) -> pd.DataFrame:
     from pyarrow.parquet import ParquetFile
 
     # Parquet needs to seek, so a stream is read whole.
     given, limit = file_path("path", path), limits_now(no_limit).size
     regular = given.is_file() or given.is_dir()
     opened: IO[bytes] = given.open("rb") if regular else io.BytesIO(read_bytes(path, no_limit))
-    with opened:
-        try:
-            # The columns may be compressed or say one value many times over, so the size of the file says little.
-            about = ParquetFile(opened)
-            held = sum(about.metadata.row_group(i).total_byte_size for i in range(about.metadata.num_row_groups))
-            cells = about.metadata.num_rows * max(len(about.schema_arrow), 1)
-            if max(held, cells) > limit:
-                raise beyond("the table is larger", limit, "bytes or cells")
-            opened.seek(0)
-            return pd.read_parquet(opened)
-        except OSError as error:
-            raise ValueError(f"the table is damaged: {' '.join(str(error).split())[:200]}") from error
-        except (pyarrow.ArrowException, OverflowError, TypeError, KeyError, IndexError, AttributeError) as error:
-            raise ValueError(f"this is not a Parquet table, or a damaged one: {str(error)[:200]}") from error
+    with opened, reading_parquet():
+        # The columns may be compressed or say one value many times over, so the size of the file says little.
+        about = ParquetFile(opened)
+        held = sum(about.metadata.row_group(i).total_byte_size for i in range(about.metadata.num_row_groups))
+        cells = about.metadata.num_rows * max(len(about.schema_arrow), 1)
+        if max(held, cells) > limit:
+            raise beyond("the table is larger", limit, "bytes or cells")
+        opened.seek(0)
+        return pd.read_parquet(opened)

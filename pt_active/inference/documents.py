@@ -24,7 +24,7 @@ from pt_active.sampling.drawings import DEFENSIVE_VARIANCE, REVEALED_VARIANCE, S
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentDesign, TwoPhase
-from pt_active.sampling.surprises import surprise_gains
+from pt_active.sampling.surprises import cautious_error
 from pt_active.sampling.two_phase import APART_SHARE
 
 
@@ -192,8 +192,8 @@ def cautious_variance(pool: DocumentPool, sample: TwoPhase, variables: Variables
     """The variance ``Σ p² D² v (1/ψ − 1)`` that the grade model expects, with v from `hedged` [theory 9]."""
     design, mean = sample.design, variables.mean
     if isinstance(pool, RevealedPool) and design.drawing == SURPRISES:
-        (gain,) = surprise_gains(pool, mean, np.outer(contrast, contrast)[None], REVEALED_VARIANCE)
-    elif isinstance(pool, RevealedPool):
+        return cautious_error(pool, mean, design.chance(pool.query), contrast, REVEALED_VARIANCE)
+    if isinstance(pool, RevealedPool):
         (gain,) = pool.cautious_gains(design.order, mean, contrast[None], REVEALED_VARIANCE)
     else:
         cautious = hedged(variables, (contrast @ pool.gradients(mean))[None, :], DEFENSIVE_VARIANCE)

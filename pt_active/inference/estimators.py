@@ -168,7 +168,7 @@ def _spreads(total: np.ndarray, share: np.ndarray, model: np.ndarray, values: np
 
 
 def _slope(spread: _Spread, pool_variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A clipped and shrunk slope and how sure it is, ``w = (1 − 6/F)₊``, float64[..., 1 or n] each [theory 15]."""
+    """A clipped and shrunk slope and how sure it is, ``w = (1 − 6/F)₊``, float64[..., 1 or n] each [theory 5]."""
     explained = ratio_or_zero(spread.both**2, spread.model)
     line = (spread.both > 0) & (explained > 0) & (spread.degrees > 0)
     with np.errstate(divide="ignore", invalid="ignore"):

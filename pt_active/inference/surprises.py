@@ -21,6 +21,8 @@ FOLDS = 5  # Parts of the queries; what corrects the model of a part is fitted t
 _NARROWED = 0.5
 """By what the distances between classes are multiplied to see how far an estimate depends on them."""
 
+_OWN_CLASSES = 3  # Up to so many rankers, each contrast has classes of its own
+
 _COMMON, _SLOPE, _THRESHOLD = 0.1, 2.0, 1.0
 """Ridge penalties of the recalibration: of what all logits have in common, each slope, and each level's own shift."""
 
@@ -38,24 +40,56 @@ class Surprises(NamedTuple):
     chance: np.ndarray  # float64[N], π; 1 for labels that were known before
 
 
+class _Told(NamedTuple):
+    """What n labels say of rankers."""
+
+    value: np.ndarray  # float64[k, m], the expectation of each query
+    effect: np.ndarray  # float64[k, n, L+1], by how much a label of each level would move it, given the others
+    likely: np.ndarray  # float64[n, L+1], how likely each level was, given the others
+    level: np.ndarray  # int64[n]
+
+    def of(self, contrast: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The expectations of a contrast, its surprises, and the standard deviations that were expected of these."""
+        effect = np.tensordot(contrast, self.effect, 1)
+        mean, square = (self.likely * effect).sum(axis=1), (self.likely * effect**2).sum(axis=1)
+        surprise = effect[np.arange(len(effect)), self.level] - mean
+        return contrast @ self.value, surprise, np.sqrt(np.maximum(square - mean**2, 0.0))
+
+
 def surprises(
     pool: RevealedPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> Surprises:
-    """What the labels of a sample say of a contrast of rankers, for the arguments of `documents.document_estimate`."""
-    from pt_active.sampling._surprise_kernels import corrected
+    """What the labels of a sample say of a contrast of rankers, for the arguments of `documents.document_estimate`.
 
-    used = np.flatnonzero(contrast)
-    classes = in_classes(pool, mean, used)
-    level = np.where(sample.drawn, classes.level(observed.argmax(axis=1)), classes.known)
+    Where there are few rankers, the classes are those of the rankers of the contrast, and otherwise those of all, so
+    that the differences of many rankers are those of their values.
+    """
+    used = np.flatnonzero(contrast) if len(contrast) <= _OWN_CLASSES else np.arange(len(contrast))
     chance = np.where(sample.drawn, sample.design.inclusion, 1.0)
-    shift = recalibration(classes, level, pool.places % FOLDS)
-    found = []
+    label = np.where(sample.drawn, observed.argmax(axis=1), -1 if pool.labels is None else pool.labels)
+    rows, m = np.flatnonzero(label >= 0), len(pool.weight)
+    values, parts = np.zeros((2, m)), np.zeros((2, 2, len(chance)))
+    for number, told in enumerate(pool.once(lambda: _told(pool, mean, label, used), mean, label, used)):
+        value, surprise, spread = told.of(contrast[used])
+        values[number] = value + np.bincount(pool.query[rows], (1 / chance[rows] - 1) * surprise, m)
+        parts[number][:, rows] = surprise, spread
+    return Surprises(values[0], values[1], parts[0, 0], parts[0, 1], chance)
+
+
+def _told(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndarray) -> list[_Told]:
+    """What labels say of some rankers, and what they would say if the classes lay closer to each other."""
+    from pt_active.sampling._surprise_kernels import told_by_labels
+
+    classes = in_classes(pool, mean, used)
+    level, found = classes.level(label), []
+    shift, known = recalibration(classes, level, pool.places % FOLDS), level[level >= 0]
+    shape = len(known), classes.logits.shape[1] + 1
     for apart in (1.0, _NARROWED):
         now = classes.recalibrated(shift, level, apart)
-        found.append((np.zeros(len(pool.weight)), np.zeros(len(chance)), np.zeros(len(chance))))
-        corrected(now.indptr, compiled(now), now.told_by_labels(), chance, contrast[used], found[-1])
-    (value, surprise, spread), (narrowed, _, _) = found
-    return Surprises(value, narrowed, surprise, spread, chance)
+        each = np.zeros((len(used), len(pool.weight))), np.zeros((len(used), *shape)), np.zeros(shape)
+        told_by_labels(now.indptr, compiled(now), now.told_by_labels(), each)
+        found.append(_Told(*each, known))
+    return found
 
 
 def recalibration(classes: InClasses, level: np.ndarray, fold: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Runs larger than memory: partitions of whole queries stream through, and what is kept is a few numbers of each.
 
-Needs the extra ``logs`` (Polars), and ``dask`` for `pt_active.logs.on_dask`.
+`pt_active.logs.on_dask` needs the extra ``dask``, and `pt_active.logs.on_spark` the extra ``spark``.
 """
 
 from pt_active.logs.scan import ScannedRuns, scan

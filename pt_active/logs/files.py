@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import glob
-import os
-import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import file_path, how_many, shown, some
+from pt_active.frames.clocks import keys
 from pt_active.frames.sources import naming, opened, source_of
-from pt_active.frames.tables import is_parquet
+from pt_active.frames.tables import is_parquet, reading_parquet
 from pt_active.frames.trec import RUN, read_columns
 from pt_active.logs.rows import PARTITION_COLUMNS, RANKER
 
 if TYPE_CHECKING:
-    import polars
     import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
 
 ROWS_OF_PARTITION = 1 << 19  # Rows of all runs that a partition has, about; a process needs some 700 bytes for each
+
+ROWS_OF_BLOCK = 1 << 20  # Rows of a table that are read at a time
+
+FILES = 512  # New tables of a run that are written at the same time, at most
 
 BLOCK = 1 << 26  # Bytes of a TREC run that are parsed at a time
 
@@ -66,36 +70,19 @@ def partitioned(
     files: Mapping[str, Sequence[Path]], folder: Path, number: int | None, topics: pd.DataFrame | None = None
 ) -> Partitions:
     """Partitions of whole queries: parts of the files where these agree in the order of queries, or new files."""
-    try:
-        import polars as pl
-    except ImportError:
-        raise ValueError('runs larger than memory are partitioned by Polars: pip install "pt-active[logs]"') from None
     texts = folder / "texts"
     tables = {name: _as_parquet(paths, texts / str(place)) for place, (name, paths) in enumerate(files.items())}
-    rows = {name: [_rows_of(pl, path) for path in paths] for name, paths in tables.items()}
+    rows = {name: [_checked_rows(name, path) for path in paths] for name, paths in tables.items()}
     if empty := [name for name, counts in rows.items() if not sum(counts)]:
         raise ValueError(f"run {shown(empty[0])}: its tables are empty; expected rows with {some(_COLUMNS)}")
-    scans = {name: pl.concat([_checked_scan(pl, name, path) for path in paths]) for name, paths in tables.items()}
     number = max(1, -(-sum(map(sum, rows.values())) // ROWS_OF_PARTITION)) if number is None else number
     if (found := _cut(tables, rows, number, topics)) is not None:
         return found
-    for place, (name, scanned) in enumerate(scans.items()):
-        if topics is not None:
-            known = pl.LazyFrame({"qid": topics["qid"].to_numpy(dtype=object).tolist()}, schema={"qid": pl.String})
-            _check_zeros(pl, name, scanned, known)
-            scanned = scanned.join(known, on="qid", how="semi")
-        part = scanned.with_columns((pl.col("qid").hash() % number).cast(pl.UInt32).alias("part"))
-        target = pl.PartitionBy(folder / str(place), key="part", include_key=False)
-        # Polars does not always tell why it cannot write what was checked.
-        unwritten = f"its partitions cannot be written below {folder.parent}; is the disk full?"
-        with naming(f"run {name}"), _polars_told(pl, unwritten):
-            part.sink_parquet(target, mkdir=True, compression="lz4")
+    runs = list(enumerate(tables.items()))
+    spread = [_spread(name, paths, folder / str(place), min(number, FILES), topics) for place, (name, paths) in runs]
     shutil.rmtree(texts, ignore_errors=True)
-
-    def written(pattern: str) -> Partition:
-        return tuple([Span(each) for each in sorted((folder / str(n)).glob(pattern))] for n in range(len(tables)))
-
-    return Partitions([written(f"part={part}/*.parquet") for part in range(number)], written("*/*.parquet"))
+    whole = tuple([Span(path) for path in paths] for paths in spread)
+    return Partitions([tuple([span] for span in part) for part in zip(*whole, strict=True)], whole)
 
 
 def _cut(
@@ -127,27 +114,19 @@ def _heads(paths: Sequence[Path]) -> tuple[np.ndarray, pa.ChunkedArray] | None:
     """The rows at which a query begins, int64[m], and these queries; None if the rows do not come query by query."""
     import pyarrow as pa
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
-    if any(path.is_dir() for path in paths):
-        return None
     starts, qids, row = [], [pa.array([], pa.large_string())], 0
-    for path in paths:
-        for batch in pq.ParquetFile(path, read_dictionary=["qid"]).iter_batches(1 << 20, columns=["qid"]):
-            column = batch.column(0)
-            code = column.indices if pa.types.is_dictionary(column.type) else column
-            first = np.append(True, pc.not_equal(code[1:], code[:-1]).to_numpy(zero_copy_only=False))[: len(code)]
-            heads = column.filter(first)
-            heads = (heads.dictionary_decode() if heads is not column and code is not column else heads).cast(
-                pa.large_string()
-            )
-            if pc.count_distinct(heads).as_py() < len(heads):
-                return None
-            goes_on = int(len(qids[-1]) > 0 and len(heads) > 0 and qids[-1][-1] == heads[0])
-            starts.append(row + np.flatnonzero(first)[goes_on:])
-            if len(heads) > goes_on:
-                qids.append(heads[goes_on:])
-            row += len(code)
+    for column in (block["qid"] for path in paths for block in _blocks(path, columns=["qid"])):
+        code = column.indices
+        first = np.append(True, pc.not_equal(code[1:], code[:-1]).to_numpy(zero_copy_only=False))[: len(code)]
+        heads = column.filter(first).cast(pa.large_string())
+        if pc.count_distinct(heads).as_py() < len(heads):
+            return None
+        goes_on = int(len(qids[-1]) > 0 and len(heads) > 0 and qids[-1][-1] == heads[0])
+        starts.append(row + np.flatnonzero(first)[goes_on:])
+        if len(heads) > goes_on:
+            qids.append(heads[goes_on:])
+        row += len(code)
     return np.concatenate(starts), pa.chunked_array(qids)
 
 
@@ -162,113 +141,189 @@ def _spans(tables: Sequence[Path], rows: Sequence[int], bounds: Sequence[int], p
     return spans
 
 
-def _check_zeros(pl: Any, name: str, rows: polars.LazyFrame, topics: polars.LazyFrame) -> None:
-    """Raise if queries of a run have no topic, and differ from one by leading zeros alone."""
-    number = pl.col("qid").str.strip_chars_start("0").alias("number")
-    numbers = topics.filter(pl.col("qid").str.contains("^[0-9]+$")).select(number)
-    near = rows.select("qid", number).join(topics, on="qid", how="anti").join(numbers, on="number", how="semi")
-    if left := near.select("qid").unique().sort("qid").collect(engine="streaming")["qid"].to_list():
-        counted = f"{how_many('query', len(left), 'has')} no topic but for leading zeros, such as {some(left)}"
+def _spread(name: str, tables: Sequence[Path], folder: Path, number: int, topics: pd.DataFrame | None) -> list[Path]:
+    """New tables of the rows that have a topic; each holds all rows of its queries."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    folder.mkdir()
+    paths, zeros = [folder / f"{part}.parquet" for part in range(number)], set[str]()
+    known = None if topics is None else pa.array(topics["qid"].to_numpy(dtype=object).tolist(), pa.string())
+    with naming(f"run {name}"), ExitStack() as stack:
+        writers = [stack.enter_context(_written(path)) for path in paths]
+        for block in (block for path in tables for block in _blocks(path)):
+            qids = block["qid"]
+            part = (keys(0, pd.Series(qids.dictionary.to_pandas())) % np.uint64(number)).astype(np.uint16)
+            if known is not None:
+                there = pc.is_in(qids.dictionary, known)
+                part[~there.to_numpy(zero_copy_only=False)] = number
+                zeros.update(_but_for_zeros(qids.dictionary.filter(pc.invert(there)), known))
+            part = part[qids.indices.to_numpy()]
+            order = np.argsort(part, kind="stable")
+            bounds = np.searchsorted(part[order], np.arange(number + 1)).tolist()
+            rows = pa.Table.from_batches([block.cast(_schema())]).take(order)
+            for writer, start, stop in zip(writers, bounds, bounds[1:], strict=False):
+                if start < stop:
+                    writer.write_table(rows.slice(start, stop - start))
+    if zeros:
+        counted = (
+            f"{how_many('query', len(zeros), 'has')} no topic but for leading zeros, such as {some(sorted(zeros))}"
+        )
         raise ValueError(f"run {shown(name)}: {counted}; give the topics the ids of the runs")
+    return paths
+
+
+def _but_for_zeros(qids: pa.Array, topics: pa.Array) -> list[str]:
+    """Those queries that differ from one in the topics by leading zeros alone."""
+    import pyarrow.compute as pc
+
+    numbers = pc.ascii_ltrim(topics.filter(pc.match_substring_regex(topics, "^[0-9]+$")), characters="0")
+    return list(qids.filter(pc.is_in(pc.ascii_ltrim(qids, characters="0"), numbers)).to_pylist())
 
 
 def read_partition(partition: Partition, names: Sequence[str], qids: Sequence[str] | None = None) -> pd.DataFrame:
     """The rows of a partition, ranker by ranker, or those of some of its queries."""
-    import polars as pl
-
-    tables, rows = [], []
-    for spans in partition:
-        scanned = [_typed(pl, pl.scan_parquet(span.table).slice(span.start, span.rows)) for span in spans]
-        if qids is not None:
-            wanted = pl.col("qid").is_in(pl.Series(qids, dtype=pl.String).implode())
-            scanned = [each.filter(wanted) for each in scanned]
-        read = [each.collect(engine="auto" if qids is None else "streaming").to_arrow() for each in scanned]
-        tables += read
-        rows.append(sum(table.num_rows for table in read))
-    if not tables:
-        return pd.DataFrame(columns=PARTITION_COLUMNS)
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    frame = pa.concat_tables(tables).to_pandas()
+    wanted = None if qids is None else pa.array(qids, pa.string())
+    blocks, rows = [], []
+    for spans in partition:
+        rows.append(0)
+        for block in (block for span in spans for block in _blocks(*span)):
+            if wanted is not None:
+                there = pc.is_in(block["qid"].dictionary, wanted).to_numpy(zero_copy_only=False)
+                block = block.filter(pa.array(there[block["qid"].indices]))
+            blocks.append(block.cast(_schema()))
+            rows[-1] += len(block)
+    if not blocks:
+        return pd.DataFrame(columns=PARTITION_COLUMNS)
+    frame = pa.Table.from_batches(blocks).to_pandas()
     run = pd.Categorical.from_codes(np.repeat(np.arange(len(names)), rows), categories=pd.Index(names))
     return frame.assign(**{RANKER: run})[PARTITION_COLUMNS]
 
 
-@contextmanager
-def _reading(pl: Any, path: Path) -> Iterator[None]:
-    """Name the file in errors of reading a table, those of Polars too."""
-    with naming(path):
-        if path.is_dir() and not any(path.iterdir()):
-            raise ValueError("the folder is empty; expected Parquet tables")
-        with _polars_told(pl, "this is not a Parquet table, or a damaged one"):
-            yield
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def _schema() -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.schema([("qid", pa.string()), ("docno", pa.string()), ("score", pa.float64())])
+
+
+def _blocks(
+    path: Path, start: int = 0, rows: int | None = None, columns: Sequence[str] = _COLUMNS
+) -> Iterator[pa.RecordBatch]:
+    """Rows of a Parquet table, one after the other: ids as strings, qid with a dictionary, and scores as numbers."""
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+    with _reading(path), ParquetFile(path, read_dictionary=["qid"]) as table:
+        ends = np.cumsum([table.metadata.row_group(group).num_rows for group in range(table.num_row_groups)], dtype=int)
+        stop = table.metadata.num_rows if rows is None else start + rows
+        groups = np.arange(np.searchsorted(ends, start, side="right"), min(np.searchsorted(ends, stop) + 1, len(ends)))
+        row = ends[groups[0] - 1] if len(groups) and groups[0] else 0
+        for batch in table.iter_batches(ROWS_OF_BLOCK, groups.tolist(), [*columns], use_threads=False):
+            low, high = max(start - row, 0), min(stop - row, len(batch))
+            row += len(batch)
+            if low < high:
+                found = batch.slice(low, high - low)
+                yield pa.RecordBatch.from_arrays([_typed(found[name], name) for name in columns], names=[*columns])
+
+
+def _typed(values: pa.Array, column: str) -> pa.Array:
+    import pyarrow as pa
+
+    if column == "score":
+        return values.cast(pa.float64(), safe=False)
+    if column == "qid" and values.type == pa.dictionary(pa.int32(), pa.string()):
+        return values
+    text = (values.dictionary_decode() if pa.types.is_dictionary(values.type) else values).cast(pa.string())
+    return text.dictionary_encode() if column == "qid" else text
 
 
 @contextmanager
-def _polars_told(pl: Any, wrong: str) -> Iterator[None]:
-    """Errors of Polars as ours, and what it says of the system, such as of a full disk, as Python has it."""
-    try:
+def _reading(path: Path) -> Iterator[None]:
+    """Name the file in errors of reading a table."""
+    with naming(path), reading_parquet():
         yield
-    except (pl.exceptions.PolarsError, OSError) as error:
-        if number := re.search(r"\(os error (\d+)\)", str(error)):
-            raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
-        if isinstance(error, OSError):
-            raise
-        raise ValueError(f"{wrong} ({' '.join(str(error).split())[:200]})") from error
 
 
-def _typed(pl: Any, scanned: polars.LazyFrame) -> polars.LazyFrame:
-    """The rows with ids as strings and scores as numbers."""
-    return scanned.select(*(pl.col(c).cast(pl.String) for c in ("qid", "docno")), pl.col("score").cast(pl.Float64))
+@contextmanager
+def _written(path: Path) -> Iterator[ParquetWriter]:
+    from pyarrow.parquet import ParquetWriter
+
+    writer = ParquetWriter(path, _schema(), compression="lz4")
+    try:
+        yield writer
+        writer.close()
+    finally:
+        writer.is_open = False  # or it would be closed once more when it goes, and complain
 
 
-def _rows_of(pl: Any, path: Path) -> int:
-    with _reading(pl, path):
-        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+def _checked_rows(name: str, path: Path) -> int:
+    """How many rows a Parquet run has; raises if it lacks columns or values, or has wrong ones."""
+    import pyarrow.compute as pc
+    from pyarrow.parquet import read_schema
 
-
-def _checked_scan(pl: Any, name: str, path: Path) -> polars.LazyFrame:
-    """The rows of a Parquet run with ids as strings and scores as numbers."""
-    with _reading(pl, path):
-        scanned = pl.scan_parquet(path)
-        schema = scanned.collect_schema()
-        if absent := [column for column in _COLUMNS if column not in schema]:
+    with _reading(path):
+        schema = read_schema(path)
+        if absent := [column for column in _COLUMNS if column not in schema.names]:
             raise ValueError(f"run {shown(name)} needs the columns qid, docno, score; it lacks {some(absent)}")
-        for column in ("qid", "docno"):
-            kind = schema[column]
-            if not (kind == pl.String or kind.is_integer() or kind in (pl.Categorical, pl.Enum, pl.Null)):
-                raise ValueError(f"the column {column!r} must hold text or whole numbers, not {kind}")
-        if not schema["score"].is_numeric():
-            raise ValueError(f"the column 'score' must hold numbers, not {schema['score']}")
-        checked = _typed(pl, scanned)
-        wrong = {column: pl.col(column).is_null().sum() for column in ("qid", "docno")}
-        wrong["score"] = (~pl.col("score").is_finite().fill_null(False)).sum()
-        counts = checked.select(**wrong).collect(engine="streaming").row(0, named=True)
-        for column, number in counts.items():
+        for column in _COLUMNS:
+            _check_kind(column, schema.field(column).type)
+    wrong, rows = Counter[str](), 0
+    for block in _blocks(path):
+        rows += len(block)
+        wrong["qid"] += block["qid"].null_count
+        wrong["docno"] += block["docno"].null_count
+        wrong["score"] += len(block) - (pc.sum(pc.is_finite(block["score"])).as_py() or 0)
+    with naming(path):
+        for column, number in wrong.items():
             if number and column == "score":
                 raise ValueError(f"{how_many('score', number, 'is')} not a finite number")
             if number:
                 raise ValueError(f"{how_many('row', number, 'has')} no {column}")
-    return checked
+    return rows
+
+
+def _check_kind(column: str, kind: pa.DataType) -> None:
+    from pyarrow import types
+
+    if column == "score":
+        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
+            raise ValueError(f"the column 'score' must hold numbers, not {kind}")
+        return
+    held = kind.value_type if types.is_dictionary(kind) else kind
+    known = (types.is_string, types.is_large_string, types.is_string_view, types.is_integer, types.is_null)
+    if not any(is_kind(held) for is_kind in known):
+        raise ValueError(f"the column {column!r} must hold text or whole numbers, not {kind}")
 
 
 def _as_parquet(paths: Sequence[Path], folder: Path) -> list[Path]:
     """The files of a run as Parquet; TREC files are read block by block and written again."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    tables = [path for path in paths if is_parquet(path)]
-    schema = pa.schema([("qid", pa.string()), ("docno", pa.string()), ("score", pa.float64())])
+    tables = [table for path in paths if is_parquet(path) for table in _tables_of(path)]
     for path in paths:
         if is_parquet(path):
             continue
         folder.mkdir(parents=True, exist_ok=True)
-        table = folder / f"{len(tables)}.parquet"
-        with pq.ParquetWriter(table, schema, compression="lz4") as writer:
+        tables.append(folder / f"{len(tables)}.parquet")
+        with _written(tables[-1]) as writer:
             for block in run_blocks(path):
-                writer.write_table(pa.Table.from_pandas(block[_COLUMNS], schema, preserve_index=False))
-        tables.append(table)
+                writer.write_table(pa.Table.from_pandas(block[_COLUMNS], _schema(), preserve_index=False))
     return tables
+
+
+def _tables_of(path: Path) -> list[Path]:
+    """A Parquet table, or the tables of a folder, as Spark and Dask write one."""
+    if not path.is_dir():
+        return [path]
+    if tables := [each for each in sorted(path.rglob("*")) if each.is_file() and not each.name.startswith((".", "_"))]:
+        return tables
+    raise ValueError(f"{path}: the folder is empty; expected Parquet tables")
 
 
 def run_blocks(path: Path) -> Iterator[pd.DataFrame]:

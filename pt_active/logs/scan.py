@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -108,19 +107,15 @@ class ScannedRuns:
         other measures, such as nDCG and AP, documents are drawn by ``depth``. All else is as in `Plan.create`.
 
         Raises:
-            ValueError: If Polars is not installed, an argument is out of range, a file is malformed, or whole queries
+            ValueError: If an argument is out of range, a file is malformed, or whole queries
                 are asked for and the measure needs Monte Carlo.
         """
         settings = Settings(measure, cost, budget, draws, design, seed, replace, defensive, pairs, level)
         known = None if topics is None else with_string_ids(topics)
         question = settings.question(tuple(self.files), grades, self.depth, self.allow_missing_queries)
         with temporary_folder(self.folder) as folder:
-            asked = self.files, folder, self.partitions, known
-            size = sum(each.stat().st_size for some in self.files.values() for each in some)
-            large = self.workers != 1 and size > LARGE
-            jobs = self.workers or cpu_count()
-            found = _alone(jobs, partitioned, *asked) if large else partitioned(*asked)
-            return plan_by(_Files(found, tuple(self.files), jobs), question, settings, known)
+            found = partitioned(self.files, folder, self.partitions, known)
+            return plan_by(_Files(found, tuple(self.files), self.workers or cpu_count()), question, settings, known)
 
 
 @dataclass(frozen=True)
@@ -137,7 +132,7 @@ class _Files:
         """What a function says of each partition; a terminal shows the progress."""
         parts = self.found.parts
         several = self.jobs > 1 and len(parts) > 1
-        asked = partial(_said, function=function, question=question, silent=several)
+        asked = partial(_said, function=function, question=question)
         try:
             with _ended_processes_told():
                 results = (
@@ -153,38 +148,9 @@ class _Files:
 
 
 def _said(
-    part: Partition,
-    function: Callable[[pd.DataFrame, PartitionQuestion], Any],
-    question: PartitionQuestion,
-    silent: bool,
+    part: Partition, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion
 ) -> Any:
-    asked = part, question.names
-    return function(_in_silence(read_partition, *asked) if silent else read_partition(*asked), question)
-
-
-LARGE = 1 << 24  # Bytes of runs from which another process partitions them, some millions of rows
-
-
-def _alone(jobs: int, function: Callable[..., Any], *arguments: object) -> Any:
-    """What a function returns in another process, one of some: where memory lacks, Polars ends that which it is in."""
-    try:
-        with _ended_processes_told():
-            return get_reusable_executor(max_workers=jobs).submit(_in_silence, function, *arguments).result()
-    except BaseException:
-        _end_processes()
-        raise
-
-
-def _in_silence(function: Callable[..., Any], *arguments: object) -> Any:
-    """What a function returns, without what Polars says where it ends the process."""
-    stderr, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, 2)
-    try:
-        return function(*arguments)
-    finally:
-        os.dup2(stderr, 2)
-        for each in (stderr, nothing):
-            os.close(each)
+    return function(read_partition(part, question.names), question)
 
 
 @contextmanager

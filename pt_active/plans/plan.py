@@ -48,7 +48,7 @@ from pt_active.sampling.drawings import natural_drawing, usual_variance
 from pt_active.showing.wording import in_its_words, is_of_answers, of_answers
 
 _SECOND_TEST = (
-    "a round after the parts of a plan is a second test: what is said at its end holds only if nobody has looked before"
+    "a round after the parts of a plan is a second test: its final answer holds only if nobody has looked before"
 )
 
 
@@ -97,8 +97,8 @@ class Plan(Answering):
             budget: What may be spent, in the unit of the cost. A budget that pays for all queries is a census.
             design: For queries a name in `designs.DESIGNS`, ``hedged`` if left out. For documents one of
                 `drawings.DOCUMENT_DRAWINGS`; if left out, ``successive`` for additive measures,
-                or ``spread`` if there is one ranker or opening a query costs something; ``surprises`` for AP of one or
-                two rankers where opening a query costs nothing; and ``depth`` for all others.
+                or ``spread`` if there is one ranker or opening a query costs something; ``surprises`` for AP where
+                opening a query costs nothing; and ``depth`` for all others.
                 With ``successive`` documents come one after the other, and judging can end or go on at any of them.
             level: What is sampled: ``"query"``, or ``"document"``, which needs several times fewer judgments
                 [theory 9, 11]. If left out, it is that of the ``design``; whole queries where ``draws`` or ``replace``
@@ -289,9 +289,10 @@ class Plan(Answering):
         """Whether a ranker that came after the plan may replace another, from the labels that the plan has [theory 14].
 
         One looks once, when all of the plan is judged. Documents that a plan of queries does not ask for, and those
-        outside the pool, count as not relevant. Other documents of the pool that the plan never asks for count at their
-        worst, whatever the grade model says of them. The gate is unresolved if too much of the ranker lies in these, or
-        if what counts as not relevant could change the outcome. The ranker must not have been made with these labels.
+        outside the pool, count as not relevant. For other documents of the pool that the plan never asks for, the worst
+        case is assumed, whatever the grade model says of them. The gate is unresolved if too much of the ranker lies in
+        these, or if what counts as not relevant could change the outcome. The ranker must not have been made with these
+        labels.
 
         ``run`` has ``qid, docno, score`` of the ranker, which is called ``name`` and would replace the ``baseline``, a
         ranker of the plan. The other arguments are those of `gate`.

@@ -101,7 +101,7 @@ def _sampled(
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
     cumulative = np.cumsum(grades, axis=1)
     evaluate = evaluator(measure, grades.shape[1] - 1)
-    for x in bar(range(m), f"label vectors for {measure}", unit="query", shown=progress, delay=1):
+    for x in bar(range(m), f"drawing labels for {measure}", unit="query", shown=progress, delay=1):
         documents = slice(indptr[x], indptr[x + 1])
         uniform = rng.random((samples, indptr[x + 1] - indptr[x]))
         labels = np.zeros(uniform.shape, dtype=np.int64)
@@ -166,7 +166,8 @@ def evaluator(measure: irm.Measure, max_grade: int) -> Evaluator:
     from pt_active.relevance import _revealed_kernels
 
     about = worth, measure.NAME == "AP", measure.params.get("cutoff") or np.iinfo(np.int64).max
-    return lambda labels, ranks: _revealed_kernels.measured(labels, ranks, *about)
+    in_memory = np.ascontiguousarray  # the loops are compiled for each order of arrays in memory
+    return lambda labels, ranks: _revealed_kernels.measured(in_memory(labels), in_memory(ranks), *about)
 
 
 def is_compiled(measure: irm.Measure) -> bool:

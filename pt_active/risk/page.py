@@ -20,12 +20,12 @@ from pt_active.showing.rounding import from_to, minus, number, with_interval
 _GROUPS = {
     "errors": (
         "How often is a judge wrong?",
-        "An error is a grade other than that of people. A judge has a good precision if what it calls relevant is "
-        "relevant to people, and a good recall if it finds what is relevant to them.",
+        "An error is a grade that differs from people's. Precision is high if what a judge calls relevant is relevant "
+        "to people, and recall is high if the judge finds what is relevant to them.",
         ("error", "precision", "recall", "f1"),
     ),
     "agreement": (
-        "How far does a judge agree with people?",
+        "How well does a judge agree with people?",
         "Cohen's kappa with quadratic weights and Krippendorff's ordinal alpha are 1 if all grades agree, and 0 if "
         "they agree no more often than by chance.",
         ("kappa", "alpha"),
@@ -52,7 +52,7 @@ def page_of(report: AuditReport) -> Page:
         for quantity, judge, *ends in table.drop(columns="note").itertuples(index=False)
     ]
     errors = _of_quantities(report, table, ("error",))
-    axis = "share of pairs with another grade than people's"
+    axis = "share of pairs whose grade differs from people's"
     verdict = _chart("verdict", "Errors of the judges", errors.assign(name=errors["judge"], note=""), axis=axis)
     head = headline(report)
     return Page(
@@ -70,11 +70,16 @@ def page_of(report: AuditReport) -> Page:
 def headline(report: AuditReport) -> Headline:
     """The first screen of an audit."""
     campaign, judges, answer = report.campaign, report.judges, report.answer
-    facts = [("judged", campaign.extent), ("by", campaign.people), ("when", campaign.days), ("next", _next(report))]
+    facts = [
+        ("judged", campaign.extent),
+        ("judged by", campaign.people),
+        ("when", campaign.days),
+        ("next", _next(report)),
+    ]
     if len(judges) == 1:
         one = report.estimates["error"][judges[0]]
-        question = f"How often does {judges[0]} give another grade than people?"
-        shown, meaning = _percent(one, one.value, " %")
+        question = f"How often does the grade of {judges[0]} differ from people's?"
+        shown, meaning = _percent(one, one.value, "%")
         return Headline(question, MEASURED, answer, "", shown, "of the pairs", "", meaning, facts)
     question = f"Which judge errs least often: {', '.join(judges[:-1])} or {judges[-1]}?"
     ranking = report.ranking
@@ -92,11 +97,11 @@ def _percent(result: Estimate | Comparison, value: float, unit: str) -> tuple[st
     value, low, high = (100 * each for each in (value, *result.confidence_interval()))
     shown = with_interval(value, low, high, unit, sign) if np.isfinite(value) else ""
     if not np.isfinite([low, high]).all():
-        return shown, "How far off that is cannot be said from these labels."
+        return shown, "These labels do not show how far off that is."
     if low == high:
         return shown, "That is known of all pairs." if sign else "Everything was judged, so this is exact."
     ends = from_to(low, high, sign=sign).replace(" to ", " and ")
-    return shown, f"The true number lies between {ends} with {100 * result.confidence_level:g} % confidence."
+    return shown, f"With {100 * result.confidence_level:g}% confidence, the true number lies between {ends}."
 
 
 def _next(report: AuditReport) -> str:
@@ -105,16 +110,16 @@ def _next(report: AuditReport) -> str:
     if report.estimates["error"][report.judges[0]].basis.census:
         return "Nothing: every pair is judged."
     if len(report.judges) == 1:
-        more = further.advice if further and further.advice else "To halve the interval takes labels of most pairs."
+        more = further.advice if further and further.advice else "Halving the interval takes labels of most pairs."
         return f"Decide whether so many errors are acceptable. {more}{_how_to_go_on(report)}"
     if len(report.kept) == 1:
-        return f"Keep {report.kept[0]}; nothing more is to be judged for this question."
+        return f"Keep {report.kept[0]}; this question needs no more labels."
     if isinstance(report.ranking, KnownZero):
-        return "Choose by their price: no label can tell judges apart that give every pair the same grade."
+        return "Choose by price: the judges give every pair the same grade, so no label can tell them apart."
     if further is None:
         return (
-            "Choose by their price, or judge more pairs. How many cannot be said: it takes labels that show a judge "
-            "wrong where another is right."
+            "Choose by price, or judge more pairs. Nobody can say how many: it takes labels that show one judge wrong "
+            "where another is right."
         )
     return f"{further.advice}{_how_to_go_on(report)}"
 
@@ -124,7 +129,7 @@ def _how_to_go_on(report: AuditReport) -> str:
     more, made = report.further, report.manifest["arguments"]
     if more is None or not more.within_reach or made["replace"] or made["design"] == STRATIFIED:
         return ""
-    return " Make the audit again with a larger budget and the same seed: it holds all pairs of this one."
+    return " Make the audit again with a larger budget and the same seed: it keeps all pairs of this one."
 
 
 def _of_quantities(report: AuditReport, rows: pd.DataFrame, asked: tuple[str, ...]) -> pd.DataFrame:
@@ -170,7 +175,7 @@ def _which(report: AuditReport) -> list[Section]:
     if not isinstance(report.ranking, Ranking):
         return []
     words = [
-        "Judges that share a letter cannot be told apart by their errors, in view of the number of tests.",
+        "The labels do not tell judges that share a letter apart by their errors, corrected for the number of tests.",
         *([f"{report.ranking.note}."] if report.ranking.note else []),
     ]
     every = Shown.of(report.ranking.pairs().drop(columns="note"), "All pairs of judges")
@@ -196,9 +201,9 @@ def _by_grade(report: AuditReport) -> list[Section]:
     if report.by_grade.empty:
         return []
     words = [
-        "Each row has the pairs to which a judge gave a grade, and the shares of them to which people give each grade, "
-        "with intervals.",
-        "A share of 0 has the interval of as many pairs drawn at random of which none has that grade.",
+        "Each row has the pairs to which a judge gave one grade, and how people grade them: the share of each grade, "
+        "with its interval.",
+        "The interval of a share of 0 is that of as many pairs drawn at random, none of which has that grade.",
     ]
     tables = [Shown.of(_wide(rows), f"{judge}") for judge, rows in report.by_grade.groupby("judge", sort=False)]
     return [Section("Agreement by grade", words, tables=tables)]

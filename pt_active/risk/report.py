@@ -148,7 +148,7 @@ class AuditReport(Printed):
             one = self.estimates["error"][self.judges[0]]
             low, high = one.confidence_interval()
             ends = f"{one.confidence_level:.0%} interval {low:.1%} to {high:.1%}"
-            share = f"{one.name} gives {one.value:.1%} of the pairs another grade than people do"
+            share = f"{one.name} gives {one.value:.1%} of the pairs a grade that differs from people's"
             return f"{share}, {'with no interval' if np.isnan(low) else ends}."
         if isinstance(self.ranking, KnownZero):
             return f"{self.judges[0]} and {self.judges[1]} give every pair the same grade, so they err equally often."
@@ -159,7 +159,7 @@ class AuditReport(Printed):
         if self.ranking is not None and self.ranking.basis.census:
             others = "; each of the others errs more often" if len(self.kept) < len(self.judges) else ""
             return f"{tied} err equally often{others}."
-        return f"The labels do not say which of {tied} errs least often."
+        return f"The labels do not show which of {tied} errs least often."
 
     def table(self) -> pd.DataFrame:
         """One row per quantity and judge: ``quantity, judge, estimate, low, high, note``."""

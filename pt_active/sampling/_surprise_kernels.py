@@ -11,16 +11,20 @@ _EDGE = 1e-12  # By what a sum of probabilities must exceed a number to have rea
 
 
 @_compiled
-def label_effects(indptr, pool, classes, forms, squares, moves):  # type: ignore[no-untyped-def]
-    """``Σ_c w_c E_c[hᵀ A h]`` of each document for several A, and ``Σ_c w_c Cov_c(level, h)`` [theory 20].
+def label_effects(indptr, pool, classes, asked, found):  # type: ignore[no-untyped-def]
+    """What the labels of documents do to the expectations of rankers [theory 20]; ``h`` is by how much one moves them.
 
-    ``h`` is by how much the label moves the expectation of each ranker in a class. ``pool`` is ``(ranks, key, logits,
-    covariate, known, cutoff, samples, form)`` and ``classes`` ``(shifts, logs)``, see `relevance.classes`.
+    ``pool`` is ``(ranks, key, logits, covariate, known, cutoff, samples, form)`` and ``classes`` is ``(shifts, logs)``,
+    see `relevance.classes`. ``asked`` is ``(forms, shares)``. To ``found``, ``(squares, moves, products)``, are added
+    ``Σ_c w_c E_c[hᵀ A h]`` of each document for several A, ``Σ_c w_c Cov_c(level, h)``, and ``Σ_c w_c E_c[h hᵀ]``,
+    summed over all documents with several shares.
 
-    Shapes: indptr int64[m+1], forms float64[q, k, k], squares float64[q, N], moves float64[k, N].
+    Shapes: indptr int64[m+1], forms float64[q, k, k], shares float64[s, N], squares float64[q, N], moves float64[k, N],
+    products float64[s, k, k].
     """
     ranks, key, logits, covariate, known, cutoff, samples, form = pool
     (shifts, logs), k, levels = (classes[0][0], classes[1][0]), len(ranks), logits.shape[1] + 1
+    (forms, shares), (squares, moves, products) = asked, found
     total = np.empty(len(logs))
     for x in range(len(indptr) - 1):
         a, b = indptr[x], indptr[x + 1]
@@ -28,7 +32,7 @@ def label_effects(indptr, pool, classes, forms, squares, moves):  # type: ignore
             continue
         query, own = query_of(ranks[:, a:b], key[a:b], cutoff, samples), form_for(form, b - a)
         chances, expected, given = np.empty((b - a, levels)), np.empty(k), np.empty((b - a, levels, k))
-        every = np.arange(b - a)
+        every, out = np.arange(b - a), (squares[:, a:b], moves[:, a:b], products)
         for c in range(len(logs)):
             class_chances(logits[a:b], covariate[a:b], shifts[c], chances)
             total[c] = logs[c]
@@ -41,12 +45,13 @@ def label_effects(indptr, pool, classes, forms, squares, moves):  # type: ignore
             class_chances(logits[a:b], covariate[a:b], shifts[c], chances)
             with_labels(chances, known[a:b])
             expectations(chances, query, own, every, expected, given)
-            _add(weight[c], chances, given, forms, squares[:, a:b], moves[:, a:b])
+            _add(weight[c], chances, given, (forms, shares[:, a:b]), out)
 
 
 @_compiled
-def _add(weight, chances, given, forms, squares, moves):  # type: ignore[no-untyped-def]
+def _add(weight, chances, given, asked, found):  # type: ignore[no-untyped-def]
     """Add the share of one class of one query."""
+    (forms, shares), (squares, moves, products) = asked, found
     n, levels, k = given.shape
     for z in range(n):
         mean = 0.0
@@ -65,6 +70,8 @@ def _add(weight, chances, given, forms, squares, moves):  # type: ignore[no-unty
                     both = share * given[z, g, r] * given[z, g, q]
                     for f in range(len(forms)):
                         squares[f, z] += forms[f, r, q] * both
+                    for s in range(len(shares)):
+                        products[s, r, q] += shares[s, z] * both
 
 
 @_compiled
@@ -81,81 +88,59 @@ def one_pass(chance, start):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def corrected(indptr, pool, classes, chance, contrast, found):  # type: ignore[no-untyped-def]
-    """Each query's expectation given its labels, corrected by their surprises.
+def told_by_labels(indptr, pool, classes, found):  # type: ignore[no-untyped-def]
+    """What labels say of each query, and what each label does that the others know nothing of.
 
-    ``pool`` is that of `label_effects`, with all labels known; ``classes`` are ``(shifts, logs)`` of
-    all queries or of each, see `relevance.classes`; ``found`` is
-    ``(value, surprise, spread)``: f̂ of each query, δ of each document, and the standard deviation that was expected of
-    δ. Written into these.
+    ``pool`` is that of `label_effects`, with all labels known; ``classes`` are ``(shifts, logs)`` of all queries or of
+    each, see `relevance.classes`. ``found`` is ``(value, effect, likely)``, which are added to: the expectation of each
+    query given its labels, and, given the other labels of its query, by how much each level of each of n labelled
+    documents would move that, and how likely it is.
 
-    Shapes: indptr int64[m+1], chance float64[N], contrast float64[k], value float64[m], surprise and spread float64[N].
+    Shapes: indptr int64[m+1], value float64[k, m], effect float64[k, n, L+1], likely float64[n, L+1].
     """
     ranks, key, logits, covariate, known, cutoff, samples, form = pool
-    (every_shift, every_log), (value, surprise, spread) = classes, found
-    number, levels, k = every_log.shape[1], logits.shape[1] + 1, len(contrast)
+    (every_shift, every_log), (value, effect, likely) = classes, found
+    number, levels, k, first = every_log.shape[1], logits.shape[1] + 1, len(ranks), 0
     for x in range(len(indptr) - 1):
         a, b = indptr[x], indptr[x + 1]
         if a == b:
             continue
         own_class = min(x, len(every_log) - 1)
-        shifts, logs = every_shift[own_class], every_log[own_class]
-        labelled = np.flatnonzero(known[a:b] >= 0)
+        shifts, labelled = every_shift[own_class], np.flatnonzero(known[a:b] >= 0)
         query, own = query_of(ranks[:, a:b], key[a:b], cutoff, samples), form_for(form, b - a)
         chances, expected, given = np.empty((b - a, levels)), np.empty(k), np.empty((len(labelled), levels, k))
-        means, moved = np.empty(number), np.zeros((number, len(labelled), levels))
         prior = np.empty((number, len(labelled), levels))
         for c in range(number):
             class_chances(logits[a:b], covariate[a:b], shifts[c], chances)
             prior[c] = chances[labelled]
+        whole, others = _posteriors(every_log[own_class], prior, known[a:b][labelled])
+        for c in range(number):
+            class_chances(logits[a:b], covariate[a:b], shifts[c], chances)
             with_labels(chances, known[a:b])
             expectations(chances, query, own, labelled, expected, given)
-            means[c] = _combined(expected, contrast)
+            value[:, x] += whole[c] * expected
             for i in range(len(labelled)):
+                likely[first + i] += others[c, i] * prior[c, i]
                 for g in range(levels):
-                    moved[c, i, g] = _combined(given[i, g], contrast) - means[c]
-        level = known[a:b][labelled]
-        value[x] = _posterior(logs, means, moved, prior, level, (surprise[a:b], spread[a:b], labelled))
-        for z in labelled:
-            value[x] += (1.0 / chance[a + z] - 1.0) * surprise[a + z]
+                    effect[:, first + i, g] += others[c, i] * (given[i, g] - expected)
+        first += len(labelled)
 
 
 @_compiled
-def _combined(values, contrast):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for r in range(len(contrast)):
-        total += contrast[r] * values[r]
-    return total
+def _posteriors(logs, prior, level):  # type: ignore[no-untyped-def]
+    """The probabilities of the classes given all s labels of a query, float64[C], and all but each, float64[C, s].
 
-
-@_compiled
-def _posterior(logs, means, moved, prior, level, out):  # type: ignore[no-untyped-def]
-    """``Σ_c w_c F_c``, the mean over classes given the labels; the surprise of each label is written into ``out``.
-
-    A label is compared with what the other labels of its query lead to expect.
-
-    Shapes: logs and means float64[C], moved and prior float64[C, s, L+1], level int64[s].
+    Shapes: logs float64[C], prior float64[C, s, L+1], level int64[s].
     """
-    (surprise, spread, labelled), (number, count, levels) = out, moved.shape
-    own, total = np.empty((number, count)), logs.copy()
+    number, count, _ = prior.shape
+    others, whole = np.empty((number, count)), logs.copy()
     for c in range(number):
         for i in range(count):
-            own[c, i] = np.log(max(prior[c, i, level[i]], LEAST))
-            total[c] += own[c, i]
+            others[c, i] = np.log(max(prior[c, i, level[i]], LEAST))
+            whole[c] += others[c, i]
     for i in range(count):
-        others = total - own[:, i]
-        weight = np.exp(others - others.max())
-        weight /= weight.sum()
-        mean, square, seen = 0.0, 0.0, 0.0
-        for g in range(levels):
-            effect, likely = 0.0, 0.0
-            for c in range(number):
-                effect += weight[c] * moved[c, i, g]
-                likely += weight[c] * prior[c, i, g]
-            mean, square = mean + likely * effect, square + likely * effect * effect
-            if g == level[i]:
-                seen = effect
-        surprise[labelled[i]] = seen - mean
-        spread[labelled[i]] = np.sqrt(max(square - mean * mean, 0.0))
-    weight = np.exp(total - total.max())
-    return (weight * means).sum() / weight.sum()
+        others[:, i] = whole - others[:, i]
+        others[:, i] = np.exp(others[:, i] - others[:, i].max())
+        others[:, i] /= others[:, i].sum()
+    whole = np.exp(whole - whole.max())
+    return whole / whole.sum(), others

@@ -72,7 +72,7 @@ def succession_unit(form: RankForm, overhead: float) -> str:
 def natural_drawing(form: RankForm, rankers: int, overhead: float) -> str:
     """The drawing that suits what is measured."""
     if form.family in NESTED_FAMILIES:
-        surprising = isinstance(form, RevealedForm) and form.compiled == "AP" and rankers <= 2 and overhead == 0
+        surprising = isinstance(form, RevealedForm) and form.compiled == "AP" and overhead == 0
         return SURPRISES if surprising else "depth"
     return SUCCESSIVE if rankers > 1 and overhead == 0 else "spread"
 

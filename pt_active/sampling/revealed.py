@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import combinations
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,8 @@ _WINDOW = 2
 
 _FIRST_LABELLING = 1 << 20
 """Random numbers of simulated labellings begin here, so that they differ from those of the label vectors."""
+
+_Result = TypeVar("_Result")
 
 _KEPT, _KEPT_NUMBERS = 3, 1 << 26
 """A pool keeps so many of its latest results for the next question, and more of them up to so many numbers."""
@@ -37,7 +40,7 @@ class RevealedPool(DocumentPool):
     prior: np.ndarray  # float64[m, C], the logs of the probabilities of the classes of leniency in each query
     labels: np.ndarray | None = None  # int64[N], the labels that were known before, -1 for others; None if none was
     believed: np.ndarray | None = None  # float64[N, G+1], what the grade model says also of labelled documents
-    kept: dict[bytes, np.ndarray] = field(default_factory=dict, repr=False, compare=False)  # The latest results
+    kept: dict[bytes, Any] = field(default_factory=dict, repr=False, compare=False)  # The latest results
 
     @classmethod
     def of(
@@ -63,12 +66,12 @@ class RevealedPool(DocumentPool):
 
     def values(self, variable: np.ndarray) -> np.ndarray:
         """float64[m, k], what is expected of the measure at given document variables, float64[N, G+1]."""
-        return self._once(self._expectation(variable).start, variable)
+        return self.once(self._expectation(variable).start, variable)
 
     def steps(self, order: np.ndarray, mean: np.ndarray, observed: np.ndarray) -> np.ndarray:
         """By how much each label changes the expectation of every ranker, float64[k, N]."""
         label = observed.argmax(axis=1)
-        return self._once(lambda: self._expectation(mean).steps(order, label), order, mean, label[order])
+        return self.once(lambda: self._expectation(mean).steps(order, label), order, mean, label[order])
 
     def squares(self, order: np.ndarray, mean: np.ndarray, contrasts: np.ndarray) -> np.ndarray:
         """``E δ²`` of each document under the grade model, float64[c, N]; 0 for documents that are not in the order."""
@@ -96,7 +99,7 @@ class RevealedPool(DocumentPool):
             expectation, labels = self._expectation(mean), self._labellings(mean)
             return np.stack([expectation.steps(order, label) for label in labels])
 
-        return self._once(computed, order, mean, np.zeros(1))
+        return self.once(computed, order, mean, np.zeros(1))
 
     def cautious_gains(
         self, order: np.ndarray, mean: np.ndarray, contrasts: np.ndarray, defensive: float
@@ -187,17 +190,23 @@ class RevealedPool(DocumentPool):
         )
         return labels
 
-    def _once(self, compute: Callable[[], np.ndarray], *of: np.ndarray) -> np.ndarray:
+    def once(self, compute: Callable[[], _Result], *of: np.ndarray) -> _Result:
         """A result that was computed for the same arrays before, or is computed now and kept."""
         name = blake2b(digest_size=16)
-        for each in (self.prior, *of):
+        told = () if self.labels is None or self.believed is None else (self.labels, self.believed)
+        for each in (self.prior, *told, *of):
             name.update(repr(each.shape).encode())
             name.update(np.ascontiguousarray(each).tobytes())
-        result = self.kept.pop(name.digest(), None)
-        self.kept[name.digest()] = result = compute() if result is None else result
-        while len(self.kept) > _KEPT and sum(each.size for each in self.kept.values()) > _KEPT_NUMBERS:
+        result: _Result = self.kept.pop(name.digest()) if name.digest() in self.kept else compute()
+        self.kept[name.digest()] = result
+        while len(self.kept) > _KEPT and sum(map(_numbers, self.kept.values())) > _KEPT_NUMBERS:
             self.kept.pop(next(iter(self.kept)))
         return result
+
+
+def _numbers(result: Any) -> int:
+    """How many numbers an array has, or all arrays of a sequence together."""
+    return result.size if isinstance(result, np.ndarray) else sum(map(_numbers, result))
 
 
 def ranker_contrasts(k: int) -> np.ndarray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,17 +38,25 @@ def in_classes(pool: RevealedPool, grades: np.ndarray, used: np.ndarray | None =
     return classes if pool.labels is None else replace(classes, known=classes.level(pool.labels))
 
 
-def label_effects(pool: RevealedPool, grades: np.ndarray, forms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """``E hᵀ A h`` of each document for several A, and its covariance with the label for each ranker.
+class LabelEffects(NamedTuple):
+    """What the labels of documents do to the expectations of rankers; h, float64[k], is by how much one moves them."""
 
-    Shapes: grades float64[N, G+1], forms float64[q, k, k] → float64[q, N], float64[k, N].
-    """
+    squares: np.ndarray  # float64[q, N], ``E hᵀ A h`` for several A
+    moves: np.ndarray  # float64[k, N], the covariance of the label with h
+    products: np.ndarray  # float64[s, k, k], ``Σ E h hᵀ`` over all documents, with several shares
+
+
+def label_effects(
+    pool: RevealedPool, grades: np.ndarray, forms: np.ndarray, shares: np.ndarray | None = None
+) -> LabelEffects:
+    """What labels are expected to do. Shapes: grades float64[N, G+1], forms float64[q, k, k], shares float64[s, N]."""
     from pt_active.sampling import _surprise_kernels
 
-    classes = in_classes(pool, grades)
-    squares, moves = np.zeros((len(forms), len(grades))), np.zeros(pool.ranks.shape)
-    _surprise_kernels.label_effects(classes.indptr, compiled(classes), classes.classes, forms, squares, moves)
-    return squares, moves
+    classes, (k, number) = in_classes(pool, grades), pool.ranks.shape
+    shares = np.zeros((0, number)) if shares is None else shares
+    found = LabelEffects(np.zeros((len(forms), number)), np.zeros((k, number)), np.zeros((len(shares), k, k)))
+    _surprise_kernels.label_effects(classes.indptr, compiled(classes), classes.classes, (forms, shares), tuple(found))
+    return found
 
 
 def compiled(classes: InClasses) -> tuple[object, ...]:
@@ -58,14 +67,34 @@ def compiled(classes: InClasses) -> tuple[object, ...]:
 
 def surprise_gains(pool: RevealedPool, grades: np.ndarray, forms: np.ndarray, defensive: float) -> np.ndarray:
     """``p² (E hᵀ A h + ε average)`` of each unknown document for several A, float64[q, N]."""
-    return _cautious(pool, label_effects(pool, grades, forms)[0], defensive)
+    return _cautious(pool, label_effects(pool, grades, forms).squares, defensive)
+
+
+def cautious_error(
+    pool: RevealedPool, grades: np.ndarray, chance: np.ndarray, contrast: np.ndarray, defensive: float
+) -> float:
+    """``Σ g (1/π − 1)`` with the gains of `surprise_gains` for one contrast, float64[k]; chance float64[N]."""
+    unknown = _unknown(pool)
+    left = np.divide(1 - chance, chance, out=np.zeros(len(chance)), where=chance > 0)
+    left *= unknown * pool.weight[pool.query] ** 2
+    shares, no_form = np.stack([left, unknown / max(unknown.sum(), 1)]), np.zeros((0, *2 * contrast.shape))
+    products = pool.once(lambda: label_effects(pool, grades, no_form, shares).products, grades, shares)
+    expected, average = contrast @ products @ contrast
+    return float(expected + left.sum() * _added(average, defensive))
+
+
+def _unknown(pool: RevealedPool) -> np.ndarray:
+    return np.ones(pool.ranks.shape[1], dtype=bool) if pool.labels is None else pool.labels < 0
+
+
+def _added(average: np.ndarray, defensive: float) -> np.ndarray:
+    return np.where(average > 0, defensive * average, 1.0)
 
 
 def _cautious(pool: RevealedPool, squares: np.ndarray, defensive: float) -> np.ndarray:
-    unknown = np.ones(squares.shape[1], dtype=bool) if pool.labels is None else pool.labels < 0
+    unknown = _unknown(pool)
     average = squares[:, unknown].mean(axis=1, keepdims=True) if unknown.any() else np.zeros((len(squares), 1))
-    added = np.where(average > 0, defensive * average, 1.0)
-    return np.asarray((squares + added) * unknown * pool.weight[pool.query] ** 2)
+    return np.asarray((squares + _added(average, defensive)) * unknown * pool.weight[pool.query] ** 2)
 
 
 def surprise_sizes(
@@ -79,7 +108,7 @@ def surprise_sizes(
     sizing = Sizing(ErrorVariance(np.ones(len(grades)), 0.0), pool, prices, SURPRISES, [])
     contrasts = list(ranker_contrasts(k)) if settings.objective == "largest" and k > 2 else []
     forms = np.stack([*(np.outer(c, c) for c in contrasts), pair_form(k, pairs), np.eye(k) / k])
-    squares, moves = label_effects(pool, grades, forms)
+    squares, moves, _ = label_effects(pool, grades, forms)
     gains = _cautious(pool, squares, settings.defensive)
     if contrasts:
         asked = gains[:-2] * np.stack([pool.differs(c) for c in contrasts])[:, pool.query]

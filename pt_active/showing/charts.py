@@ -164,7 +164,7 @@ class Bars(Chart):
 
 @dataclass(frozen=True)
 class Lines(Chart):
-    """Lines and points over two scales: in SVG linear ones from 0, in a figure logarithmic ones if asked for."""
+    """Lines and points over two scales: in SVG linear ones with 0, in a figure logarithmic ones if asked for."""
 
     series: Sequence[Series]
     x_axis: str
@@ -178,9 +178,9 @@ class Lines(Chart):
         return "; ".join(f"{name}, at {number(x)}: {number(y)}" for name, x, y in points)
 
     def _on(self, canvas: Canvas) -> None:
-        tops = [float((each.y + (0 if each.error is None else each.error)).max()) for each in self.series]
-        furthest = max([*(float(each.x.max()) for each in self.series), self.marked[0] if self.marked else 0.0])
-        across, up, tall = Scale(0.0, 1.04 * furthest), Scale(0.0, 1.06 * max(tops)), 260
+        ends = np.concatenate([y for each in self.series for y in (each.y, each.y + _arms(each))])
+        far = [*(each.x for each in self.series), np.array([self.marked[0] if self.marked else 0.0])]
+        across, up, tall = Scale.with_zero(np.concatenate(far), 0.04), Scale.with_zero(ends, 0.06), 260
         for each in self.series:
             canvas.top += 20
             canvas.key(each, canvas.top - 4)

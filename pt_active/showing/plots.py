@@ -18,7 +18,7 @@ MAX_CONTRIBUTIONS = 20  # Bars shown at most
 MAX_ESTIMATES = 30  # Estimates shown at most
 
 _LOOKS = ((SECOND, "6 4", "box"), (FIRST, "", "dot"), (INK, "2 4", "dot"))
-"""Colour, line and mark of the ways to sample: plain random queries come first."""
+"""Colour, line and mark of the ways of sampling: plain random queries come first."""
 
 
 def plot_estimates(table: pd.DataFrame, xlabel: str = "estimate", null: float | None = None) -> Figure:
@@ -37,7 +37,7 @@ def plot_estimates(table: pd.DataFrame, xlabel: str = "estimate", null: float | 
 
 
 def plot_budget(table: pd.DataFrame, spent: float | None = None, unit: str = "") -> Figure:
-    """The half-width of the interval over the budget, one line per way to sample.
+    """The half-width of the interval at each budget, one line per way of sampling.
 
     Args:
         table: ``design, estimator, level, budget, half_width``, as `Outlook.table` returns it.
@@ -119,7 +119,7 @@ def budgets(table: pd.DataFrame, axis: str, marked: tuple[float, str] | None = N
     for look, ((level, design), rows) in zip(looks, known.groupby(["level", "design"], sort=False)):  # noqa: B905
         x, y = (rows[column].to_numpy(float) for column in ("budget", "half_width"))
         lines.append(Series(f"{'documents' if level == 'document' else 'queries'}, {design}", x, y, *look))
-    return Lines(lines, axis, "± of the interval (half its width)", marked, logarithmic=True)
+    return Lines(lines, axis, "half-width of the interval (±)", marked, logarithmic=True)
 
 
 def classes(table: pd.DataFrame) -> Bars:
@@ -147,8 +147,8 @@ def calibration(table: pd.DataFrame, slope: float | None, intercept: float, vari
     """The chart of ``expected, observed, standard_error``."""
     _need(table, "expected", "observed", "standard_error")
     x, y, error = (table[name].to_numpy(float) for name in ("expected", "observed", "standard_error"))
-    top = np.array([0.0, max(x.max(), y.max())])
-    series = [Series("right on average", top, top, INK, "2 4", "")]
+    ends = np.array([min(0.0, x.min(), y.min()), max(x.max(), y.max())])
+    series = [Series("right on average", ends, ends, INK, "2 4", "")]
     if slope is not None and np.isfinite(slope):
         along = np.array([x.min(), x.max()])
         name = f"line through the labels, slope {slope:.2f}"

@@ -83,10 +83,10 @@ def roughly(count: float) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """A share as a percentage, with two digits below 10 %: ``9.6 %``, ``13 %``."""
+    """A share as a percentage, with two digits below 10%: ``9.6%``, ``13%``."""
     if not whole > 0:
         return "–"
     percent = 100 * part / whole
     if percent in (0, 100):
-        return f"{percent:.0f} %"
-    return f"{percent:.1f} %" if percent < 10 or percent > 99 else f"{percent:.0f} %"
+        return f"{percent:.0f}%"
+    return f"{percent:.1f}%" if percent < 10 or percent > 99 else f"{percent:.0f}%"

@@ -70,6 +70,13 @@ class Scale(NamedTuple):
         room = 0.04 * (high - low) or abs(low) * 0.1 or 1.0
         return cls(low - room, high + room)
 
+    @classmethod
+    def with_zero(cls, values: np.ndarray, room: float) -> Scale:
+        """The scale over 0 and some values, float64[N], with room beyond them."""
+        low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
+        wide = room * ((high - low) or 1.0)
+        return cls(low - (wide if low < 0 else 0.0), high + wide)
+
     def share(self, value: float) -> float:
         """Where a value lies, from 0 to 1."""
         return float(np.clip((value - self.low) / (self.high - self.low), 0, 1))

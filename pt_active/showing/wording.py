@@ -94,56 +94,56 @@ def _replaced(found: re.Match[str]) -> str:
 
 
 WORDS = {
-    "interval": "The range in which the true number lies, as far as the labels can say. Of 100 reports with 95% "
+    "interval": "The range in which the true number lies, as far as the labels can tell. Of 100 reports with 95% "
     "intervals, about 95 have ranges that hold the true number.",
-    "change in %": "The difference as a share of the value of the ranker behind. Its interval also allows for the "
-    "error of that value (Fieller's method).",
+    "change in %": "The difference as a share of the second ranker's value. Its interval also allows for the error of "
+    "that value (Fieller's method).",
     "told apart": "The difference is too large to be chance, at the level of the interval.",
     "groups": "Rankers that share a letter cannot be told apart by these labels; rankers without a common letter can.",
     "simultaneous": "Intervals that hold for all pairs at once, so that looking at many pairs misleads nobody "
-    "(Bonferroni). Holm's test decides who is told apart, and can see slightly more: a pair that only a later step of "
-    "it tells apart has the interval of that step, which holds for the pair by itself.",
+    "(Bonferroni). Holm's test decides which pairs are told apart, and finds slightly more: a pair that only a later "
+    "step tells apart has the interval of that step, which holds for this pair alone.",
     "new queries": "Queries to come that are like these, such as those of tomorrow's users or of next year's topics. "
-    "These queries are a sample of them, so there is error even if everything is judged, which only more queries "
-    "lower.",
+    "These queries are a sample of them, so an error remains even if everything is judged; only more queries reduce "
+    "it.",
     "pool": "All queries, and all documents that the rankers returned for them, from which the sample was drawn.",
     "p-value": "How often other samples would show a difference at least this large if there were none: samples of the "
-    "same queries, or, where the answer is for new queries, of others like them.",
+    "same queries or, for new queries, of others like them.",
     "SE": "Standard error: the typical distance between the estimate and the true number.",
-    "effective": "How many labels that all count the same would say as much as these, which count differently.",
+    "effective": "How many labels of equal weight would tell as much as these, whose weights differ.",
     "reference": "How the interval was computed: by Student's t, or by replaying the whole sampling.",
-    "error from": "How much of the error comes from which queries, and from which documents, were drawn. For new "
-    "queries, the pool is such a draw too.",
-    "replays": "The whole sampling, done again many times by computer with labels from the grade model, to see how far "
-    "off estimates come out.",
+    "error from": "How much of the error comes from which queries and which documents were drawn. For new queries, the "
+    "pool is such a draw too.",
+    "replays": "The whole sampling, repeated many times by computer with labels from the grade model, to see how far "
+    "off estimates are.",
     "degrees of freedom": "How many independent numbers an error is computed from. With few, it is itself uncertain.",
-    "variance": "The square of the standard error, or of the distances from the mean: what varies, in one number.",
-    "bets": "Stakes on who is better, which each label raises or lowers. They may be looked at after every label.",
-    "evidence": "The e-value: how many times a stake has grown that was bet against no difference. A winner at 95% "
-    "needs 20. It may be looked at after every label.",
+    "variance": "The mean squared distance from the mean; of an estimate, the square of its standard error.",
+    "bets": "Stakes on which ranker is better. Each label raises or lowers them, and you may look after every label.",
+    "evidence": "The e-value: how many times a stake against no difference has multiplied. A winner at 95% needs 20. "
+    "You may look after every label.",
     "regression": "The estimator: labels, corrected by a line through what the grade model expected.",
-    "snis": "The estimator: the weighted mean of what was measured, with weights that undo the uneven sampling.",
+    "snis": "The estimator: the weighted mean of what was measured, with weights that correct for the uneven sampling.",
     "ht": "The estimator: what was measured, each divided by the probability that it was drawn.",
     "difference": "One value minus the other. As the name of an estimator: what the grade model expects, corrected by "
     "the labels.",
-    "hedged": "The way to sample: more queries that the grade model is unsure of, hedged against a wrong model.",
-    "assisted": "The way to sample: more queries that the grade model is unsure of.",
-    "optimal": "The way to sample: queries by how far the grade model expects them to be from the mean.",
-    "passive": "The way to sample: plain random queries. It is the yardstick.",
-    "successive": "The way to sample: documents one after the other, those that matter most likely first.",
-    "spread": "The way to sample: documents, with those that matter most more likely.",
-    "poisson": "The way to sample: documents independently, those that matter most more likely.",
-    "depth": "The way to sample: documents of a query from the top down to a random depth.",
-    "surprises": "The way to sample: single documents of all queries, for nDCG and AP.",
+    "hedged": "The design: more queries that the grade model is unsure of, hedged against a wrong model.",
+    "assisted": "The design: more queries that the grade model is unsure of.",
+    "optimal": "The design: more queries that the grade model expects to be far from the mean.",
+    "passive": "The design: plain random queries, the yardstick for the others.",
+    "successive": "The design: documents one after the other; those that matter most tend to come first.",
+    "spread": "The design: single documents; the more one matters, the more probable it is.",
+    "poisson": "The design: single documents, drawn independently; the more one matters, the more probable it is.",
+    "depth": "The design: the documents of a query from the top down to a random depth.",
+    "surprises": "The design: single documents of all queries, for nDCG and AP.",
     "grade model": "What was expected of each document before anybody judged it. It steers what is judged. A bad one "
     "costs labels; it does not make results wrong.",
-    "slope": "1 if the grade model is right on average. Near 0 it says nothing, below 0 the opposite of the truth.",
+    "slope": "1 if the grade model is right on average. Near 0, it tells nothing; below 0, the opposite of the truth.",
     "one label": "How many labels of plain random queries one label of this plan is worth.",
     "DCG": "Discounted cumulative gain: a document of grade g counts 2^g − 1, divided by log2(1 + rank), unless the "
     "measure says otherwise. Higher is better; it has no upper end.",
     "nDCG": "Normalised DCG: 1 is the best order that is possible, 0 finds nothing.",
     "ERR": "Expected reciprocal rank: how early a user who reads from the top is satisfied. Higher is better, up to 1.",
-    "AP": "Average precision: how many of the documents down to each relevant one are relevant. At most 1.",
+    "AP": "Average precision: the mean share of relevant documents down to each relevant one. At most 1.",
     "RR": "Reciprocal rank: 1 over the rank of the first relevant document.",
     "RBP": "Rank-biased precision: relevant documents, with less weight from rank to rank. Higher is better, up to 1.",
     "Score": "The mean score of the answers of a system.",

@@ -46,7 +46,7 @@ def test_five_commands_from_a_table_to_a_verdict(folder: Path) -> None:
     table.drop(columns=["truth", "run"]).to_csv("answers.csv", index=False)
     said = run("init", "--answers", "answers.csv", "--budget", 200)
     assert re.search(r"new +an answer to each of 100 items", said)
-    assert re.search(r"budget +200 of 200 answers to judge \(100%\)", said)
+    assert re.search(r"(?m)^  budget +200 of 200 answers to judge: all, if no verdict comes before$", said)
     texts = [run("plan")]
     texts.append(run("export", "--out", "my-plan.csv", "--format", "csv"))
     fill(table.drop(columns="run"), folder / "my-plan.csv")
@@ -103,7 +103,8 @@ def test_a_preference_is_one_decision_an_item(folder: Path) -> None:
     table.drop(columns=["truth", "score"]).to_csv("answers.csv", index=False)
     run("init", "--answers", "answers.csv", "--scale", "preference", "--budget", 60)
     run("plan")
-    run("export", "--out", "my-plan.csv", "--format", "csv")
+    told = run("export", "--out", "my-plan.csv", "--format", "csv")
+    assert "A label is 0 (the second is better), 1 (no difference), 2 (the first is better)." in told
     assert len(pd.read_csv("my-plan.csv")) == 60
     by_item = table.pivot(index="item", columns="system", values="truth")
     scores = (by_item["new"] - by_item["old"]).rename("score").reset_index()
@@ -115,8 +116,12 @@ def test_a_preference_is_one_decision_an_item(folder: Path) -> None:
     ("words", "said"),
     [
         (("--answers", "answers.csv"), "pass --budget, how many answers"),
-        (("--answers", "answers.csv", "--budget", 5, "--measure", "AP"), "leave --run, … out"),
+        (("--answers", "answers.csv", "--budget", 5, "--measure", "AP"), "leave out --run, …"),
         (("--answers", "answers.csv", "--budget", 5, "--scale", "5"), "a scale is written as"),
+        (
+            ("--answers", "answers.csv", "--budget", 5, "--scale", "1-5"),
+            "score is 0, outside 1 to 5; judges and people",
+        ),
         (("--answers", "nothing.csv", "--budget", 5), "nothing.csv"),
         (("--answers", "a=answers.csv", "--answers", "a=answers.csv", "--budget", 5), "the name 'a' is taken"),
     ],

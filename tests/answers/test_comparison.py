@@ -166,10 +166,19 @@ def test_the_difference_of_a_preference_is_its_mean_whichever_answer_is_shown_fi
     assert (better_first["label"] == 1 + agreed).all()
 
 
+def test_a_judges_score_off_the_scale_names_the_answer_and_the_option(table: pd.DataFrame) -> None:
+    wrong = table.assign(score_gpt=table["score"].where(table.index != 7, 3.0))
+    said = "item 'i3', system 'old': score_gpt is 3, outside 0 to 1; judges and people score on one scale, .* scale="
+    with pytest.raises(ValueError, match=said):
+        Answers(wrong)
+    assert Answers(wrong, "0-3").judges == ["score", "score_gpt"]
+    assert Answers(wrong, "preference").judges == ["score", "score_gpt"]
+
+
 def test_a_preference_needs_two_systems(table: pd.DataFrame) -> None:
     with pytest.raises(ValueError, match="between two systems"):
         Answers(table.query("system == 'new'"), "preference")
-    with pytest.raises(ValueError, match="between two systems"):
+    with pytest.raises(ValueError, match="not 2 with 2 runs each"):
         Answers(made(10, runs=2), "preference")
 
 

@@ -51,10 +51,12 @@ def test_pages_speak_of_answers_and_a_users_own_texts_stay() -> None:
 def test_two_answers_stand_side_by_side_and_a_key_says_which_is_better(browser, width: int, tmp_path: Path) -> None:
     page = tmp_path / "judge.html"
     # A plan of its own for each width: the browser may still have the labels that the other was given.
-    page.write_text(page_of(made(20 + (width < 500)), "preference"), encoding="utf-8")
+    table = made(20 + (width < 500)).assign(reference="4 is right")
+    page.write_text(page_of(table.assign(answer="It is 4 or 5."), "preference"), encoding="utf-8")
     size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.get(page.as_uri())
+    assert [each.text for each in browser.find_elements("css selector", "#text mark")] == ["4", "4"]
     first, second = (each.rect for each in browser.find_elements("css selector", "#text section"))
     assert (second["x"] > first["x"]) == (width > 500)
     buttons = {
@@ -69,6 +71,6 @@ def test_two_answers_stand_side_by_side_and_a_key_says_which_is_better(browser, 
     assert [each["label"] for each in said[-4:]] == [2, 0, 1, 2]
     assert browser.find_element("id", "guideline").get_attribute("textContent").split()[:3] == [
         "Guideline",
-        "Say",
-        "which",
+        "Choose",
+        "the",
     ]

@@ -36,6 +36,18 @@ def test_long_wide_and_by_system_are_one_table() -> None:
         pd.testing.assert_frame_equal(answer_table(other)[long.columns], long)
 
 
+def test_names_of_columns_come_in_any_case_and_a_question_may_be_the_item() -> None:
+    spelled = LONG.rename(columns={"item": " Item", "system": "Model", "answer": "Answer", "score": "SCORE"})
+    pd.testing.assert_frame_equal(answer_table(spelled)[[*answer_table(LONG)]], answer_table(LONG))
+    wide = pd.DataFrame({"Question": ["x?", "y?"], "Answer_New": ["u", "v"], "answer_old": ["w", "w"]})
+    assert answer_table(wide)[["item", "system"]].to_numpy().tolist() == [
+        ["x?", "New"],
+        ["x?", "old"],
+        ["y?", "New"],
+        ["y?", "old"],
+    ]
+
+
 def test_pyterriers_answer_frames_are_taken() -> None:
     frames = {
         name: pd.DataFrame({"qid": ["1"], "query": ["x?"], "qanswer": [text]})
@@ -44,6 +56,11 @@ def test_pyterriers_answer_frames_are_taken() -> None:
     table = answer_table(frames)
     assert table["answer"].tolist() == ["u", "v"]
     assert table["question"].tolist() == ["x?", "x?"]
+
+
+def test_letters_of_inspects_frames_are_scores() -> None:
+    frame = pd.DataFrame({"id": [1, 2], "epoch": 1, "input": ["x?", "y?"], "score_match": ["C", "I"]})
+    assert answer_table({"a": frame, "b": frame})["score_match"].tolist() == [1.0, 1.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
@@ -86,7 +103,7 @@ def test_a_text_that_a_system_repeats_is_several_answers_that_another_shares() -
     ("frame", "said"),
     [
         (LONG.iloc[:0], "no answers"),
-        (LONG.drop(columns="item"), "need a column item"),
+        (LONG.drop(columns=["item", "question"]), "need a column item, or question"),
         (LONG.drop(columns="system"), "column system"),
         (LONG.iloc[:3], "system 'b' has no answer for item '2'"),
         (pd.concat([LONG, LONG.iloc[:1]]), "more than one answer to item '1'; several runs"),

@@ -3,7 +3,7 @@
 Run ``python tests/benchmarks/bench_scale.py --most 1e6`` (``--most 1e4`` for a quick look). Prints a table: CPU
 seconds of all processes, seconds by the clock, peak memory of all processes together (looked at five times a second),
 and the exponent of CPU seconds from the last size but one to the last. Each cell is one run in a process of its own,
-with files in a temporary folder. DuckDB is needed beside the extras ``logs``, ``dask`` and ``spark``, which needs Java.
+with files in a temporary folder. Polars and DuckDB are needed beside the extras ``dask`` and ``spark``, with Java.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -10,8 +12,6 @@ from small_collection import complaint, data, invoke, run
 
 from pt_active import Plan
 from pt_active.demo.collection import DemoCollection
-
-pytest.importorskip("polars")
 
 ASKED = ("plan", "--measure", "DCG@10", "--budget", "150", "--max-grade", "3")
 
@@ -83,7 +83,7 @@ def test_nothing_is_proposed_that_such_a_plan_refuses(demo: DemoCollection, fold
         (("--design", "depth"), "leave out --design depth"),
         (("--lenient",), "leave out --lenient"),
         (("--cost", "log-length"), "needs the text of every document"),
-        (("--measure", "nDCG@10"), "need Monte Carlo"),
+        (("--measure", "nDCG@10", "--level", "query"), "need Monte Carlo"),
         (("--run", "more=nowhere-*.parquet"), "no file matches"),
     ],
 )
@@ -92,6 +92,19 @@ def test_what_does_not_fit_is_refused(demo: DemoCollection, folder: Path, words:
     assert not Path("plan").exists()
 
 
-def test_what_is_missing_is_named(demo: DemoCollection, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "polars", None)
-    assert 'pip install "pt-active[logs]"' in complaint(*ASKED, *runs(demo, ""), "--out", "plan", "--out-of-core")
+@pytest.mark.slow
+@pytest.mark.parametrize("megabytes", [600, 1000, 1200, 1500, 2000, 2500])
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_short_memory_is_no_plan_in_one_line(demo: DemoCollection, folder: Path, megabytes: int, level: str) -> None:
+    """In processes of their own, which take seconds: libraries crash or wait for ever where they are not stopped."""
+    resource = pytest.importorskip("resource")
+    words = [sys.executable, "-m", "pt_active", *ASKED, *runs(demo, "-*"), "--out-of-core", "--out", "plan"]
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes * 1_000_000,) * 2)
+
+    ended = subprocess.run([*words, "--level", level], preexec_fn=limited, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == (2 if megabytes < 1200 else 0)
+    assert ended.stderr.count("\n") == (megabytes < 1200)
+    assert ended.stderr == "" or ended.stderr.startswith("error: there is not enough memory")
+    assert Path("plan").exists() == (ended.returncode == 0)

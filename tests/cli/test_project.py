@@ -144,7 +144,7 @@ def test_each_answer_is_checked_at_once_and_asked_for_again(files):
         " ": None,
         "none.tsv": "there is no file none.tsv",
         "topics.tsv": None,
-        "strange.tsv": "strange.tsv: no document of the runs has a text there",
+        "strange.tsv": "strange.tsv: the file has no text for any document of the runs",
         "texts.tsv": None,
         "new.run ": "got 6 columns: it is a run",
         "few.qrels": None,
@@ -156,7 +156,7 @@ def test_each_answer_is_checked_at_once_and_asked_for_again(files):
     for wrong in filter(None, answers.values()):
         assert wrong in result.stderr
     kept = "--run new=new.run --run old=old.run --topics topics.tsv --texts texts.tsv --train-qrels few.qrels"
-    assert f"The answers so far, to go on from:\n  pt-active init {kept}\n" in result.stderr
+    assert f"The answers so far, to continue from:\n  pt-active init {kept}\n" in result.stderr
     assert not FILE.exists()
 
 
@@ -182,7 +182,10 @@ def test_init_asks_for_the_highest_grade_without_judgments(files):
 def test_answers_that_end_too_early_are_one_error(files):
     result = invoke("init", answers="new.run\n")
     assert result.exit_code == 2
-    assert result.stderr.splitlines()[-1] == "error: the answers end too early; pass --run, --budget, … instead"
+    assert (
+        result.stderr.splitlines()[-1]
+        == "error: the input ended before the last question; pass --run, --budget, … instead"
+    )
     assert not FILE.exists()
 
 
@@ -227,7 +230,7 @@ def test_files_that_fit_leave_no_doubt(files):
             "old.run",
             ranking(QUERIES[:-2], 3),
             "old",
-            "nothing for 2 queries ('q10', 'q11'): if that is so, write allow-missing-queries = true into the project",
+            "nothing for 2 queries ('q10', 'q11'): if that is intended, write allow-missing-queries = true",
         ),
         ("topics.tsv", "q0\ta\nq1\tb\n", "topics", "no topic for 10 queries ('q2', 'q3'"),
         (
@@ -254,7 +257,7 @@ def test_what_is_missing_is_named(files, file, text, about, said):
     [
         ("old.run", ranking(PAST, 3), "the runs have no query in common: new has 'q0', 'q1'"),
         ("topics.tsv", "x\ta\n", "topics.tsv: none of the queries of the runs is among the topics"),
-        ("texts.tsv", "x\ta\n", "texts.tsv: no document of the runs has a text there; the file is of 'x', the runs of"),
+        ("texts.tsv", "x\ta\n", "texts.tsv: the file has no text for any document of the runs: it has 'x',"),
         ("past.qrels", "x 0 d1 1\n", "past.qrels: no document of past.run has a label"),
     ],
 )
@@ -267,12 +270,12 @@ def test_files_with_nothing_in_common_are_refused(files, file, text, said):
 @pytest.mark.parametrize(
     ("changes", "words", "about", "said"),
     [
-        ({"old.run": ranking(QUERIES, 2)}, (), "runs", "new and old are the same ranking, so that they cannot differ"),
+        ({"old.run": ranking(QUERIES, 2)}, (), "runs", "new and old are the same ranking, so they cannot differ"),
         (
             {"old.run": ranking(QUERIES, 3).replace(" d", " x")},
             (),
             "runs",
-            "old has no document in common with new: are their docnos of one collection?",
+            "old has no document in common with new: do their docnos come from the same collection?",
         ),
     ],
 )

@@ -121,7 +121,7 @@ def test_compare_and_estimate_are_names_for_it(judged):
     for name, part in (("compare", found["result"]), ("estimate", {"estimates": found["estimates"]})):
         told = invoke(name, "plan", "plan.csv", "--so-far", "--json")
         assert json.loads(told.stdout) == part
-        assert told.stderr == f"{name} is called status now; the old name goes with the next release\n"
+        assert told.stderr == f"{name} is now called status; the next release drops the old name\n"
         assert invoke(name, "plan", "plan.csv", "--quiet").stderr == ""
     assert run("estimate", "plan", "plan.csv").count("DCG@5 of ") == 2
     assert "│ compare" not in run("--help")
@@ -135,8 +135,8 @@ def test_a_verdict_without_an_estimate_says_what_it_lacks(judged):
     assert (status["resolution"], status["value"]) == ("within", None)
     said = run("status", "plan", "later.csv", "--margin", "50")
     assert "--so-far" not in said
-    assert "The verdict stands. An estimate beside it, and a report, need the labels of what was passed over" in said
-    assert "--missing nonrelevant gives it the lowest grade" in said
+    assert "The verdict stands. For an estimate and a report, judge what was passed over" in said
+    assert "--missing nonrelevant gives them the lowest grade" in said
 
 
 def test_what_is_judged_so_far_can_be_shown(judged):
@@ -198,7 +198,7 @@ def test_many_rankers_are_ranked(files):
     assert data("status", "plan", "plan.csv", "--looks", "end") == {key: found[key] for key in ("result", "estimates")}
     pair = data("status", "plan", "plan.csv", "--first", "c", "--second", "a")
     assert (pair["first"], pair["result"]["second"]) == ("c", "a")
-    assert "say which rankers to compare" in complaint("status", "plan", "plan.csv", "--first", "c")
+    assert "name the rankers to compare" in complaint("status", "plan", "plan.csv", "--first", "c")
 
 
 def test_one_ranker_is_estimated(files):

@@ -201,20 +201,6 @@ def bias(loss: Loss, k: int, design: str, estimator: str, labels: int) -> tuple[
     return found.value.mean() - truth, found.value.std() / math.sqrt(REPLAYS)
 
 
-@pytest.mark.parametrize(("loss", "k", "design"), [CASES[0], CASES[1], CASES[4], CASES[5]], ids=str)
-def test_the_difference_estimator_is_unbiased_where_weights_are_known(loss: Loss, k: int, design: str) -> None:
-    found, noise = bias(loss, k, design, "difference", LABELS)
-    assert abs(found) <= 3 * noise
-
-
-@pytest.mark.parametrize("estimator", risk_estimators())
-@pytest.mark.parametrize(("loss", "k", "design"), CASES[2:4], ids=str)
-def test_the_bias_of_a_ratio_vanishes(loss: Loss, k: int, design: str, estimator: str) -> None:
-    """It is of the order 1/n: nothing that `REPLAYS` samples could show at 500 labels."""
-    found, noise = bias(loss, k, design, estimator, 500)
-    assert abs(found) <= 3 * noise
-
-
 def test_stratified_intervals_cover_too() -> None:
     f, y, rho = population()
     wrong = (f[:, 0] != y).astype(float)

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from pt_active.inference.documents import document_estimate, predicted
 from pt_active.inference.replay import LabelledPool, Method, Repetitions, replay
 from pt_active.inference.rounds import Round, draw_round, estimate_rounds
-from pt_active.sampling.document_designs import document_design
-from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
-from pt_active.sampling.sample import Costs
-from pt_active.sampling.two_phase import draw_documents
 
 CONTRAST = np.array([1.0, -1.0])
 
@@ -106,54 +100,3 @@ def test_replays_are_unbiased_and_swap_systems(labelled_documents, measure: str,
     assert len(np.unique(null.truth)) > 190
     for errors in (null.truth, null.error[0]):
         assert abs(errors.mean()) <= 3 * errors.std() / np.sqrt(200)
-
-
-def spoilt(model: str, score: np.ndarray) -> np.ndarray:
-    """Grade probabilities that follow other documents' scores, or the opposite of the scores."""
-    score = 1 - score if model == "wrong-signed" else np.random.default_rng(1).permutation(score)
-    chance = np.clip(score**2, 0.02, 0.9)
-    both, one = chance * 0.6 * chance, chance * (1 - 0.6 * chance) + (1 - chance) * 0.6 * chance
-    return np.column_stack([1 - both - one, one, both])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("measure", "model"),
-    [("DCG", "useless"), ("ERR@5", "wrong-signed")],
-)
-def test_a_thousand_replays_centre_on_the_truth(labelled_documents, measure: str, model: str) -> None:
-    """3 standard errors of 1,000 replays: finds a bias of .1 standard deviations of the estimate."""
-    pool, score = labelled_documents(measure)
-    pool = replace(pool, graded=replace(pool.graded, grades=spoilt(model, score), per_query=1.0))
-    drawing = AT_ONCE[pool.graded.seen.form.family]
-    error = replay(pool, [Method(drawing, "difference")], [60.0], Repetitions(1000, 2))["difference"].error[0]
-    assert abs(error.mean()) <= 3 * error.std() / np.sqrt(error.size)
-
-
-@pytest.mark.parametrize(
-    ("drawing", "measure", "contrast", "estimator", "overhead"),
-    [
-        ("spread", "DCG@4", [1.0, -1.0], "difference", 0.0),
-        ("spread", "ERR(max_rel=2)", [1.0], "ht", 2.0),
-        ("poisson", "DCG@4", [1.0], "ht", 2.0),
-        ("depth", "ERR(max_rel=2)@3", [1.0, -1.0], "difference", 2.0),
-    ],
-)
-def test_estimates_are_unbiased_when_the_budget_drops_queries(
-    random_documents, drawing, measure, contrast, estimator, overhead
-):
-    """3 standard errors of 1,200 samples: finds a bias of .09 standard deviations of the estimate."""
-    pool, variables, truth, cost = random_documents(5, measure, 12, len(contrast))
-    contrast, budget = np.array(contrast), 13.0 + 2 * overhead
-    sizes = document_sizes(pool, variables, cost, overhead, RoundSettings(drawing, 0.5))
-    design = document_design(sizes, drawing, Costs(pool.indptr, cost, overhead), budget)
-    rng, found, dropped = np.random.default_rng(7), [], 0
-    for _ in range(1200):
-        sample = draw_documents(design, Costs(pool.indptr, cost, overhead), budget, rng)
-        dropped += (sample.opening[design.opening > 0] == 0).any()
-        mean = predicted(pool, sample, variables.mean, truth, contrast, estimator)
-        observed = np.where(sample.drawn, truth, mean)
-        found.append(document_estimate(pool, sample, mean, observed, contrast).value)
-    assert dropped > 120
-    gap = np.array(found) - pool.weight @ pool.values(truth) @ contrast
-    assert abs(gap.mean()) < 3 * gap.std() / math.sqrt(len(gap))

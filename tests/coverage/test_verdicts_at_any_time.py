@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from pt_active import ColumnCost, Plan, UnitCost
 from pt_active.frames.qrels import whole_labels
-from pt_active.inference.stopping.bets import Stakes, excluded
-from pt_active.inference.stopping.draws import Units
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.sequence import sequence_of
-from pt_active.plans.answers.verdict import pair_verdicts
 from pt_active.relevance.costs import Cost
-from pt_active.studies.populations import POPULATIONS, HostilePopulation, wrong
+from pt_active.studies.populations import POPULATIONS, wrong
 
 ALPHA, RUNS = 0.05, 150
 """With 150 runs, a share of .15 is found with a probability of .95."""
@@ -54,16 +49,6 @@ def test_no_population_misleads(script, name: str, level: str) -> None:
     assert missed(script, plan_of(pool, level), qrels) <= limit(RUNS)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", ["skewed_32", "heavy", "wrong"])
-def test_the_value_of_one_ranker_is_held(script, name: str, level: str) -> None:
-    """Plain intervals at each query miss it in .4 to .8 of the samples."""
-    pool, qrels = POPULATIONS[name](3, 64)
-    plan = plan_of(pool.drop(columns=["rank_b", "score_b"]), level)
-    assert missed(script, plan, qrels, pair=(0,)) <= limit(RUNS)
-
-
 CERTAIN = {
     "wrong": lambda label, g: label != 3 - g,
     "all zero": lambda label, g: g > 0,
@@ -81,23 +66,6 @@ def test_a_model_that_is_certain_of_the_wrong_labels_proves_nothing(script, name
     label = pool.merge(qrels, on=["qid", "docno"])["label"]
     pool = pool.assign(**{f"grade_{g}": 1.0 - CERTAIN[name](label, g) for g in range(4)})
     assert missed(script, plan_of(pool, level), qrels) <= limit(RUNS)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("label", [0, 3])
-@pytest.mark.parametrize("level", LEVELS)
-def test_labels_that_are_all_equal(script, level: str, label: int) -> None:
-    pool, qrels = wrong(5, 30)
-    pool = pool.drop(columns=["rank_b", "score_b"])
-    assert missed(script, plan_of(pool, level), qrels.assign(label=label), pair=(0,)) <= limit(RUNS)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("level", LEVELS)
-def test_a_pool_of_five_queries(script, level: str) -> None:
-    """More runs, since documents of a small pool reach the level."""
-    pool, qrels = wrong(6, 5)
-    assert missed(script, plan_of(pool.drop(columns=["rank_b", "score_b"]), level), qrels, 400, (0,)) <= limit(400)
 
 
 OTHERS = [
@@ -178,66 +146,3 @@ def test_a_round_that_ends_by_the_cost_of_a_document_pays_for_it(measure: str, c
     label = whole_labels(longer.tables.pool.keys, asked)
     draws = sequence_of(longer.tables, label, longer.tables.measure).proof(Contrast(0, 1), ALPHA).draws
     assert len(draws.left_out.before) == number
-
-
-def in_small_rounds(rng: np.random.Generator, budget: float, honest: bool) -> bool:
-    """Whether 0 is excluded, if 50 dear units that lower the sum and 50 cheap ones come in rounds of a budget."""
-    cost, c = np.repeat([10.0, 1.0], 50), np.repeat([-1.0, 1.0], 50)
-    known, draws, stakes = np.zeros(100, dtype=bool), None, None
-    while not known.all():
-        rest = rng.permutation(np.flatnonzero(~known))
-        spent = np.cumsum(cost[rest])
-        number, one = int((spent <= budget).sum()), np.ones(len(rest))
-        units = Units.one_by_one(one, 0 * one, one, -one, one, float(c[known].sum()))
-        part = units.judged(c[rest], number)
-        if honest and number < len(rest):
-            part = part.without_next(units)
-        stakes = stakes or Stakes.planned(float(units.expected[0]), 100, 30, ALPHA)
-        draws = part if draws is None else draws.then(part)
-        known[rest[:number]] = True
-    return any(excluded(side, stakes, 0.0, ALPHA / 2) >= 0 for side in (draws, draws.mirrored))
-
-
-@pytest.mark.slow
-def test_small_rounds_that_leave_dear_units_out_mislead_nobody() -> None:
-    """Such rounds judge cheap units first. If the bets on what is left out do not count, half of the runs mislead."""
-    shares, runs = {}, 60
-    for honest in (True, False):
-        rng = np.random.default_rng(13)
-        shares[honest] = np.mean([in_small_rounds(rng, 10.0, honest) for _ in range(runs)])
-    assert shares[True] <= limit(runs)
-    assert shares[False] > 0.3
-
-
-def five_equal(seed: int, groups: int = 8) -> HostilePopulation:
-    """Five rankers that take turns with five rankings of the same documents, so that all have the same value."""
-    pool, qrels = wrong(seed, 2 * groups)
-    rng, frames, labels = np.random.default_rng(seed), [], []
-    for number, (qid, part) in enumerate(pool.groupby("qid")):
-        ranks = [rng.permutation(len(part)) for _ in range(5)]
-        truth = qrels[qrels["qid"] == qid]
-        for turn in range(5):
-            columns = {f"rank_{name}": ranks[(i + turn) % 5] for i, name in enumerate("vwxyz")}
-            columns |= {f"score_{name}": -1.0 * columns[f"rank_{name}"] for name in "vwxyz"}
-            rest = part[["docno", *(f"grade_{g}" for g in range(4))]]
-            frames.append(rest.assign(qid=f"{number}-{turn}", **columns))
-            labels.append(truth.assign(qid=f"{number}-{turn}"))
-    return HostilePopulation(pd.concat(frames, ignore_index=True), pd.concat(labels, ignore_index=True))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("level", LEVELS)
-def test_all_pairs_of_equal_rankers_together_are_seldom_told_apart(script, level: str) -> None:
-    """At any draw and in any of ten pairs; without Holm's step-down a share of about .2 would be misled."""
-    module, (pool, qrels), runs = script("sequences"), five_equal(14, 4), 60
-    plan, rng, found = plan_of(pool, level), np.random.default_rng(15), []
-    label = whole_labels(plan.tables.pool.keys, qrels)
-    for _ in range(runs):
-        tables = module.reordered(plan.tables, rng)
-        drawn = tables.rounds[0].sample.drawn if tables.rounds else label >= 0
-        sequence = sequence_of(tables, np.where(drawn, label, -1), tables.measure)
-        proofs = [sequence.proof(Contrast(*pair), ALPHA / 10) for pair in combinations(range(5), 2)]
-        for each in proofs:
-            assert each.draws.base[-1] == pytest.approx(0, abs=1e-9)
-        found.append(any(each.resolution in (1, 2) for each in pair_verdicts(proofs, ALPHA)))
-    assert np.mean(found) <= limit(runs)

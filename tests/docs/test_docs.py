@@ -191,6 +191,16 @@ def test_a_page_opens_with_its_question_and_leads_on(page):
         assert f"def {name}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), f"{file}::{name}"
 
 
+def test_docstrings_cite_sections_of_the_appendix():
+    sections = re.findall(r"^## (\d+)\.", (DOCS / "theory.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    sources = (path.read_text(encoding="utf-8") for path in Path(pt_active.__file__).parent.rglob("*.py"))
+    cited = {
+        number for text in sources for many in re.findall(r"\[theory ([\d, ]+)\]", text) for number in many.split(", ")
+    }
+    assert len(cited) > 10
+    assert cited - set(sections) == set()
+
+
 def test_a_picture_is_described_in_words():
     described = re.findall(r"!\[([^\]]*)\]\(", "".join(page.read_text(encoding="utf-8") for page in PAGES))
     assert len(described) > 10

@@ -163,7 +163,7 @@ def report() -> Report:
 
 
 def out_of_core(files: Path) -> Writer:
-    """A plan from runs that are partitioned beside its folder, in a process of its own, since Polars has threads."""
+    """A plan from runs that are partitioned beside its folder, in a process of its own, which may have threads."""
     words = [sys.executable, "-m", "pt_active", "plan", "--out-of-core", "--quiet", "--measure", "DCG@4"]
     words += ["--budget", "20", "--max-grade", "2", "--seed", "1"]
     for name in ("a", "b"):

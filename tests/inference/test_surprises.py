@@ -65,7 +65,9 @@ def test_expected_squares_are_those_of_all_labels(measure: str) -> None:
     pool, grades = pool_of(measure), beliefs()
     classes = drawing.in_classes(pool, grades)
     forms = np.stack([pair_form(2), np.eye(2) / 2, np.outer([1, 0], [1, 0])])
-    squares, _ = drawing.label_effects(pool, grades, forms)
+    shares = np.random.default_rng(1).random((2, 8))
+    squares, _, products = drawing.label_effects(pool, grades, forms, shares)
+    np.testing.assert_allclose(np.einsum("frq,srq->fs", forms, products), squares @ shares.T, rtol=1e-9)
     weight = np.exp(classes.classes[1][0])
     for query in range(2):
         chances, mean, given = by_enumeration(pool, query, classes, {})
@@ -141,6 +143,33 @@ def test_ap_is_corrected_by_what_the_other_labels_lead_to_expect(contrast: list[
             assert found.surprise[here[z]] == pytest.approx(delta, abs=1e-10)
             expected += (1 / chance[here[z]] - 1) * delta
         assert found.value[query] == pytest.approx(expected, abs=1e-10)
+
+
+def test_many_rankers_have_the_classes_of_all_and_differences_of_their_values() -> None:
+    """A copy of each of two rankers changes neither the mean log rank, nor what the labels of one of them say."""
+    grades, drawn = beliefs(), np.isin(np.arange(8), [0, 2, 3, 5])
+    observed, sample = np.where(drawn[:, None], np.eye(3)[LABEL], grades), sample_of(drawn, np.linspace(0.3, 0.8, 8))
+    two = pool_of("AP")
+    four = two.ranked(np.ascontiguousarray(np.repeat(two.ranks, 2, axis=0)))
+    singles = [surprises(four, sample, grades, observed, each) for each in np.eye(4)]
+    for a, b in ((0, 1), (0, 2), (3, 1)):
+        pair = surprises(four, sample, grades, observed, np.eye(4)[a] - np.eye(4)[b])
+        np.testing.assert_allclose(pair.value, singles[a].value - singles[b].value, atol=1e-12)
+        np.testing.assert_allclose(pair.surprise, singles[a].surprise - singles[b].surprise, atol=1e-12)
+        assert (pair.spread == 0).all() == (a // 2 == b // 2)
+    one = two.ranked(np.array([[1, 2, 4, 3, 2, 1, 0, 3]], dtype=np.int32))
+    same = one.ranked(np.ascontiguousarray(np.repeat(one.ranks, 4, axis=0)))
+    own, found = (surprises(p, sample, grades, observed, np.eye(len(p.ranks))[0]) for p in (one, same))
+    for left, right in zip(own, found, strict=True):
+        np.testing.assert_allclose(left, right, atol=1e-12)
+
+
+def test_the_cautious_error_of_a_contrast_is_that_of_its_gains() -> None:
+    pool, grades, chance = pool_of("AP"), beliefs(), np.r_[0.0, np.linspace(0.3, 1.0, 7)]
+    for contrast in np.array([[1.0, 0.0], [1.0, -1.0]]):
+        (gain,) = drawing.surprise_gains(pool, grades, np.outer(contrast, contrast)[None], 0.1)
+        expected = (gain[1:] * (1 / chance[1:] - 1)).sum()
+        assert drawing.cautious_error(pool, grades, chance, contrast, 0.1) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("weight", [WEIGHT, WEIGHT / 50])

@@ -24,8 +24,6 @@ from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.relevance.grades.models import ColdGrades
 
-pytest.importorskip("polars")
-
 # Small samples have cautions, of both plans alike.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -536,15 +534,8 @@ class _Killed(pt.Transformer):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-@pytest.mark.parametrize("in_partitioning", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_a_process_that_is_ended_for_lack_of_memory_is_one_error(
-    files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_partitioning: bool
-) -> None:
+def test_a_process_that_is_ended_for_lack_of_memory_is_one_error(files: dict[str, str], tmp_path: Path) -> None:
     """Takes seconds, since processes are started."""
-    module = sys.modules["pt_active.logs.scan"]
-    if in_partitioning:
-        monkeypatch.setattr(module, "LARGE", 0)
-        monkeypatch.setattr(module, "partitioned", lambda *_: os.abort())
     with pytest.raises(MemoryError, match="a process that worked on the runs was ended"):
         scan(workers=2, partitions=2, folder=tmp_path, **files).plan(_Killed(), None, "DCG@10", budget=50)
     assert list(tmp_path.iterdir()) == []

@@ -242,7 +242,7 @@ def test_so_many_labels_halve_the_interval_of_one_judge() -> None:
     truth, judges = two_grades(0.3)
     first, report, told = report_of(judges, truth, 60)
     assert told.startswith("Decide whether so many errors are acceptable. About ")
-    assert told.endswith("with a larger budget and the same seed: it holds all pairs of this one.")
+    assert told.endswith("with a larger budget and the same seed: it keeps all pairs of this one.")
     larger, again, _ = report_of(judges, truth, 60 + int(report.further.labels))
     pairs = [{*map(tuple, each.assessments[["qid", "docno"]].to_numpy())} for each in (first, larger)]
     assert pairs[0] < pairs[1]
@@ -263,18 +263,18 @@ def test_the_error_falls_with_the_draws_that_are_left() -> None:
 def test_where_nobody_can_say_how_many_it_says_what_it_takes() -> None:
     truth, judges = two_grades(0.0)
     twins = judges | {"judge1": judges["judge0"]}
-    assert report_of(twins, truth, 60)[2].startswith("Choose by their price: no label can tell judges")
+    assert report_of(twins, truth, 60)[2].startswith("Choose by price: the judges give every pair the same grade")
     truth, judges = two_grades(0.30, 0.31)
     _, report, said = report_of(judges, truth, 60)
     assert said.startswith("If judge")
-    assert "most of the pool would have to be judged to see it: decide on other grounds, such as cost. As many" in said
+    assert "only judging most of the pool would show it: decide on other grounds, such as cost. Twice as many" in said
     assert said.endswith(" points.")
     unknown = dict(headline(replace(report, further=None)).facts)["next"]
-    assert unknown.startswith("Choose by their price, or judge more pairs. How many cannot be said: it takes ")
+    assert unknown.startswith("Choose by price, or judge more pairs. Nobody can say how many: it takes ")
     truth, judges = two_grades(0.1, 0.5)
     _, settled, said = report_of(judges, truth, 200)
     assert settled.further is None
-    assert said == "Keep judge0; nothing more is to be judged for this question."
+    assert said == "Keep judge0; this question needs no more labels."
     truth, judges = two_grades(0.2, 0.3, 0.45)
     _, report, _ = report_of(judges, truth, 60)
     assert report.ranking.names[0] in (report.further.better, report.further.other)

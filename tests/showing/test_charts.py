@@ -21,7 +21,7 @@ from pt_active.showing.svg import ChartRow, Scale
 @pytest.mark.parametrize(
     ("numbers", "how", "text"),
     [
-        ((4.23, 1.13, 7.33, " %"), {"sign": True}, "+4.2 % ± 3.1"),
+        ((4.23, 1.13, 7.33, "%"), {"sign": True}, "+4.2% ± 3.1"),
         ((0.27597, -0.14319, 0.71242), {}, "0.28 (−0.14 to +0.71)"),
         ((-0.001234, -0.0023, -0.0002), {}, "−0.0012 (−0.0023 to −0.0002)"),
         ((12.3, 2.3, 22.3), {}, "12 ± 10"),
@@ -46,7 +46,7 @@ def test_numbers_as_they_are_shown() -> None:
     assert fixed(-0.0, 2) == fixed(-0.001, 2) == "0.00"
     assert [roughly(n) for n in (1, 7.2, 34.5, 181, 1234, 98765)] == ["1", "8", "35", "190", "1,300", "99,000"]
     shares = [share(*each) for each in ((0, 5), (5, 5), (1, 15), (999, 1000), (1, 3))]
-    assert shares == ["0 %", "100 %", "6.7 %", "99.9 %", "33 %"]
+    assert shares == ["0%", "100%", "6.7%", "99.9%", "33%"]
     assert minus("[-0.7, -1] in doc-7, -x, GX-1-2 and 2026-03-01") == "[−0.7, −1] in doc-7, -x, GX-1-2 and 2026-03-01"
 
 
@@ -58,8 +58,8 @@ def test_a_long_table_says_how_much_of_it_is_not_shown() -> None:
 
 
 def test_a_share_without_an_interval_has_no_decimals() -> None:
-    assert in_percent(RelativeChange("a", 12.34, 1.0749)) == "about +107 % of a's 12.3"
-    assert in_percent(RelativeChange("a", 12.34, 0.004)) == "less than 1 % of a's 12.3"
+    assert in_percent(RelativeChange("a", 12.34, 1.0749)) == "about +107% of a's 12.3"
+    assert in_percent(RelativeChange("a", 12.34, 0.004)) == "less than 1% of a's 12.3"
     assert in_percent(None) == ""
 
 
@@ -136,3 +136,12 @@ def test_long_names_stay_distinct() -> None:
     assert labels[0].startswith("qkind = very")
     assert labels[0].endswith("long value a")
     assert max(map(len, labels)) <= 60
+
+
+@pytest.mark.parametrize("values", [[0.0, 0.0], [-0.5, -0.2], [-0.5, 0.5]])
+def test_lines_of_values_that_are_not_above_zero_are_drawn(values: list[float]) -> None:
+    """Scores may be below 0, as preferences are."""
+    table = pd.DataFrame({"expected": values, "observed": values[::-1], "standard_error": [0.1, np.inf]})
+    drawn = plots.calibration(table, None, 0.0, "Score").svg("calibration", "Calibration", "as said")
+    assert drawn.count("<circle") == 3, "two dots, and one in the key"
+    assert "nan" not in drawn

@@ -43,7 +43,7 @@ RESOLUTIONS = {FIRST: "first", SECOND: "second", WITHIN: "within"}
 
 @dataclass(frozen=True, eq=False)
 class Status(Printed):
-    """What the labels so far say, and whether to go on judging.
+    """What the labels so far show, and whether to keep judging.
 
     Attributes:
         measure: The measure, with all its parameters.
@@ -92,7 +92,7 @@ class Status(Printed):
             assume the worst case, and so hold whatever their labels are; the estimate ends before the first of them.
         due: How many documents have a label that does not count yet, since another judge is asked.
         changed: How many labels were others before, as the times of records or the steps of `RunningStatus` tell. All
-            is computed as if they had always been what they are now, so that looks before do not count.
+            is computed as if they had always been what they are now, so that earlier looks do not count.
         voided: Whether a verdict had fallen before they changed, as far as the plan was followed.
         population: The queries that it holds for; None if what is known of each query is not kept.
         apart: How far their mean may lie from that of the pool's queries [theory 16]: 0 for these queries and at the
@@ -215,7 +215,7 @@ class Status(Printed):
             what = "is open" if self.due else "was passed over"
             return f"judge what {what}, from {self.waiting}; the worst case is assumed until you do"
         if self.blocked and self.left_out:
-            return f"judge what was passed over, from {self.waiting}; until then no label from there on counts"
+            return f"judge what was passed over, from {self.waiting}; no later label counts before you do"
         if self.refusal == TOO_FEW:
             return "add queries, or judge all and look once, at the end"
         if self.within_reach:
@@ -223,9 +223,9 @@ class Status(Printed):
         if np.isnan(self.needed) and self.holds_for_new:
             return "add queries: if the difference is the one estimated now, no number of labels on these settles it"
         if np.isnan(self.needed):
-            return "judge everything, or accept that the labels do not say"
+            return "judge everything, or accept that the question stays open"
         if self.needed >= self.everything:
-            return f"{self._lacking}, all that can change the result; or accept that the labels do not say"
+            return f"{self._lacking}, all that can change the result; or accept that the question stays open"
         return f"{self._lacking}: enough to settle it if the difference is the one estimated now"
 
     @property
@@ -245,8 +245,8 @@ class Status(Printed):
             return ""
         left = f"{self.budget - self.spent:.6g}{self.cost_unit} left"
         if np.isnan(self.more):
-            cost = f"expected further cost {amount(self.further)} of the {left}"
-            return f": {cost}, settled by then with a chance of {self.chance:.0%}"
+            cost = f"expected further cost {amount(self.further)}"
+            return f": {cost}; the {left} settle it with a chance of {self.chance:.0%}"
         return (
             f": about {how_many('more label', round(self.more))}, {self.more_high:.0f} with bad luck; the {left} "
             f"settle it with a chance of {self.chance:.0%}"
@@ -313,7 +313,7 @@ class Status(Printed):
             return f"the bets have excluded every value, so there is no interval; {rare}"
         if known and self.winner is not None and (self.value > 0) != (self.winner == self.first):
             return (
-                "the estimate now has the other sign than the verdict, which fell earlier and keeps its level; "
+                "the estimate now contradicts the verdict, which was reached earlier and keeps its level; "
                 "estimates wander, verdicts stay"
             )
         # Once all is known, rounding is all that is left of the interval.
@@ -327,8 +327,8 @@ class Status(Printed):
         if known and self.looks not in (None, ALWAYS) and self.unit != "part" and np.isinf(self.low):
             least = needed_degrees(self.looks)
             return (
-                f"these looks have no interval below {least} degrees of freedom; one look at the end has one, and so "
-                f"have looks {ALWAYS!r} if the plan has an order"
+                f"these looks have no interval below {least} degrees of freedom; look once, at the end, or use looks "
+                f"{ALWAYS!r} if the plan has an order"
             )
         return None
 
@@ -361,7 +361,7 @@ class Status(Printed):
         if self.changed:
             it = "it" if self.changed == 1 else "they"
             since = "since the verdict" if self.voided else f"after {it} had counted"
-            facts.append(("changed", f"{how_many('label', self.changed)} changed {since}; looks before do not count"))
+            facts.append(("changed", f"{how_many('label', self.changed)} changed {since}; earlier looks do not count"))
         return facts
 
     def counted(self, number: int) -> str:

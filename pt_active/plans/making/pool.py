@@ -136,7 +136,7 @@ class Pool:
     def _qid_of(self, query: np.ndarray) -> Texts:
         return texts(self.queries["qid"]).take(query)
 
-    @property
+    @cached_property
     def by_name(self) -> np.ndarray:
         """int64[N], the documents query by query in the order of their docnos, which no ranking can change."""
         return np.lexsort((np.asarray(self.docno, dtype=object).astype(str), self.query_of_document))

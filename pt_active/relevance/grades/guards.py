@@ -98,13 +98,13 @@ class TrainingCoverage:
         if unjudged is not None:
             return []
         if present[0] > 0:
-            said = "no training label is grade 0, so that the grade model would take every document for relevant; "
+            said = "no training label is grade 0, so the grade model would treat every document as relevant; "
             ask = f"{_IF_NONRELEVANT}, pass ", _NONRELEVANT, "; if they are unknown, pass ", _MISSING
             return [(said + ask[0], *ask[1:])]
         return [self._of_few(depth)] if self.share(depth) < MIN_JUDGED_SHARE else []
 
     def _of_one_grade(self, grade: int, left_out: bool) -> Words:
-        head = f"all {how_many('training label', int(self.grades.sum()))} are grade {grade}, so that the grade model "
+        head = f"all {how_many('training label', int(self.grades.sum()))} are grade {grade}, so the grade model "
         if not left_out:
             return (f"{head}cannot tell documents apart; train it on judgments of several grades",)
         return (f"{head}would expect grade {grade} of every document; {_IF_NONRELEVANT}, pass ", _NONRELEVANT)

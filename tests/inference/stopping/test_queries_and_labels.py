@@ -42,16 +42,6 @@ def even(m=60, spread=0.01, cost=1.0):
     return NewQueriesCurve(pool, spread, m - 1, m)
 
 
-def test_a_sampling_error_that_is_known_well_does_not_make_few_queries_many():
-    """Hundreds of documents of six queries; a copied pool has twice as many."""
-    ones, query = np.ones(600), np.repeat(np.arange(6), 100)
-    pool = ErrorCurve.of_documents(ones, 1e-4 * ones, ones, query, 0, False)
-    curve = NewQueriesCurve(pool, 0.01, 5.0, 6)
-    assert pool.at(300).degrees > 50
-    assert curve.at(300).degrees == pytest.approx(5)
-    assert replace(curve, copies=2).at(600).degrees == pytest.approx(11)
-
-
 @pytest.mark.parametrize("pool", [documents, queries, partial(queries, law=UNIFORM)])
 @pytest.mark.parametrize("copies", [2, 5])
 @pytest.mark.parametrize("share", [0.1, 0.6])

@@ -56,7 +56,7 @@ def test_the_first_screen_never_contradicts_its_interval(rankers: str, seeds: tu
         if head.state == "settled":
             assert head.answer == f"{best} is the best of {len(rankers)} rankers on these 40 queries."
             assert f"{best} is better by" in head.meaning
-            assert ("holds by itself" in head.meaning) == first.alone
+            assert ("for the pair alone" in head.meaning) == first.alone
         else:
             assert "these labels do not show which" in head.answer
             assert any(best in pair.names and pair.winner != best for pair in report.differences)

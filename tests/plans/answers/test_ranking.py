@@ -15,18 +15,15 @@ from hypothesis import strategies as st
 
 from pt_active import DCG, OrderedLogitGrades, Plan, Runs, UnitCost
 from pt_active.demo.collection import DemoCollection
-from pt_active.inference import rounds
 from pt_active.inference.reference import rescaled_grades
 from pt_active.inference.replayed_documents import DocumentReplays, Redraws
 from pt_active.inference.rounds import estimate_rounds
 from pt_active.inference.significance import corrected_pvalues, studentized_range_tail
-from pt_active.plans.answers import judged_documents
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.judged_queries import REPLAY_SEED
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
 from pt_active.plans.answers.ranking import Ranking, rank_judged
-from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.results import Comparison, Estimate
 
 BUDGET = {"query": 700, "document": 500}
@@ -151,21 +148,6 @@ def test_a_pair_takes_nothing_from_documents_that_neither_of_it_has(graded, demo
         assert found.replayed(400).degrees == pytest.approx(of_all.degrees)
 
 
-def test_a_report_estimates_each_pair_once(plans, labels, monkeypatch) -> None:
-    """Once for the test, and beside the leader about ten times for the ends of the share; not again for the pilot."""
-    asked_for: list[tuple[float, ...]] = []
-
-    def counted(seen, rounds, label, contrast, *rest):
-        asked_for.append(tuple(contrast))
-        return estimate_rounds(seen, rounds, label, contrast, *rest)
-
-    for module in (rounds, judged_documents):
-        monkeypatch.setattr(module, "estimate_rounds", counted)
-    Report.of(plans["document"], labels["document"])
-    assert asked_for.count((1.0, -1.0)) + asked_for.count((-1.0, 1.0)) == 6
-    assert len(asked_for) <= 6 * 12 + 10
-
-
 def renamed(graded: pd.DataFrame, order: tuple[int, ...], prefix: str) -> tuple[pd.DataFrame, dict[str, str]]:
     """The pool with its rankers in another order and under other names, and the former name of each."""
     names = [c.removeprefix("rank_") for c in graded.columns if c.startswith("rank_")]
@@ -188,28 +170,6 @@ def test_the_order_and_names_of_rankers_change_nothing(graded, plans, labels, or
     assert tuple(old[name] for name in found.names) == expected.names
     assert [tuple(old[name] for name in group) for group in found.groups] == list(expected.groups)
     np.testing.assert_allclose(found.corrected, expected.corrected, rtol=0, atol=1e-9)
-
-
-@LEVELS
-def test_a_census_leaves_no_doubt(demo, graded, level) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=10**6, level=level)
-    ranking = plan.rank(demo.judge(plan.assessments), correction="tukey")
-    assert ranking.corrected == (0,) * 6
-    assert [len(group) for group in ranking.groups] == [1] * 4
-    assert ranking.note.endswith("was judged, so there is no sampling error")
-    assert str(ranking).count("was judged") == 1
-
-
-def test_twins_share_their_groups_with_a_pvalue_of_1(demo, grades, runs) -> None:
-    frame = (Runs(**runs, twin=runs["worse"], depth=15) >> grades)(demo.topics)
-    plan = Plan.create(frame, None, DCG @ 10, budget=700, seed=3, level="query")
-    ranking = plan.rank(demo.judge(plan.assessments))
-    assert ranking.letters["twin"] == ranking.letters["worse"]
-    pair = ranking.pairs().query("first == 'twin' and second == 'worse'").iloc[0]
-    assert pair.difference == 0
-    assert pair.pvalue == pair.pvalue_corrected == 1
-    assert pair.winner is None
-    assert "1 of 10 pairs has a note, see pairs(); twin − worse: nothing varies" in ranking.note
 
 
 HOW = How(DCG @ 10, "snis")

@@ -67,7 +67,7 @@ def test_a_label_that_changes_counts_as_it_is_now_and_is_counted(level, labels, 
     expected = plan.status(corrected.head(60))
     assert (state.value, state.low, state.high) == (expected.value, expected.low, expected.high)
     assert (state.changed, state.voided, expected.changed) == (2, False, 0)
-    assert "2 labels changed after they had counted; looks before do not count" in str(state)
+    assert "2 labels changed after they had counted; earlier looks do not count" in str(state)
     assert following.add(corrected.iloc[60:90]).changed == following.add(corrected.head(90)).changed == 2
     with pytest.raises(ValueError, match="above"):
         following.add(labels.iloc[90:91].assign(label=9))
@@ -85,7 +85,7 @@ def test_labels_that_change_after_a_verdict_are_said_and_undo_it(labels, graded)
     state = following.add(labels.head(150))
     different = int((partial["label"] != labels["label"]).head(150).sum())
     assert (state.winner, state.changed, state.voided) == (None, different, True)
-    assert f"{different} labels changed since the verdict; looks before do not count" in str(state)
+    assert f"{different} labels changed since the verdict; earlier looks do not count" in str(state)
     assert state.e_value == plan.status(labels.head(150)).e_value
 
 

@@ -33,9 +33,9 @@ def test_a_hopeless_comparison_is_called_so(graded: pd.DataFrame, labels: pd.Dat
     status, large = (plan.status(wanted(plan, labels), looks) for looks in ("always", ASYMPTOTIC))
     for each in (status, large):
         assert (each.resolution, each.answer) == (None, "this budget did not settle it")
-    assert large.advice == "judge everything, or accept that the labels do not say"
+    assert large.advice == "judge everything, or accept that the question stays open"
     more = f"{status.everything - status.spent:.4g} more documents, {status.everything:.4g} in all"
-    kept = "all that can change the result; or accept that the labels do not say"
+    kept = "all that can change the result; or accept that the question stays open"
     assert status.advice == f"judge about {more}, {kept}"
 
 

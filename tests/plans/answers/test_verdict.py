@@ -207,7 +207,7 @@ def won(pool: pd.DataFrame, labels: pd.DataFrame) -> Status:
 def test_an_estimate_that_contradicts_the_verdict_is_explained(won: Status) -> None:
     assert won.remark is None
     turned = replace(won, value=-0.1)
-    assert turned.remark.startswith("the estimate now has the other sign than the verdict, which fell earlier")
+    assert turned.remark.startswith("the estimate now contradicts the verdict, which was reached earlier")
     assert f"note        {turned.remark}" in str(turned)
     assert replace(won, resolution="second", value=-1.0, low=-2.0, high=-0.5).remark is None
     outside = replace(won, resolution=None, value=won.high + 0.1)

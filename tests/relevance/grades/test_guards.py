@@ -49,7 +49,7 @@ class TestFit:
     def test_one_grade(self):
         ones = QRELS[QRELS["label"] == 1]
         (message,) = said(ones)
-        assert message.startswith(f"all {len(ones)} training labels are grade 1, so that the grade model would expect")
+        assert message.startswith(f"all {len(ones)} training labels are grade 1, so the grade model would expect")
         assert said(ones, "missing") == [message]
         assert said(ones, "nonrelevant") == []
         (message,) = said(QRELS.assign(label=0), "nonrelevant")

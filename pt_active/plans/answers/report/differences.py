@@ -42,7 +42,7 @@ class Difference:
         certain: Whether nothing was left to chance.
         floor: The part of the standard error that no label lowers.
         alone: Whether only a later step of Holm's test tells the pair apart. Its interval then has the level of that
-            step, and holds by itself.
+            step, and holds for the pair alone.
     """
 
     first: str
@@ -136,14 +136,14 @@ def without_shares(result: Result) -> tuple[Difference, ...]:
 
 def how_sure(pairs: Sequence[Difference], confidence: float) -> str:
     """With what confidence the intervals of many pairs hold, in words."""
-    said = f"The intervals are simultaneous: all hold at once with {100 * confidence:g} % confidence"
+    said = f"The intervals are simultaneous: all hold at once with {100 * confidence:g}% confidence"
     alone = [pair.what for pair in pairs if pair.alone]
     if not alone:
         return f"{said}."
     named = ", ".join(alone) if len(alone) <= _MAX_NAMED else how_many("pair", len(alone))
     return (
-        f"{said}, except for {named}. Only a later step of Holm's test tells them apart, and the interval, at the "
-        "level of that step, holds for the pair by itself."
+        f"{said}, except for {named}. Only a later step of Holm's test tells these apart; such an interval has the "
+        "level of that step, and holds for its pair alone."
     )
 
 
@@ -169,7 +169,7 @@ def _base(judged: Judged, name: str, how: How[Any]) -> Estimate:
 class Further:
     """What to judge next: further ``labels`` of ``all`` that are left, to settle who of two is better.
 
-    ``doubled`` is half the width of their interval if as much again is spent; NaN stands for what cannot be said.
+    ``doubled`` is half the width of their interval if as much again is spent; NaN stands for what is not known.
     ``bound`` says that no number of labels settles it, since there are too few queries.
     """
 
@@ -196,23 +196,23 @@ class Further:
         """What to do, in a sentence or two."""
         if self.bound:
             if self.better is None:
-                return "Add queries: no number of labels on these halves the interval for others like them."
+                return "Add queries: no number of labels on these halves the interval for new ones."
             return (
-                f"Add queries. If the true difference of {self.better} and {self.other} is what it looks like now, no "
-                "number of labels on these settles it for others like them."
+                f"Add queries. If the true difference of {self.better} and {self.other} is the one estimated now, no "
+                "number of labels on these settles it for new ones."
             )
         if self.better is None:
             return f"About {roughly(self.labels)} more labels would halve the interval." if self.within_reach else ""
         if not self.within_reach:
-            narrowed = f" As many labels again would narrow their interval to about {self.narrowed}."
+            narrowed = f" Twice as many labels would narrow the interval to about {self.narrowed}."
             said = (
-                f"If {self.better} and {self.other} differ as little as it looks now, most of the pool would have to "
-                "be judged to see it: decide on other grounds, such as cost."
+                f"If {self.better} and {self.other} differ as little as estimated now, only judging most of the pool "
+                "would show it: decide on other grounds, such as cost."
             )
             return said + narrowed if np.isfinite(self.doubled) else said
         return (
             f"Judge about {roughly(self.labels)} more {self.what}. If the true difference of {self.better} and "
-            f"{self.other} is what it looks like now, that settles it four times out of five."
+            f"{self.other} is the one estimated now, that settles it four times out of five."
         )
 
 
@@ -221,8 +221,8 @@ def further(
 ) -> Further | None:
     """The labels that are still needed; None if nothing is, or nobody can say.
 
-    The error falls over the budget as the curve of the plan's own way to sample does, from where it stands now. For new
-    queries a share of it, the ``floor`` of a single ranker, does not fall [theory 16].
+    The error falls with the budget as the curve of the plan's own way of sampling does, from where it stands now. For
+    new queries a share of it, the ``floor`` of a single ranker, does not fall [theory 16].
     """
     from scipy import special
 
@@ -261,7 +261,7 @@ def _better_first(pair: Difference) -> tuple[str, str]:
 
 
 class Budgets(NamedTuple):
-    """`Outlook.table` of plain random queries and of the plan's way to sample, and that way's curve, or why none."""
+    """`Outlook.table` of plain random queries and of the plan's way of sampling, and that way's curve, or why none."""
 
     table: pd.DataFrame = pd.DataFrame()
     note: str = ""
@@ -282,7 +282,7 @@ def budget_table(made: Manifest, forecast: Forecast | None, how: How[Any], pilot
     own = method_of(made.arguments, how.estimator)
     outlook = Outlook.looked(forecast, [YARDSTICK, own], pilot)
     if not np.isfinite(list(outlook.optimism.values())).all():
-        return Budgets(note="the model expects no error at all, so the labels cannot correct its opinion of itself")
+        return Budgets(note="the grade model expects no error at all, so the labels cannot correct its forecast")
     spent, whole = made.spent, next(iter(outlook.curves.values())).total
     near = [spent * factor for factor in (0.5, 2.0) if spent * factor < whole]
     grid = sorted({spent, *(share * whole for share in BUDGET_SHARES), *near})

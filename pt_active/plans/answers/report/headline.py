@@ -23,7 +23,7 @@ from pt_active.showing.printed import Facts
 from pt_active.showing.rounding import MINUS, decimals, fixed, from_to, minus, roughly, share, with_interval
 
 _EXACT = "Everything was judged, so this is exact."
-_UNKNOWN = "How far off that is cannot be said from these labels."
+_UNKNOWN = "These labels do not show how far off that is."
 
 _MAX_NAMED = 6  # Judges that are named
 _MAX_NAMED_RANKERS = 5  # Rankers that the sentence names, at most
@@ -102,10 +102,10 @@ class WhoJudged:
     @property
     def days(self) -> str:
         """When it was judged, and when the report was written."""
-        judged = "day not recorded in the labels"
+        judged = "not recorded in the labels"
         if self.since:
             judged = self.since if self.since == self.until else f"{self.since} to {self.until}"
-        return f"{judged}; report of {self.written}" if self.written else judged
+        return f"{judged}; report written on {self.written}" if self.written else judged
 
 
 def headline(
@@ -119,7 +119,7 @@ def headline(
     population = result.population
     facts = [("judged", campaign.extent), ("holds for", campaign.scope if population is None else population.in_words)]
     facts += _for_others(result, status)
-    facts += [("by", campaign.people), ("when", campaign.days), ("next", _next(result, pairs, status, more))]
+    facts += [("judged by", campaign.people), ("when", campaign.days), ("next", _next(result, pairs, status, more))]
     if isinstance(result, Estimate):
         return _of_one(result, status, facts)
     return _of_many(result, pairs, facts) if isinstance(result, Ranking) else _of_pair(result, pairs[0], status, facts)
@@ -150,7 +150,7 @@ def _of_pair(result: Comparison, pair: Difference, status: Status | None, facts:
     elif pair.certain:
         answer = f"{result.first} and {result.second} are exactly equal{_where(result)}."
     else:
-        answer = f"These labels do not show which of {result.first} and {result.second} is better{_where(result)}."
+        answer = f"These labels do not show whether {result.first} or {result.second} is better{_where(result)}."
     measure, of = result.basis.measure, pair.what
     known = bool(np.isfinite(pair.value))
     number = with_interval(pair.value, pair.low, pair.high, sign=True) if known else ""
@@ -178,7 +178,7 @@ def _for_others(result: Result, status: Status | None) -> Facts:
         settled = bool(pairs[0].winner or pairs[0].certain)
         said = f"{pairs[0].verdict if settled else 'Not settled'}. {_meant(pairs[0])}"
         if new and not settled and result.floor > _MOSTLY * other.standard_error:
-            more = "More labels hardly narrow that; more queries do."
+            more = "More labels hardly narrow this interval; more queries do."
     elif status is not None and status.beside is not None:
         said = _between(status.beside.low, status.beside.high, status.confidence)
     else:
@@ -218,7 +218,7 @@ def _between(low: float, high: float, level: float) -> str:
     """What the interval of one ranker means."""
     if not np.isfinite([low, high]).all():
         return _UNKNOWN
-    return f"The true value lies between {from_to(low, high).replace(' to ', ' and ')} with {_sure(level)}."
+    return f"With {_sure(level)}, the true value lies between {from_to(low, high).replace(' to ', ' and ')}."
 
 
 def _meant(pair: Difference) -> str:
@@ -231,16 +231,18 @@ def _meant(pair: Difference) -> str:
     if pair.low > 0 or pair.high < 0:
         ahead, least, most = (pair.first, pair.low, pair.high) if pair.low > 0 else (pair.second, -pair.high, -pair.low)
         near, far = fixed(least, places), fixed(most, places)
-        by = f"by between {near} and {far}" if float(near) else f"by at most {far}"
+        by = f"by {near} to {far}" if float(near) else f"by at most {far}"
         alone = (
-            "; this interval holds by itself, at the step of Holm's test that tells them apart" if pair.alone else ""
+            "; this interval holds for the pair alone, at the step of Holm's test that tells it apart"
+            if pair.alone
+            else ""
         )
-        return f"With {_sure(pair.confidence)} {ahead} is better {by}{alone}."
+        return f"With {_sure(pair.confidence)}, {ahead} is better {by}{alone}."
     ends = (-pair.low, pair.high) if pair.value >= 0 else (pair.high, -pair.low)
     worse, better = (fixed(end, places) for end in ends)
     return (
         f"{pair.first if pair.value >= 0 else pair.second} looks better by {fixed(abs(pair.value), places)}; with "
-        f"{_sure(pair.confidence)} the truth lies between {worse} worse and {better} better."
+        f"{_sure(pair.confidence)}, it is between {worse} worse and {better} better."
     )
 
 
@@ -252,14 +254,14 @@ def in_percent(change: RelativeChange | None) -> str:
     of = f"{change.of}'s {fixed(change.base, places)}"
     if not change.has_interval:
         rounded = fixed(100 * change.change, 0, sign=True)
-        return f"about {rounded} % of {of}" if float(rounded.replace(MINUS, "-")) else f"less than 1 % of {of}"
+        return f"about {rounded}% of {of}" if float(rounded.replace(MINUS, "-")) else f"less than 1% of {of}"
     value, low, high = (100 * each for each in (change.change, change.low, change.high))
-    return f"{with_interval(value, low, high, ' %', sign=True)} of {of}"
+    return f"{with_interval(value, low, high, '%', sign=True)} of {of}"
 
 
 def _sure(level: float) -> str:
     places = 2 - int(np.floor(np.log10(100 * (1 - level))))
-    return f"{round(100 * level, places):.12g} % confidence"
+    return f"{round(100 * level, places):.12g}% confidence"
 
 
 def _next(result: Result, pairs: Sequence[Difference], status: Status | None, more: Further | None) -> str:
@@ -270,7 +272,7 @@ def _next(result: Result, pairs: Sequence[Difference], status: Status | None, mo
     sure = other is None or all(pair.winner or pair.certain for pair in without_shares(other))
     these = "" if sure else " for these queries"
     if result.basis.census and not result.holds_for_new:
-        return f"Nothing: all that can change the answer{these} is judged."
+        return f"Nothing: everything that can change the answer{these} is judged."
     if pairs and all(pair.winner or pair.equal for pair in pairs):
         return f"Nothing: the question is settled{these}."
     if result.basis.census:
@@ -278,8 +280,8 @@ def _next(result: Result, pairs: Sequence[Difference], status: Status | None, mo
     if more is not None and more.advice:
         return more.advice
     if not pairs:
-        return "Nothing: keep judging only if the interval is too wide for the decision."
-    return "Judge more, or decide on other grounds among those that cannot be told apart."
+        return "Nothing, unless the interval is too wide for your decision; then keep judging."
+    return "Judge more, or choose on other grounds between rankers that cannot be told apart."
 
 
 def _next_of_status(status: Status) -> str:
@@ -290,20 +292,20 @@ def _next_of_status(status: Status) -> str:
     unit = how_many(status.unit, 2).partition(" ")[2]
     if status.within_reach:
         if np.isfinite(status.more):
-            odds = f"; those of the plan that are left settle it with a chance of {status.chance:.0%}"
-            return f"Keep judging: about {roughly(max(status.more, 1))} more labels may do{odds}."
+            odds = f"; the rest of the plan does so with a chance of {status.chance:.0%}"
+            return f"Keep judging: about {roughly(max(status.more, 1))} more labels may settle it{odds}."
         return f"Keep judging: {status.drawn - status.judged} {unit} of the plan are left."
     if status.holds_for_new and not np.isfinite(status.needed):
-        return "Add queries: if the difference is the one estimated now, no number of labels on these settles it."
+        return "Add queries: if the true difference is the one estimated now, no number of labels on these settles it."
     if not np.isfinite(status.needed):
-        return "Judge everything, or accept that the labels do not say."
+        return "Judge everything, or accept that the question stays open."
     if status.needed >= status.everything:
-        return "Decide on other grounds: all of the pool would have to be judged to see so small a difference."
+        return "Decide on other grounds: only judging the whole pool would show so small a difference."
     further = max(status.needed - status.spent, 1)
     what = f"{status.cost_unit} of judging" if status.cost_unit else " labels"
     return (
         f"This budget is too small. About {roughly(further)} more{what} would settle it, if the true difference "
-        "is what it looks like now."
+        "is the one estimated now."
     )
 
 
@@ -347,7 +349,7 @@ def _interval(result: Estimate | Comparison, turned: bool = False) -> str:
     if result.certain:
         return ", from judging everything"
     if not np.isfinite([low, high]).all():
-        return ", and the sample cannot say how far off that is"
+        return ", and the sample does not show how far off that is"
     test = f", p = {result.pvalue:.2g}" if isinstance(result, Comparison) else ""
     return f" ({result.confidence_level:.0%} interval {low:.4f} to {high:.4f}{test})"
 
@@ -359,7 +361,7 @@ def _ranked(ranking: Ranking) -> str:
     )
     resolved, pairs = sum(w is not None for w in ranking.winners), how_many("pair", len(ranking.comparisons))
     apart = f"{resolved} of {pairs} {agreeing('is', resolved)} told apart"
-    head = f"Of {len(ranking.names)} rankers {best} stands first in {ranking.basis.measure}"
+    head = f"Of {len(ranking.names)} rankers, {best} stands first in {ranking.basis.measure}"
     if not joined:
         return f"{head} and is told apart from all others; {apart}."
     rest = len(joined) - _MAX_NAMED_RANKERS

@@ -72,7 +72,6 @@ def verdict_of(report: Findings) -> Section:
     for pair in report.differences:
         both = pair, *for_others(result, report.status)
         shown = shown.assign(sure=[each.winner is not None or each.certain for each in both])
-        caption += f"; right of the dotted line {pair.first} is better, left of it {pair.second}"
     chart = plots.estimates(shown, *_axis_of(report))
     return Section("", svg=chart.svg("estimates", what, report.answer), caption=f"{caption}.")
 
@@ -80,7 +79,7 @@ def verdict_of(report: Findings) -> Section:
 def _axis_of(report: Findings) -> tuple[str, bool, Sides | None]:
     """What a scale of estimates shows, whether 0 means no difference, and for whom its two sides are."""
     measure, compared = report.result.basis.measure, isinstance(report.result, Comparison)
-    sides = None if report.pair is None else (f"for {report.pair[1]}", f"for {report.pair[0]}")
+    sides = None if report.pair is None else (f"{report.pair[1]} is better", f"{report.pair[0]} is better")
     return f"difference in {measure}" if compared else measure, compared, sides
 
 
@@ -100,9 +99,9 @@ def _of_many(report: Findings, ranking: Ranking) -> Section:
     chart = _intervals(to_best, measure, ("the other is ahead", f"{short(best, 14)} is ahead"))
     svg = chart.svg("estimates", f"Differences of {best} to the others with intervals", report.answer)
     caption = (
-        f"How far {best} is ahead of each other ranker. Filled: told apart from it; hollow: not. "
-        f"{how_sure(to_best[:_MAX_PAIRS], 1 - ranking.alpha)} A difference is estimated by itself, more precisely than "
-        "the values of two rankers, so it need not be their difference."
+        f"How far {best} is ahead of each other ranker. Filled points: told apart from it; hollow points: not. "
+        f"{how_sure(to_best[:_MAX_PAIRS], 1 - ranking.alpha)} A difference is estimated directly, which is more "
+        "precise than subtracting two values, and may differ from what you would get by that."
     )
     return Section("", svg=svg, caption=caption, open=Shown.of(table, said, [measure], None))
 
@@ -130,7 +129,9 @@ def _pairs(report: Findings, ranking: Ranking) -> Section:
     )
     shown = Shown.of(table, "All pairs, with their intervals", ["first − second"], None)
     more = "" if len(pairs) <= _MAX_PAIRS else f" The chart shows the first {_MAX_PAIRS} of {len(pairs)} pairs."
-    caption = f"Filled: told apart by Holm's test; hollow: not. {how_sure(pairs, 1 - ranking.alpha)}{more}"
+    caption = (
+        f"Filled points: told apart by Holm's test; hollow points: not. {how_sure(pairs, 1 - ranking.alpha)}{more}"
+    )
     return Section("All pairs", svg=svg, caption=caption, tables=[shown])
 
 
@@ -157,7 +158,7 @@ def _in_full(report: Findings) -> Section:
     result, words, title = report.result, [report.answer], "The result in full"
     if isinstance(result, Ranking):
         pairs = result.pairs().rename(columns={"pvalue": "p-value", "pvalue_corrected": "p-value, corrected"})
-        every = Shown.of(pairs.loc[:, pairs.notna().any()], "All pairs, with p-values in view of all of them")
+        every = Shown.of(pairs.loc[:, pairs.notna().any()], "All pairs, with p-values corrected for their number")
         alone = Shown.of(report.estimates, "Each ranker alone; compare the pairs, not these intervals")
         return Section(title, words, tables=[every, alone])
     if isinstance(result, Comparison):
@@ -182,13 +183,13 @@ def _slices(report: Findings) -> list[Section]:
     names = table["column"] + " = " + table["value"].astype(str) + (": " + table["name"] if many else "")
     drawn = table.assign(name=names)[table["estimate"].notna()]
     words = [
-        "The intervals are not corrected for the number of groups: of many, some miss. Groups with few labels have "
-        "wide intervals."
+        "The intervals are not corrected for the number of groups, so some of many miss the true value. Groups with "
+        "few labels have wide intervals."
     ]
     if report.result.holds_for_new:
         words.append("They hold for queries like those of a group.")
     if report.status is not None:
-        words.append("They are those of a number of labels that is fixed beforehand.")
+        words.append("They assume that the number of labels was fixed beforehand.")
     title, shown = "Groups of queries", [Shown.of(table, "Groups of queries")]
     if drawn.empty:
         return [Section(title, words, tables=shown)]
@@ -210,8 +211,8 @@ def _beside(report: Findings) -> list[Section]:
         return []
     first, second = report.pair
     words = [
-        f"The judged queries in which {first} and {second} differ most, with the documents that both return at each "
-        "rank and their grades. Documents that were not judged count in the values as the grade model expects."
+        f"The judged queries on which {first} and {second} differ most: what each returns at each rank, with its "
+        "grade. Documents that were not judged count as the grade model expects."
     ]
     return [Section("Where the rankers differ", words, beside=report.beside, sides=report.pair)]
 
@@ -220,12 +221,11 @@ def _budget(report: Findings) -> Section:
     title, table = "What more labels would bring", report.budget
     if report.budget_note:
         return Section(title, [f"There is no budget curve: {report.budget_note}."])
-    what, here = ("This plan", "this plan") if report.status is None else ("What is judged so far", "so far")
+    what, here = ("This plan", "this plan") if report.status is None else ("The judging so far", "so far")
     words = [
-        f"{what} cost {number(report.spent)}{report.cost_unit}. The curves show what to expect for "
-        f"{report.check.measure} from one round without replacement. They use the errors that the labels show instead "
-        "of those that the model promised. Each interval is of one difference alone, for a number of labels that is "
-        "fixed beforehand.",
+        f"{what} cost {number(report.spent)}{report.cost_unit}. The curves show what to expect of one round without "
+        f"replacement, for {report.check.measure}. They use the errors that the labels show, not those that the model "
+        "promised. They are for a single difference, and a number of labels fixed beforehand.",
         *_floor(report),
     ]
     # Budgets so small that they would squeeze the rest are in the table alone.
@@ -236,11 +236,11 @@ def _budget(report: Findings) -> Section:
     drawn = zip(chart.series, spent["half_width"], strict=False)
     widths = " and ".join(f"± {number(width)} with {each.name}" for each, width in drawn)
     said = f"At the cost of this plan, {number(report.spent)}, the expected half-width is {widths}."
-    svg = chart.svg("budget", "Half-width of the interval over the budget", said)
+    svg = chart.svg("budget", "Half-width of the interval at each budget", said)
     caption = (
-        "Expected half-width of the interval over the budget, for this way to sample and for plain random queries."
+        "Expected half-width of the interval at each budget, for this way of sampling and for plain random queries."
     )
-    return Section(title, words, svg, caption, [Shown.of(table, "Expected errors over the budget")])
+    return Section(title, words, svg, caption, [Shown.of(table, "Expected errors at each budget")])
 
 
 def _floor(report: Findings) -> list[str]:
@@ -254,8 +254,8 @@ def _floor(report: Findings) -> list[str]:
         return []
     floor = (high - low) / 2 * result.floor / new.standard_error
     return [
-        f"The curves are for these queries. For queries like them the half-width stays above {number(floor)} however "
-        "much is judged: that part comes from how queries differ, and only more queries lower it."
+        f"The curves are for these queries. For queries like them, the half-width stays above {number(floor)} however "
+        "much is judged: that part comes from how queries differ, and only more queries reduce it."
     ]
 
 
@@ -263,32 +263,30 @@ def _design(report: Findings) -> Section:
     title, table = "What was sampled", report.design
     shown = [Shown.of(table, "Classes of queries")]
     if report.result.basis.census:
-        return Section(title, ["Everything was to be judged, so there are no weights."], tables=shown)
-    words = ["The sample is not typical of the pool; the weights correct for that."]
+        return Section(title, ["The plan judges everything, so there are no weights."], tables=shown)
+    words = ["The sample is uneven on purpose; the weights correct for that."]
     if draws_by_weight(report.made.arguments.design):
-        words = ["Queries were drawn as plain random sampling does, by their weights alone."]
+        words = ["Queries were drawn at random, by their weights alone."]
     what = str(table["chance_of"].iloc[0])
     ends = [
         f"over the {axis} it goes from {number(rows['chance'].iloc[0])} to {number(rows['chance'].iloc[-1])}"
         for axis, rows in table.groupby("axis", sort=False)
     ]
     said = f"{what[0].upper()}{what[1:]}: {', '.join(ends)}."
-    svg = plots.classes(table).svg("design", "How much was to be judged", said)
-    caption = "How much of a query was to be judged on average, in classes of about equally many queries."
+    svg = plots.classes(table).svg("design", "How much the plan judges", said)
+    caption = "How much of a query the plan judges on average, in classes of about equally many queries."
     return Section(title, words, svg, caption, shown)
 
 
 def _contributions(report: Findings) -> Section:
     apart, pair = report.contributions, report.pair
     down, up = ("down", "up") if pair is None else (f"towards {pair[1]}", f"towards {pair[0]}")
-    model = "grade model"
-    if report.result.basis.level == "document":
-        model += ", once corrected by the labels,"
+    model = "corrected grade model" if report.result.basis.level == "document" else "grade model"
     words = [
         f"If each label were as the {model} expects, {report.contrast} would be {number(apart.base)}. The labels "
-        "of each query moved it by the query's contribution; this value and all contributions sum to the estimate. "
-        "The interval does not rest on the model: where it is wrong, the contributions are larger.",
-        f"Blue bars, to the right, moved it {up}; orange ones, to the left, moved it {down}.",
+        "of each query moved this value by the query's contribution; the value and all contributions sum to the "
+        "estimate. The interval does not rest on the model: where the model is wrong, contributions are larger.",
+        f"Blue bars to the right moved it {up}; orange bars to the left moved it {down}.",
     ]
     moved = apart.queries["contribution"]
     ways = f"{(moved > 0).sum()} moved the estimate {up} and {(moved < 0).sum()} {down}"
@@ -296,7 +294,9 @@ def _contributions(report: Findings) -> Section:
     chart = plots.contributions(apart.queries, sides=_axis_of(report)[2])
     svg = chart.svg("contributions", f"Largest contributions to {report.contrast}", said)
     tables = [
-        Shown.of(apart.deciding(N_DECIDING_QUERIES), "The documents whose labels decided, query by query"),
+        Shown.of(
+            apart.deciding(N_DECIDING_QUERIES), "The documents whose labels moved the estimate most, query by query"
+        ),
         Shown.of(apart.queries, "All contributions"),
     ]
     caption = f"The queries whose labels moved the estimate most{_left_out(len(moved), MAX_CONTRIBUTIONS)}"
@@ -304,7 +304,7 @@ def _contributions(report: Findings) -> Section:
         Shown.of(each.drop(columns=["expected", "value"], errors="ignore"), f"What decided {what}")
         for what, each in report.decided.items()
     ]
-    return Section("What decided", words, svg, caption, tables, decided=_decided(report), folded=folded)
+    return Section("What decided the result", words, svg, caption, tables, decided=_decided(report), folded=folded)
 
 
 def _decided(report: Findings) -> list[Decided]:
@@ -325,9 +325,9 @@ def _check(report: Findings) -> Section:
     if np.isfinite(line.slope):
         said = f"The line through the labels has slope {line.slope:.2f}; 1 would be right on average."
     svg = chart.svg("calibration", f"Calibration of the grade model, {check.variable}", said)
-    caption = "Weighted means of the labels, over what the model expected; arms are one standard error."
+    caption = "Weighted means of the labels against what the model expected; arms are one standard error."
     tables = [Shown.of(check.bins, "Bins of documents")]
-    words = [f"{_trusted(line)} The result does not depend on it: a bad model costs labels.", check.head]
+    words = [f"{_trusted(line)} The result does not depend on it: a bad model only costs labels.", check.head]
     return Section("Can the grade model be trusted?", words, svg, caption, tables, check.facts())
 
 
@@ -335,27 +335,29 @@ def _trusted(line: Calibration) -> str:
     """What the line through the labels says of the grade model, in a sentence."""
     low, high = line.interval
     if not np.isfinite([low, high]).all():
-        return "These labels do not say."
+        return "These labels do not tell."
     if low <= 0 <= high:
-        return "These labels do not show that it knows anything." if high < 1 else "These labels are too few to say."
+        return (
+            "These labels do not show that it predicts anything." if high < 1 else "These labels are too few to tell."
+        )
     if high < 0:
-        return "No: it says the opposite of the truth."
+        return "No: it predicts the opposite of what the labels show."
     if low <= 1 <= high:
         return "Yes, as far as these labels can tell: it is right on average."
-    return f"Partly: documents differ {'less' if high < 1 else 'more'} than it says."
+    return f"Partly: documents differ {'less' if high < 1 else 'more'} than it predicts."
 
 
 def _weights(report: Findings) -> Section:
     basis, unit = report.result.basis, "documents" if report.result.basis.level == "document" else "draws"
     words = [
-        f"{number(basis.n_effective)} equally weighted {unit} would say as much as the {basis.n_draws} of the plan."
+        f"{number(basis.n_effective)} equally weighted {unit} would tell as much as the {basis.n_draws} of the plan."
     ]
     return Section("Weights", words, tables=[Shown.of(report.heaviest, "The largest shares of the weight")])
 
 
 def _missing(report: Findings) -> Section:
     basis, title, missing = report.result.basis, "What was missing", report.missing
-    ignored = f" Ignored: {how_many('label', basis.ignored)} of what was not sampled." if basis.ignored else ""
+    ignored = f" Ignored: {how_many('label', basis.ignored)} outside the sample." if basis.ignored else ""
     unknown = f" Not used: {Strays(basis.unknown).counted}." if basis.unknown else ""
     said = f"{how_many('label', len(missing), 'was')} missing and taken as {basis.missing_policy}"
     dropped = [f"Run {each.ranker}: {dropped_in_words(each.to_json())}." for each in report.made.dropped]
