@@ -30,7 +30,7 @@ from pt_active.sampling import designs
 
 
 class Runs(pt.Transformer):
-    """Unite the rankings of several rankers: topics in, one row per document out.
+    """Merge the rankings of several rankers: topics in, one row per document out.
 
     The output has the topics' columns, ``docno``, ``rank_<name>`` (from 0; -1 = not retrieved) and ``score_<name>``
     (NaN = not retrieved) for each ranker, and the document columns (``text``, …) of the first ranker that has them.

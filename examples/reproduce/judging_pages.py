@@ -59,9 +59,9 @@ def picture(driver, url: str, path: Path, width: int, height: int, dark: bool = 
 def links_of(server: subprocess.Popen[str]) -> dict[str, str]:
     """The links that the server prints, by name."""
     links: dict[str, str] = {}
-    assert server.stderr is not None
+    assert server.stdout is not None
     while len(links) < len(LABELS) + 1:
-        if shown := re.fullmatch(r"  (\S+) +(http\S+)\n", server.stderr.readline()):
+        if shown := re.fullmatch(r"  (\S+) +(http\S+)\n", server.stdout.readline()):
             links[shown[1]] = shown[2]
     return links
 
@@ -77,7 +77,7 @@ def main() -> None:
         demo_plan()[0].save(plan)
         words = ["judge", str(plan), "--judges", ",".join(LABELS), "--port", "0", "--double", "0.5"]
         words += ["--guideline", str(guideline), "--grade-names", NAMES]
-        server = subprocess.Popen([sys.executable, "-m", "pt_active", *words], stderr=subprocess.PIPE, text=True)
+        server = subprocess.Popen([sys.executable, "-m", "pt_active", *words], stdout=subprocess.PIPE, text=True)
         driver = browser()
         try:
             links = links_of(server)

@@ -11,10 +11,14 @@ which also make pools of the collections of `ir_datasets`. The best ranker is es
 - *queries*: uniform random queries without replacement that are judged in full. Its error is exact, and the unit of
   ``ratio``, the mean squared error of whole queries over that of the way.
 - *xinfAP*, *infNDCG*, *statAP* (`track_baselines`): in every topic so many judgments as its size asks for. Nine tenths
-  of those of the inferred measures go to the documents that a ranker has among its first ten.
+  of those of the inferred measures go to the documents that a ranker has among its first ten. As ``NIST`` sets them,
+  half go to the best ranks, which are judged whole, and half are a sample of the rest.
+- *pool*, *move to front*: the same number in every topic, and all that was not judged is not relevant.
 
-Columns of the table: ``spent`` of the budget, ``bias`` in standard deviations of the estimate, ``stated`` standard
-error (root mean square) over the root mean squared error, and ``coverage`` of 95 % intervals.
+Columns of the table: ``spent`` of the budget, ``over best`` the root mean squared error over the smallest of the cell,
+whole queries included, ``bias`` in standard deviations of the estimate (none where every sample is the same, and all of
+the error is bias), ``stated`` standard error (root mean square) over the root mean squared error, and ``coverage`` of
+95 % intervals.
 """
 
 from __future__ import annotations
@@ -37,7 +41,16 @@ from leagues import SPOILERS, add_keep, kept, tasks, with_error
 from revealed_saving import Collection, of_pool, of_track
 from scipy import stats
 from tqdm import tqdm
-from track_baselines import inclusion_of, inferred_ap, inferred_ndcg, stat_ap, stat_ap_prior, top_strata
+from track_baselines import (
+    depth_pool,
+    inclusion_of,
+    inferred_ap,
+    inferred_ndcg,
+    move_to_front,
+    stat_ap,
+    stat_ap_prior,
+    top_strata,
+)
 
 from pt_active.frames.columns import grade_columns
 from pt_active.inference.rounds import drawn_by, estimate_rounds, pool_sizes
@@ -50,6 +63,7 @@ from pt_active.sampling.revealed import RevealedPool
 MEASURES = ("AP", "nDCG@10")
 SHARES = (0.05, 0.1, 0.25)
 DRAWINGS = ("surprises", "depth")
+NIST, POOLED = ", NIST", ("pool", "move to front")
 TOP, TOP_SHARE = 10, 0.9  # The first stratum of inferred measures, and its share of the judgments
 LEVEL = 0.95
 
@@ -136,14 +150,22 @@ def by_tracks(cell: Cell, way: str, budget: float) -> Callable[[np.random.Genera
 
     def of_topic(rows: slice, number: int, rng: np.random.Generator) -> np.ndarray:
         ranks, label = seen.ranks[:, rows].astype(np.int64), cell.label[rows]
+        stratum, chance = top_strata(ranks, TOP), np.ones(len(label))
         if way == "statAP":
             chance = inclusion_of(cell.prior[rows], min(number, (cell.prior[rows] > 0).sum()))
-            return stat_ap(ranks, chance, label, rng.random(len(label)) < chance, relevant)
-        stratum = top_strata(ranks, TOP)
-        drawn = in_strata(stratum, number, rng)
-        if way == "xinfAP":
-            return inferred_ap(ranks, stratum, label, drawn, relevant)
-        return inferred_ndcg(ranks, stratum, form.worth, label, drawn, form.cutoff or ranks.shape[1])
+            drawn = rng.random(len(label)) < chance
+        elif way in POOLED:
+            deep = depth_pool(ranks, number) if way == "pool" else move_to_front(ranks, label, number, relevant)
+            label, stratum, drawn = np.where(deep, label, 0), np.zeros_like(stratum), chance > 0
+        else:
+            if way.endswith(NIST):
+                stratum = np.where(depth_pool(ranks, number // 2), 0, 1)
+            drawn = in_strata(stratum, number, rng)
+        if form.compiled != "AP":
+            return inferred_ndcg(ranks, stratum, form.worth, label, drawn, form.cutoff or ranks.shape[1])
+        if way == "statAP" or way in POOLED:
+            return stat_ap(ranks, chance, label, drawn, relevant)
+        return inferred_ap(ranks, stratum, label, drawn, relevant)
 
     def sampled(rng: np.random.Generator) -> Found:
         values = np.array([of_topic(rows, number, rng) for rows, number in topics])
@@ -164,29 +186,37 @@ def in_strata(stratum: np.ndarray, number: int, rng: np.random.Generator) -> np.
 
 def ways(cell: Cell, budget: float) -> dict[str, Callable[[np.random.Generator], Found]]:
     """All ways to sample and to estimate, by name."""
-    tracks = ("xinfAP", "statAP") if cell.seen.form.compiled == "AP" else ("infNDCG",)
+    tracks = ("xinfAP", f"xinfAP{NIST}", "statAP") if cell.seen.form.compiled == "AP" else ("infNDCG", f"infNDCG{NIST}")
     plans = {drawing: by_documents(cell, drawing, budget) for drawing in DRAWINGS}
-    return plans | {way: by_tracks(cell, way, budget) for way in tracks}
+    return plans | {way: by_tracks(cell, way, budget) for way in (*tracks, *POOLED)}
 
 
 def rows_of(cell: Cell, share: float, repetitions: int, seed: int) -> Iterator[dict[str, object]]:
     """One row per way."""
     budget, truth = float(round(share * len(cell.label))), float(cell.seen.weight @ cell.truth)
-    for name, sampled in ways(cell, budget).items():
-        found = [sampled(np.random.default_rng([seed, number])) for number in range(repetitions)]
-        value, error, reach, spent = np.array(found, dtype=float).T
-        off = value - truth
-        square, root = (off**2).mean(), np.sqrt(repetitions)
-        of_square = (off**2).std(ddof=1) / square / root
-        ratio, stated = cell.whole_queries(share) / square, np.sqrt((error**2).mean() / square)
+    found = {
+        name: np.array([sampled(np.random.default_rng([seed, number])) for number in range(repetitions)], dtype=float).T
+        for name, sampled in ways(cell, budget).items()
+    }
+    errors = {name: value - truth for name, (value, *_) in found.items()}
+    squares = {name: float((off**2).mean()) for name, off in errors.items()}
+    whole, root = cell.whole_queries(share), np.sqrt(repetitions)
+    best = min(squares, key=squares.__getitem__)
+    noise = {name: (off**2).std(ddof=1) / squares[name] / root for name, off in errors.items()}
+    for name, (_, error, reach, spent) in found.items():
+        off, square, of_square = errors[name], squares[name], noise[name]
+        ratio, stated = whole / square, np.sqrt((error**2).mean() / square)
+        over, varies = np.sqrt(square / min(squares[best], whole)), off.std(ddof=1) > 1e-9 * np.abs(off).max()
+        of_over = over / 2 * np.hypot(of_square, noise[best] if squares[best] < whole else 0.0) * (name != best)
         known = not np.isnan(reach).any()
         yield {
             "judgments": f"{budget:.0f}",
             "way": name,
             "spent": f"{spent.mean() / budget:.1%}",
             "RMSE": f"{np.sqrt(square):.4f}",
+            "over best": f"{over:.2f} ± {of_over:.2f}",
             "ratio": f"{ratio:.2f} ± {ratio * of_square:.2f}",
-            "bias": f"{off.mean() / off.std(ddof=1):+.2f} ± {1 / root:.2f}",
+            "bias": f"{off.mean() / off.std(ddof=1):+.2f} ± {1 / root:.2f}" if varies else "",
             "stated": f"{stated:.2f} ± {stated * of_square / 2:.2f}" if known else "",
             "coverage": with_error(float((np.abs(off) <= reach).mean()), repetitions) if known else "",
         }
@@ -252,8 +282,10 @@ def main() -> None:
     warnings.simplefilter("ignore")
     text = markdown(pd.DataFrame(league(arguments)))
     print(text)
-    fitted = "surprises" if "AP" in arguments.measures else "surprises-ndcg"
-    publish(text, arguments, fitted if arguments.models == ["fitted"] else "surprises-spoilt")
+    names = (
+        ("surprises", "surprises-spoilt") if "AP" in arguments.measures else ("surprises-ndcg", "surprises-ndcg-spoilt")
+    )
+    publish(text, arguments, names[arguments.models != ["fitted"]])
 
 
 if __name__ == "__main__":

@@ -26,12 +26,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from evidence import markdown, parser_with, publish
+from leagues import add_keep, kept
 from scipy import stats
 from tqdm import tqdm
 from track_baselines import (
@@ -217,7 +219,7 @@ def true_scores(track: Track, measure: str) -> np.ndarray:
 
 def by_documents(
     track: Track, measure: str, budget: int, pairs: np.ndarray, repetitions: int, design: str | None = None
-) -> dict:
+) -> Iterator[dict]:
     """The row of a document plan, whose draws are repeated with other random numbers."""
     plan = Plan.create(track.pool, None, measure, level="document", budget=budget, design=design)
     tables, truth, k = plan.tables, true_scores(track, measure), len(plan.rankers)
@@ -238,7 +240,7 @@ def by_documents(
         distance = np.abs(differences) / np.array([each.standard_error for each in tests])
         pvalues = 2 * stats.t.sf(distance, [max(each.degrees_of_freedom, 1) for each in tests])
         found.append(Found(values, float((np.abs(values - truth) <= reach).mean()), pvalues, differences))
-    return {"way": design or "documents"} | summary(found, truth, pairs)
+    yield {"way": design or "documents"} | summary(found, truth, pairs)
 
 
 def redrawn(plan: Plan, first: Round, seed: int) -> Round:
@@ -281,17 +283,20 @@ def summary(found: list[Found], truth: np.ndarray, pairs: np.ndarray) -> dict[st
     }
 
 
-def league(track: Track, measures: list[str], budgets: list[int], repetitions: int) -> pd.DataFrame:
-    """One row per measure, budget and way."""
+def league(
+    track: Track, measures: list[str], budgets: list[int], repetitions: int, keep: Path | None = None
+) -> pd.DataFrame:
+    """One row per measure, budget and way; ``keep`` is a folder for the rows of a way that are finished."""
     k, rows = track.topics[0].ranks.shape[0], []
     both = np.array(np.triu_indices(k, 1)).T
     pairs = np.random.default_rng(0).permutation(both)[:PAIRS]
-    for measure in measures:
-        for budget in tqdm(budgets, desc=measure, unit="budget"):
-            designs = (None, "surprises") if measure == "nDCG@10" else (None,)
-            of_all = [by_documents(track, measure, budget, pairs, repetitions, design) for design in designs]
-            of_all += by_tracks(track, measure, budget, pairs, repetitions)
-            rows += [{"measure": measure, "judgments": budget} | each for each in of_all]
+    for measure, budget in tqdm(list(product(measures, budgets)), unit="budget"):
+        about = track, measure, budget, pairs, repetitions
+        designs = (None, "surprises") if measure == "nDCG@10" else (None,)
+        made = {design or "documents": partial(by_documents, *about, design) for design in designs}
+        for name, of_way in (made | {"tracks": partial(by_tracks, *about)}).items():
+            found = kept(keep, f"{measure}, {budget}, {name}, {repetitions}", of_way())
+            rows += [{"measure": measure, "judgments": budget} | dict(each) for each in found]
     return pd.DataFrame(rows)
 
 
@@ -309,9 +314,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--measures", nargs="+", default=list(MEASURES), choices=MEASURES)
     parser.add_argument("--budgets", type=int, nargs="+", default=[500, 1000, 2000, 5000])
+    add_keep(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    text = shown(league(read_track(arguments.folder), arguments.measures, arguments.budgets, arguments.repetitions))
+    about = arguments.measures, arguments.budgets, arguments.repetitions, arguments.keep
+    text = shown(league(read_track(arguments.folder), *about))
     publish(text, arguments, *TABLES)
     print(text)
 

@@ -134,7 +134,7 @@ def _share(store: Store, asked: float | None) -> float:
         return float(begun) if begun is not None else DOUBLE if several else 0.0
     if begun is not None and float(begun) != asked and store.entries():
         said = f"judging began with --double {float(begun):g}; with --double {asked:g} other labels count"
-        typer.echo(f"warning: {said}, and looks before do not", err=True)
+        typer.echo(f"warning: {said}, and earlier looks do not", err=True)
     return asked
 
 
@@ -181,7 +181,7 @@ def judge(
 def _of_plan(folder: Path) -> Lock | None:
     """The lock of a plan, with a warning if another server has it; None then, or where nothing can be written."""
     try:
-        return Lock(folder, "lets people judge it too, in another file: both give out the same documents")
+        return Lock(folder, "lets people judge it too, into another file: both give out the same documents")
     except ValueError as other:
         typer.echo(f"warning: {other}", err=True)
     except OSError:
@@ -289,6 +289,9 @@ def _exported(loaded: Plan, plan: Path, written: list[Path], worklist: Worklist,
     content: dict[str, Any] = {"file": str(out), "format": format, "assessments": count, "texts": worklist.has_texts}
     what = "answer" if is_of_answers(str(loaded.measure)) else "document"
     text = f"{how_many(what, count)} to judge {agreeing('is', count)} in {out}."
+    if worklist.names.grades and format in _TABLES:
+        stand = (f"{grade} ({name})" for grade, name in worklist.names.listed(worklist.max_grade))
+        text += f" A label is {', '.join(stand)}."
     if len(written) > 1:
         content["beside"] = [str(each) for each in written[1:]]
         text += f" Beside it, for the tool: {', '.join(content['beside'])}."
@@ -338,7 +341,7 @@ def agreement(
     loaded = Plan.load(plan)
     judged = read_labels(records, loaded, GradeNames.parsed(grade_names))
     if not is_records(judged):
-        raise ValueError(f"{', '.join(map(str, records))}: the labels do not say who judged")
+        raise ValueError(f"{', '.join(map(str, records))}: the labels do not name who judged")
     agree = loaded.agreement(judged)
     content, text = agree.to_dict(), str(agree)
     if len(agree.judges) > 1 and (len(loaded.rankers) <= 2 or (pair.first and pair.second)):

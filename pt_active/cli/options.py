@@ -174,7 +174,7 @@ class Look(Typed):
 
     def of(self, plan: Plan) -> str | None:
         """The value of ``looks`` in Python for a plan."""
-        usual = looks_asked(plan.tables, USUAL, len(plan.rankers) > 2)
+        usual = looks_asked(plan.tables, USUAL)
         if usual == ALWAYS and not (has_order(plan.tables) and plan.tables.manifest.any_time):
             usual = AT_THE_END
         asked = self.looks or usual

@@ -73,7 +73,7 @@ LOOK_SO_FAR: tuple[str | Named, ...] = (_SO_FAR, MethodName("status"), ", or ", 
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels of the documents that were to be judged."""
+    """Labels of the documents that the plan asks for."""
 
     label: np.ndarray  # int64[N]; -1 where there is none
     missing: tuple[tuple[str, str], ...]  # the (qid, docno) pairs that need a label and have none

@@ -95,7 +95,7 @@ def restored_zeros(
         may_be = meant.get((_as_number(pair[0]), _as_number(pair[1])), set())
         if len(may_be) > 1 and rows[pair] > 1 and not any(rows.get(other) for other in may_be - {pair}):
             both = " or ".join(shown(docno) for _, docno in sorted(may_be))
-            said = f"the spreadsheet has removed leading zeros, and {both} can be meant"
+            said = f"the spreadsheet has removed leading zeros, and this may be {both}"
             raise ValueError(f"row {row}: {said}; format the ids as text, and enter them again")
         if pair not in known and len(may_be) == 1:
             changes[" ".join(map(shown, pair)) + " → " + " ".join(map(shown, next(iter(may_be))))] = None

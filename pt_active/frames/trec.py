@@ -265,7 +265,7 @@ def _check_not_swapped(source: Source, frame: pd.DataFrame) -> None:
         return
     iterations = {fields[1] for line in source.ended.split(b"\n") if (fields := line.split())}
     if len(iterations) > 1 and all(re.fullmatch(rb"[+-]?[0-9]+", each) for each in iterations):
-        said = f"the label {frame['label'].iloc[0]:g} in every line and several iterations, so these two columns"
+        said = f"the label {frame['label'].iloc[0]:g} in every line and several iterations: these two columns"
         raise unfit(f"line {frame.index[0]}", QRELS.shape, f"{said} seem to be swapped")
 
 

@@ -217,7 +217,7 @@ def _read_lines(layout: trec.Layout, source: Source) -> pd.DataFrame:
     if layout is STRATA:
         return given.astype({"stratum": np.int64})
     if len(given) >= trec.MIN_SWAPPED and (given["label"] == _METHOD).all() and given["method"].nunique() > 1:
-        said = f"the label {_METHOD} in every line and several methods, so these two columns seem to be swapped"
+        said = f"the label {_METHOD} in every line and several methods: these two columns seem to be swapped"
         raise unfit(f"line {given.index[0]}", PRELS.shape, said)
     return given
 

@@ -61,7 +61,7 @@ def import_records(
     together["annotator"] = together["annotator"].mask(together["annotator"] == "", annotator)
     if (unknown := together["annotator"] == "").any():
         counted = how_many("record", int(unknown.sum()), "has")
-        raise ArgumentError(f"{counted} no annotator: say who judged with ", Argument("annotator", asked=True))
+        raise ArgumentError(f"{counted} no annotator: name the judge with ", Argument("annotator", asked=True))
     return together.assign(plan=plan.id)
 
 
@@ -135,7 +135,7 @@ def tool_of(delivery: Delivery) -> str | None:
     """The name of the tool whose file it is; None for qrels and filled-in worklists."""
     fit = [name for name, tool in TOOLS.items() if any(map(tool.recognises, tool.parts(delivery)))]
     if len(fit) > 1:
-        raise ValueError(f"the file fits {' and '.join(fit)}; say which it is with `pt-active import`")
+        raise ValueError(f"the file fits {' and '.join(fit)}; name its tool with `pt-active import`")
     return fit[0] if fit else None
 
 

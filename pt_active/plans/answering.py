@@ -97,14 +97,14 @@ class Answering(Estimating):
 
         Returns:
             The state of the only ranker or of a pair. If the plan has more than two rankers and none is named, that of
-            all pairs together, for ``looks="always"``.
+            all pairs together, at any time or at planned looks.
 
         Raises:
             ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that such looks
                 need.
         """
         every = len(self.rankers) > 2 and first is None and second is None
-        looks = looks_asked(self.tables, looks, every)
+        looks = looks_asked(self.tables, looks)
         policy = missing_policy(missing, looks)
         records = records_given(qrels, records)
         labels, said, given = labels_and_said(self.tables, qrels, records, policy)
@@ -155,7 +155,7 @@ class Answering(Estimating):
                 any time need.
         """
         asked, meant = Rule.of(rule, margin), population_asked(queries)
-        looks = looks_asked(self.tables, looks, all_pairs=False)
+        looks = looks_asked(self.tables, looks)
         check_gate_looks(self.tables, looks)
         policy, pair = missing_policy(missing, looks), named_pair(self.rankers, first, second, or_all=False)
         records = records_given(qrels, records)
@@ -224,7 +224,7 @@ class Answering(Estimating):
         records: pd.DataFrame | None = None,
         texts: pd.DataFrame | None = None,
     ) -> Report:
-        """Write everything that the plan and its labels say into one file.
+        """Write everything that the plan and its labels show into one file.
 
         ``path`` is a new file, which gets Markdown or JSON if its name ends with ``.md`` or ``.json``, and otherwise
         an HTML page; ``qrels`` are the labels of `assessments`. The other arguments are those of `Report.of`.
@@ -245,9 +245,9 @@ class Answering(Estimating):
 
     @in_its_words
     def plot(self) -> Figure:
-        """The half-width of the interval to expect over the budget, as a matplotlib figure, before anything is judged.
+        """A matplotlib figure of the expected half-width of the interval at each budget, before anything is judged.
 
-        The grade model expects it, for this way to sample and for plain random queries. The plan's budget is marked.
+        The grade model expects it, for this way of sampling and for plain random queries. The plan's budget is marked.
 
         Raises:
             ValueError: If everything is to be judged, or rankers were added later.

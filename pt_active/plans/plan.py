@@ -48,7 +48,7 @@ from pt_active.sampling.drawings import natural_drawing, usual_variance
 from pt_active.showing.wording import in_its_words, is_of_answers, of_answers
 
 _SECOND_TEST = (
-    "a round after the parts of a plan is a second test: what is said at its end holds only if nobody has looked before"
+    "a round after the parts of a plan is a second test: its final answer holds only if nobody has looked before"
 )
 
 
@@ -289,9 +289,10 @@ class Plan(Answering):
         """Whether a ranker that came after the plan may replace another, from the labels that the plan has [theory 14].
 
         One looks once, when all of the plan is judged. Documents that a plan of queries does not ask for, and those
-        outside the pool, count as not relevant. Other documents of the pool that the plan never asks for count at their
-        worst, whatever the grade model says of them. The gate is unresolved if too much of the ranker lies in these, or
-        if what counts as not relevant could change the outcome. The ranker must not have been made with these labels.
+        outside the pool, count as not relevant. For other documents of the pool that the plan never asks for, the worst
+        case is assumed, whatever the grade model says of them. The gate is unresolved if too much of the ranker lies in
+        these, or if what counts as not relevant could change the outcome. The ranker must not have been made with these
+        labels.
 
         ``run`` has ``qid, docno, score`` of the ranker, which is called ``name`` and would replace the ``baseline``, a
         ranker of the plan. The other arguments are those of `gate`.

@@ -67,7 +67,8 @@ class InClasses:
         """A pool of which no label is known; ``grades``, float64[N, G+1], is what a grade model says."""
         above = product(grades, (np.arange(_levels(form)[-1] + 1)[None, :] <= _levels(form)[:, None]).astype(float))
         above = np.clip(above[:, 1:], _LEAST, 1 - _LEAST)
-        logits = np.minimum.accumulate(np.log(above / (1 - above)), axis=1)
+        # One order in memory: loops are compiled for each.
+        logits = np.ascontiguousarray(np.minimum.accumulate(np.log(above / (1 - above)), axis=1))
         indptr = np.ascontiguousarray(indptr, dtype=np.int64)
         nothing = np.full(len(logits), -1)
         return cls(form, indptr, ranks, key, logits, nothing, _covariates(indptr, ranks))

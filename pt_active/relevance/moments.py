@@ -166,7 +166,8 @@ def evaluator(measure: irm.Measure, max_grade: int) -> Evaluator:
     from pt_active.relevance import _revealed_kernels
 
     about = worth, measure.NAME == "AP", measure.params.get("cutoff") or np.iinfo(np.int64).max
-    return lambda labels, ranks: _revealed_kernels.measured(labels, ranks, *about)
+    in_memory = np.ascontiguousarray  # the loops are compiled for each order of arrays in memory
+    return lambda labels, ranks: _revealed_kernels.measured(in_memory(labels), in_memory(ranks), *about)
 
 
 def is_compiled(measure: irm.Measure) -> bool:

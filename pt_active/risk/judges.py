@@ -60,7 +60,7 @@ def with_beliefs(
         pool: As `judged_pool` returns it.
         judges: Name of a judge → labels or votes.
         max_grade: G, the highest grade.
-        past: ``qid, docno, label``, labels of people for pairs that the judges graded too, from which the judges'
+        past: ``qid, docno, label``, human labels for pairs that the judges graded too, from which the judges'
             errors are learned; without them every judge is taken to be near the truth, as `JudgeGrades` says.
 
     Raises:

@@ -1,6 +1,6 @@
 """May a judge, such as a language model, replace the people who judge for a comparison of rankers?
 
-The judge's own ranking of the rankers is known, since it labelled everything. A plan's labels of people say how far it
+The judge's own ranking of the rankers is known, since it labelled everything. A plan's human labels say how far it
 is from the truth.
 """
 
@@ -27,7 +27,7 @@ from pt_active.relevance.digits import rounded
 from pt_active.showing.printed import Printed, plain_rows, printed
 
 CONFIRMED, REFUTED, OPEN = "confirmed", "refuted", "open"
-"""What the labels of people say of the order in which a judge puts two rankers."""
+"""What human labels say of the order in which a judge puts two rankers."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ class Replacement(Printed):
         row, more = self.wrong_levels.iloc[0], len(self.wrong_levels) - 1
         others = f", and {more} more {agreeing('is', more)} wrong" if more else ""
         wrong = (
-            f"people's labels prove that {row['name']} is not worth {row['judge']:.2f}, as {self.judge} alone finds: "
-            f"by people {row['people']:.2f}, error {_interval(row['error_low'], row['error_high'], 2)}{others}."
+            f"people's labels prove that the value of {row['name']} is not {row['judge']:.2f}, as {self.judge} alone "
+            f"finds: by people {row['people']:.2f}, error {_interval(row['error_low'], row['error_high'], 2)}{others}."
         )
         if (self.pairs["verdict"] == REFUTED).any():
             return f"{self._of_the_order} And {wrong}"

@@ -231,7 +231,7 @@ class ActiveTest(KeptArtifact[RoundsSoFar]):
         if left.any():
             sizes[left] = defended(expected[left], DEFENSIVE_SHARE)
         if size > left.sum() > 0:
-            few = f"size={size}, but only {left.sum()} left to draw: the round draws all that are left"
+            few = f"size={size}, but only {left.sum()} are left: the round draws them all"
             warnings.warn(few, stacklevel=2)
         rng = np.random.default_rng([state.manifest.arguments.seed, len(state.manifest.rounds)])
         rounds = draw_round(state.rounds, sizes, size, drawing, rng)
@@ -278,7 +278,7 @@ class ActiveTest(KeptArtifact[RoundsSoFar]):
         """
         state = self.tables
         if not state.rounds.drawn.any():
-            lacking = "nothing was drawn yet, so there is nothing to estimate from: call next_round first"
+            lacking = "nothing is drawn yet, so there is nothing to estimate from: call next_round first"
             if number := len(state.manifest.rounds):
                 drew = how_many("poisson round", number)
                 lacking = f"{drew} drew nothing, so there is nothing to estimate from: call next_round again"

@@ -83,7 +83,8 @@ class DocumentPool:
 
     def among(self, documents: np.ndarray) -> DocumentPool:
         """The pool of some documents, in increasing order."""
-        return replace(self, indptr=np.searchsorted(documents, self.indptr), ranks=self.ranks[:, documents])
+        ranks = np.take(self.ranks, documents, axis=1)  # in the order in memory for which loops are compiled
+        return replace(self, indptr=np.searchsorted(documents, self.indptr), ranks=ranks)
 
     def taught(self, grades: np.ndarray, labels: np.ndarray | None) -> DocumentPool:
         """The pool with what known labels say of the other documents of their queries: nothing."""

@@ -18,7 +18,7 @@ MAX_CONTRIBUTIONS = 20  # Bars shown at most
 MAX_ESTIMATES = 30  # Estimates shown at most
 
 _LOOKS = ((SECOND, "6 4", "box"), (FIRST, "", "dot"), (INK, "2 4", "dot"))
-"""Colour, line and mark of the ways to sample: plain random queries come first."""
+"""Colour, line and mark of the ways of sampling: plain random queries come first."""
 
 
 def plot_estimates(table: pd.DataFrame, xlabel: str = "estimate", null: float | None = None) -> Figure:
@@ -37,7 +37,7 @@ def plot_estimates(table: pd.DataFrame, xlabel: str = "estimate", null: float | 
 
 
 def plot_budget(table: pd.DataFrame, spent: float | None = None, unit: str = "") -> Figure:
-    """The half-width of the interval over the budget, one line per way to sample.
+    """The half-width of the interval at each budget, one line per way of sampling.
 
     Args:
         table: ``design, estimator, level, budget, half_width``, as `Outlook.table` returns it.

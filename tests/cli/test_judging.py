@@ -123,7 +123,7 @@ def test_words_ties_and_rules(tmp_path: Path, plan: Plan) -> None:
 def test_an_import_that_cannot_be(tmp_path: Path, plan: Plan) -> None:
     (tmp_path / "a.csv").write_text("qid,docno,label\n000,d0,1\n")
     words = ("--plan", "plan", "--out", "r.jsonl")
-    assert complaint("import", "csv", "a.csv", *words).endswith("say who judged with --annotator")
+    assert complaint("import", "csv", "a.csv", *words).endswith("name the judge with --annotator")
     assert complaint("import", "excel", "a.csv", *words).startswith("unknown TOOL 'excel'; it is one of label-studio")
     (tmp_path / "b.csv").write_text("qid,docno,label\n000,d0,\n")
     assert complaint("import", "csv", "b.csv", *words) == "b.csv: nothing is judged"

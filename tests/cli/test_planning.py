@@ -195,7 +195,7 @@ def test_texts_of_other_documents_are_refused_and_a_few_are_counted(files):
     write(files / "other.tsv", "E-1\tone\n")
     first = Plan.load("plan").assessments["docno"].iloc[0]
     write(files / "one.tsv", f"{first}\tone\n")
-    wanted = "other.tsv: no document of the plan has a text there; the file is of 'E-1', the plan of 'D-"
+    wanted = "other.tsv: the file has no text for any document of the plan: it has 'E-1', the plan 'D-"
     for words in (
         ("report", "plan", "plan.csv", "--out", "r.html"),
         ("export", "plan", "--out", "e.csv", "--format", "csv"),
@@ -265,7 +265,7 @@ def test_a_bad_plan_says_why_and_leaves_nothing(files, words, message):
 def test_labels_of_an_llm_alone_make_a_plan_and_labels_of_people_say_what_they_are_worth(files):
     asked = ("--measure", "DCG@5", "--level", "document", "--seed", "1", "--judge", "llm=judge.qrels")
     said = run("plan", *RUNS, *asked, "--budget", "60", "--out", "plan")
-    assert "Grade model: what llm says, not checked by any label of people." in said
+    assert "Grade model: what llm says, not checked by any human label." in said
     assert "Grades are 0 to 2, the highest that the judge gives; if people may give more, pass --max-grade." in said
     assert "pt-active extend plan plan.csv --refit --budget 60 --out plan-2" in said
     exported()

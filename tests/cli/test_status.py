@@ -198,7 +198,7 @@ def test_many_rankers_are_ranked(files):
     assert data("status", "plan", "plan.csv", "--looks", "end") == {key: found[key] for key in ("result", "estimates")}
     pair = data("status", "plan", "plan.csv", "--first", "c", "--second", "a")
     assert (pair["first"], pair["result"]["second"]) == ("c", "a")
-    assert "say which rankers to compare" in complaint("status", "plan", "plan.csv", "--first", "c")
+    assert "name the rankers to compare" in complaint("status", "plan", "plan.csv", "--first", "c")
 
 
 def test_one_ranker_is_estimated(files):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -13,7 +14,26 @@ FILES = [
     *(path for ending in ("py", "md", "rst", "jinja", "js") for path in (ROOT / "pt_active").rglob(f"*.{ending}")),
     *(ROOT / "examples").glob("*.py"),
 ]
-TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in FILES}
+
+
+def strings(source: str) -> list[str]:
+    """The messages, help texts and docstrings of a module, each in one piece, with … for what is put in."""
+    nodes = list(ast.walk(ast.parse(source)))
+    shown = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    made = [node.values for node in nodes if isinstance(node, ast.JoinedStr)]
+    return shown + [
+        "".join(getattr(part, "value", "") if isinstance(part, ast.Constant) else "…" for part in parts)
+        for parts in made
+    ]
+
+
+def text_of(path: Path) -> str:
+    """A file as it is read, lines joined: also the strings of a module, which its lines may cut."""
+    text = path.read_text(encoding="utf-8")
+    return " ".join("\n".join([text, *(strings(text) if path.suffix == ".py" else [])]).split())
+
+
+TEXTS = {str(path.relative_to(ROOT)): text_of(path) for path in FILES}
 
 INSTEAD = {
     r"cut-offs?": "cutoff",
@@ -49,6 +69,25 @@ INSTEAD = {
     r"may flatter": "may be too sure of itself",
     r"taken for the": "treated as the",
     r"turned round": "of the wrong sign",
+    r"(as|like) it looks now|what it looks like now": "the one estimated now",
+    r"labels (do not|cannot) say": "the labels do not show, the question stays open",
+    r"cannot be said": "these labels do not show, nobody can say",
+    r"repeat it": "pass one for each, you may pass several",
+    r"[Ww]ays? to sample": "way of sampling, design",
+    r"over the budget": "at each budget",
+    r"take[sn]? [a-z ]{0,20}for certain": "is certain of",
+    r"come to its end": "end, finish",
+    r"(was|were)( never)? to be judged": "the plan judges, never asks for",
+    r"go(es)? on where": "continue where",
+    r"[Ww]hoever": "anyone who",
+    r"holds by itself": "holds for this pair alone",
+    r"labels? of people(?!')": "human labels, people's labels",
+    r"[Uu]nit(e|es|ing) the": "merge the",
+    r"looks before(?= do not)": "earlier looks",
+    r"have the other sign|has the other sign": "contradicts",
+    r"at last with": "the last with",
+    r"the other (sign|way) than": "opposite to",
+    r"not valid any more|any more is": "no longer",
 }
 """What is not to come back, and what to write instead."""
 

@@ -35,11 +35,14 @@ def test_documents_come_closer_to_the_truth_than_a_share_of_each_pool(script, tr
         tracks.league(track, list(tracks.MEASURES), [budget], repetitions).set_index(["measure", "way"])
         for budget, repetitions in ((size // 4, 4), (size, 1))
     )
-    assert set(few.index.unique("way")) == {"documents", "infNDCG", "xinfAP", "statAP", "depth", "move to front"}
+    assert set(few.index.unique("way")) == {
+        *("documents", "surprises", "infNDCG", "xinfAP", "statAP", "depth", "move to front")
+    }
     assert everything["RMSE"].max() < 1e-4
     assert everything["τ"].min() == 1
-    ndcg = few.loc["nDCG@10", "RMSE"]
+    ndcg, ap = few.loc["nDCG@10", "RMSE"], few.loc["AP(rel=2)", "RMSE"]
     assert ndcg["documents"] < ndcg["infNDCG"]
+    assert ap["documents"] < ap["xinfAP"]
     assert few.loc[("nDCG@10", "documents"), "covers"] >= 0.7
     assert "| – |" in tracks.shown(few.reset_index())
 

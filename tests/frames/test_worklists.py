@@ -240,7 +240,7 @@ def test_labels_that_are_known_are_filled_in(format, tmp_path):
 def test_qrels_whose_label_stands_in_the_column_of_the_iteration_are_refused(tmp_path):
     (tmp_path / "a").write_text("".join(f"q {i % 3} d{i} 0\n" for i in range(6)))
     for read in (read_qrels, read_judgments):
-        with pytest.raises(ValueError, match="the label 0 in every line and several iterations, so these two columns"):
+        with pytest.raises(ValueError, match="the label 0 in every line and several iterations: these two columns"):
             read(tmp_path / "a")
     for lines in ([f"q 0 d{i} 0\n" for i in range(6)], [f"q {i % 3} d{i} {i % 2}\n" for i in range(6)]):
         (tmp_path / "a").write_text("".join(lines))

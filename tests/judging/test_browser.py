@@ -66,7 +66,7 @@ class Page:
         return here
 
     def kept(self) -> None:
-        self.until(lambda: self.text("kept") == "All labels are kept")
+        self.until(lambda: self.text("kept") == "All labels are saved")
 
     @property
     def here(self) -> str:
@@ -191,7 +191,7 @@ def test_an_organiser_adjudicates_by_keys_or_clicks_beside_the_guideline_and_pau
         press("1")
         left(1)
         browser.find_elements(By.CSS_SELECTOR, ".dispute .grade")[2].click()
-        shows(browser, "There are none at the moment")
+        shows(browser, "There are none right now")
         decided = site.campaign.store.records().tail(3)
         assert decided["annotator"].tolist() == ["adjudicator"] * 3
         wanted = [(names[1], 2), (names[0], 1), (names[2], 2)]

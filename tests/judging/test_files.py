@@ -109,7 +109,7 @@ def test_leading_zeros_are_not_guessed(tmp_path: Path) -> None:
     path.write_text("qid,docno,label\nq1,7,1\nq1,8,1\n")
     assert as_rows(read_file(path, plan)) == [("q1", "7", 1), ("q1", "8", 1)]
     path.write_text("qid,docno,label,annotator\nq1,7,1,ann\nq1,7,0,ann\n")
-    with pytest.raises(ValueError, match=f"{path}: row 2: .* leading zeros, and '07' or '7' can be meant"):
+    with pytest.raises(ValueError, match=f"{path}: row 2: .* leading zeros, and this may be '07' or '7'"):
         read_file(path, plan)
     path.write_text("qid,docno,label\nq1,007,1\n")
     assert as_rows(read_file(path, plan)) == [("q1", "007", 1)]
@@ -136,9 +136,9 @@ def test_a_label_is_not_given_to_one_of_two_documents(tmp_path: Path, kind: str,
 
     path = written(SHEETS[sheet])
     for read in (lambda: read_labels([path], plan), lambda: import_records(kind, [path], plan, annotator="ann")):
-        with pytest.raises(ValueError, match="removed leading zeros, and '007' or '7' can be meant; format the ids as"):
+        with pytest.raises(ValueError, match="removed leading zeros, and this may be '007' or '7'; format the ids as"):
             read()
-    with pytest.raises(ValueError, match="'007' or '7' can be meant"):
+    with pytest.raises(ValueError, match="this may be '007' or '7'"):
         read_labels([path], keys=plan.assessments)
     both = read_labels([written(f"{SHEETS[sheet]}q1,007,1,ann\n")], plan)
     assert {"7", "007"} == set(both["docno"])
@@ -268,7 +268,7 @@ def test_a_spreadsheet_that_made_dates_of_ids_or_is_damaged(tmp_path: Path, plan
 def test_an_import_says_what_it_lacks(tmp_path: Path, plan: Plan) -> None:
     path = tmp_path / "work.csv"
     path.write_text("qid,docno,label\n007,0012,1\n")
-    with pytest.raises(ValueError, match="1 record has no annotator: say who judged with annotator="):
+    with pytest.raises(ValueError, match="1 record has no annotator: name the judge with annotator="):
         import_records("csv", [path], plan)
     assert said(import_records("csv", [path], plan, annotator="ann")) == [("007", "0012", 1, "ann", "judged", "")]
     with pytest.raises(ValueError, match="this is not what Quepid exports for `pt-active import quepid`"):

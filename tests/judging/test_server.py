@@ -73,10 +73,10 @@ def test_the_page_does_not_wait_for_a_long_estimate(client: TestClient, site: Si
 
     monkeypatch.setattr(Plan, "status", slow)
     site.organiser.patience = 0.01
-    assert "first estimate is on its way" in opened(client, site).lower()
+    assert "first estimate is being computed" in opened(client, site).lower()
     may_end.set()
     site.organiser.patience = 600
-    assert "first estimate is on its way" not in opened(client, site).lower()
+    assert "first estimate is being computed" not in opened(client, site).lower()
 
 
 def test_the_page_tells_for_which_queries(client: TestClient, site: Site) -> None:
@@ -407,7 +407,7 @@ def test_the_page_says_how_far_who_and_how_fast(client: TestClient, site: Site) 
     assert re.search(r"ann\s+5\s+1\s+0\s+12\s+now", page)
     assert re.search(r"ben\s+0\s+0\s+0\s+–\s+never", page)
     left = 2 * 120 - 5
-    assert f"0 of 120 documents are done; at the present pace the rest takes {round(left * 12 / 60)} minutes" in page
+    assert f"0 of 120 documents are done; at the present pace, the rest takes {round(left * 12 / 60)} minutes" in page
     assert "ann (skipped) waits for another judge" in re.sub(r"\s+", " ", page)
     assert re.search(r"judged\s+\d of 120 documents: \d labels?, \d of 120 spent", page)
     state = client.get(link(site, ORGANISER) + "state").json()
@@ -427,7 +427,7 @@ def test_the_page_asks_for_no_document_after_the_other(client: TestClient, site:
         raise AssertionError
 
     monkeypatch.setattr(Sharing, "wanted", asked)
-    assert "at the present pace the rest takes" in opened(client, site)
+    assert "at the present pace, the rest takes" in opened(client, site)
 
 
 def test_the_page_says_what_status_says_and_when_to_stop(plan: Plan, demo, tmp_path: Path) -> None:
@@ -583,7 +583,7 @@ def test_the_next_round_goes_on_with_all_that_is_kept(client: TestClient, site: 
     for wrong in ("", "x", "-1", "nan", "inf", "1e-9"):
         assert form(client, site, "next", budget=wrong).status_code == 400
     page = form(client, site, "next", budget="40")
-    assert "The next round has 40 documents. On the command line, go on with plan-2 and plan.sqlite." in page.text
+    assert "The next round has 40 documents. On the command line, continue with plan-2 and plan.sqlite." in page.text
     longer = Plan.load(tmp_path / "plan-2")
     assert longer.id == site.campaign.plan.id
     assert len(site.campaign.work.documents) == 160

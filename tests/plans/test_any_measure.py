@@ -149,7 +149,7 @@ def test_the_effects_of_labels_add_up_to_the_estimate(plans: dict[str, Plan], de
 def test_labels_of_a_plan_for_dcg_estimate_ndcg_and_say_what_they_do_not_reach(graded, plans, labels) -> None:
     """The ideal ranking needs documents below the cutoff, which the plan for DCG never asks for."""
     plan = made(graded, "depth", "DCG@10")
-    with pytest.warns(UserWarning, match="were never to be judged for this plan"):
+    with pytest.warns(UserWarning, match="documents that this plan never asks for"):
         found = plan.estimate(wanted(plan, labels), measure="nDCG@10")["candidate"]
     assert found.basis.unreached > 0.05
     assert np.isnan(found.confidence_interval()[0])

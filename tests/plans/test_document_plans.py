@@ -120,7 +120,7 @@ def test_what_a_plan_cannot_tell_it_says(demo, graded: pd.DataFrame) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=BUDGET, level="document", design="depth", seed=4)
     assert "single rankers will have no intervals" in plan.caution
     qrels = demo.judge(plan.assessments)
-    with pytest.warns(UserWarning, match="of DCG@10 of candidate lies in documents that were never to be judged"):
+    with pytest.warns(UserWarning, match="of DCG@10 of candidate lies in documents that this plan never asks for"):
         found = plan.estimate(qrels)["candidate"]
     assert 0.05 < found.basis.unreached < 1
     assert found.basis.error_of_model > 0

@@ -295,6 +295,6 @@ def test_who_can_be_compared(kind: str, made: dict, pool: pd.DataFrame) -> None:
         alone, three = MAKERS[kind](few, 5), MAKERS[kind](many, 5)
     with pytest.raises(ValueError, match="needs two (rankers|predictors); this (plan|audit) has only 'a'"):
         alone.compare(labels(alone, pool))
-    with pytest.raises(ValueError, match="say which (rankers|predictors) to compare"):
+    with pytest.raises(ValueError, match="name the (rankers|predictors) to compare"):
         three.compare(labels(three, pool))
     assert three.compare(labels(three, pool), first="c", second="a").first == "c"

@@ -312,7 +312,7 @@ def test_few_labels_that_count_make_a_caution() -> None:
 @pytest.mark.parametrize("drawing", ROUND_DRAWINGS)
 def test_more_than_is_left_is_drawn_with_a_warning(drawing: str) -> None:
     test = ActiveTest.create(PAIRS, None, ZeroOne()).next_round(280)
-    with pytest.warns(UserWarning, match="size=1000, but only 20 left to draw: the round draws all"):
+    with pytest.warns(UserWarning, match="size=1000, but only 20 are left: the round draws them all"):
         last = test.next_round(1000, drawing=drawing)
     assert len(last.assessments) == 20
     with warnings.catch_warnings():

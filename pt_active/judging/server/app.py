@@ -84,7 +84,7 @@ class Site:
                 raise HTTPException(403, "This request came from another site.")
             request.state.name = name
             if request.method == "POST" and self._sent[name] >= MOST_SENT:
-                raise HTTPException(429, "Too many requests of this link are under way.")
+                raise HTTPException(429, "Too many requests from this link at once. Try again.")
             self._sent[name] += request.method == "POST"
             try:
                 return await page(request)
@@ -185,7 +185,7 @@ class Site:
         try:
             budget = float((await _form(request)).get("budget", ""))
         except ValueError:
-            return await self._next(request, "Enter how much may be spent, as a number.", 400)
+            return await self._next(request, "Enter the budget as a number.", 400)
         if not math.isfinite(budget) or budget <= 0:
             return await self._next(request, "The budget must be a number above 0.", 400)
         try:

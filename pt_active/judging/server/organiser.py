@@ -34,7 +34,7 @@ _MAX_LISTED = 100  # Documents of a list on the organiser's pages, at most
 _MAX_PAIRS = 15  # Pairs of rankers on the organiser's page, at most; those that are not settled first
 
 
-_UNTOLD: dict[str, Any] = {"records": 0, "stop": False, "what": "", "answer": "the first estimate is on its way"}
+_UNTOLD: dict[str, Any] = {"records": 0, "stop": False, "what": "", "answer": "the first estimate is being computed"}
 _UNTOLD |= {"agreement": [], "confusions": [], "facts": []}
 
 _NEVER: tuple[float, int, dict[str, Any]] = 0.0, -1, _UNTOLD
@@ -140,7 +140,7 @@ class Organiser:
         counts = {pair: table.tolist() for pair, table in agreed.confusions.items()}
         told = {"agreement": agreed.facts() if agreed.twice else [], "confusions": list(counts.items())}
         try:
-            looks = looks_asked(plan.tables, USUAL, len(plan.rankers) > 2)
+            looks = looks_asked(plan.tables, USUAL)
             looks = ASYMPTOTIC if looks == ALWAYS and not has_order(plan.tables) else looks
             status = plan.status(records, looks, **self.asked)
         except ValueError as error:
@@ -181,7 +181,7 @@ class Organiser:
         self.campaign.go_on_with(plan, work)
         self.extended(self.folder, folder)
         self.folder, self._looked = folder, _NEVER
-        told = f"On the command line, go on with {folder.name} and {self.campaign.store.path.name}."
+        told = f"On the command line, continue with {folder.name} and {self.campaign.store.path.name}."
         return f"The next round has {how_many('document', new)}. {told}"
 
     def _extended(self, budget: float) -> tuple[Plan, JudgingOrder, Path]:

@@ -78,5 +78,5 @@ async def body_of(request: Request, kind: str) -> bytes | None:
                 if len(body) > MAX_BODY:
                     return None
     except (TimeoutError, ClientDisconnect):
-        raise HTTPException(408, "The request did not come to its end in time.") from None
+        raise HTTPException(408, "The request took too long.") from None
     return bytes(body)

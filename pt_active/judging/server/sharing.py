@@ -1,7 +1,7 @@
 """Which judge gets which document?
 
-Documents come in blocks, in the order in which the plan drew them. Whoever asks gets the next query of the first block
-in which something is left to do. Who judged what, and how fast, decides about it; how documents were graded does not.
+Documents come in blocks, in the order in which the plan drew them. A judge who asks gets the next query of the first
+block in which something is left to do. Who judged what, and how fast, decides about it; grades of documents do not.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ class Store:
         return str(self._connection.execute("SELECT token FROM people WHERE name = ?", (name,)).fetchone()[0])
 
     def renew(self, name: str) -> str:
-        """A new secret for somebody's link; the old link is not valid any more."""
+        """A new secret for somebody's link; the old link is no longer valid."""
         with self._connection as change:
             change.execute("UPDATE people SET token = ? WHERE name = ?", (secrets.token_urlsafe(18), name))
         return self.token(name)
@@ -239,7 +239,7 @@ class Store:
             (batch, self._waiting), failed = (self._waiting, []), None
             try:
                 await asyncio.to_thread(self.append, [entry for entries, _ in batch for entry in entries])
-            except Exception as error:  # whoever waits is told, whatever it is
+            except Exception as error:  # all who wait are told, whatever it is
                 failed = error
             for _, written in batch:
                 if not written.done():

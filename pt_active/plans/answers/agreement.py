@@ -18,7 +18,7 @@ from pt_active.inference.agreement import coincidences, ordinal_alpha, quadratic
 from pt_active.inference.stopping.looks import ALWAYS, FIRST, SECOND
 from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.labelled_plan import labelled_plan
-from pt_active.plans.answers.looks import PLANNED, Question, growth_of
+from pt_active.plans.answers.looks import PLANNED, Question, growing, growth_of
 from pt_active.plans.answers.results import Estimate
 from pt_active.plans.answers.sequence import sequence_of
 from pt_active.plans.answers.status import VALID
@@ -294,7 +294,7 @@ def _at_the_last_part(tables: PlanTables, label: np.ndarray, contrast: Contrast,
     from scipy import special
 
     question = Question((contrast.first, contrast.second or 0), how.measure, PLANNED, None, how.confidence)
-    return 1 - 2 * float(special.ndtr(-growth_of(tables, label, question).past.critical[-1]))
+    return 1 - 2 * float(special.ndtr(-growth_of(growing(tables, label, PLANNED), question).past.critical[-1]))
 
 
 def _proved(

@@ -137,7 +137,7 @@ class Forecast:
         return pool_sizes(self.graded, how, self.pool.grades, budget=how.weighed_at)
 
     def curve(self, method: Method, settings: RoundSettings | None = None) -> tuple[ErrorCurve, np.ndarray]:
-        """The errors of a method over the budget, as the model expects them; computed once without settings."""
+        """The errors of a method at each budget, as the model expects them; computed once without settings."""
         if settings is None and method in self._curves:
             return self._curves[method]
         how, of = settings or self.settings_of(method), self._curve_of_documents

@@ -18,7 +18,7 @@ from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.inference.ties import difference
 from pt_active.plans.answers.gaps import Said
 from pt_active.plans.answers.labelled_plan import points_so_far
-from pt_active.plans.answers.looks import Question, growth_of
+from pt_active.plans.answers.looks import Question, growing, growth_of
 from pt_active.plans.answers.next_release import Reach
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.sequence import Proof, sequence_of
@@ -159,7 +159,7 @@ class Gate(Printed):
             return (
                 "judge the rest of the plan, then ask again"
                 if self.status.judged < self.status.drawn
-                else f"a look at the end decides once; make a new plan, or use looks {ALWAYS!r} from the first label on"
+                else f"a look at the end decides once; make a new plan, or use looks {ALWAYS!r} from the first label"
             )
         return self.status.advice
 
@@ -263,7 +263,8 @@ def gate_at_parts(
 ) -> Gate:
     """The gate by the looks after the parts of a plan; the first that resolves decides."""
     state = plan_status(tables, qrels, question, records)
-    past = growth_of(tables, labels_so_far(tables, checked_qrels(qrels, tables.pool.max_grade)), question).past
+    label = labels_so_far(tables, checked_qrels(qrels, tables.pool.max_grade))
+    past = growth_of(growing(tables, label, question.looks), question).past
     wide = past.half_width + state.apart
     looks = zip(past.cost.tolist(), past.value - wide, past.value + wide, strict=True)
     found = [(_outcome(rule, low, high), cost) for cost, low, high in looks]

@@ -163,7 +163,7 @@ def _refusal(measured: Measured, ends: Tails | None) -> str:
 def _caution(measured: Measured, replays: Replayed | None) -> str:
     """What limits the trust in an interval; empty if nothing does."""
     own, units = measured.degrees, SAMPLED[measured.basis.level]
-    misses = "so the interval may miss more often than its level says"
+    misses = "so the interval may miss more often than its level allows"
     if replays is not None and replays.degrees < FEW * own and replays.degrees < SUFFICIENT_DEGREES:
         return (
             f"few {units} carry the error: replays under the grade model show {replays.degrees:.1f} of its {own:.0f} "
@@ -271,8 +271,8 @@ class Parts(NamedTuple):
 Sampled = TypeVar("Sampled", bound=Judged)
 
 CUT_CAUTION = (
-    "the plan was cut to what is judged: the interval here takes this number of labels as fixed beforehand, and that "
-    "of the status holds however often one has looked"
+    "the plan was cut to what is judged: the interval here assumes a number of labels fixed beforehand; that of the "
+    "status holds however often you look"
 )
 """The caution of estimates from a plan that was cut."""
 
@@ -323,7 +323,7 @@ class LabelledPlan(ABC, Generic[Sampled]):
     @property
     @abstractmethod
     def chance(self) -> np.ndarray:
-        """float64[N], the probability that each drawn document was to be judged; 0 for all others."""
+        """float64[N], the probability that each drawn document is asked for; 0 for all others."""
 
     @property
     @abstractmethod
@@ -333,7 +333,7 @@ class LabelledPlan(ABC, Generic[Sampled]):
     @property
     @abstractmethod
     def planned(self) -> tuple[np.ndarray, str]:
-        """How much of each query was to be judged, float64[m], and a name for that amount, for axes."""
+        """How much of each query the plan judges, float64[m], and a name for that amount, for axes."""
 
     @property
     def drawn(self) -> np.ndarray:

@@ -243,7 +243,7 @@ class JudgedDocuments(Judged):
         if unreached > _NOTED_UNREACHED_SHARE:
             said.append(
                 f"{unreached:.0%} of the variance that the model expects of {self.basis.measure} of {what} lies in "
-                "documents that were never to be judged for this plan; there the estimate rests on the model alone"
+                "documents that this plan never asks for; there the estimate rests on the model alone"
                 + (", so there is no interval and no test" if unreached > MAX_UNREACHED_SHARE else "")
             )
         if self.basis.missing:

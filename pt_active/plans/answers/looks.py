@@ -30,7 +30,7 @@ from pt_active.inference.stopping.looks import (
 )
 from pt_active.inference.ties import is_rounding, settled
 from pt_active.plans.answers.judged import Contrast, How, inferred
-from pt_active.plans.answers.judged_documents import judged_documents
+from pt_active.plans.answers.judged_documents import JudgedDocuments, judged_documents
 from pt_active.plans.making.documents import round_settings, rounds_judged
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.labelled import judged_values, model_means
@@ -51,11 +51,11 @@ PLANNED = "obrien-fleming"
 """How the error is spent over the parts of a plan."""
 
 
-def looks_asked(tables: PlanTables, looks: str | None, all_pairs: bool) -> str | None:
-    """The looks that are meant for a plan, of one ranker or pair, or of all pairs together."""
+def looks_asked(tables: PlanTables, looks: str | None) -> str | None:
+    """The looks that are meant for a plan."""
     if looks != USUAL:
         return looks
-    return PLANNED if in_parts(tables) and not all_pairs else ALWAYS
+    return PLANNED if in_parts(tables) else ALWAYS
 
 
 @dataclass(frozen=True)
@@ -133,10 +133,14 @@ class Growth(NamedTuple):
     least: int  # How many degrees of freedom an interval needs
 
 
-def growth_of(tables: PlanTables, label: np.ndarray, question: Question) -> Growth:
+def growing(tables: PlanTables, label: np.ndarray, looks: str | None) -> Growing:
+    """The units of a plan as they become judged, which all its rankers and pairs share."""
+    return (_Rounds if tables.rounds else _QueriesInOrder)(tables, label, looks)
+
+
+def growth_of(sample: Growing, question: Question) -> Growth:
     """The looks at a plan."""
-    sample = (_Rounds if tables.rounds else _QueriesInOrder)(tables, label, question)
-    sizes, spent, judged, drawn = sample.sizes, sample.spent, sample.judged, sample.drawn
+    label, sizes, spent, judged, drawn = sample.label, sample.sizes, sample.spent, sample.judged, sample.drawn
     critical = question.critical(question.looks, sizes, sample.time)
     passed = int((sizes <= judged).sum())
     planned = _without_labels(spent[sizes - 1], sample.time, critical)
@@ -157,7 +161,7 @@ def growth_of(tables: PlanTables, label: np.ndarray, question: Question) -> Grow
     # The planned looks are over by then.
     later = ASYMPTOTIC if question.looks == ASYMPTOTIC else None
     return Growth(
-        past=sample.past(planned.part(slice(passed)), sizes[:passed]),
+        past=sample.past(planned.part(slice(passed)), sizes[:passed], question),
         plan=_to_come(planned.cost[passed:], planned.time[passed:], critical[passed:]),
         rest=_to_come(cost, time, question.critical(later, numbers, time)),
         counts=counts,
@@ -176,11 +180,11 @@ def _without_labels(cost: np.ndarray, time: np.ndarray, critical: np.ndarray) ->
     return Looks(cost, time, unknown, unknown, unknown, critical)
 
 
-def _refuse_planned(question: Question, why: str) -> None:
+def _refuse_planned(looks: str | None, why: str) -> None:
     """Raise if looks were asked for that are planned."""
-    if question.looks not in (None, ASYMPTOTIC):
+    if looks not in (None, ASYMPTOTIC):
         fixed = " needs to know from the start how many looks there will be, but "
-        raise ArgumentError(Argument("looks", question.looks), fixed + why, Argument("looks", ASYMPTOTIC))
+        raise ArgumentError(Argument("looks", looks), fixed + why, Argument("looks", ASYMPTOTIC))
 
 
 class _QueriesInOrder:
@@ -188,22 +192,22 @@ class _QueriesInOrder:
 
     unit = "query"
 
-    def __init__(self, tables: PlanTables, label: np.ndarray, question: Question) -> None:
-        if question.looks is not None:
+    def __init__(self, tables: PlanTables, label: np.ndarray, looks: str | None) -> None:
+        if looks is not None:
             check_whole(tables, "be looked at before all is judged", "ask at the end: ", Argument("looks", None))
-        self.least = needed_degrees(question.looks)
+        self.least = needed_degrees(looks)
         order, extensions = DrawingOrder.of(tables), tables.manifest.extensions
         if cut := tables.manifest.cut:
             order = replace(order, drawn=cut.of)
-        self.tables, self.label, self.question = tables, label, question
+        self.tables, self.label = tables, label
         if extensions:
-            _refuse_planned(question, "the plan was extended; use ")
+            _refuse_planned(looks, "the plan was extended; use ")
         self.order, self.drawn, self.spent = order, order.drawn, np.cumsum(order.cost)
-        self.counted = tables.pool.seen(question.measure)
-        self.judged = queries_judged(tables.pool, self.label, question.measure, order)
+        self.counted = tables.pool.seen(tables.measure)
+        self.judged = queries_judged(tables.pool, self.label, tables.measure, order)
         self.everything = float(tables.manifest.pool_cost)
-        self.sizes = sizes = look_sizes(question.looks, order.drawn)
-        if question.looks in SPENDING:
+        self.sizes = sizes = look_sizes(looks, order.drawn)
+        if looks in SPENDING:
             # Error is spent on the looks alone that can be expected to have an interval, and on the last one.
             degrees = np.array([order.curve.degrees_of_freedom(float(self.spent[size - 1])) for size in sizes])
             self.sizes = sizes[(degrees >= self.least) | (sizes == sizes[-1])]
@@ -220,9 +224,9 @@ class _QueriesInOrder:
     def named(self, number: int) -> str:
         return f"query {self.tables.pool.qids[self.order.rows[number]]}"
 
-    def past(self, looks: Looks, sizes: np.ndarray) -> Looks:
+    def past(self, looks: Looks, sizes: np.ndarray, question: Question) -> Looks:
         """Looks with the estimate at each."""
-        tables, question, order = self.tables, self.question, self.order
+        tables, order = self.tables, self.order
         first = order.rows[: sizes[-1] if len(sizes) else 0]
         expected = model_means(tables, question.measure)
         values = judged_values(tables.pool, self.label, question.measure, first)
@@ -254,21 +258,22 @@ class _QueriesInOrder:
 class _Rounds:
     """Rounds of documents, with one look after each, or the parts of the only one."""
 
-    def __init__(self, tables: PlanTables, label: np.ndarray, question: Question) -> None:
-        self.tables, self.label, self.question = tables, label, question
-        rounds, least = list(tables.rounds), needed_degrees(question.looks)
+    def __init__(self, tables: PlanTables, label: np.ndarray, looks: str | None) -> None:
+        self.tables, self.label = tables, label
+        self._known: dict[int, JudgedDocuments] = {}
+        rounds, least = list(tables.rounds), needed_degrees(looks)
         # What is judged at each look. In parts, the t quantiles of early looks make up for few degrees of freedom.
         if in_parts(tables):
-            self.unit, self.least = "part", 0 if question.looks in SPENDING else least
+            self.unit, self.least = "part", 0 if looks in SPENDING else least
             self._samples = [[each] for each in rounds_of_parts(tables)]
         else:
-            _refuse_planned(question, "a plan of documents can always be extended; use ")
+            _refuse_planned(looks, "a plan of documents can always be extended; use ")
             self.unit, self.least = "round", least
             self._samples = list(accumulate([each] for each in rounds))
         self.drawn = len(self._samples)
         self.judged = sum(rounds_judged(each, self.label) == len(each) for each in self._samples)
         self.spent = np.array([sum(each.sample.spent for each in some) for some in self._samples])
-        self.sizes = look_sizes(question.looks, self.drawn)
+        self.sizes = look_sizes(looks, self.drawn)
         expected = np.array([each.expected for each in rounds])
         # The variance whose inverse is one unit of information; it is infinite if all that matters is judged.
         self._unit = expected[0] if expected[0] > 0 else 1.0
@@ -284,21 +289,21 @@ class _Rounds:
     def named(self, number: int) -> str:
         return f"{self.unit} {number + 1}"
 
-    def past(self, looks: Looks, sizes: np.ndarray) -> Looks:
+    def past(self, looks: Looks, sizes: np.ndarray, question: Question) -> Looks:
         """Looks with the estimate at each; its error is NaN if it cannot be estimated."""
-        value, error, degrees = np.array([self._inference(size) for size in sizes.tolist()]).reshape(-1, 3).T
+        value, error, degrees = np.array([self._inference(size, question) for size in sizes.tolist()]).reshape(-1, 3).T
         critical = np.where(degrees >= self.least, looks.critical, np.inf)
         return replace(looks, value=value, standard_error=error, degrees=degrees, critical=critical)
 
-    def _inference(self, rounds: int) -> tuple[float, float, float]:
+    def _inference(self, rounds: int, question: Question) -> tuple[float, float, float]:
         """Estimate, standard error and degrees of freedom after the first rounds."""
-        tables, question, so_far = self.tables, self.question, self._samples[rounds - 1]
-        how = How(question.measure, ESTIMATOR, question.confidence, reference="effective")
+        so_far, how = self._samples[rounds - 1], How(question.measure, ESTIMATOR, reference="effective")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            label = np.where(judged_before(so_far), self.label, -1)
-            judged = judged_documents(tables, so_far, label, how)
-            measured = judged.measured(question.contrast, how)
+            if rounds not in self._known:
+                label = np.where(judged_before(so_far), self.label, -1)
+                self._known[rounds] = judged_documents(self.tables, so_far, label, how)
+            measured = self._known[rounds].measured(question.contrast, how)
         fields = inferred(measured, how)
         error = np.nan if fields["degenerate"] else fields["standard_error"]
         return measured.value, error, fields["degrees_of_freedom"]
@@ -343,3 +348,6 @@ class _Rounds:
             sizes.size[rows], sizes.gain[rows], cost, query, graded.per_query, together=True, opening=sizes.opening
         )
         return curve, float(total)
+
+
+Growing = _QueriesInOrder | _Rounds

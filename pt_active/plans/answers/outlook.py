@@ -54,12 +54,12 @@ Curve = ErrorCurve | NewQueriesCurve
 
 @dataclass(frozen=True)
 class Outlook(Printed):
-    """The expected errors over the budget, for several ways to sample.
+    """The expected errors at each budget, for several ways of sampling.
 
     Attributes:
         measure: What is to be measured.
         names: One ranker, or those that are compared; with more than two, variances are means over all pairs.
-        curves: Method → its errors over the budget: those that the grade model expects, or with a pilot those that are
+        curves: Method → its errors at each budget: those that the grade model expects, or with a pilot those that are
             exceeded as often as not.
         evidence: Method → what the pilot shows of the grade model's errors; empty without a pilot.
         forecast: The pool and its costs.
@@ -98,7 +98,7 @@ class Outlook(Printed):
             topics: ``qid, query`` (+ ``traffic``), the target population. May be None if ``pool`` is a frame.
             measure: ``DCG@10``, ``"ERR(max_rel=4)@20"``, …
             cost: Labelling cost; with `TimeCost` budgets are hours.
-            methods: Ways to sample, all without replacement. If left out: plain random queries, the default design of
+            methods: Ways of sampling, all without replacement. If left out: plain random queries, the default design of
                 queries and the default way to draw documents.
             pilot: A plan on the same pool and its labels so far, whose errors replace those that the model expects.
             seed: Seed of Monte Carlo, for measures that need it.
@@ -133,8 +133,8 @@ class Outlook(Printed):
         Args:
             plan: Of queries or of documents; it need not be judged.
             qrels: Its labels so far, which make it the pilot.
-            methods: Ways to sample, all without replacement. If left out: plain random queries, the plan's own way to
-                sample in one round, and the defaults of queries and of documents. A method with the plan's design has
+            methods: Ways of sampling, all without replacement. If left out: plain random queries, the plan's own way of
+                sampling in one round, and the defaults of queries and of documents. A method with the plan's design has
                 the plan's other settings too.
             missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.
             queries: As in `of`.

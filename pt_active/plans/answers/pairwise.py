@@ -12,14 +12,14 @@ from pt_active.frames.checks import Argument, ArgumentError, how_many
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.strays import Strays
 from pt_active.inference.new_queries import NEW
-from pt_active.inference.stopping.looks import ALWAYS, check_looks
+from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC, check_looks
 from pt_active.plans.answers.basis import TOO_FEW
 from pt_active.plans.answers.gaps import Said
 from pt_active.plans.answers.labelled_plan import points_so_far
-from pt_active.plans.answers.looks import Question
+from pt_active.plans.answers.looks import Question, growing
 from pt_active.plans.answers.sequence import sequence_of
 from pt_active.plans.answers.status import Status
-from pt_active.plans.answers.status_of_plan import labels_so_far, status_of, with_strays
+from pt_active.plans.answers.status_of_plan import labels_so_far, status_of, status_of_looks, with_strays
 from pt_active.plans.answers.verdict import pair_verdicts, verdict_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.sampled import strays_told
@@ -34,7 +34,7 @@ class PairStatus(Printed):
     """What the labels so far say of all pairs of rankers together, and whether to go on judging.
 
     Attributes:
-        pairs: The status of each pair. All verdicts hold together with probability ``confidence``, at any time, and so
+        pairs: The status of each pair. All verdicts hold together with probability ``confidence``, at all looks, and so
             do all intervals. The e-values are adjusted for the number of pairs.
         confidence: Level of all pairs together.
     """
@@ -103,7 +103,7 @@ class PairStatus(Printed):
         for remark, pairs in pairs_of.items():
             rest = f" and {how_many('more pair', len(pairs) - _MAX_NAMED)}" if len(pairs) > _MAX_NAMED else ""
             notes.append(f"{', '.join(pairs[:_MAX_NAMED])}{rest}: {remark}")
-        if any(each.winner is not None and each.low <= 0 <= each.high for each in self.pairs):
+        if any(each.looks == ALWAYS and each.winner and each.low <= 0 <= each.high for each in self.pairs):
             notes.append(
                 f"an interval may hold 0 where there is a winner: intervals are simultaneous, each at "
                 f"{1 - self.confidence:.2g} over {how_many('pair', len(self.pairs))}; verdicts, by Holm, can be sharper"
@@ -146,7 +146,7 @@ def check_pairs_asked(looks: str | None, margin: float | None) -> None:
     """Raise if the state of all pairs together is asked for with what only that of one pair can have."""
     check_looks(looks)
     names = Argument("first", asked=True), " and ", Argument("second", asked=True)
-    for asked, given in (("margin", margin is not None), ("looks", looks != ALWAYS)):
+    for asked, given in (("margin", margin is not None), ("looks", looks in (None, ASYMPTOTIC))):
         if given:
             raise ArgumentError(Argument(asked, asked=True), " is for one pair: pass ", *names)
 
@@ -156,16 +156,20 @@ def pair_status(
 ) -> PairStatus:
     """The state of all pairs of rankers of a plan, whatever pair the question names.
 
-    For new queries each pair has its share of the level [theory 16]; for these, verdicts are by Holm.
+    For new queries, and at planned looks, each pair has its share of the level [theory 16]; else verdicts are by Holm.
     """
     qrels = checked_qrels(qrels, tables.pool.max_grade)
     label = labels_so_far(tables, qrels)
     strays = strays_told(tables, qrels, label)
     several = list(combinations(range(len(tables.pool.names)), 2))
     questions = [replace(question, pair=pair, pairs=len(several)) for pair in several]
+    points = points_so_far(tables, label, [each.contrast for each in questions], questions[0].how, records)
+    if question.looks != ALWAYS:
+        sample = growing(tables, label, question.looks)
+        found = (status_of_looks(sample, *about, records) for about in zip(questions, points, strict=True))
+        return PairStatus(tuple(with_strays(each, strays) for each in found), question.confidence)
     sequence = sequence_of(tables, label, question.measure, question.bridged)
     proofs = [sequence.proof(each.contrast, each.level) for each in questions]
-    points = points_so_far(tables, label, [each.contrast for each in questions], questions[0].how, records)
     if question.queries == NEW:
         asked = zip(proofs, questions, points, strict=True)
         verdicts = [verdict_of(proof, 0.0, True, each.alpha, point.apart) for proof, each, point in asked]

@@ -46,7 +46,7 @@ class Pilot:
     measure: irm.Measure  # The plan's measure
     judged: JudgedQueries | JudgedDocuments  # The plan's sample with its labels
     label: np.ndarray  # int64[N], -1 if there is none, or the document is below the measure's cutoff
-    chance: np.ndarray  # float64[N], the probability that each labelled document was to be judged; 0 for all others
+    chance: np.ndarray  # float64[N], the probability that each labelled document is asked for; 0 for all others
 
     @classmethod
     def of(cls, plan: KeptArtifact[PlanTables], qrels: pd.DataFrame, missing: str = "error") -> Pilot:

@@ -61,7 +61,7 @@ class _Inference(Charted):
 
     @property
     def missing(self) -> tuple[tuple[str, str], ...]:
-        """The (qid, docno) pairs that were to be judged and have no label."""
+        """The (qid, docno) pairs that the plan asks for and that have no label."""
         return self.basis.missing
 
     @property

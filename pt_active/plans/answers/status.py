@@ -43,7 +43,7 @@ RESOLUTIONS = {FIRST: "first", SECOND: "second", WITHIN: "within"}
 
 @dataclass(frozen=True, eq=False)
 class Status(Printed):
-    """What the labels so far say, and whether to go on judging.
+    """What the labels so far show, and whether to keep judging.
 
     Attributes:
         measure: The measure, with all its parameters.
@@ -92,7 +92,7 @@ class Status(Printed):
             assume the worst case, and so hold whatever their labels are; the estimate ends before the first of them.
         due: How many documents have a label that does not count yet, since another judge is asked.
         changed: How many labels were others before, as the times of records or the steps of `RunningStatus` tell. All
-            is computed as if they had always been what they are now, so that looks before do not count.
+            is computed as if they had always been what they are now, so that earlier looks do not count.
         voided: Whether a verdict had fallen before they changed, as far as the plan was followed.
         population: The queries that it holds for; None if what is known of each query is not kept.
         apart: How far their mean may lie from that of the pool's queries [theory 16]: 0 for these queries and at the

@@ -18,7 +18,7 @@ from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.looks import ALWAYS, cost_to_resolve, prospect, verdicts
 from pt_active.plans.answers.gaps import Said, said_of
 from pt_active.plans.answers.labelled_plan import Point, at_the_end, points_so_far
-from pt_active.plans.answers.looks import Growth, Question, growth_of
+from pt_active.plans.answers.looks import Growing, Growth, Question, growing, growth_of
 from pt_active.plans.answers.results import Comparison, ConfidenceInterval, Estimate
 from pt_active.plans.answers.sequence import Proof, UnitSequence, sequence_of
 from pt_active.plans.answers.status import RESOLUTIONS, Status
@@ -66,7 +66,7 @@ def plan_status(
         sequence = sequence_of(tables, label, question.measure, question.bridged)
         state = _proved_status(sequence, question, point)
     else:
-        state = _status_of_looks(tables, label, question, point, records)
+        state = status_of_looks(growing(tables, label, question.looks), question, point, records)
     return with_strays(state, strays_told(tables, qrels, label))
 
 
@@ -75,18 +75,15 @@ def with_strays(status: Status, strays: Strays) -> Status:
     return replace(status, unknown=strays.kinds, label_caution=strays.caution)
 
 
-def _status_of_looks(
-    tables: PlanTables, label: np.ndarray, question: Question, point: Point, records: pd.DataFrame | None
-) -> Status:
+def status_of_looks(sample: Growing, question: Question, point: Point, records: pd.DataFrame | None) -> Status:
     """The state by looks that rest on normal approximations."""
-    grown = growth_of(tables, label, question)
-    result = None
+    tables, grown, result = sample.tables, growth_of(sample, question), None
     if question.looks is None and len(grown.past.cost):
-        result = at_the_end(tables, label, question.contrast, question.how, records)
+        result = at_the_end(tables, sample.label, question.contrast, question.how, records)
     state = _looked_status(tables, question, grown, point, result)
     if point.beside is None:
         return state
-    grown = grown if question.looks is None else growth_of(tables, label, question.turned)
+    grown = grown if question.looks is None else growth_of(sample, question.turned)
     other = None if result is None else result.beside
     return replace(state, beside=_looked_status(tables, question.turned, grown, point.beside, other))
 

@@ -79,7 +79,7 @@ def named_pair(
         both = checks.Argument("first"), " and ", checks.Argument("second")
         listed = checks.some(names, 20)
         instead = "; or rank them all" if or_all else ""
-        raise checks.ArgumentError(f"say which {kind}s to compare, as ", *both, f", of {listed}{instead}")
+        raise checks.ArgumentError(f"name the {kind}s to compare, as ", *both, f", of {listed}{instead}")
     first = first or next(name for name in names if name != second)
     chosen = (first, second or next(name for name in names if name != first))
     for name in chosen:

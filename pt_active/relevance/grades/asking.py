@@ -84,7 +84,7 @@ class AnswerStore:
 class AskedJudge(pt.Transformer):
     """Asks a judge, such as a language model, about one document at a time, and keeps each answer as it comes.
 
-    A run that ends early, for whatever reason, goes on where it stopped. Errors and refusals are "not seen": their
+    A run that ends early, for whatever reason, continues where it stopped. Errors and refusals are "not seen": their
     documents have no votes. Refusals are kept, errors are not, so that the next run asks again.
 
     Args:
@@ -154,7 +154,7 @@ class AskedJudge(pt.Transformer):
             warnings.warn(f"{how_many('answer', self.n_refused_, 'has')} no label and counts as not seen", stacklevel=2)
         if self.n_failed_:
             failed = how_many("call", self.n_failed_)
-            warnings.warn(f"{failed} failed, at last with {self._last_error}; the next run asks again", stacklevel=2)
+            warnings.warn(f"{failed} failed, the last with {self._last_error}; the next run asks again", stacklevel=2)
         return _with_answers(frame, given)
 
     def _ask(self, frame: pd.DataFrame, keys: Sequence[str], rows: Sequence[np.intp]) -> None:
@@ -169,7 +169,7 @@ class AskedJudge(pt.Transformer):
                 self._last_error = f"{type(error).__name__}: {error}"
                 if in_a_row == MAX_FAILURES:
                     raise RuntimeError(
-                        f"the judge failed {in_a_row} times in a row, at last with {self._last_error}; its "
+                        f"the judge failed {in_a_row} times in a row, the last time with {self._last_error}; its "
                         f"{how_many('answer', self.n_asked_ - self.n_failed_)} of this run are kept"
                     ) from error
                 continue

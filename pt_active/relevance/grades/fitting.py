@@ -69,7 +69,7 @@ def judge_confusion(shares: np.ndarray, labels: np.ndarray, prior: np.ndarray, s
 
 
 def assumed_confusion(votes: int, max_grade: int, near: float = NEAR) -> np.ndarray:
-    """float64[H+1, G+1], ``P(y = g | vote h) ∝ near^|g − h|``: a judge that no label of people has checked."""
+    """float64[H+1, G+1], ``P(y = g | vote h) ∝ near^|g − h|``: a judge that no human label has checked."""
     chance = near ** np.abs(np.arange(max_grade + 1) - np.arange(votes + 1)[:, None])
     return np.asarray(chance / chance.sum(axis=1, keepdims=True))
 

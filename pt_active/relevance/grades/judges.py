@@ -48,7 +48,7 @@ class JudgeGrades(FittedGrades):
     One judge: a pair with the shares ``s_h`` of the votes has ``P(y = g) = Σ_h s_h C[h, g]``, where C is the smoothed
     confusion matrix of the judge. A pair that the judge has not judged has the shares of the grades in training.
 
-    Without ``fit``, where there is no label of people yet: ``C[h, g] ∝ 0.4^|g − h|``, the mean of several judges, and
+    Without ``fit``, where there is no human label yet: ``C[h, g] ∝ 0.4^|g − h|``, the mean of several judges, and
     for a pair that a judge has not judged the mean of those that it has. Scores need ``fit``. Only the precision of a
     plan rests on this; estimates and intervals are as valid as with any model.
 
@@ -80,7 +80,7 @@ class JudgeGrades(FittedGrades):
         if max_grade is None:
             raise ArgumentError("pass the highest grade: ", Argument("max_grade", asked=True))
         if judge is None and not judges:
-            raise ArgumentError("say a judge: ", Argument("judge", asked=True), ", or several by name")
+            raise ArgumentError("name a judge: ", Argument("judge", asked=True), ", or several by name")
         self.judge = judge
         self.max_grade = max_grade
         self.smoothing = smoothing
@@ -132,7 +132,7 @@ class JudgeGrades(FittedGrades):
         return np.asarray(np.mean([self._assumed(frame, name) for name in self._asked], axis=0))
 
     def _assumed(self, frame: pd.DataFrame, name: str) -> np.ndarray:
-        """float64[N, G+1], the grades from a judge that no label of people has checked."""
+        """float64[N, G+1], the grades from a judge that no human label has checked."""
         table = _table(self._asked[name], frame)
         given = votes_in(table, name)
         confusion = fitting.assumed_confusion(given.shape[1] - 1, self.max_grade)
@@ -145,7 +145,7 @@ class JudgeGrades(FittedGrades):
         """Where the grades come from, and how far the judges are trusted, for printing."""
         names = ", ".join(self._asked)
         if not hasattr(self, "n_judged_"):
-            return f"Grade model: what {names} says, not checked by any label of people. {_ASSUMED}"
+            return f"Grade model: what {names} says, not checked by any human label. {_ASSUMED}"
         if hasattr(self, "stack_"):
             left_out = ", ".join(name for name in self._asked if name not in self.stack_.used)
             return f"Grade model: {', '.join(self.stack_.used)}" + (f"; {left_out} adds nothing" if left_out else "")
@@ -180,7 +180,7 @@ _ASSUMED = (
     f"The model assumes that its grade is the most probable one, and each step away {fitting.NEAR:g} times as probable "
     "as the step before.\nIf that is wrong, intervals get wider and still hold."
 )
-"""What is said of judges that no label of people has checked."""
+"""What is said of judges that no human label has checked."""
 
 
 def _table(judge: AnyJudge, frame: pd.DataFrame) -> pd.DataFrame:

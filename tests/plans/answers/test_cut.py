@@ -13,7 +13,7 @@ from samples import wanted
 from pt_active import DCG, Plan
 from pt_active.inference.stopping.looks import ASYMPTOTIC
 
-CUT = "the plan was cut to what is judged: the interval here takes this number of labels as fixed beforehand, and that"
+CUT = "the plan was cut to what is judged: the interval here assumes a number of labels fixed beforehand"
 
 
 @pytest.mark.parametrize(("n", "census"), [(2, False), (9, True), (23, False)])

@@ -17,7 +17,7 @@ from pt_active import DCG, OrderedLogitGrades, Plan, Runs, UnitCost
 from pt_active.demo.collection import DemoCollection, demo_collection
 from pt_active.inference.stopping.boundaries import half_widths, mixture_boundary
 from pt_active.inference.stopping.looks import ASYMPTOTIC, MIN_DEGREES, MIN_PLANNED, Looks, critical_values
-from pt_active.plans.answers.looks import Question, growth_of
+from pt_active.plans.answers.looks import Question, growing, growth_of
 from pt_active.plans.answers.status_of_plan import labels_so_far
 from pt_active.plans.making.queries import DrawingOrder
 
@@ -81,7 +81,10 @@ def test_planned_looks_wait_for_their_turn(many: tuple[Plan, pd.DataFrame]) -> N
 @pytest.mark.parametrize("looks", ["obrien-fleming", "pocock"])
 def test_looks_that_can_have_no_interval_spend_no_error(looks: str, many: tuple[Plan, pd.DataFrame]) -> None:
     plan, nothing = many[0], labels_so_far(many[0].tables, many[1].head(0))
-    planned, sizes = growth_of(plan.tables, nothing, question(plan, looks)).plan, np.array([240, 320, 400])
+    planned, sizes = (
+        growth_of(growing(plan.tables, nothing, looks), question(plan, looks)).plan,
+        np.array([240, 320, 400]),
+    )
     order = DrawingOrder.of(plan.tables)
     assert planned.cost.tolist() == np.cumsum(order.cost)[sizes - 1].tolist()
     np.testing.assert_allclose(planned.critical, critical_values(looks, sizes, planned.time, 0.05), rtol=1e-9)
@@ -191,7 +194,7 @@ def test_the_clock_of_queries_is_that_of_a_design_that_is_best(plan: Plan) -> No
 @pytest.mark.parametrize("looks", [ASYMPTOTIC, "pocock", None])
 def test_beyond_the_plan_one_look_is_left_unless_any_is_allowed(looks: str | None, plan: Plan, labels: pd.DataFrame):
     label = labels_so_far(plan.tables, prefix(plan, labels, 14))
-    rest = growth_of(plan.tables, label, question(plan, looks)).rest
+    rest = growth_of(growing(plan.tables, label, looks), question(plan, looks)).rest
     finite = np.isfinite(rest.time)
     assert (finite.sum(), finite.all()) == (len(finite) - 1, False)
     expected = mixture_boundary(rest.time[finite], 0.05) if looks == ASYMPTOTIC else stats.norm.isf(0.025)
@@ -274,7 +277,9 @@ def test_rounds_cannot_be_planned_looks(rounds: tuple, tmp_path: Path) -> None:
 
 
 def further(plan: Plan, labels: pd.DataFrame) -> Looks:
-    return growth_of(plan.tables, labels_so_far(plan.tables, labels), question(plan, ASYMPTOTIC)).rest
+    return growth_of(
+        growing(plan.tables, labels_so_far(plan.tables, labels), ASYMPTOTIC), question(plan, ASYMPTOTIC)
+    ).rest
 
 
 @pytest.mark.parametrize("per_query", [0, 3])

@@ -41,15 +41,27 @@ def first(plan: Plan, labels: pd.DataFrame, parts: int) -> pd.DataFrame:
     return labels.merge(plan.tables.pool.keys.loc[inside, ["qid", "docno"]])
 
 
-def test_a_pair_of_three_rankers_is_looked_at_in_parts(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+@BOTH
+def test_three_rankers_are_looked_at_in_parts(design: str, graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    """All pairs share the level; a named pair has it alone."""
     third = graded.assign(rank_third=graded.groupby("qid").cumcount())
-    plan = Plan.create(third, None, "nDCG@10", budget=400, level="document", seed=4)
+    plan = Plan.create(third, None, DESIGNS[design], budget=400, level="document", seed=4)
     names = {"first": plan.rankers[2], "second": plan.rankers[0]}
     state = plan.status(first(plan, labels, 2), **names)
     assert (state.looks, state.judged, state.drawn) == (PLANNED, 2, 5)
     assert plan.gate(first(plan, labels, 2), 0.5, queries="these", **names).status.judged == 2
-    with pytest.raises(ValueError, match="drawn at once"):
-        plan.status(first(plan, labels, 2))
+    for parts in (2, 5):
+        every = plan.status(first(plan, labels, parts))
+        alone = plan.status(first(plan, labels, parts), confidence=1 - 0.05 / 3, **names)
+        (found,) = (each for each in every.pairs if {each.first, each.second} == set(names.values()))
+        assert (found.low, found.high) == pytest.approx((-alone.high, -alone.low), rel=1e-9)
+        assert (found.looks, found.judged, found.winner) == (PLANNED, parts, alone.winner)
+        assert len(every.table()) == 3
+        assert "at planned looks" in str(every)
+        assert "Holm" not in str(every)
+    for looks in (None, "asymptotic"):
+        with pytest.raises(ValueError, match="is for one pair"):
+            plan.status(first(plan, labels, 2), looks)
 
 
 @BOTH
@@ -142,6 +154,7 @@ def test_judges_and_reports_have_the_verdict_of_the_last_look(plans: dict[str, P
         assert page["differences"][0]["low"] == pytest.approx(state.low)
 
 
+@pytest.mark.slow
 def test_all_looks_together_keep_their_level(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
     """Rankers are traded at random in 25 queries; an interval that misses the truth at any look is an error."""
     few = graded[graded["qid"].isin(sorted(graded["qid"].unique())[:25])].reset_index(drop=True)

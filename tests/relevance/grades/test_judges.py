@@ -151,7 +151,7 @@ class TestAsking:
             got = judge.transform(rows)
         assert [str(each.message).split(";")[0] for each in said] == [
             "1 answer has no label and counts as not seen",
-            "2 calls failed, at last with TimeoutError: no answer",
+            "2 calls failed, the last with TimeoutError: no answer",
         ]
         assert (judge.n_asked_, judge.n_refused_, judge.n_failed_) == (8, 1, 2)
         assert_array_equal(got["votes_0"].isna(), rows["docno"].isin([*fails, *refuses]))
@@ -163,7 +163,7 @@ class TestAsking:
     def test_a_judge_out_of_reach_ends_the_run_and_loses_nothing(self, tmp_path):
         rows = RUN.drop_duplicates("docno").head(30)
         judge = asked(FakeJudge(rows["docno"].iloc[12:]), tmp_path / "a")
-        said = "failed 10 times in a row, at last with TimeoutError: no answer; its 12"
+        said = "failed 10 times in a row, the last time with TimeoutError: no answer; its 12"
         with pytest.raises(RuntimeError, match=said):
             judge.transform(rows)
         again = asked(FakeJudge(), tmp_path / "a")
@@ -278,7 +278,7 @@ class TestSeveral:
         far = {"near": QRELS, "far": QRELS.assign(qid="x" + QRELS["qid"])}
         for arguments, message in (
             ({"judge": QRELS}, "pass the highest grade: max_grade="),
-            ({"max_grade": 3}, "say a judge: judge=, or several by name"),
+            ({"max_grade": 3}, "name a judge: judge=, or several by name"),
             ({"max_grade": 3} | far, "is in the judge far's frame"),
         ):
             with pytest.raises(ValueError, match=message):
@@ -322,7 +322,7 @@ class TestWithoutLabelsOfPeople:
         want = (self.NEAR[[0, 2, 1]] + self.NEAR[[1, 1, 1]]) / 2
         model = JudgeGrades(max_grade=2, one=one, other=other)
         self.check(model, want)
-        assert model.described().startswith("Grade model: what one, other says, not checked by any label of people.")
+        assert model.described().startswith("Grade model: what one, other says, not checked by any human label.")
         with pytest.raises(ValueError, match="the judge ce gives scores, which are no grades before a model has"):
             self.grades(JudgeGrades(max_grade=2, ce=self.PAIRS.assign(score=[0.1, 3, -1])))
 

@@ -149,10 +149,10 @@
     const wanted = (task.query || "").split("\n\nReference answer: ").at(-1);
     if (pair) $("text").replaceChildren(...[1, 3].map((at) => beside(pair[at], marked(pair[at + 1], wanted))));
     else if (task.text) $("text").replaceChildren(...marked(task.text, wanted));
-    else $("text").textContent = "The text is not known here.";
+    else $("text").textContent = "There is no text to show.";
     $("note").value = said && said.note !== TAKEN_BACK ? said.note : "";
     $("earlier").hidden = !said;
-    $("earlier").textContent = said ? `You have been here: ${inWords(said)}. Another answer replaces it.` : "";
+    $("earlier").textContent = said ? `You have been here before: ${inWords(said)}. A new answer replaces it.` : "";
     document.querySelectorAll(".grade").forEach((button) => {
       button.setAttribute("aria-pressed", String(Boolean(said) && Number(button.dataset.grade) === said.label));
     });
@@ -163,13 +163,13 @@
 
   const inWords = (said) => {
     if (said.status === "judged") return `you gave it ${said.label}`;
-    if (said.note === TAKEN_BACK) return "you took your answer back";
+    if (said.note === TAKEN_BACK) return "you took back your answer";
     return said.status === "skipped" ? "you skipped it" : "you said that it cannot be judged";
   };
 
   const idle = () => {
-    let said = "There is nothing for you to judge at the moment. This page looks again by itself.";
-    if (state && state.paused) said = "The organiser has paused the judging. This page goes on by itself.";
+    let said = "There is nothing for you to judge right now. This page checks again by itself.";
+    if (state && state.paused) said = "The organiser has paused the judging. This page continues by itself.";
     else if (offline) said = "That was all. Save your labels and send the file to the organiser.";
     else if (state && state.settled >= state.all) said = "Everything is judged. Thank you!";
     $("idle").textContent = ended || said;
@@ -180,12 +180,12 @@
 
   const status = () => {
     const waiting = unsent.size, kept = $("kept");
-    let said = "All labels are kept";
+    let said = "All labels are saved";
     if (ended) said = ended;
     else if (offline) said = `${many(answers().length, "answer")} kept in this browser`;
-    else if (refused.size) said = `${many(refused.size, "answer")} could not be kept: ${[...refused.values()].at(-1)}`;
-    else if (!connected) said = waiting ? `No connection: ${many(waiting, "label")} kept in this browser, sent again soon` : "No connection; trying again";
-    else if (waiting) said = `${many(waiting, "label")} on the way`;
+    else if (refused.size) said = `${many(refused.size, "answer")} could not be saved: ${[...refused.values()].at(-1)}`;
+    else if (!connected) said = waiting ? `No connection: ${many(waiting, "label")} kept in this browser; they will be sent again` : "No connection; trying again";
+    else if (waiting) said = `Sending ${many(waiting, "label")}`;
     if (!stored && waiting) said += "; do not close this page";
     if (kept.textContent !== said) kept.textContent = said;
     kept.classList.toggle("trouble", Boolean(ended) || !connected || refused.size > 0);
@@ -193,7 +193,7 @@
     if (!state) return;
     const pace = state.seconds ? `, ${Math.round(state.seconds)} s each` : "";
     const mine = offline ? answers().length : Math.max(state.mine, 0) + waiting;
-    $("done").textContent = offline ? `${mine} of ${state.all} done` : `${mine} done by you${pace}; all together ${state.settled} of ${state.all}`;
+    $("done").textContent = offline ? `${mine} of ${state.all} done` : `${mine} done by you${pace}; all judges together: ${state.settled} of ${state.all}`;
     $("progress").max = state.all || 1;
     $("progress").value = offline ? mine : state.settled;
   };

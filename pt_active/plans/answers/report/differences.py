@@ -42,7 +42,7 @@ class Difference:
         certain: Whether nothing was left to chance.
         floor: The part of the standard error that no label lowers.
         alone: Whether only a later step of Holm's test tells the pair apart. Its interval then has the level of that
-            step, and holds by itself.
+            step, and holds for the pair alone.
     """
 
     first: str
@@ -169,7 +169,7 @@ def _base(judged: Judged, name: str, how: How[Any]) -> Estimate:
 class Further:
     """What to judge next: further ``labels`` of ``all`` that are left, to settle who of two is better.
 
-    ``doubled`` is half the width of their interval if as much again is spent; NaN stands for what cannot be said.
+    ``doubled`` is half the width of their interval if as much again is spent; NaN stands for what is not known.
     ``bound`` says that no number of labels settles it, since there are too few queries.
     """
 
@@ -221,8 +221,8 @@ def further(
 ) -> Further | None:
     """The labels that are still needed; None if nothing is, or nobody can say.
 
-    The error falls over the budget as the curve of the plan's own way to sample does, from where it stands now. For new
-    queries a share of it, the ``floor`` of a single ranker, does not fall [theory 16].
+    The error falls with the budget as the curve of the plan's own way of sampling does, from where it stands now. For
+    new queries a share of it, the ``floor`` of a single ranker, does not fall [theory 16].
     """
     from scipy import special
 
@@ -261,7 +261,7 @@ def _better_first(pair: Difference) -> tuple[str, str]:
 
 
 class Budgets(NamedTuple):
-    """`Outlook.table` of plain random queries and of the plan's way to sample, and that way's curve, or why none."""
+    """`Outlook.table` of plain random queries and of the plan's way of sampling, and that way's curve, or why none."""
 
     table: pd.DataFrame = pd.DataFrame()
     note: str = ""

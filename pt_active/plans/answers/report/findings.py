@@ -42,7 +42,7 @@ class Findings(Printed):
         result: An estimate of one ranker, a comparison of two, or a ranking of more.
         estimates: ``name, estimate, standard_error, low, high``: the difference, or each ranker. Beside a status, the
             interval is that of the status.
-        budget: `Outlook.table` of plain random queries and of the plan's way to sample, with the plan's labels as the
+        budget: `Outlook.table` of plain random queries and of the plan's way of sampling, with the plan's labels as the
             pilot; empty if there is no budget curve.
         budget_note: Why there is no budget curve; empty if there is one.
         design: ``axis, low, high, queries, drawn, chance, chance_of``: classes of queries by what they cost and by what
@@ -61,7 +61,7 @@ class Findings(Printed):
         decided: Pair in words → its largest contributions, as in ``contributions.queries``; empty unless many are
             ranked.
         texts: The texts of documents by docno, as far as they are known.
-        curve: The expected error over the budget of the plan's own way to sample; None if there is none.
+        curve: The expected error at each budget of the plan's own way of sampling; None if there is none.
     """
 
     answer: str
@@ -106,7 +106,7 @@ class Findings(Printed):
 
     @property
     def missing(self) -> tuple[tuple[str, str], ...]:
-        """The (qid, docno) pairs that were to be judged and have no label."""
+        """The (qid, docno) pairs that the plan asks for and that have no label."""
         return self.result.basis.missing
 
     @property

@@ -55,7 +55,7 @@ _SLICE_COLUMNS = (
 
 
 class Report(Findings):
-    """What a plan and its labels say, as a page or as plain data."""
+    """What a plan and its labels show, as a page or as plain data."""
 
     @classmethod
     def of(
@@ -218,7 +218,7 @@ def _check_status(status: Status, result: Result) -> None:
         raise ValueError(f"the status is by {status.estimator}, the report by {result.basis.estimator}")
     if not np.isclose(status.value, result.point, rtol=1e-9, atol=1e-12):
         said = f"the status estimates {status.point}, and these labels say {result.point:+.4f}"
-        raise ValueError(f"{said}: it is of other labels; ask again")
+        raise ValueError(f"{said}: it comes from other labels; ask for a new one")
 
 
 def _result(judged: Judged, how: How[irm.Measure], first: str | None, second: str | None) -> Result:
@@ -258,7 +258,7 @@ def _decided(labelled: LabelledPlan[Any], how: How[irm.Measure], result: Result)
 
 
 def _design(labelled: LabelledPlan[Any], contrast: np.ndarray) -> pd.DataFrame:
-    """Classes of queries by cost and by expected performance, and how much of them was to be judged."""
+    """Classes of queries by cost and by expected performance, and how much of them the plan judges."""
     tables, (chance, chance_of) = labelled.tables, labelled.planned
     queries = tables.queries
     expected = queries[[f"q_mean_{name}" for name in tables.pool.names]].to_numpy()
