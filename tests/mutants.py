@@ -493,9 +493,17 @@ replays: the caution of the smallest budget [test_replay]
 savings: an error that grew again [test_replay]
     squared[1:] < np.minimum.accumulate(squared)[:-1]] => squared[1:] < np.inf]
 partitions: the deepest rank of the first [test_passes]
-    deepest=max(part.deepest for part in rows) => deepest=rows[0].deepest
+    deepest, heights = max(deepest, part.deepest) => deepest, heights = deepest or part.deepest
 partitions: documents stay in the order of the partitions [test_scan]
     else whole.documents_of(order) => else np.arange(whole.seen.sum())
+parts out of core: the error of the whole sample [test_scan]
+    in_part(undrawn.cautious, undrawn.gain, sample.share) => undrawn.cautious
+parts out of core: information of the whole sample [test_scan]
+    in_part(rest.expected, rest.gain, first.share) => rest.expected
+from the top, out of core: queries that are kept count twice [test_scan]
+    (pool.value @ sides) * ~drawn.kept => (pool.value @ sides)
+logs: documents that were drawn can still come [test_scan]
+    if drawn[z] or rate[z] <= 0: => if rate[z] <= 0:
 stand-ins: too close to their mean [test_scan]
     root = np.sqrt(k) * np.linalg.qr => root = np.linalg.qr
 sums of logs, turned: what can never be drawn keeps its sign [test_scan]
