@@ -311,7 +311,7 @@ documents: lines weighted by the root of the chance [test_document_estimators]
     pool.weight[query] * np.sqrt(1 - chance) / chance => pool.weight[query] * np.sqrt(1 - chance) / np.sqrt(chance)
 cascade steps: tail below the document ignored [test_document_design]
     * reach * (weights[at] - tail) => * reach * weights[at]
-rounds: weighted by their variances [test_samples_of_documents]
+rounds: weighted by their variances [test_document_rounds]
     (1 / variance) / (1 / variance).sum() => variance / variance.sum()
 rounds: weights follow the budgets [test_adaptive_budgets]
     variance = np.array(comparable) if len(comparable) == len(rounds) else expected => variance = expected
