@@ -105,7 +105,7 @@ def Experiment(
             'queries, with level="query"'
         )
     if not kwargs.pop("dataframe", True):
-        raise TypeError("dataframe=False is not there: the answer is a frame, of which to_dict makes a dictionary")
+        raise TypeError("dataframe=False is not supported: the answer is a frame, and its to_dict makes a dictionary")
     if "test" in kwargs:
         raise TypeError("test cannot be chosen: a test on two vectors of values would ignore the sampling weights")
     check_policy(missing, MISSING_LABELS)

@@ -311,7 +311,7 @@ documents: lines weighted by the root of the chance [test_document_estimators]
     pool.weight[query] * np.sqrt(1 - chance) / chance => pool.weight[query] * np.sqrt(1 - chance) / np.sqrt(chance)
 cascade steps: tail below the document ignored [test_document_design]
     * reach * (weights[at] - tail) => * reach * weights[at]
-rounds: weighted by their variances [test_samples_of_documents]
+rounds: weighted by their variances [test_document_rounds]
     (1 / variance) / (1 / variance).sum() => variance / variance.sum()
 rounds: weights follow the budgets [test_adaptive_budgets]
     variance = np.array(comparable) if len(comparable) == len(rounds) else expected => variance = expected
@@ -493,9 +493,17 @@ replays: the caution of the smallest budget [test_replay]
 savings: an error that grew again [test_replay]
     squared[1:] < np.minimum.accumulate(squared)[:-1]] => squared[1:] < np.inf]
 partitions: the deepest rank of the first [test_passes]
-    deepest=max(part.deepest for part in rows) => deepest=rows[0].deepest
+    deepest, heights = max(deepest, part.deepest) => deepest, heights = deepest or part.deepest
 partitions: documents stay in the order of the partitions [test_scan]
     else whole.documents_of(order) => else np.arange(whole.seen.sum())
+parts out of core: the error of the whole sample [test_scan]
+    in_part(undrawn.cautious, undrawn.gain, sample.share) => undrawn.cautious
+parts out of core: information of the whole sample [test_scan]
+    in_part(rest.expected, rest.gain, first.share) => rest.expected
+from the top, out of core: queries that are kept count twice [test_scan]
+    (pool.value @ sides) * ~drawn.kept => (pool.value @ sides)
+logs: documents that were drawn can still come [test_scan]
+    if drawn[z] or rate[z] <= 0: => if rate[z] <= 0:
 stand-ins: too close to their mean [test_scan]
     root = np.sqrt(k) * np.linalg.qr => root = np.linalg.qr
 sums of logs, turned: what can never be drawn keeps its sign [test_scan]

@@ -114,7 +114,7 @@ def test_perquery_values_and_weights(plan: Plan, qrels: pd.DataFrame, demo: Demo
     ("arguments", "error", "message"),
     [
         ({"test": "t"}, TypeError, "would ignore the sampling weights"),
-        ({"dataframe": False}, TypeError, "dataframe=False is not there: the answer is a frame"),
+        ({"dataframe": False}, TypeError, "dataframe=False is not supported: the answer is a frame"),
         ({"round": -1}, ValueError, "round must be "),
         ({"round": {"DCG@10": 1.5}}, ValueError, "round must be "),
         ({"missing": "expected"}, ValueError, "unknown missing 'expected'; it is one of error, nonrelevant$"),

@@ -51,6 +51,7 @@ def modules() -> dict[str, Path]:
     return names
 
 
+@functools.cache
 def imported(text: str) -> tuple[set[str], set[str]]:
     """What a file imports, at its top, inside functions and for type checkers: own modules, and other packages.
 

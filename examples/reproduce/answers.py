@@ -261,6 +261,8 @@ def steps_of(true: np.ndarray, judge: np.ndarray | None, pair: tuple[int, int]) 
     An item with the variances V₁ of what the first answer tells of the difference and V₂ of the rest, known at rates
     h₁ ≥ h₂, adds ``V₁/h₁ + V₂/h₂`` to the error for ``h₁ + h₂`` labels. So steps need ``(Σ √V₁ + √V₂)²`` labels where
     V₁ > V₂, and whole items ``(Σ √(2 (V₁ + V₂)))²``. The variances are the true ones among items of the same scores.
+    Nobody knows them without labels: where a judge says 0 or 1, it gives two answers one variance, and then V₁ ≤ V₂ if
+    they vary together, so that steps are whole items.
     """
     y = true[list(pair)].astype(float)
     cell = np.zeros(y.shape[1]) if judge is None else judge[pair[0]] * 1000.0 + judge[pair[1]]

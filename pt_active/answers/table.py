@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from pt_active.answers.formats import read_rows
+from pt_active.answers.formats import LETTERS, read_rows
 from pt_active.frames.checks import how_many, shown, some, unfit
 
 Source: TypeAlias = pd.DataFrame | str | Path | Mapping[str, pd.DataFrame | str | Path]
@@ -54,7 +54,7 @@ def answer_table(source: Source) -> pd.DataFrame:
         if (blank := table[name] == "").any():
             raise ValueError(f"row {table.index[blank][0]}: expected {what}; it is empty")
     for name in (name for name in (*judge_columns(table), *_NUMBERS) if name in table.columns):
-        numbers = pd.to_numeric(table[name], errors="coerce")
+        numbers = pd.to_numeric(table[name].map(lambda value: LETTERS.get(value, value)), errors="coerce")
         if (wrong := numbers.isna() & table[name].notna()).any():
             raise unfit(f"row {table.index[wrong][0]}", f"a number as {name}", shown(table[name][wrong].iloc[0]))
         table[name] = numbers

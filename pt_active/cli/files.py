@@ -314,8 +314,8 @@ def _fitting_texts(path: Path, docnos: pd.Series, needed: pd.Series, what: str) 
     told = texts["docno"][texts["text"].notna()]
     if not docnos.isin(told).any():
         raise ValueError(
-            f"{path}: no document of the {what} has a text there; the file is of {some(texts['docno'])}, "
-            f"the {what} of {some(docnos)}"
+            f"{path}: the file has no text for any document of the {what}: it has {some(texts['docno'])}, "
+            f"the {what} {some(docnos)}"
         )
     if len(absent := needed[~needed.isin(told)]):
         count = how_many("document", len(absent))

@@ -165,8 +165,8 @@ def of_texts(files: Files, docnos: pd.Series) -> list[Finding]:
     absent = docnos[~docnos.isin(files.texts["docno"])]
     if len(absent) == len(docnos):
         raise ValueError(
-            f"{files.source.texts}: no document of the runs has a text there; the file is of "
-            f"{some(files.texts['docno'])}, the runs of {some(docnos)}"
+            f"{files.source.texts}: the file has no text for any document of the runs: it has "
+            f"{some(files.texts['docno'])}, the runs {some(docnos)}"
         )
     if len(absent):
         share = f"{len(absent)} of {len(docnos)} documents that may be judged ({len(absent) / len(docnos):.0%})"

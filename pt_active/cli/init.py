@@ -61,9 +61,7 @@ def init(
     check_new(out)
     if given.answers:
         if source != RunFiles() or measure is not None:
-            raise ValueError(
-                "--answers take the place of runs, and their measure is the mean score: leave --run, … out"
-            )
+            raise ValueError("--answers takes the place of runs, and its measure is the mean score: leave out --run, …")
         found, own = project_of_answers(given, budget, folder)
         named = {name: _from(own[name], out) for name in ("pool", "texts") if name in own}
         values = _of_plan(folder, out) | own | named
@@ -173,8 +171,8 @@ class Interview:
             self._answer("The highest grade", self._highest, "3")
         self._answer("Measure", self._measure, MEASURE)
         self._answer("How many documents can people judge", self._budget, "300")
-        told = f"{NEW}, those to come, of which the topics are a sample, or {THESE} alone"
-        self._answer(f"Which queries shall answers hold for: {told}", self._population)
+        told = f"{NEW}, queries to come, of which the topics are a sample, or {THESE} alone"
+        self._answer(f"Which queries is the answer for: {told}", self._population)
         assert self.measure is not None
         assert self.budget is not None
         return self.files, self.measure, self.budget, Meant(queries=self.queries)

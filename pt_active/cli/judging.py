@@ -181,7 +181,7 @@ def judge(
 def _of_plan(folder: Path) -> Lock | None:
     """The lock of a plan, with a warning if another server has it; None then, or where nothing can be written."""
     try:
-        return Lock(folder, "lets people judge it too, in another file: both give out the same documents")
+        return Lock(folder, "lets people judge it too, into another file: both give out the same documents")
     except ValueError as other:
         typer.echo(f"warning: {other}", err=True)
     except OSError:
@@ -289,6 +289,9 @@ def _exported(loaded: Plan, plan: Path, written: list[Path], worklist: Worklist,
     content: dict[str, Any] = {"file": str(out), "format": format, "assessments": count, "texts": worklist.has_texts}
     what = "answer" if is_of_answers(str(loaded.measure)) else "document"
     text = f"{how_many(what, count)} to judge {agreeing('is', count)} in {out}."
+    if worklist.names.grades and format in _TABLES:
+        stand = (f"{grade} ({name})" for grade, name in worklist.names.listed(worklist.max_grade))
+        text += f" A label is {', '.join(stand)}."
     if len(written) > 1:
         content["beside"] = [str(each) for each in written[1:]]
         text += f" Beside it, for the tool: {', '.join(content['beside'])}."

@@ -320,9 +320,9 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> s
     lacking = row["budget"] - extended_from(plan)
     if lacking <= 0:
         return "The plan's own budget is enough."
-    lack = f"The plan lacks {amount(lacking)}{arguments.unit} of it"
+    lack = f"The plan's budget is {amount(lacking)}{arguments.unit} short of it"
     if row["half_width"] == 0:
-        return f"{lack}: only judging everything does it."
+        return f"{lack}: only judging everything is enough."
     ordered = has_order(plan.tables)
     if not (ordered or (qrels and arguments.level == "document")):
         again = f"--budget {rounded_up(row['budget'])} --seed {arguments.seed}"

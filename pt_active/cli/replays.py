@@ -70,7 +70,7 @@ def simulate(
         check_new(out)
     if pool is not None:
         if run or qrels is not None or depth is not None or unjudged is not None:
-            raise ValueError("pass either a pool, or --run and --qrels with --depth and --unjudged, and not both")
+            raise ValueError("pass either a pool, or --run and --qrels with --depth and --unjudged")
         frame = labelled_pool(pool, grades, train_fold)
     else:
         if not run or qrels is None:

@@ -100,8 +100,8 @@ def _rows(text: str, separator: str, quoted: bool) -> Generator[Row, None, None]
             line = reader.line_num + 1
     except csv.Error as error:
         if "end of data" in str(error):
-            raise ValueError(f"line {line}: a quotation mark opens a cell and none ends it") from None
-        said = "characters after the quotation mark that ends a cell; a quotation mark inside a cell is written twice"
+            raise ValueError(f"line {line}: a quotation mark opens a cell, and none closes it") from None
+        said = "characters after the quotation mark that closes a cell; write a quotation mark inside a cell twice"
         raise ValueError(f"line {reader.line_num}: {said}") from None
     finally:
         csv.field_size_limit(before)

@@ -204,7 +204,7 @@ def cautious_variance(pool: DocumentPool, sample: TwoPhase, variables: Variables
 
 def expected_variance(pool: DocumentPool, design: DocumentDesign, gain: np.ndarray) -> float:
     """``Σ g (1/ψ − 1)`` over the documents that could be drawn, with ``ψ = Π π``."""
-    chance = design.chance(pool.query)
+    chance = design.chance(np.repeat(np.arange(len(pool.weight)), np.diff(pool.indptr)))
     return float(gain @ ratio_or_zero(1 - chance, chance))
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from pt_active.inference.documents import FOLDS, expected_variance
-from pt_active.inference.estimators import ratio_or_zero
 from pt_active.inference.rounds import Round, drawn_by
 from pt_active.logs.rows import AllQueries, Rows, with_rows
 from pt_active.logs.simulated import SimulatedPool
@@ -28,11 +27,16 @@ from pt_active.plans.making.documents import (
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import Beyond, PlanArguments, PlanSource, Rest, RestOfDocuments, plan_manifest
 from pt_active.plans.making.pool import Pool, query_design
-from pt_active.relevance.bounds import document_bounds
 from pt_active.relevance.measures import RankForm, has_rank_form, rank_form
 from pt_active.relevance.revealed import RevealedForm, revealed_form
 from pt_active.sampling.chances import expected_size
-from pt_active.sampling.document_designs import ErrorVariance, Influence, influence_of, influence_of_singles
+from pt_active.sampling.document_designs import (
+    SAME_GRADIENT,
+    ErrorVariance,
+    Influence,
+    influence_of,
+    influence_of_singles,
+)
 from pt_active.sampling.documents import (
     CERTAIN_MODEL,
     COMMON_SHARE,
@@ -51,8 +55,6 @@ _TO_COME = 2
 """So many of the documents that come next are kept with their queries: two units must stand for all that may follow."""
 
 OTHERS = "(other queries)"  # The id of the row that stands for the queries that are not kept
-
-_EXTREMES = {"least_rate": min, "worst": min, "best": max}  # What is not added up over blocks of queries
 
 
 @dataclass(frozen=True)
@@ -308,92 +310,51 @@ def _rest_of_simulated(
 def _rest_of_contrasts(
     documents: Documents, drawn: DrawnDocuments, contrasts: list[Contrast]
 ) -> tuple[RestOfDocuments, ...]:
-    """What a plan must know of all documents for each contrast."""
-    blocks = [[_block_sums(documents, drawn, each, *block) for each in contrasts] for block in documents.blocks()]
-    return tuple(_rest_of(documents, drawn, *each) for each in zip(contrasts, *blocks, strict=True))
+    """What a plan must know of all documents for each contrast of an additive measure."""
+    return tuple(_rest_of(documents, drawn, each) for each in contrasts)
 
 
-def _rest_of(
-    documents: Documents, drawn: DrawnDocuments, contrast: Contrast, *blocks: dict[str, Any]
-) -> RestOfDocuments:
-    """What a plan must know of all documents for one contrast, from the sums over blocks of queries."""
-    total = {name: _EXTREMES.get(name, sum)(each[name] for each in blocks) for name in blocks[0]}
-    tiny = np.finfo(float).tiny
-    cautious = added_variance(total["square_errors"] / max(total["square"], tiny), DEFENSIVE_VARIANCE)
-    added = added_variance(total["variance"] / max(total["weights"], tiny), 1.0)
+def _rest_of(documents: Documents, drawn: DrawnDocuments, contrast: Contrast) -> RestOfDocuments:
+    """What a plan must know of all documents for one contrast."""
+    from pt_active.logs._kernels import undrawn_sums
+
+    rows, design, form = documents.rows, drawn.sample.design, documents.form
+    table, sides = np.r_[0.0, form.weights, 0.0], contrast.weights(len(rows.by_document["ranks"]))
+    least = SAME_GRADIENT * np.abs(table).max() if contrast.second is not None else 0.0
+    about = documents.weight, rows.by_document["mean"], rows.by_document["variance"], drawn.kept
+    where = rows.indptr, rows.by_document["ranks"], (table, sides, least), about
+    sums, parts = np.zeros(10), np.zeros((3, FOLDS))
+    undrawn_sums(*where, (design.opening, design.inclusion, drawn.sample.opening), (sums, parts))
+    square, square_errors, weights, variance, unreached, never, left, left_errors, uncertain, settled = sums.tolist()
+    tiny, (weight, mean, squares) = np.finfo(float).tiny, parts.tolist()
+    cautious = added_variance(square_errors / max(square, tiny), DEFENSIVE_VARIANCE)
+    added = added_variance(variance / max(weights, tiny), 1.0)
     made = RestOfDocuments(
         first=contrast.first,
         second=contrast.second,
-        **dict(zip(("weight", "mean", "square"), total["parts"].tolist(), strict=True)),
-        cautious=float(total["left_errors"] + cautious * total["left"]),
-        settled=float(total["settled"]),
-        variance=float(total["variance"]),
-        unreached=float(total["unreached"]),
-        never=int(total["never"]),
-        certain=bool(total["uncertain"] == 0),
+        weight=weight,
+        mean=mean,
+        square=squares,
+        cautious=left_errors + cautious * left,
+        settled=settled,
+        variance=variance,
+        unreached=unreached,
+        never=int(never),
+        certain=uncertain == 0,
         added=added,
     )
-    if not drawn.looked_at:
-        return made
-    # Each document has the variance p² D² (v + a + c range²).
-    more = added + RANGE_VARIANCE * float(np.ptp(documents.form.values)) ** 2
-    names = {name: float(total[name]) for name in ("rate", "least_rate", "low", "high", "worst", "best")}
-    variance, mean = float(total["over_rate_errors"] + more * total["over_rate"]), float(total["to_come"])
-    return replace(
-        made, beyond=Beyond(contrast.first, contrast.second, mean=mean, variance=variance, settled=0.0, **names)
-    )
+    return replace(made, beyond=_beyond(drawn, contrast, form, added, where)) if drawn.looked_at else made
 
 
-def _block_sums(
-    documents: Documents, drawn: DrawnDocuments, contrast: Contrast, queries: slice, own: slice, pool: DocumentPool
-) -> dict[str, Any]:
-    """What is added up over the documents of a block of queries; the names are those of `_rest_of_contrast`."""
-    rows, design, sample = documents.rows.by_document, drawn.sample.design, drawn.sample
-    mean, errors, query = rows["mean"][own], rows["variance"][own], pool.query
-    sides, gradient, planned = contrast.weights(len(pool.ranks)), pool.gradients(mean), design.inclusion[own]
-    slope, reached = sides @ gradient, planned > 0
-    weight = pool.weight[query] * slope
-    chance = design.opening[queries][query] * planned
-    left = weight**2 * ratio_or_zero(1 - chance, chance)
-    involved = np.flatnonzero(sides)
-    matters = influence_of(replace(pool, ranks=pool.ranks[involved]), gradient[involved], np.zeros(len(mean), bool))
-    opened = sample.opening[queries][query] * planned
-    others = ~drawn.kept[queries][query]
-    fold = ((queries.start + query) % FOLDS)[others & reached]
-    sums = {
-        "parts": np.array(
-            [np.bincount(fold, each[others & reached], FOLDS) for each in (weight, weight * mean, weight * slope)]
-        ),
-        "square": slope @ slope,
-        "square_errors": slope**2 @ errors,
-        "weights": weight @ weight,
-        "variance": weight**2 @ errors,
-        "unreached": weight[~reached] ** 2 @ errors[~reached],
-        "left": left.sum(),
-        "left_errors": left @ errors,
-        "never": ((weight != 0) & ~reached).sum(),
-        "uncertain": ((matters.documents[0] > 0) & ~(opened >= 1)).sum(),
-        "settled": (weight * mean)[others & ~reached].sum(),
-    }
-    if not drawn.looked_at or design.rate is None:
-        return sums
-    come = np.flatnonzero((design.rate[own] > 0) & ~sample.drawn[own])
-    return sums | _sums_to_come(documents.form, design.rate[own][come], weight[come], mean[come], errors[come])
+def _beyond(drawn: DrawnDocuments, contrast: Contrast, form: RankForm, added: float, where: tuple[Any, ...]) -> Beyond:
+    """What bets know of the documents that were not drawn, whose variance is p² D² (v + a + c range²)."""
+    from pt_active.logs._kernels import sums_to_come
 
-
-def _sums_to_come(
-    form: RankForm, rate: np.ndarray, weight: np.ndarray, mean: np.ndarray, errors: np.ndarray
-) -> dict[str, Any]:
-    """What bets know of the documents that were not drawn."""
-    low, high = document_bounds(form, weight)
-    return {
-        "rate": rate.sum(),
-        "least_rate": rate.min(initial=np.inf),
-        "to_come": weight @ mean,
-        "low": low.sum(),
-        "high": high.sum(),
-        "worst": ((low - weight * mean) / rate).min(initial=np.inf),
-        "best": ((high - weight * mean) / rate).max(initial=-np.inf),
-        "over_rate": (weight**2 / rate).sum(),
-        "over_rate_errors": (weight**2 * errors / rate).sum(),
-    }
+    sums = np.array([0.0, np.inf, 0.0, 0.0, 0.0, np.inf, -np.inf, 0.0, 0.0])
+    ends = float(form.values.min()), float(form.values.max())
+    sums_to_come(*where, (drawn.sample.design.rate, drawn.sample.drawn, *ends), sums)
+    names = ("rate", "least_rate", "mean", "low", "high", "worst", "best")
+    over, over_errors = sums[7:].tolist()
+    variance = over_errors + (added + RANGE_VARIANCE * (ends[1] - ends[0]) ** 2) * over
+    known = dict(zip(names, sums[:7].tolist(), strict=True))
+    return Beyond(contrast.first, contrast.second, variance=variance, settled=0.0, **known)

@@ -95,8 +95,8 @@ def _with_bounds(rest: Rest, rows: Rows, moments: Moments, table: pd.DataFrame, 
     contrasts = []
     for column, contrast in enumerate(bounded_contrasts(moments.mean.shape[1])):
         of_contrast = contrast_moments(moments, contrast.first, contrast.second)
-        units = query_units(order, q[order], of_contrast, (low[:, column], high[:, column]), weight)
-        contrasts.append(sums_after(units, drawn, contrast))
+        bounds = low[:, column], high[:, column]
+        contrasts.append(sums_after(query_units(order, q[order], of_contrast, bounds, weight), drawn, contrast))
     cost = rows.cost[order] if arguments.draws is None else np.ones(len(order))
     expected = expected_size(q[order], cost, float(arguments.budget or arguments.draws or 0))
     return replace(rest, units=len(order), expected_draws=expected, contrasts=tuple(contrasts))

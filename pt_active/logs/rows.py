@@ -118,6 +118,12 @@ def partition_pool(partition: pd.DataFrame, question: PartitionQuestion) -> tupl
     return graded_pool(graded_partition(partition, question), question)
 
 
+_AT_ONCE, _ROUNDED = 1 << 20, ("mean", "variance", "covariance", "squares")
+"""Of so many numbers a digest is made at a time, of these after rounding."""
+
+_OF_QUERY = "qid", "cost", "documents", "seen"  # The arrays of `Rows` that every partition has
+
+
 @dataclass(frozen=True)
 class Rows:
     """Numbers of n queries and of N of their documents, query by query, from which a sample can be designed."""
@@ -163,11 +169,12 @@ class Rows:
         """A fingerprint, by which inputs are recognised; 64 hexadecimal digits."""
         numbers = {**self.by_query, **self.by_document}
         sha = hashlib.sha256("\0".join(self.qid.tolist()).encode("utf-8", "surrogatepass"))
-        for values in [self.documents, *(numbers[name] for name in ("ranks",) if name in numbers)]:
-            sha.update(np.ascontiguousarray(values).tobytes())
-        names = [name for name in ("mean", "variance", "covariance", "squares") if name in numbers]
-        for values in [self.cost, *(numbers[name] for name in names)]:
-            sha.update((rounded(values, GRADE_BITS) + 0.0).tobytes())
+        parts = [[numbers[name] for name in names if name in numbers] for names in (("ranks",), _ROUNDED)]
+        for values in (self.documents, *parts[0], self.cost, *parts[1]):
+            flat = np.ravel(values)
+            for start in range(0, len(flat), _AT_ONCE):
+                some = flat[start : start + _AT_ONCE]
+                sha.update((rounded(some, GRADE_BITS) + 0.0 if some.dtype == np.float64 else some).tobytes())
         return sha.hexdigest()
 
 
@@ -249,31 +256,43 @@ def _rows(
 
 def merged(parts: Iterable[Rows | None]) -> Rows:
     """The rows of all partitions, by qid."""
-    rows: list[Rows] = []
-    pieces: dict[str, list[np.ndarray]] = {}
+    pieces: dict[tuple[str, str], list[np.ndarray]] = {}
+    deepest, heights = 0, set[int]()
     for part in filter(None, parts):
-        for name, values in part.by_document.items():
-            pieces.setdefault(name, []).append(values)
-        rows.append(replace(part, by_document={}))
-    if not rows:
+        deepest, heights = max(deepest, part.deepest), heights | {part.max_grade}
+        own = {name: getattr(part, name) for name in _OF_QUERY}
+        for kind, arrays in (("", own), ("query", part.by_query), ("document", part.by_document)):
+            for name, values in arrays.items():
+                pieces.setdefault((kind, name), []).append(values)
+    if not heights:
         raise ValueError("the pool is empty: no ranker returned a document for any query")
-    if len(heights := {part.max_grade for part in rows}) > 1:
+    if len(heights) > 1:
         raise ValueError(f"the grade model has other grades in some partitions: up to {sorted(heights)}")
-    whole = replace(_stacked(rows), deepest=max(part.deepest for part in rows))
-    order = np.argsort(whole.qid, kind="stable")
-    check_not_split(whole.qid[order])
-    place = slice(None) if is_range(order, len(order)) else whole.documents_of(order)
-    # The pieces of one kind are let go before those of the next are joined.
-    joined = {name: np.concatenate(pieces.pop(name), axis=-1)[..., place] for name in list(pieces)}
-    return replace(whole._queries(order), by_document=joined)
+    qid, seen = (np.concatenate(pieces["", name]) for name in ("qid", "seen"))
+    order = np.argsort(qid, kind="stable")
+    check_not_split(qid[order])
+    ordered, whole = is_range(order, len(order)), Rows(qid, qid, qid, seen, {}, {}, deepest, *heights)
+    documents = None if ordered else whole.documents_of(order)
+
+    def joined(kind: str) -> dict[str, Any]:
+        """The pieces of one name are let go before those of the next are joined."""
+        found = {}
+        for name in [name for of, name in pieces if of == kind]:
+            values = _together(pieces.pop((kind, name)), axis=-1 if kind == "document" else 0)
+            if not ordered:
+                values = values[..., documents] if kind == "document" else values[order]
+            found[name] = values
+        return found
+
+    return replace(whole, **joined(""), by_query=joined("query"), by_document=joined("document"))
 
 
-def _stacked(rows: list[Rows]) -> Rows:
-    of_query: dict[str, Any] = {
-        n: np.concatenate([getattr(part, n) for part in rows]) for n in ("qid", "cost", "documents", "seen")
-    }
-    by_query = {name: np.concatenate([part.by_query[name] for part in rows]) for name in rows[0].by_query}
-    return replace(rows[0], **of_query, by_query=by_query)
+def _together(pieces: list[np.ndarray], axis: int) -> np.ndarray:
+    """The pieces one after the other; a number that all of them repeat takes no memory."""
+    first = pieces[0].flat[0] if pieces[0].dtype == np.float64 and pieces[0].size else np.nan
+    if pieces[0].ndim == 1 and all((each == first).all() for each in pieces):
+        return np.broadcast_to(first, sum(map(len, pieces)))
+    return np.concatenate(pieces, axis=axis)
 
 
 def check_not_split(qid: np.ndarray) -> None:

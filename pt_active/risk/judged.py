@@ -109,7 +109,7 @@ class JudgedPairs(Judged):
         if not surprise(pairs.grades[rows], pairs.closest_grades[rows], self.label[known].astype(int)) > SURPRISING:
             return ""
         return (
-            "the grade model is too sure of itself, since the labels surprise it more than it expects: pairs that it "
+            "the grade model is too sure of itself, since the labels surprise it more than it expected: pairs that it "
             "is certain of are hardly drawn, so the sample may lack their errors"
         )
 

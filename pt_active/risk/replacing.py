@@ -88,8 +88,8 @@ class Replacement(Printed):
         row, more = self.wrong_levels.iloc[0], len(self.wrong_levels) - 1
         others = f", and {more} more {agreeing('is', more)} wrong" if more else ""
         wrong = (
-            f"people's labels prove that {row['name']} is not worth {row['judge']:.2f}, as {self.judge} alone finds: "
-            f"by people {row['people']:.2f}, error {_interval(row['error_low'], row['error_high'], 2)}{others}."
+            f"people's labels prove that the value of {row['name']} is not {row['judge']:.2f}, as {self.judge} alone "
+            f"finds: by people {row['people']:.2f}, error {_interval(row['error_low'], row['error_high'], 2)}{others}."
         )
         if (self.pairs["verdict"] == REFUTED).any():
             return f"{self._of_the_order} And {wrong}"

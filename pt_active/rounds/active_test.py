@@ -278,7 +278,7 @@ class ActiveTest(KeptArtifact[RoundsSoFar]):
         """
         state = self.tables
         if not state.rounds.drawn.any():
-            lacking = "nothing was drawn yet, so there is nothing to estimate from: call next_round first"
+            lacking = "nothing is drawn yet, so there is nothing to estimate from: call next_round first"
             if number := len(state.manifest.rounds):
                 drew = how_many("poisson round", number)
                 lacking = f"{drew} drew nothing, so there is nothing to estimate from: call next_round again"

@@ -110,8 +110,10 @@ def expected_size(rate: np.ndarray, cost: np.ndarray, budget: float) -> float:
     if not cost.sum() > budget:
         return float(len(rate))
     share = rate / rate.sum()
-    come = -np.expm1(-share * successive_factor(share, cost, budget))
-    return float(np.clip(come.sum() / max(share @ (1 - come), 1 / len(rate)), 1.0, len(rate)))
+    come = share * -successive_factor(share, cost, budget)
+    np.negative(np.expm1(come, out=come), out=come)
+    number = come.sum()
+    return float(np.clip(number / max(share @ np.subtract(1, come, out=come), 1 / len(rate)), 1.0, len(rate)))
 
 
 def successive_factor(rate: np.ndarray, cost: np.ndarray, budget: float) -> float:
@@ -125,7 +127,8 @@ def successive_factor(rate: np.ndarray, cost: np.ndarray, budget: float) -> floa
         return np.inf
     wanted, factor = -np.log1p(-budget / total), 0.0
     for _ in range(_NEWTON_STEPS):
-        rest = np.exp(-factor * rate)
+        rest = -factor * rate
+        np.exp(rest, out=rest)
         rest *= cost
         step = float((wanted + np.log(rest.sum() / total)) * rest.sum() / (rest @ rate))
         factor += step

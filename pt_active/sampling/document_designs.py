@@ -45,7 +45,7 @@ MIXED_SHARE = 0.01
 """Share of both rankers' squared gradients that is added to that of the difference of two cascades, and share of an
 equal weight that is added to the weight of each pair of rankers."""
 
-_SAME_GRADIENT = 1e-12  # A difference of gradients below this share of the largest one is rounding: it counts as 0
+SAME_GRADIENT = 1e-12  # A difference of gradients below this share of the largest one is rounding: it counts as 0
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _gradients_of_contrasts(pool: DocumentPool, gradient: np.ndarray) -> Iterato
     place = np.where((pool.ranks > 0) & (pool.ranks <= depth), pool.ranks, depth + 1)
     for a, b in combinations(range(len(gradient)), 2):
         step = gradient[a] - gradient[b]
-        step[np.abs(step) <= _SAME_GRADIENT * largest] = 0.0
+        step[np.abs(step) <= SAME_GRADIENT * largest] = 0.0
         if pool.form.family != "cascade":
             yield step, 0.0
             continue
@@ -220,7 +220,7 @@ class Sizing:
         """The same for every n-th of many queries, with influences on these, and the share of the queries."""
         number, pool = len(self.pool.weight), self.pool
         chosen = np.arange(number) % -(-number // _SUBSAMPLE) == 0
-        documents = chosen[pool.query]
+        documents = np.repeat(chosen, np.diff(pool.indptr))
         indptr = np.r_[0, np.cumsum(np.diff(pool.indptr)[chosen])]
         some = replace(
             self,
@@ -257,7 +257,9 @@ def succession_sizes(unit: str, order: np.ndarray, prices: Costs, gain: np.ndarr
     else:
         size, nothing = np.zeros(len(gain)), np.zeros((2, prices.queries))
         pooled_sizes(prices.indptr, order, gain, cost, overhead if unit == "step" else 0.0, size, *nothing)
-        size, most = size[order], most / np.sqrt(cost[order])
+        size, root = size[order], cost[order]
+        np.sqrt(root, out=root)
+        most = np.divide(most, root, out=root)
     if unit == "step":
         most = largest_below(most, prices.query(order))
     for values, share in ((size, 1 - RANGE_SHARE), (most, RANGE_SHARE)):

@@ -112,7 +112,7 @@ class LearnerComparison(Printed):
             if count
         ]
         if self.degenerate:
-            same = "the difference is the same in every fold, so they cannot tell how far off it is"
+            same = "the difference is the same in every fold, so the folds do not show how far off it is"
             notes.append(f"{same}: no {'test' if self.difference else 'interval'}")
         return "; ".join(notes)
 

@@ -103,7 +103,8 @@ def test_a_preference_is_one_decision_an_item(folder: Path) -> None:
     table.drop(columns=["truth", "score"]).to_csv("answers.csv", index=False)
     run("init", "--answers", "answers.csv", "--scale", "preference", "--budget", 60)
     run("plan")
-    run("export", "--out", "my-plan.csv", "--format", "csv")
+    told = run("export", "--out", "my-plan.csv", "--format", "csv")
+    assert "A label is 0 (the second is better), 1 (no difference), 2 (the first is better)." in told
     assert len(pd.read_csv("my-plan.csv")) == 60
     by_item = table.pivot(index="item", columns="system", values="truth")
     scores = (by_item["new"] - by_item["old"]).rename("score").reset_index()
@@ -115,7 +116,7 @@ def test_a_preference_is_one_decision_an_item(folder: Path) -> None:
     ("words", "said"),
     [
         (("--answers", "answers.csv"), "pass --budget, how many answers"),
-        (("--answers", "answers.csv", "--budget", 5, "--measure", "AP"), "leave --run, … out"),
+        (("--answers", "answers.csv", "--budget", 5, "--measure", "AP"), "leave out --run, …"),
         (("--answers", "answers.csv", "--budget", 5, "--scale", "5"), "a scale is written as"),
         (
             ("--answers", "answers.csv", "--budget", 5, "--scale", "1-5"),

@@ -71,6 +71,6 @@ def test_two_answers_stand_side_by_side_and_a_key_says_which_is_better(browser, 
     assert [each["label"] for each in said[-4:]] == [2, 0, 1, 2]
     assert browser.find_element("id", "guideline").get_attribute("textContent").split()[:3] == [
         "Guideline",
-        "Say",
-        "which",
+        "Choose",
+        "the",
     ]

@@ -58,6 +58,11 @@ def test_pyterriers_answer_frames_are_taken() -> None:
     assert table["question"].tolist() == ["x?", "x?"]
 
 
+def test_letters_of_inspects_frames_are_scores() -> None:
+    frame = pd.DataFrame({"id": [1, 2], "epoch": 1, "input": ["x?", "y?"], "score_match": ["C", "I"]})
+    assert answer_table({"a": frame, "b": frame})["score_match"].tolist() == [1.0, 1.0, 0.0, 0.0]
+
+
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
 def test_files_are_read(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"answers.{ending}"

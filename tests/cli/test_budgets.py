@@ -61,7 +61,7 @@ def test_a_pilot_tells_what_a_plan_lacks(pilot):
     after = data("budget", "plan", "plan.csv", "--budget", "100")
     assert "optimism" in after["rows"][0]
     assert "optimism" not in before["rows"][0]
-    assert run("budget", "plan", "plan.csv", "--width", "1e-9").rstrip().endswith("only judging everything does it.")
+    assert run("budget", "plan", "plan.csv", "--width", "1e-9").rstrip().endswith("only judging everything is enough.")
     said = run("budget", "plan", "plan.csv", "--width", "0.05")
     proposed = shlex.split(said.splitlines()[-1])
     assert proposed[:4] == ["pt-active", "extend", "plan", "plan.csv"]
@@ -130,7 +130,7 @@ def test_what_a_plan_lacks_is_counted_from_its_budget_if_it_goes_on(files, desig
         if (each["level"], each["design"]) == (level, design)
     )
     said = run("budget", "plan", "plan.csv", "--width", "0.3")
-    assert f"The plan lacks {row['budget'] - before:.4g} of it. Next, draw" in said
+    assert f"The plan's budget is {row['budget'] - before:.4g} short of it. Next, draw" in said
     run(*shlex.split(said.splitlines()[-1])[1:])
     if design != "spread":
         assert Plan.load("plan-more").manifest["spent"] <= row["budget"] + 1

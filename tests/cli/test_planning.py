@@ -195,7 +195,7 @@ def test_texts_of_other_documents_are_refused_and_a_few_are_counted(files):
     write(files / "other.tsv", "E-1\tone\n")
     first = Plan.load("plan").assessments["docno"].iloc[0]
     write(files / "one.tsv", f"{first}\tone\n")
-    wanted = "other.tsv: no document of the plan has a text there; the file is of 'E-1', the plan of 'D-"
+    wanted = "other.tsv: the file has no text for any document of the plan: it has 'E-1', the plan 'D-"
     for words in (
         ("report", "plan", "plan.csv", "--out", "r.html"),
         ("export", "plan", "--out", "e.csv", "--format", "csv"),

@@ -144,7 +144,7 @@ def test_each_answer_is_checked_at_once_and_asked_for_again(files):
         " ": None,
         "none.tsv": "there is no file none.tsv",
         "topics.tsv": None,
-        "strange.tsv": "strange.tsv: no document of the runs has a text there",
+        "strange.tsv": "strange.tsv: the file has no text for any document of the runs",
         "texts.tsv": None,
         "new.run ": "got 6 columns: it is a run",
         "few.qrels": None,
@@ -257,7 +257,7 @@ def test_what_is_missing_is_named(files, file, text, about, said):
     [
         ("old.run", ranking(PAST, 3), "the runs have no query in common: new has 'q0', 'q1'"),
         ("topics.tsv", "x\ta\n", "topics.tsv: none of the queries of the runs is among the topics"),
-        ("texts.tsv", "x\ta\n", "texts.tsv: no document of the runs has a text there; the file is of 'x', the runs of"),
+        ("texts.tsv", "x\ta\n", "texts.tsv: the file has no text for any document of the runs: it has 'x',"),
         ("past.qrels", "x 0 d1 1\n", "past.qrels: no document of past.run has a label"),
     ],
 )

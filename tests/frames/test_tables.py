@@ -28,8 +28,8 @@ def test_cells_hold_what_quotation_marks_enclose(end):
     [
         ("a,b\n1,2,3\n4,5\n", "line 2: expected 'a', 'b' (2 cells, as in the header); got '1', '2', '3' (3 cells)"),
         ('a,b\n"1\n1",2\n4\n', "line 4: expected"),
-        ('a,b\n1,"2\n3,4\n', "line 2: a quotation mark opens a cell and none ends it"),
-        ('a,b\n1,"2"x\n', "line 2: characters after the quotation mark that ends a cell"),
+        ('a,b\n1,"2\n3,4\n', "line 2: a quotation mark opens a cell, and none closes it"),
+        ('a,b\n1,"2"x\n', "line 2: characters after the quotation mark that closes a cell"),
         ("a,b,a\n1,2,3\n", "row 1: the header must name each column once; got 'a' more than once"),
         ("a,b,\n1,2,\n1,2,x\n", "line 3: 'x' in a column that has no name in the header"),
         ("a,,b\n1,x,2\n", "line 2: 'x' in a column that has no name in the header"),

@@ -66,7 +66,7 @@ def test_a_second_server_of_a_plan_is_told_of_the_first(plan: Path, tmp_path: Pa
     with served(plan, "--judges", "ann", "--port", "0", "--store", str(tmp_path / "one.sqlite")) as (run, _):
         told = said()
         assert f"warning: {plan}: the process {run.pid} on " in told
-        assert "lets people judge it too, in another file: both give out the same documents" in told
+        assert "lets people judge it too, into another file: both give out the same documents" in told
     assert "in another file" not in said()
     assert not plan.with_name(f"{plan.name}-lock").exists()
     taken.close()

@@ -63,7 +63,7 @@ def test_a_wrong_level_is_said_first(pool, collection) -> None:
     assert set(found.wrong_levels["name"]) == set(plan.rankers)
     row = found.wrong_levels.iloc[0]
     assert found.answer.startswith(
-        f"No: people's labels prove that {row['name']} is not worth 1.00, as kind alone finds"
+        f"No: people's labels prove that the value of {row['name']} is not 1.00, as kind alone finds"
     )
     said = (
         f"by people {row['people']:.2f}, error [+{row['error_low']:.2f}, +{row['error_high']:.2f}], and 1 more is wrong"

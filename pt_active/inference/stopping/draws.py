@@ -122,7 +122,7 @@ class Units:
     def __post_init__(self) -> None:
         with np.errstate(all="ignore"):
             numbers = self.rate, self.mean, self.variance, self.low, self.high, self.rate.sum() / self.rate
-        if not ((self.rate > 0).all() and np.isfinite(np.r_[self.settled, np.concatenate(numbers)]).all()):
+        if not ((self.rate > 0).all() and all(np.isfinite(each).all() for each in (self.settled, *numbers))):
             raise ValueError("rates must be positive, and all numbers of the units finite")
         if not ((self.low <= self.high).all() and (self.variance >= 0).all()):
             raise ValueError("the bounds of a unit are in the wrong order, or a variance is negative")

@@ -85,7 +85,7 @@ class Basis:
             parts = f"queries {self.error_of_queries:.4f}, documents {self.error_of_documents:.4f}"
             facts.append(("error from", f"{parts}{model}"))
         if self.judged_twice is not None and self.error_of_judges is None:
-            facts.append(("judges", "no document has two judges, so their error is not in the interval"))
+            facts.append(("judges", "no document has two judges, so the interval leaves out their error"))
         elif self.judged_twice is not None:
             share = f"{self.judged_twice:.1%} of the documents have two or more"
             facts.append(("judges", f"their part of the error is {self.error_of_judges:.4f}; {share}"))
@@ -253,7 +253,7 @@ def _caution(by_query: ByQuery) -> str:
     """What limits the trust in an interval for new queries; empty if nothing does."""
     own, shown_degrees = by_query.degrees, by_query.shown
     units = "queries" if by_query.group is None else "clusters"
-    misses = "so the interval for new queries may miss more often than its level says"
+    misses = "so the interval for new queries may miss more often than its level allows"
     if shown_degrees < _FEW * own and shown_degrees < _SUFFICIENT_DEGREES:
         return f"few {units} carry the spread: they show {shown_degrees:.1f} of {own:.0f} degrees of freedom, {misses}"
     if own < _SUFFICIENT_DEGREES:

@@ -159,7 +159,7 @@ class Gate(Printed):
             return (
                 "judge the rest of the plan, then ask again"
                 if self.status.judged < self.status.drawn
-                else f"a look at the end decides once; make a new plan, or use looks {ALWAYS!r} from the first label on"
+                else f"a look at the end decides once; make a new plan, or use looks {ALWAYS!r} from the first label"
             )
         return self.status.advice
 

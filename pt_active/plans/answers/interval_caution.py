@@ -34,7 +34,9 @@ def interval_caution(tables: PlanTables) -> str:
     least = int(np.argmin(rounded(np.array(shown))))
     unit, what = SAMPLED["document" if tables.rounds else "query"], contrasts[least].named(names)
     if shown[least] < min(FEW * own, SUFFICIENT_DEGREES):
-        most = "there will probably be no interval" if shown[least] < 1 else "its interval may be wide or miss"
+        most = (
+            "there will probably be no interval" if shown[least] < 1 else "its interval may be wide, or miss the truth"
+        )
         return (
             f"few {unit} carry the error of {what}: replays under the grade model show {shown[least]:.1f} degrees of "
             f"freedom, so {most}; a larger budget helps"

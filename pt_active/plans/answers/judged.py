@@ -163,7 +163,7 @@ def _refusal(measured: Measured, ends: Tails | None) -> str:
 def _caution(measured: Measured, replays: Replayed | None) -> str:
     """What limits the trust in an interval; empty if nothing does."""
     own, units = measured.degrees, SAMPLED[measured.basis.level]
-    misses = "so the interval may miss more often than its level says"
+    misses = "so the interval may miss more often than its level allows"
     if replays is not None and replays.degrees < FEW * own and replays.degrees < SUFFICIENT_DEGREES:
         return (
             f"few {units} carry the error: replays under the grade model show {replays.degrees:.1f} of its {own:.0f} "

@@ -79,7 +79,9 @@ def query_units(
     """The queries at some rows, in the order in which they come, as units of one contrast; ``weight`` is float64[m]."""
     mean, variance = moments
     low, high = (weight * bound for bound in bounds)
-    check_reached(((high > low) & ~np.isin(np.arange(len(weight)), rows)).sum(), "queries")
+    never = np.ones(len(weight), dtype=bool)
+    never[rows] = False
+    check_reached(((high > low) & never).sum(), "queries")
     spread = weight**2 * (variance + weight @ variance) + RANGE_VARIANCE * (high - low) ** 2
     mean = np.clip(weight * mean, low, high)
     return Units.one_by_one(rate, mean[rows], spread[rows], low[rows], high[rows])

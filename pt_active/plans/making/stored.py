@@ -84,7 +84,7 @@ class Form(Generic[Content]):
     def _table(self, folder: Path, file: str, digests: dict[str, str] | None) -> StoredTable:
         try:
             if (folder / file).exists() and not (folder / file).is_file():
-                raise ValueError("it is a device or a stream, and not a file")
+                raise ValueError("it is a device or a stream, not a file")
             content = (folder / file).read_bytes()
             if digests is None or hashlib.sha256(content).hexdigest() == digests.get(file):
                 return StoredTable(file, pd.read_parquet(io.BytesIO(content)))

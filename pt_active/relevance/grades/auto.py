@@ -142,7 +142,7 @@ class AutoGrades(FittedGrades):
         if not self.misleads_:
             return shown
         return (
-            f"{shown}\nThis model misleads on queries that it has not seen, so what is expected with it, such as the ± "
+            f"{shown}\nThis model misleads on queries that it has not seen, so forecasts with it, such as the ± "
             "of a plan, may be far off. Intervals from labels still hold."
         )
 

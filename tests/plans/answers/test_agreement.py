@@ -210,7 +210,7 @@ def test_a_result_says_what_share_of_the_error_is_that_of_judges(level: str) -> 
     assert (of_judges in both.note) == both.basis.census == (level == "census")
     once = plan.compare(records[records["annotator"] == "a"])
     assert once.basis.error_of_judges is None
-    assert "no document has two judges, so their error is not in the interval" in str(once)
+    assert "no document has two judges, so the interval leaves out their error" in str(once)
     assert plan.estimate(records)["a"].basis.error_of_judges > 0
 
 

@@ -55,7 +55,7 @@ class TestAuto:
 
     def test_a_model_that_misleads_stands_below_its_table_with_a_warning(self, fitted, monkeypatch):
         """Where recalibration does not help, as is forced here, what a plan expects with it is not to be relied on."""
-        said = "so what is expected with it, such as the ± of a plan, may be far off. "
+        said = "so forecasts with it, such as the ± of a plan, may be far off. "
         assert said not in fitted.described()
         monkeypatch.setattr(auto, "safe_recalibration", lambda *_: None)
         monkeypatch.setattr(auto, "MIN_FOREST_LABELS", 10**6)

@@ -72,7 +72,6 @@ def verdict_of(report: Findings) -> Section:
     for pair in report.differences:
         both = pair, *for_others(result, report.status)
         shown = shown.assign(sure=[each.winner is not None or each.certain for each in both])
-        caption += f"; right of the dotted line {pair.first} is better, left of it {pair.second}"
     chart = plots.estimates(shown, *_axis_of(report))
     return Section("", svg=chart.svg("estimates", what, report.answer), caption=f"{caption}.")
 
