@@ -123,7 +123,8 @@ class Answers:
         if chosen not in UNITS:
             raise ValueError(f"a unit is an answer or an item, got {shown(unit)}")
         if chosen == "item":
-            return {"level": "query", **(ITEMS_BY_SCORES if self.table[self.judges].notna().to_numpy().any() else {})}
+            judged = self.table[self.judges].notna().to_numpy().any()
+            return {"level": "query", **(ITEMS_BY_SCORES if judged else {})}
         # Those of a single system would be drawn at once, and could only be looked at when all are judged.
         return {"level": "document", **({"design": "successive"} if len(self.systems) == 1 else {})}
 
