@@ -472,6 +472,7 @@ def test_what_cannot_be_foreseen_is_called_a_bug(world: Path, monkeypatch: pytes
         (OSError(28, "No space left on device", "x"), "error: x: No space left on device"),
         (OSError("odd"), "error: odd"),
         (MemoryError("Unable to allocate 2 TiB"), "error: there is not enough memory: Unable to allocate 2 TiB"),
+        (RuntimeError("can't start new thread"), "error: there is not enough memory: can't start new thread"),
         (RecursionError(), "error: the input is nested too deeply"),
         (csv.Error("field larger than field limit"), "error: field larger than field limit"),
         (zlib.error("bad"), "error: a compressed file is damaged: bad"),

@@ -41,7 +41,7 @@ INPUTS = 150  # Damaged files for each reader in the tests
 MAX_SECONDS = 5.0  # No reader may take longer with a small file
 
 PLACED = re.compile(
-    r": (line|row) [0-9]+: |; line [0-9]+ has |the file is empty|header|compressed data is damaged|is not read"
+    r": (line|row) [0-9]+: |; line [0-9]+ has |the file is empty|header|compressed data is damaged|not UTF-8 text"
     "|must have one"
 )
 """What the message of an error about a small file says beside the file's name."""
