@@ -175,6 +175,8 @@ strata: allocation by the root of the variance's share [test_ratios]
     wanted**2 / (drawn * (drawn + 1)) => wanted / (drawn * (drawn + 1))
 one at a time: chance among all instead of the rest [test_steps]
     size[first] / remaining[:number] => size[first] / size.sum()
+pool: what is kept is told apart by shapes alone [test_revealed_estimators]
+    repr((each.shape, each.dtype)) => repr(each.shape)
 # Inference from queries
 snis variance: shares not squared [test_estimators]
     (share * centred) ** 2 => share * centred**2
@@ -311,7 +313,7 @@ documents: lines weighted by the root of the chance [test_document_estimators]
     pool.weight[query] * np.sqrt(1 - chance) / chance => pool.weight[query] * np.sqrt(1 - chance) / np.sqrt(chance)
 cascade steps: tail below the document ignored [test_document_design]
     * reach * (weights[at] - tail) => * reach * weights[at]
-rounds: weighted by their variances [test_samples_of_documents]
+rounds: weighted by their variances [test_document_rounds]
     (1 / variance) / (1 / variance).sum() => variance / variance.sum()
 rounds: weights follow the budgets [test_adaptive_budgets]
     variance = np.array(comparable) if len(comparable) == len(rounds) else expected => variance = expected

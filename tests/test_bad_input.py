@@ -17,7 +17,7 @@ from pt_active import ActiveTest, ColumnCost, Plan, Runs, compare_learners
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames import checks
 from pt_active.risk import Audit, GaussianSquared, ZeroOne
-from pt_active.rounds import AP, AUC, F1, Accuracy, FMeasure, Precision, Recall
+from pt_active.rounds import Accuracy
 
 BOTH = {"first": "a", "second": "b"}
 
@@ -102,30 +102,6 @@ def test_long_values_are_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"predictions": ["a"]}, "predictions must name at least one predictor, as {name: column}, got ['a']"),
-        ({"predictions": {1: "a"}}, "the name of a predictor must be a string, not empty, got 1"),
-        ({"predictions": {"x": 3}}, "predictions['x'] must be the name of a column, got 3"),
-        ({"frame": None}, "frame must be a pandas DataFrame, got None"),
-        ({"frame": pt.Transformer.identity()}, "frame must be a pandas DataFrame, got "),
-        ({"loss": ZeroOne(slice=["a"])}, "the slice of a loss must be the name of a column, got ['a']"),
-        ({"loss": "ZeroOne"}, "unknown loss 'ZeroOne'; the losses are ZeroOne"),
-        ({"budget": "20"}, "budget must be a number, got '20'"),
-        ({"draws": "5", "budget": None}, "draws must be a whole number, got '5'"),
-        ({"defensive": "x"}, "defensive must be a number, got 'x'"),
-        ({"replace": "no"}, "replace must be True or False, got 'no'"),
-        ({"seed": "1"}, "seed must be a whole number, got '1'"),
-        ({"cost": 1.0}, "cost must be a labelling cost, such as UnitCost() or ColumnCost('minutes'), got 1.0"),
-        ({"design": ["optimal"]}, "unknown design ['optimal']"),
-        ({"frame": FRAME[["qid", "docno", "a", "b", "a"]]}, "column 'a' more than once"),
-    ],
-)
-def test_audits_refuse(frame: pd.DataFrame, given: dict, message: str) -> None:
-    refused(message, Audit.create, **({"frame": frame, "predictions": BOTH, "loss": ZeroOne(), "budget": 20} | given))
-
-
-@pytest.mark.parametrize(
     ("columns", "loss", "message"),
     [
         ({"a": -1.0}, ZeroOne(), "such as -1.0 for document 'd0' of query 'q0'"),
@@ -187,28 +163,6 @@ class Learner(pt.Estimator):
         return inp.assign(score=self.sign * np.arange(len(inp)))
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"topics": None}, "topics must be a pandas DataFrame, got None"),
-        ({"qrels": None}, "qrels must be a pandas DataFrame, got None"),
-        ({"learners": None}, "learners must map two names to learners, got None"),
-        ({"learners": {"x": lambda data: data, "y": Learner(1)}}, "learner 'x' must be a function without arguments"),
-        ({"measure": None}, "measure must be an ir_measures measure or its name, got None"),
-        ({"folds": "4"}, "folds must be a whole number, got '4'"),
-        ({"repeats": True}, "repeats must be at least 1, got True"),
-        ({"validation": np.nan}, "validation must be at least 0 and below 1, got nan"),
-        ({"seed": None}, "seed must be a whole number, got None"),
-        ({"confidence": "high"}, "confidence must be a number, got 'high'"),
-        ({"corrected": None}, "corrected must be True or False, got None"),
-    ],
-)
-def test_learners_refuse(frame: pd.DataFrame, qrels: pd.DataFrame, given: dict, message: str) -> None:
-    usual = {"learners": {"x": Learner(1), "y": Learner(-1)}, "topics": frame[["qid", "docno"]], "qrels": qrels}
-    usual |= {"measure": "nDCG@5", "folds": 3, "progress": False}
-    refused(message, compare_learners, **(usual | given))
-
-
 def test_a_class_is_a_function_without_arguments(frame: pd.DataFrame, qrels: pd.DataFrame) -> None:
     class Turned(Learner):
         def __init__(self, sign: int = -1) -> None:
@@ -235,17 +189,6 @@ def test_active_tests_refuse(frame: pd.DataFrame, qrels: pd.DataFrame) -> None:
     refused("qrels must be a pandas DataFrame, got {}", test.estimate, {})
     refused("confidence must be a number, got None", test.estimate, known, confidence=None)
     refused("bandwidth must be a positive number or 'cross_validated', got [1]", test.estimate, known, bandwidth=[1])
-
-
-@pytest.mark.parametrize("wrong", ["1", None, [1], 1.5, 0, True])
-def test_losses_refuse_grades_that_are_none(wrong: object) -> None:
-    for made in (Precision, Recall, F1, AUC, AP):
-        refused("rel must be a whole number of at least 1, got", made, rel=wrong)
-
-
-@pytest.mark.parametrize("wrong", ["x", None, [1], -0.1, 1.1, float("nan")])
-def test_f_measures_refuse_weights_that_are_none(wrong: object) -> None:
-    refused("eta must be a number between 0 and 1, got", FMeasure, wrong)
 
 
 @pytest.fixture(scope="module")

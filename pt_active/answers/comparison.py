@@ -22,8 +22,7 @@ from pt_active.showing.wording import told_of_answers
 FIRST, SECOND = "First answer", "Second answer"
 """How judges see the two answers that they compare."""
 
-LEVELS: Mapping[str, str] = {"answer": "document", "item": "query"}
-"""Unit → level of the plan."""
+UNITS = ("answer", "item")
 
 ALIKE = 0.05
 """How much less probable each further score is than the next nearer one to a judge's, where the judge gives all answers
@@ -121,10 +120,13 @@ class Answers:
         """How a unit is drawn, or the one of choice: arguments of `Plan.create`."""
         single = self.scale.prefers or self.runs > 1 or len(self.systems) == 1
         chosen = unit or ("answer" if single else "item")
-        if chosen not in LEVELS:
+        if chosen not in UNITS:
             raise ValueError(f"a unit is an answer or an item, got {shown(unit)}")
-        judged = chosen == "item" and self.table[self.judges].notna().to_numpy().any()
-        return {"level": LEVELS[chosen], **(ITEMS_BY_SCORES if judged else {})}
+        if chosen == "item":
+            judged = self.table[self.judges].notna().to_numpy().any()
+            return {"level": "query", **(ITEMS_BY_SCORES if judged else {})}
+        # Those of a single system would be drawn at once, and could only be looked at when all are judged.
+        return {"level": "document", **({"design": "successive"} if len(self.systems) == 1 else {})}
 
     def labels(self, scores: pd.DataFrame) -> pd.DataFrame:
         """The labels of people's scores.

@@ -196,9 +196,9 @@ class Commands(TyperGroup):
 
     def loaded(self, name: str) -> Any:
         """A command with its options; its file is imported if need be."""
+        _check_memory()
         command = self.commands[name]
         if load := getattr(command.callback, "load", None):
-            _check_memory()
             command = self.commands[name] = load()
         return command
 

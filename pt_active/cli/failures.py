@@ -109,7 +109,7 @@ def foreseen(error: BaseException, command: str = "pt-active") -> str | None:
             return str(error) or type(error).__name__
         where = error.filename if error.filename is not None else error.filename2
         return error.strerror if where is None else f"{os.fsdecode(where)}: {error.strerror}"
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or str(error) == "can't start new thread":
         return f"there is not enough memory{f': {error}' if str(error) else ''}"
     if isinstance(error, RecursionError):
         return "the input is nested too deeply"

@@ -174,7 +174,7 @@ def opened(path: str | Path, allowed: tuple[bytes, ...] = ()) -> Iterator[tuple[
         start = stream.peek(16)[:16]
         for magic, name in _ARCHIVES.items():
             if start.startswith(magic) and magic not in allowed:
-                raise ValueError(f"this is {name}, which is not text; unpack it or save it as UTF-8 text first")
+                raise ValueError(f"this is {name}, and not UTF-8 text; unpack it or save it as UTF-8 text first")
         packed = next((suffix for magic, suffix in _MAGIC.items() if start.startswith(magic)), Path(path).suffix)
         if packed in _OPEN:
             with _OPEN[packed](stream) as unpacked:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -245,9 +246,14 @@ def _typed(values: pa.Array, column: str) -> pa.Array:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Name the file in errors of reading a table."""
-    with naming(path), reading_parquet():
-        yield
+    """Name the file in errors of reading a table, those of the system too."""
+    try:
+        with naming(path), reading_parquet():
+            yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
 
 
 @contextmanager
@@ -321,7 +327,7 @@ def _tables_of(path: Path) -> list[Path]:
     """A Parquet table, or the tables of a folder, as Spark and Dask write one."""
     if not path.is_dir():
         return [path]
-    if tables := [each for each in sorted(path.rglob("*")) if each.is_file() and not each.name.startswith((".", "_"))]:
+    if tables := [each for each in sorted(path.rglob("*")) if not (each.is_dir() or each.name.startswith((".", "_")))]:
         return tables
     raise ValueError(f"{path}: the folder is empty; expected Parquet tables")
 

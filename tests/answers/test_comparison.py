@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -77,8 +78,11 @@ def test_items_are_drawn_unless_answers_repeat_or_stand_alone(table: pd.DataFram
     alone = table[table["system"] == "new"]
     assert Answers(table.drop(columns="score")).drawn() == {"level": "query"}
     assert Answers(table).drawn() == {"level": "query", "design": "optimal", "defensive": 0.5}
-    for other in (made(runs=2), alone):
-        assert Answers(other).drawn() == Answers(table).drawn("answer") == {"level": "document"}
+    assert Answers(made(runs=2)).drawn() == Answers(table).drawn("answer") == {"level": "document"}
+    assert Answers(alone).drawn() == {"level": "document", "design": "successive"}
+    plan, scored = Answers(alone).plan(60, seed=1), Answers(alone).labels(true_scores(alone))
+    status = plan.status(asked_for(plan, scored), margin=0.2)
+    assert status.low < alone["truth"].mean() < status.high
     assert Answers(table, "preference").drawn() == {"level": "document"}
     with pytest.raises(ValueError, match="a unit is an answer or an item, got 'query'"):
         Answers(table).drawn("query")
@@ -164,6 +168,15 @@ def test_the_difference_of_a_preference_is_its_mean_whichever_answer_is_shown_fi
     better_first = plan.assessments.assign(new=first_is_new).merge(labels).merge(scores, left_on="qid", right_on="item")
     agreed = np.where(better_first["new"], better_first["score"], -better_first["score"])
     assert (better_first["label"] == 1 + agreed).all()
+
+
+def test_a_report_of_answers_that_all_have_one_score_warns_of_nothing(table: pd.DataFrame, tmp_path: Path) -> None:
+    answers = Answers(table.drop(columns="score"))
+    plan, labels = answers.plan(40), answers.labels(table.assign(score=1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = plan.report(tmp_path / "report.html", asked_for(plan, labels))
+    assert "one label" not in str(report.check)
 
 
 def test_a_judges_score_off_the_scale_names_the_answer_and_the_option(table: pd.DataFrame) -> None:

@@ -412,6 +412,17 @@ def test_the_system_fails_in_one_line(world: Path, tmp_path: Path) -> None:
         assert re.fullmatch(f"error: .*{message}.*\n", result.stderr)
 
 
+def test_a_limit_on_memory_that_libraries_do_not_fit_into_is_one_line(world: Path, monkeypatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (10**9, resource.RLIM_INFINITY))
+    with contextlib.chdir(world):
+        result = invoke(["status", "plan", "judged.csv"])
+    assert result.exit_code == 2
+    assert (
+        result.stderr
+        == "error: there is not enough memory: the limit (ulimit -v) is 1 GB, and pt-active needs 1.2 GB\n"
+    )
+
+
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="there is no list of loaded libraries")
 @pytest.mark.parametrize("library", ["_multiarray_umath", "llvmlite"])
 def test_ctrl_c_ends_in_one_line_even_during_imports(world: Path, library: str) -> None:
@@ -461,6 +472,7 @@ def test_what_cannot_be_foreseen_is_called_a_bug(world: Path, monkeypatch: pytes
         (OSError(28, "No space left on device", "x"), "error: x: No space left on device"),
         (OSError("odd"), "error: odd"),
         (MemoryError("Unable to allocate 2 TiB"), "error: there is not enough memory: Unable to allocate 2 TiB"),
+        (RuntimeError("can't start new thread"), "error: there is not enough memory: can't start new thread"),
         (RecursionError(), "error: the input is nested too deeply"),
         (csv.Error("field larger than field limit"), "error: field larger than field limit"),
         (zlib.error("bad"), "error: a compressed file is damaged: bad"),

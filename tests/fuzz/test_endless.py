@@ -119,7 +119,7 @@ HEADER = row(1, A="qid", B="docno", C="label")
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        (HEADER + row(900, XFD="1"), "row 900 has 16,384 columns, more than 1,000 columns"),
+        (HEADER + row(1048576, XFD="1"), "row 1048576 has 16,384 columns, more than 1,000 columns"),
         (HEADER + row(1048577, A="1"), "a sheet has at most 1,048,576"),
     ],
 )

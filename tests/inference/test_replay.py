@@ -213,16 +213,6 @@ def test_the_table_says_what_the_replays_say():
             assert row[name] == pytest.approx(value, rel=1e-9, abs=1e-12), name
 
 
-def test_passive_is_its_own_yardstick():
-    table = simulate(POOL, designs=["passive"], estimators=["snis"], budgets=BUDGETS, repetitions=200, progress=False)
-    once = table[~table["with_replacement"]]
-    assert once["label_equivalents"].tolist() == [1, 1, 1]
-    assert once["label_equivalents_se"].tolist() == pytest.approx([0, 0, 0])
-    assert once["saving"].tolist() == pytest.approx([0, 0, 0], abs=1e-12)
-    again = table[table["with_replacement"]]
-    assert again["label_equivalents_source"].tolist() == [1, 1, 1]
-
-
 def test_a_ratio_of_means_and_its_error():
     """The error against the spread of 2,000 independent ratios, within a tenth."""
     rng = np.random.default_rng(0)

@@ -222,6 +222,9 @@ def test_a_folder_of_tables_is_a_run(
             runs[name].loc[rows].to_parquet(folder / f"part-{number}.parquet", index=False)
     found = scan(DEPTH, partitions=4, workers=1, **folders)
     check_same(found.plan(grades, **about | DOCUMENTS), of_level["document"])
+    (folder / "part-2.parquet").symlink_to("nowhere")
+    with pytest.raises(FileNotFoundError, match="part-2.parquet"):
+        found.plan(grades, **about)
 
 
 def test_several_processes_and_blocks_change_nothing(
@@ -456,6 +459,12 @@ def write(path: Path, content: object) -> Path:
     [
         ("new.parquet", {"qid": ["1"], "docno": ["d"]}, "it lacks 'score'"),
         ("new.parquet", {"qid": ["1"], "docno": ["d"], "score": ["high"]}, "the column 'score' must hold numbers"),
+        ("new.parquet", {"qid": ["1"], "docno": ["d"], "score": [True]}, "'score' must hold numbers, not bool"),
+        (
+            "new.parquet",
+            {"qid": ["1"], "docno": ["d"], "score": [pd.Timedelta(1)]},
+            "'score' must hold numbers, not dura",
+        ),
         ("new.parquet", {"qid": ["1"], "docno": ["d"], "score": [np.nan]}, "1 score is not a finite number"),
         ("new.parquet", {"qid": ["1", None], "docno": ["d", "e"], "score": [1.0, 2.0]}, "1 row has no qid"),
         ("new.parquet", {"qid": [1.5], "docno": ["d"], "score": [1.0]}, "'qid' must hold text or whole numbers"),

@@ -320,6 +320,7 @@ def test_numbers_out_of_range(data) -> None:
         ({"validation": -0.1}, "validation must be at least 0"),
         ({"validation": 0.99}, "leave a training query, got 0.99 of 12 queries"),
         ({"confidence": 1.0}, "confidence must lie between 0 and 1, got 1.0"),
+        ({"corrected": None}, "corrected must be True or False, got None"),
     ):
         with pytest.raises(ValueError, match=message):
             compared(*data, **arguments)
@@ -332,6 +333,7 @@ def test_bad_learners(data) -> None:
     shared = ridge()
     for learners, message in (
         ({"one": ridge()}, "learners must map two names to learners"),
+        ({"a": lambda data: data, "b": ridge()}, "learner 'a' must be a function without arguments"),
         ([ridge(), ridge()], "learners must map two names to learners"),
         ({"a": ridge(), "b": 3}, "learner 'b' must be a pt.Transformer or a function"),
         ({"a": ridge(), "b": lambda: Ridge()}, "learner 'b' must make a pt.Transformer, got Ridge"),
@@ -363,6 +365,9 @@ def test_bad_frames_and_measures_are_found_before_any_training(data) -> None:
         ((results, qrels, "nDGC@10"), "unknown measure 'nDGC@10'"),
         ((results.drop(columns="qid"), qrels, DCG), "topics need the column qid"),
         ((topics, qrels, DCG), "topics hold a query twice: 'q000'"),
+        ((None, qrels, DCG), "topics must be a pandas DataFrame, got None"),
+        ((results, None, DCG), "qrels must be a pandas DataFrame, got None"),
+        ((results, qrels, None), "measure must be an ir_measures measure or its name, got None"),
         ((pd.concat([results, results.head(2)]), qrels, DCG), "topics: 2 duplicate rows"),
         ((results, qrels.assign(qid="other"), DCG), "no query of the topics has qrels"),
         ((results, qrels.assign(label=0.5), DCG), "labels must be whole numbers"),

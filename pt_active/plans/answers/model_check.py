@@ -142,6 +142,8 @@ def _gains(pilot: Pilot, forecast: Forecast | None) -> tuple[float, float, float
     def gain(curves: dict[Method, ErrorCurve]) -> float:
         """The cost of plain random queries for the error that the plan has at its cost, over that cost."""
         passive, error = curves[YARDSTICK], curves[own].standard_error(manifest.spent)
+        if not error > 0:
+            return np.nan
         return passive.budget_for(lambda budget: passive.standard_error(budget) <= error) / manifest.spent
 
     return shown[own], gain(expected), gain(seen)

@@ -61,7 +61,7 @@ def test_strangers_leave_a_pass_and_take_a_fail(plan: Plan, labels: pd.DataFrame
     assert failed.outcome == "fail"
     unsure = plan.gate_later(labels, run, "production", 5.0, "better", queries="these")
     assert (unsure.outcome, unsure.decided_at) == ("unresolved", None)
-    assert unsure.answer == "unresolved: the labels of this plan do not reach next far enough"
+    assert unsure.answer == "unresolved: the labels of this plan do not cover enough of next"
     assert unsure.advice == "make a new plan with next and production, and judge what is new"
     assert unsure.to_dict()["reach"]["outside"] == 3
 
@@ -171,7 +171,7 @@ def test_what_a_plan_of_queries_does_not_ask_for_counts_as_not_relevant(
     assert passed.reach.unasked > 0
     assert "of next in drawn queries, not asked for by this plan, are taken as not relevant" in str(passed)
     unsure = of_queries.gate_later(labels, run, "production", 5.0, "better", queries="these")
-    assert unsure.answer == "unresolved: the labels of this plan do not reach next far enough"
+    assert unsure.answer == "unresolved: the labels of this plan do not cover enough of next"
     assert unsure.advice == "make a new plan with next and production, and judge what is new"
     part = of_queries.gate_later(labels.head(len(labels) - 1), run, "production", 5.0, queries="these")
     assert (part.outcome, part.advice) == ("unresolved", "judge the rest of the plan, then ask again")
