@@ -17,7 +17,7 @@ from pt_active import ActiveTest, ColumnCost, Plan, Runs, compare_learners
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames import checks
 from pt_active.risk import Audit, GaussianSquared, ZeroOne
-from pt_active.rounds import AP, AUC, F1, Accuracy, FMeasure, Precision, Recall
+from pt_active.rounds import Accuracy
 
 BOTH = {"first": "a", "second": "b"}
 
@@ -189,17 +189,6 @@ def test_active_tests_refuse(frame: pd.DataFrame, qrels: pd.DataFrame) -> None:
     refused("qrels must be a pandas DataFrame, got {}", test.estimate, {})
     refused("confidence must be a number, got None", test.estimate, known, confidence=None)
     refused("bandwidth must be a positive number or 'cross_validated', got [1]", test.estimate, known, bandwidth=[1])
-
-
-@pytest.mark.parametrize("wrong", ["1", None, [1], 1.5, 0, True])
-def test_losses_refuse_grades_that_are_none(wrong: object) -> None:
-    for made in (Precision, Recall, F1, AUC, AP):
-        refused("rel must be a whole number of at least 1, got", made, rel=wrong)
-
-
-@pytest.mark.parametrize("wrong", ["x", None, [1], -0.1, 1.1, float("nan")])
-def test_f_measures_refuse_weights_that_are_none(wrong: object) -> None:
-    refused("eta must be a number between 0 and 1, got", FMeasure, wrong)
 
 
 @pytest.fixture(scope="module")

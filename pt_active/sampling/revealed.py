@@ -195,7 +195,7 @@ class RevealedPool(DocumentPool):
         name = blake2b(digest_size=16)
         told = () if self.labels is None or self.believed is None else (self.labels, self.believed)
         for each in (self.prior, *told, *of):
-            name.update(repr(each.shape).encode())
+            name.update(repr((each.shape, each.dtype)).encode())
             name.update(np.ascontiguousarray(each).tobytes())
         result: _Result = self.kept.pop(name.digest()) if name.digest() in self.kept else compute()
         self.kept[name.digest()] = result

@@ -49,25 +49,6 @@ def test_no_population_misleads(script, name: str, level: str) -> None:
     assert missed(script, plan_of(pool, level), qrels) <= limit(RUNS)
 
 
-CERTAIN = {
-    "wrong": lambda label, g: label != 3 - g,
-    "all zero": lambda label, g: g > 0,
-    "all top": lambda label, g: g < 3,
-}
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:the model")
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", CERTAIN)
-def test_a_model_that_is_certain_of_the_wrong_labels_proves_nothing(script, name: str, level: str) -> None:
-    """Probabilities of 0 and 1; without a floor under the variance, one surprise would prove what it pleases."""
-    pool, qrels = wrong(4, 40)
-    label = pool.merge(qrels, on=["qid", "docno"])["label"]
-    pool = pool.assign(**{f"grade_{g}": 1.0 - CERTAIN[name](label, g) for g in range(4)})
-    assert missed(script, plan_of(pool, level), qrels) <= limit(RUNS)
-
-
 OTHERS = [
     ("ERR@10", None, "step"),
     ("ERR@10", UnitCost(per_query=3), "step"),

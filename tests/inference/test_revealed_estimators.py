@@ -110,3 +110,10 @@ def test_a_round_given_known_labels_is_unbiased(outcomes, measure):
         square += chance * (found.value - truth) ** 2
     assert value == pytest.approx(truth, abs=1e-9)
     assert within == pytest.approx(square, abs=1e-9)
+
+
+def test_what_is_kept_of_one_document_is_not_taken_for_another_answer():
+    """The steps of one label of grade 0 and the simulated steps have all numbers in common that they depend on."""
+    pool, order, belief = pool_of("nDCG@2", 2), ORDER[:1], beliefs("useless")
+    simulated, labels = pool.simulated(order, belief), np.eye(3)[np.zeros(len(LABEL), dtype=int)]
+    assert pool.steps(order, belief, labels).shape == simulated.shape[1:] == pool.ranks.shape

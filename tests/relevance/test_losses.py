@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -21,6 +22,7 @@ from pt_active.relevance.losses import (
     label_table,
 )
 from pt_active.risk import F1, Accuracy, CostMatrix, FMeasure, GaussianSquared, Precision, Recall, Squared, ZeroOne
+from pt_active.rounds import AP, AUC
 
 COSTS = CostMatrix([[0, 1, 4], [0.5, 0, 2], [3, 1.5, 0]])
 LOSS_LIST = [ZeroOne(), Accuracy(), Squared(), COSTS, Precision(), Recall(rel=2), F1(), FMeasure(0.3, rel=2)]
@@ -83,10 +85,15 @@ def test_a_description_gives_the_loss_back(loss: Loss) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: FMeasure(1.5), "eta must be a number between 0 and 1, got 1.5"),
-        (lambda: FMeasure(np.nan), "eta must be a number"),
-        (lambda: FMeasure(0.5, rel=0), "rel must be a whole number of at least 1"),
-        (lambda: FMeasure(0.5, rel=1.5), "rel must be a whole number"),
+        *(
+            (partial(FMeasure, eta), "eta must be a number between 0 and 1, got")
+            for eta in (1.5, -0.1, np.nan, "x", [1])
+        ),
+        *(
+            (partial(kind, rel=0), "rel must be a whole number of at least 1")
+            for kind in (Precision, Recall, F1, AUC, AP)
+        ),
+        *((partial(FMeasure, 0.5, rel=rel), "rel must be a whole number") for rel in (0, 1.5, "1", None, True)),
         (lambda: CostMatrix([[0, 1], [1]]), "rows of one length"),
         (lambda: CostMatrix([[0, 1]]), "two or more rows"),
         (lambda: CostMatrix(), "two or more rows"),

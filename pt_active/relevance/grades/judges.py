@@ -149,8 +149,8 @@ class JudgeGrades(FittedGrades):
         if hasattr(self, "stack_"):
             left_out = ", ".join(name for name in self._asked if name not in self.stack_.used)
             return f"Grade model: {', '.join(self.stack_.used)}" + (f"; {left_out} adds nothing" if left_out else "")
-        labels = how_many("label", self.n_judged_)
-        return f"Grade model: {names}, corrected by {labels} of people, of which it gave {self.agreement_:.0%}"
+        labels = how_many("human label", self.n_judged_)
+        return f"Grade model: {names}, corrected by {labels}, of which it gave {self.agreement_:.0%}"
 
     def _predict(self, frame: pd.DataFrame) -> np.ndarray:
         if not hasattr(self, "stack_"):
