@@ -175,6 +175,8 @@ strata: allocation by the root of the variance's share [test_ratios]
     wanted**2 / (drawn * (drawn + 1)) => wanted / (drawn * (drawn + 1))
 one at a time: chance among all instead of the rest [test_steps]
     size[first] / remaining[:number] => size[first] / size.sum()
+pool: what is kept is told apart by shapes alone [test_revealed_estimators]
+    repr((each.shape, each.dtype)) => repr(each.shape)
 # Inference from queries
 snis variance: shares not squared [test_estimators]
     (share * centred) ** 2 => share * centred**2

@@ -1,9 +1,11 @@
 """Plans for nDCG and AP that are looked at after each of five parts: their level, and the labels to a verdict.
 
     python parts.py DL21 mq2007-agg.parquet mq2008.parquet lambdarank.parquet --evidence FOLDER
+    python parts.py --populations plain skewed heavy rare dominant --topics 25 200 --share 0.25 --evidence FOLDER
 
 Two random rankers of a collection (see `surprises`) are traded at random in each of some random topics, so that their
-true difference is near 0. Samples are drawn, and estimated after each part as a plan does. Columns of the table:
+true difference is near 0. With ``--populations`` the rankers are those of `pt_active.studies.populations`, which are
+made to mislead, and there is no trade. Samples are drawn, and estimated after each part as a plan does. Columns:
 
 - ``wrong``: the share of samples in which the interval of any look misses the true difference; ``at the end`` that of
   one look at the same samples, whose interval is narrower. ``stated`` is its standard error over the root mean squared
@@ -16,8 +18,10 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +40,7 @@ from pt_active.inference.stopping.looks import PLANNED_LOOKS
 from pt_active.plans.answers.looks import PLANNED
 from pt_active.sampling.drawings import RoundSettings, usual_variance
 from pt_active.sampling.parts import first_parts, leaning, parts_of
+from pt_active.studies.populations import POPULATIONS
 
 WAYS = {"AP": "surprises", "nDCG@10": "depth"}
 TOPICS = {"dl21": (25, 40, 53)}
@@ -87,7 +92,9 @@ def samples_of(cell: Cell, way: str, budget: float, repetitions: int, seed: int)
         return None
     critical = spending_boundary(NUMBERS / PLANNED_LOOKS, expected[-1] / expected, 1 - LEVEL, PLANNED)
     for number, whole in enumerate(rounds):
-        part = parts_of(whole.sample, pool.prices, lean, PLANNED_LOOKS, np.random.default_rng([seed, number, 1]))
+        rng = np.random.default_rng([seed, number, 1])
+        turn = rng.permutation(pool.prices.queries)
+        part = parts_of(whole.sample, pool.prices, lean, turn, PLANNED_LOOKS, rng)
         firsts = (first_parts(whole.sample, pool.prices, part, k, PLANNED_LOOKS) for k in NUMBERS)
         rows.append([_estimated(cell, replace(whole, sample=each)) for each in firsts])
     value, error, degrees, labels = np.moveaxis(np.array(rows), -1, 0)
@@ -108,15 +115,33 @@ def traded(frame: pd.DataFrame, pair: list[str], rng: np.random.Generator) -> pd
     return frame.assign(**{f"rank_{name}": each for name, each in zip(pair, ranks, strict=True)})
 
 
-def row_of(
-    frame: pd.DataFrame, measure: str, topics: int, arguments: argparse.Namespace
-) -> Iterator[dict[str, object]]:
-    """The row of a cell, if its budget pays for topics in two of the swaps."""
-    rng, found = np.random.default_rng([arguments.seed, topics]), []
-    for swap in range(arguments.swaps):
+Nulls = Callable[[int, np.random.Generator], Iterator[tuple[pd.DataFrame, list[str]]]]
+"""From a number of topics to pools of two rankers whose difference is near 0, and the names of these."""
+
+
+def of_collection(
+    frame: pd.DataFrame, topics: int, rng: np.random.Generator
+) -> Iterator[tuple[pd.DataFrame, list[str]]]:
+    """Random rankers, traded in random topics."""
+    while True:
         pair = rng.choice(ranker_names(frame.columns), 2, replace=False).tolist()
         some = frame[frame["qid"].isin(rng.choice(frame["qid"].unique(), topics, replace=False))]
-        cell = Cell.of(traded(some, pair, rng), measure, pair)
+        yield traded(some, pair, rng), pair
+
+
+def of_population(name: str, topics: int, rng: np.random.Generator) -> Iterator[tuple[pd.DataFrame, list[str]]]:
+    """Populations that are made to mislead."""
+    while True:
+        made = POPULATIONS[name](int(rng.integers(1 << 30)), topics)
+        yield made.pool.merge(made.qrels, on=["qid", "docno"]), ["a", "b"]
+
+
+def row_of(nulls: Nulls, measure: str, topics: int, arguments: argparse.Namespace) -> Iterator[dict[str, object]]:
+    """The row of a cell, if its budget pays for topics in two of the swaps."""
+    found = []
+    made_up = islice(nulls(topics, np.random.default_rng([arguments.seed, topics])), arguments.swaps)
+    for swap, (frame, pair) in enumerate(made_up):
+        cell = Cell.of(frame, measure, pair)
         budget = float(round(arguments.share * len(cell.label)))
         made = samples_of(cell, WAYS[measure], budget, arguments.repetitions, 1000 * arguments.seed + swap)
         found += [] if made is None else [made]
@@ -143,23 +168,27 @@ def row_of(
 
 def table(arguments: argparse.Namespace) -> Iterator[dict[str, object]]:
     """One row per collection, number of topics and measure."""
-    for path in arguments.collections:
-        collection, _, _ = read_collection(path)
-        sizes = arguments.topics or TOPICS.get(collection.name, OTHERS)
+    frames = (
+        (each.name, partial(of_collection, each.frame)) for each, *_ in map(read_collection, arguments.collections)
+    )
+    hostile = ((name, partial(of_population, name)) for name in arguments.populations)
+    for name, nulls in chain(frames, hostile):
+        sizes = arguments.topics or TOPICS.get(name, OTHERS)
         cells = [(topics, measure) for topics in sizes for measure in WAYS]
-        for topics, measure in tqdm(cells, desc=collection.name, unit="cell"):
-            head = {"data": collection.name, "topics": topics, "measure": measure, "drawn by": WAYS[measure]}
+        for topics, measure in tqdm(cells, desc=name, unit="cell"):
+            head = {"data": name, "topics": topics, "measure": measure, "drawn by": WAYS[measure]}
             part = ", ".join(
                 map(str, [*head.values(), arguments.share, arguments.swaps, arguments.repetitions, arguments.seed])
             )
-            made = row_of(collection.frame, measure, topics, arguments)
+            made = row_of(nulls, measure, topics, arguments)
             yield from (head | dict(row) for row in kept(arguments.keep, part, made))
 
 
 def main() -> None:
     """Sample, print the table and write it."""
     parser = parser_with(__doc__, repetitions=8, seed=1)
-    parser.add_argument("collections", type=Path, nargs="+", metavar="FOLDER|POOL.parquet")
+    parser.add_argument("collections", type=Path, nargs="*", metavar="FOLDER|POOL.parquet")
+    parser.add_argument("--populations", nargs="*", default=[], choices=POPULATIONS)
     parser.add_argument("--swaps", type=int, default=30, help="random pairs of rankers, traded in random topics")
     parser.add_argument("--topics", type=int, nargs="+", help="numbers of topics")
     parser.add_argument("--share", type=float, default=0.1, help="of all judgments")
@@ -168,7 +197,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     text = markdown(pd.DataFrame(table(arguments)))
     print(text)
-    publish(text, arguments, "parts")
+    publish(text, arguments, "parts-hostile" if arguments.populations else "parts")
 
 
 if __name__ == "__main__":

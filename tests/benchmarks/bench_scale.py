@@ -45,16 +45,20 @@ def write_runs(folder: Path, queries: int, documents: int) -> None:
                 writer.write_table(pa.table([qid, docno, score], schema=schema))
 
 
-def plan_from_files(folder: Path, level: str = "query") -> None:
+def plan_from_files(folder: Path, level: str = "query", measure: str = "DCG@10") -> None:
     from pt_active import ColdGrades
     from pt_active.logs import scan
 
     runs = scan(folder=folder, new=folder / "new.parquet", old=folder / "old.parquet")
-    runs.plan(ColdGrades(4), None, "DCG@10", budget=BUDGET, level=level).save(folder / level)
+    runs.plan(ColdGrades(4), None, measure, budget=BUDGET, level=level).save(folder / f"{level}-{measure}")
 
 
 def plan_of_documents_from_files(folder: Path) -> None:
     plan_from_files(folder, "document")
+
+
+def plan_of_ndcg_from_files(folder: Path) -> None:
+    plan_from_files(folder, "document", "nDCG@10")
 
 
 def bare_scan(folder: Path) -> None:
@@ -144,6 +148,7 @@ STEPS: dict[str, tuple[str, Callable[[Path], None], float]] = {
     "scan": ("bare Polars scan of both files (the limit)", bare_scan, math.inf),
     "plan": ("plan of queries from files", plan_from_files, math.inf),
     "documents": ("plan of documents from files", plan_of_documents_from_files, math.inf),
+    "ndcg": ("plan of documents for nDCG@10 from files", plan_of_ndcg_from_files, 1e5),
     "reservoir": ("weighted reservoir sample, DuckDB SQL", reservoir_sample, math.inf),
     "memory": ("plan of queries in memory", plan_in_memory, 1e5),
     "documents_in_memory": ("plan of documents in memory", plan_of_documents_in_memory, 1e5),
@@ -237,7 +242,8 @@ def main() -> None:
                 if size <= STEPS[step][2]:
                     cells[step].append(measured(step, folder))
                     print(f"{size:>9,} {step:<12} {cells[step][-1]}", file=sys.stderr, flush=True)
-            made = [name for name in ("query", "document", "dask", "spark") if (folder / name).exists()]
+            plans = "query-DCG@10", "document-DCG@10", "document-nDCG@10", "dask", "spark"
+            made = [name for name in plans if (folder / name).exists()]
             about = [f"{name}: {saved_plan(folder / name)}" for name in made]
     for step, row in cells.items():
         texts = [f"{c['cpu']:.1f} / {c['seconds']:.1f} / {c['peak'] / 1024:.1f}" for c in row]

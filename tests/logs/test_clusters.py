@@ -20,7 +20,12 @@ from pt_active.logs.planning import Settings
 
 pytestmark = pytest.mark.slow  # A cluster takes seconds to start, Spark half a minute, and a shuffle takes one.
 
-LEVELS = {"query": {"budget": 150.0, "level": "query"}, "document": {"budget": 60.0}}
+LEVELS: dict[str, dict[str, Any]] = {
+    "query": {"budget": 150.0, "level": "query"},
+    "document": {"budget": 60.0},
+    "nested": {"budget": 120.0, "measure": "nDCG@10", "design": "depth"},
+}
+ASKED = {"measure": "DCG@10", "seed": 3}
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +60,13 @@ def rows(demo: DemoCollection) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def in_memory(demo: DemoCollection, grades: OrderedLogitGrades) -> dict[str, Plan]:
     pool = (Runs(**demo.runs, depth=15) >> grades)(demo.topics)
-    return {level: Plan.create(pool, demo.topics, "DCG@10", seed=3, **how) for level, how in LEVELS.items()}
+    return {level: Plan.create(pool, demo.topics, **ASKED | how) for level, how in LEVELS.items()}
 
 
 @pytest.fixture(scope="module")
 def planned(demo: DemoCollection, grades: OrderedLogitGrades) -> Callable[..., Plan]:
     def plan(cluster: Any, rows: Any, level: str = "query", model: Any = grades) -> Plan:
-        settings = Settings("DCG@10", seed=3, **LEVELS[level])
+        settings = Settings(**ASKED | LEVELS[level])
         return cluster.plan(rows, model, demo.topics, settings, names=list(demo.runs), depth=15)
 
     return plan
@@ -97,8 +102,8 @@ def test_any_partitioning_on_spark_gives_the_plan_in_memory(
     spark: Any, planned: Any, rows: pd.DataFrame, in_memory: dict[str, Plan]
 ) -> None:
     frame = spark.createDataFrame(list(rows.itertuples(index=False, name=None)), schema=list(rows.columns))
-    for partitions in (1, 5, 60):
-        check_same(planned(on_spark, frame.repartition(partitions, "qid")), in_memory["query"])
+    for partitions, level in zip((1, 5, 60), LEVELS, strict=True):
+        check_same(planned(on_spark, frame.repartition(partitions, "qid"), level), in_memory[level])
 
 
 class KillsItsWorker:

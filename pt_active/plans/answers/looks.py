@@ -302,7 +302,10 @@ class _Rounds:
             warnings.simplefilter("ignore")
             if rounds not in self._known:
                 label = np.where(judged_before(so_far), self.label, -1)
-                self._known[rounds] = judged_documents(self.tables, so_far, label, how)
+                found = judged_documents(self.tables, so_far, label, how)
+                # All looks share what the pool keeps for the next question.
+                pool = next(iter(self._known.values()), found).pool
+                self._known[rounds] = replace(found, pool=pool)
             measured = self._known[rounds].measured(question.contrast, how)
         fields = inferred(measured, how)
         error = np.nan if fields["degenerate"] else fields["standard_error"]
