@@ -89,6 +89,15 @@ def test_links_stay_and_only_the_owner_may_read_them(tmp_path: Path) -> None:
         assert stat.S_IMODE(file.stat().st_mode) & 0o077 == 0, file
 
 
+def test_a_file_that_lacks_a_column_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    Store(path, "p").close()
+    with sqlite3.connect(path) as other:
+        other.execute("ALTER TABLE records RENAME COLUMN label TO grade")
+    with pytest.raises(ValueError, match="expected the judgments of a judging server; no such column: label"):
+        stored_records(path)
+
+
 @pytest.mark.parametrize("content", [b"no database at all" * 100, None])
 def test_another_file_is_refused(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "s.sqlite"
