@@ -187,7 +187,7 @@ def test_without_judges_begins_with_the_same_answer(kind: str, how_far: str, lab
 
 
 @pytest.mark.parametrize(
-    ("kind", "how_far"), zip(["queries of DCG", "documents of DCG", "documents of ERR"], HOW_FAR, strict=True)
+    ("kind", "how_far"), list(zip(["queries of DCG", "documents of DCG", "documents of ERR"], HOW_FAR, strict=True))
 )
 def test_all_pairs_together_have_the_estimates_of_the_ranking(kind: str, how_far: str, labelled: pd.DataFrame) -> None:
     plan, qrels = judged(labelled, kind, 4, how_far)
@@ -201,7 +201,7 @@ def test_all_pairs_together_have_the_estimates_of_the_ranking(kind: str, how_far
 
 
 @pytest.mark.parametrize(
-    ("kind", "how_far"), zip(["queries of DCG", "documents of DCG", "depth of ERR"], HOW_FAR, strict=True)
+    ("kind", "how_far"), list(zip(["queries of DCG", "documents of DCG", "depth of ERR"], HOW_FAR, strict=True))
 )
 def test_the_sign_is_that_of_the_names(kind: str, how_far: str, labelled: pd.DataFrame) -> None:
     plan, qrels = judged(labelled, kind, 2, how_far)
