@@ -71,16 +71,20 @@ def surprise_gains(pool: RevealedPool, grades: np.ndarray, forms: np.ndarray, de
 
 
 def cautious_error(
-    pool: RevealedPool, grades: np.ndarray, chance: np.ndarray, contrast: np.ndarray, defensive: float
+    pool: RevealedPool, grades: np.ndarray, chance: np.ndarray, share: float, contrast: np.ndarray, defensive: float
 ) -> float:
-    """``Σ g (1/π − 1)`` with the gains of `surprise_gains` for one contrast, float64[k]; chance float64[N]."""
+    """``Σ g (1/(s π) − 1)`` with the gains of `surprise_gains` for one contrast, float64[k], and a share s of all π.
+
+    All parts of one sample need one pass over the labels. Shapes: grades float64[N, G+1], chance float64[N].
+    """
     unknown = _unknown(pool)
-    left = np.divide(1 - chance, chance, out=np.zeros(len(chance)), where=chance > 0)
-    left *= unknown * pool.weight[pool.query] ** 2
-    shares, no_form = np.stack([left, unknown / max(unknown.sum(), 1)]), np.zeros((0, *2 * contrast.shape))
+    weight = unknown * pool.weight[pool.query] ** 2 * (chance > 0)
+    raised = np.divide(weight, chance, out=np.zeros(len(chance)), where=chance > 0)
+    shares, no_form = np.stack([raised, weight, unknown / max(unknown.sum(), 1)]), np.zeros((0, *2 * contrast.shape))
     products = pool.once(lambda: label_effects(pool, grades, no_form, shares).products, grades, shares)
-    expected, average = contrast @ products @ contrast
-    return float(expected + left.sum() * _added(average, defensive))
+    drawn, everything, average = contrast @ products @ contrast
+    left = raised.sum() / share - weight.sum()
+    return float(drawn / share - everything + left * _added(average, defensive))
 
 
 def _unknown(pool: RevealedPool) -> np.ndarray:

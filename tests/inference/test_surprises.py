@@ -164,12 +164,13 @@ def test_many_rankers_have_the_classes_of_all_and_differences_of_their_values() 
         np.testing.assert_allclose(left, right, atol=1e-12)
 
 
-def test_the_cautious_error_of_a_contrast_is_that_of_its_gains() -> None:
+@pytest.mark.parametrize("share", [1.0, 0.4])
+def test_the_cautious_error_of_a_contrast_is_that_of_its_gains(share: float) -> None:
     pool, grades, chance = pool_of("AP"), beliefs(), np.r_[0.0, np.linspace(0.3, 1.0, 7)]
     for contrast in np.array([[1.0, 0.0], [1.0, -1.0]]):
         (gain,) = drawing.surprise_gains(pool, grades, np.outer(contrast, contrast)[None], 0.1)
-        expected = (gain[1:] * (1 / chance[1:] - 1)).sum()
-        assert drawing.cautious_error(pool, grades, chance, contrast, 0.1) == pytest.approx(expected, rel=1e-9)
+        expected = (gain[1:] * (1 / (share * chance[1:]) - 1)).sum()
+        assert drawing.cautious_error(pool, grades, chance, share, contrast, 0.1) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("weight", [WEIGHT, WEIGHT / 50])
