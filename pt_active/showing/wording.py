@@ -27,7 +27,14 @@ _WORD = re.compile(
     rf"(?<![\w\-./=:'\"])(?<!--level )(?:([Aa]) )?({'|'.join(_WORDS)})(?![\w\-/=\"(]|\.\w)", re.IGNORECASE
 )
 
-_MEASURE = re.compile(r"(?<!\w)Score(?:\([^)]*\))?@\d")
+_MEASURE = re.compile(r"(?<!\w)Score(?:\([^)]*\))?@\d+")
+
+_NAMED = re.compile(rf"(?<!--measure )(?<!['\"=/]){_MEASURE.pattern}")  # Where the measure is no argument of a command
+
+_PHRASES = {
+    "query–document pairs": "answers",
+    "what each returns at each rank, with its grade": "what each says, with its grade",
+}
 
 _NO_TEXT = re.compile(
     r"(<script\b.*?</script>|<style\b.*?</style>"
@@ -44,7 +51,9 @@ def is_of_answers(text: str) -> bool:
 
 def of_answers(text: str) -> str:
     """A text in the words of answers."""
-    return _WORD.sub(_replaced, text)
+    for phrase, other in _PHRASES.items():
+        text = text.replace(phrase, other)
+    return _WORD.sub(_replaced, _NAMED.sub("mean score", text))
 
 
 @contextmanager
