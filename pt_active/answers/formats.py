@@ -152,7 +152,10 @@ def _objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     whole = ".json" in source.suffixes
     texts = [(1, source.text)] if whole else [(n, line) for n, line in source.lines() if line.strip()]
     for number, text in texts:
-        value = json_value(text)
+        try:
+            value = json_value(text)
+        except ValueError as error:
+            raise error if whole else ValueError(f"line {number}: {error}") from error
         if isinstance(value, dict) and {"columns", "data"} <= value.keys():
             value = [dict(zip(value["columns"], row, strict=True)) for row in value["data"]]
         for entry in value if whole and isinstance(value, list) else [value]:

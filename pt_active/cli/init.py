@@ -283,6 +283,8 @@ def project_of_answers(given: AnswerFiles, budget: float | None, folder: Path) -
         "pool": pool,
         **({"texts": pool} if "answer" in answers.table.columns else {}),
         **drawn,
+        **({"cost": "column"} if "cost" in answers.table.columns else {}),
+        **({"clusters": "qcluster"} if "cluster" in answers.table.columns else {}),
     }
     return found, values | ({"grade-names": names} if (names := answers.scale.names()) else {})
 
@@ -298,10 +300,10 @@ def _findings(answers: Answers, budget: float, level: str) -> list[Finding]:
         found.append(Finding("same", f"{how_many('answer', shared, 'is')} the same text as another's: judged once"))
     if "answer" not in table.columns:
         found.append(Finding("answers", "there are no texts, so judges see ids alone", True))
-    if "cost" in table.columns:
-        found.append(
-            Finding("cost", "costs of answers count only in Python (Answers.plan), not in these commands", True)
-        )
+    elif empty := int(table["answer"].fillna("").eq("").sum()):
+        found.append(Finding("answers", f"{how_many('answer', empty, 'is')} empty", True))
+    if "cluster" in table.columns:
+        found.append(Finding("clusters", f"{how_many('cluster', table['cluster'].nunique())}, for new items"))
     judges = [name for name in answers.judges if table[name].notna().any()]
     said = (
         f"{', '.join(judges)}: decides which answers people score, and nothing else"
@@ -309,7 +311,11 @@ def _findings(answers: Answers, budget: float, level: str) -> list[Finding]:
         else "no scores of a judge"
     )
     unit = "item with all its answers" if level == "query" else "pair of answers" if answers.scale.prefers else "answer"
-    share = f"{amount(min(budget, len(pool)))} of {how_many('answer', len(pool))} to judge"
-    share += f" ({budget / len(pool):.0%})" if budget < len(pool) else ": all, if no verdict comes before"
+    whole, of = float(len(pool)), f"{how_many('answer', len(pool))} to judge"
+    if "doc_cost" in pool.columns:
+        whole = float(pool["doc_cost"].sum())
+        of = f"{amount(whole)}, the sum of the column cost"
+    share = f"{amount(min(budget, whole))} of {of}"
+    share += f" ({budget / whole:.0%})" if budget < whole else ": all, if no verdict comes before"
     more = [("scale", f"people give {answers.scale.asked}"), ("judge", said), ("unit", f"one {unit} after the other")]
     return [*found, *(Finding(*each) for each in more), Finding("budget", share)]

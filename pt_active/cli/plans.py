@@ -47,6 +47,7 @@ from pt_active.sampling.designs import DESIGNS
 from pt_active.sampling.drawings import DOCUMENT_DRAWINGS
 from pt_active.showing.printed import plain_rows
 from pt_active.showing.rounding import amount
+from pt_active.showing.wording import is_of_answers
 
 MAX_ROUNDS = 100
 
@@ -285,7 +286,7 @@ def _asked(
     aim: dict[str, Any] = {"width": wanted.width, "difference": difference, "power": power, "confidence": confidence}
     table = outlook.budget_for(**aim, query_cost=wanted.query_cost)
     if "topics" in table.columns:
-        return table, _of_new_queries(table, outlook.forecast.queries)
+        return table, _of_new_queries(table, outlook.forecast.queries, is_of_answers(str(outlook.measure)))
     if plan is None or folder is None:
         return table, _draw(table, words, "budget", "budget")
     return table, _more(table, plan, folder, qrels)
@@ -293,18 +294,23 @@ def _asked(
 
 def _draw(table: pd.DataFrame, words: list[str], least: str, budget: str) -> str:
     """The hint with the command that draws the sample with the least value of a column."""
-    best = table.to_dict("records")[int(table[least].to_numpy().argmin())]
+    rows = table.sort_values(least, kind="stable").to_dict("records")
+    best, what = rows[0], "the sample that costs least"
     how = ["--level", best["level"], "--design", best["design"], "--budget", rounded_up(best[budget])]
-    what = "the sample that costs least" if best.get("half_width", 1) > 0 else "everything, since nothing less does"
-    if least == "cost":
+    if is_of_answers(str(words)):  # whose units init has chosen
+        what, how = "as many as each of these ways needs", ["--budget", rounded_up(rows[-1][budget])]
+    elif least == "cost":
         what = "the sample that is expected to cost least, and ask for its status as labels come in"
+    if best.get("half_width", 1) == 0:
+        what = "everything, since nothing less does"
     return f"Next, draw {what}:\n  {command_line('plan', *words, *how, '--out', 'my-plan')}"
 
 
-def _of_new_queries(table: pd.DataFrame, pool: int) -> str:
+def _of_new_queries(table: pd.DataFrame, pool: int, of_answers: bool) -> str:
     """The hint with the number of queries, and the plan for them, that cost least."""
     best = table.sort_values("cost" if "cost" in table.columns else "budget").iloc[0]
-    how = f"--level {best['level']} --design {best['design']} --budget {rounded_up(best['budget'])}"
+    how = "" if of_answers else f"--level {best['level']} --design {best['design']} "
+    how += f"--budget {rounded_up(best['budget'])}"
     if best["topics"] > pool:
         more = how_many("query", int(best["topics"]) - pool)
         return (
