@@ -41,9 +41,8 @@ class Answer:
 
 AT_THE_END = "end"  # The value of ``--looks`` for a single look at the end, which is None in Python
 
-EARLIER = "QRELS"
-"""What stands for the labels of earlier rounds in a hint, where nothing says which files they are in: the word of the
-help for files of labels."""
+EARLIER = "LABELS"
+"""What stands in a hint for the labels of earlier rounds, where nothing says which files they are in."""
 
 
 def check_new(path: Path) -> None:

@@ -44,8 +44,8 @@ COMMENTS = (
 class Made:
     """What is made, now and by pt-active plan."""
 
-    folder: Path = option(Path("my-plan"), "The folder that pt-active plan is to make.", "DIR", typed="--plan")
-    out: Path = option(FILE, "The project file to make.", "FILE")
+    folder: Path = option(Path("my-plan"), "The folder that pt-active plan will create.", "DIR", typed="--plan")
+    out: Path = option(FILE, "The project file to create.", "FILE")
 
 
 def init(
@@ -53,10 +53,10 @@ def init(
     given: AnswerFiles,
     meant: Meant,
     made: Made,
-    measure: str | None = option(None, f"What to estimate; default {MEASURE}.", "NAME", **MEASURES),
-    budget: float | None = option(None, "How many documents people can judge at most."),
+    measure: str | None = option(None, f"The measure to estimate; default {MEASURE}.", "NAME", **MEASURES),
+    budget: float | None = option(None, "The most documents that people can judge."),
 ) -> Answer:
-    """Check which files fit together, and keep them in pt-active.toml. Without options it asks."""
+    """Check that your files fit together, and record them in pt-active.toml. Without options, it asks for them."""
     folder, out = made.folder, made.out
     check_new(out)
     if given.answers:
@@ -252,7 +252,7 @@ class AnswerFiles(Typed):
     """Answers of systems to the same items."""
 
     answers: list[str] | None = option(
-        None, "Answers of systems in place of runs: a table with item and system, or repeat NAME=FILE.", "FILE"
+        None, "Answers of systems, in place of runs: one table, or NAME=FILE for each system.", "FILE"
     )
     scale: str = option("0-1", "How people score answers: 0-1, 1-5, 0-1:0.25 or preference.", "SCALE")
 
