@@ -129,7 +129,7 @@ class Answers:
         return {"level": "document", **({"design": "successive"} if len(self.systems) == 1 else {})}
 
     def labels(self, scores: pd.DataFrame) -> pd.DataFrame:
-        """The labels of people's scores.
+        """Turn people's scores into labels.
 
         Args:
             scores: ``item, system, score`` (and ``run`` if there are several); rows without a score are left out. A

@@ -80,7 +80,7 @@ def next_look(plan: Plan, folder: Path, worklist: Path) -> str:
     longer = sum(each.assessments for each in manifest.rounds) > len(plan.tables.assessments)
     earlier = [EARLIER] if longer or manifest.extensions else []
     margin = ["--margin", "X"] if len(plan.rankers) == 1 and has_order(plan.tables) else []
-    told = f"{EARLIER} stands for the files with the labels that were there before.\n" if earlier else ""
+    told = f"{EARLIER} stands for the files with the earlier labels.\n" if earlier else ""
     return f"{told}Next, as labels come in:\n  {command_line('status', folder, *earlier, worklist, *margin)}"
 
 

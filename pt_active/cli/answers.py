@@ -86,7 +86,7 @@ def status(
         return Answer(state.to_dict(), str(state), hint)
     result, estimates = _at_the_end(labelled, pair, asked, meant, confidence, missing)
     end = _of_results(result, estimates, "", called)
-    said = f"All is judged:\n{end.text}" if looks is None else _one_look(result, estimates)
+    said = f"Everything is judged:\n{end.text}" if looks is None else _one_look(result, estimates)
     return Answer(state.to_dict() | end.content, f"{state}\n\n{said}", hint)
 
 
@@ -209,7 +209,7 @@ def _next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[st
     if state.within_reach or (planned and state.judged < state.drawn):
         return _judge_on(state, labels)
     if planned:
-        return "The planned looks are over."
+        return "That was the last planned look."
     if state.holds_for_new and not np.isfinite(state.needed):
         return "Plan again with more queries."
     if not whole:

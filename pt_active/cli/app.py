@@ -193,9 +193,8 @@ MEMORY = 1_200_000_000  # Bytes of addresses that a command needs, most of them 
 
 def _untyped(params: list[Any]) -> list[Any]:
     """Options and arguments without the types of Python that typer 0.29 shows in their help."""
-    for each in params:
-        if each.param_type_name == "argument" or each.is_flag:
-            vars(each)["display_type_rich"] = lambda ctx: None
+    for each in (each for each in params if each.param_type_name == "argument" or each.is_flag):
+        vars(each)["display_type_rich"] = lambda ctx: None
     return params
 
 

@@ -92,7 +92,7 @@ def _said_or_asked(
     if not source.run:
         raise ValueError("pass --run, once for each ranker, or --answers")
     if budget is None:
-        raise ValueError("pass --budget, how many documents people can judge at most")
+        raise ValueError("pass --budget, the most documents that people can judge")
     if not (source.train_qrels or source.judge or source.max_grade):
         raise ValueError(
             "pass --train-qrels, past judgments, or --judge, labels of an LLM; without either, --max-grade N, the "

@@ -194,13 +194,13 @@ def check_drawn(measure: object, level: str) -> None:
         )
     if level == "query" and family == "revealed":
         raise ValueError(
-            f"the moments of {measure} need Monte Carlo, which runs larger than memory do not have; plan for its "
-            'documents, level="document", or for an additive or a cascade measure, such as DCG@10 or ERR@10'
+            f"the moments of {measure} need Monte Carlo, which works in memory only; plan for its documents, "
+            'level="document", or for an additive or a cascade measure, such as DCG@10 or ERR@10'
         )
 
 
 def bounded_contrasts(rankers: int) -> list[Contrast]:
-    """The contrasts that can be looked at before all is judged: of one or two rankers; none of more."""
+    """The contrasts that can be looked at before everything is judged: of one or two rankers; none of more."""
     return [[Contrast(0)], [Contrast(0), Contrast(1), Contrast(0, 1)]][rankers - 1] if rankers <= 2 else []
 
 

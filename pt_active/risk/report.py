@@ -1,4 +1,4 @@
-"""What do the labels of an audit say of every judge, and how many more would say it?"""
+"""What do the labels of an audit show of every judge, and how many more would settle what they do not?"""
 
 from __future__ import annotations
 

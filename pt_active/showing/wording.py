@@ -147,7 +147,7 @@ WORDS = {
     "grade model": "What was expected of each document before anybody judged it. It steers what is judged. A bad one "
     "costs labels; it does not make results wrong.",
     "slope": "1 if the grade model is right on average. Near 0, it tells nothing; below 0, the opposite of the truth.",
-    "one label": "How many labels of plain random queries one label of this plan is worth.",
+    "one label": "How many labels of random queries one label of this plan is worth.",
     "DCG": "Discounted cumulative gain: a document of grade g counts 2^g − 1, divided by log2(1 + rank), unless the "
     "measure says otherwise. Higher is better; it has no upper end.",
     "nDCG": "Normalised DCG: 1 is the best order that is possible, 0 finds nothing.",

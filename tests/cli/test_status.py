@@ -81,7 +81,7 @@ def test_status_says_what_the_library_says(judged):
     said = run("status", "plan", "plan.csv")
     assert line in said
     assert said.count("95%") == 2  # for these queries and for new ones
-    end = run("status", "plan", "plan.csv", "--looks", "end").partition("All is judged:\n")[2]
+    end = run("status", "plan", "plan.csv", "--looks", "end").partition("Everything is judged:\n")[2]
     assert end.startswith("DCG@5: a − b (regression)\n  difference ")
     assert f"\n  b  {found['estimates']['b']['value']:.4f} [" in end
 

@@ -362,7 +362,7 @@ def test_a_saved_plan_keeps_the_queries_of_what_is_judged_alone(
     ("levels", "ask", "cannot"),
     [
         ("query", lambda plan, _: plan.extend(50.0), "go on to the next; plan again with the sum of the budgets"),
-        ("query", lambda plan, qrels: plan.status(qrels, looks="pocock"), "be looked at before all is judged"),
+        ("query", lambda plan, qrels: plan.status(qrels, looks="pocock"), "be looked at before everything is judged"),
         ("document", lambda plan, _: plan.extend(50.0), "go on; plan again from the same logs with a larger budget"),
         ("document", lambda plan, qrels: plan.so_far(qrels.iloc[1:]), "be cut to what is judged; its status says"),
         ("document", lambda plan, _: plan.plot(), "foresee errors"),
@@ -410,7 +410,9 @@ def test_three_rankers_a_singular_covariance_and_a_ranker_that_answers_few_queri
     qrels = demo.judge(whole.assessments)
     ranked = [plan.rank(qrels, reference="effective").pairs() for plan in (made, whole)]
     pd.testing.assert_frame_equal(*ranked, rtol=1e-9, atol=1e-12)
-    with pytest.raises(ValueError, match="cannot prove anything before all is judged; ask at the end: looks=None"):
+    with pytest.raises(
+        ValueError, match="cannot prove anything before everything is judged; ask at the end: looks=None"
+    ):
         made.status(qrels)
 
 
