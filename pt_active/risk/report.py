@@ -153,8 +153,8 @@ class AuditReport(Printed):
         if isinstance(self.ranking, KnownZero):
             return f"{self.judges[0]} and {self.judges[1]} give every pair the same grade, so they err equally often."
         if len(self.kept) == 1:
-            others = [each for each in self.judges if each not in self.kept]
-            return f"Keep {self.kept[0]}: it errs less often than {others[0] if len(others) == 1 else 'all others'}."
+            left = [each for each in self.judges if each not in self.kept]
+            return f"Keep {self.kept[0]}: it errs less often than {left[0] if len(left) == 1 else 'all others'}."
         *before, last = self.kept
         tied = f"{', '.join(before)} and {last}"
         if self.ranking is not None and self.ranking.basis.census:
