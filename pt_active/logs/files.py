@@ -16,7 +16,7 @@ import pandas as pd
 
 from pt_active.frames.checks import file_path, how_many, shown, some
 from pt_active.frames.clocks import keys
-from pt_active.frames.sources import naming, opened, source_of
+from pt_active.frames.sources import naming, opened, read_unpacked, source_of
 from pt_active.frames.tables import is_parquet, reading_parquet
 from pt_active.frames.trec import RUN, read_columns
 from pt_active.logs.rows import PARTITION_COLUMNS, RANKER
@@ -279,13 +279,13 @@ def _checked_rows(name: str, path: Path) -> int:
             raise ValueError(f"run {shown(name)} needs the columns qid, docno, score; it lacks {some(absent)}")
         for column in _COLUMNS:
             _check_kind(column, schema.field(column).type)
-    wrong, rows = Counter[str](), 0
-    for block in _blocks(path):
-        rows += len(block)
-        wrong["qid"] += block["qid"].null_count
-        wrong["docno"] += block["docno"].null_count
-        wrong["score"] += len(block) - (pc.sum(pc.is_finite(block["score"])).as_py() or 0)
-    with naming(path):
+        wrong, rows = Counter[str](), 0
+        for block in _blocks(path):
+            block.validate(full=True)
+            rows += len(block)
+            wrong["qid"] += block["qid"].null_count
+            wrong["docno"] += block["docno"].null_count
+            wrong["score"] += len(block) - (pc.sum(pc.is_finite(block["score"])).as_py() or 0)
         for column, number in wrong.items():
             if number and column == "score":
                 raise ValueError(f"{how_many('score', number, 'is')} not a finite number")
@@ -297,13 +297,13 @@ def _checked_rows(name: str, path: Path) -> int:
 def _check_kind(column: str, kind: pa.DataType) -> None:
     from pyarrow import types
 
+    whole = types.is_integer, types.is_null  # tables without rows may have no types
     if column == "score":
-        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
+        if not any(is_kind(kind) for is_kind in (*whole, types.is_floating, types.is_decimal)):
             raise ValueError(f"the column 'score' must hold numbers, not {kind}")
         return
     held = kind.value_type if types.is_dictionary(kind) else kind
-    known = (types.is_string, types.is_large_string, types.is_string_view, types.is_integer, types.is_null)
-    if not any(is_kind(held) for is_kind in known):
+    if not any(is_kind(held) for is_kind in (*whole, types.is_string, types.is_large_string, types.is_string_view)):
         raise ValueError(f"the column {column!r} must hold text or whole numbers, not {kind}")
 
 
@@ -311,10 +311,9 @@ def _as_parquet(paths: Sequence[Path], folder: Path) -> list[Path]:
     """The files of a run as Parquet; TREC files are read block by block and written again."""
     import pyarrow as pa
 
-    tables = [table for path in paths if is_parquet(path) for table in _tables_of(path)]
-    for path in paths:
-        if is_parquet(path):
-            continue
+    texts = [path for path in paths if not (is_parquet(path) or path.is_dir())]
+    tables = [table for path in paths if path not in texts for table in _tables_of(path)]
+    for path in texts:
         folder.mkdir(parents=True, exist_ok=True)
         tables.append(folder / f"{len(tables)}.parquet")
         with _written(tables[-1]) as writer:
@@ -337,7 +336,7 @@ def run_blocks(path: Path) -> Iterator[pd.DataFrame]:
     line, rest, empty = 0, b"", True
     with naming(path), opened(path) as (stream, _):
         while True:
-            read = stream.read(BLOCK)
+            read = read_unpacked(stream, BLOCK)
             content = rest + read
             end = content.rfind(b"\n") + 1 if read else len(content)
             whole, rest = content[:end], content[end:]

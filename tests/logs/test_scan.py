@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import os
 import signal
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyterrier as pt
 import pytest
 
@@ -216,6 +218,7 @@ def test_a_folder_of_tables_is_a_run(
 ) -> None:
     """As Spark and Dask write them."""
     folders = {name: tmp_path / f"{name}.parquet" for name in list(runs)[:2]}
+    folders["production"] = folders["production"].with_suffix("")
     for name, folder in folders.items():
         folder.mkdir()
         for number, rows in enumerate(np.array_split(runs[name].index, 2)):
@@ -278,6 +281,20 @@ def test_looks_prove_what_the_plan_in_memory_proves(
         for looks in (None, "obrien-fleming" if how.get("design") == "depth" else "always"):
             one, other = (plan.gate(qrels, margin=0.5, looks=looks, queries="these").outcome for plan in plans)
             assert one == other
+
+
+def test_an_error_that_the_model_expects_of_a_part_is_not_known_rather_than_too_small(
+    both: Any, demo: DemoCollection
+) -> None:
+    """What the model expects of a part follows from all documents, which the plan does not keep."""
+    plans = both(measure="P@5", budget=20.0, level="document", design="successive", queries=12)
+    qrels, errors = demo.judge(plans[1].assessments), []
+    for judged in range(2, len(qrels), 2):
+        errors.append([plan.status(qrels.head(judged)).standard_error for plan in plans])
+    mine, its = np.array(errors).T
+    assert np.isfinite(its).sum() > 5
+    assert np.isnan(mine).any()
+    np.testing.assert_allclose(mine[np.isfinite(mine)], its[np.isfinite(mine)])
 
 
 @pytest.mark.parametrize(
@@ -444,6 +461,13 @@ def lines_with(wrong: str) -> bytes:
     return "\n".join([*lines[:37], wrong, *lines[38:]]).encode()
 
 
+NOT_UTF8 = {
+    "qid": ["1"],
+    "docno": pd.array(pa.array([b"d\xff"]).view(pa.string()), dtype=pd.ArrowDtype(pa.string())),
+    "score": [1.0],
+}
+
+
 def write(path: Path, content: object) -> Path:
     """A file of bytes or of a table, or an empty folder."""
     if content is None:
@@ -470,6 +494,8 @@ def write(path: Path, content: object) -> Path:
         ("new.parquet", {"qid": ["1"], "docno": ["d"], "score": [np.nan]}, "1 score is not a finite number"),
         ("new.parquet", {"qid": ["1", None], "docno": ["d", "e"], "score": [1.0, 2.0]}, "1 row has no qid"),
         ("new.parquet", {"qid": [1.5], "docno": ["d"], "score": [1.0]}, "'qid' must hold text or whole numbers"),
+        ("new.parquet", {"qid": ["1"], "docno": ["d"], "score": [None]}, "1 score is not a finite number"),
+        ("new.parquet", NOT_UTF8, "new.parquet: this is not a Parquet table, or a damaged one: .*UTF8"),
         ("new.parquet", b"PAR1junk", "new.parquet: this is not a Parquet table"),
         ("new.parquet", b"", "new.parquet: this is not a Parquet table"),
         ("new.parquet", b"PAR1" + b"junk" * 100 + b"PAR1", "new.parquet: this is not a Parquet table"),
@@ -477,6 +503,7 @@ def write(path: Path, content: object) -> Path:
         ("new.run", None, "folder|directory"),
         ("new.run", lines_with("q37 Q0 d37 0 high new"), "line 38: .*'high', which is not a finite number"),
         ("new.run", lines_with("q37 Q0 d\0 0 1.5 new"), "new.run: line 38: a NUL character"),
+        ("new.run", bz2.compress(lines_with(""))[:-9] + b"123456789", "new.run: the compressed data is damaged"),
     ],
 )
 def test_files_that_hold_no_run_are_refused(
@@ -500,7 +527,7 @@ def test_an_empty_run_is_refused_as_in_memory(content: bytes, suffix: str, tmp_p
 
 
 def test_an_empty_table_counts_as_long_as_another_of_its_run_has_rows(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"qid": ["1"], "docno": ["d"], "score": [1.0]})
+    frame = pd.DataFrame({"qid": ["1"], "docno": ["d"], "score": [1.0]}, dtype=object)
     paths = [tmp_path / name for name in ("new-0.parquet", "new-1.parquet", "old.parquet")]
     for path, rows in zip(paths, (1, 0, 1), strict=True):
         frame.head(rows).to_parquet(path)
