@@ -1,4 +1,4 @@
-"""What may be read, and how much of it? Files, compressed files and streams, each of which is read once."""
+"""Files, compressed files and streams, each read once, within limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do numbers of queries or documents, wherever they were computed, become a plan?"""
+"""Plans from numbers of queries or documents, wherever these were computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How small and how large can a measure be, whatever the labels are?"""
+"""The smallest and the largest value of a measure, whatever the labels are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does the report of an audit become one HTML page, Markdown, or JSON?"""
+"""The report of an audit as an HTML page, Markdown or JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do the labels of an audit show of every judge, and how many more would settle what they do not?"""
+"""What the labels of an audit show of every judge, and how many more would settle the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which units does a plan have, in which order, how far are they judged, and what do they say [theory 14]?"""
+"""The units of a plan in their order, how far they are judged, and what they show [theory 14]."""
 
 from __future__ import annotations
 
