@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -17,7 +18,7 @@ from pt_active.relevance.costs import ColumnCost
 from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades.fitting import NEAR, assumed_confusion
 from pt_active.relevance.grades.models import UniformGrades
-from pt_active.showing.wording import told_of_answers
+from pt_active.showing.wording import of_answers, told_of_answers
 
 FIRST, SECOND = "First answer", "Second answer"
 """How judges see the two answers that they compare."""
@@ -65,6 +66,10 @@ class Answers:
         self.scale = ScoreScale.parsed(scale)
         self.table = answer_table(source)
         self.systems = tuple(dict.fromkeys(self.table["system"]))
+        for name in self.systems:
+            if of_answers(name) != name:  # it would be taken for a word of ours, and said in another
+                other = re.sub(r"\W+", "_", name) + "_1"
+                raise ValueError(f"a system cannot be called {shown(name)}; call it {other}")
         self.runs = int(self.table["run"].groupby([self.table["item"], self.table["system"]]).size().max())
         if self.scale.prefers and (len(self.systems) != 2 or self.runs > 1):
             runs = f" with {self.runs} runs each" if self.runs > 1 else ""

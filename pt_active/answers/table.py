@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from pt_active.answers.formats import LETTERS, read_rows
+from pt_active.answers.formats import LETTERS, read_rows, text_of
 from pt_active.frames.checks import how_many, shown, some, unfit
 
 Source: TypeAlias = pd.DataFrame | str | Path | Mapping[str, pd.DataFrame | str | Path]
@@ -37,6 +37,8 @@ _KIND = re.compile("(answer|score)(?=_|$)", re.IGNORECASE)  # How a column's nam
 
 _NUMBERS = ("cost", "weight")
 
+_TEXTS = ("question", "answer", "reference", "cluster")
+
 _OF_ITEM = ("question", "reference", "cluster", "weight")  # What does not differ between the answers to an item
 
 
@@ -57,6 +59,8 @@ def answer_table(source: Source) -> pd.DataFrame:
     for name in (name for name in (*judge_columns(table), *_NUMBERS) if name in table.columns):
         table[name] = _numbers(table, name)
     table["run"] = table["run"].map(as_text) if "run" in table.columns else "1"
+    for name in (name for name in _TEXTS if name in table.columns):
+        table[name] = table[name].map(lambda value: str(text_of(value)), na_action="ignore").astype(object)
     _check_each_once(table)
     _check_complete(table)
     table = _with_items_alike(table).sort_values(["item", "system", "run"], ignore_index=True)
@@ -157,7 +161,8 @@ def _check_complete(table: pd.DataFrame) -> None:
 def _numbers(table: pd.DataFrame, name: str) -> pd.Series:
     """A column as numbers; raises if it holds anything else, or a cost that is not above 0."""
     given = table[name]
-    numbers = pd.to_numeric(given.map(lambda value: LETTERS.get(value, value)), errors="coerce").astype(float)
+    plain = given.map(lambda value: value if isinstance(value, (int, float)) else LETTERS.get(str(value), str(value)))
+    numbers = pd.to_numeric(plain, errors="coerce").astype(float)
     wrong, expected = numbers.isna() & given.notna(), f"a number as {name}"
     if name == "cost":
         wrong, expected = ~((numbers > 0) & np.isfinite(numbers)), "a number above 0 as cost"

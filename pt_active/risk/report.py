@@ -160,7 +160,7 @@ class AuditReport(Printed):
         if self.ranking is not None and self.ranking.basis.census:
             others = "; each of the others errs more often" if len(self.kept) < len(self.judges) else ""
             return f"{tied} err equally often{others}."
-        return f"The labels do not show which of {tied} errs least often."
+        return f"The labels do not show which of {tied} errs {'less' if len(self.kept) == 2 else 'least'} often."
 
     def table(self) -> pd.DataFrame:
         """One row per quantity and judge: ``quantity, judge, estimate, low, high, note``."""

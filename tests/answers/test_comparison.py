@@ -13,6 +13,7 @@ from scipy import stats
 from pt_active import Answers, Plan, UnitCost
 from pt_active.judging.files import read_labels
 from pt_active.relevance.digits import GRADE_BITS
+from pt_active.showing.plots import contributions
 
 GPQA = Path(__file__).parents[3] / "shared/data/answers/gpqa_diamond_scores.csv"
 
@@ -166,6 +167,22 @@ def test_the_budget_is_in_the_unit_of_the_costs_and_another_cost_may_be_passed(t
     priced = Answers(table.assign(cost=5))
     assert len(priced.plan(60).assessments) == 12
     assert len(priced.plan(60, cost=UnitCost()).assessments) == 60
+
+
+@pytest.mark.parametrize("name", ["query rewriting", "with Query", "documents"])
+def test_a_system_is_not_called_by_a_word_that_reports_replace(name: str, table: pd.DataFrame) -> None:
+    named = table.replace({"system": {"new": name}})
+    with pytest.raises(ValueError, match=f"a system cannot be called '{name}'; call it {name.replace(' ', '_')}_1$"):
+        Answers(named)
+    assert Answers(table.replace({"system": {"new": "query-rewriting"}})).systems == ("old", "query-rewriting")
+
+
+def test_a_chart_names_an_item_by_its_question_alone(table: pd.DataFrame, tmp_path: Path) -> None:
+    answers = Answers(table.assign(reference="the truth"))
+    plan, labels = answers.plan(60), answers.labels(true_scores(table))
+    report = plan.report(tmp_path / "report.html", asked_for(plan, labels))
+    shown = contributions(report.contributions.queries)
+    assert all(row.label.startswith("question") and "truth" not in row.label for row in shown.rows)
 
 
 def test_labels_take_ids_as_the_table_does() -> None:

@@ -131,6 +131,23 @@ def test_what_one_row_says_of_an_item_is_known_of_all_its_answers_in_any_order()
     pd.testing.assert_frame_equal(answer_table(rows.iloc[::-1]), table)
 
 
+def test_cells_that_hold_parts_or_numbers_are_texts() -> None:
+    parts = LONG.assign(answer=[["re", "d"], {"text": "blue"}, 7, np.array(["a", "b"])], question=[["x"]] * 2 + [5] * 2)
+    table = answer_table(parts.assign(cluster=[[1]] * 4))
+    assert table["answer"].tolist() == ["re\nd", "blue", "7", "a\nb"]
+    assert table["question"].tolist() == ["x", "x", "5", "5"]
+    with pytest.raises(ValueError, match=r"item '1', system 'a': expected a number as score; got \[1\]"):
+        answer_table(LONG.assign(score=[[1]] * 4))
+
+
+@pytest.mark.parametrize("data", ["3", "[1]", "[[1]]"])
+def test_a_split_table_has_a_cell_for_each_column(data: str, tmp_path: Path) -> None:
+    path = tmp_path / "answers.json"
+    path.write_text(f'{{"columns": ["item", "system"], "data": {data}}}')
+    with pytest.raises(ValueError, match="expected in data a list with a cell for each of the columns"):
+        answer_table(path)
+
+
 def test_a_bad_line_of_json_is_named(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
     path.write_text('{"item": 1, "system": "a", "answer": "u"}\n{"item": 2,\n')
