@@ -23,7 +23,7 @@ from pt_active.logs.rows import PARTITION_COLUMNS, RANKER
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyarrow.parquet import ParquetWriter
+    from pyarrow.parquet import FileMetaData, ParquetWriter
 
 ROWS_OF_PARTITION = 1 << 19  # Rows of all runs that a partition has, about; a process needs some 700 bytes for each
 
@@ -218,9 +218,9 @@ def _blocks(
 ) -> Iterator[pa.RecordBatch]:
     """Rows of a Parquet table, one after the other: ids as strings, qid with a dictionary, and scores as numbers."""
     import pyarrow as pa
-    from pyarrow.parquet import ParquetFile
+    from pyarrow.parquet import ParquetFile, read_metadata
 
-    with _reading(path), ParquetFile(path, read_dictionary=["qid"]) as table:
+    with _reading(path), ParquetFile(path, read_dictionary=_with_dictionary(read_metadata(path))) as table:
         ends = np.cumsum([table.metadata.row_group(group).num_rows for group in range(table.num_row_groups)], dtype=int)
         stop = table.metadata.num_rows if rows is None else start + rows
         groups = np.arange(np.searchsorted(ends, start, side="right"), min(np.searchsorted(ends, stop) + 1, len(ends)))
@@ -231,6 +231,12 @@ def _blocks(
             if low < high:
                 found = batch.slice(low, high - low)
                 yield pa.RecordBatch.from_arrays([_typed(found[name], name) for name in columns], names=[*columns])
+
+
+def _with_dictionary(about: FileMetaData) -> list[str]:
+    """The columns that Arrow reads with a dictionary: qid, unless a part of it holds differences of strings."""
+    groups, place = map(about.row_group, range(about.num_row_groups)), about.schema.names.index("qid")
+    return [] if any("DELTA" in " ".join(group.column(place).encodings) for group in groups) else ["qid"]
 
 
 def _typed(values: pa.Array, column: str) -> pa.Array:

@@ -225,6 +225,10 @@ def test_a_folder_of_tables_is_a_run(
             runs[name].loc[rows].to_parquet(folder / f"part-{number}.parquet", index=False)
     found = scan(DEPTH, partitions=4, workers=1, **folders)
     check_same(found.plan(grades, **about | DOCUMENTS), of_level["document"])
+    text = {"qid": "DELTA_BYTE_ARRAY", "docno": "DELTA_LENGTH_BYTE_ARRAY"}
+    runs[name].to_parquet(folder / "part-0.parquet", index=False, use_dictionary=False, column_encoding=text)
+    (folder / "part-1.parquet").unlink()
+    check_same(found.plan(grades, **about | DOCUMENTS), of_level["document"])
     (folder / "part-2.parquet").symlink_to("nowhere")
     with pytest.raises(FileNotFoundError, match="part-2.parquet"):
         found.plan(grades, **about)
