@@ -65,7 +65,7 @@ class RunFiles(Typed):
         None, "The highest grade; default: the highest in the training labels.", "N", within=(1, HIGHEST_LABEL)
     )
     depth: int | None = option(
-        None, "How many documents of each ranking to keep.", "N", within=(1, MAX_WHOLE), rare=True
+        None, "The number of documents to keep of each ranking.", "N", within=(1, MAX_WHOLE), rare=True
     )
     lenient: bool = of_every_command(False)
 

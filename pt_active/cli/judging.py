@@ -62,7 +62,7 @@ class Address:
     port: int = option(8765, "The port; 0 takes any that is free.", "N", within=(0, 65535))
     host: str = option("127.0.0.1", "The address to listen on; 0.0.0.0 lets other machines in.", "ADDRESS")
     address: str | None = option(None, "The name of this machine in the links, if not --host.", "NAME", rare=True)
-    certificate: Path | None = option(None, "A certificate, for TLS.", "FILE", rare=True)
+    certificate: Path | None = option(None, "A TLS certificate.", "FILE", rare=True)
     key: Path | None = option(None, "The private key of the certificate.", "FILE", rare=True)
     json_output: bool = of_every_command(False)  # Then one JSON object alone is on stdout, and links are not
 

@@ -41,7 +41,7 @@ def simulate(
     measure: str = option(MISSING, "The measure to estimate, such as DCG@10.", "NAME", **MEASURES),
     run: list[str] | None = option(None, "A ranker's run; pass one for each ranker.", "NAME=FILE"),
     qrels: Path | None = option(None, "The judgments of the runs; grades are cross-validated.", "FILE"),
-    depth: int | None = option(None, "How many documents of each ranking to keep.", "N", within=(1, MAX_WHOLE)),
+    depth: int | None = option(None, "The number of documents to keep of each ranking.", "N", within=(1, MAX_WHOLE)),
     unjudged: str | None = option(
         None, "How documents without a label count: {}; default: an error.", "NAME", names=("nonrelevant",), rare=True
     ),
