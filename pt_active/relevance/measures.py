@@ -190,6 +190,10 @@ def _meant(name: str) -> str:
 
 
 def _check_parameters(measure: irm.Measure) -> None:
+    for name, about in measure.SUPPORTED_PARAMS.items():
+        if about.required and name not in measure.params:
+            so = "@…" if name == measure.AT_PARAM else f"({name}=…)"
+            raise ValueError(f"{measure.NAME} needs its {name}: write {measure.NAME}{so}")
     try:
         measure.validate_params()
     except AssertionError as error:
