@@ -37,6 +37,9 @@ _KIND = re.compile("(answer|score)(?=_|$)", re.IGNORECASE)  # How a column's nam
 
 _NUMBERS = ("cost", "weight")
 
+EMPTY = "(empty answer)"
+"""What people see where an answer has no text."""
+
 _TEXTS = ("question", "answer", "reference", "cluster")
 
 _OF_ITEM = ("question", "reference", "cluster", "weight")  # What does not differ between the answers to an item
@@ -61,6 +64,8 @@ def answer_table(source: Source) -> pd.DataFrame:
     table["run"] = table["run"].map(as_text) if "run" in table.columns else "1"
     for name in (name for name in _TEXTS if name in table.columns):
         table[name] = table[name].map(lambda value: str(text_of(value)), na_action="ignore").astype(object)
+    if "answer" in table.columns:
+        table["answer"] = table["answer"].where(table["answer"].fillna("").str.strip() != "", EMPTY)
     _check_each_once(table)
     _check_complete(table)
     table = _with_items_alike(table).sort_values(["item", "system", "run"], ignore_index=True)

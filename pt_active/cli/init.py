@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from pt_active.answers.comparison import Answers
+from pt_active.answers.table import EMPTY
 from pt_active.cli.answer import Answer, check_new, command_line
 from pt_active.cli.commands import Typed, given_words, option
 from pt_active.cli.failures import in_one_line
@@ -300,7 +301,7 @@ def _findings(answers: Answers, budget: float, level: str) -> list[Finding]:
         found.append(Finding("same", f"{how_many('answer', shared, 'is')} the same text as another's: judged once"))
     if "answer" not in table.columns:
         found.append(Finding("answers", "there are no texts, so judges see ids alone", True))
-    elif empty := int(table["answer"].fillna("").eq("").sum()):
+    elif empty := int((table["answer"] == EMPTY).sum()):
         found.append(Finding("answers", f"{how_many('answer', empty, 'is')} empty", True))
     if "cluster" in table.columns:
         found.append(Finding("clusters", f"{how_many('cluster', table['cluster'].nunique())}, for new items"))

@@ -140,6 +140,12 @@ def test_cells_that_hold_parts_or_numbers_are_texts() -> None:
         answer_table(LONG.assign(score=[[1]] * 4))
 
 
+def test_an_empty_answer_is_one_that_people_see_and_judge_once() -> None:
+    table = answer_table(LONG.assign(answer=["red", None, " ", ""]))
+    assert table["answer"].tolist() == ["red", *["(empty answer)"] * 3]
+    assert table["docno"].nunique() == 3
+
+
 @pytest.mark.parametrize("data", ["3", "[1]", "[[1]]"])
 def test_a_split_table_has_a_cell_for_each_column(data: str, tmp_path: Path) -> None:
     path = tmp_path / "answers.json"
