@@ -273,6 +273,8 @@ def project_of_answers(given: AnswerFiles, budget: float | None, folder: Path) -
     if budget is None:
         raise ValueError("pass --budget, how many answers people can judge at most")
     pool, answers = folder.with_name(f"{folder.name}-answers.parquet"), given.read()
+    if pool.exists():
+        raise FileExistsError(f"{pool} exists; remove it, or choose another --plan")
     check_new(pool)
     drawn = answers.drawn()
     found = _findings(answers, positive("budget", budget), drawn["level"])

@@ -96,6 +96,16 @@ def test_costs_and_clusters_of_the_table_count_and_the_forecast_leaves_the_unit_
     assert "for items like them, as 30 clusters" in run("status")
 
 
+def test_the_answers_of_another_plan_stay_and_the_option_that_helps_is_named(folder: Path) -> None:
+    made(5).drop(columns=["truth", "run"]).to_csv("answers.csv", index=False)
+    run("init", "--answers", "answers.csv", "--budget", 5)
+    (folder / "pt-active.toml").unlink()
+    told = invoke("init", "--answers", "answers.csv", "--budget", 5)
+    assert told.exit_code == 2
+    assert "my-plan-answers.parquet exists; remove it, or choose another --plan" in told.stderr
+    run("init", "--answers", "answers.csv", "--budget", 5, "--plan", "other")
+
+
 def shown(html: str) -> str:
     """What of a page a reader sees."""
     body = html.partition("<body")[2]
