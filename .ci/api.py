@@ -204,9 +204,9 @@ MODULES: dict[str, str] = {
 HEAD = """\
 # API
 
-*What is there, and with which arguments?* This page lists every public name of `pt_active` with its signature and the
-first words of its docstring. The docstrings have types, units and errors: `help(pt_active.Plan.create)`.
-`python .ci/api.py` makes the page.
+*Which public names are there, and with which arguments?* Each row has a name of `pt_active`, its signature, and the
+first sentence of its docstring. For types, units and errors, use `help(pt_active.Plan.create)`. `python .ci/api.py`
+makes the page.
 """
 
 MODULES_HEAD = """\

@@ -84,7 +84,7 @@ def served(plan: Path) -> tuple[subprocess.Popen[str], dict[str, str]]:
 
 
 def wait_until_it_can_stop(organiser: str) -> dict[str, Any]:
-    """Look at the organiser's page until it says that judging can stop, or that all is judged."""
+    """Look at the organiser's page until it says that judging can stop, or that everything is judged."""
     while True:
         time.sleep(0.5)
         state: dict[str, Any] = asked(f"{organiser}state")

@@ -83,7 +83,7 @@ def Experiment(
         confidence: Confidence level of the intervals.
         missing: How to treat a document above a measure's cutoff that has no label: ``"error"`` or ``"nonrelevant"``.
         queries: The queries that intervals and tests hold for: ``"new"``, those that the pool is a sample of, as in
-            ``pt.Experiment``, whose t-test this is if all is judged; or ``"these"`` of the pool [theory 16].
+            ``pt.Experiment``, whose t-test this is if everything is judged; or ``"these"`` of the pool [theory 16].
         clusters: A column of the topics whose equal values mark queries that belong together, as in `Plan.compare`.
         **kwargs: Passed on to ``pt.Experiment`` (``batch_size``, ``verbose``, ``save_dir``, …).
 

@@ -275,7 +275,7 @@ def test_a_spending_rule(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Pat
     found = [plan.status(half, name) for name in ("pocock", "linear", "obrien-fleming")]
     widths = [each.high - each.low for each in found]
     assert 0 < widths[0] < widths[1] < widths[2]
-    assert "valid at planned looks (linear)" in str(found[1])
+    assert "valid after each fifth of the plan (linear)" in str(found[1])
     assert "linear" in looks.look_names()
     assert "linear" in completed("status", "looks")
     assert "linear" in completed("report", "looks")

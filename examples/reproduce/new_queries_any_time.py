@@ -10,7 +10,7 @@ The first table is the gate at its margin: the value that the difference is comp
 each pass and each fail is wrong. *new* is how often a gate for new queries ever passes or fails, *these* one for the
 queries of the pool. At 95 % either may do so in .025. The second table compares with values .13, .39 and .78
 standard deviations of the difference per query below it: *settled* is the share of pools that have the verdict before
-all is judged or then, *labels* the median of labels to it, a dash if fewer than half of the pools have one.
+everything is judged or then, *labels* the median of labels to it, a dash if fewer than half of the pools have one.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class Contest:
         )
 
     def size(self, level: str) -> int:
-        """The number of labels when all is judged."""
+        """The number of labels when everything is judged."""
         return len(self._sizes.order) if level == "document" else int(self.population.documents.sum())
 
     def error(self, budget: float) -> float:

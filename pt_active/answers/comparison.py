@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -10,14 +11,14 @@ import numpy as np
 import pandas as pd
 
 from pt_active.answers.scales import ScoreScale
-from pt_active.answers.table import SCORE, Source, answer_table, judge_columns
+from pt_active.answers.table import SCORE, Source, answer_table, as_text, judge_columns
 from pt_active.frames.checks import Argument, ArgumentError, data_frame, how_many, shown
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import ColumnCost
 from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades.fitting import NEAR, assumed_confusion
 from pt_active.relevance.grades.models import UniformGrades
-from pt_active.showing.wording import told_of_answers
+from pt_active.showing.wording import of_answers, told_of_answers
 
 FIRST, SECOND = "First answer", "Second answer"
 """How judges see the two answers that they compare."""
@@ -65,6 +66,10 @@ class Answers:
         self.scale = ScoreScale.parsed(scale)
         self.table = answer_table(source)
         self.systems = tuple(dict.fromkeys(self.table["system"]))
+        for name in self.systems:
+            if of_answers(name) != name:  # it would be taken for a word of ours, and said in another
+                other = re.sub(r"\W+", "_", name) + "_1"
+                raise ValueError(f"a system cannot be called {shown(name)}; call it {other}")
         self.runs = int(self.table["run"].groupby([self.table["item"], self.table["system"]]).size().max())
         if self.scale.prefers and (len(self.systems) != 2 or self.runs > 1):
             runs = f" with {self.runs} runs each" if self.runs > 1 else ""
@@ -111,10 +116,10 @@ class Answers:
         Raises:
             ValueError: If an argument is out of range.
         """
-        if "cost" in self.pool.columns:
-            how["cost"] = ColumnCost("cost")
+        priced = {"cost": ColumnCost()} if "cost" in self.table.columns else {}
         with told_of_answers():
-            return Plan.create(self.pool, None, self.measure, budget=budget, seed=seed, **{**self.drawn(unit), **how})
+            how = {**priced, **self.drawn(unit), **how}
+            return Plan.create(self.pool, None, self.measure, budget=budget, seed=seed, **how)
 
     def drawn(self, unit: str | None = None) -> dict[str, Any]:
         """How a unit is drawn, or the one of choice: arguments of `Plan.create`."""
@@ -129,7 +134,7 @@ class Answers:
         return {"level": "document", **({"design": "successive"} if len(self.systems) == 1 else {})}
 
     def labels(self, scores: pd.DataFrame) -> pd.DataFrame:
-        """The labels of people's scores.
+        """Turn people's scores into labels.
 
         Args:
             scores: ``item, system, score`` (and ``run`` if there are several); rows without a score are left out. A
@@ -143,7 +148,7 @@ class Answers:
         """
         keys = ["item"] if self.scale.prefers else ["item", "system", *(["run"] if self.runs > 1 else [])]
         given = data_frame("scores", scores, *keys, SCORE).dropna(subset=SCORE)
-        given = given.assign(**{name: given[name].map(lambda each: str(each).strip()) for name in keys})
+        given = given.assign(**{name: given[name].map(as_text) for name in keys})
         known = self._shown() if self.scale.prefers else self.table
         found = given.merge(known[[*keys, "docno", *(["sign"] if self.scale.prefers else [])]], how="left", on=keys)
         if (lost := found["docno"].isna()).any():
@@ -189,8 +194,8 @@ class Answers:
         frame["docno"] = shown_["docno"].to_numpy()
         if "text" in both.columns:
             frame["text"] = shown_["text"].to_numpy()
-        if "cost" in both.columns:
-            frame["cost"] = both.groupby("qid")["cost"].sum().loc[frame["qid"]].to_numpy()
+        if "doc_cost" in both.columns:
+            frame["doc_cost"] = both.groupby("qid")["doc_cost"].sum().loc[frame["qid"]].to_numpy()
         for name, sign in zip(self.systems, (1, -1), strict=True):
             frame[f"rank_{name}"] = np.where(shown_["sign"] == sign, 0, -1)
         for name in judge_columns(self.table):
@@ -203,9 +208,10 @@ class Answers:
         """``item, docno, sign, text`` of each pair; the sign is 1 where the first system's answer is shown first."""
         first, second = (self.table[self.table["system"] == name].set_index("item") for name in self.systems)
         items = first.index
-        docno = first["docno"].to_numpy() + second.loc[items, "docno"].to_numpy()
-        # A digit of a hash of the item and the texts decides which answer comes first.
-        sign = np.array([1 if int(name[0], 16) % 2 else -1 for name in docno])
+        names = np.column_stack([first["docno"], second.loc[items, "docno"]])
+        # The hashes of the item and the texts decide which answer comes first, whatever the systems are called.
+        sign = np.where(names[:, 0] <= names[:, 1], 1, -1)
+        docno = [min(pair) + max(pair) for pair in names]
         frame = pd.DataFrame({"item": items, "docno": docno, "sign": sign})
         if "answer" in self.table.columns:
             texts = np.column_stack([first["answer"], second.loc[items, "answer"]]).astype(object)
@@ -221,14 +227,17 @@ class Answers:
             told = "\n\nReference answer: " + table["reference"].astype(str)
             question = question.astype(str) + told.where(table["reference"].notna(), "")
         frame["query"] = question
-        for name, column in (("cluster", "qcluster"), ("answer", "text"), ("cost", "cost"), ("weight", "traffic")):
+        for name, column in (("cluster", "qcluster"), ("answer", "text"), ("weight", "traffic")):
             if name in table.columns:
                 frame[column] = table[name]
+        # Systems that share an answer may have different costs and scores of it.
+        answer = [frame["qid"], frame["docno"]]
+        if "cost" in table.columns:
+            frame["doc_cost"] = table["cost"].groupby(answer).transform("mean")
         if self.scale.prefers:
             return frame
         for name in judge_columns(table):
-            # Systems that share an answer may have different scores of it.
-            frame[f"judge {name}"] = table[name].groupby([frame["qid"], frame["docno"]]).transform("mean")
+            frame[f"judge {name}"] = table[name].groupby(answer).transform("mean")
         return frame
 
     def _grades(self, item: pd.Series, score: pd.Series) -> np.ndarray:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import shown
@@ -152,9 +153,16 @@ def _objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     whole = ".json" in source.suffixes
     texts = [(1, source.text)] if whole else [(n, line) for n, line in source.lines() if line.strip()]
     for number, text in texts:
-        value = json_value(text)
+        try:
+            value = json_value(text)
+        except ValueError as error:
+            raise error if whole else ValueError(f"line {number}: {error}") from error
         if isinstance(value, dict) and {"columns", "data"} <= value.keys():
-            value = [dict(zip(value["columns"], row, strict=True)) for row in value["data"]]
+            names, rows = value["columns"], value["data"]
+            lists = isinstance(names, list) and isinstance(rows, list) and all(isinstance(row, list) for row in rows)
+            if not lists or any(len(row) != len(names) for row in rows):
+                raise ValueError("expected in data a list with a cell for each of the columns")
+            value = [dict(zip(names, row, strict=True)) for row in rows]
         for entry in value if whole and isinstance(value, list) else [value]:
             if not isinstance(entry, dict):
                 raise ValueError(f"line {number}: expected a JSON object, got {shown(entry)}")
@@ -183,7 +191,7 @@ def _row(format: AnswerFormat, whole: dict[str, Any], entry: dict[str, Any]) -> 
     for name, places in format.columns.items():
         found = (_at(whole, each[1:]) if each.startswith("^") else _joined(entry, each) for each in places)
         if (value := next((value for value in found if value is not None), None)) is not None:
-            row[name] = _text(value)
+            row[name] = text_of(value)
     numbers = {
         name: LETTERS.get(value, value) if isinstance(value, str) else value for name, value in _scores(format, entry)
     }
@@ -224,8 +232,9 @@ def _at(value: Any, path: str) -> Any:
     return value
 
 
-def _text(value: Any) -> Any:
+def text_of(value: Any) -> Any:
     """A text, also of one that comes in parts: sentences with citations, messages of a chat, or single texts."""
+    value = value.tolist() if isinstance(value, np.ndarray) else value
     if isinstance(value, list):
         parts = [part.get("text", part.get("content")) if isinstance(part, dict) else part for part in value]
         return "\n".join(str(part) for part in parts if part is not None)

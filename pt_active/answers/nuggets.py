@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from pt_active.answers.formats import lines_of
-from pt_active.frames.checks import shown
+from pt_active.frames.checks import shown, unfit
 
 SUPPORT = {"not_support": 0.0, "partial_support": 0.5, "support": 1.0}
 """What an assignment is worth."""
@@ -43,6 +43,9 @@ def nugget_table(*files: str | Path) -> pd.DataFrame:
             if missing := {"qid", "run_id", "answer_text", "nuggets"} - entry.keys():
                 raise ValueError(f"{place}: an answer with nuggets needs {', '.join(sorted(missing))}")
             qid, nuggets = str(entry["qid"]), entry["nuggets"]
+            whole = isinstance(nuggets, list) and all(isinstance(each, dict) for each in nuggets)
+            if not whole or any({"text", "importance"} - each.keys() for each in nuggets):
+                raise unfit(place, "nuggets with text and importance", shown(nuggets))
             named = [(str(each["text"]), str(each["importance"])) for each in nuggets]
             if known.setdefault(qid, named) != named:
                 raise ValueError(f"{place}: the nuggets of item {shown(qid)} differ between systems")
@@ -61,7 +64,7 @@ def _decisions(entry: dict[str, Any], qid: str, weights: list[float], place: str
     rows = []
     for number, (nugget, weight) in enumerate(zip(entry["nuggets"], weights, strict=True), start=1):
         assigned = nugget.get("assignment")
-        if assigned is not None and assigned not in SUPPORT:
+        if assigned is not None and str(assigned) not in SUPPORT:
             raise ValueError(f"{place}: an assignment is one of {', '.join(SUPPORT)}; got {shown(assigned)}")
         rows.append(
             {

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from pt_active.answers.formats import LETTERS, read_rows
+from pt_active.answers.formats import LETTERS, read_rows, text_of
 from pt_active.frames.checks import how_many, shown, some, unfit
 
 Source: TypeAlias = pd.DataFrame | str | Path | Mapping[str, pd.DataFrame | str | Path]
@@ -37,6 +37,11 @@ _KIND = re.compile("(answer|score)(?=_|$)", re.IGNORECASE)  # How a column's nam
 
 _NUMBERS = ("cost", "weight")
 
+EMPTY = "(empty answer)"
+"""What people see where an answer has no text."""
+
+_TEXTS = ("question", "answer", "reference", "cluster")
+
 _OF_ITEM = ("question", "reference", "cluster", "weight")  # What does not differ between the answers to an item
 
 
@@ -50,23 +55,22 @@ def answer_table(source: Source) -> pd.DataFrame:
     if table.empty:
         raise ValueError("the table has no answers")
     for name, what in (("item", "an item"), ("system", "a system")):
-        table[name] = table[name].map(_text)
+        table[name] = table[name].map(as_text)
         if (blank := table[name] == "").any():
             raise ValueError(f"row {table.index[blank][0]}: expected {what}; it is empty")
+    table = table.dropna(axis="columns", how="all")
     for name in (name for name in (*judge_columns(table), *_NUMBERS) if name in table.columns):
-        numbers = pd.to_numeric(table[name].map(lambda value: LETTERS.get(value, value)), errors="coerce")
-        if (wrong := numbers.isna() & table[name].notna()).any():
-            raise unfit(f"row {table.index[wrong][0]}", f"a number as {name}", shown(table[name][wrong].iloc[0]))
-        table[name] = numbers
-    table["run"] = table["run"].map(_text) if "run" in table.columns else "1"
+        table[name] = _numbers(table, name)
+    table["run"] = table["run"].map(as_text) if "run" in table.columns else "1"
+    for name in (name for name in _TEXTS if name in table.columns):
+        table[name] = table[name].map(lambda value: str(text_of(value)), na_action="ignore").astype(object)
+    if "answer" in table.columns:
+        table["answer"] = table["answer"].where(table["answer"].fillna("").str.strip() != "", EMPTY)
     _check_each_once(table)
     _check_complete(table)
-    for name in (name for name in _OF_ITEM if name in table.columns):
-        several = table.dropna(subset=name).groupby("item")[name].nunique() > 1
-        if several.any():
-            raise ValueError(f"item {shown(several.index[several][0])} has more than one {name}")
+    table = _with_items_alike(table).sort_values(["item", "system", "run"], ignore_index=True)
     table["docno"] = _docnos(table)
-    return table.sort_values(["item", "system", "run"], kind="stable").reset_index(drop=True)
+    return table
 
 
 def judge_columns(table: pd.DataFrame) -> list[str]:
@@ -88,6 +92,8 @@ def _named(source: pd.DataFrame | str | Path) -> pd.DataFrame:
     """The rows under the names of the columns here."""
     rows = source if isinstance(source, pd.DataFrame) else read_rows(source)
     rows = rows.rename(columns=lambda name: _KIND.sub(lambda kind: kind[0].lower(), str(name).strip()))
+    if twice := rows.columns[rows.columns.duplicated()].tolist():
+        raise ValueError(f"the column {twice[0]} is there more than once")
     at = {name.casefold(): name for name in rows.columns} | {name: name for name in rows.columns}
     found = {name: next((at[each] for each in also if each in at), None) for name, also in NAMES.items()}
     if found["item"] is None and found["question"] is None:
@@ -104,6 +110,12 @@ def _long(rows: pd.DataFrame) -> pd.DataFrame:
     kinds = ("answer", SCORE)
     named = [name.split("_", 1) for name in map(str, rows.columns) if name.startswith(("answer_", f"{SCORE}_"))]
     systems = dict.fromkeys(name for kind in kinds for its, name in named if its == kind)
+    answered = [f"answer_{name}" for kind, name in named if kind == "answer"]
+    other = [each for each in kinds if each in rows.columns and systems]
+    other += [f"{SCORE}_{name}" for name in systems if answered and f"answer_{name}" not in answered]
+    if other:
+        beside = some(answered or [f"{SCORE}_{name}" for name in systems])
+        raise ValueError(f"the column {other[0]} belongs to no system beside {beside}; rename or remove it")
     if not systems:
         raise ValueError(
             "the answers need a column system, with a row for each answer, or columns answer_NAME or score_NAME of "
@@ -118,7 +130,8 @@ def _long(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """An id or a name as a text: 7.0 is 7, and what is missing is empty."""
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return ""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
@@ -148,6 +161,32 @@ def _check_complete(table: pd.DataFrame) -> None:
             f"system {shown(system)} has {what} for item {shown(item)}{also}; each system needs an answer to each "
             "item: leave the item out, or give an empty answer"
         )
+
+
+def _numbers(table: pd.DataFrame, name: str) -> pd.Series:
+    """A column as numbers; raises if it holds anything else, or a cost that is not above 0."""
+    given = table[name]
+    plain = given.map(lambda value: value if isinstance(value, (int, float)) else LETTERS.get(str(value), str(value)))
+    numbers = pd.to_numeric(plain, errors="coerce").astype(float)
+    wrong, expected = numbers.isna() & given.notna(), f"a number as {name}"
+    if name == "cost":
+        wrong, expected = ~((numbers > 0) & np.isfinite(numbers)), "a number above 0 as cost"
+    if wrong.any():
+        item, system = table.loc[wrong, ["item", "system"]].iloc[0]
+        raise unfit(f"item {shown(item)}, system {shown(system)}", expected, shown(given[wrong].iloc[0]))
+    return numbers
+
+
+def _with_items_alike(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with what is known of an item beside each of its answers."""
+    for name in (name for name in _OF_ITEM if name in table.columns):
+        several = table.groupby("item")[name].nunique() > 1
+        if several.any():
+            raise ValueError(f"item {shown(several.index[several][0])} has more than one {name}")
+        table[name] = table.groupby("item")[name].transform("first")
+    if "cluster" in table.columns and (none := table["cluster"].isna()).any():
+        raise ValueError(f"item {shown(table['item'][none].iloc[0])} has no cluster")
+    return table
 
 
 def _docnos(table: pd.DataFrame) -> list[str]:

@@ -41,9 +41,8 @@ class Answer:
 
 AT_THE_END = "end"  # The value of ``--looks`` for a single look at the end, which is None in Python
 
-EARLIER = "QRELS"
-"""What stands for the labels of earlier rounds in a hint, where nothing says which files they are in: the word of the
-help for files of labels."""
+EARLIER = "LABELS"
+"""What stands in a hint for the labels of earlier rounds, where nothing says which files they are in."""
 
 
 def check_new(path: Path) -> None:
@@ -81,7 +80,7 @@ def next_look(plan: Plan, folder: Path, worklist: Path) -> str:
     longer = sum(each.assessments for each in manifest.rounds) > len(plan.tables.assessments)
     earlier = [EARLIER] if longer or manifest.extensions else []
     margin = ["--margin", "X"] if len(plan.rankers) == 1 and has_order(plan.tables) else []
-    told = f"{EARLIER} stands for the files with the labels that were there before.\n" if earlier else ""
+    told = f"{EARLIER} stands for the files with the earlier labels.\n" if earlier else ""
     return f"{told}Next, as labels come in:\n  {command_line('status', folder, *earlier, worklist, *margin)}"
 
 

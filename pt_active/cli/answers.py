@@ -57,8 +57,8 @@ def status(
 ) -> Answer:
     """Show what the labels so far say about the rankers, and whether you can stop judging.
 
-    When everything is judged, one line says what a single look at the end shows; --looks end prints all of it. Another
-    measure or estimator has only that look.
+    When everything is judged, one line has the result of a single look at the end; --looks end prints all of it.
+    Another measure or estimator gets that look only.
     """
     labelled = labels.read()
     plan, qrels, records = labelled
@@ -86,7 +86,7 @@ def status(
         return Answer(state.to_dict(), str(state), hint)
     result, estimates = _at_the_end(labelled, pair, asked, meant, confidence, missing)
     end = _of_results(result, estimates, "", called)
-    said = f"All is judged:\n{end.text}" if looks is None else _one_look(result, estimates)
+    said = f"Everything is judged:\n{end.text}" if looks is None else _one_look(result, estimates)
     return Answer(state.to_dict() | end.content, f"{state}\n\n{said}", hint)
 
 
@@ -146,15 +146,15 @@ def report(
     look: Look,
     meant: Meant,
     out: Path = option(
-        MISSING, "The file to make: a page, or Markdown or JSON if its name ends in .md or .json.", "FILE"
+        MISSING, "The file to create: HTML, or Markdown or JSON if its name ends in .md or .json.", "FILE"
     ),
-    so_far: bool = option(False, "Report before all is judged, from the labels before the first gap."),
+    so_far: bool = option(False, "Report before everything is judged, from the labels before the first gap."),
     texts: Path | None = option(None, "Document texts to show; default: those of the plan.", "FILE"),
     slice: list[str] | None = option(None, "A column of the plan that groups queries; you may pass several.", "COLUMN"),
     confidence: float = confidence_level(),
     missing: str | None = for_any_missing(),
 ) -> Answer:
-    """Write everything that a plan and its labels say into one file: a page, Markdown or JSON."""
+    """Write everything that a plan and its labels show into one file: HTML, Markdown or JSON."""
     from pt_active.plans.answers.report.report import Report
 
     check_new(out)
@@ -209,7 +209,7 @@ def _next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[st
     if state.within_reach or (planned and state.judged < state.drawn):
         return _judge_on(state, labels)
     if planned:
-        return "The planned looks are over."
+        return "That was the last planned look."
     if state.holds_for_new and not np.isfinite(state.needed):
         return "Plan again with more queries."
     if not whole:
@@ -255,22 +255,23 @@ def gate(
     ),
     looks: str | None = option(
         None,
-        "When you look: {}; end means once, when everything is judged, and is the default for a plan without an order.",
+        "When you look at the labels: always (at any time) or end (once, when everything is judged; the default for a "
+        "plan without an order).",
         "NAME",
         names=(ALWAYS, AT_THE_END),
     ),
     run: str | None = option(
-        None, "A ranker that came after the plan: decide about it from the same labels.", "NAME=FILE"
+        None, "Decide about a ranker that came after the plan, from the same labels.", "NAME=FILE"
     ),
     confidence: float = confidence_level(),
     missing: str | None = for_any_missing(),
-    junit: Path | None = option(None, "A JUnit file to write.", "FILE"),
+    junit: Path | None = option(None, "A JUnit file to create.", "FILE"),
     github: bool = option(False, "Print an annotation for a GitHub workflow."),
 ) -> Answer:
-    """Decide whether the first ranker may replace the second. Exit code 0: it passes; 1: it fails; 3: not decided.
+    """Decide whether the first ranker may replace the second. Exit code 0: it may; 1: it may not; 3: not decided yet.
 
-    With more than two rankers, pass --first and --second. --queries has no default: pass new for queries like
-    those of the plan, which a release will answer, or these.
+    Pass --queries new to decide for queries like those of the plan, as for a release, or --queries these for its own
+    queries alone; there is no default. With more than two rankers, pass --first and --second.
     """
     plan, qrels, records = labels.read()
     often, asked = Look(looks=looks).of(plan), BETTER if better else NON_INFERIOR

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from pt_active.cli.failures import DEBUG, Usage, failures_told, in_one_line
 
@@ -83,7 +83,7 @@ COMMANDS: Mapping[str, Listed] = {
     "gate": Listed(
         FURTHER,
         "answers",
-        "Decide whether a ranker may replace another; the exit code says so too.",
+        "Decide whether a ranker may replace another, also by exit code.",
         "pt-active gate my-plan judged-so-far.csv --queries new --margin 0.02 --junit gate.xml",
     ),
     "simulate": Listed(
@@ -107,7 +107,7 @@ COMMANDS: Mapping[str, Listed] = {
     "import": Listed(
         JUDGES,
         "judging",
-        "Read the export of a judging tool: who gave which grade to which document, and when.",
+        "Turn the export of a judging tool into records of who gave which grade, and when.",
         "pt-active import label-studio export.json --plan my-plan --out records.jsonl",
     ),
     "agreement": Listed(
@@ -123,7 +123,7 @@ AUDIT: Mapping[str, Listed] = {
     "plan": Listed(
         None,
         "audit",
-        "Choose the pairs to label that show how well judges, such as LLMs, agree with people.",
+        "Choose the pairs that people label, to learn how often judges such as LLMs are wrong.",
         "pt-active audit plan --judge gpt=gpt.qrels --judge llama=llama.qrels \\\n    --budget 200 --out my-audit",
     ),
     "export": Listed(
@@ -184,15 +184,34 @@ def _loaded(name: str, listed: Listed) -> Any:
     shown = "\n\n".join([*(" ".join(each.split()) for each in paragraphs), f"\b\nExample:\n{listed.example}"])
     takes = COMMANDS.get(name, ()) if listed.title else ()
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(name, help=shown, rich_help_panel=listed.title, epilog=_EPILOG)(printed(function, takes))
+    alone.command(name, cls=Command, help=shown, rich_help_panel=listed.title, epilog=_EPILOG)(printed(function, takes))
     return typer.main.get_command(alone)
 
 
 MEMORY = 1_200_000_000  # Bytes of addresses that a command needs, most of them for libraries
 
 
+def _untyped(params: list[Any]) -> list[Any]:
+    """Options and arguments without the types of Python that typer 0.29 shows in their help."""
+    for each in (each for each in params if each.param_type_name == "argument" or each.is_flag):
+        vars(each)["display_type_rich"] = lambda ctx: None
+    return params
+
+
+class Command(TyperCommand):
+    """A command, with a plain help."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """The options and arguments."""
+        return _untyped(super().get_params(ctx))
+
+
 class Commands(TyperGroup):
     """A group of commands, which prints errors and warnings in one line each."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """The options that go with every command."""
+        return _untyped(super().get_params(ctx))
 
     def loaded(self, name: str) -> Any:
         """A command with its options; its file is imported if need be."""
@@ -346,30 +365,29 @@ def about(
         ),
     ] = None,
     ties: Annotated[
-        str | None, typer.Option(metavar="NAME", help="How a tie between judges is broken: down or up.")
+        str | None,
+        typer.Option(metavar="NAME", help="Which of two tied grades counts: the lower (down) or the higher (up)."),
     ] = None,
     confidence: Annotated[
-        float | None, typer.Option(metavar="X", help="The confidence of intervals; default 0.95.")
+        float | None, typer.Option(metavar="X", help="The confidence level of intervals; default 0.95.")
     ] = None,
     queries: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="The queries that an answer is for: these, or new, which are queries like them."
-        ),
+        typer.Option(metavar="NAME", help="Answer for these queries, or for new ones like them: these or new."),
     ] = None,
     clusters: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="The column of the topics that says which queries belong together."),
+        typer.Option(metavar="COLUMN", help="A column of the topics: queries with the same value belong together."),
     ] = None,
     traceback: Annotated[
         bool, typer.Option("--traceback", help=f"Print the traceback of an error, as {DEBUG}=1 does.")
     ] = False,
 ) -> None:
-    """Which ranker is better, and by how much, from as few human judgments as possible.
+    """Find out which ranker is better, and by how much, from few human judgments.
 
     Begin with pt-active init, which asks for your files. To see everything on simulated data, run pt-active demo.
 
-    The options below go with every command, before or after its name.
+    The options below may stand before or after the name of a command.
     """
 
 

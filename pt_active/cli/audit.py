@@ -53,7 +53,7 @@ class AuditLabels(Reading):
     qrels: list[Path] = label_files()
     rel: int = option(1, "The lowest grade that counts as relevant.", "N", within=(1, HIGHEST_LABEL))
     confidence: float = confidence_level()
-    missing: str = option(MISSING_LABELS[0], "How to treat missing labels: {}.", "NAME", names=MISSING_LABELS)
+    missing: str = option(MISSING_LABELS[0], "How missing labels count: {}.", "NAME", names=MISSING_LABELS)
 
     def read(self) -> tuple[Audit, pd.DataFrame, pd.DataFrame | None]:
         """The audit, its labels, and the records that they follow from; None if the files do not say who judged."""
@@ -63,9 +63,9 @@ class AuditLabels(Reading):
 
 def plan(
     judge: list[str] = option(MISSING, "A judge's labels or votes; pass one for each judge.", "[NAME=]FILE"),
-    out: Path = option(MISSING, "The folder to make.", "DIR"),
+    out: Path = option(MISSING, "The folder to create.", "DIR"),
     budget: int = option(MISSING, "The number of labels that people can give.", "N", within=(1, 10**9)),
-    train_qrels: Path | None = option(None, "Labels of people for pairs that the judges graded too.", "FILE"),
+    train_qrels: Path | None = option(None, "People's labels of pairs that the judges graded too.", "FILE"),
     max_grade: int | None = option(
         None,
         "The highest grade that people may give; default: the highest in the files.",
@@ -77,10 +77,10 @@ def plan(
         None, f"One of {{}}; default {DESIGN}, or {SEVERAL} for several judges.", "NAME", names=audit_designs, rare=True
     ),
     topics: Path | None = option(None, "The texts of the queries.", "FILE"),
-    texts: Path | None = option(None, "Document texts, to show to people.", "FILE"),
+    texts: Path | None = option(None, "Document texts, for the judges.", "FILE"),
     seed: int = random_seed(),
 ) -> Answer:
-    """Choose the pairs whose labels tell how far judges, such as language models, agree with people."""
+    """Choose the pairs that people label, to learn how often judges such as LLMs are wrong."""
     check_new(out)
     judges = read_judges(judge)
     past = None if train_qrels is None else past_labels(train_qrels)
@@ -101,7 +101,7 @@ def plan(
 
 def export(
     audit: Path = audit_folder(),
-    out: Path = option(MISSING, "The file to make.", "FILE"),
+    out: Path = option(MISSING, "The file to create.", "FILE"),
     format: str = option(TABLE_FORMAT, "One of {}.", "NAME", names=lambda: {**FORMATS, **TOOLS}),
     texts: Path | None = option(None, "Document texts, if the audit has none.", "FILE"),
     grade_names: str | None = of_every_command(None),
@@ -137,10 +137,10 @@ def estimate(labels: AuditLabels) -> Answer:
 def report(
     labels: AuditLabels,
     out: Path = option(
-        MISSING, "The file to make: a page, or Markdown or JSON if its name ends in .md or .json.", "FILE"
+        MISSING, "The file to create: HTML, or Markdown or JSON if its name ends in .md or .json.", "FILE"
     ),
 ) -> Answer:
-    """Write all that an audit and its labels say into one file: errors, agreement, drift, agreement by grade."""
+    """Write everything that an audit and its labels show into one file: errors, agreement, drift."""
     check_new(out)
     audit, qrels, records = labels.read()
     made = AuditReport.of(audit, qrels, labels.rel, None, labels.confidence, labels.missing, records=records)
@@ -155,7 +155,7 @@ def replace(
     confidence: float = confidence_level(),
     missing: str | None = for_any_missing(),
 ) -> Answer:
-    """Decide whether a judge may replace people for a comparison of rankers, from people's labels of a plan of them."""
+    """Decide whether a judge may replace people in a comparison of rankers, from people's labels of a plan."""
     [(name, said)] = read_judges([judge]).items()
     plan, known, _ = labels.read()
     found = replacement(plan, known, judge_labels(said), name, measure, confidence, missing or "error")

@@ -65,7 +65,7 @@ class RunFiles(Typed):
         None, "The highest grade; default: the highest in the training labels.", "N", within=(1, HIGHEST_LABEL)
     )
     depth: int | None = option(
-        None, "How many documents to keep of each ranking.", "N", within=(1, MAX_WHOLE), rare=True
+        None, "The number of documents to keep of each ranking.", "N", within=(1, MAX_WHOLE), rare=True
     )
     lenient: bool = of_every_command(False)
 
@@ -96,18 +96,18 @@ class RunFiles(Typed):
 class PoolFiles(RunFiles):
     """The source of a graded pool."""
 
-    pool: Path | None = option(None, "A Parquet file with grade columns, instead of runs.", "FILE", rare=True)
+    pool: Path | None = option(None, "A Parquet file with grade columns, in place of runs.", "FILE", rare=True)
     grades: str | None = option(
         None, f"The grade model: {{}}; default {DEFAULT_GRADES}.", "NAME", names=GRADES, rare=True
     )
     unjudged: str | None = option(
         None,
-        "What training documents without a label are: {}; the model does not learn from missing ones.",
+        "How training documents without a label count: {}; missing ones are left out.",
         "NAME",
         names=UNJUDGED_POLICIES,
         rare=True,
     )
-    allow_missing_queries: bool = option(False, "A ranker scores 0 on queries that it does not answer.", rare=True)
+    allow_missing_queries: bool = option(False, "Give a ranker 0 on queries that it does not answer.", rare=True)
 
     def check(self, patterns: bool = False) -> None:
         """Raise early for errors that would otherwise show only after the files are read."""

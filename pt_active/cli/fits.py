@@ -229,13 +229,13 @@ def gains_of(measure: irm.Measure) -> str:
     """What a grade is worth in DCG and nDCG, whose gains differ by default; empty for other measures."""
     if measure.NAME == "DCG":
         linear = measure.params.get("gain") == "linear"
-        other = "nDCG has linear gains, nDCG(dcg='exp-log2') exponential ones"
+        other = "nDCG has linear ones, unless you write nDCG(dcg='exp-log2')"
     elif measure.NAME == "nDCG":
         linear = measure.params.get("dcg", "log2") == "log2"
-        other = "DCG has exponential gains, DCG(gain='linear') linear ones"
+        other = "DCG has exponential ones, unless you write DCG(gain='linear')"
     else:
         return ""
-    return f"{measure} has {'linear gains, the grade' if linear else 'exponential gains, 2^grade - 1'}; {other}"
+    return f"{measure} has {'linear gains (the grade)' if linear else 'exponential gains (2^grade - 1)'}; {other}"
 
 
 def whole_pools(measure: irm.Measure, documents: int, queries: int) -> str:
@@ -243,6 +243,6 @@ def whole_pools(measure: irm.Measure, documents: int, queries: int) -> str:
     if has_rank_form(measure) or not queries:
         return ""
     return (
-        f"{measure} depends on a query's whole pool, {documents / queries:.3g} documents on average: a plan of whole "
-        "queries judges them all; the default judges some of them"
+        f"{measure} depends on all documents in a query's pool, {documents / queries:.3g} on average: a plan of whole "
+        "queries judges all of them, the default plan only some"
     )

@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from pt_active.answers.comparison import Answers
+from pt_active.answers.table import EMPTY
 from pt_active.cli.answer import Answer, check_new, command_line
 from pt_active.cli.commands import Typed, given_words, option
 from pt_active.cli.failures import in_one_line
@@ -44,8 +45,8 @@ COMMENTS = (
 class Made:
     """What is made, now and by pt-active plan."""
 
-    folder: Path = option(Path("my-plan"), "The folder that pt-active plan is to make.", "DIR", typed="--plan")
-    out: Path = option(FILE, "The project file to make.", "FILE")
+    folder: Path = option(Path("my-plan"), "The folder that pt-active plan will create.", "DIR", typed="--plan")
+    out: Path = option(FILE, "The project file to create.", "FILE")
 
 
 def init(
@@ -53,10 +54,10 @@ def init(
     given: AnswerFiles,
     meant: Meant,
     made: Made,
-    measure: str | None = option(None, f"What to estimate; default {MEASURE}.", "NAME", **MEASURES),
-    budget: float | None = option(None, "How many documents people can judge at most."),
+    measure: str | None = option(None, f"The measure to estimate; default {MEASURE}.", "NAME", **MEASURES),
+    budget: float | None = option(None, "The most documents that people can judge."),
 ) -> Answer:
-    """Check which files fit together, and keep them in pt-active.toml. Without options it asks."""
+    """Check that your files fit together, and record them in pt-active.toml. Without options, it asks for them."""
     folder, out = made.folder, made.out
     check_new(out)
     if given.answers:
@@ -92,7 +93,7 @@ def _said_or_asked(
     if not source.run:
         raise ValueError("pass --run, once for each ranker, or --answers")
     if budget is None:
-        raise ValueError("pass --budget, how many documents people can judge at most")
+        raise ValueError("pass --budget, the most documents that people can judge")
     if not (source.train_qrels or source.judge or source.max_grade):
         raise ValueError(
             "pass --train-qrels, past judgments, or --judge, labels of an LLM; without either, --max-grade N, the "
@@ -252,7 +253,7 @@ class AnswerFiles(Typed):
     """Answers of systems to the same items."""
 
     answers: list[str] | None = option(
-        None, "Answers of systems in place of runs: a table with item and system, or repeat NAME=FILE.", "FILE"
+        None, "Answers of systems, in place of runs: one table, or NAME=FILE for each system.", "FILE"
     )
     scale: str = option("0-1", "How people score answers: 0-1, 1-5, 0-1:0.25 or preference.", "SCALE")
 
@@ -272,6 +273,8 @@ def project_of_answers(given: AnswerFiles, budget: float | None, folder: Path) -
     if budget is None:
         raise ValueError("pass --budget, how many answers people can judge at most")
     pool, answers = folder.with_name(f"{folder.name}-answers.parquet"), given.read()
+    if pool.exists():
+        raise FileExistsError(f"{pool} exists; remove it, or choose another --plan")
     check_new(pool)
     drawn = answers.drawn()
     found = _findings(answers, positive("budget", budget), drawn["level"])
@@ -283,6 +286,8 @@ def project_of_answers(given: AnswerFiles, budget: float | None, folder: Path) -
         "pool": pool,
         **({"texts": pool} if "answer" in answers.table.columns else {}),
         **drawn,
+        **({"cost": "column"} if "cost" in answers.table.columns else {}),
+        **({"clusters": "qcluster"} if "cluster" in answers.table.columns else {}),
     }
     return found, values | ({"grade-names": names} if (names := answers.scale.names()) else {})
 
@@ -298,10 +303,10 @@ def _findings(answers: Answers, budget: float, level: str) -> list[Finding]:
         found.append(Finding("same", f"{how_many('answer', shared, 'is')} the same text as another's: judged once"))
     if "answer" not in table.columns:
         found.append(Finding("answers", "there are no texts, so judges see ids alone", True))
-    if "cost" in table.columns:
-        found.append(
-            Finding("cost", "costs of answers count only in Python (Answers.plan), not in these commands", True)
-        )
+    elif empty := int((table["answer"] == EMPTY).sum()):
+        found.append(Finding("answers", f"{how_many('answer', empty, 'is')} empty", True))
+    if "cluster" in table.columns:
+        found.append(Finding("clusters", f"{how_many('cluster', table['cluster'].nunique())}, for new items"))
     judges = [name for name in answers.judges if table[name].notna().any()]
     said = (
         f"{', '.join(judges)}: decides which answers people score, and nothing else"
@@ -309,7 +314,11 @@ def _findings(answers: Answers, budget: float, level: str) -> list[Finding]:
         else "no scores of a judge"
     )
     unit = "item with all its answers" if level == "query" else "pair of answers" if answers.scale.prefers else "answer"
-    share = f"{amount(min(budget, len(pool)))} of {how_many('answer', len(pool))} to judge"
-    share += f" ({budget / len(pool):.0%})" if budget < len(pool) else ": all, if no verdict comes before"
+    whole, of = float(len(pool)), f"{how_many('answer', len(pool))} to judge"
+    if "doc_cost" in pool.columns:
+        whole = float(pool["doc_cost"].sum())
+        of = f"{amount(whole)}, the sum of the column cost"
+    share = f"{amount(min(budget, whole))} of {of}"
+    share += f" ({budget / whole:.0%})" if budget < whole else ": all, if no verdict comes before"
     more = [("scale", f"people give {answers.scale.asked}"), ("judge", said), ("unit", f"one {unit} after the other")]
     return [*found, *(Finding(*each) for each in more), Finding("budget", share)]

@@ -59,10 +59,10 @@ _TABLES = ("csv", "xlsx")  # Formats that come back in the file that was written
 class Address:
     """Where a judging server listens."""
 
-    port: int = option(8765, "The port; default 8765, 0 for any that is free.", "N", within=(0, 65535))
-    host: str = option("127.0.0.1", "Where to listen; 0.0.0.0 lets other machines in.", "ADDRESS")
+    port: int = option(8765, "The port; 0 takes any that is free.", "N", within=(0, 65535))
+    host: str = option("127.0.0.1", "The address to listen on; 0.0.0.0 lets other machines in.", "ADDRESS")
     address: str | None = option(None, "The name of this machine in the links, if not --host.", "NAME", rare=True)
-    certificate: Path | None = option(None, "A certificate, for TLS.", "FILE", rare=True)
+    certificate: Path | None = option(None, "A TLS certificate.", "FILE", rare=True)
     key: Path | None = option(None, "The private key of the certificate.", "FILE", rare=True)
     json_output: bool = of_every_command(False)  # Then one JSON object alone is on stdout, and links are not
 
@@ -78,21 +78,19 @@ class Address:
 class Setting:
     """How a plan is judged; the project file continues with the longer plan after a next round."""
 
-    judges: str | None = option(None, "Names of judges, separated by commas; each gets a link.", "NAMES")
-    guideline: Path | None = option(None, "A Markdown file that judges see beside the documents.", "FILE")
+    judges: str | None = option(None, "The names of the judges, separated by commas; each gets a link.", "NAMES")
+    guideline: Path | None = option(None, "A guideline in Markdown, which judges see beside the documents.", "FILE")
     grade_names: str | None = of_every_command(None)
-    store: Path | None = option(None, "Where judgments are kept; default: PLAN.sqlite.", "FILE")
-    block: int = option(
-        BLOCK, "How many documents of the plan's order make a block.", "N", within=(1, 1_000_000), rare=True
-    )
+    store: Path | None = option(None, "The file that keeps the judgments; default: PLAN.sqlite.", "FILE")
+    block: int = option(BLOCK, "The number of documents in a block.", "N", within=(1, 1_000_000), rare=True)
     double: float | None = option(
         None, f"The share of documents that two people judge; default {DOUBLE:g}, 0 with one judge."
     )
     patience: float = option(
-        PATIENCE / 60, "How long a judge may be away before others are asked.", "MINUTES", rare=True
+        PATIENCE / 60, "How long a judge may be away before others get their documents.", "MINUTES", rare=True
     )
     margin: float | None = option(
-        None, "A difference up to this does not matter; for one ranker, the half-width that you want."
+        None, "The largest difference that does not matter; for one ranker, the half-width that you want."
     )
     project: Path = of_every_command(FILE)
 
@@ -144,7 +142,7 @@ def judge(
     where: Address,
     plan: Path | None = argument(None, "The folder of a plan; not needed with --demo.", "PLAN"),
     texts: Path | None = option(None, "Document texts, if the plan has none.", "FILE"),
-    demo: bool = option(False, "Judge a plan of simulated documents, which this command makes."),
+    demo: bool = option(False, "Try the pages on a plan of simulated documents."),
 ) -> Answer:
     """Let people judge a plan in their browsers, and see at any time what is known."""
     if missing := [name for name in NEEDED if find_spec(name) is None]:
@@ -233,20 +231,20 @@ def file_formats() -> tuple[str, ...]:
 
 def export(
     plan: Path = plan_folder(),
-    out: Path = option(MISSING, "The file to make.", "FILE"),
+    out: Path = option(MISSING, "The file to create.", "FILE"),
     format: str = option(FORMAT, "One of {}.", "NAME", names=file_formats),
-    labels: Path | None = option(None, "Labels that are already known.", "FILE"),
+    labels: Path | None = option(None, "Labels that you already have, to fill in.", "FILE"),
     order: str | None = option(
         None,
-        "One of {}; default: drawn, whose labels status can use, if the plan has an order.",
+        "The order of the rows: {}. Default: drawn, if the plan has an order, so that status can use the labels.",
         "NAME",
         names=ORDERS,
     ),
     texts: Path | None = option(None, "Document texts, if the plan has none.", "FILE"),
     grade_names: str | None = of_every_command(None),
-    annotator: str = option("", "Who judges, for html or a table.", "NAME"),
+    annotator: str = option("", "For html or a table: the judge.", "NAME"),
     judges: str | None = option(None, "For html: all judges, who share the documents.", "NAMES"),
-    guideline: Path | None = option(None, "For html: a Markdown file.", "FILE"),
+    guideline: Path | None = option(None, "For html: a guideline in Markdown.", "FILE"),
 ) -> Answer:
     """Write the documents of a plan to a file for people, or for a tool in which they judge."""
     check_new(out)
@@ -309,13 +307,13 @@ def _exported(loaded: Plan, plan: Path, written: list[Path], worklist: Worklist,
 
 def import_(
     tool: str = argument(MISSING, "One of {}.", "TOOL", names=TOOLS),
-    files: list[Path] = argument(MISSING, "What the tool exported.", "FILE…"),
+    files: list[Path] = argument(MISSING, "A file that the tool exported.", "FILE"),
     folder: Path = option(MISSING, "The folder of the plan.", "PLAN", typed="--plan"),
-    out: Path = option(MISSING, "The records to make: .jsonl or .parquet.", "FILE"),
+    out: Path = option(MISSING, "The file of records to create: .jsonl or .parquet.", "FILE"),
     grade_names: str | None = of_every_command(None),
-    annotator: str = option("", "Who judged, where the file does not say so.", "NAME"),
+    annotator: str = option("", "The judge, if the file names none.", "NAME"),
 ) -> Answer:
-    """Read what a judging tool exported, and keep it as records: who gave which grade to which document, and when."""
+    """Turn the export of a judging tool into records: who gave which grade to which document, and when."""
     check_new(out)
     loaded = Plan.load(folder)
     records = import_records(tool, files, loaded, GradeNames.parsed(grade_names), annotator)
@@ -333,11 +331,11 @@ def import_(
 def agreement(
     pair: Pair,
     plan: Path = plan_folder(),
-    records: list[Path] = argument(MISSING, "Records, or exports of a tool that say who judged.", "RECORDS"),
+    records: list[Path] = argument(MISSING, "Records, or exports of a tool that name the judges.", "RECORDS"),
     measure: str | None = option(None, "A measure other than the plan's, from the same labels.", "NAME", **MEASURES),
     grade_names: str | None = of_every_command(None),
 ) -> Answer:
-    """Show how far the judges agree, who is far from the others, and whether the verdict depends on one of them."""
+    """Show how well the judges agree, who is far from the others, and whether the verdict depends on one of them."""
     loaded = Plan.load(plan)
     judged = read_labels(records, loaded, GradeNames.parsed(grade_names))
     if not is_records(judged):

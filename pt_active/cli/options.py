@@ -53,7 +53,7 @@ def plan_folder() -> Path:
 
 def label_files(default: object = MISSING) -> list[Path]:
     """The argument for files with labels."""
-    return argument(default, "Qrels, records, or filled-in exports of any tool, of all rounds.", "QRELS")
+    return argument(default, "Qrels, records, or filled-in exports of any tool; pass those of all rounds.", "LABELS")
 
 
 def confidence_level() -> float:
@@ -68,7 +68,7 @@ def random_seed() -> int:
 
 def for_any_missing() -> str | None:
     """The option for documents without a label."""
-    help = "How documents without a label count: {}; default: error, but expected in status and gate."
+    help = "How documents without a label count: {}. Default: error; status and gate assume the worst case."
     return option(None, help, "NAME", names=MISSING_POLICIES)
 
 
@@ -129,7 +129,7 @@ class Asked(Typed):
     """What is estimated from labels, and how."""
 
     measure: str | None = option(None, "A measure other than the plan's, from the same labels.", "NAME", **MEASURES)
-    estimator: str = option(ESTIMATOR, "One of {}.", "NAME", names=ESTIMATORS, rare=True)
+    estimator: str = option(ESTIMATOR, "The estimator: {}.", "NAME", names=ESTIMATORS, rare=True)
 
 
 @dataclass(frozen=True)
@@ -153,8 +153,8 @@ class Meant(Typed):
 class Pair(Typed):
     """Two rankers of a plan."""
 
-    first: str | None = option(None, "A ranker of the plan; default: the first of two, or all pairs of more.", "NAME")
-    second: str | None = option(None, "The ranker to compare it with; default: the second of two.", "NAME")
+    first: str | None = option(None, "The first ranker of a pair; default: the plan's first, or all pairs.", "NAME")
+    second: str | None = option(None, "The ranker to compare it with; default: the plan's second.", "NAME")
 
 
 @dataclass(frozen=True)
@@ -163,13 +163,14 @@ class Look(Typed):
 
     looks: str | None = option(
         None,
-        "When you look: {}; end means once, when everything is judged. Default: always; obrien-fleming if the plan "
-        "comes in parts, as for nDCG, AP and ERR; end if it has no order.",
+        "When you look at the labels: always or asymptotic (at any time), obrien-fleming or pocock (after each fifth), "
+        "end (once, when everything is judged). Default: always; obrien-fleming for plans in five parts, as for nDCG, "
+        "AP and ERR; end for plans without an order.",
         "NAME",
         names=lambda: (*look_names(), AT_THE_END),
     )
     margin: float | None = option(
-        None, "A difference up to this does not matter; for one ranker, the half-width that you want."
+        None, "The largest difference that does not matter; for one ranker, the half-width that you want."
     )
 
     def of(self, plan: Plan) -> str | None:
@@ -188,9 +189,9 @@ class JudgingCosts(Typed):
     cost: str = option(DEFAULT_COST, "The cost of a document: {}.", "NAME", names=cost_names, rare=True)
     per_query: float = option(0.0, "The cost of opening a query.", rare=True)
     seconds_per_document: float | None = option(
-        None, "Time to judge a document; costs and budgets are then in hours.", rare=True
+        None, "The time to judge a document; costs and budgets are then in hours.", rare=True
     )
-    seconds_per_query: float = option(0.0, "Time to understand a query, with --seconds-per-document.", rare=True)
+    seconds_per_query: float = option(0.0, "The time to understand a query, with --seconds-per-document.", rare=True)
 
     def of_judging(self) -> Cost:
         """The cost that is asked for."""

@@ -47,6 +47,7 @@ from pt_active.sampling.designs import DESIGNS
 from pt_active.sampling.drawings import DOCUMENT_DRAWINGS
 from pt_active.showing.printed import plain_rows
 from pt_active.showing.rounding import amount
+from pt_active.showing.wording import is_of_answers
 
 MAX_ROUNDS = 100
 
@@ -55,27 +56,27 @@ MAX_ROUNDS = 100
 class Sampling(Typed):
     """How a plan samples."""
 
-    measure: str = option(MISSING, "What to estimate, such as DCG@10 or nDCG@10.", "NAME", **MEASURES)
-    budget: float | None = option(None, "The most to spend, in the unit of the cost.")
+    measure: str = option(MISSING, "The measure to estimate, such as DCG@10 or nDCG@10.", "NAME", **MEASURES)
+    budget: float | None = option(None, "The most that judging may cost; by default each document costs 1.")
     draws: int | None = option(
-        None, "The number of queries to draw, instead of a budget.", "N", within=(1, MAX_DRAWS), rare=True
+        None, "The number of queries to draw, in place of a budget.", "N", within=(1, MAX_DRAWS), rare=True
     )
     level: str | None = option(
         None,
-        "What to sample: {}; default: documents, unless the model expects queries to be better.",
+        "What to sample: {}. Default: document, unless whole queries are expected to be better.",
         "NAME",
         names=LEVELS,
     )
     design: str | None = option(
         None,
-        f"Queries: {', '.join(DESIGNS)}. Documents: {', '.join(DOCUMENT_DRAWINGS)}.",
+        f"How to sample queries: {', '.join(DESIGNS)}; or documents: {', '.join(DOCUMENT_DRAWINGS)}.",
         "NAME",
         names=design_choices,
     )
     defensive: float | None = option(None, "The share of the draws that ignores the grade model.", "X", rare=True)
     rounds: int = option(
         1,
-        "How many rounds of documents share the budget; this plan is the first.",
+        "The number of rounds that share the budget; this plan is the first.",
         "N",
         within=(1, MAX_ROUNDS),
         rare=True,
@@ -106,8 +107,8 @@ def plan(
     sampling: Sampling,
     source: PoolFiles,
     prices: JudgingCosts,
-    out: Path = option(MISSING, "The folder to make.", "DIR"),
-    out_of_core: bool = option(False, "For runs that do not fit into memory; FILE may be a pattern.", rare=True),
+    out: Path = option(MISSING, "The folder to create.", "DIR"),
+    out_of_core: bool = option(False, "Read runs that do not fit into memory; FILE may be a pattern.", rare=True),
 ) -> Answer:
     """Choose the queries or documents to judge, and keep the choice in a folder."""
     check_new(out)
@@ -151,10 +152,10 @@ def _out_of_core(source: PoolFiles, prices: JudgingCosts, sampling: Sampling) ->
 
 def extend(
     plan: Path = plan_folder(),
-    qrels: list[Path] | None = argument(None, "The labels so far, from which documents are chosen.", "QRELS"),
-    out: Path = option(MISSING, "The folder to make.", "DIR"),
-    budget: float = option(MISSING, "The most to spend in addition, in the unit of the cost."),
-    refit: bool = option(False, "Fit the grades of documents to the labels so far, for a new round."),
+    qrels: list[Path] | None = argument(None, "The labels so far, from which a new round learns.", "LABELS"),
+    out: Path = option(MISSING, "The folder to create.", "DIR"),
+    budget: float = option(MISSING, "The most that the additional judging may cost."),
+    refit: bool = option(False, "Fit the grade model to the labels so far, for a new round."),
     texts: Path | None = option(None, "Document texts, for the judges.", "FILE"),
     missing: str | None = for_any_missing(),
 ) -> Answer:
@@ -212,12 +213,12 @@ def _planned(
 class Wanted(Meant):
     """What an answer is to reach, and for which queries."""
 
-    width: float | None = option(None, "The half-width that the interval should have.")
-    difference: float | None = option(None, "The difference to find.")
-    power: float = option(POWER, "The chance of finding the difference.", rare=True)
+    width: float | None = option(None, "The half-width that you want for the interval.")
+    difference: float | None = option(None, "The difference that you want to find.")
+    power: float = option(POWER, "The probability of finding the difference.", rare=True)
     until_known: bool = option(False, "Forecast judging that stops as soon as the better ranker is known.")
-    budget: list[float] | None = option(None, "A budget to show; you may pass several.")
-    query_cost: float = option(0.0, "What a new query costs besides its labels, in the unit of budgets.", rare=True)
+    budget: list[float] | None = option(None, "A budget to forecast; you may pass several.")
+    query_cost: float = option(0.0, "What a new query costs besides its labels, in the unit of the budget.", rare=True)
     confidence: float = confidence_level()
 
     def __post_init__(self) -> None:
@@ -236,7 +237,7 @@ def budget(
     source: PoolFiles,
     prices: JudgingCosts,
     wanted: Wanted,
-    plan: Path | None = argument(None, "A plan, instead of runs; with its labels it is a pilot.", "PLAN"),
+    plan: Path | None = argument(None, "A plan, in place of runs; with labels, it is a pilot.", "PLAN"),
     qrels: list[Path] | None = label_files(None),
     measure: str | None = option(None, "The measure to estimate; a plan has its own.", "NAME", **MEASURES),
 ) -> Answer:
@@ -285,7 +286,7 @@ def _asked(
     aim: dict[str, Any] = {"width": wanted.width, "difference": difference, "power": power, "confidence": confidence}
     table = outlook.budget_for(**aim, query_cost=wanted.query_cost)
     if "topics" in table.columns:
-        return table, _of_new_queries(table, outlook.forecast.queries)
+        return table, _of_new_queries(table, outlook.forecast.queries, is_of_answers(str(outlook.measure)))
     if plan is None or folder is None:
         return table, _draw(table, words, "budget", "budget")
     return table, _more(table, plan, folder, qrels)
@@ -293,18 +294,23 @@ def _asked(
 
 def _draw(table: pd.DataFrame, words: list[str], least: str, budget: str) -> str:
     """The hint with the command that draws the sample with the least value of a column."""
-    best = table.to_dict("records")[int(table[least].to_numpy().argmin())]
+    rows = table.sort_values(least, kind="stable").to_dict("records")
+    best, what = rows[0], "the sample that costs least"
     how = ["--level", best["level"], "--design", best["design"], "--budget", rounded_up(best[budget])]
-    what = "the sample that costs least" if best.get("half_width", 1) > 0 else "everything, since nothing less does"
-    if least == "cost":
+    if is_of_answers(str(words)):  # whose units init has chosen
+        what, how = "as many as each of these ways needs", ["--budget", rounded_up(rows[-1][budget])]
+    elif least == "cost":
         what = "the sample that is expected to cost least, and ask for its status as labels come in"
+    if best.get("half_width", 1) == 0:
+        what = "everything, since nothing less does"
     return f"Next, draw {what}:\n  {command_line('plan', *words, *how, '--out', 'my-plan')}"
 
 
-def _of_new_queries(table: pd.DataFrame, pool: int) -> str:
+def _of_new_queries(table: pd.DataFrame, pool: int, of_answers: bool) -> str:
     """The hint with the number of queries, and the plan for them, that cost least."""
     best = table.sort_values("cost" if "cost" in table.columns else "budget").iloc[0]
-    how = f"--level {best['level']} --design {best['design']} --budget {rounded_up(best['budget'])}"
+    how = "" if of_answers else f"--level {best['level']} --design {best['design']} "
+    how += f"--budget {rounded_up(best['budget'])}"
     if best["topics"] > pool:
         more = how_many("query", int(best["topics"]) - pool)
         return (

@@ -37,13 +37,13 @@ MAX_REPETITIONS = 1_000_000  # The most samples of a design: all estimates are k
 
 
 def simulate(
-    pool: Path | None = argument(None, "A Parquet pool with a label for each document; or --run.", "POOL"),
+    pool: Path | None = argument(None, "A Parquet pool with a label for each document, in place of --run.", "POOL"),
     measure: str = option(MISSING, "The measure to estimate, such as DCG@10.", "NAME", **MEASURES),
     run: list[str] | None = option(None, "A ranker's run; pass one for each ranker.", "NAME=FILE"),
     qrels: Path | None = option(None, "The judgments of the runs; grades are cross-validated.", "FILE"),
-    depth: int | None = option(None, "How many documents to keep of each ranking.", "N", within=(1, MAX_WHOLE)),
+    depth: int | None = option(None, "The number of documents to keep of each ranking.", "N", within=(1, MAX_WHOLE)),
     unjudged: str | None = option(
-        None, "What documents without a label are: {}; default: refused.", "NAME", names=("nonrelevant",), rare=True
+        None, "How documents without a label count: {}; default: an error.", "NAME", names=("nonrelevant",), rare=True
     ),
     lenient: bool = of_every_command(False),
     ranker: list[str] | None = option(None, "One ranker, or two to compare; default: all of the pool.", "NAME"),
@@ -52,15 +52,18 @@ def simulate(
     ),
     train_fold: int | None = option(None, "The fold that the grade model learns from; the rest is replayed.", "N"),
     design: list[str] | None = option(
-        None, f"You may pass several; default {DESIGNS_TRIED} and one of documents.", "NAME", names=design_choices
+        None,
+        f"You may pass several; default: {DESIGNS_TRIED} and one of documents.",
+        "NAME",
+        names=design_choices,
     ),
     estimator: list[str] | None = option(
-        None, f"You may pass several; default {ESTIMATORS_TRIED}.", "NAME", names=ESTIMATORS
+        None, f"You may pass several; default: {ESTIMATORS_TRIED}.", "NAME", names=ESTIMATORS
     ),
     budget: list[float] | None = option(None, "You may pass several; default: eight, up to half of the pool."),
-    repetitions: int = option(1000, "Samples of each design.", "N", within=(1, MAX_REPETITIONS)),
+    repetitions: int = option(1000, "The number of samples of each design.", "N", within=(1, MAX_REPETITIONS)),
     seed: int = random_seed(),
-    out: Path | None = option(None, "A CSV file to make, with every column.", "FILE"),
+    out: Path | None = option(None, "A CSV file to create, with every column.", "FILE"),
 ) -> Answer:
     """Replay designs and estimators on judged data, to see what they would have saved.
 
@@ -150,7 +153,7 @@ def _model(name: str | None, known: pd.DataFrame, path: Path) -> Any:
     return GRADES[name or DEFAULT_GRADES](grade_in_use(known, path, remedy))
 
 
-def demo(out: Path = option(Path("demo-out"), "The folder to make.", "DIR")) -> Answer:
+def demo(out: Path = option(Path("demo-out"), "The folder to create.", "DIR")) -> Answer:
     """Plan, judge and compare on a simulated collection, where the truth is known."""
     from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""When does each unit come, whatever the order and the partition of the rows?"""
+"""The random time of each unit, which follows from its id and the seed, not from the order of the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is the record of a judgment: who said what of which document, and when?"""
+"""Records of judgments: who gave which label to which document, and when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be read, and how much of it? Files, compressed files and streams, each of which is read once."""
+"""Files, compressed files and streams, each read once, within limits."""
 
 from __future__ import annotations
 
@@ -218,15 +218,20 @@ def _blocks(stream: IO[bytes], limits: Limits, packed: IO[bytes] | None = None) 
         about = os.fstat(stream.fileno())
         if stat.S_ISREG(about.st_mode) and about.st_size > limits.size:
             raise too_large
+    while block := read_unpacked(stream, _BLOCK):
+        size += len(block)
+        if size > limits.size:
+            raise too_large
+        large = packed is not None and size > _ALWAYS_EXPANDED and packed.seekable()
+        if large and packed is not None and size > packed.tell() * limits.expansion:
+            raise beyond("the file expands more", limits.expansion, "times")
+        yield block
+
+
+def read_unpacked(stream: IO[bytes], size: int) -> bytes:
+    """The next bytes of a stream, which may have been compressed."""
     try:
-        while block := stream.read(_BLOCK):
-            size += len(block)
-            if size > limits.size:
-                raise too_large
-            large = packed is not None and size > _ALWAYS_EXPANDED and packed.seekable()
-            if large and packed is not None and size > packed.tell() * limits.expansion:
-                raise beyond("the file expands more", limits.expansion, "times")
-            yield block
+        return stream.read(size)
     except (OSError, RuntimeError, EOFError, zlib.error, lzma.LZMAError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise

@@ -1,4 +1,4 @@
-"""Which labels belong to no document of a plan, and which documents were meant?"""
+"""Labels that belong to no document of a plan, and the documents that were meant."""
 
 from __future__ import annotations
 

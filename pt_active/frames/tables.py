@@ -201,6 +201,7 @@ def reading_parquet() -> Iterator[None]:
 
 
 def _parquet_table(path: str | Path, no_limit: bool) -> pd.DataFrame:
+    import pyarrow
     from pyarrow.parquet import ParquetFile
 
     # Parquet needs to seek, so a stream is read whole.
@@ -215,4 +216,8 @@ def _parquet_table(path: str | Path, no_limit: bool) -> pd.DataFrame:
         if max(held, cells) > limit:
             raise beyond("the table is larger", limit, "bytes or cells")
         opened.seek(0)
-        return pd.read_parquet(opened)
+        frame = pd.read_parquet(opened)
+        for name, kind in frame.dtypes.items():
+            if isinstance(kind, pd.StringDtype):  # pandas 3 does not look whether texts are UTF-8
+                pyarrow.array(frame[name].array).validate(full=True)
+        return frame

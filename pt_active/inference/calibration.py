@@ -88,7 +88,7 @@ def calibration(mean: np.ndarray, observed: np.ndarray, chance: np.ndarray, quer
         intercept=intercept,
         intercept_error=float(np.sqrt(scale * of_intercept @ of_intercept)),
         correlation=slope * float(np.sqrt(spread / variance)) if variance > 0 else np.nan,
-        degrees_of_freedom=float(3 * square**2 / (of_slope**4).sum() - 1) if square > 0 else 0.0,
+        degrees_of_freedom=round(float(3 * square**2 / (of_slope**4).sum() - 1), 9) if square > 0 else 0.0,
         n_documents=len(mean),
         n_queries=sizes,
     )

@@ -1,4 +1,4 @@
-"""Rounds of judging documents, each drawn with what the labels of the rounds before it taught [theory 9]."""
+"""Rounds of documents, each drawn with what the labels of earlier rounds taught [theory 9]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do files with labels hold, whichever tool wrote them?"""
+"""Labels read from the files of any tool, and worklists written for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of judgments: how are they checked, kept in files, and turned into qrels?"""
+"""Records of judgments: checked, kept in files, and turned into qrels."""
 
 from __future__ import annotations
 

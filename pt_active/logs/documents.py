@@ -342,6 +342,7 @@ def _rest_of(documents: Documents, drawn: DrawnDocuments, contrast: Contrast) ->
         never=int(never),
         certain=uncertain == 0,
         added=added,
+        gain=variance + cautious * weights,
     )
     return replace(made, beyond=_beyond(drawn, contrast, form, added, where)) if drawn.looked_at else made
 

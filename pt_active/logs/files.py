@@ -16,14 +16,14 @@ import pandas as pd
 
 from pt_active.frames.checks import file_path, how_many, shown, some
 from pt_active.frames.clocks import keys
-from pt_active.frames.sources import naming, opened, source_of
+from pt_active.frames.sources import naming, opened, read_unpacked, source_of
 from pt_active.frames.tables import is_parquet, reading_parquet
 from pt_active.frames.trec import RUN, read_columns
 from pt_active.logs.rows import PARTITION_COLUMNS, RANKER
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyarrow.parquet import ParquetWriter
+    from pyarrow.parquet import FileMetaData, ParquetWriter
 
 ROWS_OF_PARTITION = 1 << 19  # Rows of all runs that a partition has, about; a process needs some 700 bytes for each
 
@@ -218,9 +218,9 @@ def _blocks(
 ) -> Iterator[pa.RecordBatch]:
     """Rows of a Parquet table, one after the other: ids as strings, qid with a dictionary, and scores as numbers."""
     import pyarrow as pa
-    from pyarrow.parquet import ParquetFile
+    from pyarrow.parquet import ParquetFile, read_metadata
 
-    with _reading(path), ParquetFile(path, read_dictionary=["qid"]) as table:
+    with _reading(path), ParquetFile(path, read_dictionary=_with_dictionary(read_metadata(path))) as table:
         ends = np.cumsum([table.metadata.row_group(group).num_rows for group in range(table.num_row_groups)], dtype=int)
         stop = table.metadata.num_rows if rows is None else start + rows
         groups = np.arange(np.searchsorted(ends, start, side="right"), min(np.searchsorted(ends, stop) + 1, len(ends)))
@@ -231,6 +231,12 @@ def _blocks(
             if low < high:
                 found = batch.slice(low, high - low)
                 yield pa.RecordBatch.from_arrays([_typed(found[name], name) for name in columns], names=[*columns])
+
+
+def _with_dictionary(about: FileMetaData) -> list[str]:
+    """The columns that Arrow reads with a dictionary: qid, unless a part of it holds differences of strings."""
+    groups, place = map(about.row_group, range(about.num_row_groups)), about.schema.names.index("qid")
+    return [] if any("DELTA" in " ".join(group.column(place).encodings) for group in groups) else ["qid"]
 
 
 def _typed(values: pa.Array, column: str) -> pa.Array:
@@ -279,13 +285,13 @@ def _checked_rows(name: str, path: Path) -> int:
             raise ValueError(f"run {shown(name)} needs the columns qid, docno, score; it lacks {some(absent)}")
         for column in _COLUMNS:
             _check_kind(column, schema.field(column).type)
-    wrong, rows = Counter[str](), 0
-    for block in _blocks(path):
-        rows += len(block)
-        wrong["qid"] += block["qid"].null_count
-        wrong["docno"] += block["docno"].null_count
-        wrong["score"] += len(block) - (pc.sum(pc.is_finite(block["score"])).as_py() or 0)
-    with naming(path):
+        wrong, rows = Counter[str](), 0
+        for block in _blocks(path):
+            block.validate(full=True)
+            rows += len(block)
+            wrong["qid"] += block["qid"].null_count
+            wrong["docno"] += block["docno"].null_count
+            wrong["score"] += len(block) - (pc.sum(pc.is_finite(block["score"])).as_py() or 0)
         for column, number in wrong.items():
             if number and column == "score":
                 raise ValueError(f"{how_many('score', number, 'is')} not a finite number")
@@ -297,13 +303,13 @@ def _checked_rows(name: str, path: Path) -> int:
 def _check_kind(column: str, kind: pa.DataType) -> None:
     from pyarrow import types
 
+    whole = types.is_integer, types.is_null  # tables without rows may have no types
     if column == "score":
-        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
+        if not any(is_kind(kind) for is_kind in (*whole, types.is_floating, types.is_decimal)):
             raise ValueError(f"the column 'score' must hold numbers, not {kind}")
         return
     held = kind.value_type if types.is_dictionary(kind) else kind
-    known = (types.is_string, types.is_large_string, types.is_string_view, types.is_integer, types.is_null)
-    if not any(is_kind(held) for is_kind in known):
+    if not any(is_kind(held) for is_kind in (*whole, types.is_string, types.is_large_string, types.is_string_view)):
         raise ValueError(f"the column {column!r} must hold text or whole numbers, not {kind}")
 
 
@@ -311,10 +317,9 @@ def _as_parquet(paths: Sequence[Path], folder: Path) -> list[Path]:
     """The files of a run as Parquet; TREC files are read block by block and written again."""
     import pyarrow as pa
 
-    tables = [table for path in paths if is_parquet(path) for table in _tables_of(path)]
-    for path in paths:
-        if is_parquet(path):
-            continue
+    texts = [path for path in paths if not (is_parquet(path) or path.is_dir())]
+    tables = [table for path in paths if path not in texts for table in _tables_of(path)]
+    for path in texts:
         folder.mkdir(parents=True, exist_ok=True)
         tables.append(folder / f"{len(tables)}.parquet")
         with _written(tables[-1]) as writer:
@@ -337,7 +342,7 @@ def run_blocks(path: Path) -> Iterator[pd.DataFrame]:
     line, rest, empty = 0, b"", True
     with naming(path), opened(path) as (stream, _):
         while True:
-            read = stream.read(BLOCK)
+            read = read_unpacked(stream, BLOCK)
             content = rest + read
             end = content.rfind(b"\n") + 1 if read else len(content)
             whole, rest = content[:end], content[end:]

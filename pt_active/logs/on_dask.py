@@ -1,4 +1,4 @@
-"""How is a plan made of runs on a Dask cluster?"""
+"""Plans from runs on a Dask cluster."""
 
 from __future__ import annotations
 

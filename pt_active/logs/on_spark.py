@@ -1,4 +1,4 @@
-"""How is a plan made of runs on a Spark cluster?"""
+"""Plans from runs on a Spark cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do numbers of queries or documents, wherever they were computed, become a plan?"""
+"""Plans from numbers of queries or documents, wherever these were computed."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from pt_active.frames.columns import with_string_ids
 from pt_active.logs.documents import plan_of_documents
 from pt_active.logs.queries import plan_of_queries
 from pt_active.logs.rows import (
+    NO_QUERIES,
     AllQueries,
     PartitionQuestion,
     check_drawn,
@@ -205,7 +206,9 @@ def _choice(
     if topics is not None:
         columns = columns.merge(topics.drop_duplicates("qid"), on="qid")
     qids = columns["qid"].to_numpy(dtype=object)
-    places = rows_to_compare(len(qids)) if len(qids) else np.empty(0, dtype=np.int64)
+    if not len(qids):
+        raise ValueError(NO_QUERIES)
+    places = rows_to_compare(len(qids))
     graded = graded_partition(engine.documents(qids[places].tolist()), question)
     pool, measure = graded_pool(graded, question)
     weight = query_weights(columns)[places]

@@ -39,6 +39,7 @@ RANKER = "run"  # The column of a partition that names the ranker of a row
 PARTITION_COLUMNS = [RANKER, "qid", "docno", "score"]
 """The columns of a partition: one row for each document of each ranking."""
 
+NO_QUERIES = "the pool is empty: the runs answer none of the topics; do the qids match?"
 
 _ANY_GRADE = 1000  # A highest grade by which any measure can be parsed; its family does not depend on it
 
@@ -194,13 +195,13 @@ def check_drawn(measure: object, level: str) -> None:
         )
     if level == "query" and family == "revealed":
         raise ValueError(
-            f"the moments of {measure} need Monte Carlo, which runs larger than memory do not have; plan for its "
-            'documents, level="document", or for an additive or a cascade measure, such as DCG@10 or ERR@10'
+            f"the moments of {measure} need Monte Carlo, which works in memory only; plan for its documents, "
+            'level="document", or for an additive or a cascade measure, such as DCG@10 or ERR@10'
         )
 
 
 def bounded_contrasts(rankers: int) -> list[Contrast]:
-    """The contrasts that can be looked at before all is judged: of one or two rankers; none of more."""
+    """The contrasts that can be looked at before everything is judged: of one or two rankers; none of more."""
     return [[Contrast(0)], [Contrast(0), Contrast(1), Contrast(0, 1)]][rankers - 1] if rankers <= 2 else []
 
 
@@ -265,7 +266,7 @@ def merged(parts: Iterable[Rows | None]) -> Rows:
             for name, values in arrays.items():
                 pieces.setdefault((kind, name), []).append(values)
     if not heights:
-        raise ValueError("the pool is empty: no ranker returned a document for any query")
+        raise ValueError(NO_QUERIES)
     if len(heights) > 1:
         raise ValueError(f"the grade model has other grades in some partitions: up to {sorted(heights)}")
     qid, seen = (np.concatenate(pieces["", name]) for name in ("qid", "seen"))
@@ -314,7 +315,7 @@ def with_topics(rows: Rows, topics: pd.DataFrame | None) -> tuple[Rows, pd.DataF
         raise ValueError(f"topics hold a query twice: {some(topics['qid'][topics['qid'].duplicated()])}")
     place = pd.Index(topics["qid"]).get_indexer(pd.Index(rows.qid, dtype=object))
     if not (place >= 0).any():
-        raise ValueError(f"the runs answer none of the topics ({len(topics)} in all); do the qids match?")
+        raise ValueError(NO_QUERIES)
     warn_without_documents(topics["qid"].iloc[np.setdiff1d(np.arange(len(topics)), place)])
     rows = rows.taken(np.flatnonzero(place >= 0))
     return rows, query_table(topics, list(rows.qid))

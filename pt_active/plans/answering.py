@@ -67,25 +67,25 @@ class Answering(Estimating):
         missing: str | None = None,
         records: pd.DataFrame | None = None,
     ) -> Status | PairStatus:
-        """Whether judging can stop [theory 14].
+        """Tell what the labels so far show, and whether judging can stop [theory 14].
 
         Args:
             qrels: The labels so far, or records of judgments; may be empty.
-            looks: When the state is looked at. ``"always"``: at any time, by bets that hold for any data at every
+            looks: When you look at the labels. ``"always"``: at any time, by bets that hold for any data at every
                 sample size. ``"asymptotic"``: at any time, by a normal approximation, with 50 degrees of freedom or
                 more. A name in `boundaries.SPENDING`, such as ``"pocock"``: after each fifth of the queries, or of the
-                documents of a plan by ``depth`` or ``surprises`` [theory 19]. None: when all is judged. By default,
+                documents of a plan by ``depth`` or ``surprises`` [theory 19]. None: at the end. By default,
                 ``"obrien-fleming"`` for plans by ``depth`` or ``surprises``, otherwise ``"always"``. The intervals of
                 all looks hold simultaneously.
-            margin: Differences up to this do not matter; for a single ranker, how far off its estimate may be.
+            margin: The largest difference that does not matter; for one ranker, the half-width that you want.
             confidence: Level of all intervals together.
             queries: The queries that the answer holds for, as in `estimate`: ``"these"`` or ``"new"``. At any time the
-                interval for new ones is that of bets, wider by how far both means may lie apart; it needs 30 queries
-                and the normal approximation over queries [theory 16].
+                interval for new ones is that of the bets, widened by how far the two means may lie apart; it needs 30
+                queries and the normal approximation over queries [theory 16].
             clusters: A column of the topics whose equal values mark queries that belong together, as in `estimate`.
-            first: The first ranker; can be left out if the plan has two.
-            second: The second ranker, subtracted from the first; can be left out if the plan has two.
-            missing: What to do about documents without a label before others that have one. ``"expected"``, for
+            first: The first ranker; by default, the first of two.
+            second: The ranker that is subtracted from the first; by default, the second of two.
+            missing: What to do about a gap, documents without a label before others that have one. ``"expected"``, for
                 ``looks="always"``: evidence and interval assume the worst case, so that what is proved holds
                 whatever their labels are; the estimate ends before them. ``"error"``: nothing after the first of them
                 counts. ``"nonrelevant"``: grade 0 for those that were passed over. With records, somebody skipped
@@ -96,8 +96,8 @@ class Answering(Estimating):
                 A document that waits for another judge by them has no label yet.
 
         Returns:
-            The state of the only ranker or of a pair. If the plan has more than two rankers and none is named, that of
-            all pairs together, at any time or at planned looks.
+            The state of the only ranker or of a pair; if the plan has more than two rankers and none is named, of all
+            pairs together.
 
         Raises:
             ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that such looks
@@ -137,18 +137,18 @@ class Answering(Estimating):
         missing: str | None = None,
         records: pd.DataFrame | None = None,
     ) -> Gate:
-        """Whether a ranker may replace another [theory 14].
+        """Decide whether one ranker may replace another [theory 14].
 
         The arguments are those of `status`. Here ``first`` is the candidate, ``second`` the baseline.
 
         - ``rule``: with ``"non-inferior"`` the candidate passes if it is proved to be at most ``margin`` worse; with
           ``"better"`` if it is proved to be better by more than ``margin``, 0 if left out. It fails if the contrary is
           proved.
-        - ``looks``: with ``"always"`` one may ask at any time, as often as one likes; with planned looks, the default
-          of plans that come in parts, after each of them; with None one asks once, when all is judged.
+        - ``looks``: with ``"always"``, ask at any time, as often as you like; with ``"obrien-fleming"``, the default of
+          plans in parts, after each part; with None, once, when everything is judged.
         - ``confidence``: a wrong pass, and a wrong fail, has at most half of the probability ``1 − confidence``.
-        - ``queries``: it decides for ``"new"`` queries, those that will come, of which the pool's are a sample, or for
-          ``"these"`` alone [theory 16]. It has no default, since the answer differs.
+        - ``queries``: ``"new"`` decides for queries to come, of which the pool's are a sample, ``"these"`` for the
+          pool's alone [theory 16]. There is no default, since the answers differ.
 
         Raises:
             ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that looks at
@@ -161,7 +161,7 @@ class Answering(Estimating):
         records = records_given(qrels, records)
         if looks == ALWAYS and not has_order(self.tables):
             raise ArgumentError(
-                "the plan has no order, so nothing is known of it before all is judged; ask once, at the end: ",
+                "the plan has no order, so nothing is known of it before everything is judged; ask once, at the end: ",
                 Argument("looks", None),
             )
         labels, said, given = labels_and_said(self.tables, qrels, records, policy)
@@ -193,9 +193,9 @@ class Answering(Estimating):
         first: str | None = None,
         second: str | None = None,
     ) -> RunningStatus:
-        """Follow the plan while labels or records come in: ``add(labels)`` takes new ones alone and returns `status`.
+        """Follow the plan as labels or records come in: ``add(labels)`` takes the new ones and returns the `status`.
 
-        The arguments are those of `status`, whose looks are ``"always"``. Labels may change; the state says how many.
+        The arguments are those of `status` with looks ``"always"``. Labels may change; the state counts them.
 
         Raises:
             ValueError: If an argument is out of range, the plan has no order, or has more than two rankers and they are

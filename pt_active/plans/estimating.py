@@ -159,7 +159,7 @@ class Estimating(KeptArtifact[PlanTables]):
 
     @in_its_words
     def agreement(self, records: pd.DataFrame) -> Agreement:
-        """How well the judges agree: Krippendorff's alpha, kappa of each two, and who is far from others [theory 12].
+        """Measure how well the judges agree: Krippendorff's alpha, kappa of each pair, and outliers [theory 12].
 
         Args:
             records: Records of judgments; the latest of each annotator on a document counts.
@@ -180,7 +180,7 @@ class Estimating(KeptArtifact[PlanTables]):
         first: str | None = None,
         second: str | None = None,
     ) -> WithoutJudges:
-        """The result without each judge in turn, which shows whether the verdict depends on one [theory 12].
+        """Leave out each judge in turn, to see whether the verdict depends on one of them [theory 12].
 
         Of a plan that is not fully judged, what is judged without a gap counts. Documents that a judge alone has judged
         are left to the grade model without them, as with ``missing="expected"``. The arguments are those of `compare`;

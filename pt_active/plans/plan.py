@@ -243,7 +243,7 @@ class Plan(Answering):
 
     @in_its_words
     def so_far(self, qrels: pd.DataFrame) -> Plan:
-        """The plan cut to what is judged without a gap from the first draw; its notes point to `status` [theory 10].
+        """Cut the plan at the first gap in the labels; notes of its results point to `status` [theory 10].
 
         Args:
             qrels: The labels so far.
@@ -258,7 +258,7 @@ class Plan(Answering):
 
     @in_its_words
     def with_rankers(self, **runs: pd.DataFrame) -> Plan:
-        """The plan with more rankers, to estimate them from the same labels.
+        """Add rankers to the plan, to estimate them from the same labels.
 
         Args:
             **runs: Name → ``qid, docno, score``. Documents that are not in the plan's pool count as not relevant; a
@@ -286,7 +286,7 @@ class Plan(Answering):
         clusters: str | None = None,
         name: str = "next",
     ) -> Gate:
-        """Whether a ranker that came after the plan may replace another, from the labels that the plan has [theory 14].
+        """Decide whether a later ranker may replace one of the plan, from the plan's labels [theory 14].
 
         One looks once, when all of the plan is judged. Documents that a plan of queries does not ask for, and those
         outside the pool, count as not relevant. For other documents of the pool that the plan never asks for, the worst
@@ -323,14 +323,14 @@ class Plan(Answering):
     def export(
         self, path: str | Path, format: str = "trec", qrels: pd.DataFrame | None = None, order: str | None = None
     ) -> Path:
-        """Write the assessments for the judges, or write them with their labels for other tools.
+        """Write what people are to judge, with the labels that are known, to a file for people or a tool.
 
         Args:
             path: A new file.
             format: A name in `worklists.FORMATS`, such as ``csv``.
-            qrels: Labels that are known already; the format ``prels`` writes them next to the inclusion probabilities.
-            order: ``"drawn"``: in the order in which queries were drawn or, if the design is ``successive``, documents;
-                or ``"sorted"`` by qid and docno. If left out, ``"drawn"`` unless the plan has no order.
+            qrels: Labels that are known already; they are filled in.
+            order: ``"drawn"``, the order of the plan, or ``"sorted"``, by qid and docno. By default ``"drawn"``, if the
+                plan has an order.
 
         Returns:
             The path.

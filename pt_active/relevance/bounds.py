@@ -1,4 +1,4 @@
-"""How small and how large can a measure be, whatever the labels are?"""
+"""The smallest and the largest value of a measure, whatever the labels are."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def contrast_bounds(
     if not has_rank_form(measure):
         if str(measure.NAME) not in UNIT_MEASURES:
             raise ValueError(
-                f"{measure} has no known bounds, so nothing can be said of it at any time; it is none of "
-                f"{', '.join(UNIT_MEASURES)}"
+                f"{measure} has no known bounds, so it has no verdict at any time; sums, "
+                f"cascades and {', '.join(UNIT_MEASURES)} have"
             )
         return _summed(np.zeros((m, len(ranks))), np.ones((m, len(ranks))), contrast)
     form = rank_form(measure, max_grade, int(ranks.max(initial=0)))

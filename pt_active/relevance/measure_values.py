@@ -17,7 +17,7 @@ from pt_active.relevance.moments import document_moments, evaluator
 
 
 def measure_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: str | irm.Measure) -> pd.DataFrame:
-    """The value of a measure for each query, as `ir_measures` and trec_eval report it.
+    """Compute a measure for each query, as `ir_measures` and trec_eval do.
 
     Documents without a label count as not relevant. Queries of the qrels without results in the run get the measure's
     default (0). Queries without qrels are left out.

@@ -99,7 +99,7 @@ class RankForm:
 
 
 def parse_measure(measure: str | irm.Measure, max_grade: int | None = None) -> irm.Measure:
-    """The measure that an object or a name stands for, with checked parameters.
+    """Turn a name or an `ir_measures` object into a measure with checked parameters.
 
     Args:
         measure: ``DCG@10``, ``"ERR(max_rel=3)@20"``, or any `ir_measures` measure or name. `ir_measures`' own ERR
@@ -190,6 +190,10 @@ def _meant(name: str) -> str:
 
 
 def _check_parameters(measure: irm.Measure) -> None:
+    for name, about in measure.SUPPORTED_PARAMS.items():
+        if about.required and name not in measure.params:
+            so = "@…" if name == measure.AT_PARAM else f"({name}=…)"
+            raise ValueError(f"{measure.NAME} needs its {name}: write {measure.NAME}{so}")
     try:
         measure.validate_params()
     except AssertionError as error:

@@ -197,8 +197,11 @@ def _with_ir_measures(measure: irm.Measure) -> Evaluator:
         for system, rank in enumerate(ranks):
             # The ranking of a system is repeated as one query per label vector.
             scores = {names[z]: -float(rank[z]) for z in np.flatnonzero(rank)}
-            for metric in fixed.iter_calc(dict.fromkeys(qrels, scores)) if scores else ():
-                values[int(metric.query_id), system] = metric.value
+            try:
+                for metric in fixed.iter_calc(dict.fromkeys(qrels, scores)) if scores else ():
+                    values[int(metric.query_id), system] = metric.value
+            except ZeroDivisionError:
+                raise ValueError(f"ir_measures cannot compute {measure} for all labels: it divides by zero") from None
         return values
 
     return evaluate

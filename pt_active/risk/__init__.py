@@ -1,4 +1,4 @@
-"""Auditing relevance predictors: how often is a grade model, a classifier or an LLM judge wrong, and which is better?
+"""Audits of relevance predictors: how often a classifier or an LLM judge is wrong, and which is better.
 
 The road: predictions → pairs → loss → introspection → design → draw → audit → judgments → estimate.
 """

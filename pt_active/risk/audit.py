@@ -112,7 +112,7 @@ class Audit(KeptArtifact[AuditTables]):
         return pair_table(self.tables)
 
     def export(self, path: str | Path, format: str = "csv") -> Path:
-        """Write the assessments for the judges, as `Plan.export` does."""
+        """Write the pairs that people are to label to a file, as `Plan.export` does."""
         return super().export(path, format)
 
     def estimate(
@@ -189,7 +189,7 @@ class Audit(KeptArtifact[AuditTables]):
         *,
         correction: str = "holm",
     ) -> Ranking:
-        """Estimate all predictors, test all pairwise differences, and group those that are not resolved [theory 5].
+        """Estimate all predictors, test all differences, and group those that cannot be told apart [theory 5].
 
         The arguments are those of `compare`, and a ``correction`` of the p-values: ``"tukey"``, or a method of
         statsmodels' ``multipletests``. The level of all tests together is ``1 − confidence``.

@@ -1,4 +1,4 @@
-"""Which pairs did judges, such as language models, grade, and what is believed of their true grades beforehand?"""
+"""The pairs that judges, such as LLMs, graded, and what is believed of their true grades beforehand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does the report of an audit become one HTML page, Markdown, or JSON?"""
+"""The report of an audit as an HTML page, Markdown or JSON."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ def headline(report: AuditReport) -> Headline:
         question = f"How often does the grade of {judges[0]} differ from people's?"
         shown, meaning = _percent(one, one.value, "%")
         return Headline(question, MEASURED, answer, "", shown, "of the pairs", "", meaning, facts)
-    question = f"Which judge errs least often: {', '.join(judges[:-1])} or {judges[-1]}?"
+    often = "less" if len(judges) == 2 else "least"
+    question = f"Which judge errs {often} often: {', '.join(judges[:-1])} or {judges[-1]}?"
     ranking = report.ranking
     pair = ranking.comparisons[0] if isinstance(ranking, Ranking) else ranking
     assert pair is not None

@@ -1,4 +1,4 @@
-"""May a judge, such as a language model, replace the people who judge for a comparison of rankers?
+"""Whether a judge, such as an LLM, may replace people in a comparison of rankers.
 
 The judge's own ranking of the rankers is known, since it labelled everything. A plan's human labels say how far it
 is from the truth.

@@ -1,4 +1,4 @@
-"""What do the labels of an audit say of every judge, and how many more would say it?"""
+"""What the labels of an audit show of every judge, and how many more would settle the rest."""
 
 from __future__ import annotations
 
@@ -153,13 +153,14 @@ class AuditReport(Printed):
         if isinstance(self.ranking, KnownZero):
             return f"{self.judges[0]} and {self.judges[1]} give every pair the same grade, so they err equally often."
         if len(self.kept) == 1:
-            return f"Keep {self.kept[0]}: it errs least often; each of the others errs more often."
+            left = [each for each in self.judges if each not in self.kept]
+            return f"Keep {self.kept[0]}: it errs less often than {left[0] if len(left) == 1 else 'all others'}."
         *before, last = self.kept
         tied = f"{', '.join(before)} and {last}"
         if self.ranking is not None and self.ranking.basis.census:
             others = "; each of the others errs more often" if len(self.kept) < len(self.judges) else ""
             return f"{tied} err equally often{others}."
-        return f"The labels do not show which of {tied} errs least often."
+        return f"The labels do not show which of {tied} errs {'less' if len(self.kept) == 2 else 'least'} often."
 
     def table(self) -> pd.DataFrame:
         """One row per quantity and judge: ``quantity, judge, estimate, low, high, note``."""

@@ -1,4 +1,4 @@
-"""Active testing in rounds: draw, have judged, learn from the labels, and draw again [theory 7, AI].
+"""Active testing in rounds: draw, let people judge, learn from the labels, and draw again [theory 7, AI].
 
 The road: grades → instances → design → round → judgments → the next round → estimate.
 """

@@ -1,4 +1,4 @@
-"""How far do errors of documents move what is estimated, and which probabilities does a budget buy [theory 9]?"""
+"""How far errors of documents move an estimate, and the probabilities that a budget buys [theory 9]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which documents to judge: sizes, in proportion to which their chances make an estimate most precise [theory 9]."""
+"""Sizes of documents: drawn in proportion to them, documents make an estimate most precise [theory 9]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which drawings of documents are there, and what is chosen about them?"""
+"""The ways of drawing documents, and the settings of each."""
 
 from __future__ import annotations
 

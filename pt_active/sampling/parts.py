@@ -1,4 +1,4 @@
-"""Which part of a sample comes first, so that one may look at it before all is judged [theory 19]?
+"""Which part of a sample comes first, so that one may look at it before everything is judged [theory 19]?
 
 Given the sample, each of its units is in the first k of K parts with probability ``k/K``. So the first parts are a
 sample of the same design, whose probabilities are ``k/K`` times those of the whole, and given the whole sample the mean

@@ -1,4 +1,4 @@
-"""How far will the labels of a query move any measure, if they become known one by one [theory 11]?"""
+"""How far the labels of a query move any measure, as they become known one by one [theory 11]."""
 
 from __future__ import annotations
 

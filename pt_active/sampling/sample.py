@@ -225,7 +225,7 @@ class TwoPhase:
     apart: np.ndarray  # bool[m], queries whose documents were drawn independently of each other
     spent: float  # What judging the drawn documents costs
     priority: np.ndarray | None = None  # float64[N], the priorities of a ``successive`` drawing
-    share: float = 1.0  # Of the chances of a whole sample, if this one is the first of its parts
+    share: float = 1.0  # Of the chances of a whole sample, at least, if this one is the first of its parts
 
     def among(self, documents: np.ndarray) -> TwoPhase:
         """What was drawn of some documents, in increasing order."""

@@ -1,4 +1,4 @@
-"""In what order do documents come one after the other, and how probable is each by then [theory 4, 14]?"""
+"""The order in which documents come one after the other, and the probability of each [theory 4, 14]."""
 
 from __future__ import annotations
 

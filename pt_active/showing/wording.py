@@ -27,7 +27,14 @@ _WORD = re.compile(
     rf"(?<![\w\-./=:'\"])(?<!--level )(?:([Aa]) )?({'|'.join(_WORDS)})(?![\w\-/=\"(]|\.\w)", re.IGNORECASE
 )
 
-_MEASURE = re.compile(r"(?<!\w)Score(?:\([^)]*\))?@\d")
+_MEASURE = re.compile(r"(?<!\w)Score(?:\([^)]*\))?@\d+")
+
+_NAMED = re.compile(rf"(?<!--measure )(?<!['\"=/]){_MEASURE.pattern}")  # Where the measure is no argument of a command
+
+_PHRASES = {
+    "query–document pairs": "answers",
+    "what each returns at each rank, with its grade": "what each says, with its grade",
+}
 
 _NO_TEXT = re.compile(
     r"(<script\b.*?</script>|<style\b.*?</style>"
@@ -44,7 +51,9 @@ def is_of_answers(text: str) -> bool:
 
 def of_answers(text: str) -> str:
     """A text in the words of answers."""
-    return _WORD.sub(_replaced, text)
+    for phrase, other in _PHRASES.items():
+        text = text.replace(phrase, other)
+    return _WORD.sub(_replaced, _NAMED.sub("mean score", text))
 
 
 @contextmanager
@@ -95,7 +104,7 @@ def _replaced(found: re.Match[str]) -> str:
 
 WORDS = {
     "interval": "The range in which the true number lies, as far as the labels can tell. Of 100 reports with 95% "
-    "intervals, about 95 have ranges that hold the true number.",
+    "intervals, about 95 have intervals that contain the true number.",
     "change in %": "The difference as a share of the second ranker's value. Its interval also allows for the error of "
     "that value (Fieller's method).",
     "told apart": "The difference is too large to be chance, at the level of the interval.",
@@ -118,8 +127,8 @@ WORDS = {
     "off estimates are.",
     "degrees of freedom": "How many independent numbers an error is computed from. With few, it is itself uncertain.",
     "variance": "The mean squared distance from the mean; of an estimate, the square of its standard error.",
-    "bets": "Stakes on which ranker is better. Each label raises or lowers them, and you may look after every label.",
-    "evidence": "The e-value: how many times a stake against no difference has multiplied. A winner at 95% needs 20. "
+    "bets": "Stakes on which ranker is better, which each label raises or lowers. You may look after every label.",
+    "evidence": "The e-value: by what factor a stake against 'no difference' has grown. A winner at 95% needs 20. "
     "You may look after every label.",
     "regression": "The estimator: labels, corrected by a line through what the grade model expected.",
     "snis": "The estimator: the weighted mean of what was measured, with weights that correct for the uneven sampling.",
@@ -137,8 +146,8 @@ WORDS = {
     "surprises": "The design: single documents of all queries, for nDCG and AP.",
     "grade model": "What was expected of each document before anybody judged it. It steers what is judged. A bad one "
     "costs labels; it does not make results wrong.",
-    "slope": "1 if the grade model is right on average. Near 0, it tells nothing; below 0, the opposite of the truth.",
-    "one label": "How many labels of plain random queries one label of this plan is worth.",
+    "slope": "1 if the grade model is right on average. Near 0, the model is useless; below 0, it misleads.",
+    "one label": "How many labels of random queries one label of this plan is worth.",
     "DCG": "Discounted cumulative gain: a document of grade g counts 2^g − 1, divided by log2(1 + rank), unless the "
     "measure says otherwise. Higher is better; it has no upper end.",
     "nDCG": "Normalised DCG: 1 is the best order that is possible, 0 finds nothing.",

@@ -1,4 +1,4 @@
-"""Replays the designs and estimators on fully labelled data: what would active sampling have saved?"""
+"""Replays of designs and estimators on fully labelled data: what active sampling would have saved."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from pt_active import Answers
 from pt_active.cli.app import app
 
-OTHER_WORDS = re.compile(r"(?<![\w/.-])(?:documents?|quer(?:y|ies)|rankers?|qrels)(?![\w=.-])", re.IGNORECASE)
+OTHER_WORDS = re.compile(r"(?<![\w/.-])(?:documents?|quer(?:y|ies)|rankers?|qrels|ranks?|Score@\d)(?![\w=.-])", re.I)
 
 
 @pytest.fixture
@@ -77,8 +77,33 @@ def test_messages_speak_of_answers_and_an_extension_keeps_their_texts(folder: Pa
     assert "(drawn by successive)" in run("plan", "--level", "document", "--out", "single")
     assert "queries" not in run("status", "--measure", "P@1")
     run("extend", "my-plan", "my-plan.csv", "--budget", 10, "--out", "more")
-    assert "status more QRELS more.csv" in run("export", "more", "--out", "more.csv", "--format", "csv")
+    assert "status more LABELS more.csv" in run("export", "more", "--out", "more.csv", "--format", "csv")
     assert pd.read_csv("more.csv")["text"].str.startswith("answer ").all()
+
+
+def test_costs_and_clusters_of_the_table_count_and_the_forecast_leaves_the_unit_to_init(folder: Path) -> None:
+    table = made(60).drop(columns=["run"]).assign(cost=lambda t: 1.0 + t.index % 4)
+    table.drop(columns="truth").to_csv("answers.csv", index=False)
+    said = run("init", "--answers", "answers.csv", "--budget", 100)
+    assert re.search(r"(?m)^  clusters +30 clusters, for new items$", said)
+    assert "100 of 300, the sum of the column cost (33%)" in said
+    assert re.search(r"cost +9\d of 300 for the whole pool", run("plan"))
+    told = invoke("budget", "--difference", 0.2)
+    assert re.search(r"item +passive", told.stdout)
+    assert "--level" not in told.output
+    run("export", "--out", "my-plan.csv", "--format", "csv")
+    fill(table, folder / "my-plan.csv")
+    assert "for items like them, as 30 clusters" in run("status")
+
+
+def test_the_answers_of_another_plan_stay_and_the_option_that_helps_is_named(folder: Path) -> None:
+    made(5).drop(columns=["truth", "run"]).to_csv("answers.csv", index=False)
+    run("init", "--answers", "answers.csv", "--budget", 5)
+    (folder / "pt-active.toml").unlink()
+    told = invoke("init", "--answers", "answers.csv", "--budget", 5)
+    assert told.exit_code == 2
+    assert "my-plan-answers.parquet exists; remove it, or choose another --plan" in told.stderr
+    run("init", "--answers", "answers.csv", "--budget", 5, "--plan", "other")
 
 
 def shown(html: str) -> str:
@@ -95,7 +120,7 @@ def test_a_file_of_each_system_and_points_in_steps(folder: Path) -> None:
     project = tomllib.loads((folder / "pt-active.toml").read_text())
     assert project["measure"] == "Score(step=0.5)@1"
     assert project["grade-names"] == "score 0,score 0.5,score 1"
-    assert "Score(step=0.5)@1 of new, old" in run("plan")
+    assert "Plan for mean score of new, old" in run("plan")
 
 
 def test_a_preference_is_one_decision_an_item(folder: Path) -> None:

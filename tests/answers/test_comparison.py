@@ -10,9 +10,10 @@ import pytest
 from made_answers import made, true_scores
 from scipy import stats
 
-from pt_active import Answers, Plan
+from pt_active import Answers, Plan, UnitCost
 from pt_active.judging.files import read_labels
 from pt_active.relevance.digits import GRADE_BITS
+from pt_active.showing.plots import contributions
 
 GPQA = Path(__file__).parents[3] / "shared/data/answers/gpqa_diamond_scores.csv"
 
@@ -137,6 +138,59 @@ def test_a_shared_answer_is_judged_once() -> None:
     assert plan.compare(asked_for(plan, labels)).difference == pytest.approx((by_item["new"] - by_item["old"]).mean())
 
 
+@pytest.mark.parametrize(("scale", "runs"), [("0-1", 1), ("0-1", 2), ("preference", 1)])
+def test_neither_the_order_of_rows_nor_the_names_of_systems_change_what_is_drawn_and_found(
+    scale: str, runs: int
+) -> None:
+    table = made(30, runs=runs).assign(cost=lambda t: 1 + t.index % 3)
+    if scale != "preference":  # where it is open which of two equal answers is the first
+        table.loc[table["item"] == "i3", ["answer", "truth"]] = "same", 1
+    turned = table.sample(frac=1, random_state=1).replace({"system": {"new": "older", "old": "newer"}})
+    found = []
+    for each in (table, turned):
+        answers = Answers(each, scale)
+        plan = answers.plan(80)
+        scores = true_scores(each)
+        if answers.scale.prefers:
+            scores = each.pivot(index="item", columns="system", values="truth")
+            scores = (scores[answers.systems[0]] - scores[answers.systems[1]]).rename("score").reset_index()
+        labels = asked_for(plan, answers.labels(scores))
+        found.append((plan.assessments, plan.compare(labels), plan.status(labels)))
+    (asked, one, first), (again, other, second) = found
+    pd.testing.assert_frame_equal(asked, again)
+    assert one.difference == pytest.approx(-other.difference)
+    assert one.pvalue == pytest.approx(other.pvalue)
+    assert (first.low, first.high) == pytest.approx((-second.high, -second.low))
+
+
+def test_the_budget_is_in_the_unit_of_the_costs_and_another_cost_may_be_passed(table: pd.DataFrame) -> None:
+    priced = Answers(table.assign(cost=5))
+    assert len(priced.plan(60).assessments) == 12
+    assert len(priced.plan(60, cost=UnitCost()).assessments) == 60
+
+
+@pytest.mark.parametrize("name", ["query rewriting", "with Query", "documents"])
+def test_a_system_is_not_called_by_a_word_that_reports_replace(name: str, table: pd.DataFrame) -> None:
+    named = table.replace({"system": {"new": name}})
+    with pytest.raises(ValueError, match=f"a system cannot be called '{name}'; call it {name.replace(' ', '_')}_1$"):
+        Answers(named)
+    assert Answers(table.replace({"system": {"new": "query-rewriting"}})).systems == ("old", "query-rewriting")
+
+
+def test_a_chart_names_an_item_by_its_question_alone(table: pd.DataFrame, tmp_path: Path) -> None:
+    answers = Answers(table.assign(reference="the truth"))
+    plan, labels = answers.plan(60), answers.labels(true_scores(table))
+    report = plan.report(tmp_path / "report.html", asked_for(plan, labels))
+    shown = contributions(report.contributions.queries)
+    assert all(row.label.startswith("question") and "truth" not in row.label for row in shown.rows)
+
+
+def test_labels_take_ids_as_the_table_does() -> None:
+    answers = Answers(made(5).assign(item=lambda t: t["item"].str[1:].astype(int)))
+    scores = pd.DataFrame({"item": [1.0, 2.0], "system": "new", "score": [1, None]})
+    assert answers.labels(scores)["qid"].tolist() == ["1"]
+
+
 def test_labels_name_what_is_wrong(table: pd.DataFrame) -> None:
     answers = Answers(table)
     with pytest.raises(ValueError, match="there is no answer of item 'i0', system 'best'"):
@@ -168,6 +222,16 @@ def test_the_difference_of_a_preference_is_its_mean_whichever_answer_is_shown_fi
     better_first = plan.assessments.assign(new=first_is_new).merge(labels).merge(scores, left_on="qid", right_on="item")
     agreed = np.where(better_first["new"], better_first["score"], -better_first["score"])
     assert (better_first["label"] == 1 + agreed).all()
+
+
+def test_a_report_of_preferences_has_no_percentages(tmp_path: Path) -> None:
+    table = made(60, better=-1.5)
+    answers = Answers(table, "preference")
+    plan = answers.plan(60)
+    labels = answers.labels(preferred(table))
+    for status in (None, plan.status(labels)):
+        [found] = plan.report(tmp_path / f"{status is None}.html", labels, status=status).differences
+        assert found.relative is None
 
 
 def test_a_report_of_answers_that_all_have_one_score_warns_of_nothing(table: pd.DataFrame, tmp_path: Path) -> None:

@@ -101,6 +101,8 @@ def test_new_items_are_clusters_of_nuggets(tmp_path: Path) -> None:
         (lambda entry: entry.pop("answer_text"), "needs answer_text"),
         (lambda entry: entry["nuggets"][0].update(importance="great"), "vital or okay, got 'great'"),
         (lambda entry: entry["nuggets"][0].update(assignment="maybe"), "one of not_support"),
+        (lambda entry: entry["nuggets"][0].pop("text"), "expected nuggets with text and importance"),
+        (lambda entry: entry.update(nuggets=None), "expected nuggets with text and importance; got None"),
     ],
 )
 def test_what_does_not_fit_is_said(change, said: str, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from made_answers import made
@@ -110,11 +111,54 @@ def test_a_text_that_a_system_repeats_is_several_answers_that_another_shares() -
         (LONG.assign(question=["x?", "z?", "y?", "y?"]), "item '1' has more than one question"),
         (LONG.assign(system=["a", None, "a", "b"]), "row 1: expected a system; it is empty"),
         (LONG.assign(item=[1, 1, None, 2]), "row 2: expected an item; it is empty"),
+        (LONG.assign(cluster=["x", "x", None, None]), "item '2' has no cluster"),
+        (WIDE.assign(answer="gold"), "column answer belongs to no system beside 'answer_a', 'answer_b'"),
+        (WIDE.assign(score=1), "column score belongs to no system"),
+        (WIDE.assign(score_gpt=1), "column score_gpt belongs to no system"),
+        (WIDE.assign(Answer_a="red"), "the column answer_a is there more than once"),
     ],
 )
 def test_tables_that_do_not_fit_are_refused(frame: pd.DataFrame, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         answer_table(frame)
+
+
+def test_what_one_row_says_of_an_item_is_known_of_all_its_answers_in_any_order() -> None:
+    rows = LONG.assign(question=["x?", None, None, "y?"], cluster=[None, "u", "v", None], reference=None, cost=1)
+    table = answer_table(rows)
+    assert table["question"].tolist() == ["x?", "x?", "y?", "y?"]
+    assert table["cluster"].tolist() == ["u", "u", "v", "v"]
+    pd.testing.assert_frame_equal(answer_table(rows.iloc[::-1]), table)
+
+
+def test_cells_that_hold_parts_or_numbers_are_texts() -> None:
+    parts = LONG.assign(answer=[["re", "d"], {"text": "blue"}, 7, np.array(["a", "b"])], question=[["x"]] * 2 + [5] * 2)
+    table = answer_table(parts.assign(cluster=[[1]] * 4))
+    assert table["answer"].tolist() == ["re\nd", "blue", "7", "a\nb"]
+    assert table["question"].tolist() == ["x", "x", "5", "5"]
+    with pytest.raises(ValueError, match=r"item '1', system 'a': expected a number as score; got \[1\]"):
+        answer_table(LONG.assign(score=[[1]] * 4))
+
+
+def test_an_empty_answer_is_one_that_people_see_and_judge_once() -> None:
+    table = answer_table(LONG.assign(answer=["red", None, " ", ""]))
+    assert table["answer"].tolist() == ["red", *["(empty answer)"] * 3]
+    assert table["docno"].nunique() == 3
+
+
+@pytest.mark.parametrize("data", ["3", "[1]", "[[1]]"])
+def test_a_split_table_has_a_cell_for_each_column(data: str, tmp_path: Path) -> None:
+    path = tmp_path / "answers.json"
+    path.write_text(f'{{"columns": ["item", "system"], "data": {data}}}')
+    with pytest.raises(ValueError, match="expected in data a list with a cell for each of the columns"):
+        answer_table(path)
+
+
+def test_a_bad_line_of_json_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    path.write_text('{"item": 1, "system": "a", "answer": "u"}\n{"item": 2,\n')
+    with pytest.raises(ValueError, match=r"answers\.jsonl: line 2: expected JSON"):
+        answer_table(path)
 
 
 def test_unequal_runs_are_refused() -> None:
@@ -124,7 +168,13 @@ def test_unequal_runs_are_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["score", "score_gpt", "cost", "weight"])
-def test_a_number_that_is_none_is_named_with_its_row(name: str) -> None:
-    table = made(3).assign(**{name: ["1"] * 4 + ["high", None]})
-    with pytest.raises(ValueError, match=f"row 4: expected a number as {name}; got 'high'"):
+def test_a_number_that_is_none_is_named_with_its_answer(name: str) -> None:
+    table = made(3).assign(**{name: ["1"] * 4 + ["high", "2"]})
+    with pytest.raises(ValueError, match=rf"item 'i2', system 'new': expected a number .*as {name}; got 'high'"):
         answer_table(table)
+
+
+@pytest.mark.parametrize("cost", [0, -1, None, np.inf])
+def test_every_answer_has_a_cost_above_0(cost: float | None) -> None:
+    with pytest.raises(ValueError, match="item 'i1', system 'old': expected a number above 0 as cost; got"):
+        answer_table(made(3).assign(cost=[1, 1, 1, cost, 1, 1]))

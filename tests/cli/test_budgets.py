@@ -164,7 +164,7 @@ def test_what_a_plan_lacks_is_counted_from_its_budget_if_it_goes_on(files, desig
         (("--queries", "all", "--width", "1"), "unknown --queries 'all'; it is one of these, new"),
         (
             ("--until-known", "--difference", "1", "--queries", "new"),
-            "how long until a difference is known is foreseen for --queries these",
+            "labels until a verdict are forecast only for --queries these",
         ),
         (("--until-known", "--difference", "1", "--width", "1"), "leave out --width and --budget with --until-known"),
         (("--until-known", "--budget", "9"), "leave out --width and --budget with --until-known"),

@@ -138,10 +138,10 @@ def test_a_plan_that_comes_in_parts_is_looked_at_after_each(
     status = CliRunner().invoke(app, ["status", *asked])
     assert status.exit_code == 0, status.output
     assert "judged      5 of 5 parts" in status.stdout
-    assert "valid at planned looks (obrien-fleming)" in status.stdout
+    assert "valid after each fifth of the plan (obrien-fleming)" in status.stdout
     assert CliRunner().invoke(app, ["gate", *asked, "--queries", "these", "--margin", "0.5"]).exit_code == 0
     early = CliRunner().invoke(app, ["status", *asked, "--looks", "always"])
-    assert "when all is judged, use --looks end" in early.stderr
+    assert "when everything is judged, use --looks end" in early.stderr
     more = re.search(r"pt-active (extend .*)", CliRunner().invoke(app, ["status", *asked]).stdout)
     if more is not None:
         assert CliRunner().invoke(app, more[1].split()).exit_code == 0

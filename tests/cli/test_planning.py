@@ -34,7 +34,7 @@ def test_a_plan_says_what_a_measure_costs_that_needs_whole_pools(files):
     words = ("--level", "query", "--budget", "100", "--out")
     made = invoke("plan", *RUNS, *TRAINING, "--measure", "nDCG@5", *words, "whole")
     assert made.exit_code == 0, made.output
-    assert "nDCG@5 depends on a query's whole pool, " in made.stderr
+    assert "nDCG@5 depends on all documents in a query's pool, " in made.stderr
     assert "depends on" not in invoke("plan", *RUNS, *TRAINING, "--measure", "DCG@5", *words, "cut").stderr
 
 

@@ -81,7 +81,7 @@ def test_status_says_what_the_library_says(judged):
     said = run("status", "plan", "plan.csv")
     assert line in said
     assert said.count("95%") == 2  # for these queries and for new ones
-    end = run("status", "plan", "plan.csv", "--looks", "end").partition("All is judged:\n")[2]
+    end = run("status", "plan", "plan.csv", "--looks", "end").partition("Everything is judged:\n")[2]
     assert end.startswith("DCG@5: a − b (regression)\n  difference ")
     assert f"\n  b  {found['estimates']['b']['value']:.4f} [" in end
 
@@ -178,7 +178,7 @@ def test_labels_come_in_bit_by_bit(judged):
     budget = float(words[words.index("--budget") + 1])
     assert lacking <= budget < 1.01 * lacking + 1
     assert "in extension 1 (drawn by hedged)" in run(*words[1:])
-    assert exported("plan-more").rstrip().endswith("QRELS plan-more.csv")
+    assert exported("plan-more").rstrip().endswith("LABELS plan-more.csv")
     again = data("status", "plan-more", "plan.csv", "plan-more.csv")
     assert again["judged"] == again["drawn"]
     assert lacking + 100 <= again["spent"] <= 100 + budget
@@ -301,7 +301,7 @@ def test_documents_from_plan_to_verdict_in_two_rounds(files):
     second = Plan.load("p2").assessments
     assert second["text"].notna().all()
     second[["qid", "docno"]].assign(label=1).to_csv("judged2.csv", index=False)
-    assert "pt-active status p2 QRELS p2.csv" in run("export", "p2", "--out", "p2.csv", "--format", "csv")
+    assert "pt-active status p2 LABELS p2.csv" in run("export", "p2", "--out", "p2.csv", "--format", "csv")
     said = complaint("status", "p2", "judged.csv", "--looks", "always")
     assert "use --looks end, after each of many rounds --looks asymptotic, or make a plan with --design succ" in said
     assert "valid at the end" in run("status", "p2", "judged.csv")

@@ -88,6 +88,14 @@ INSTEAD = {
     r"at last with": "the last with",
     r"the other (sign|way) than": "opposite to",
     r"not valid any more|any more is": "no longer",
+    r"planned looks \(": "after each fifth of the plan (",
+    r"expected further cost": "about N more",
+    r"queries not learned from": "queries that it has not seen",
+    r"taken as not relevant": "counted as not relevant",
+    r"(file|folder|records) to make\.": "to create",
+    r"[Aa]ll is judged": "everything is judged",
+    r"(documents|pairs) that a person (judges|labels)": "that people judge",
+    r"(it|they) needs? \|": "labels must include, requires",
 }
 """What is not to come back, and what to write instead."""
 

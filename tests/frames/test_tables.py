@@ -3,6 +3,8 @@
 import re
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pt_active.frames.sources import Source
@@ -85,6 +87,13 @@ def test_parquet_ids_hold_no_nul_and_no_lists(tmp_path):
         pd.DataFrame({"qid": ["1"], "docno": [docno], "label": [1]}).to_parquet(tmp_path / "a.parquet")
         with pytest.raises(ValueError, match=rf"a\.parquet: {said}"):
             read_qrels(tmp_path / "a.parquet")
+
+
+def test_parquet_texts_that_are_not_utf_8_are_refused_by_the_name_of_the_file(tmp_path):
+    docno = pa.array([b"d\xff"]).view(pa.string())
+    pq.write_table(pa.table({"qid": ["1"], "docno": docno, "label": [1]}), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"a\.parquet: .*utf-8|a\.parquet: this is not a Parquet table"):
+        read_qrels(tmp_path / "a.parquet")
 
 
 def test_swapped_columns_of_prels_are_noticed(tmp_path):

@@ -40,6 +40,11 @@ def test_degrees_of_freedom_fall_where_one_query_carries_the_error() -> None:
     assert not calibration(mean, shifted, chance, query).misleads
 
 
+def test_two_queries_have_five_degrees_of_freedom_whatever_the_rounding() -> None:
+    """Their parts of the error are equal, so that rounding would decide whether a model is said to mislead."""
+    assert {calibration(*sampled(seed, queries=2)).degrees_of_freedom for seed in range(20)} == {MIN_CALIBRATION_DF}
+
+
 def line(slope: float, error: float, degrees: float = 50.0) -> Calibration:
     return Calibration(slope, error, 0.0, 0.1, 0.5, degrees, 100, 50)
 

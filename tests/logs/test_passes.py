@@ -87,6 +87,12 @@ def test_rows_that_say_nothing_of_a_ranker_or_a_query_are_refused(change: Any, m
 
 
 @pytest.mark.parametrize("level", ["query", "document", None])
+def test_topics_that_no_run_answers_are_refused(level: str | None) -> None:
+    with pytest.raises(ValueError, match="the runs answer none of the topics; do the qids match"):
+        planned(OneByOne(), level, pd.DataFrame({"qid": ["other"]}))
+
+
+@pytest.mark.parametrize("level", ["query", "document", None])
 def test_a_query_that_is_split_over_partitions_is_refused(level: str | None) -> None:
     engine = OneByOne()
     second = (engine.rows["qid"] == "q05") & (engine.rows.groupby(["qid", "run"]).cumcount() % 2 > 0)

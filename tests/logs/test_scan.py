@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import os
 import signal
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyterrier as pt
 import pytest
 
@@ -216,11 +218,16 @@ def test_a_folder_of_tables_is_a_run(
 ) -> None:
     """As Spark and Dask write them."""
     folders = {name: tmp_path / f"{name}.parquet" for name in list(runs)[:2]}
+    folders["production"] = folders["production"].with_suffix("")
     for name, folder in folders.items():
         folder.mkdir()
         for number, rows in enumerate(np.array_split(runs[name].index, 2)):
             runs[name].loc[rows].to_parquet(folder / f"part-{number}.parquet", index=False)
     found = scan(DEPTH, partitions=4, workers=1, **folders)
+    check_same(found.plan(grades, **about | DOCUMENTS), of_level["document"])
+    text = {"qid": "DELTA_BYTE_ARRAY", "docno": "DELTA_LENGTH_BYTE_ARRAY"}
+    runs[name].to_parquet(folder / "part-0.parquet", index=False, use_dictionary=False, column_encoding=text)
+    (folder / "part-1.parquet").unlink()
     check_same(found.plan(grades, **about | DOCUMENTS), of_level["document"])
     (folder / "part-2.parquet").symlink_to("nowhere")
     with pytest.raises(FileNotFoundError, match="part-2.parquet"):
@@ -278,6 +285,20 @@ def test_looks_prove_what_the_plan_in_memory_proves(
         for looks in (None, "obrien-fleming" if how.get("design") == "depth" else "always"):
             one, other = (plan.gate(qrels, margin=0.5, looks=looks, queries="these").outcome for plan in plans)
             assert one == other
+
+
+def test_an_error_that_the_model_expects_of_a_part_is_not_known_rather_than_too_small(
+    both: Any, demo: DemoCollection
+) -> None:
+    """What the model expects of a part follows from all documents, which the plan does not keep."""
+    plans = both(measure="P@5", budget=20.0, level="document", design="successive", queries=12)
+    qrels, errors = demo.judge(plans[1].assessments), []
+    for judged in range(2, len(qrels), 2):
+        errors.append([plan.status(qrels.head(judged)).standard_error for plan in plans])
+    mine, its = np.array(errors).T
+    assert np.isfinite(its).sum() > 5
+    assert np.isnan(mine).any()
+    np.testing.assert_allclose(mine[np.isfinite(mine)], its[np.isfinite(mine)])
 
 
 @pytest.mark.parametrize(
@@ -362,7 +383,7 @@ def test_a_saved_plan_keeps_the_queries_of_what_is_judged_alone(
     ("levels", "ask", "cannot"),
     [
         ("query", lambda plan, _: plan.extend(50.0), "go on to the next; plan again with the sum of the budgets"),
-        ("query", lambda plan, qrels: plan.status(qrels, looks="pocock"), "be looked at before all is judged"),
+        ("query", lambda plan, qrels: plan.status(qrels, looks="pocock"), "be looked at before everything is judged"),
         ("document", lambda plan, _: plan.extend(50.0), "go on; plan again from the same logs with a larger budget"),
         ("document", lambda plan, qrels: plan.so_far(qrels.iloc[1:]), "be cut to what is judged; its status says"),
         ("document", lambda plan, _: plan.plot(), "foresee errors"),
@@ -410,7 +431,9 @@ def test_three_rankers_a_singular_covariance_and_a_ranker_that_answers_few_queri
     qrels = demo.judge(whole.assessments)
     ranked = [plan.rank(qrels, reference="effective").pairs() for plan in (made, whole)]
     pd.testing.assert_frame_equal(*ranked, rtol=1e-9, atol=1e-12)
-    with pytest.raises(ValueError, match="cannot prove anything before all is judged; ask at the end: looks=None"):
+    with pytest.raises(
+        ValueError, match="cannot prove anything before everything is judged; ask at the end: looks=None"
+    ):
         made.status(qrels)
 
 
@@ -442,6 +465,13 @@ def lines_with(wrong: str) -> bytes:
     return "\n".join([*lines[:37], wrong, *lines[38:]]).encode()
 
 
+NOT_UTF8 = {
+    "qid": ["1"],
+    "docno": pd.array(pa.array([b"d\xff"]).view(pa.string()), dtype=pd.ArrowDtype(pa.string())),
+    "score": [1.0],
+}
+
+
 def write(path: Path, content: object) -> Path:
     """A file of bytes or of a table, or an empty folder."""
     if content is None:
@@ -468,6 +498,8 @@ def write(path: Path, content: object) -> Path:
         ("new.parquet", {"qid": ["1"], "docno": ["d"], "score": [np.nan]}, "1 score is not a finite number"),
         ("new.parquet", {"qid": ["1", None], "docno": ["d", "e"], "score": [1.0, 2.0]}, "1 row has no qid"),
         ("new.parquet", {"qid": [1.5], "docno": ["d"], "score": [1.0]}, "'qid' must hold text or whole numbers"),
+        ("new.parquet", {"qid": ["1"], "docno": ["d"], "score": [None]}, "1 score is not a finite number"),
+        ("new.parquet", NOT_UTF8, "new.parquet: this is not a Parquet table, or a damaged one: .*UTF8"),
         ("new.parquet", b"PAR1junk", "new.parquet: this is not a Parquet table"),
         ("new.parquet", b"", "new.parquet: this is not a Parquet table"),
         ("new.parquet", b"PAR1" + b"junk" * 100 + b"PAR1", "new.parquet: this is not a Parquet table"),
@@ -475,6 +507,7 @@ def write(path: Path, content: object) -> Path:
         ("new.run", None, "folder|directory"),
         ("new.run", lines_with("q37 Q0 d37 0 high new"), "line 38: .*'high', which is not a finite number"),
         ("new.run", lines_with("q37 Q0 d\0 0 1.5 new"), "new.run: line 38: a NUL character"),
+        ("new.run", bz2.compress(lines_with(""))[:-9] + b"123456789", "new.run: the compressed data is damaged"),
     ],
 )
 def test_files_that_hold_no_run_are_refused(
@@ -498,7 +531,7 @@ def test_an_empty_run_is_refused_as_in_memory(content: bytes, suffix: str, tmp_p
 
 
 def test_an_empty_table_counts_as_long_as_another_of_its_run_has_rows(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"qid": ["1"], "docno": ["d"], "score": [1.0]})
+    frame = pd.DataFrame({"qid": ["1"], "docno": ["d"], "score": [1.0]}, dtype=object)
     paths = [tmp_path / name for name in ("new-0.parquet", "new-1.parquet", "old.parquet")]
     for path, rows in zip(paths, (1, 0, 1), strict=True):
         frame.head(rows).to_parquet(path)

@@ -205,6 +205,15 @@ def test_a_census_of_judges_with_as_many_errors_says_so(judges: int) -> None:
         assert AuditReport.of(audit, qrels, by_grade=False).answer == answer
 
 
+def test_of_two_judges_one_errs_less_often() -> None:
+    frame = pd.DataFrame({"qid": "q", "docno": [f"d{i:02d}" for i in range(30)], "grade_0": 0.6, "grade_1": 0.4})
+    label = np.arange(30) % 2
+    frame, qrels = frame.assign(good=label, bad=1 - label), frame[["qid", "docno"]].assign(label=label)
+    report = AuditReport.of(Audit.create(frame, {each: each for each in ("bad", "good")}, ZeroOne(), budget=30), qrels)
+    assert report.answer == "Keep good: it errs less often than bad."
+    assert headline(report).question == "Which judge errs less often: bad or good?"
+
+
 # --- how many more labels -------------------------------------------------------------------------------------------
 
 

@@ -13,6 +13,9 @@ from pt_active.showing.wording import is_of_answers, of_answers, page_of_answers
         ("A document of a query, by a ranker.", "An answer of an item, by a system."),
         ("Queries like them: rankers, qrels", "Items like them: systems, labels"),
         ("pt-active plan --level query --judge documents.csv", "pt-active plan --level query --judge documents.csv"),
+        ("Score(low=−1)@1: a − b by Score@12", "mean score: a − b by mean score"),
+        ("pt-active plan --measure 'Score(low=-1)@1'", "pt-active plan --measure 'Score(low=-1)@1'"),
+        ("9 of 20 query–document pairs; Score@1 of a", "9 of 20 answers; mean score of a"),
         ("query-rewrite beats 'query'; level=\"query\"", "query-rewrite beats 'query'; level=\"query\""),
     ],
 )

@@ -1,4 +1,4 @@
-"""What do labels prove at any time, without asymptotics [theory 14]?
+"""What labels prove at any time, without asymptotics [theory 14].
 
 Units come in successive order, so the next one is x with probability ``q(x)/Q``, Q being the sum of q over those that
 are left. What is known, what the model expects of the rest, and the error of the model in the unit drawn make

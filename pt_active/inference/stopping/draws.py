@@ -1,4 +1,4 @@
-"""What do draws in successive order show of a total [theory 14]?
+"""What draws in successive order show of a total [theory 14].
 
 The next unit is x with probability ``q(x)/Q``, Q being the sum of q over those that are left. What is known, what the
 model expects of the rest, and the error of the model in the unit drawn make the Z of `bets`.

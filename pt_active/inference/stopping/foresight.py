@@ -1,4 +1,4 @@
-"""How many more draws until bets decide a question?
+"""How many more draws it takes until bets decide a question.
 
 While a verdict is out, the errors of the draws to come are foreseen as normal, with the variance that is foreseen of
 each. Then the capital of a bet for the signal θ grows by ``θ S − θ² I/2``, where ``I = Σ 1/σ_t²`` is the information of

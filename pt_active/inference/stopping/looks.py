@@ -46,15 +46,15 @@ class Looks(Aligned):
     """A growing sample at each of L looks; all arrays are float64[L]."""
 
     cost: np.ndarray  # The cost of the sample so far
-    time: np.ndarray  # The expected information of the sample, in any unit; infinite if all is judged
+    time: np.ndarray  # The expected information of the sample, in any unit; infinite if everything is judged
     value: np.ndarray  # The estimate
-    standard_error: np.ndarray  # The standard error; 0 if all is judged, NaN if it cannot be estimated
+    standard_error: np.ndarray  # The standard error; 0 if everything is judged, NaN if it cannot be estimated
     degrees: np.ndarray  # Degrees of freedom
     critical: np.ndarray  # The critical value of ``|θ̂ − θ|/SE``
 
     @property
     def half_width(self) -> np.ndarray:
-        """Half-widths of intervals that hold at all looks together; 0 if all is judged."""
+        """Half-widths of intervals that hold at all looks together; 0 if everything is judged."""
         half = half_widths(self.critical, self.standard_error, self.degrees)
         return np.where(np.isinf(self.time) & (self.standard_error == 0), 0.0, half)
 

@@ -1,4 +1,4 @@
-"""Which documents are judged, and in which order do judges see them?"""
+"""Which documents are judged, and in which order judges see them."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def risk(host: str, secure: bool) -> str:
     """What is at risk if the server listens there; empty if nothing is."""
     if secure or is_local(host):
         return ""
-    who = "anyone on the network between can read texts and labels, and can judge with the links that pass by"
+    who = "anyone on the network in between can read texts and labels, and can judge with the links that pass by"
     how = "keep 127.0.0.1 and let judges come through an SSH tunnel or a proxy with TLS"
     return f"listening on {host} without TLS: {who}. Give --certificate and --key, or {how}"
 

@@ -1,4 +1,4 @@
-"""Where are judgments kept so that none is lost once it is acknowledged?
+"""Judgments on disk, of which none is lost once it is acknowledged.
 
 One SQLite file, in WAL mode while a server has it: a file beside it has the last records until nobody sends any for
 a moment. Each commit waits until the disk has it, so what `Store.append` returned from survives a killed process and

@@ -1,4 +1,4 @@
-"""Which judging tools are there?"""
+"""The judging tools."""
 
 from __future__ import annotations
 

@@ -228,7 +228,11 @@ class WithoutJudges(Printed):
             facts.append(("without", f"{name}: {value:+.4f}, {winner or 'unresolved'}{left}"))
         depends = f"the verdict depends on {', '.join(self.decisive)}"
         said = depends if self.decisive else "it depends on no single judge"
-        return [*facts, ("valid", VALID.get(self.looks, f"at planned looks ({self.looks})")), ("verdict", said)]
+        return [
+            *facts,
+            ("valid", VALID.get(self.looks, f"after each fifth of the plan ({self.looks})")),
+            ("verdict", said),
+        ]
 
     def __str__(self) -> str:
         return printed(f"{self.what}, without each judge", self.facts())

@@ -123,7 +123,7 @@ class Gate(Printed):
 
     @property
     def _is_still(self) -> bool:
-        """Whether all is judged and there is no interval, since the two differ by the same in every drawn query."""
+        """Whether everything is judged and there is no interval, since the two differ equally in every drawn query."""
         state = self.status
         return state.looks is None and state.judged == state.drawn and bool(np.isnan(state.low))
 

@@ -194,7 +194,7 @@ class _QueriesInOrder:
 
     def __init__(self, tables: PlanTables, label: np.ndarray, looks: str | None) -> None:
         if looks is not None:
-            check_whole(tables, "be looked at before all is judged", "ask at the end: ", Argument("looks", None))
+            check_whole(tables, "be looked at before everything is judged", "ask at the end: ", Argument("looks", None))
         self.least = needed_degrees(looks)
         order, extensions = DrawingOrder.of(tables), tables.manifest.extensions
         if cut := tables.manifest.cut:

@@ -121,7 +121,7 @@ class ModelCheck(Printed):
         if np.isfinite(self.optimism):
             facts.append(("variance", f"{self.optimism:.2f} times the promised one"))
         if np.isfinite(self.realised):
-            worth = f"worth {self.realised:.2f} of plain random queries; promised {self.promised:.2f}"
+            worth = f"worth {self.realised:.2f} labels of random queries; promised {self.promised:.2f}"
             facts.append(("one label", worth))
         return facts + ([("advice", self.advice)] if self.advice else [])
 

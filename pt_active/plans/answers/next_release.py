@@ -69,11 +69,11 @@ class Reach:
         if self.outside:
             counted = f"{self.outside} of the {how_many('document', self.seen)} of {self.ranker} that the measure sees"
             verb = agreeing("is", self.outside)
-            said.append(f"{counted} {verb} not in the plan's pool, and taken as not relevant")
+            said.append(f"{counted} {verb} not in the plan's pool, and counted as not relevant")
         if self.unasked:
             counted = f"{how_many('document', self.unasked)} of {self.ranker} in drawn queries"
             verb = agreeing("is", self.unasked)
-            said.append(f"{counted}, not asked for by this plan, {verb} taken as not relevant")
+            said.append(f"{counted}, not asked for by this plan, {verb} counted as not relevant")
         if self.worst is None:
             said.append("what it ranks lies in part where this plan never asks, and no limits of that are known")
         elif self.unreached or self.worst != (0.0, 0.0):

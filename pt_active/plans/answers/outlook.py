@@ -91,7 +91,7 @@ class Outlook(Printed):
         queries: str = THESE,
         clusters: str | None = None,
     ) -> Outlook:
-        """Foresee errors from what the grade model expects, or from the labels of a pilot.
+        """Forecast errors from what the grade model expects, or from the labels of a pilot.
 
         Args:
             pool: A pipeline that ends in a graded-relevance model, or the frame that it returns.
@@ -128,7 +128,7 @@ class Outlook(Printed):
         queries: str = THESE,
         clusters: str | None = None,
     ) -> Outlook:
-        """Foresee errors from a plan's own pool, measure and costs.
+        """Forecast errors from a plan's own pool, measure and costs.
 
         Args:
             plan: Of queries or of documents; it need not be judged.
@@ -191,7 +191,7 @@ class Outlook(Printed):
         power: float = POWER,
         confidence: float = 0.95,
     ) -> pd.DataFrame:
-        """One row per method and budget.
+        """Forecast each method at each budget, one row for each.
 
         Args:
             budgets: Budgets in the unit of the cost; if left out, the shares `BUDGET_SHARES` of the whole pool's cost.
@@ -230,7 +230,7 @@ class Outlook(Printed):
         confidence: float = 0.95,
         query_cost: float = 0.0,
     ) -> pd.DataFrame:
-        """The budget for an interval of a given half-width, or for finding a difference; for new queries also how many.
+        """Find the budget for a half-width or for finding a difference; for new queries, also their number.
 
         Args:
             width: The half-width of the interval; give it or ``difference``.
@@ -269,7 +269,7 @@ class Outlook(Printed):
     def until_known(
         self, difference: float, power: float = POWER, confidence: float = 0.95, progress: bool = True
     ) -> pd.DataFrame:
-        """The number of labels until a difference is known, if judging may stop at any of them [theory 14].
+        """Forecast the labels until a difference is known, if judging may stop after any of them [theory 14].
 
         Evaluations are replayed with labels from the grade model, shifted so that the true difference is the given one;
         with a pilot, the model's errors are scaled to those that it shows. More than two rankers take turns in pairs,
@@ -291,7 +291,7 @@ class Outlook(Printed):
         """
         aim = Aim(confidence, power, difference)
         if self.queries != THESE:
-            raise ArgumentError("how long until a difference is known is foreseen for ", Argument("queries", THESE))
+            raise ArgumentError("labels until a verdict are forecast only for ", Argument("queries", THESE))
         methods = [each for each in self.curves if not each.of_documents or each.design == SUCCESSIVE]
         if not methods:
             said = "no method draws one unit after the other; add one of queries, or documents with "

@@ -1,4 +1,4 @@
-"""Which of many rankers are told apart, all pairs together, at any time [theory 14]?"""
+"""Which of many rankers are told apart, all pairs together, at any time [theory 14]."""
 
 from __future__ import annotations
 

@@ -67,8 +67,8 @@ def relative_change(judged: Judged, compared: Comparison, base: Estimate, how: H
 
 
 def near_zero(base: Estimate) -> bool:
-    """Whether a value, or its interval, reaches 0, so that a share of it says nothing."""
-    return not base.value > 0 or bool(base.confidence_interval().low <= 0)
+    """Whether a value or its interval reaches 0, or its scale goes below, so that a share of it says nothing."""
+    return "low=-" in base.basis.measure or not base.value > 0 or bool(base.confidence_interval().low <= 0)
 
 
 def _ends(judged: Judged, compared: Comparison, base: Estimate, how: How[Any]) -> tuple[float, float] | None:

@@ -121,7 +121,7 @@ class _Inference(Charted):
         raise NotImplementedError
 
     def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
-        """``value ± t · SE``, further away by `tails` [theory 5, 14, T 3.24]; with bounds a score interval [theory 6].
+        """``value ± t · SE``, widened by `tails` [theory 5, 14, T 3.24]; with `bounds`, a score interval [theory 6].
 
         Args:
             confidence_level: In (0, 1); the level of the estimate (0.95 unless another was given) if left out. Tails

@@ -1,4 +1,4 @@
-"""Which units does a plan have, in which order, how far are they judged, and what do they say [theory 14]?"""
+"""The units of a plan in their order, how far they are judged, and what they show [theory 14]."""
 
 from __future__ import annotations
 
@@ -125,7 +125,9 @@ class _Queries(UnitSource):
         super().__init__(tables)
         self.measure = measure
         if not tables.manifest.any_time or measure != tables.measure:
-            check_whole(tables, "prove anything before all is judged", "ask at the end: ", Argument("looks", None))
+            check_whole(
+                tables, "prove anything before everything is judged", "ask at the end: ", Argument("looks", None)
+            )
         self.order = order = DrawingOrder.of(tables)
         if order.law is not EXPONENTIAL:
             raise ArgumentError(
@@ -186,7 +188,7 @@ class _Documents(UnitSource):
             parted = in_parts(tables)
             raise ArgumentError(
                 f"the documents were drawn at once, by {manifest.arguments.design}, so nothing can be proved "
-                "after each label; when all is judged, use ",
+                "after each label; when everything is judged, use ",
                 Argument("looks", None),
                 ", after each of its parts " if parted else ", after each of many rounds ",
                 Argument("looks", PLANNED if parted else ASYMPTOTIC),
@@ -194,7 +196,9 @@ class _Documents(UnitSource):
             )
         self.unit = self.successions[0].design.unit
         if self.unit != "document":
-            check_whole(tables, "prove anything before all is judged", "ask at the end: ", Argument("looks", None))
+            check_whole(
+                tables, "prove anything before everything is judged", "ask at the end: ", Argument("looks", None)
+            )
         self.blocks = []
         for order, each, about in zip(self.successions, tables.rounds, manifest.rounds, strict=True):
             asked = int(np.searchsorted(order.ends, int(each.sample.drawn.sum()), side="right"))

@@ -27,7 +27,7 @@ _REPLAYS = 200  # Evaluations that are replayed
 
 
 class Effort(NamedTuple):
-    """What each of R replayed evaluations takes until its verdict, or until all is judged."""
+    """What each of R replayed evaluations takes until its verdict, or until everything is judged."""
 
     labels: np.ndarray  # float64[R], the number of labels
     cost: np.ndarray  # float64[R], what they cost

@@ -245,12 +245,11 @@ class Status(Printed):
             return ""
         left = f"{self.budget - self.spent:.6g}{self.cost_unit} left"
         if np.isnan(self.more):
-            cost = f"expected further cost {amount(self.further)}"
-            return f": {cost}; the {left} settle it with a chance of {self.chance:.0%}"
-        return (
-            f": about {how_many('more label', round(self.more))}, {self.more_high:.0f} with bad luck; the {left} "
-            f"settle it with a chance of {self.chance:.0%}"
-        )
+            further = np.rint(self.further) if self.further >= 10 else self.further
+            more = f"about {amount(further)}{self.cost_unit} more"
+        else:
+            more = f"about {how_many('more label', round(self.more))}, {self.more_high:.0f} with bad luck"
+        return f": {more}; with the {left}, the chance of a verdict is {self.chance:.0%}"
 
     def __eq__(self, other: object) -> bool:
         # Numbers that are unknown in both are equal, which NaN is not.
@@ -282,7 +281,7 @@ class Status(Printed):
         """When the interval is valid, in words."""
         if self.holds_for_new and self.looks == ALWAYS:
             return "at any time, in large samples of queries"
-        return VALID.get(self.looks, f"at planned looks ({self.looks})")
+        return VALID.get(self.looks, f"after each fifth of the plan ({self.looks})")
 
     @property
     def interval_text(self) -> str:
@@ -388,7 +387,7 @@ class Status(Printed):
             facts.append(("evidence", self._e_value))
         facts += self.gap_facts
         if self.filled:
-            facts.append(("filled", f"{how_many('document', self.filled)} without a label taken as not relevant"))
+            facts.append(("filled", f"{how_many('document', self.filled)} without a label counted as not relevant"))
         if self.next_look is not None and self.looks not in (ALWAYS, ASYMPTOTIC) and not self.resolved:
             facts.append(("next look", f"after {self.counted(self.next_look)}"))
         if self.unknown:

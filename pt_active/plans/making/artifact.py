@@ -141,7 +141,7 @@ class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
 
     @property
     def assessments(self) -> pd.DataFrame:
-        """The documents that a person judges: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``.
+        """The documents that people judge: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``.
 
         They are sorted by qid and docno, so that the order reveals nothing about any ranking.
         """
@@ -162,7 +162,7 @@ class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
         return loaded
 
     def save(self, path: str | Path) -> Self:
-        """Write the artifact to a new folder; after a crash there is no folder.
+        """Write the artifact to a new folder, completely or not at all.
 
         Returns:
             The artifact at its path.
@@ -186,7 +186,7 @@ class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
         return saved
 
     def export(self, path: str | Path, format: str = "trec") -> Path:
-        """Write the assessments for the judges.
+        """Write what people are to judge to a file.
 
         Args:
             path: A file that does not exist yet.

@@ -111,7 +111,7 @@ def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: int) -> pd.DataF
 
 
 def worklist(pool: Pool, sample: TwoPhase, texts: pd.DataFrame | None) -> pd.DataFrame:
-    """The documents that a person judges in a round: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``."""
+    """The documents that people judge in a round: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``."""
     drawn = np.flatnonzero(sample.drawn)
     table = known_texts(pool, texts, drawn).assign(inclusion=sample.chance(pool.query_of_document)[drawn])
     return table.sort_values(["qid", "docno"]).reset_index(drop=True)

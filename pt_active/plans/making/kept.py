@@ -36,7 +36,7 @@ class PlanTables:
 
     pool: Pool  # all queries with their sampled rankings and grades
     queries: pd.DataFrame
-    assessments: pd.DataFrame  # the documents that a person judges: qid, docno (+ query, text), inclusion
+    assessments: pd.DataFrame  # the documents that people judge: qid, docno (+ query, text), inclusion
     manifest: Manifest
     rounds: tuple[Round, ...] = ()  # empty if whole queries are sampled
     # What each document adds to the expected variance, float64[N], computed when it is first needed.

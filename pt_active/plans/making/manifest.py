@@ -182,7 +182,7 @@ class RestOfDocuments(Record):
     never: int  # how many documents could never be drawn that can change the contrast
     certain: bool  # whether every document that can change the contrast was certain to be drawn
     added: float  # the variance that bets add to that of each document
-    gain: float = 0.0  # ``Σ g`` if ``cautious`` is ``Σ g (1/ψ − 1)`` of a sample that comes in parts
+    gain: float = 0.0  # ``Σ g`` where ``cautious`` is ``Σ g (1/ψ − 1)``, or more
     beyond: Beyond | None = None  # of what was not drawn; None if all is kept that can be, or all was drawn at once
 
 

@@ -52,7 +52,8 @@ def judged_part(tables: PlanTables, label: np.ndarray, judged: int) -> tuple[Rou
     order = succession_of(whole.sample, graded_of(tables).prices)
     if order is None or not (first := order.judged(whole.sample.drawn & (label >= 0))):
         return None
-    part = _of_first(tables, whole, order.first(first))
+    share = order.threshold(first) / order.threshold(int(whole.sample.drawn.sum()))
+    part = _of_first(tables, whole, replace(order.first(first), share=max(share, np.finfo(float).tiny)))
     return part, kept_to(entry, part)
 
 

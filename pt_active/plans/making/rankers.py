@@ -152,7 +152,7 @@ def _ranks(pool: Pool, name: str, run: pd.DataFrame, depth: int | None) -> np.nd
     if unknown:
         warnings.warn(
             f"run {checks.shown(name)}: {unknown} of its {checks.how_many('document', seen)} that the plan's measure "
-            f"sees {checks.agreeing('is', unknown)} not in the plan's pool and taken as not relevant",
+            f"sees {checks.agreeing('is', unknown)} not in the plan's pool and counted as not relevant",
             stacklevel=4,
         )
     return (rank.fillna(-1).to_numpy(np.int32) + np.int32(1))[None, :]

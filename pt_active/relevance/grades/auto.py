@@ -133,7 +133,7 @@ class AutoGrades(FittedGrades):
         """The winner and the table of the candidates, for printing."""
         if not hasattr(self, "winner_"):
             return f"AutoGrades({self.max_grade}), not fitted"
-        head = f"Grade model: {self.winner_}, the best of {len(self.table_)} on queries not learned from"
+        head = f"Grade model: {self.winner_}, the best of {len(self.table_)} on queries that it has not seen"
         if self.table_.empty:
             return f"Grade model: {self.winner_}; one query is too few to compare models"
         slopes = ["slope", "slope_low", "slope_high"]

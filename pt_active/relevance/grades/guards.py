@@ -1,4 +1,4 @@
-"""What about training labels ruins a grade model, and what to do about it, said before anything is judged."""
+"""Checks of training labels that would ruin a grade model, made before anything is judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which forms do the answers of a judge, such as a language model, come?"""
+"""The forms in which answers of a judge, such as an LLM, may come."""
 
 from __future__ import annotations
 

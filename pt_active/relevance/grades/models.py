@@ -66,7 +66,7 @@ class GradeModel(pt.Transformer):
 
 
 class UniformGrades(GradeModel):
-    """Every grade is equally likely: ``P(y) = 1 / (G + 1)``, the model of [T] if nothing is known of the documents.
+    """Every grade is equally likely: ``P(y) = 1 / (G + 1)``, for documents of which nothing is known [T].
 
     Args:
         max_grade: G, the highest grade.
@@ -82,7 +82,7 @@ class UniformGrades(GradeModel):
 
 
 class ColdGrades(GradeModel):
-    """Grades that fall with the best rank, where nothing has been judged: the first round of a plan that is refitted.
+    """Grades that fall with the best rank, for a first round when nothing has been judged yet.
 
     ``P(y ≥ g) = 1 / (1 + exp(g − 3/2 + ½ log rank))``: at rank 1 a document has some relevance with the probability
     .62, at rank 10 with .34 and at rank 100 with .14, and each further grade has about 0.4 times the odds.

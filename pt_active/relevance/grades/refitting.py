@@ -1,4 +1,4 @@
-"""What do the labels of a plan so far say of its other documents?
+"""Grade models fitted to the labels of a plan so far, for its other documents.
 
 Plans keep ranks and grades, and neither scores nor features, so that ranks and the former grades are learned from. The
 labels were drawn with known probabilities, and count by their inverse.
@@ -23,7 +23,7 @@ _PRIOR_SCALE = 0.5  # Standard deviation of the Gaussian prior on the weights of
 def refitted_grades(
     ranks: np.ndarray, grades: np.ndarray, labels: np.ndarray, chance: np.ndarray, query: np.ndarray
 ) -> np.ndarray:
-    """The best of several models of the labels so far, by their weighted likelihood on queries not learned from.
+    """The best of several models of the labels so far, by their weighted likelihood on unseen queries.
 
     The candidates are the former grades, and ordered logits on the former grades, on the best and the mean rank, and on
     the ranks of all rankers; or the shares of the labels where these are all equal. A model without differences between

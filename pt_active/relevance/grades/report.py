@@ -93,7 +93,7 @@ class GradeReport:
     def cross_validated(
         cls, model: Any, run: pd.DataFrame, qrels: pd.DataFrame, folds: int = FOLDS, unjudged: str | None = None
     ) -> GradeReport:
-        """Compare the grades that a model gives to queries that it has not learned from with their labels.
+        """Compare a model's grades with the labels of queries that it has not learned from.
 
         Args:
             model: A grade model with ``fit``, which is not changed.

@@ -96,7 +96,7 @@ def test_small_plans_have_no_planned_interval_and_say_so(looks: str, plan: Plan,
     assert math.isfinite(status.value)
     assert (status.low, status.high, status.resolution) == (-math.inf, math.inf, None)
     assert status.to_dict()["low"] is None
-    assert f"interval    none, 95%, valid at planned looks ({looks})" in str(status)
+    assert f"interval    none, 95%, valid after each fifth of the plan ({looks})" in str(status)
     note = "these looks have no interval below 200 degrees of freedom; look once, at the end, or use"
     assert f"note        {note}" in str(status)
     early = plan.status(prefix(plan, labels, 10), looks)

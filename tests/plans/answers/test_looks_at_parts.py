@@ -57,7 +57,7 @@ def test_three_rankers_are_looked_at_in_parts(design: str, graded: pd.DataFrame,
         assert (found.low, found.high) == pytest.approx((-alone.high, -alone.low), rel=1e-9)
         assert (found.looks, found.judged, found.winner) == (PLANNED, parts, alone.winner)
         assert len(every.table()) == 3
-        assert "at planned looks" in str(every)
+        assert "after each fifth of the plan" in str(every)
         assert "Holm" not in str(every)
     for looks in (None, "asymptotic"):
         with pytest.raises(ValueError, match="is for one pair"):
@@ -149,7 +149,7 @@ def test_judges_and_reports_have_the_verdict_of_the_last_look(plans: dict[str, P
         state, without = plan.status(given), plan.without_judges(records)
         assert state.winner == without.winner == winner
         assert without.looks == PLANNED
-        assert "at planned looks (obrien-fleming)" in str(without)
+        assert "after each fifth of the plan (obrien-fleming)" in str(without)
         page = Report.of(plan, given, status=state).to_dict()
         assert page["differences"][0]["low"] == pytest.approx(state.low)
 

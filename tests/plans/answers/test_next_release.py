@@ -56,7 +56,7 @@ def test_strangers_leave_a_pass_and_take_a_fail(plan: Plan, labels: pd.DataFrame
     passed = plan.gate_later(labels, run, "production", 5.0, queries="these")
     assert passed.outcome == "pass"
     assert "3 of the " in str(passed)
-    assert "not in the plan's pool, and taken as not relevant" in str(passed)
+    assert "not in the plan's pool, and counted as not relevant" in str(passed)
     failed = plan.gate_later(labels, candidate, "production", 5.0, "better", queries="these")
     assert failed.outcome == "fail"
     unsure = plan.gate_later(labels, run, "production", 5.0, "better", queries="these")
@@ -169,7 +169,7 @@ def test_what_a_plan_of_queries_does_not_ask_for_counts_as_not_relevant(
     assert (passed.status.n_judged, passed.status.left_out) == (len(labels), 0)
     assert passed.reach is not None
     assert passed.reach.unasked > 0
-    assert "of next in drawn queries, not asked for by this plan, are taken as not relevant" in str(passed)
+    assert "of next in drawn queries, not asked for by this plan, are counted as not relevant" in str(passed)
     unsure = of_queries.gate_later(labels, run, "production", 5.0, "better", queries="these")
     assert unsure.answer == "unresolved: the labels of this plan do not cover enough of next"
     assert unsure.advice == "make a new plan with next and production, and judge what is new"

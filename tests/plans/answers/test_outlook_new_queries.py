@@ -128,7 +128,7 @@ def test_what_cannot_be_foreseen_is_said(graded: pd.DataFrame) -> None:
             for_new(pool).table()
     with pytest.raises(ValueError, match="queries must be 'these' or 'new', got 'all'"):
         Outlook.of(graded, None, DCG @ 10, queries="all")
-    with pytest.raises(ValueError, match='foreseen for queries="these"'):
+    with pytest.raises(ValueError, match='only for queries="these"'):
         for_new(graded).until_known(0.5)
     with pytest.raises(ValueError, match="query_cost is for new queries"):
         Outlook.of(graded, None, DCG @ 10).budget_for(width=0.4, query_cost=3)

@@ -346,7 +346,7 @@ def test_documents_that_were_drawn_at_once_are_refused(
     plan = Plan.create(pool, None, DCG @ 10, budget=90, level="document", design=design)
     message = (
         f"the documents were drawn at once, by {design}, so nothing can be proved after each label; "
-        f'when all is judged, use looks=None, {instead}, or make a plan with design="successive"'
+        f'when everything is judged, use looks=None, {instead}, or make a plan with design="successive"'
     )
     with pytest.raises(ValueError, match=message):
         plan.status(plan.assessments[["qid", "docno"]].merge(labels), looks="always")

@@ -36,7 +36,7 @@ class TestAuto:
         row = fitted.table_.set_index("model").loc["ordered-logit"]
         assert_allclose(row[["likelihood", "gain"]].astype(float), [report.likelihood, report.gain], atol=1e-9)
         assert fitted.winner_ == fitted.table_.loc[fitted.table_["likelihood"].idxmax(), "model"]
-        said = f"Grade model: {fitted.winner_}, the best of 3 on queries not learned from"
+        said = f"Grade model: {fitted.winner_}, the best of 3 on queries that it has not seen"
         assert fitted.described().startswith(said)
 
     def test_a_good_judge_wins_and_a_useless_one_does_not(self):

@@ -76,7 +76,7 @@ class Report(Findings):
         records: pd.DataFrame | None = None,
         texts: pd.DataFrame | None = None,
     ) -> Report:
-        """Gather all results.
+        """Gather everything that a plan and its labels show.
 
         Args:
             plan: Of queries or of documents.
