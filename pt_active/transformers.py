@@ -111,7 +111,7 @@ class SamplingDistribution(pt.Transformer):
         cost: Labelling cost; each document costs 1 by default.
         design: For queries a name in `designs.DESIGNS` (default ``hedged``). For documents one of
             `drawings.DOCUMENT_DRAWINGS`; by default ``successive`` for additive measures, or ``spread`` if there is
-            one ranker or opening a query costs something, and ``depth`` for all others.
+            one ranker or opening a query costs something, and ``depth`` for all others, nDCG and AP included.
         defensive: For queries the share of plain random sampling in the design, which bounds the importance weights by
             its inverse (default 0.1). For documents the multiple of the model's average variance that is added to each
             document (default 1).

@@ -29,7 +29,7 @@ from pt_active.inference.rounds import Round, draw_round, estimate_rounds, judge
 from pt_active.plans.making.labelled import measured_values, round_chance
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.grades.refitting import refitted_grades
-from pt_active.sampling.drawings import RoundSettings, natural_drawing, usual_variance
+from pt_active.sampling.drawings import RoundSettings, usual_variance
 
 MEASURE = "DCG@10"
 
@@ -67,8 +67,7 @@ class Task:
         """The mean variance that samples of documents state, in one round or in several that are refitted."""
         pool = replace(self.pool, grades=grades)
         graded = graded_pool(pool, self.measure, 0.0)
-        drawing = natural_drawing(graded.seen.form, len(pool.names), 0.0)
-        settings = RoundSettings(drawing, usual_variance(graded.seen.form), weighed_at=budget / rounds)
+        settings = RoundSettings(graded.usual_drawing, usual_variance(graded.seen.form), weighed_at=budget / rounds)
         stated = []
         for repetition in range(repetitions):
             rng = np.random.default_rng(repetition)

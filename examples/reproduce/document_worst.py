@@ -24,7 +24,6 @@ from tqdm import tqdm
 from pt_active import UnitCost
 from pt_active.frames.columns import grade_columns
 from pt_active.inference.replay import YARDSTICK, Method, Population, Replays
-from pt_active.sampling.drawings import natural_drawing
 from pt_active.studies.simulate import labelled_population, replays
 
 MEASURES = ("DCG@10", "ERR@10")
@@ -66,9 +65,7 @@ class Cell:
         single = self.population.single
         if single is None:
             raise ValueError("the measure does not allow the judging of single documents")
-        graded = single.graded
-        drawing = natural_drawing(graded.seen.form, len(graded.seen.ranks), graded.per_query)
-        return Method(drawing, "regression", False)
+        return Method(single.graded.usual_drawing, "regression", False)
 
     def replayed(self, method: Method, repetitions: int, seed: int) -> Replays:
         """Samples of one method."""

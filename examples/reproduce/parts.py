@@ -38,11 +38,11 @@ from pt_active.inference.rounds import Round, drawn_by, estimate_rounds, pool_si
 from pt_active.inference.stopping.boundaries import half_widths, spending_boundary
 from pt_active.inference.stopping.looks import PLANNED_LOOKS
 from pt_active.plans.answers.looks import PLANNED
-from pt_active.sampling.drawings import RoundSettings, usual_variance
+from pt_active.sampling.drawings import SURPRISES, RoundSettings, usual_variance
 from pt_active.sampling.parts import first_parts, leaning, parts_of
 from pt_active.studies.populations import POPULATIONS
 
-WAYS = {"AP": "surprises", "nDCG@10": "depth"}
+MEASURES = ("AP", "nDCG@10")
 TOPICS = {"dl21": (25, 40, 53)}
 OTHERS = (200,)
 POWER = 0.8
@@ -73,10 +73,10 @@ class Samples:
         return float(used.mean()), float(known.any(axis=1).mean())
 
 
-def samples_of(cell: Cell, way: str, budget: float, repetitions: int, seed: int) -> Samples | None:
+def samples_of(cell: Cell, budget: float, repetitions: int, seed: int) -> Samples | None:
     """Samples of a cell; None if no document can change the estimate, or the budget is too small."""
     pool, seen, truth = cell.graded, cell.seen, float(cell.seen.weight @ cell.truth)
-    settings = RoundSettings(way, usual_variance(seen.form))
+    settings = RoundSettings(SURPRISES, usual_variance(seen.form))
     try:
         sizes = pool_sizes(pool, settings, pool.grades, budget=budget)
         rounds = [
@@ -143,7 +143,7 @@ def row_of(nulls: Nulls, measure: str, topics: int, arguments: argparse.Namespac
     for swap, (frame, pair) in enumerate(made_up):
         cell = Cell.of(frame, measure, pair)
         budget = float(round(arguments.share * len(cell.label)))
-        made = samples_of(cell, WAYS[measure], budget, arguments.repetitions, 1000 * arguments.seed + swap)
+        made = samples_of(cell, budget, arguments.repetitions, 1000 * arguments.seed + swap)
         found += [] if made is None else [made]
     if len(found) < 2:  # the budget pays for no topic in nearly all of them
         return
@@ -174,9 +174,9 @@ def table(arguments: argparse.Namespace) -> Iterator[dict[str, object]]:
     hostile = ((name, partial(of_population, name)) for name in arguments.populations)
     for name, nulls in chain(frames, hostile):
         sizes = arguments.topics or TOPICS.get(name, OTHERS)
-        cells = [(topics, measure) for topics in sizes for measure in WAYS]
+        cells = [(topics, measure) for topics in sizes for measure in MEASURES]
         for topics, measure in tqdm(cells, desc=name, unit="cell"):
-            head = {"data": name, "topics": topics, "measure": measure, "drawn by": WAYS[measure]}
+            head = {"data": name, "topics": topics, "measure": measure}
             part = ", ".join(
                 map(str, [*head.values(), arguments.share, arguments.swaps, arguments.repetitions, arguments.seed])
             )

@@ -5,8 +5,8 @@
 FOLDER has ``runs/<name>.gz``, ``qrels.txt`` and ``judges/umbrela-gpt-4.qrels``, in TREC formats: the files of the TREC
 2021 Deep Learning track, passages. All judged documents of a topic are its pool. *documents* is a document plan of all
 runs for the measure, with the LLM judge's labels as grade model, corrected by a fifth of the topics that are not
-replayed with it. *surprises* is such a plan for nDCG with ``design="surprises"``, which AP has by itself. The ways of
-tracks (`track_baselines`) share the judgments out over topics by the size of their pools:
+replayed with it. *from the top* is such a plan for nDCG with ``design="depth"``. The ways of tracks (`track_baselines`)
+share the judgments out over topics by the size of their pools:
 
 - *xinfAP*, *infNDCG*: the documents that a run ranks among its first ten are one stratum, the others of the pool the
   second; nine of ten judgments go to the first, as far as it has documents.
@@ -58,6 +58,7 @@ MEASURES = ("nDCG@10", "AP(rel=2)")
 MAX_GRADE, RELEVANT, CUTOFF, DEPTH = 3, 2, 10, 50
 GAIN = np.arange(MAX_GRADE + 1.0)
 FOLDS = 5
+DESIGNS = {None: "documents", "depth": "from the top"}
 TOP_SHARE = 0.9
 """The share of the judgments that goes to the first stratum of inferred measures."""
 
@@ -240,7 +241,7 @@ def by_documents(
         distance = np.abs(differences) / np.array([each.standard_error for each in tests])
         pvalues = 2 * stats.t.sf(distance, [max(each.degrees_of_freedom, 1) for each in tests])
         found.append(Found(values, float((np.abs(values - truth) <= reach).mean()), pvalues, differences))
-    yield {"way": design or "documents"} | summary(found, truth, pairs)
+    yield {"way": DESIGNS[design]} | summary(found, truth, pairs)
 
 
 def redrawn(plan: Plan, first: Round, seed: int) -> Round:
@@ -292,8 +293,8 @@ def league(
     pairs = np.random.default_rng(0).permutation(both)[:PAIRS]
     for measure, budget in tqdm(list(product(measures, budgets)), unit="budget"):
         about = track, measure, budget, pairs, repetitions
-        designs = (None, "surprises") if measure == "nDCG@10" else (None,)
-        made = {design or "documents": partial(by_documents, *about, design) for design in designs}
+        designs = DESIGNS if measure == "nDCG@10" else (None,)
+        made = {DESIGNS[design]: partial(by_documents, *about, design) for design in designs}
         for name, of_way in (made | {"tracks": partial(by_tracks, *about)}).items():
             found = kept(keep, f"{measure}, {budget}, {name}, {repetitions}", of_way())
             rows += [{"measure": measure, "judgments": budget} | dict(each) for each in found]

@@ -31,7 +31,7 @@ from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.kept import FORM, in_words
 from pt_active.plans.making.manifest import PlanArguments, PlanSource
 from pt_active.plans.making.parts import in_parts
-from pt_active.plans.making.pool import Pool, graded_frame, seen_by
+from pt_active.plans.making.pool import Pool, graded_frame, graded_pool
 from pt_active.plans.making.queries import (
     DESIGN,
     check_no_refit,
@@ -44,7 +44,7 @@ from pt_active.plans.making.sampled import cut_to_judged
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query, unit_of
 from pt_active.relevance.measures import parse_lasting
 from pt_active.sampling.designs import defensive_share
-from pt_active.sampling.drawings import natural_drawing, usual_variance
+from pt_active.sampling.drawings import usual_variance
 from pt_active.showing.wording import in_its_words, is_of_answers, of_answers
 
 _SECOND_TEST = (
@@ -97,8 +97,9 @@ class Plan(Answering):
             budget: What may be spent, in the unit of the cost. A budget that pays for all queries is a census.
             design: For queries a name in `designs.DESIGNS`, ``hedged`` if left out. For documents one of
                 `drawings.DOCUMENT_DRAWINGS`; if left out, ``successive`` for additive measures,
-                or ``spread`` if there is one ranker or opening a query costs something; ``surprises`` for AP where
-                opening a query costs nothing; and ``depth`` for all others.
+                or ``spread`` if there is one ranker or opening a query costs something; ``surprises`` for AP, and for
+                nDCG of `drawings.DEEP` documents a query or more, where opening a query costs nothing; and ``depth``
+                for all others, which has no bias at all.
                 With ``successive`` documents come one after the other, and judging can end or go on at any of them.
             level: What is sampled: ``"query"``, or ``"document"``, which needs several times fewer judgments
                 [theory 9, 11]. If left out, it is that of the ``design``; whole queries where ``draws`` or ``replace``
@@ -361,5 +362,5 @@ def _usual(
     """The default design of a level, and its default defensive share or variance."""
     if level == "query":
         return DESIGN, defensive_share(draws or (budget or np.inf) / float(pool.query_weight @ pool.query_cost))
-    form = seen_by(measure, pool).form
-    return natural_drawing(form, len(pool.names), per_query), usual_variance(form)
+    graded = graded_pool(pool, measure, per_query)
+    return graded.usual_drawing, usual_variance(graded.seen.form)

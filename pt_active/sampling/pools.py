@@ -10,6 +10,7 @@ import numpy as np
 from pt_active.relevance.digits import product
 from pt_active.relevance.measures import RankForm
 from pt_active.relevance.moments import discounts, variable_values
+from pt_active.sampling.drawings import natural_drawing
 from pt_active.sampling.sample import Costs
 
 
@@ -122,3 +123,9 @@ class GradedPool:
     def prices(self) -> Costs:
         """What judging the documents costs."""
         return Costs(self.seen.indptr, self.cost, self.per_query)
+
+    @property
+    def usual_drawing(self) -> str:
+        """The drawing of documents that suits the measure."""
+        size = len(self.grades) / max(len(self.seen.indptr) - 1, 1)
+        return natural_drawing(self.seen.form, len(self.seen.ranks), self.per_query, size)

@@ -34,7 +34,7 @@ from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.designs import design_named
-from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, natural_drawing
+from pt_active.sampling.drawings import DOCUMENT_DRAWINGS
 
 DESIGN_NAMES = ("passive", "optimal", "assisted", "hedged")  # Designs replayed by default
 ESTIMATOR_NAMES = ("snis", "regression")  # Estimators replayed by default
@@ -120,8 +120,7 @@ def default_designs(population: Population) -> list[str]:
     """`DESIGN_NAMES`, and the document drawing that suits the measure if single documents can be judged."""
     if population.single is None:
         return list(DESIGN_NAMES)
-    pool = population.single.graded
-    return [*DESIGN_NAMES, natural_drawing(pool.seen.form, len(pool.seen.ranks), pool.per_query)]
+    return [*DESIGN_NAMES, population.single.graded.usual_drawing]
 
 
 def default_budgets(population: Population, count: int = 8) -> list[float]:

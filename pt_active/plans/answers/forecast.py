@@ -38,7 +38,6 @@ from pt_active.sampling.designs import (
 from pt_active.sampling.drawings import (
     DOCUMENT_DRAWINGS,
     RoundSettings,
-    natural_drawing,
     opened_at_random,
     usual_variance,
 )
@@ -99,14 +98,9 @@ class Forecast:
         """The pool as documents are drawn from it."""
         return graded_pool(self.pool, self.measure, self.per_query)
 
-    @property
-    def usual_drawing(self) -> str:
-        """The drawing of documents that suits the measure."""
-        return natural_drawing(self.graded.seen.form, len(self.pool.names), self.per_query)
-
     def document_gain(self, drawing: str | None = None) -> np.ndarray:
         """float64[N], ``p² E δ²`` of each document under the model, computed once for each drawing."""
-        drawing = drawing or self.usual_drawing
+        drawing = drawing or self.graded.usual_drawing
         if drawing not in self._gains:
             self._gains[drawing] = expected_gain(replace(self.graded, per_query=0.0), drawing, self.seed)
         return self._gains[drawing]
@@ -238,7 +232,7 @@ def level_by_part(
     share = len(pool.query_weight) / queries
     spend = _USUAL_SHARE * float(pool.query_cost.sum()) if budget is None else budget * share
     draws = spend / share / float(pool.query_weight @ pool.query_cost)
-    drawing = forecast.usual_drawing
+    drawing = forecast.graded.usual_drawing
     usual = {DESIGN: defensive_share(draws), drawing: usual_variance(form)}
     width = {}
     for design, caution in usual.items():

@@ -251,9 +251,6 @@ class JudgedDocuments(Judged):
                 f"labels are missing ({len(self.basis.missing)}), and the interval does not account for the error of "
                 "the values that replace them"
             )
-        single = not (self.basis.census or self.rounds[0].sample.design.nested)
-        if single and isinstance(self.pool, RevealedPool) and self.pool.form.compiled == "nDCG":
-            said.append("nDCG by surprises is biased where high grades are rare; the interval does not account for it")
         if not self.basis.census and mean.n_effective < _MIN_EFFECTIVE_DOCUMENTS:
             said.append(f"the estimate rests on {mean.n_effective:.1f} effective documents")
         for caution in said:

@@ -389,7 +389,7 @@ def _least(curve: Curve, aim: Aim, query_cost: float = 0.0) -> tuple[Curve, floa
 
 
 def _default_methods(forecast: Forecast) -> list[Method]:
-    usual = DESIGN, forecast.usual_drawing
+    usual = DESIGN, forecast.graded.usual_drawing
     return [YARDSTICK, *(Method(design, ESTIMATOR, with_replacement=False) for design in usual)]
 
 

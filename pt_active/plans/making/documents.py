@@ -41,7 +41,6 @@ from pt_active.sampling.drawings import (
     SUCCESSIVE,
     SURPRISES,
     RoundSettings,
-    natural_drawing,
     succession_unit,
     usual_variance,
 )
@@ -67,8 +66,7 @@ def size_frame(
 ) -> pd.DataFrame:
     """One row per document: how probable its judging should be, relative to the others."""
     graded = graded_pool(pool, measure, per_query)
-    natural = natural_drawing(graded.seen.form, len(pool.names), per_query)
-    drawing = design or ("depth" if natural == SURPRISES else natural)
+    drawing = design or ("depth" if graded.usual_drawing == SURPRISES else graded.usual_drawing)
     if drawing == SUCCESSIVE and graded.seen.form.family == "cascade":
         raise ValueError("a frame of sizes does not hold the steps of a cascade; draw them with Plan.create")
     if drawing == SURPRISES:
