@@ -36,7 +36,7 @@ def test_documents_come_closer_to_the_truth_than_a_share_of_each_pool(script, tr
         for budget, repetitions in ((size // 4, 4), (size, 1))
     )
     assert set(few.index.unique("way")) == {
-        *("documents", "surprises", "infNDCG", "xinfAP", "statAP", "depth", "move to front")
+        *("documents", "from the top", "infNDCG", "xinfAP", "statAP", "depth", "move to front")
     }
     assert everything["RMSE"].max() < 1e-4
     assert everything["τ"].min() == 1
