@@ -8,12 +8,13 @@ from itertools import pairwise, permutations, product
 import numpy as np
 import pytest
 
-from pt_active.inference.documents import document_estimate
+from pt_active.inference.documents import cautious_variance, document_estimate
 from pt_active.inference.surprises import recalibration, surprises
 from pt_active.relevance.classes import LENIENCY, SLOPE, TILT, InClasses
 from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.revealed import revealed_form
 from pt_active.sampling import surprises as drawing
+from pt_active.sampling.pools import Variables
 from pt_active.sampling.revealed import RevealedPool, pair_form
 from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
 
@@ -276,3 +277,12 @@ def test_the_mean_over_all_samples_is_nearly_the_truth(measure: str, contrast: l
     deviation = np.sqrt(weight @ (value - mean) ** 2)
     assert abs(mean - truth) < 0.2 * deviation
     assert 0.75 < np.sqrt(weight @ variance) / deviation < 1.1
+
+
+def test_the_first_part_of_a_sample_has_the_cautious_variance_of_its_chances() -> None:
+    pool, grades, drawn = pool_of("AP"), beliefs(), np.isin(np.arange(8), [0, 2, 3, 5])
+    sample, known = sample_of(drawn, 0.4 * np.linspace(0.3, 0.8, 8)), Variables(grades, grades, grades)
+    plain, part = (
+        cautious_variance(pool, replace(sample, share=share), known, np.array([1.0, -1.0])) for share in (1.0, 0.4)
+    )
+    assert part == pytest.approx(plain, rel=1e-9)
