@@ -25,7 +25,7 @@ from pt_active.inference.residuals import COMMON_SHARE, expected_squares, query_
 from pt_active.inference.surprises import FOLDS
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
-from pt_active.sampling.drawings import SURPRISES, RoundSettings
+from pt_active.sampling.drawings import REVEALED_VARIANCE, SURPRISES, RoundSettings
 from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
 from pt_active.sampling.revealed import RevealedPool, pair_form, ranker_contrasts
 from pt_active.sampling.sample import DocumentSizes, TwoPhase
@@ -196,10 +196,14 @@ def contrast_estimates(
 
 
 def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
-    """``p² E δ²`` of each document under the grade model, averaged over `ranker_contrasts`, float64[N] [theory 10]."""
+    """``p² E δ²`` of each document under the grade model, averaged over `ranker_contrasts`, float64[N] [theory 10].
+
+    For surprises, whose δ also depend on the other labels of a query, with the average that their sizes add.
+    """
     seen, grades = pool.seen, pool.grades
     if isinstance(seen, RevealedPool) and drawing == SURPRISES:
-        return np.asarray(surprise_gains(seen, grades, pair_form(len(seen.ranks))[None], defensive=0.0)[0])
+        (gain,) = surprise_gains(seen, grades, pair_form(len(seen.ranks))[None], REVEALED_VARIANCE)
+        return np.asarray(gain * seen.ever_differs()[seen.query])
     if isinstance(seen, RevealedPool):
         return np.asarray(seen.weight[seen.query] ** 2 * seen.mean_squares(seen.judging_order(grades), grades))
     sizes = pool_sizes(pool, RoundSettings(drawing, defensive=0.0), grades)

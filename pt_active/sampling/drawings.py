@@ -18,10 +18,6 @@ SURPRISES = "surprises"
 """The drawing for nDCG and AP in which single documents of all queries correct the model by what is surprising about
 their labels."""
 
-DEEP = 50
-"""Documents of a query from which on surprises are the default for nDCG. With 100 they err less than ``depth`` in most
-simulated cells, with 30 in fewer than half (``hard_pools.py``)."""
-
 DOCUMENT_DRAWINGS = ("spread", "poisson", "depth", SUCCESSIVE, SURPRISES)
 """How the documents of a query are drawn: spread as evenly over the queries as possible, independently, from the top of
 the rankings down to a random depth, one after the other, or so that surprises correct the model."""
@@ -73,11 +69,10 @@ def succession_unit(form: RankForm, overhead: float) -> str:
     return "query" if overhead > 0 else "document"
 
 
-def natural_drawing(form: RankForm, rankers: int, overhead: float, size: float = 0.0) -> str:
-    """The drawing that suits what is measured in queries of so many documents on average."""
+def natural_drawing(form: RankForm, rankers: int, overhead: float) -> str:
+    """The drawing that suits what is measured."""
     if form.family in NESTED_FAMILIES:
-        surprising = isinstance(form, RevealedForm) and (form.compiled == "AP" or (form.compiled and size >= DEEP))
-        return SURPRISES if surprising and overhead == 0 else "depth"
+        return SURPRISES if isinstance(form, RevealedForm) and form.compiled and overhead == 0 else "depth"
     return SUCCESSIVE if rankers > 1 and overhead == 0 else "spread"
 
 

@@ -127,5 +127,4 @@ class GradedPool:
     @property
     def usual_drawing(self) -> str:
         """The drawing of documents that suits the measure."""
-        size = len(self.grades) / max(len(self.seen.indptr) - 1, 1)
-        return natural_drawing(self.seen.form, len(self.seen.ranks), self.per_query, size)
+        return natural_drawing(self.seen.form, len(self.seen.ranks), self.per_query)
