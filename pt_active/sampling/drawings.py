@@ -19,8 +19,8 @@ SURPRISES = "surprises"
 their labels."""
 
 DEEP = 50
-"""Documents of a query from which on surprises are the default for nDCG. With 100 they err less than ``depth`` in most
-simulated cells, with 30 in fewer than half (``hard_pools.py``)."""
+"""Surprises are the default for nDCG if queries have this many documents or more. With 100 they err less than ``depth``
+in most simulated cells, with 30 in fewer than half (``hard_pools.py``)."""
 
 DOCUMENT_DRAWINGS = ("spread", "poisson", "depth", SUCCESSIVE, SURPRISES)
 """How the documents of a query are drawn: spread as evenly over the queries as possible, independently, from the top of
