@@ -187,7 +187,7 @@ def _planned(
     hint = (
         f"The plan is in {out}. Next, let people judge it in their browsers"
         f"{' (X is how far off the estimate may be)' if alone else ''}:\n  {browsers}\n"
-        f"Or write what they are to judge to a file, for a spreadsheet:\n  {export}"
+        f"Or write the documents to a file, to judge them in a spreadsheet:\n  {export}"
     )
 
     def further(budget: float | None, labels: list[Path], folder: Path) -> str:

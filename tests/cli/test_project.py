@@ -148,7 +148,7 @@ def test_each_answer_is_checked_at_once_and_asked_for_again(files):
         "texts.tsv": None,
         "new.run ": "got 6 columns: it is a run",
         "few.qrels": None,
-        "  ": "few.qrels judges no query of the runs: pass --train-run",
+        "  ": "few.qrels has no label for queries of the runs: pass --train-run",
         "past.run": "few.qrels: no document of past.run has a label",
     }
     result = invoke("init", answers="".join(f"{each}\n" for each in answers))
@@ -196,7 +196,7 @@ def test_judgments_of_the_queries_themselves_need_no_past_run(files):
     assert run("plan").startswith("Plan for DCG@10")
     FILE.unlink()
     said = complaint("init", *RUNS, "--train-qrels", "past.qrels", "--budget", "40")
-    assert said == "past.qrels judges no query of the runs: pass --train-run, the run that it judges"
+    assert said == "past.qrels has no label for queries of the runs: pass --train-run, the run that it judges"
 
 
 # --- what init finds ------------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def test_status_says_what_the_library_says(judged):
     assert turned["difference"] == pytest.approx(-found["result"]["difference"])
     result = found["result"]
     short = f"{result['difference']:+.4f} [{result['low']:.4f}, {result['high']:.4f}], p = {result['pvalue']:.3g}"
-    line = f"If this is the first look, one look at the end says {short}; --looks end prints all of it.\n"
+    line = f"If this is your first look, a single look at the end says {short}; --looks end prints it in full.\n"
     said = run("status", "plan", "plan.csv")
     assert line in said
     assert said.count("95%") == 2  # for these queries and for new ones
