@@ -76,7 +76,6 @@ def test_five_commands_need_no_options(files, monkeypatch):
     monkeypatch.setattr("pt_active.cli.judging._serve", lambda site, where: served.append(site.campaign.plan.id))
     assert "pt-active status my-plan my-plan.sqlite" in run("judge", "--judges", "ann")
     assert served == [plan.id]
-    (files / "my-plan.sqlite").unlink()
     run("export", "--out", "my-plan.csv", "--format", "csv")
     judged("my-plan.csv")
     assert data("status") == data("status", "my-plan", "my-plan.csv")

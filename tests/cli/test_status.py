@@ -169,7 +169,7 @@ def test_labels_come_in_bit_by_bit(judged):
     said = run("status", "plan", "part.csv")
     assert "ask again" in said
     assert said.rstrip().endswith("pt-active export plan --out plan-2.csv --format csv --order drawn")
-    assert "nothing more to judge" in run("status", "plan", "plan.csv", "--margin", "9")
+    assert "the interval at the top is the result" in run("status", "plan", "plan.csv", "--margin", "9")
     assert "one look, at the end: the labels so far" in run("status", "plan", "part.csv", "--looks", "end")
     assert "There is one look" not in run("status", "plan", "plan.csv", "--looks", "end")
     strict = ("status", "plan", "plan.csv", "--confidence", "0.999999", "--missing", "nonrelevant")
@@ -188,7 +188,7 @@ def test_many_rankers_are_ranked(files):
     write_run(files / "c.run", QUERIES, seed=9)
     run("plan", *RUNS, "--run", "c=c.run", *TRAINING, *MEASURED)
     exported()
-    assert "of 3 pairs apart; --looks end prints all of it.\n" in run("status", "plan", "plan.csv")
+    assert "of 3 pairs apart; --looks end prints it in full.\n" in run("status", "plan", "plan.csv")
     assert run("status", "plan", "plan.csv", "--looks", "end").startswith(
         "DCG@5 of 3 rankers, best first (regression)\n"
     )
