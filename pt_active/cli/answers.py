@@ -79,7 +79,7 @@ def status(
     again = [*look.words(), *pair.words(), *words]
     if isinstance(state, PairStatus) and state.resolved:
         shown = _page_of(labels, "--so-far", *given_words(first=one.first, second=one.second))
-        hint = f"There is nothing more to judge. To put one pair on one page, at the level of this pair alone:\n  {shown}"
+        hint = f"There is nothing more to judge. One pair on one page, at the level of this pair alone:\n  {shown}"
     else:
         hint = next_step(one, plan, labels, again, given_words(missing=missing))
     if one.due or one.judged < one.drawn or (missing is None and not labelled.is_whole):

@@ -1,4 +1,4 @@
-"""What do other judges, such as language models, say of a document's grade, and how are several put together?"""
+"""What do other judges, such as language models, say about a document's grade, and how are several put together?"""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ _ASSUMED = (
     f"The model assumes that its grade is the most probable one, and each step away {fitting.NEAR:g} times as probable "
     "as the step before.\nIf that is wrong, intervals get wider, but still hold."
 )
-"""What is said of judges that no human label has checked."""
+"""What is said about judges that no human label has checked."""
 
 
 def _table(judge: AnyJudge, frame: pd.DataFrame) -> pd.DataFrame:
