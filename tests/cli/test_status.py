@@ -177,7 +177,7 @@ def test_labels_come_in_bit_by_bit(judged):
     words, lacking = shlex.split(more[1]), data(*strict)["needed"] - 100
     budget = float(words[words.index("--budget") + 1])
     assert lacking <= budget < 1.01 * lacking + 1
-    assert "in extension 1 (drawn by hedged)" in run(*words[1:])
+    assert "in extension 1 (design: hedged)" in run(*words[1:])
     assert exported("plan-more").rstrip().endswith("LABELS plan-more.csv")
     again = data("status", "plan-more", "plan.csv", "plan-more.csv")
     assert again["judged"] == again["drawn"]
@@ -296,7 +296,7 @@ def test_documents_from_plan_to_verdict_in_two_rounds(files):
     labels = labels.assign(label=np.where(np.arange(len(labels)) % 3, 1, 0))
     labels.to_csv("judged.csv", index=False)
     text = run("extend", "p1", "judged.csv", "--budget", "40", "--out", "p2", "--texts", "texts.tsv")
-    assert "in round 2 (drawn by spread)" in text
+    assert "in round 2 (design: spread)" in text
     assert "pt-active export p2 --out p2.csv --format csv" in text
     second = Plan.load("p2").assessments
     assert second["text"].notna().all()
@@ -322,7 +322,7 @@ def test_documents_from_plan_to_verdict_in_two_rounds(files):
 def test_queries_are_extended_without_labels(files):
     planned(*TRAINING)
     text = run("extend", "plan", "--budget", "40", "--out", "p2", "--texts", "texts.tsv")
-    assert "in extension 1 (drawn by hedged)" in text
+    assert "in extension 1 (design: hedged)" in text
     assert "pt-active export p2 --out p2.csv --format csv --order drawn" in text
     assert not set(Plan.load("p2").assessments.qid) & set(Plan.load("plan").assessments.qid)
     (more,) = re.findall(r"Next, draw more:\n  pt-active (extend .*)", run("budget", "plan", "--width", "0.05"))
