@@ -225,7 +225,7 @@ def wide(table: pd.DataFrame, rows: list[str]) -> str:
 
 
 def page(table: pd.DataFrame) -> str:
-    """All tables, with what is said about them."""
+    """All tables, with what is said of them."""
     fitted = table[(table["model"] == "fitted") & (table["opening"] == 0)]
     several = fitted[fitted["method"].str.contains("round")]
     one_round = fitted.drop(several.index)

@@ -187,7 +187,7 @@ def short_table(table: pd.DataFrame) -> str:
 
 
 def page(table: pd.DataFrame) -> str:
-    """All tables, with what is said about them."""
+    """All tables, with what is said of them."""
     sizes = table.groupby("data", sort=False)[["queries", "judged"]].mean().round().astype(int).reset_index()
     parts = [
         f"### Sizes\n\n{markdown(sizes)}",

@@ -290,7 +290,7 @@ def page(
     agreed: pd.DataFrame,
     ranked: list[dict[str, object]],
 ) -> str:
-    """All tables, with what is said about them."""
+    """All tables, with what is said of them."""
     parts = ["RMSE ± its Monte Carlo error / median width / coverage ± its Monte Carlo error of 95 % intervals."]
     for (measure, task), rows in table.groupby(["measure", "task"], sort=False):
         first = rows.iloc[0]

@@ -58,7 +58,7 @@ def status(
     """Show what the labels so far say about the rankers, and whether you can stop judging.
 
     When everything is judged, one more line has the result of a single look at the end; --looks end prints it in full.
-    Another measure or estimator gets that look only.
+    For another measure or estimator, there is only that look.
     """
     labelled = labels.read()
     plan, qrels, records = labelled
