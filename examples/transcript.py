@@ -41,10 +41,10 @@ STEPS = (
 """Commands, and the beginnings of the output lines that are shown."""
 
 COMES_IN = {
-    3: (900, "# people judge from the top of the list, or in their browsers by pt-active judge; 900 labels are there"),
-    4: (2000, "# and the other 1100"),
+    3: (900, "# people judge from the top of the list, or in their browsers with pt-active judge; after 900 labels:"),
+    4: (2000, "# after the other 1100 labels:"),
 }
-"""Number of a step → how many labels there are after it, and what the transcript says of them."""
+"""Number of a step → how many labels there are after it, and what the transcript says about them."""
 
 BLOCK = re.compile(r"(<!-- transcript: begin -->\n```text\n).*?(```\n<!-- transcript: end -->)", re.DOTALL)
 

@@ -149,7 +149,7 @@ def differences(before: Any, after: Any, path: str) -> Iterator[str]:
 
 
 def loaded(folder: Path) -> dict[str, Any]:
-    """What the present code says of plans, audits and active tests that were saved before."""
+    """What the present code says about plans, audits and active tests that were saved before."""
     found: dict[str, Any] = {}
     for place in sorted(each.parent for each in folder.glob("*/pt_meta.json")):
         try:

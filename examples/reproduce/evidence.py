@@ -60,7 +60,7 @@ def publish(text: str, arguments: argparse.Namespace, *names: str) -> None:
     """Keep the tables of a Markdown text as CSV files, if the command line asks for it.
 
     Args:
-        text: The tables, with what is said of them.
+        text: The tables, with what is said about them.
         arguments: Those of `parser_with`.
         names: A name for each table; neighbours with the same columns are one table, with a column ``part``.
     """
@@ -97,7 +97,7 @@ def read(path: Path) -> tuple[dict[str, str], pd.DataFrame]:
 
 
 def tables_of(text: str) -> Iterator[tuple[pd.DataFrame, str]]:
-    """The tables of a Markdown text, neighbours with the same columns as one, and what else is said of them."""
+    """The tables of a Markdown text, neighbours with the same columns as one, and what else is said about them."""
     said: list[str] = []
     found: list[tuple[pd.DataFrame, list[str]]] = []
     for block in text.split("\n\n"):

@@ -85,7 +85,7 @@ class Judging:
         return plan.tables.pool.keys[["qid", "docno"]].merge(keys, how="left")["value"].to_numpy()
 
     def records(self, plan: Plan, twice: float, rng: np.random.Generator) -> pd.DataFrame:
-        """What is said of the documents of a plan."""
+        """What is said about the documents of a plan."""
         keys = self.pool[["qid", "docno"]].astype(str).assign(grade=self.grade)
         asked = plan.assessments[["qid", "docno"]].merge(keys)
         pair = rng.random((len(asked), len(JUDGES))).argsort(axis=1)[:, :2]

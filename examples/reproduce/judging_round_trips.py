@@ -2,8 +2,8 @@
 
     python examples/reproduce/judging_round_trips.py
 
-A worklist with hard ids and texts is exported for every tool. What two people say of it is filled in, in the shape in
-which the tool exports it, and is imported again. The table counts what came back.
+A worklist with hard ids and texts is exported for every tool. What two people say about it is filled in, in the shape
+in which the tool exports it, and is imported again. The table counts what came back.
 """
 
 from __future__ import annotations

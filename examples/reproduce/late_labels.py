@@ -33,7 +33,7 @@ FOUND_OUT = 0.25
 
 @dataclass(frozen=True)
 class Campaign:
-    """Documents in one order, and what is said of them.
+    """Documents in one order, and what is said about them.
 
     Attributes:
         sequence: The order, without labels.

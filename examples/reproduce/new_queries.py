@@ -118,7 +118,7 @@ def answers(population: Everyone, size: int, seed: int, clustered: bool = False)
 
 
 def about(ranking: Ranking, names: list[str]) -> Held:
-    """What a ranking says of a ranker or of a pair, and 1, or -1 if it is the difference the other way round."""
+    """What a ranking says about a ranker or a pair, and 1, or -1 if it is the difference the other way round."""
     if len(names) == 1:
         return next(each for each in ranking.estimates if each.name == names[0]), 1.0
     found = next(each for each in ranking.comparisons if {each.first, each.second} == set(names))

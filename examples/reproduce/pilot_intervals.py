@@ -71,7 +71,7 @@ def _foreseen(frame: pd.DataFrame, measure: str, pilots: int) -> Iterator[dict[s
 
 
 def _against(outlook: Outlook, method: Method, budget: float, realised: float) -> dict[str, object]:
-    """What an outlook says of the error that comes at a budget, and which budget it asks for that error."""
+    """What an outlook says about the error that comes at a budget, and which budget it asks for that error."""
     optimism, curve = outlook.evidence[method], outlook.curves[method]
     said = curve.standard_error(budget)
     low, high = said * np.sqrt(optimism.quantile(np.array([1 - ASSURANCE, ASSURANCE])) / optimism.median)

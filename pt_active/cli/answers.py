@@ -57,8 +57,8 @@ def status(
 ) -> Answer:
     """Show what the labels so far say about the rankers, and whether you can stop judging.
 
-    When everything is judged, one line has the result of a single look at the end; --looks end prints all of it.
-    Another measure or estimator gets that look only.
+    When everything is judged, one more line has the result of a single look at the end; --looks end prints it in full.
+    For another measure or estimator, there is only that look.
     """
     labelled = labels.read()
     plan, qrels, records = labelled
@@ -97,7 +97,7 @@ def _one_look(result: Comparison | Ranking | None, estimates: dict[str, Estimate
     else:
         p_value = f", p = {result.pvalue:.3g}" if result and np.isfinite(result.pvalue) else ""
         said = f"says {_in_short(result or next(iter(estimates.values())))}{p_value}"
-    return f"If this is the first look, one look at the end {said}; --looks end prints all of it."
+    return f"If this is your first look, a single look at the end {said}; --looks end prints it in full."
 
 
 def _at_the_end(
@@ -203,8 +203,8 @@ def _next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[st
     if state.resolved and _without_estimate(state):
         return "The verdict stands. For an estimate and a report, judge what was passed over first."
     if state.resolved:
-        page = f" All of it on one page:\n  {_page_of(labels, '--so-far', *asked)}" if whole else ""
-        return f"There is nothing more to judge: the interval at the top is the result.{page}"
+        page = f" To put everything on one page:\n  {_page_of(labels, '--so-far', *asked)}" if whole else ""
+        return f"You can stop judging: the interval at the top is the result.{page}"
     planned = state.unit in ("query", "part") and state.looks not in (ALWAYS, ASYMPTOTIC)
     if state.within_reach or (planned and state.judged < state.drawn):
         return _judge_on(state, labels)

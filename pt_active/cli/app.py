@@ -83,7 +83,7 @@ COMMANDS: Mapping[str, Listed] = {
     "gate": Listed(
         FURTHER,
         "answers",
-        "Decide whether a ranker may replace another, also by exit code.",
+        "Decide whether a ranker may replace another; the exit code gives the answer.",
         "pt-active gate my-plan judged-so-far.csv --queries new --margin 0.02 --junit gate.xml",
     ),
     "simulate": Listed(

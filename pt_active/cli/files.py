@@ -44,7 +44,7 @@ MAX_STRAY_SHARE = 0.02
 
 
 def past_labels(path: Path) -> pd.DataFrame:
-    """What people said of a past run: qrels, or a worklist that they filled in, which its name tells."""
+    """What people said about a past run: qrels, or a worklist that they filled in, which its name tells."""
     filled = {".csv", ".tsv", ".jsonl"} & set(path.suffixes)
     return read_judgments(path)[["qid", "docno", "label"]] if filled else read_qrels(path)
 

@@ -204,7 +204,8 @@ def check_past(files: Files) -> None:
     qrels, past, source = files.qrels, files.past, files.source
     assert qrels is not None
     if past is None and not set(qrels["qid"]) & set(files.queries):
-        raise ValueError(f"{source.train_qrels} judges no query of the runs: pass --train-run, the run that it judges")
+        said = f"{source.train_qrels} has no label for queries of the runs"
+        raise ValueError(f"{said}: pass --train-run, the run that it judges")
     if past is not None and past.merge(qrels, on=["qid", "docno"]).empty:
         named = ", ".join(map(str, source.train_run or []))
         raise ValueError(

@@ -163,17 +163,17 @@ class Interview:
         ends = ""
         while self._answer(f"Run {len(self.files.source.files) + 1} to compare, NAME=FILE{ends}", self._run):
             ends = " (empty: no more)"
-        self._answer("Topics, a file or irds:ID (empty: none)", self._file("topics", of_topics))
+        self._answer("Topics, as a file or irds:ID (empty: none)", self._file("topics", of_topics))
         texts = self._file("texts", lambda files: of_texts(files, files.documents["docno"].drop_duplicates()))
-        self._answer("Texts of the documents, a file or irds:ID (empty: none)", texts)
-        if self._answer("Past judgments of people, qrels (empty: none)", self._file("train_qrels", _check_labels)):
-            self._answer("The run that they judge (empty: the runs above)", self._past)
+        self._answer("Texts of the documents, as a file or irds:ID (empty: none)", texts)
+        if self._answer("Past judgments by people, as qrels (empty: none)", self._file("train_qrels", _check_labels)):
+            self._answer("The run that these judgments are for (empty: the runs above)", self._past)
         elif not self._answer("Labels of an LLM or another judge (empty: none)", self._judge):
             self._answer("The highest grade", self._highest, "3")
         self._answer("Measure", self._measure, MEASURE)
         self._answer("How many documents can people judge", self._budget, "300")
-        told = f"{NEW}, queries to come, of which the topics are a sample, or {THESE} alone"
-        self._answer(f"Which queries is the answer for: {told}", self._population)
+        told = f"{NEW} (future queries, of which the topics are a sample) or {THESE}"
+        self._answer(f"Which queries should the answer hold for: {told}", self._population)
         assert self.measure is not None
         assert self.budget is not None
         return self.files, self.measure, self.budget, Meant(queries=self.queries)

@@ -187,7 +187,7 @@ def _planned(
     hint = (
         f"The plan is in {out}. Next, let people judge it in their browsers"
         f"{' (X is how far off the estimate may be)' if alone else ''}:\n  {browsers}\n"
-        f"Or write what they are to judge to a file, for a spreadsheet:\n  {export}"
+        f"Or write the documents to a file, to judge them in a spreadsheet:\n  {export}"
     )
 
     def further(budget: float | None, labels: list[Path], folder: Path) -> str:
@@ -298,7 +298,7 @@ def _draw(table: pd.DataFrame, words: list[str], least: str, budget: str) -> str
     best, what = rows[0], "the sample that costs least"
     how = ["--level", best["level"], "--design", best["design"], "--budget", rounded_up(best[budget])]
     if is_of_answers(str(words)):  # whose units init has chosen
-        what, how = "as many as each of these ways needs", ["--budget", rounded_up(rows[-1][budget])]
+        what, how = "enough answers for each of these ways", ["--budget", rounded_up(rows[-1][budget])]
     elif least == "cost":
         what = "the sample that is expected to cost least, and ask for its status as labels come in"
     if best.get("half_width", 1) == 0:

@@ -171,12 +171,14 @@ class Project:
         return path
 
     def _kept_labels(self) -> Path:
-        """The file in which `judge` keeps labels, or else the worklist that people fill in."""
+        """The file in which `judge` keeps labels, or the filled-in worklist if that file is missing or has none."""
+        from pt_active.judging.server.store import stored_records
+
         plan = self._value("plan")
         places = [self._value("store")] if "store" in self.values else []
         places += [plan.with_name(f"{plan.name}{ending}") for ending in (".sqlite", ".csv")]
         for place in places:
-            if place.exists():
+            if place.exists() and not (place != places[-1] and places[-1].exists() and stored_records(place).empty):
                 return place
         raise ValueError(
             f"nothing is judged yet: there is no {' or '.join(map(str, places))}; let people judge with "

@@ -165,5 +165,5 @@ def demo(out: Path = option(Path("demo-out"), "The folder to create.", "DIR")) -
         result = run_demo(SEED)
         write_demo(result, out)
     again = command_line("status", out / "plan", out / "judgments.csv")
-    hint = f"The picture is {out / 'demo.png'}. The same comparison by hand:\n  {again}"
+    hint = f"The picture is {out / 'demo.png'}. To make the same comparison yourself:\n  {again}"
     return Answer({"folder": str(out)} | result.to_dict(), str(result), hint)

@@ -142,8 +142,8 @@ class Demo:
             f"Two rankers, {len(self.collection.topics)} queries, {pool_cost:,.0f} documents in their top 10s; "
             f"the budget is {self.budget:,.0f} judgments.\n"
             f"From {len(self.collection.past_topics)} judged queries of a past release, a model learned what grades to "
-            "expect. Active\nsampling judges more often where it expects the comparison to be uncertain, and corrects "
-            "the\nmodel by the judgments; passive sampling judges queries at random and takes the mean."
+            "expect.\nActive sampling judges more often where the model expects the comparison to be uncertain, and\n"
+            "uses the judgments to correct the model; passive sampling judges queries at random and takes the mean."
         )
         return f"{head}\n\n{self._table()}\n\n{self._verdict()}"
 
@@ -165,16 +165,16 @@ class Demo:
         many = self.repetitions
         active, passive = (many.typical_errors[name][many.chosen] for name in METHODS)
         text = (
-            f"One sample can be lucky. Over {REPETITIONS} samples of each, the typical error (RMSE) of the difference "
-            f"is\n{active:.3f} active, {passive:.3f} passive, ratio {many.error_ratio:.2f}."
+            f"One sample can be lucky. Over {REPETITIONS} samples of each kind, the typical error (RMSE) of the\n"
+            f"difference is {active:.3f} active and {passive:.3f} passive, a ratio of {many.error_ratio:.2f}."
         )
         if many.equal_error_budget < self.budget:
             text += (
-                f"\nActive needs about {many.equal_error_budget:,.0f} judgments for the typical error of passive at "
-                f"{self.budget:,.0f}."
+                f"\nWith active sampling, about {many.equal_error_budget:,.0f} judgments give the error of passive "
+                f"sampling with {self.budget:,.0f}."
             )
         return (
-            f"{text}\nFor comparison, passive sampling with the model's correction has {many.error_of_model_alone:.3f}."
+            f"{text}\nPassive sampling that is corrected by the model has an error of {many.error_of_model_alone:.3f}."
         )
 
 

@@ -22,7 +22,7 @@ STATUSES = (JUDGED, SKIPPED, UNJUDGEABLE)
 """What an annotator did with a document: gave it a grade, left it to others, or said that nobody can judge it."""
 
 ADJUDICATOR = "adjudicator"
-"""The annotator whose label settles a document, whatever others say of it: the organiser, where judges disagree."""
+"""The annotator whose label settles a document, whatever others say about it: the organiser, where judges disagree."""
 
 MAX_PASSES = 2  # Judges who may skip a document, or say that it cannot be judged, until nobody else is asked
 _OPTIONAL = ("time", "note", "plan")  # Columns that are empty where a frame lacks them

@@ -249,7 +249,7 @@ def _text_blocks(blocks: Iterator[bytes], longest: int) -> Iterator[bytes]:
             line = _line_ends([*before, block[:at]]) + 1
             raise ValueError(f"line {line}: a NUL character, which text does not have")
         waiting = waiting + len(block) if first < 0 else len(block) - block.rfind(b"\n") - 1
-        # Line ends are only counted if there is something to say of a line.
+        # Line ends are only counted if there is something to say about a line.
         before.append(block)
         yield block
 

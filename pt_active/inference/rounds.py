@@ -222,7 +222,7 @@ def optimism(seen: DocumentPool, rounds: Sequence[Round], variances: Sequence[fl
 class RoundLabels(NamedTuple):
     """The labels of a round and what was expected of them."""
 
-    seen: DocumentPool  # The pool with what the labels known before the round say of its queries
+    seen: DocumentPool  # The pool with what the labels known before the round say about its queries
     sample: TwoPhase  # The sample of the round without the documents whose label is missing
     variables: Variables  # The document variables under the grade model of the round, with the labels known before it
     expected: np.ndarray  # float64[N], what stands in for unknown documents

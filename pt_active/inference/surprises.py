@@ -31,7 +31,7 @@ _STEPS, _HALVINGS, _SMALLEST = 25, 10, 1e-10
 
 
 class Surprises(NamedTuple):
-    """What labels say of each query."""
+    """What labels say about each query."""
 
     value: np.ndarray  # float64[m], f̂
     narrowed: np.ndarray  # float64[m], f̂ if the classes lie closer to each other
@@ -41,7 +41,7 @@ class Surprises(NamedTuple):
 
 
 class _Told(NamedTuple):
-    """What n labels say of rankers."""
+    """What n labels say about rankers."""
 
     value: np.ndarray  # float64[k, m], the expectation of each query
     effect: np.ndarray  # float64[k, n, L+1], by how much a label of each level would move it, given the others
@@ -59,7 +59,7 @@ class _Told(NamedTuple):
 def surprises(
     pool: RevealedPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> Surprises:
-    """What the labels of a sample say of a contrast of rankers, for the arguments of `documents.document_estimate`.
+    """What the labels of a sample say about a contrast of rankers, for the arguments of `documents.document_estimate`.
 
     Where there are few rankers, the classes are those of the rankers of the contrast, and otherwise those of all, so
     that the differences of many rankers are those of their values.
@@ -77,7 +77,7 @@ def surprises(
 
 
 def _told(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndarray) -> list[_Told]:
-    """What labels say of some rankers, and what they would say if the classes lay closer to each other."""
+    """What labels say about some rankers, and what they would say if the classes lay closer to each other."""
     from pt_active.sampling._surprise_kernels import told_by_labels
 
     classes = in_classes(pool, mean, used)

@@ -145,7 +145,7 @@ def _utf8(content: bytes, path: str) -> bytes:
 
 
 class Given(NamedTuple):
-    """What one annotator said of one document, as a tool has it."""
+    """What one annotator said about one document, as a tool has it."""
 
     place: int | str  # where it stands in the file, for messages: a row's number, or words such as ``task 7``
     qid: object

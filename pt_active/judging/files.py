@@ -90,7 +90,7 @@ def read_labels(
     read = {str(path): read_file(path, plan, names, keys) for path in paths}
     for path, frame in read.items():
         if frame.empty:
-            raise ValueError(f"{path}: no label is filled in (-1 says unjudged)")
+            raise ValueError(f"{path}: there is no label in it yet (-1 means not judged)")
     _check_consistent(read)
     if not any(is_records(frame) for frame in read.values()):
         return pd.concat(read.values(), ignore_index=True)

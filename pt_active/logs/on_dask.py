@@ -35,7 +35,7 @@ def plan(
     Args:
         runs: A ``dask.dataframe`` with ``run, qid, docno, score``, where ``run`` names the ranker. All rows of a query
             must be in one partition; ``runs.shuffle("qid")`` brings them together.
-        grades: A fitted grade model; what it says of a document may depend on its query alone.
+        grades: A fitted grade model; what it says about a document may depend on its query alone.
         topics: ``qid`` (+ ``query``, ``traffic``), the target population of queries; None for all queries.
         settings: How queries or documents are sampled.
         names: The rankers in the order of the plan.

@@ -57,7 +57,7 @@ class Engine(Protocol):
     def each(
         self, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion, what: str
     ) -> Iterable[Any]:
-        """What a function says of each partition, in any order.
+        """What a function says about each partition, in any order.
 
         Args:
             function: From a partition and the question to numbers that can be pickled.

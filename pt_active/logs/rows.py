@@ -1,4 +1,4 @@
-"""What does a partition say of its queries and documents, and how do all partitions become one population?"""
+"""What does a partition say about its queries and documents, and how do all partitions become one population?"""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class PartitionQuestion:
     """What is asked of every partition; it goes to all processes and machines."""
 
     names: tuple[str, ...]  # the rankers, in the order of the plan
-    grades: pt.Transformer  # fitted; what it says of a document may depend on its own query alone
+    grades: pt.Transformer  # fitted; what it says about a document may depend on its own query alone
     measure: str | irm.Measure  # as the user gives it
     cost: Cost
     uniform: bool = False  # whether moments under uniform grades are needed too
@@ -323,7 +323,7 @@ def with_topics(rows: Rows, topics: pd.DataFrame | None) -> tuple[Rows, pd.DataF
 
 @dataclass(frozen=True)
 class AllQueries:
-    """What partitions say of all queries."""
+    """What partitions say about all queries."""
 
     rows: Rows  # the numbers of all queries and documents
     queries: pd.DataFrame  # their query columns

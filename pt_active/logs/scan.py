@@ -101,8 +101,8 @@ class ScannedRuns:
         measures. `Plan.status` of queries before the end is for one or two rankers, and of documents where
         opening a query costs nothing, or after each part of a plan for nDCG or AP.
 
-        ``grades`` is a fitted grade model; what it says of a document may depend on its query alone. Without topics all
-        queries are the target population. Documents are drawn for an additive measure such as ``DCG@10``, by
+        ``grades`` is a fitted grade model; what it says about a document may depend on its query alone. Without topics
+        all queries are the target population. Documents are drawn for an additive measure such as ``DCG@10``, by
         ``successive``, ``spread`` or ``poisson``; of a cascade such as ``"ERR(max_rel=4)@20"`` whole queries are. For
         other measures, such as nDCG and AP, documents are drawn by ``depth``. All else is as in `Plan.create`.
 
@@ -129,7 +129,7 @@ class _Files:
     def each(
         self, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion, what: str
     ) -> Iterable[Any]:
-        """What a function says of each partition; a terminal shows the progress."""
+        """What a function says about each partition; a terminal shows the progress."""
         parts = self.found.parts
         several = self.jobs > 1 and len(parts) > 1
         asked = partial(_said, function=function, question=question)

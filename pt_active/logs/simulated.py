@@ -1,4 +1,4 @@
-"""What does a partition say of nDCG, AP and other measures that are not sums over documents [theory 11]?"""
+"""What does a partition say about nDCG, AP and other measures that are not sums over documents [theory 11]?"""
 
 from __future__ import annotations
 

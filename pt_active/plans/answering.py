@@ -174,7 +174,7 @@ class Answering(Estimating):
     def _once(
         self, question: Question, labels: pd.DataFrame, records: pd.DataFrame | None = None
     ) -> tuple[Status, Comparison | None]:
-        """The one look at the end: the state, and what all labels say of a pair, None before all are there."""
+        """The one look at the end: the state, and what all labels say about a pair, None before all are there."""
         state = plan_status(self.tables, labels, question, records)
         if state.judged < state.drawn:
             return state, None

@@ -288,11 +288,11 @@ class Plan(Answering):
     ) -> Gate:
         """Decide whether a later ranker may replace one of the plan, from the plan's labels [theory 14].
 
-        One looks once, when all of the plan is judged. Documents that a plan of queries does not ask for, and those
+        You look once, when the whole plan is judged. Documents that a plan of queries does not ask for, and those
         outside the pool, count as not relevant. For other documents of the pool that the plan never asks for, the worst
-        case is assumed, whatever the grade model says of them. The gate is unresolved if too much of the ranker lies in
-        these, or if what counts as not relevant could change the outcome. The ranker must not have been made with these
-        labels.
+        case is assumed, whatever the grade model says about them. The gate is unresolved if too much of the ranker lies
+        in these, or if what counts as not relevant could change the outcome. The ranker must not have been made with
+        these labels.
 
         ``run`` has ``qid, docno, score`` of the ranker, which is called ``name`` and would replace the ``baseline``, a
         ranker of the plan. The other arguments are those of `gate`.

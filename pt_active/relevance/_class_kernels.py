@@ -1,6 +1,6 @@
 """Compiled expectations of nDCG and AP for independent labels, and of what each single label does to them [theory 20].
 
-Grades with the same gain are one level, 0 … L, in increasing order of their gain. What is said of one query with n
+Grades with the same gain are one level, 0 … L, in increasing order of their gain. What is said about one query with n
 documents is ``(ranks, order, length, discount, numbers)``, the result of `query_of`: int32[k, n], int64[k, n] the
 documents by rank, int64[k] how many of them count, float64[k, n], and float64[S, n] to make label vectors from.
 """
@@ -54,7 +54,7 @@ def class_chances(logits, covariate, shift, chances):  # type: ignore[no-untyped
 
 @_compiled
 def log_likelihoods(logits, covariate, level, shifts):  # type: ignore[no-untyped-def]
-    """What the labels of a query say of classes, float64[C]; levels below 0 are unknown."""
+    """What the labels of a query say about classes, float64[C]; levels below 0 are unknown."""
     found, labelled = np.zeros(len(shifts)), np.flatnonzero(level >= 0)
     chances = np.empty((len(labelled), logits.shape[1] + 1))
     for c in range(len(shifts)):
@@ -214,7 +214,7 @@ def _inverse_ideals(count, form, inverse):  # type: ignore[no-untyped-def]
 
 @_compiled
 def query_of(ranks, key, cutoff, samples):  # type: ignore[no-untyped-def]
-    """What is said of one query, see above, from its ranks, int32[k, n], and keys, uint64[n]; S may be 0."""
+    """What is said about one query, see above, from its ranks, int32[k, n], and keys, uint64[n]; S may be 0."""
     _, order, length, by_place = documents_by_rank(ranks, cutoff)
     k, n = ranks.shape
     discount = np.zeros((k, n))

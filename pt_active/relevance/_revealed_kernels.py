@@ -85,7 +85,7 @@ def class_weights(logs, vectors, weights):  # type: ignore[no-untyped-def]
 
 @_compiled
 def learn_classes(indptr, belief, known, label, factors, prior):  # type: ignore[no-untyped-def]
-    """Add what known labels say of the classes of their queries to their log probabilities, float64[m, C]."""
+    """Add what known labels say about the classes of their queries to their log probabilities, float64[m, C]."""
     for x in range(len(indptr) - 1):
         for z in range(indptr[x], indptr[x + 1]):
             if known[z]:

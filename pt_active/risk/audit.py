@@ -221,8 +221,8 @@ class Audit(KeptArtifact[AuditTables]):
 
     def __str__(self) -> str:
         manifest, counts, arguments = self.tables.manifest, self.tables.manifest.counts, self.tables.manifest.arguments
-        repeated = f"{how_many('draw', counts.draws)} " if arguments.replace else "drawn "
-        kind = "census" if manifest.census else f"{repeated}by {arguments.design}"
+        repeated = f"{how_many('draw', counts.draws)}, " if arguments.replace else ""
+        kind = "census" if manifest.census else f"{repeated}design: {arguments.design}"
         pool = f"{how_many('pair', counts.pairs)} of {how_many('query', counts.queries)}"
         return visible(
             f"Audit of {', '.join(self.predictors)} for {self.loss}\n"

@@ -1,4 +1,4 @@
-"""What the labels of an audit's pairs say of its predictors [theory 6]."""
+"""What the labels of an audit's pairs say about its predictors [theory 6]."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from pt_active.relevance.digits import rounded
 from pt_active.showing.printed import Printed, plain_rows, printed
 
 CONFIRMED, REFUTED, OPEN = "confirmed", "refuted", "open"
-"""What human labels say of the order in which a judge puts two rankers."""
+"""What human labels say about the order in which a judge puts two rankers."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Replacement(Printed):
 
     @property
     def answer(self) -> str:
-        """What the labels say of the judge's order, and of their values if they prove one wrong."""
+        """What the labels say about the judge's order, and about their values if they prove one wrong."""
         if self.wrong_levels.empty:
             return self._of_the_order
         row, more = self.wrong_levels.iloc[0], len(self.wrong_levels) - 1
@@ -97,7 +97,7 @@ class Replacement(Printed):
 
     @property
     def _of_the_order(self) -> str:
-        """What the labels say of the judge's order, in one sentence."""
+        """What the labels say about the judge's order, in one sentence."""
         counts = self.pairs["verdict"].value_counts()
         confirmed, refuted, left = (int(counts.get(name, 0)) for name in (CONFIRMED, REFUTED, OPEN))
         if refuted:
@@ -158,7 +158,7 @@ def replacement(
     confidence: float = 0.95,
     missing: str = "error",
 ) -> Replacement:
-    """Compare what a judge alone says of rankers with what people's labels say.
+    """Compare what a judge alone says about rankers with what people's labels say.
 
     Args:
         plan: A plan of queries or documents, of two rankers or more.

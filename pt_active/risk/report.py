@@ -61,7 +61,7 @@ class MorePairs(Further):
 
 @dataclass(frozen=True)
 class AuditReport(Printed):
-    """All that the labels of an audit say of its judges."""
+    """All that the labels of an audit say about its judges."""
 
     estimates: Mapping[str, Mapping[str, Estimate]]  # quantity in `QUANTITIES` → judge → estimate
     by_grade: pd.DataFrame  # ``judge, said, label, pairs, labelled, share, low, high, note``; ``share`` has ``label``
@@ -212,7 +212,7 @@ def _open_pairs(ranking: Comparison | Ranking) -> list[tuple[Comparison, float]]
 
 
 def _by_grade(judged: JudgedPairs, how: How[Any]) -> pd.DataFrame:
-    """For each judge and grade, what people say of the pairs that have it."""
+    """For each judge and grade, what people say about the pairs that have it."""
     rows: list[tuple[object, ...]] = []
     said, grades = judged.pairs.closest_grades, judged.pairs.grades.shape[1]
     for s, name in enumerate(judged.names):

@@ -89,7 +89,7 @@ def one_pass(chance, start):  # type: ignore[no-untyped-def]
 
 @_compiled
 def told_by_labels(indptr, pool, classes, found):  # type: ignore[no-untyped-def]
-    """What labels say of each query, and what each label does that the others know nothing of.
+    """What labels say about each query, and what each label does that the others know nothing of.
 
     ``pool`` is that of `label_effects`, with all labels known; ``classes`` are ``(shifts, logs)`` of all queries or of
     each, see `relevance.classes`. ``found`` is ``(value, effect, likely)``, which are added to: the expectation of each

@@ -55,7 +55,7 @@ class Clipped:
 
     @cached_property
     def threshold(self) -> np.ndarray:
-        """float64[n], increasing: the budget from which on a unit is certain to be drawn."""
+        """float64[n], increasing: the least budget at which a unit is certain to be drawn."""
         return self.certain + self.rest / self.size
 
     def factor(self, budget: float) -> float:

@@ -88,7 +88,7 @@ class DocumentPool:
         return replace(self, indptr=np.searchsorted(documents, self.indptr), ranks=ranks)
 
     def taught(self, grades: np.ndarray, labels: np.ndarray | None) -> DocumentPool:
-        """The pool with what known labels say of the other documents of their queries: nothing."""
+        """The pool with what known labels say about the other documents of their queries: nothing."""
         return self
 
     def values(self, variable: np.ndarray) -> np.ndarray:

@@ -58,7 +58,7 @@ class RevealedPool(DocumentPool):
         return self, contrast
 
     def taught(self, grades: np.ndarray, labels: np.ndarray | None) -> RevealedPool:
-        """The pool with what known labels say of the classes of their queries."""
+        """The pool with what known labels say about the classes of their queries."""
         prior = learned_prior(self.form, self.indptr, grades, labels)
         if labels is None or not (labels >= 0).any():
             return replace(self, prior=prior, labels=None, believed=None)

@@ -1,4 +1,4 @@
-"""What do the words on a page mean, and which are said of answers to items, not of documents of queries [theory 18]?"""
+"""What do the words on a page mean, and which describe answers to items, not documents of queries [theory 18]?"""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_messages_speak_of_answers_and_an_extension_keeps_their_texts(folder: Pa
         told = invoke(*words)
         assert told.exit_code == 2
         assert wanted in told.stderr
-    assert "(drawn by successive)" in run("plan", "--level", "document", "--out", "single")
+    assert "(design: successive)" in run("plan", "--level", "document", "--out", "single")
     assert "queries" not in run("status", "--measure", "P@1")
     run("extend", "my-plan", "my-plan.csv", "--budget", 10, "--out", "more")
     assert "status more LABELS more.csv" in run("export", "more", "--out", "more.csv", "--format", "csv")

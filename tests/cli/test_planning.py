@@ -280,5 +280,5 @@ def test_labels_of_an_llm_alone_make_a_plan_and_labels_of_people_say_what_they_a
     assert "Grades are" not in said
     assert Plan.load("higher").tables.pool.max_grade == 3
     learned = run("plan", *RUNS, *asked, *TRAINING[2:], "--budget", "60", "--out", "learned")
-    assert "Grade model: llm, corrected by 300 human labels, of which it gave 100%" in learned
+    assert "Grade model: llm, corrected by 300 human labels; it agrees with 100% of them" in learned
     assert "how far to trust" not in learned

@@ -76,7 +76,6 @@ def test_five_commands_need_no_options(files, monkeypatch):
     monkeypatch.setattr("pt_active.cli.judging._serve", lambda site, where: served.append(site.campaign.plan.id))
     assert "pt-active status my-plan my-plan.sqlite" in run("judge", "--judges", "ann")
     assert served == [plan.id]
-    (files / "my-plan.sqlite").unlink()
     run("export", "--out", "my-plan.csv", "--format", "csv")
     judged("my-plan.csv")
     assert data("status") == data("status", "my-plan", "my-plan.csv")
@@ -148,7 +147,7 @@ def test_each_answer_is_checked_at_once_and_asked_for_again(files):
         "texts.tsv": None,
         "new.run ": "got 6 columns: it is a run",
         "few.qrels": None,
-        "  ": "few.qrels judges no query of the runs: pass --train-run",
+        "  ": "few.qrels has no label for queries of the runs: pass --train-run",
         "past.run": "few.qrels: no document of past.run has a label",
     }
     result = invoke("init", answers="".join(f"{each}\n" for each in answers))
@@ -196,7 +195,7 @@ def test_judgments_of_the_queries_themselves_need_no_past_run(files):
     assert run("plan").startswith("Plan for DCG@10")
     FILE.unlink()
     said = complaint("init", *RUNS, "--train-qrels", "past.qrels", "--budget", "40")
-    assert said == "past.qrels judges no query of the runs: pass --train-run, the run that it judges"
+    assert said == "past.qrels has no label for queries of the runs: pass --train-run, the run that it judges"
 
 
 # --- what init finds ------------------------------------------------------------------------------------------------

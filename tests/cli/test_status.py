@@ -77,7 +77,7 @@ def test_status_says_what_the_library_says(judged):
     assert turned["difference"] == pytest.approx(-found["result"]["difference"])
     result = found["result"]
     short = f"{result['difference']:+.4f} [{result['low']:.4f}, {result['high']:.4f}], p = {result['pvalue']:.3g}"
-    line = f"If this is the first look, one look at the end says {short}; --looks end prints all of it.\n"
+    line = f"If this is your first look, a single look at the end says {short}; --looks end prints it in full.\n"
     said = run("status", "plan", "plan.csv")
     assert line in said
     assert said.count("95%") == 2  # for these queries and for new ones
@@ -169,7 +169,7 @@ def test_labels_come_in_bit_by_bit(judged):
     said = run("status", "plan", "part.csv")
     assert "ask again" in said
     assert said.rstrip().endswith("pt-active export plan --out plan-2.csv --format csv --order drawn")
-    assert "nothing more to judge" in run("status", "plan", "plan.csv", "--margin", "9")
+    assert "the interval at the top is the result" in run("status", "plan", "plan.csv", "--margin", "9")
     assert "one look, at the end: the labels so far" in run("status", "plan", "part.csv", "--looks", "end")
     assert "There is one look" not in run("status", "plan", "plan.csv", "--looks", "end")
     strict = ("status", "plan", "plan.csv", "--confidence", "0.999999", "--missing", "nonrelevant")
@@ -177,7 +177,7 @@ def test_labels_come_in_bit_by_bit(judged):
     words, lacking = shlex.split(more[1]), data(*strict)["needed"] - 100
     budget = float(words[words.index("--budget") + 1])
     assert lacking <= budget < 1.01 * lacking + 1
-    assert "in extension 1 (drawn by hedged)" in run(*words[1:])
+    assert "in extension 1 (design: hedged)" in run(*words[1:])
     assert exported("plan-more").rstrip().endswith("LABELS plan-more.csv")
     again = data("status", "plan-more", "plan.csv", "plan-more.csv")
     assert again["judged"] == again["drawn"]
@@ -188,7 +188,7 @@ def test_many_rankers_are_ranked(files):
     write_run(files / "c.run", QUERIES, seed=9)
     run("plan", *RUNS, "--run", "c=c.run", *TRAINING, *MEASURED)
     exported()
-    assert "of 3 pairs apart; --looks end prints all of it.\n" in run("status", "plan", "plan.csv")
+    assert "of 3 pairs apart; --looks end prints it in full.\n" in run("status", "plan", "plan.csv")
     assert run("status", "plan", "plan.csv", "--looks", "end").startswith(
         "DCG@5 of 3 rankers, best first (regression)\n"
     )
@@ -296,7 +296,7 @@ def test_documents_from_plan_to_verdict_in_two_rounds(files):
     labels = labels.assign(label=np.where(np.arange(len(labels)) % 3, 1, 0))
     labels.to_csv("judged.csv", index=False)
     text = run("extend", "p1", "judged.csv", "--budget", "40", "--out", "p2", "--texts", "texts.tsv")
-    assert "in round 2 (drawn by spread)" in text
+    assert "in round 2 (design: spread)" in text
     assert "pt-active export p2 --out p2.csv --format csv" in text
     second = Plan.load("p2").assessments
     assert second["text"].notna().all()
@@ -322,7 +322,7 @@ def test_documents_from_plan_to_verdict_in_two_rounds(files):
 def test_queries_are_extended_without_labels(files):
     planned(*TRAINING)
     text = run("extend", "plan", "--budget", "40", "--out", "p2", "--texts", "texts.tsv")
-    assert "in extension 1 (drawn by hedged)" in text
+    assert "in extension 1 (design: hedged)" in text
     assert "pt-active export p2 --out p2.csv --format csv --order drawn" in text
     assert not set(Plan.load("p2").assessments.qid) & set(Plan.load("plan").assessments.qid)
     (more,) = re.findall(r"Next, draw more:\n  pt-active (extend .*)", run("budget", "plan", "--width", "0.05"))

@@ -1,4 +1,4 @@
-"""Gates of rankers that came after a plan keep their level, whatever the model says of documents out of reach."""
+"""Gates of rankers that came after a plan keep their level, whatever the model says about documents out of reach."""
 
 from __future__ import annotations
 

@@ -96,6 +96,11 @@ INSTEAD = {
     r"[Aa]ll is judged": "everything is judged",
     r"(documents|pairs) that a person (judges|labels)": "that people judge",
     r"(it|they) needs? \|": "labels must include, requires",
+    r"(say|says|said) of(?= (it|them|a|an|the|each|every|all|some|labels|queries|documents)\b)": "say about",
+    r"from which on": "after which",
+    r"an error is left": "some error remains",
+    r"costs? (something|nothing|much) to open|costs? to open": "if opening a query costs …",
+    r"suffices? in (?=\S+ of)": "is enough in",
 }
 """What is not to come back, and what to write instead."""
 

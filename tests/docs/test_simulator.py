@@ -57,3 +57,10 @@ def test_numbers_follow_the_sliders(browser: Any) -> None:
     assert shown(browser, model=2)[1][0] < wide[1][0]
     assert "times as many" in browser.find_element("id", "answer").text
     assert not browser.get_log("browser")
+
+
+def test_nothing_is_wider_than_a_phone(browser: Any) -> None:
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    assert browser.execute_script("return document.documentElement.scrollWidth") == 390
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -53,7 +53,7 @@ def test_the_budget_is_spent_at_a_random_depth_or_on_nearly_all_queries(plans: d
         assert 0.97 * BUDGET <= len(plan.assessments) == plan.tables.manifest.spent <= BUDGET
         assert plan.assessments["inclusion"].between(0, 1, inclusive="right").all()
     assert plans["surprises"].assessments["qid"].nunique() > 0.8 * len(plans["surprises"].queries)
-    assert "drawn by surprises" in str(plans["surprises"])
+    assert "design: surprises" in str(plans["surprises"])
 
 
 def test_surprises_are_the_default_for_ndcg_and_ap_that_open_queries_for_nothing(graded: pd.DataFrame) -> None:

@@ -141,7 +141,7 @@ def test_the_worklist_and_the_manifest(frame, tmp_path: Path) -> None:
     assert audit.manifest["arguments"]["design"] == "optimal"
     assert audit.manifest["counts"]["pairs"] == 400
     assert "judge     " in str(audit)
-    assert "(drawn by optimal)" in audit._repr_html_()
+    assert "(design: optimal)" in audit._repr_html_()
     assert len(pd.read_csv(audit.export(tmp_path / "judge-me.csv"))) == len(wanted)
 
 

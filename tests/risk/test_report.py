@@ -1,4 +1,4 @@
-"""All that an audit says of its judges: exact with all labels, intervals that cover, and the labels still to get."""
+"""All that an audit says about its judges: exact with all labels, intervals that cover, and the labels still to get."""
 
 from __future__ import annotations
 

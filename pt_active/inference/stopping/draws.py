@@ -267,7 +267,7 @@ class Units:
 
 @dataclass(frozen=True)
 class Draws:
-    """What n draws say of the truth R."""
+    """What n draws say about the truth R."""
 
     value: np.ndarray  # float64[n], Z; the mean of each, given those before it, is R
     worst: np.ndarray  # float64[n], the smallest value that each could have had, given those before it

@@ -353,7 +353,7 @@ def _entries(connection: sqlite3.Connection) -> list[Entry]:
 
 
 def _none(path: Path, error: sqlite3.DatabaseError) -> ValueError:
-    """What to say of a file that SQLite cannot read, or that holds something else."""
+    """What to say about a file that SQLite cannot read, or that holds something else."""
     return ValueError(f"{path}: expected the judgments of a judging server; {' '.join(str(error).split())[:300]}")
 
 

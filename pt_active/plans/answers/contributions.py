@@ -1,4 +1,4 @@
-"""Which labels decided an estimate, and what do labels say of groups of queries [theory 5, 9]?"""
+"""Which labels decided an estimate, and what do labels say about groups of queries [theory 5, 9]?"""
 
 from __future__ import annotations
 

@@ -331,7 +331,7 @@ def remarks(table: pd.DataFrame, piloted: bool) -> list[str]:
         narrower = "" if piloted else f"; a pilot of {SUFFICIENT_PILOT} queries narrows that down"
         said.append(f"The standard error lies between low and high in 8 of 10 cases{narrower}.")
     if "assurance" in table.columns:
-        said.append(f"Each budget suffices in {10 * ASSURANCE:.0f} of 10 cases: it is for an error of high.")
+        said.append(f"Each budget is enough in {10 * ASSURANCE:.0f} of 10 cases: it is for an error of high.")
     return said
 
 

@@ -92,7 +92,7 @@ class Gate(Printed):
     """Whether a candidate may replace a baseline.
 
     Attributes:
-        status: What the labels so far say of the difference, candidate minus baseline. What it foresees is the
+        status: What the labels so far say about the difference, candidate minus baseline. What it foresees is the
             decision of the gate, and its ``resolution`` is not read.
         rule: What the candidate has to be.
         outcome: ``"pass"`` or ``"fail"`` if it is proved, otherwise ``"unresolved"``.

@@ -1,4 +1,4 @@
-"""What does the grade model say of a plan's intervals before anything is judged, and which will there be none of?"""
+"""What does the grade model say about a plan's intervals before anything is judged, and which will there be none of?"""
 
 from __future__ import annotations
 

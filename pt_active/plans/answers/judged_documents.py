@@ -1,4 +1,4 @@
-"""What do labels say of drawn documents, of one round or several [theory 9]?"""
+"""What do labels say about drawn documents, of one round or several [theory 9]?"""
 
 from __future__ import annotations
 
@@ -314,7 +314,7 @@ class DocumentPlan(LabelledPlan[JudgedDocuments]):
         total, labelled = weight.sum(), judged.label >= 0
         weight, use = weight / total if total > 0 else weight, labelled & (weight > 0)
         drawn = np.flatnonzero(np.bincount(seen.query[labelled], minlength=len(step)) > 0)
-        base += float(np.delete(step, drawn).sum())  # what labels of other queries say of those without one
+        base += float(np.delete(step, drawn).sum())  # what labels of other queries say about those without one
         of_query = {"documents": np.bincount(seen.query[labelled], minlength=len(step))}
         of_query["weight"] = np.bincount(seen.query, weights=weight, minlength=len(step))
         columns = {name: column[drawn] for name, column in (of_query | {"contribution": step}).items()}

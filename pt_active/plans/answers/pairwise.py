@@ -31,7 +31,7 @@ _MAX_NAMED = 3  # If a remark is on more pairs, only so many are named
 
 @dataclass(frozen=True)
 class PairStatus(Printed):
-    """What the labels so far say of all pairs of rankers together, and whether to go on judging.
+    """What the labels so far say about all pairs of rankers together, and whether to go on judging.
 
     Attributes:
         pairs: The status of each pair. All verdicts hold together with probability ``confidence``, at all looks, and so

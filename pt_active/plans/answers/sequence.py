@@ -291,7 +291,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Proof:
-    """What the judged units say of a contrast."""
+    """What the judged units say about a contrast."""
 
     draws: Draws  # All draws so far, also of blocks before the model was fitted again
     units: Units  # The units of the last block, judged or not
@@ -352,7 +352,7 @@ class UnitSequence:
         )
 
     def proof(self, contrast: Contrast, alpha: float) -> Proof:
-        """What the judged units say of a contrast."""
+        """What the judged units say about a contrast."""
         last = max((number for number, each in enumerate(self._states) if each[2].any()), default=0)
         so_far: Draws | None = None
         for number, (block, judged, counts) in enumerate(self._states):

@@ -303,7 +303,7 @@ class RunningStatus:
         changed = (self._counted >= 0) & (label >= 0) & (label != self._counted)
         self._changed, self._since = self._changed | changed, self._since | (changed & self._decided)
         self._label, self._counted = label, np.where(label >= 0, label, self._counted)
-        if ((before >= 0) & (label != before)).any():  # What the labels said of the units is computed again.
+        if ((before >= 0) & (label != before)).any():  # What the labels said about the units is computed again.
             self._sequence = sequence_of(self._tables, label, self._question.measure)
         else:
             self._sequence = replace(self._sequence, label=label)

@@ -79,7 +79,7 @@ def _times(draws: Draws, stakes: Stakes, margin: float, alpha: float, apart: flo
 
 
 def _narrow_from(draws: Draws, stakes: Stakes, margin: float, alpha: float) -> int:
-    """The number of draws from which on the interval is as narrow as is wanted; intervals only become narrower."""
+    """The number of draws after which the interval is as narrow as wanted; intervals only become narrower."""
 
     def narrow(number: int) -> bool:
         low, high = interval(draws.first(number), stakes, alpha)

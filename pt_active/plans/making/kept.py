@@ -59,8 +59,8 @@ def check_whole(tables: PlanTables, what: str, *remedy: str | Argument) -> None:
 def in_words(tables: PlanTables) -> str:
     """A plan as printed: what it asks for and what that costs."""
     manifest, counts, arguments = tables.manifest, tables.manifest.counts, tables.manifest.arguments
-    repeated = f"{how_many('draw', counts.draws)} " if arguments.replace else "drawn "
-    kind = "census" if manifest.census else f"{repeated}by {arguments.design}"
+    repeated = f"{how_many('draw', counts.draws)}, " if arguments.replace else ""
+    kind = "census" if manifest.census else f"{repeated}design: {arguments.design}"
     rounds, unit = len(tables.rounds), arguments.unit
     again, queries = f" in round {rounds}" if rounds > 1 else "", counts.sampled_queries
     if manifest.extensions and not manifest.cut:

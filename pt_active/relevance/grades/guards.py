@@ -84,7 +84,7 @@ class TrainingCoverage:
         """What is wrong with the training labels, and what to do about it.
 
         Args:
-            unjudged: What the user said of unjudged documents, one of `UNJUDGED_POLICIES`; None if nothing was said.
+            unjudged: What the user said about unjudged documents, one of `UNJUDGED_POLICIES`; None if nothing was said.
                 What was said is not asked again.
             depth: The depth of the documents that matter; None for all.
 

@@ -1,4 +1,4 @@
-"""What do other judges, such as language models, say of a document's grade, and how are several put together?"""
+"""What do other judges, such as language models, say about a document's grade, and how are several put together?"""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class JudgeGrades(FittedGrades):
             left_out = ", ".join(name for name in self._asked if name not in self.stack_.used)
             return f"Grade model: {', '.join(self.stack_.used)}" + (f"; {left_out} adds nothing" if left_out else "")
         labels = how_many("human label", self.n_judged_)
-        return f"Grade model: {names}, corrected by {labels}, of which it gave {self.agreement_:.0%}"
+        return f"Grade model: {names}, corrected by {labels}; it agrees with {self.agreement_:.0%} of them"
 
     def _predict(self, frame: pd.DataFrame) -> np.ndarray:
         if not hasattr(self, "stack_"):
@@ -178,9 +178,9 @@ class JudgeGrades(FittedGrades):
 
 _ASSUMED = (
     f"The model assumes that its grade is the most probable one, and each step away {fitting.NEAR:g} times as probable "
-    "as the step before.\nIf that is wrong, intervals get wider and still hold."
+    "as the step before.\nIf that is wrong, intervals get wider, but still hold."
 )
-"""What is said of judges that no human label has checked."""
+"""What is said about judges that no human label has checked."""
 
 
 def _table(judge: AnyJudge, frame: pd.DataFrame) -> pd.DataFrame:

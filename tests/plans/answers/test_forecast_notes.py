@@ -42,7 +42,7 @@ def test_budgets_after_a_pilot_allow_for_the_upper_end(graded: pd.DataFrame, dem
             assert cautious.at(row.budget).half_width(0.95) == pytest.approx(row.half_width)
             assert curve.at(row.budget).half_width(0.95) < row.half_width
             assert row.assurance == ASSURANCE
-    assert "Each budget suffices in 9 of 10 cases" in outlook.described(outlook.budget_for(width=0.4))
+    assert "Each budget is enough in 9 of 10 cases" in outlook.described(outlook.budget_for(width=0.4))
     assert "assurance" not in Outlook.of(graded, None, DCG @ 10).budget_for(width=0.4)
 
 

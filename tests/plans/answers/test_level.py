@@ -1,4 +1,4 @@
-"""Which level does a plan choose if it is not told, and what does it say of the other?"""
+"""Which level does a plan choose if it is not told, and what does it say about the other?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which reference an interval has, what it says of itself, and when there is none."""
+"""Which reference an interval has, what it says about itself, and when there is none."""
 
 import numpy as np
 import pandas as pd

@@ -195,7 +195,7 @@ def test_an_extended_plan_is_the_one_that_the_sum_of_the_budgets_would_have_draw
     assert second["queries"] == two.assessments.qid.nunique() == len(two.sample) - len(one.sample)
     assert second["assessments"] == two.manifest["counts"]["assessments"] == len(two.assessments)
     assert two.manifest["spent"] == pytest.approx(many.manifest["spent"], rel=1e-12)
-    assert f"{len(two.assessments)} documents of {second['queries']} queries in extension 2 (drawn" in str(two)
+    assert f"{len(two.assessments)} documents of {second['queries']} queries in extension 2 (design: " in str(two)
 
 
 def test_an_extension_to_the_end_is_a_census(plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame) -> None:
@@ -271,7 +271,7 @@ def test_an_extension_does_not_change_past_looks(
     assert cut.manifest["counts"]["assessments"] == len(cut.assessments) == status.n_judged
     assert cut.status(judged, ASYMPTOTIC) == status
     assert cut.status(judged) == longer.status(judged)
-    assert f"of {len(cut.sample)} queries (drawn" in str(cut)
+    assert f"of {len(cut.sample)} queries (design: " in str(cut)
     with pytest.raises(ValueError, match='looks="pocock" needs to know from the start .* but the plan was extended'):
         longer.status(judged, "pocock")
     assert longer.status(judged, None).judged == status.judged

@@ -329,4 +329,4 @@ class TestWithoutLabelsOfPeople:
     def test_labels_say_how_far_the_judge_is_trusted(self):
         model = JudgeGrades(frame_of(noisy(1)), 3).fit(RUN, QRELS)
         assert model.agreement_ == pytest.approx((noisy(1) == LABEL).mean())
-        assert f"of which it gave {model.agreement_:.0%}" in model.described()
+        assert f"it agrees with {model.agreement_:.0%} of them" in model.described()

@@ -137,7 +137,7 @@ class Report(Findings):
     def _gathered(
         cls, labelled: LabelledPlan[Any], how: How[irm.Measure], judged: Judged, result: Result, status: Status | None
     ) -> Report:
-        """The report of a result, with everything else that the labels say of it."""
+        """The report of a result, with everything else that the labels say about it."""
         made, names = labelled.tables.manifest, judged.names
         pilot, forecast = Pilot.of_labelled(labelled, how.missing), foreseen(labelled.tables)
         budget, budget_note, curve = budget_table(made, forecast, how, pilot)

@@ -332,7 +332,7 @@ def _check(report: Findings) -> Section:
 
 
 def _trusted(line: Calibration) -> str:
-    """What the line through the labels says of the grade model, in a sentence."""
+    """What the line through the labels says about the grade model, in a sentence."""
     low, high = line.interval
     if not np.isfinite([low, high]).all():
         return "These labels do not tell."
