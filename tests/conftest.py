@@ -27,7 +27,9 @@ import pyterrier as pt
 import pytest
 import typer.testing
 from hypothesis import settings
-from numba.core.caching import IndexDataCacheFile
+from numba.core.caching import FunctionCache
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import Dispatcher
 
 from pt_active import OrderedLogitGrades, Runs, parse_measure
 from pt_active.demo.collection import DemoCollection, demo_collection
@@ -35,18 +37,22 @@ from pt_active.inference.replay import LabelledPool
 from pt_active.relevance.measures import rank_form
 from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
 
-_save = IndexDataCacheFile.save
+_compile = Dispatcher.compile
 
 
-def _save_alone(file: Any, key: Any, data: Any) -> None:
-    """Keep a compiled kernel. Two workers that add to an index at once could give the same file name to two kernels."""
-    with open(f"{file._index_path}.lock", "w") as lock:
+@global_compiler_lock
+def _compile_once(loop: Any, signature: Any) -> Any:
+    """Compile a loop unless another worker is at it: then wait, and take what it has kept."""
+    if not isinstance(loop._cache, FunctionCache):
+        return _compile(loop, signature)
+    Path(loop._cache.cache_path).mkdir(parents=True, exist_ok=True)
+    with open(f"{loop._cache._cache_file._index_path}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        _save(file, key, data)
+        return _compile(loop, signature)
 
 
 if WORKER:
-    IndexDataCacheFile.save = _save_alone
+    Dispatcher.compile = _compile_once
 
 # The runner would make the command of an app anew at each call, which takes longer than many calls.
 typer.testing._get_command = functools.cache(typer.testing._get_command)

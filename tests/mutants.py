@@ -90,6 +90,10 @@ ordered logit: gradient of the prior without its square [test_models]
     (by_upper + by_lower) + slopes / prior_scale**2 => (by_upper + by_lower) + slopes / prior_scale
 recalibration: prior centred at no trust [test_recalibration]
     prior = len(labels), parameters - np.r_[np.zeros(len(parameters) - 1), 1.0] => prior = len(labels), parameters
+classes: prior deviations are added unsquared [test_classes]
+    = (FLOOR * deviation[i]) ** 2 => = FLOOR * deviation[i]
+classes: the covariate moves every class alike [test_classes]
+    shift[0] + shift[1] * covariate[z] => shift[0] + covariate[z]
 # Sampling
 clipped probabilities: certain units cost nothing [test_error_curve]
     (budget - self.certain[certain]) / self.rest => budget / self.rest

@@ -267,13 +267,16 @@ def everything(folder: Path, saved: Path | None) -> dict[str, Any]:
     )
     for maker in makers:
         for name, sample, qrels in maker():
-            found[name] = [keys_of(sample), *answers(sample, qrels)]
+            said = answers(sample, qrels)
+            found[name] = [keys_of(sample), *said]
             if isinstance(sample, Plan):
                 found[name].append(sample.id)
                 if name.startswith("usual") and len(sample.rankers) > 1:
                     found[f"ranked {name}"] = ranked(sample, qrels)
                 path = (saved or folder) / "plans" / digest(name)
-                found[f"saved {name}"] = answers(Plan.load(path), qrels) if saved else answers(sample.save(path), qrels)
+                if not saved:
+                    sample.save(path)
+                found[f"saved {name}"] = answers(Plan.load(path), qrels) if saved else said
     return found
 
 

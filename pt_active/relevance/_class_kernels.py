@@ -79,11 +79,14 @@ def place_classes(indptr, pool, wide, points, deviation, found):  # type: ignore
         weight -= log_normal(wide / (WIDE * deviation)) - log_normal(wide / deviation)
         weight = np.exp(weight - weight.max())
         weight /= weight.sum()
-        mean, spread = np.zeros(len(deviation)), np.diag((FLOOR * deviation) ** 2)
+        mean, spread = np.zeros(len(deviation)), np.zeros((len(deviation), len(deviation)))
         for c in range(len(wide)):
             mean += weight[c] * wide[c]
-        for c in range(len(wide)):
-            spread += weight[c] * np.outer(wide[c] - mean, wide[c] - mean)
+        for i in range(len(mean)):  # loops, since np.outer and np.diag take seconds to compile
+            spread[i, i] = (FLOOR * deviation[i]) ** 2
+            for c in range(len(wide)):
+                for j in range(len(mean)):
+                    spread[i, j] += weight[c] * (wide[c, i] - mean[i]) * (wide[c, j] - mean[j])
         root = BROADER * np.linalg.cholesky(spread)
         for c in range(len(points)):
             shifts[x, c] = mean + root @ points[c]
@@ -95,7 +98,11 @@ def place_classes(indptr, pool, wide, points, deviation, found):  # type: ignore
 @_compiled
 def log_normal(points):  # type: ignore[no-untyped-def]
     """Log densities of a standard normal distribution, float64[C, D] → float64[C], up to a constant."""
-    return -0.5 * (points**2).sum(axis=1)
+    found = np.zeros(len(points))
+    for c in range(len(points)):
+        for place in range(points.shape[1]):
+            found[c] -= 0.5 * points[c, place] ** 2
+    return found
 
 
 @_compiled

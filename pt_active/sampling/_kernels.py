@@ -41,7 +41,9 @@ def sorted_within(indptr, chosen, keys):  # type: ignore[no-untyped-def]
 @_compiled
 def pooled_sizes(indptr, order, gain, cost, overhead, size, common, opening):  # type: ignore[no-untyped-def]
     """``√(Σ g / Σ λ)`` of pools, so that none rises along an order; openings first [theory 9, BB]."""
-    n, most = len(order), 2 + (np.diff(indptr).max() if len(indptr) > 1 else 0)
+    n, most = len(order), 2
+    for x in range(len(indptr) - 1):  # np.diff takes seconds to compile
+        most = max(most, 2 + indptr[x + 1] - indptr[x])
     pool_gain, pool_cost, pool_start = np.empty(most), np.empty(most), np.empty(most, dtype=np.int64)
     place = 0
     for x in range(len(indptr) - 1):

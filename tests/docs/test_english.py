@@ -33,8 +33,6 @@ def text_of(path: Path) -> str:
     return " ".join("\n".join([text, *(strings(text) if path.suffix == ".py" else [])]).split())
 
 
-TEXTS = {str(path.relative_to(ROOT)): text_of(path) for path in FILES}
-
 INSTEAD = {
     r"cut-offs?": "cutoff",
     r"[Qq]uery ids?": "qid",
@@ -111,10 +109,11 @@ def said(phrase: str, text: str) -> list[str]:
     return [" ".join(text[max(0, hit.start() - 30) : hit.end() + 30].split()) for hit in found]
 
 
-@pytest.mark.parametrize("phrase", INSTEAD)
-def test_what_people_would_not_say_does_not_come_back(phrase: str) -> None:
-    found = {file: hits for file, text in TEXTS.items() if (hits := said(phrase, text))}
-    assert found == {}, f"write {INSTEAD[phrase]}"
+def test_what_people_would_not_say_does_not_come_back() -> None:
+    """One search for all phrases is ten times as fast as one for each."""
+    found = {(path.name, hit) for path in FILES for hit in said("|".join(INSTEAD), text_of(path))}
+    write = {where: [better for phrase, better in INSTEAD.items() if said(phrase, where[1])] for where in found}
+    assert write == {}
 
 
 @pytest.mark.parametrize(
@@ -128,8 +127,8 @@ def test_what_people_would_not_say_does_not_come_back(phrase: str) -> None:
     ],
 )
 def test_the_list_finds_what_it_should(bad: str, good: str) -> None:
-    assert any(said(phrase, bad) for phrase in INSTEAD)
-    assert not any(said(phrase, good) for phrase in INSTEAD)
+    assert said("|".join(INSTEAD), bad)
+    assert not said("|".join(INSTEAD), good)
 
 
 # --- length ---------------------------------------------------------------------------------------------------------
