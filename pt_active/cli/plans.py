@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from pt_active.frames.columns import grade_columns
 from pt_active.frames.topics import read_topics
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.judging.files import read_labels
+from pt_active.judging.server.wal import is_store
 from pt_active.logs import ScannedRuns
 from pt_active.logs.files import matching
 from pt_active.plans.answers.forecast import LEVELS
@@ -166,9 +168,14 @@ def extend(
     labels, policy = as_qrels(read_labels(qrels, loaded)) if qrels else None, missing or "error"
     grades = REFIT if refit else None
     made = loaded.extend(budget, labels, grades, texts=text, missing=policy).save(out)
+    # Judging goes on in the file that holds the labels so far.
+    store = [("--store", file, *(("--texts", texts) if texts else ())) for file in qrels or [] if is_store(file)]
+    words = store[-1] if store else ()
     if not refit or labels is None:
-        return _planned(made, out)
-    return _planned(made, out, f"By the labels so far:\n{ModelCheck.of(loaded, labels, policy)}", refitted=qrels)
+        return _planned(made, out, store=words)
+    return _planned(
+        made, out, f"By the labels so far:\n{ModelCheck.of(loaded, labels, policy)}", refitted=qrels, store=words
+    )
 
 
 def _planned(
@@ -178,11 +185,12 @@ def _planned(
     rounds: int = 1,
     unchecked: bool = False,
     refitted: list[Path] | None = None,
+    store: Sequence[str | Path] = (),
 ) -> Answer:
     tables, worklist = made.tables, beside(out, ".csv")
     order = ["--order", "drawn"] if has_order(tables) else []
     alone = len(made.rankers) == 1
-    browsers = command_line("judge", out, *(["--margin", "X"] if alone else []))
+    browsers = command_line("judge", out, *store, *(["--margin", "X"] if alone else []))
     export = command_line("export", out, "--out", worklist, "--format", TABLE_FORMAT, *order)
     hint = (
         f"The plan is in {out}. Next, let people judge it in their browsers"
