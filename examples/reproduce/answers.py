@@ -3,7 +3,7 @@
     python examples/reproduce/answers.py ../shared/data/answers --evidence pt_active/pt_docs/evidence
 
 The folder holds `sentiment.npz`, the tables of R-AutoEval+ (Park, Zecchin and Simeone, NeurIPS 2025), and
-`gpqa_diamond_scores.csv`. Takes ten CPU minutes. A third judge has the good judge's scores of other items, so that it
+`gpqa_diamond_scores.csv`. Takes 13 CPU minutes. A third judge has the good judge's scores of other items, so that it
 says nothing. Plans are made for 100 labels, and extended until there is a verdict. How plans are made was chosen on one
 half of the systems (``answers-settings``); everything else is of pairs of the other half. The rivals are written anew
 here from their papers:
@@ -382,7 +382,9 @@ def told(table: pd.DataFrame) -> pd.DataFrame:
             others["R-AutoEval+"] = by_pair[judge, "R-AutoEval+"]
         for name, other in others.items():
             ratio = items / other
-            row |= {f"items over {name}": f"{np.exp(np.log(ratio).mean()):.2f}", f"{name}, worst": f"{ratio.max():.2f}"}
+            mean, what = np.exp(np.log(ratio).mean()), f"items over {name}"
+            row |= {what: f"{mean:.2f}", f"{what}{ERROR}": f"{mean * np.log(ratio).sem():.2f}"}
+            row |= {f"{name}, worst": f"{ratio.max():.2f}"}
         row["pairs over 1.1 answers"] = f"{(items > 1.1 * others['answers']).sum()} of {len(items)}"
         for kind, what in (("tie", "false at ties"), ("named", "false elsewhere")):
             part = own[(own["pairs"] == kind) & (own["method"] == "items")]
