@@ -3,7 +3,7 @@
     python examples/reproduce/answers.py ../shared/data/answers --evidence pt_active/pt_docs/evidence
 
 The folder holds `sentiment.npz`, the tables of R-AutoEval+ (Park, Zecchin and Simeone, NeurIPS 2025), and
-`gpqa_diamond_scores.csv`. Takes ten CPU minutes. A third judge has the good judge's scores of other items, so that it
+`gpqa_diamond_scores.csv`. Takes 13 CPU minutes. A third judge has the good judge's scores of other items, so that it
 says nothing. Plans are made for 100 labels, and extended until there is a verdict. How plans are made was chosen on one
 half of the systems (``answers-settings``); everything else is of pairs of the other half. The rivals are written anew
 here from their papers:
@@ -23,6 +23,7 @@ from datetime import date
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -31,12 +32,14 @@ from scipy import stats
 from tqdm import tqdm
 
 from pt_active import Answers, Plan, UnitCost
+from pt_active.answers import comparison
 
 LEVEL = 0.05
 SIZES = (0.015, 0.04, 0.07, 0.1, 0.15, 0.25, 0.5)  # Classes of differences, of which each gives five pairs
 NAMED = (0.034, 0.072, 0.187)  # Pairs that many orders are tried for
 RELIANCE = np.linspace(0, 1, 11)
 SHARES = (0.1, 0.5, 0.7)  # Of items that are drawn at random, whatever the judge says
+NEARER = 0.2  # How far a judge is believed that is trusted more; the less, the more (`comparison.NEAR`)
 FIXED = ("PPI++, fixed", "paired t, fixed")
 PLANNED = 100  # Labels that a plan is made for
 BLOCK = 60  # Labels after which one might choose the unit anew, or fit the judge's scores
@@ -74,20 +77,25 @@ def answers_of(true: np.ndarray, judge: np.ndarray | None, pair: tuple[int, int]
     return answers, answers.labels(table.assign(score=table["truth"]))
 
 
+def seeds_of(pair: tuple[int, int], orders: int) -> range:
+    """The seeds of the orders of a pair; no two pairs share one, as means over pairs would have the error of one."""
+    return range(first := 100_000 * pair[0] + 1000 * pair[1], first + orders)
+
+
 def by_plan(
-    answers: Answers, labels: pd.DataFrame, unit: str, orders: int, **how: object
+    answers: Answers, labels: pd.DataFrame, unit: str, seeds: range, **how: object
 ) -> Iterator[dict[str, object]]:
     """Labels to a verdict, and what it was, order by order."""
     most = len(labels)
-    for seed in range(orders):
+    for seed in seeds:
         plan = answers.plan(PLANNED, unit=unit, seed=seed, **how).extend(most - 1 - PLANNED)
         yield _verdict(plan, labels, most)
 
 
-def by_blocks(answers: Answers, labels: pd.DataFrame, orders: int) -> Iterator[dict[str, object]]:
+def by_blocks(answers: Answers, labels: pd.DataFrame, seeds: range) -> Iterator[dict[str, object]]:
     """The same for whole items in blocks, before the second and third of which the judge's scores are fitted."""
     most = len(labels)
-    for seed in range(orders):
+    for seed in seeds:
         # A price of opening an item makes items the units of rounds, which learn from labels.
         plan = answers.plan(BLOCK, "answer", seed, design="successive", cost=UnitCost(1e-6))
         so_far, spent = labels.iloc[:0], BLOCK
@@ -225,7 +233,7 @@ def _by_methods(
 ) -> Iterator[tuple[str, list[dict[str, object]]]]:
     answers, labels = answers_of(true, judge, pair)
     for unit in units:
-        yield f"{unit}s", list(by_plan(answers, labels, unit, orders))
+        yield f"{unit}s", list(by_plan(answers, labels, unit, seeds_of(pair, orders)))
     difference = true[pair[0]].astype(float) - true[pair[1]]
     judged = np.zeros(len(difference)) if judge is None else judge[pair[0]].astype(float) - judge[pair[1]]
     method, reliance = ("R-Eval", RELIANCE[:1]) if judge is None else ("R-AutoEval+", RELIANCE)
@@ -241,14 +249,20 @@ def settings(true: np.ndarray, judges: dict[str, np.ndarray | None], orders: int
     for name, judge in tqdm(judges.items(), desc="settings"):
         found: dict[str, list[float]] = {}
         for pair in drawn:
-            answers, labels = answers_of(true, judge, pair)
+            (answers, labels), seeds = answers_of(true, judge, pair), seeds_of(pair, orders)
             ways = (
                 {f"items, {share:g} at random": {"defensive": share} for share in SHARES} if judge is not None else {}
             )
-            tried = {way: list(by_plan(answers, labels, "item", orders, **how)) for way, how in ways.items()}
-            tried |= {} if ways else {"items": list(by_plan(answers, labels, "item", orders))}
-            tried["answers"] = list(by_plan(answers, labels, "answer", orders))
-            tried["items in blocks, judge fitted"] = list(by_blocks(answers, labels, orders))
+            tried = {way: list(by_plan(answers, labels, "item", seeds, **how)) for way, how in ways.items()}
+            if ways:
+                with patch.object(comparison, "NEAR", NEARER):
+                    tried["items, judge trusted more"] = list(
+                        by_plan(answers_of(true, judge, pair)[0], labels, "item", seeds)
+                    )
+            else:
+                tried["items"] = list(by_plan(answers, labels, "item", seeds))
+            tried["answers"] = list(by_plan(answers, labels, "answer", seeds))
+            tried["items in blocks, judge fitted"] = list(by_blocks(answers, labels, seeds))
             for way, each in tried.items():
                 found.setdefault(way, []).append(float(np.median([one["labels"] for one in each])))
         rows += [{"judge": name, "way": way, "labels": np.exp(np.log(each).mean())} for way, each in found.items()]
@@ -368,7 +382,9 @@ def told(table: pd.DataFrame) -> pd.DataFrame:
             others["R-AutoEval+"] = by_pair[judge, "R-AutoEval+"]
         for name, other in others.items():
             ratio = items / other
-            row |= {f"items over {name}": f"{np.exp(np.log(ratio).mean()):.2f}", f"{name}, worst": f"{ratio.max():.2f}"}
+            mean, what = np.exp(np.log(ratio).mean()), f"items over {name}"
+            row |= {what: f"{mean:.2f}", f"{what}{ERROR}": f"{mean * np.log(ratio).sem():.2f}"}
+            row |= {f"{name}, worst": f"{ratio.max():.2f}"}
         row["pairs over 1.1 answers"] = f"{(items > 1.1 * others['answers']).sum()} of {len(items)}"
         for kind, what in (("tie", "false at ties"), ("named", "false elsewhere")):
             part = own[(own["pairs"] == kind) & (own["method"] == "items")]
@@ -392,7 +408,7 @@ def _of_systems(tables: dict[str, np.ndarray], half: np.ndarray) -> tuple[np.nda
 def main() -> None:
     parser = parser_with(__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
-    parser.add_argument("--orders", type=int, nargs=3, default=(5, 31, 40), help="of drawn pairs, named ones, ties")
+    parser.add_argument("--orders", type=int, nargs=3, default=(5, 100, 60), help="of drawn pairs, named ones, ties")
     parser.add_argument("--tries", type=int, default=30, help="of coverage, and of power on gpqa")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -407,7 +423,7 @@ def main() -> None:
     found["answers-gpqa"] = gpqa(options.data / "gpqa_diamond_scores.csv", options.tries).round(4)
     header = {
         "command": command_line(),
-        "seed": "33, and 0, 1, … of the orders",
+        "seed": "33, and those of `seeds_of` for the orders",
         "replications": f"{options.orders[1]} orders of a named pair, {options.orders[0]} of a drawn one, "
         f"{options.orders[2]} of a tie, {options.tries} of coverage and power",
         "made": f"{date.today()}, version {version('pt_active')}",

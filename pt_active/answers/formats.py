@@ -87,6 +87,17 @@ FORMATS = {
         },
         "*/score",
     ),
+    "mlflow-genai": AnswerFormat(
+        ("request", "response", "assessments"),
+        "",
+        {
+            "item": ("request",),
+            "question": ("request",),
+            "answer": ("response",),
+            "reference": ("expected_response/value",),
+        },
+        "assessments",
+    ),
     "ragas": AnswerFormat(
         ("user_input", "response"),
         "",
@@ -108,7 +119,11 @@ FORMATS = {
     "trec-rag": AnswerFormat(
         ("metadata", "responses"),
         "",
-        {"item": ("metadata.topic_id",), "system": ("metadata.run_id",), "answer": ("responses",)},
+        {
+            "item": ("metadata.topic_id", "metadata.narrative_id"),
+            "system": ("metadata.run_id",),
+            "answer": ("responses",),
+        },
     ),
     "trec-rag-2024": AnswerFormat(
         ("run_id", "topic_id", "answer"),
@@ -118,15 +133,15 @@ FORMATS = {
 }
 """Tool → where it has what. Inspect's log is that with ``log_format="json"``, DeepEval's file that of its results
 folder, LM-evaluation-harness's that of ``--log_samples``, promptfoo's that of ``--output FILE.json``, MLflow's a table
-that an evaluation logged, RAGAS's the frame of its result as JSON lines, Langfuse's a page of its API's
-``experiment-items`` with ``fields=core,io,scores``, and those of TREC RAG are submissions, also to AutoJudge. Where a
-tool has no ids of items, the question is the id."""
+that an evaluation logged, or as JSON that of ``mlflow.genai.evaluate``, RAGAS's the frame of its result as JSON lines,
+Langfuse's a page of its API's ``experiment-items`` with ``fields=core,io,scores``, and those of TREC RAG are
+submissions, also to AutoJudge. Where a tool has no ids of items, the question is the id."""
 
-PEOPLE = "ANNOTATION"
-"""The source of scores that people gave in Langfuse: columns ``label_NAME``, which steer nothing."""
+PEOPLE = ("ANNOTATION", "HUMAN")
+"""The source of scores that people gave in Langfuse and MLflow: columns ``label_NAME``, which steer nothing."""
 
-LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-"""What Inspect's letters are worth: correct, partial, incorrect, no answer."""
+LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
+"""What Inspect's letters are worth: correct, partial, incorrect, no answer; and the words of MLflow's judges."""
 
 
 def read_rows(path: str | Path) -> pd.DataFrame:
@@ -206,8 +221,10 @@ def _scores(format: AnswerFormat, entry: dict[str, Any]) -> Iterator[tuple[str, 
         yield "score", given
     elif isinstance(given, list) and all(isinstance(each, dict) for each in given):
         for each in given:
-            kind = "label" if each.get("source") == PEOPLE else "score"
-            yield f"{kind}_{each.get('name')}", each.get("score", each.get("value"))
+            source = _at(each, "source.source_type") or each.get("source")
+            name = each.get("name", each.get("assessment_name"))
+            value = each.get("score", each.get("value", _at(each, "feedback.value")))
+            yield f"{'label' if source in PEOPLE else 'score'}_{name}", value
     elif isinstance(given, dict):
         yield from (
             (f"score_{name}", each.get("value") if isinstance(each, dict) else each) for name, each in given.items()

@@ -27,7 +27,7 @@ def nugget_table(*files: str | Path) -> pd.DataFrame:
     Args:
         *files: JSON lines as AutoNuggetizer writes them, of one or more systems: ``qid, query, run_id, answer_text``
             and ``nuggets``, a list of ``text, importance`` (vital, which weighs 1, or okay, which weighs half) and
-            ``assignment`` if a model made one, which counts as a judge's score.
+            ``assignment`` if a model made one and has not ``failed``, which counts as a judge's score.
 
     Returns:
         ``item, system, question, answer, weight, cluster`` and ``score``, for ``Answers(…, scale="0-1:0.5")``.
@@ -63,7 +63,7 @@ def _decisions(entry: dict[str, Any], qid: str, weights: list[float], place: str
         raise ValueError(f"{place}: item {shown(qid)} has no nugget")
     rows = []
     for number, (nugget, weight) in enumerate(zip(entry["nuggets"], weights, strict=True), start=1):
-        assigned = nugget.get("assignment")
+        assigned = nugget.get("assignment") if nugget.get("assignment") != "failed" else None
         if assigned is not None and str(assigned) not in SUPPORT:
             raise ValueError(f"{place}: an assignment is one of {', '.join(SUPPORT)}; got {shown(assigned)}")
         rows.append(

@@ -19,7 +19,7 @@ Source: TypeAlias = pd.DataFrame | str | Path | Mapping[str, pd.DataFrame | str 
 
 NAMES = {
     "item": ("item", "qid", "item_id", "id"),
-    "system": ("system", "model"),
+    "system": ("system", "model", "eval_id"),
     "question": ("question", "query", "input", "prompt"),
     "answer": ("answer", "qanswer", "output", "response"),
     "reference": ("reference", "gold_answer", "expected", "target"),
@@ -113,6 +113,11 @@ def _long(rows: pd.DataFrame) -> pd.DataFrame:
     answered = [f"answer_{name}" for kind, name in named if kind == "answer"]
     other = [each for each in kinds if each in rows.columns and systems]
     other += [f"{SCORE}_{name}" for name in systems if answered and f"answer_{name}" not in answered]
+    if "answer" in rows.columns and not answered:
+        raise ValueError(
+            "the answers are of one system, which the table does not name; pass the table of each system by its name, "
+            "as --answers NAME=FILE or {NAME: FILE}, or add a column system"
+        )
     if other:
         beside = some(answered or [f"{SCORE}_{name}" for name in systems])
         raise ValueError(f"the column {other[0]} belongs to no system beside {beside}; rename or remove it")

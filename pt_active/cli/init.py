@@ -308,17 +308,23 @@ def _findings(answers: Answers, budget: float, level: str) -> list[Finding]:
     if "cluster" in table.columns:
         found.append(Finding("clusters", f"{how_many('cluster', table['cluster'].nunique())}, for new items"))
     judges = [name for name in answers.judges if table[name].notna().any()]
-    said = (
-        f"{', '.join(judges)}: decides which answers people score, and nothing else"
-        if judges
-        else "no scores of a judge"
+    said = f"{', '.join(judges)}: decides which answers people score, and nothing else" if judges else "no scores"
+    units = (
+        "items, each with all its answers"
+        if level == "query"
+        else "pairs of answers"
+        if answers.scale.prefers
+        else "answers"
     )
-    unit = "item with all its answers" if level == "query" else "pair of answers" if answers.scale.prefers else "answer"
     whole, of = float(len(pool)), f"{how_many('answer', len(pool))} to judge"
     if "doc_cost" in pool.columns:
         whole = float(pool["doc_cost"].sum())
         of = f"{amount(whole)}, the sum of the column cost"
     share = f"{amount(min(budget, whole))} of {of}"
     share += f" ({budget / whole:.0%})" if budget < whole else ": all, if no verdict comes before"
-    more = [("scale", f"people give {answers.scale.asked}"), ("judge", said), ("unit", f"one {unit} after the other")]
+    more = [
+        ("scale", f"people give {answers.scale.asked}"),
+        ("LLM judge", said),
+        ("drawn", f"{units}, one after the other"),
+    ]
     return [*found, *(Finding(*each) for each in more), Finding("budget", share)]

@@ -213,7 +213,8 @@ def _serve(site: Site, where: Address) -> None:
     if warning := risk(where.host, secure):
         typer.echo(f"warning: {warning}", err=True)
     if untold := sum(not document.text for document in site.campaign.work.documents):
-        typer.echo(f"warning: {how_many('document', untold, 'has')} no text; give --texts", err=True)
+        what = "answer" if is_of_answers(str(site.campaign.plan.measure)) else "document"
+        typer.echo(f"warning: {how_many(what, untold, 'has')} no text; give --texts", err=True)
     wide = max(map(len, people)) + 2
     named = {(_ORGANISER if name == ORGANISER else name): link for name, link in lines.items()}
     told = "\n".join(f"  {visible(name):{wide}}{link}" for name, link in named.items())

@@ -31,6 +31,7 @@ from pt_active.frames.columns import grade_columns
 from pt_active.frames.topics import read_topics
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.judging.files import read_labels
+from pt_active.judging.server.wal import is_store
 from pt_active.logs import ScannedRuns
 from pt_active.logs.files import matching
 from pt_active.plans.answers.forecast import LEVELS
@@ -166,9 +167,10 @@ def extend(
     labels, policy = as_qrels(read_labels(qrels, loaded)) if qrels else None, missing or "error"
     grades = REFIT if refit else None
     made = loaded.extend(budget, labels, grades, texts=text, missing=policy).save(out)
+    so_far = qrels or [], texts
     if not refit or labels is None:
-        return _planned(made, out)
-    return _planned(made, out, f"By the labels so far:\n{ModelCheck.of(loaded, labels, policy)}", refitted=qrels)
+        return _planned(made, out, so_far=so_far)
+    return _planned(made, out, f"By the labels so far:\n{ModelCheck.of(loaded, labels, policy)}", so_far=so_far)
 
 
 def _planned(
@@ -177,12 +179,17 @@ def _planned(
     grades: str = "",
     rounds: int = 1,
     unchecked: bool = False,
-    refitted: list[Path] | None = None,
+    so_far: tuple[list[Path], Path | None] = ([], None),  # the files of labels, and the texts
 ) -> Answer:
+    labels, texts = so_far
+    # Judging goes on in the file that holds the labels so far.
+    store = [("--store", file, *(("--texts", texts) if texts else ())) for file in labels if is_store(file)][-1:]
     tables, worklist = made.tables, beside(out, ".csv")
     order = ["--order", "drawn"] if has_order(tables) else []
     alone = len(made.rankers) == 1
-    browsers = command_line("judge", out, *(["--margin", "X"] if alone else []))
+    browsers = command_line(
+        "judge", out, *(word for words in store for word in words), *(["--margin", "X"] if alone else [])
+    )
     export = command_line("export", out, "--out", worklist, "--format", TABLE_FORMAT, *order)
     hint = (
         f"The plan is in {out}. Next, let people judge it in their browsers"
@@ -200,10 +207,10 @@ def _planned(
         first = f"It is the first of {rounds} rounds. When it is judged, draw the next"
         more = further(tables.manifest.arguments.budget, [], after)
         hint += f"\n{first if rounds > 1 else trust}:\n  {more}"
-    if refitted is not None:
+    if labels and grades:
         stem, dash, number = out.name.rpartition("-")
         numbered = out.with_name(f"{stem}-{int(number) + 1}") if dash and number.isdecimal() else after
-        more = further(tables.manifest.rounds[-1].budget, refitted, numbered)
+        more = further(tables.manifest.rounds[-1].budget, labels, numbered)
         hint += f"\nWhen it is judged, the grades can be fitted once more, for another round:\n  {more}"
     content = {"plan": str(out), **made.manifest, "caution": made.caution} | ({"grades": grades} if grades else {})
     return Answer(content, f"{made}\n\n{grades}" if grades else str(made), hint)

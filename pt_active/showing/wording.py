@@ -19,6 +19,9 @@ _WORDS = {
     "ranker": "system",
     "rankers": "systems",
     "qrels": "labels",
+    "grade": "score",
+    "grades": "scores",
+    "topics": "items",
 }
 """Word of rankings → word of answers."""
 
@@ -33,7 +36,11 @@ _NAMED = re.compile(rf"(?<!--measure )(?<!['\"=/]){_MEASURE.pattern}")  # Where 
 
 _PHRASES = {
     "query–document pairs": "answers",
-    "what each returns at each rank, with its grade": "what each says, with its grade",
+    "what each returns at each rank, with its grade": "what each says, with its score",
+    "grade model": "model of the scores",
+    "Grade model": "Model of the scores",
+    "est grade": "est label",
+    "qids and docnos": "columns qid (the item) and docno (the answer)",
 }
 
 _NO_TEXT = re.compile(

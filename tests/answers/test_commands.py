@@ -14,7 +14,9 @@ from typer.testing import CliRunner, Result
 from pt_active import Answers
 from pt_active.cli.app import app
 
-OTHER_WORDS = re.compile(r"(?<![\w/.-])(?:documents?|quer(?:y|ies)|rankers?|qrels|ranks?|Score@\d)(?![\w=.-])", re.I)
+OTHER_WORDS = re.compile(
+    r"(?<![\w/.-])(?:documents?|quer(?:y|ies)|rankers?|qrels|ranks?|grades?|Score@\d)(?![\w=.-])", re.I
+)
 
 
 @pytest.fixture

@@ -1,8 +1,9 @@
 """Files of tools for evaluation.
 
-Those in ``samples`` are the tools' own, shortened: Inspect (mockllm), DeepEval (ExactMatchMetric), MLflow
-(``log_table``), RAGAS 0.4.3 (ExactMatch, StringPresence) and Langfuse (``ExperimentItemsResponse`` of its client
-5.0.4). The lines of the others have the keys that their documentation or source names.
+Those in ``samples`` are the tools' own, shortened: Inspect 0.3.285 (mockllm), DeepEval 4.3.1 (ExactMatchMetric),
+promptfoo 0.121.20 (echo), LM-evaluation-harness 0.4.13 (dummy), MLflow 3.17.2 (``log_table``; ``genai.evaluate``),
+RAGAS 0.4.3 (ExactMatch, StringPresence), Langfuse (``ExperimentItemsResponse`` of its client 5.0.4) and TREC AutoJudge
+(``Report`` of autojudge-base 1.0.0). The lines of TREC RAG have the keys that its guidelines name.
 """
 
 from __future__ import annotations
@@ -44,33 +45,23 @@ def test_deepeval() -> None:
     assert answers.judges == ["score_Exact_Match"]
 
 
-def test_lm_evaluation_harness(tmp_path: Path) -> None:
-    entry = {"doc": {"question": "2+2?"}, "target": "4", "filtered_resps": ["4"], "metrics": ["exact_match"]}
-    path = lines(tmp_path / "s.jsonl", [{"doc_id": i, **entry, "exact_match": 1.0 - i} for i in range(2)])
-    rows = read_rows(path)
+def test_lm_evaluation_harness() -> None:
+    rows = read_rows(SAMPLES / "lm_eval.jsonl")
     assert rows[["item", "question", "answer", "reference", "score_exact_match"]].values.tolist() == [
-        [0, "2+2?", "4", "4", 1.0],
-        [1, "2+2?", "4", "4", 0.0],
+        [0, "Capital of France?", "lol", "Paris", 0.0],
+        [1, "Capital of Italy?", "lol", "Rome", 0.0],
     ]
 
 
-def test_promptfoo(tmp_path: Path) -> None:
-    def result(test: int, prompt: int, output: str, score: float) -> dict[str, object]:
-        about = {"testIdx": test, "promptIdx": prompt, "vars": {"country": ("France", "Italy")[test]}, "score": score}
-        provider, raw = {"id": "openai:gpt-4o", "label": ""}, {"raw": f"prompt {prompt}", "label": f"prompt {prompt}"}
-        return about | {"provider": provider, "prompt": raw, "response": {"output": output}, "success": score > 0.5}
-
-    cells = [(0, 0, "Paris", 1), (0, 1, "Paris.", 1), (1, 0, "Rome", 1), (1, 1, "Milan", 0)]
-    path = tmp_path / "output.json"
-    path.write_text(json.dumps({"evalId": "eval-x", "results": {"version": 3, "results": [result(*c) for c in cells]}}))
-    answers = Answers(path)
-    assert answers.systems == ("openai:gpt-4o 0", "openai:gpt-4o 1")
-    assert answers.table["question"].tolist() == ["France", "France", "Italy", "Italy"]
-    assert answers.table[["answer", "score"]].values.tolist() == [
-        ["Paris", 1],
-        ["Paris.", 1],
-        ["Rome", 1],
-        ["Milan", 0],
+def test_promptfoo() -> None:
+    answers = Answers(SAMPLES / "promptfoo.json")
+    assert answers.systems == ("echo 0", "echo 1", "mock 2", "mock 3")
+    assert answers.table[["item", "question", "answer", "score"]].values.tolist()[:5] == [
+        ["0", "France", "Answer: France", 0.5],
+        ["0", "France", "In a word: France", 1],
+        ["0", "France", "ANSWER: FRANCE", 0],
+        ["0", "France", "IN A WORD: FRANCE", 0.5],
+        ["1", "Italy", "Answer: Italy", 0],
     ]
 
 
@@ -81,6 +72,23 @@ def test_mlflow() -> None:
         ["Capital of Italy?", "Capital of Italy?", "Milan", "Rome", 0.0],
     ]
     assert not rows.columns.str.contains("token").any()
+    rows = read_rows(SAMPLES / "mlflow_genai.json")
+    assert rows[["item", "answer", "reference", "score_exact", "score_half"]].values.tolist() == [
+        ["Capital of France?", "Paris", "Paris", 1.0, 0.5],
+        ["Capital of Italy?", "Milan", "Rome", 0.0, 0.5],
+    ]
+    assert not rows.columns.str.contains("expected").any()
+
+
+def test_what_people_and_judges_of_mlflow_say(tmp_path: Path) -> None:
+    said = [("LLM_JUDGE", "correct", "yes"), ("HUMAN", "helpful", "no")]
+    assessments = [
+        {"assessment_name": name, "source": {"source_type": source}, "feedback": {"value": value}}
+        for source, name, value in said
+    ]
+    entry = {"request": "q", "response": "a", "assessments": assessments}
+    rows = read_rows(lines(tmp_path / "x.jsonl", [entry]))
+    assert rows[["score_correct", "label_helpful"]].values.tolist() == [[1.0, 0.0]]
 
 
 def test_ragas() -> None:
@@ -109,8 +117,11 @@ def test_trec_rag(older: bool, tmp_path: Path) -> None:
     said = [{"text": "Paris.", "citations": [0]}, {"text": "On the Seine.", "citations": [1]}]
     new = {"metadata": {"team_id": "t", "run_id": "r", "topic_id": "1"}, "responses": said, "references": ["d1", "d2"]}
     old = {"run_id": "r", "topic_id": "1", "topic": "capital?", "references": ["d1", "d2"], "answer": said}
-    rows = read_rows(lines(tmp_path / "run.jsonl", [old if older else new]))
-    assert rows[["item", "system", "answer"]].values.tolist() == [["1", "r", "Paris.\nOn the Seine."]]
+    paths = [lines(tmp_path / "run.jsonl", [old if older else new]), SAMPLES / "autojudge.jsonl"]
+    for rows in map(read_rows, paths):
+        assert rows[["item", "system", "answer"]].values.tolist() == [["1", "r", "Paris.\nOn the Seine."]]
+    new["metadata"]["narrative_id"] = new["metadata"].pop("topic_id")  # as in RAGTIME
+    assert read_rows(lines(tmp_path / "ragtime.jsonl", [new]))["item"].tolist() == ["1"]
 
 
 def test_other_json_is_a_table_and_each_format_is_told_from_the_others(tmp_path: Path) -> None:

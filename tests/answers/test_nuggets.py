@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,13 @@ def test_drawn_decisions_are_unbiased_by_enumeration(tmp_path: Path) -> None:
     truth = shares(paths)
     # 1 − score turns the difference of the shares round.
     assert probability @ estimate == pytest.approx(truth["b"] - truth["a"])
+
+
+def test_an_assignment_that_failed_says_nothing(tmp_path: Path) -> None:
+    paths = written(tmp_path)
+    for path in paths:
+        path.write_text(re.sub(r'"assignment": "\w+"', '"assignment": "failed"', path.read_text()))
+    assert nugget_table(*paths)["score"].isna().all()
 
 
 def test_new_items_are_clusters_of_nuggets(tmp_path: Path) -> None:

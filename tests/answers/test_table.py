@@ -112,6 +112,7 @@ def test_a_text_that_a_system_repeats_is_several_answers_that_another_shares() -
         (LONG.assign(system=["a", None, "a", "b"]), "row 1: expected a system; it is empty"),
         (LONG.assign(item=[1, 1, None, 2]), "row 2: expected an item; it is empty"),
         (LONG.assign(cluster=["x", "x", None, None]), "item '2' has no cluster"),
+        (LONG.drop(columns="system").assign(score=1), "answers are of one system, which the table does not name"),
         (WIDE.assign(answer="gold"), "column answer belongs to no system beside 'answer_a', 'answer_b'"),
         (WIDE.assign(score=1), "column score belongs to no system"),
         (WIDE.assign(score_gpt=1), "column score_gpt belongs to no system"),
@@ -121,6 +122,12 @@ def test_a_text_that_a_system_repeats_is_several_answers_that_another_shares() -
 def test_tables_that_do_not_fit_are_refused(frame: pd.DataFrame, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         answer_table(frame)
+
+
+def test_evaluations_are_systems_where_nothing_else_names_them() -> None:
+    """As in a frame of ``samples_df`` of Inspect, whose scorers are no systems."""
+    rows = LONG.drop(columns="answer").rename(columns={"system": "eval_id"}).assign(score_match=1.0, score_includes=0.0)
+    assert answer_table(rows)["system"].tolist() == ["a", "b"] * 2
 
 
 def test_what_one_row_says_of_an_item_is_known_of_all_its_answers_in_any_order() -> None:

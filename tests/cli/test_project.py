@@ -112,6 +112,8 @@ def test_after_a_next_round_all_commands_go_on_with_the_longer_plan(files, monke
     run("judge", *words)
     assert (len(served[0].campaign.work.documents), served[0].campaign.kept) == (30, 20)
     assert not (files / "my-plan-2.sqlite").exists()
+    extended = run("extend", "my-plan-2", "my-plan.sqlite", "--budget", 5, "--out", "longer")
+    assert "pt-active judge longer --store my-plan.sqlite\n" in extended  # which holds the labels so far
 
 
 def test_init_asks_if_nothing_is_said(files):

@@ -16,6 +16,8 @@ from pt_active.showing.wording import is_of_answers, of_answers, page_of_answers
         ("Score(low=−1)@1: a − b by Score@12", "mean score: a − b by mean score"),
         ("pt-active plan --measure 'Score(low=-1)@1'", "pt-active plan --measure 'Score(low=-1)@1'"),
         ("9 of 20 query–document pairs; Score@1 of a", "9 of 20 answers; mean score of a"),
+        ("The grade model expects the highest grade", "The model of the scores expects the highest label"),
+        ("the qids and docnos of the labels", "the columns qid (the item) and docno (the answer) of the labels"),
         ("query-rewrite beats 'query'; level=\"query\"", "query-rewrite beats 'query'; level=\"query\""),
     ],
 )

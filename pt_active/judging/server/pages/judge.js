@@ -143,6 +143,8 @@
     $("description").textContent = task.description || "";
     $("narrative").textContent = task.narrative || "";
     $("name").textContent = task.name;
+    // The name of an answer is a hash, which says nothing beside its text.
+    $("name").hidden = $("name").className === "hash" && Boolean(task.text);
     const pair = prefers && PAIR.exec(task.text || "");
     document.body.classList.toggle("pair", Boolean(pair));
     // Where there is a reference answer, its words are marked, and not those of the question.
