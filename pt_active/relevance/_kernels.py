@@ -248,3 +248,57 @@ def revealed(indptr, ranks, variable, observed, order, weights, step):  # type: 
                 step[s, z] = (observed[z] - moment[s, 0, at]) * reach * (weights[at] - tail)
                 moment[s, 0, at] = observed[z]
             place += 1
+
+
+@_compiled
+def cascade_reach(indptr, order, ranks, mean, contrast, weights, top, reach):  # type: ignore[no-untyped-def]
+    """How far the labels of each document of an order and of those after it can move ``E[ℓ]`` of a contrast.
+
+    Documents before it may have any label, those that are not in the order keep their mean. ``reach`` takes how far the
+    expectation can fall, and how far it can rise [theory 14]. The weights must not rise with the rank.
+
+    Shapes: order int64[n], query by query; mean float64[N]; reach float64[2, n].
+    """
+    (k, depth), end = (len(ranks), len(weights)), 0
+    at, best = np.empty((k, depth), dtype=np.int64), np.empty(k, dtype=np.int64)
+    for x in range(len(indptr) - 1):
+        start, place = end, np.full(indptr[x + 1] - indptr[x], -1)
+        while end < len(order) and order[end] < indptr[x + 1]:
+            place[order[end] - indptr[x]] = end
+            end += 1
+        at[:], best[:] = -1, depth
+        for z in range(indptr[x], indptr[x + 1]):
+            for a in range(k):
+                if 0 < ranks[a, z] <= depth:
+                    at[a, ranks[a, z] - 1] = z
+        for i in range(end - 1, start - 1, -1):
+            for a in range(k):
+                if 0 < ranks[a, order[i]] <= depth:
+                    best[a] = min(best[a], ranks[a, order[i]] - 1)
+                fall, rise = _rest(weights, at[a], place, indptr[x], mean, top, i, best[a])
+                reach[0, i] += contrast[a] * fall if contrast[a] > 0 else -contrast[a] * rise
+                reach[1, i] += contrast[a] * rise if contrast[a] > 0 else -contrast[a] * fall
+            if i < end - 1:
+                reach[:, i] = np.maximum(reach[:, i], reach[:, i + 1])
+
+
+@_compiled
+def _rest(weights, at, place, first, mean, top, i, rank):  # type: ignore[no-untyped-def]
+    """How far the labels from place i on can lower and raise what the ranks from one on add."""
+    least, likely, most = 0.0, 0.0, 0.0
+    stay = np.ones(3)
+    for r in range(rank, len(weights)):
+        z = at[r]
+        if z < 0:
+            continue
+        own = place[z - first]
+        low = mean[z] if own < 0 or own >= i else 0.0
+        high = top if 0 <= own < i else mean[z]
+        ceiling = mean[z] if own < 0 else top
+        least += stay[0] * weights[r] * low
+        likely += stay[1] * weights[r] * high
+        most += stay[2] * weights[r] * ceiling
+        stay[0] *= 1 - low
+        stay[1] *= 1 - high
+        stay[2] *= 1 - ceiling
+    return likely, most - least

@@ -20,9 +20,10 @@ _STRIDE = 0.25  # By which share the size of a step of a cascade exceeds that of
 _ROUNDING = 1e-9  # Share by which sizes may miss a step because of rounding
 
 
-RANGE_SHARE = 0.1
-"""Share of the rates of a successive drawing that follows the range of values instead of the model's variance. It
-bounds how far a single label can move a running estimate, also where the model is certain [theory 14]."""
+RANGE_SHARE = {"document": 0.1, "query": 0.1, "step": 0.9}
+"""Unit of a successive drawing → the share of its rates that follows the range of values instead of the model's
+variance. It bounds how far a single label can move a running estimate, also where the model is certain [theory 14]. A
+step can change far more than it usually does, so bets on steps need most of it (``until_known.py``)."""
 
 _REWEIGHTINGS = 10  # How often the pairs of rankers are reweighted to minimise the largest variance
 _SUBSAMPLE = 2000  # Queries used to find the pair weights that minimise the largest variance
@@ -259,15 +260,29 @@ def succession_sizes(unit: str, order: np.ndarray, prices: Costs, gain: np.ndarr
         pooled_sizes(prices.indptr, order, gain, cost, overhead if unit == "step" else 0.0, size, *nothing)
         size, root = size[order], cost[order]
         np.sqrt(root, out=root)
-        most = np.divide(most, root, out=root)
-    if unit == "step":
-        most = largest_below(most, prices.query(order))
-    for values, share in ((size, 1 - RANGE_SHARE), (most, RANGE_SHARE)):
+        most = np.divide(most, root, out=root) if unit == "document" else _step_ranges(order, prices, most)
+    for values, share in ((size, 1 - RANGE_SHARE[unit]), (most, RANGE_SHARE[unit])):
         total = values.sum()
         values *= share
         values /= total
     size += most
     return size if unit != "step" else _falling(size, prices.query(order))
+
+
+def _step_ranges(order: np.ndarray, prices: Costs, most: np.ndarray) -> np.ndarray:
+    """Sizes ``√(e/λ) Σ √(e λ)`` of steps, float64[n], e being how much farther a step can reach than deeper ones.
+
+    A draw can move an estimate by ``Σ e/h`` of its query at most, the same in all queries, and costs ``Σ h λ`` on
+    average: no other sizes have a smaller product of the two [theory 14].
+    """
+    from pt_active.sampling._kernels import pooled_sizes
+
+    query, nothing = prices.query(order), np.zeros((2, prices.queries))
+    reach, gain, size = largest_below(most, query), np.zeros(len(prices.cost)), np.zeros(len(prices.cost))
+    gain[order] = reach - np.where(np.diff(query, append=-1) == 0, np.roll(reach, -1), 0.0)
+    pooled_sizes(prices.indptr, order, gain, prices.cost, prices.overhead, size, *nothing)
+    found = size[order]
+    return found * np.bincount(query, weights=found * prices.of(order))[query]
 
 
 def _falling(mixed: np.ndarray, query: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import optimize
 
 from pt_active.inference.documents import document_estimate
 from pt_active.relevance.measures import parse_measure, rank_form
@@ -202,7 +203,8 @@ def sizes_by_hand(pool, variables, cost, overhead):
         b = b * (gain > 0)
     else:
         a, b = np.sqrt(gain / cost), reach / np.sqrt(cost)
-    return (1 - RANGE_SHARE) * a / a.sum() + RANGE_SHARE * b / b.sum()
+    share = RANGE_SHARE["query" if overhead else "document"]
+    return (1 - share) * a / a.sum() + share * b / b.sum()
 
 
 @pytest.mark.parametrize("overhead", [0.0, 2.0])
@@ -213,25 +215,49 @@ def test_sizes_follow_variance_and_range(random_documents, overhead):
     assert sizes.unit == ("query" if overhead else "document")
 
 
-def test_sizes_of_steps_mix_those_of_depth_with_the_largest_range_below_and_fall_in_strides(random_documents):
+def falling(sizes: np.ndarray) -> np.ndarray:
+    """Sizes of the steps of a query that fall by a quarter at least, or not at all."""
+    found = [sizes[-1]]
+    for size in sizes[-2::-1]:
+        found.append(size if size >= 1.25 * found[-1] else found[-1])
+    return np.array(found[::-1])
+
+
+@pytest.mark.parametrize("overhead", [0.0, 2.0])
+def test_sizes_of_steps_mix_those_of_depth_with_those_for_the_range_and_fall_in_strides(random_documents, overhead):
     pool, variables, _, cost = random_documents(4, "ERR(max_rel=2)@4")
-    found = document_sizes(pool, variables, cost, 0.0, RoundSettings("successive"))
-    depth = document_sizes(pool, variables, cost, 0.0, RoundSettings("depth"))
+    found = document_sizes(pool, variables, cost, overhead, RoundSettings("successive"))
+    depth = document_sizes(pool, variables, cost, overhead, RoundSettings("depth"))
     np.testing.assert_array_equal(found.order, depth.order)
     order, query = found.order, pool.query[found.order]
     assert found.unit == "step"
-    weight = discounts(pool.form, pool.ranks).max(axis=0) * pool.weight[pool.query] / np.sqrt(cost)
-    below = np.concatenate([np.maximum.accumulate(weight[order][query == x][::-1])[::-1] for x in np.unique(query)])
-    mixed = (1 - RANGE_SHARE) * depth.size[order] / depth.size.sum() + RANGE_SHARE * below / below.sum()
-    expected = []
+    weight = (discounts(pool.form, pool.ranks).max(axis=0) * pool.weight[pool.query])[order]
+    ranges = np.zeros(len(order))
     for x in np.unique(query):
-        strided = [mixed[query == x][-1]]
-        for size in mixed[query == x][-2::-1]:
-            strided.append(size if size >= 1.25 * strided[-1] else strided[-1])
-        expected += strided[::-1]
-    np.testing.assert_allclose(found.size[order], np.array(expected) / np.sum(expected), rtol=1e-12)
+        here = query == x
+        reach = np.maximum.accumulate(weight[here][::-1])[::-1]
+        ranges[here] = least_ranges(
+            -np.diff(reach, append=0.0), cost[order][here] + overhead * (np.arange(here.sum()) == 0)
+        )
+    mixed = 0.1 * depth.size[order] / depth.size.sum() + 0.9 * ranges / ranges.sum()
+    expected = np.concatenate([falling(mixed[query == x]) for x in np.unique(query)])
+    np.testing.assert_allclose(found.size[order], expected / expected.sum(), rtol=1e-4)
     own = -np.diff(found.size[order])[query[1:] == query[:-1]]
     assert ((own == 0) | (own > 0.1 * found.size[order][:-1][query[1:] == query[:-1]])).all()
+
+
+def least_ranges(gain: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    """Sizes h of steps that never rise, of which ``Σ e/h`` is 1 and ``Σ h λ`` least."""
+
+    def spent(logs: np.ndarray) -> float:
+        size = np.cumsum(np.exp(logs)[::-1])[::-1]
+        return float((gain / size).sum() * (size @ cost))
+
+    precise = {"xatol": 1e-9, "fatol": 1e-14, "maxiter": 20_000, "maxfev": 20_000}
+    rough = optimize.minimize(spent, np.zeros(len(gain)), method="BFGS")
+    best = optimize.minimize(spent, rough.x, method="Nelder-Mead", options=precise)
+    size = np.cumsum(np.exp(best.x)[::-1])[::-1]
+    return size * (gain / size).sum()
 
 
 @settings(max_examples=40)

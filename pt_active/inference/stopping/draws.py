@@ -118,6 +118,9 @@ class Units:
     settled: float = 0.0  # What is part of the truth and known from the start
     unsettled: tuple[float, float] = (0.0, 0.0)  # How far missing labels could move ``settled`` down, and up
     chain: np.ndarray | None = None  # int64[N], increasing: which units become known together; None if none do
+    reach: np.ndarray | None = None
+    """float64[2, N], how far a unit and deeper ones of its chain together can lie below and above their means, down to
+    any depth; neither may rise along a chain. What each unit could show by itself if left out."""
 
     def __post_init__(self) -> None:
         with np.errstate(all="ignore"):
@@ -156,6 +159,15 @@ class Units:
         """float64[N], h, the rate at which each unit becomes known."""
         return self.rate if self.chain is None else self._and_deeper(self.rate)
 
+    @cached_property
+    def ends(self) -> np.ndarray:
+        """float64[2, N]: the sums over a unit and all deeper ones of its chain are the least and the most they make."""
+        if self.chain is None or self.reach is None:
+            return np.stack([self.low, self.high])
+        following = np.where(np.diff(self.chain, append=self.chain[-1] + 1) == 0, np.roll(self.reach, -1, axis=1), 0.0)
+        below, above = self.reach - following
+        return np.stack([self.mean - below, self.mean + above])
+
     def _and_deeper(self, values: np.ndarray) -> np.ndarray:
         """float64[N], the sums over each unit and the deeper ones of its chain."""
         if self.chain is None:
@@ -167,12 +179,12 @@ class Units:
     @cached_property
     def worst(self) -> np.ndarray:
         """float64[T], the smallest error ``Σ (c − m) Q/h`` that each draw can show, given what is known before it."""
-        return -self._extreme(self.mean - self.low)
+        return -self._extreme(self.mean - self.ends[0])
 
     @cached_property
     def best(self) -> np.ndarray:
         """float64[T], the largest error ``Σ (c − m) Q/h`` that each draw can show, given what is known before it."""
-        return self._extreme(self.high - self.mean)
+        return self._extreme(self.ends[1] - self.mean)
 
     def _extreme(self, error: np.ndarray) -> np.ndarray:
         """float64[T], the largest sum over a unit and deeper ones of its chain, which add nothing at worst."""
@@ -226,24 +238,29 @@ class Units:
         least, most = (np.clip(end, self.low, self.high) for end in (least, most))
         contribution = np.clip(contribution, least, most)
         error = np.where(known, contribution - self.mean, 0.0)
-        expected, lowest, highest = (self.settled + float(part.sum()) for part in (self.mean, self.low, self.high))
+        expected, lowest, highest = (self.settled + float(part.sum()) for part in (self.mean, *self.ends))
         base = expected + self._so_far(error, draws)
         worst, best = base[:-1] + self.worst[:draws], base[:-1] + self.best[:draws]
         below, above = np.where(known, contribution - least, 0.0), np.where(known, most - contribution, 0.0)
+        # Rounding must not take a value past its bounds, since a bet may stake nearly all on them.
+        value = np.clip(base[:-1] + self._shown(error, draws), worst, best)
         return Draws(
-            # Rounding must not take a value past its bounds, since a bet may stake nearly all on them.
-            value=np.clip(base[:-1] + self._shown(error, draws), worst, best),
+            value=value,
             worst=worst,
             best=best,
             expected=self.expected[:draws],
-            least=lowest - self.unsettled[0] + self._so_far(np.where(known, least - self.low, 0.0), draws),
-            most=highest + self.unsettled[1] + self._so_far(np.where(known, most - self.high, 0.0), draws),
+            least=lowest - self.unsettled[0] + self._so_far(np.where(known, least - self.ends[0], 0.0), draws),
+            most=highest + self.unsettled[1] + self._so_far(np.where(known, most - self.ends[1], 0.0), draws),
             base=base,
-            unjudged=self._unjudged(below, above, draws),
+            unjudged=self._unjudged(below, above, (value - worst, best - value)),
         )
 
-    def _unjudged(self, below: np.ndarray, above: np.ndarray, draws: int) -> Unjudged:
-        """What draws could have shown of units that could contribute so much less or more, float64[N] each."""
+    def _unjudged(self, below: np.ndarray, above: np.ndarray, room: tuple[np.ndarray, np.ndarray]) -> Unjudged:
+        """What draws could have shown of units that could contribute so much less or more, float64[N] each.
+
+        None could have shown more than is possible, float64[n] below and above its value.
+        """
+        draws = len(room[0])
         if not (below.any() or above.any() or any(self.unsettled)):
             return Unjudged.none(draws)
         base_below, base_above = (
@@ -252,8 +269,8 @@ class Units:
         # No variable has a larger variance than one at the two ends of its range.
         variance = np.minimum(self.variance, (below + above) ** 2 / 4)
         return Unjudged(
-            below=base_below + self._shown(below, draws),
-            above=base_above + self._shown(above, draws),
+            below=base_below + np.minimum(self._shown(below, draws), room[0]),
+            above=base_above + np.minimum(self._shown(above, draws), room[1]),
             base_below=base_below,
             base_above=base_above,
             later=np.diff(self._so_far(variance, draws)),

@@ -14,7 +14,7 @@ from pt_active.inference.stopping.draws import Units
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.making.manifest import Beyond, Rest, mirrored
 from pt_active.plans.making.pool import Pool, seen_by
-from pt_active.relevance.bounds import document_bounds
+from pt_active.relevance.bounds import cascade_reach, document_bounds
 from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import discounts
 from pt_active.sampling.chances import expected_size
@@ -155,8 +155,8 @@ def _cascade(
     ends = np.flatnonzero(own > 0)
     starts = np.r_[0, ends[:-1] + 1]
 
-    reach = discounts(seen.form, seen.ranks)
-    lower, upper = (price * (np.where(sign * weights > 0, weights, 0.0) @ reach) for sign in (-1, 1))
+    discount = discounts(seen.form, seen.ranks)
+    lower, upper = (price * (np.where(sign * weights > 0, weights, 0.0) @ discount) for sign in (-1, 1))
     below, above = -variables.mean, seen.form.values.max() - variables.mean
     corners = np.stack([upper * above, upper * below, lower * above, lower * below])
     low, high = corners.min(axis=0), corners.max(axis=0)
@@ -172,12 +172,14 @@ def _cascade(
         return Known(*(np.add.reduceat(part, starts) for part in parts))
 
     spread, least, most = (np.add.reduceat(part[documents], starts) for part in (spread, low, high))
+    reach = cascade_reach(seen.form, seen.indptr, documents, seen.ranks, variables.mean, weights)[:, starts]
     turn = np.unique(order.priority[documents[ends]], return_inverse=True)[1]
     # A draw makes several steps known; the one that was drawn is the deepest of them.
     drawn = np.zeros(turn.max() + 1, dtype=np.int64)
     drawn[turn] = np.arange(len(ends))
     settled = float(seen.weight @ (seen.values(variables.mean) @ weights))
-    return Units(own[ends], np.zeros(len(ends)), spread, least, most, turn, drawn, settled, chain=query[ends]), change
+    found = own[ends], np.zeros(len(ends)), spread, least, most, turn, drawn
+    return Units(*found, settled, chain=query[ends], reach=reach * price[documents[starts]]), change
 
 
 def judged_from_the_top(documents: np.ndarray, query: np.ndarray, label: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from pt_active.inference.stopping.bets import Stakes, excluded, holm, interval, log_capital, log_capitals_of_bets
 from pt_active.inference.stopping.draws import Draws, Units
@@ -118,6 +119,31 @@ def test_steps_of_a_query_that_one_draw_makes_known_together_keep_the_game_fair(
             paths = populations(rates, RINGS, contribution, **model)
             found += check_fairness(paths, STAKES, float(contribution.sum()))
     assert max(found) > 0.4
+
+
+@pytest.mark.parametrize("start", [0, 1, 2])
+def test_a_chain_shows_the_most_that_its_reach_allows(start: int) -> None:
+    """Against linear programs: the most that steps down to any depth can show if the sums of steps have bounds."""
+    rate, reach = np.array([0.5, 0.3, 1.0, 0.2]), np.array([[1.0, 0.7, 0.7, 0.1], [2.0, 0.9, 0.3, 0.2]])
+    model = {"mean": np.array([0.1, -0.2, 0.0, 0.3]), "variance": np.ones(4), "low": np.full(4, -9.0)}
+    known = np.r_[np.zeros(start, dtype=int), np.full(4 - start, int(start > 0))]
+    drawn = np.unique(known, return_index=True)[1]
+    drawn = np.r_[drawn[1:], 4] - 1
+    units = Units(rate, **model, high=np.full(4, 9.0), known_at=known, drawn_at=drawn, chain=np.zeros(4), reach=reach)
+    share = rate[start:].sum() / np.cumsum(rate[::-1])[::-1]
+    found = [0.0, 0.0]
+    for depth in range(start, 4):
+        spans = [(a, b) for a in range(start, depth + 1) for b in range(a, depth + 1)]
+        rows = np.array([[float(a <= z <= b) for z in range(4)] for a, b in spans])
+        limits = np.r_[reach[1][[a for a, _ in spans]], reach[0][[a for a, _ in spans]]]
+        for sign in (0, 1):
+            worth = np.where((np.arange(4) >= start) & (np.arange(4) <= depth), share, 0.0) * (2 * sign - 1)
+            best = linprog(-worth, np.vstack([rows, -rows]), limits, bounds=(None, None))
+            found[sign] = max(found[sign], -best.fun)
+    assert (-units.worst[-1], units.best[-1]) == pytest.approx(found)
+    draws = units.judged(model["mean"] + np.array([0.2, 0.1, -0.3, 0.1]), len(drawn) - 1)
+    assert draws.most[-1] - draws.base[-1] == pytest.approx(reach[1, start])
+    assert draws.base[-1] - draws.least[-1] == pytest.approx(reach[0, start])
 
 
 def in_blocks(
