@@ -92,8 +92,8 @@ def precision() -> Figure:
 
 def coverage() -> Figure:
     """Coverage of 95 % intervals in all cells."""
-    spoilt, opening = numbers("documents-spoilt", "documents ()"), numbers("documents-opening", "documents ()")
-    documents = pd.concat([numbers("documents-league", "documents ()"), spoilt, opening])["documents ()"]
+    league, worst = numbers("documents-league", "documents ()"), numbers("documents-worst", "coverage")
+    documents = pd.concat([league["documents ()"], worst["coverage"]])
     few = numbers("small-intervals", "covers", "t")
     rows = {
         "whole queries, four grade models": (numbers("queries-league", "default ()")["default ()"], QUERIES),
@@ -112,7 +112,7 @@ def coverage() -> Figure:
 def false_verdicts() -> Figure:
     """False winners on populations that are made to mislead."""
     looks, bets = numbers("hostile-rounds", "each, plain", "once"), numbers("hostile-bets", "queries", "documents")
-    bets = bets[bets["part"].str.contains("false winner")].set_index("population")
+    bets = bets.set_index("population")
     looks = looks.set_index("population").loc[bets.index]
     place = np.arange(len(bets))
     figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")
