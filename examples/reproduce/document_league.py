@@ -6,8 +6,8 @@ equal numbers of judged documents. All results are relative to a plain random sa
 
     python document_league.py mq2007-agg.parquet mq2008.parquet --evidence FOLDER
 
-``--quick`` takes one training fold and few repetitions. With ``--keep FOLDER`` a run goes on
-where an earlier one stopped.
+``--quick`` takes one training fold and few repetitions. With ``--keep FOLDER`` a run goes on where an
+earlier one stopped.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     python examples/reproduce/hostile.py --ties
     python examples/reproduce/hostile.py --late [--repetitions 50]
 
-The first takes over an hour. With ``--keep``, a run that was stopped goes on after the last finished part. The second
+The first takes some minutes. With ``--keep``, a run that was stopped goes on after the last finished part. The second
 prints how often equal rankers are told apart (`equal_rankers`), in a quarter of an hour.
 
 Neither ranker is better, so each winner is false. The tables have the share of samples in which an interval of the

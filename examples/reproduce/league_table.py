@@ -7,8 +7,8 @@ pair, a near-tied pair), with a fitted grade model and three spoilt on purpose. 
     python examples/reproduce/league_table.py POOL.parquet … [--evidence FOLDER] [--csv league.csv]
 
 The scripts in ``data_scripts/`` make the labelled pools. With ``--evidence`` the tables are kept as CSV files.
-``--judge NAME=QRELS`` adds the pool NAME a second time, with an LLM judge's labels as grade model. The table takes
-hours; with ``--keep FOLDER`` a run goes on where an earlier one stopped.
+``--judge NAME=QRELS`` adds the pool NAME a second time, with an LLM judge's labels as grade model.
+500 repetitions take some minutes; with ``--keep FOLDER`` a run goes on where an earlier one stopped.
 """
 
 from __future__ import annotations
