@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from evidence import parser_with
 from judged_pools import GRADE_MODELS, read_judged_pool
-from leagues import AT_ONCE, tasks
+from leagues import tasks
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
@@ -36,11 +36,10 @@ def errors(population: Population, budgets: np.ndarray, repetitions: int, seed: 
     """Root mean squared error of each method at each budget."""
     if population.single is None:
         raise ValueError("the measure does not allow the judging of single documents")
-    drawing = AT_ONCE[population.single.graded.seen.form.family]
     methods = {
         "queries at random": YARDSTICK,
         "queries, active": Method("hedged", "regression", False),
-        "documents": Method(drawing, "regression", False),
+        "documents": Method(population.single.graded.usual_drawing, "regression", False),
     }
     replayed = replays(population, methods.values(), repetitions, budgets=list(budgets), seed=seed)
     return {name: np.sqrt((replayed[method].error ** 2).mean(axis=1)) for name, method in methods.items()}

@@ -5,7 +5,7 @@
 A cell is a grade model (fitted or spoilt), a training fold, a measure and a budget; every training fold is taken where
 a pool has fewer than 100 queries, otherwise the first. All cells are screened by the variance that the estimates state.
 The `REPLAYED` lowest of each pool, cost of opening a query and task are then replayed with other random numbers, and
-the lowest of those is shown with its Monte Carlo error.
+the lowest of those is shown with its Monte Carlo error and the coverage of its 95 % intervals.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from evidence import markdown, parser_with, publish
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import DRAWS, LARGEST_SHARE, SPOILERS, add_keep, kept, tasks
+from leagues import DRAWS, LARGEST_SHARE, SPOILERS, add_keep, covered, kept, tasks, with_error
 from tqdm import tqdm
 
 from pt_active import UnitCost
@@ -98,13 +98,14 @@ def screened(cell: Cell, repetitions: int) -> float:
     return float(passive.mean() / (cell.replayed(cell.method, repetitions, 1).standard_error ** 2).mean())
 
 
-def measured(cell: Cell, repetitions: int) -> tuple[float, float]:
-    """Label-equivalents by squared errors, and their Monte Carlo error."""
+def measured(cell: Cell, repetitions: int) -> tuple[float, float, float]:
+    """Label-equivalents by squared errors, their Monte Carlo error, and the coverage of 95 % intervals."""
     passive = cell.replayed(YARDSTICK, 4 * repetitions, 2).error ** 2
-    documents = cell.replayed(cell.method, repetitions, 3).error ** 2
+    found = cell.replayed(cell.method, repetitions, 3)
+    documents = found.error**2
     ratio = passive.mean() / documents.mean()
     relative = [each.var() / each.size / each.mean() ** 2 for each in (passive, documents)]
-    return float(ratio), float(ratio * np.sqrt(sum(relative)))
+    return float(ratio), float(ratio * np.sqrt(sum(relative))), covered(found, *found.intervals(0.95))
 
 
 def rows_of(pool: JudgedPool, repetitions: int) -> Iterator[dict[str, object]]:
@@ -113,7 +114,7 @@ def rows_of(pool: JudgedPool, repetitions: int) -> Iterator[dict[str, object]]:
     table = [(screened(cell, few), cell) for cell in tqdm(cells(pool), unit="cell", desc=pool.name)]
     for head in dict.fromkeys(cell.head for _, cell in table):
         mine = sorted((each for each in table if each[1].head == head), key=lambda each: each[0])
-        (ratio, error), cell = min(
+        (ratio, error, coverage), cell = min(
             ((measured(cell, repetitions), cell) for _, cell in mine[:REPLAYED]), key=lambda each: each[0][0]
         )
         model, fold, measure, number = cell.said
@@ -124,6 +125,7 @@ def rows_of(pool: JudgedPool, repetitions: int) -> Iterator[dict[str, object]]:
             "cells": len(mine),
             "median": f"{np.median([ratio for ratio, _ in mine]):.1f}",
             "lowest": f"{ratio:.2f} ± {error:.2f}",
+            "coverage": with_error(coverage, repetitions),
             "where": f"{model}, fold {fold}, {measure}, {number} queries",
         }
 

@@ -1,15 +1,14 @@
 """How often verdicts are false on populations that are made to mislead: `pt_active.studies.populations`.
 
-    python examples/reproduce/hostile.py [--repetitions 250] [--keep FOLDER] [--evidence FOLDER]
+    python examples/reproduce/hostile.py [--repetitions N] [--keep FOLDER] [--evidence FOLDER]
     python examples/reproduce/hostile.py --ties
     python examples/reproduce/hostile.py --late [--repetitions 50]
 
-The first takes over an hour. With ``--keep``, a run that was stopped goes on after the last finished part. The second
+The first takes some minutes. With ``--keep``, a run that was stopped goes on after the last finished part. The second
 prints how often equal rankers are told apart (`equal_rankers`), in a quarter of an hour.
 
-Neither ranker is better, so each winner is false. ``false`` is the share of samples in which an interval of the
-difference lacks 0 at any look, so that a winner is named; ``missed`` is the share in which an interval of one ranker's
-value lacks the true value at any look. There are three tables of each.
+Neither ranker is better, so each winner is false. The tables have the share of samples in which an interval of the
+difference lacks 0 at any look, so that a winner is named.
 
 - Bets, looked at after each draw until everything is judged: of queries in the default design, and of documents one
   after the other. All budgets that depend on results end at one of these looks. In two columns the model is fitted
@@ -18,9 +17,8 @@ value lacks the true value at any look. There are three tables of each.
 - Rules that rest on normal approximations, in small pools. Documents come in five rounds, with a look after each.
 - The same in large pools, with enough labels for the looks that need many. Looks at any time are `EVERY` queries apart.
 
-A last table has the single look at the end of a fixed number of queries, for many such numbers. Each share is from four
-pools, with ``--repetitions`` samples of each (half of them for bets on documents, a tenth for rounds), and has its
-Monte Carlo error.
+Each share is from four pools, with ``--repetitions`` samples of each (half of them for bets on documents, a tenth for
+rounds), and has its Monte Carlo error.
 
 With ``--late``, the only table is of bets on documents whose labels come late or are changed (`late_labels.CASES`).
 
@@ -31,25 +29,23 @@ To follow the labels in another way, write a function with the arguments and the
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
-from pathlib import Path
 
 import equal_rankers
 import numpy as np
 import pandas as pd
 from evidence import markdown, parser_with, publish
 from late_labels import CASES, campaigns, named
-from leagues import add_keep, kept
+from leagues import add_keep, kept, with_error
 from sequences import ever_excluded, recalibrated, refitted, sequences, spoilt
 from stopping import ROUNDS, half_of_rounds, rounds_of
 from tqdm import tqdm
 
 from pt_active import Plan
-from pt_active.frames.atomic import write_file
-from pt_active.inference.estimators import Controls, effective_size, estimator_named, scale_of
-from pt_active.inference.replay import Population, share_error
+from pt_active.inference.estimators import Controls, estimator_named, scale_of
+from pt_active.inference.replay import Population
 from pt_active.inference.stopping.boundaries import SPENDING, half_widths
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.looks import ASYMPTOTIC, critical_values, information, look_sizes, needed_degrees
@@ -67,9 +63,6 @@ QUERIES, JUDGED = 200, 60
 LARGE, MOST, EVERY = 1000, 400, 5
 """Queries of a large pool, how many of them are judged, and the queries from one look at any time to the next."""
 
-SIZES = (10, 20, 30, 50, 80, 120, 200)
-"""How many queries of a large pool are judged before a single look."""
-
 BLOCK, FITS = 40, 10
 """Documents that are judged before the model is fitted again, and how often it is."""
 
@@ -79,13 +72,10 @@ REFITS = {"recalibrated": recalibrated, "spoilt": spoilt}
 BETS = {"query": "queries", "document": "documents"}
 """What comes one after the other → the name of its row."""
 
-RANKERS = {"false": "ab", "missed": "a"}
-"""What is counted → the rankers of the pool."""
-
 NAIVE = "each, plain"
 """Plain intervals at each query, as if it were the last."""
 
-TABLES = ("hostile-bets", "hostile-rounds", "hostile-looks", "hostile-sizes")
+TABLES = ("hostile-bets", "hostile-rounds", "hostile-looks")
 
 LOOK = 40
 """Documents from one look to the next where labels come late."""
@@ -93,16 +83,15 @@ LOOK = 40
 
 def estimates(
     population: Population, q: np.ndarray, priority: np.ndarray, sizes: np.ndarray
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """Value, standard error, degrees of freedom and effective number of the first queries, float64[R] each, by size."""
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Value, standard error and degrees of freedom of the first queries, float64[R] each, by size."""
     controls, weigh = Controls(population.weight, population.model), estimator_named("regression").weigh
     for sample in prefixes(priority, q, np.ones_like(q), sizes.tolist()):
         target = sample.of(population.target)
         mean = weigh(sample, controls).estimate(target)
         scale = scale_of(sample, np.abs(target), population.weight, np.abs(population.model))
         error = np.where(is_rounding(mean.standard_error, scale), np.nan, mean.standard_error)
-        effective = effective_size(sample.count, sample.importance(population.weight))
-        yield mean.value, error, mean.degrees_of_freedom, effective
+        yield mean.value, error, mean.degrees_of_freedom
 
 
 def looked_at(
@@ -111,7 +100,7 @@ def looked_at(
     """The intervals of R growing samples of queries, as `Plan.status` computes them.
 
     Args:
-        population: One ranker, or two to be compared.
+        population: Two rankers to be compared.
         q: float64[m], the distribution that queries are drawn from.
         priority: float64[R, m], the order in which queries come in each sample, smallest first.
         number: How many queries are judged in the end, fewer than m.
@@ -123,7 +112,7 @@ def looked_at(
     """
     anytime = looks in (NAIVE, ASYMPTOTIC)
     sizes = np.arange(number, 0, -every)[::-1] if anytime else look_sizes(looks, number)
-    value, error, degrees, _ = (np.array(part) for part in zip(*estimates(population, q, priority, sizes), strict=True))
+    value, error, degrees = (np.array(part) for part in zip(*estimates(population, q, priority, sizes), strict=True))
     unit, rule = np.ones_like(q), None if looks == NAIVE else looks
     curve = ErrorCurve(q, q**2, unit, unit, np.arange(len(q)), share=population.weight)
     time = information(curve, sizes.astype(np.float64), float(number))
@@ -140,21 +129,11 @@ RULES: dict[str, Follow] = {
 """Ways to follow the labels by normal approximations, by name."""
 
 
-def populations_of(name: str, queries: int, pools: int, *rankers: str) -> Iterator[Population]:
-    """Several pools of a population; of one ranker, or of the difference of two."""
+def populations_of(name: str, queries: int, pools: int) -> Iterator[Population]:
+    """Several pools of a population."""
     for seed in range(pools):
         pool, qrels = POPULATIONS[name](seed, queries)
-        yield labelled_population(pool.merge(qrels, on=["qid", "docno"]), MEASURE, rankers=rankers)
-
-
-def excluded(
-    population: Population, follow: Follow, number: int, every: int, repetitions: int, seed: int
-) -> np.ndarray:
-    """bool[R], whether an interval lacks the truth at any look."""
-    q = population.distribution(DESIGN, DEFENSIVE_SHARE)
-    priority = draw_priorities(q, repetitions, np.random.default_rng(seed))
-    low, high = follow(population, q, priority, number, every)
-    return np.asarray(((low > population.truth) | (high < population.truth)).any(axis=0))
+        yield labelled_population(pool.merge(qrels, on=["qid", "docno"]), MEASURE, rankers=["a", "b"])
 
 
 def of_queries(
@@ -162,77 +141,50 @@ def of_queries(
 ) -> Iterator[dict[str, object]]:
     """One row for each way to follow the labels of whole queries by normal approximations."""
     for rule, follow in RULES.items():
-        shares = {
-            column: np.concatenate(
-                [
-                    excluded(population, follow, judged, every, repetitions, seed)
-                    for seed, population in enumerate(populations_of(name, queries, pools, *rankers))
-                ]
-            )
-            for column, rankers in RANKERS.items()
-        }
-        yield {"population": name, "queries": queries, "looks": rule} | with_errors(shares)
+        wrong = []
+        for seed, population in enumerate(populations_of(name, queries, pools)):
+            q = population.distribution(DESIGN, DEFENSIVE_SHARE)
+            priority = draw_priorities(q, repetitions, np.random.default_rng(seed))
+            low, high = follow(population, q, priority, judged, every)
+            wrong.append(((low > population.truth) | (high < population.truth)).any(axis=0))
+        yield {"population": name, "looks": rule} | named_share(np.concatenate(wrong))
 
 
 def of_bets(name: str, queries: int, repetitions: int, pools: int) -> Iterator[dict[str, object]]:
     """One row for each way in which bets are looked at after each draw, until everything is judged."""
-    wrong: dict[str, dict[str, list[bool]]] = {}
-    for seed, (column, rankers) in product(range(pools), RANKERS.items()):
-        for row, missed in _missed_by_bets(name, queries, repetitions, seed, rankers):
-            wrong.setdefault(row, {each: [] for each in RANKERS})[column].append(missed)
-    for row, shares in wrong.items():
-        yield {"population": name, "queries": queries, "looks": row} | with_errors(
-            {column: np.array(each) for column, each in shares.items()}
-        )
+    wrong: dict[str, list[bool]] = {}
+    for seed in range(pools):
+        for row, false in _named_by_bets(name, queries, repetitions, seed):
+            wrong.setdefault(row, []).append(false)
+    for row, each in wrong.items():
+        yield {"population": name, "looks": row} | named_share(np.array(each))
 
 
-def _missed_by_bets(name: str, queries: int, repetitions: int, seed: int, rankers: str) -> Iterator[tuple[str, bool]]:
-    """For each sample its row, and whether the truth was ever excluded."""
+def _named_by_bets(name: str, queries: int, repetitions: int, seed: int) -> Iterator[tuple[str, bool]]:
+    """For each sample its row, and whether a winner was ever named."""
     pool, qrels = POPULATIONS[name](seed, queries)
-    pool = pool.drop(columns=[f"{what}_{ranker}" for what in ("rank", "score") for ranker in set("ab") - set(rankers)])
-    rng, pair = np.random.default_rng([seed, 1]), tuple(range(len(rankers)))
+    rng = np.random.default_rng([seed, 1])
     for level, number in (("query", repetitions), ("document", max(1, repetitions // 2))):
         design = None if level == "query" else "successive"
         plan = Plan.create(pool, None, MEASURE, budget=JUDGED * DOCUMENTS, design=design, level=level)
-        for sequence in sequences(plan, qrels, number, seed, ALPHA, pair):
+        for sequence in sequences(plan, qrels, number, seed, ALPHA):
             proof = sequence.proof
-            truth = 0.0 if len(pair) == 2 else float(proof.draws.base[-1])
-            yield BETS[level], ever_excluded(proof.draws, proof, truth, ALPHA)
+            yield BETS[level], ever_excluded(proof.draws, proof, 0.0, ALPHA)
             for how, refit in REFITS.items() if level == "document" else ():
                 draws = refitted(proof, refit, BLOCK, FITS, rng)
-                yield f"{BETS[level]}, {how}", ever_excluded(draws, proof, truth, ALPHA)
+                yield f"{BETS[level]}, {how}", ever_excluded(draws, proof, 0.0, ALPHA)
 
 
 def of_rounds(name: str, repetitions: int, pools: int) -> Iterator[dict[str, object]]:
     """One row for each way to look at rounds of documents."""
     replayed = [
         rounds_of(population, repetitions, False, seed)
-        for seed, population in enumerate(populations_of(name, QUERIES, pools, "a", "b"))
+        for seed, population in enumerate(populations_of(name, QUERIES, pools))
     ]
     for looks, at in ((ASYMPTOTIC, np.arange(ROUNDS)), (None, np.array([ROUNDS - 1]))):
         wrong = [np.abs(found.error[at]) > half_of_rounds(found, time, looks, at) for found, time in replayed]
-        shares = {"false": np.concatenate([each.any(axis=0) for each in wrong])}
-        yield {"population": name, "queries": QUERIES, "looks": f"rounds, {looks or 'once'}"} | with_errors(shares)
-
-
-def of_sizes(
-    name: str, repetitions: int, pools: int, large: int, numbers: Sequence[int]
-) -> Iterator[dict[str, object]]:
-    """One row for each of some numbers of queries, of ``large`` in a pool, with a single look at their end."""
-    cases = [
-        (population, q, draw_priorities(q, repetitions, np.random.default_rng(seed)))
-        for seed, population in enumerate(populations_of(name, large, pools, "a", "b"))
-        for q in [population.distribution(DESIGN, DEFENSIVE_SHARE)]
-    ]
-    for number in numbers:
-        wrong, effective = [], []
-        for population, q, priority in cases:
-            ((value, error, degrees, size),) = estimates(population, q, priority, np.array([number]))
-            critical = critical_values(None, np.array([number]), np.ones(1), ALPHA)
-            wrong.append(np.abs(value - population.truth) > half_widths(critical, error, degrees))
-            effective.append(size)
-        row = {"population": name, "judged": number, "effective": np.concatenate(effective).mean()}
-        yield row | with_errors({"false": np.concatenate(wrong)})
+        false = np.concatenate([each.any(axis=0) for each in wrong])
+        yield {"population": name, "looks": f"rounds, {looks or 'once'}"} | named_share(false)
 
 
 def of_late_labels(name: str, queries: int, repetitions: int, pools: int) -> Iterator[dict[str, object]]:
@@ -245,51 +197,40 @@ def of_late_labels(name: str, queries: int, repetitions: int, pools: int) -> Ite
             for labels, false in named(campaign, looks, LOOK, ALPHA).items():
                 found.setdefault((case, labels), []).append(false)
     for (case, labels), false in found.items():
-        yield {"population": name, "case": case, "counts": labels} | with_errors({"false": np.array(false)})
+        yield {"population": name, "case": case, "counts": labels} | named_share(np.array(false))
 
 
-def with_errors(shares: dict[str, np.ndarray]) -> dict[str, object]:
-    """Shares and their Monte Carlo errors, of bool[R] each."""
-    means = {name: float(each.mean()) for name, each in shares.items()}
-    return means | {f"{name}_se": share_error(means[name], len(each)) for name, each in shares.items()}
+def named_share(false: np.ndarray) -> dict[str, str]:
+    """The share of samples with a false winner, of bool[R], with its Monte Carlo error."""
+    return {"false": with_error(float(false.mean()), len(false))}
 
 
-def wide(table: pd.DataFrame, columns: str, value: str = "false") -> pd.DataFrame:
-    """Shares with their errors, one row per population, in the order of the table; without columns that lack shares."""
-    cells = [f"{share:.3f} ± {error:.3f}" for share, error in zip(table[value], table[f"{value}_se"], strict=True)]
-    table = table.assign(cell=cells)[table[value].notna()]
-    found = table.pivot(index="population", columns=columns, values="cell")
-    return found.loc[table["population"].unique(), table[columns].unique()]
+def wide(table: pd.DataFrame) -> pd.DataFrame:
+    """One row per population, one column per way to look, in the order of the table."""
+    found = table.pivot(index="population", columns="looks", values="false")
+    return found.loc[table["population"].unique(), table["looks"].unique()]
 
 
-def page(tables: dict[str, pd.DataFrame], sizes: pd.DataFrame) -> str:
+def page(tables: dict[str, pd.DataFrame]) -> str:
     """The tables for the documentation."""
-    missed = "Share of samples in which an interval of one ranker's value misses the truth at any look"
-    parts = []
-    for title, table in tables.items():
-        parts += [f"Share of samples with a false winner at any look, {title}:", wide(table, "looks")]
-        parts += [f"{missed}, {title}:", wide(table, "looks", "missed")]
-    large = "Share of samples with a false winner at a single look, by the number of queries of a large pool:"
-    parts += [large, wide(sizes, "judged")]
-    return "\n\n".join(part if isinstance(part, str) else markdown(part.reset_index()) for part in parts)
+    said = "Share of samples with a false winner at any look"
+    return "\n\n".join(f"{said}, {title}:\n\n{markdown(wide(table).reset_index())}" for title, table in tables.items())
 
 
 def late_page(table: pd.DataFrame) -> str:
     """The table of labels that come late, for the documentation."""
-    cells = [f"{share:.3f} ± {error:.3f}" for share, error in zip(table["false"], table["false_se"], strict=True)]
     rows = pd.MultiIndex.from_frame(table[["case", "counts"]]).unique()
-    wide = table.assign(cell=cells).pivot(index=["case", "counts"], columns="population", values="cell")
+    wide = table.pivot(index=["case", "counts"], columns="population", values="false")
     return markdown(wide.loc[rows, table["population"].unique()].reset_index())
 
 
 def main() -> None:
     """Replay, and print the tables or put them into a page."""
     parser = parser_with(__doc__)
-    parser.add_argument("--repetitions", type=int, default=250, help="samples of each pool; fewer for documents")
+    parser.add_argument("--repetitions", type=int, default=100, help="samples of each pool; fewer for documents")
     parser.add_argument("--populations", nargs="+", choices=POPULATIONS, default=list(POPULATIONS))
     parser.add_argument("--ties", action="store_true", help="equal rankers alone, a tenth of the repetitions of each")
     parser.add_argument("--late", action="store_true", help="only the table of labels that come late or change")
-    parser.add_argument("--csv", type=Path, metavar="FILE.csv")
     add_keep(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -306,22 +247,19 @@ def main() -> None:
         )
         print(late_page(pd.DataFrame(rows)))
         return
-    bets, small, large, sizes = [], [], [], []
+    bets, small, large = [], [], []
     for name in tqdm(arguments.populations, unit="population"):
         setting = f"{name}, {number} repetitions"
         bets += keep(f"{setting}, bets", of_bets(name, QUERIES, number, POOLS))
         small += keep(f"{setting}, small", of_queries(name, QUERIES, JUDGED, 1, number, POOLS))
         small += keep(f"{setting}, rounds", of_rounds(name, max(1, number // 10), POOLS))
         large += keep(f"{setting}, large", of_queries(name, LARGE, MOST, EVERY, number, POOLS))
-        sizes += keep(f"{setting}, sizes", of_sizes(name, number, POOLS, LARGE, SIZES))
     tables = {
         "by bets, until everything is judged": pd.DataFrame(bets),
         f"{JUDGED} of {QUERIES} queries": pd.DataFrame(small),
         f"{MOST} of {LARGE} queries": pd.DataFrame(large),
     }
-    if arguments.csv:
-        write_file(arguments.csv, pd.concat([*tables.values(), pd.DataFrame(sizes)]).to_csv(index=False), replace=True)
-    text = page(tables, pd.DataFrame(sizes))
+    text = page(tables)
     print(text)
     publish(text, arguments, *TABLES)
 

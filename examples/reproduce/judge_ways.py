@@ -25,8 +25,6 @@ LEVEL = 0.95
 
 PASSIVE = "people, random queries"
 
-ROUNDS = "pt_active, documents, 3 rounds"
-
 
 class Case(NamedTuple):
     """What is estimated.
@@ -35,13 +33,11 @@ class Case(NamedTuple):
         population: Values under people's labels, and what the grade model expects.
         documents: The pool for judging single documents.
         alone: float64[m], the values under the judge's own labels.
-        drawing: How documents are drawn.
     """
 
     population: Population
     documents: LabelledPool
     alone: np.ndarray
-    drawing: str
 
     @property
     def truth(self) -> float:
@@ -83,7 +79,7 @@ def case_of(frame: pd.DataFrame, measure: str, rankers: list[str]) -> Case:
     values = measured_values(pool, parsed, said, expected=False)
     alone = values[:, 0] - values[:, 1] if len(rankers) == 2 else values[:, 0]
     single = LabelledPool(graded_pool(pool, parsed, 0.0), label)
-    return Case(population, single, alone, "spread" if parsed.NAME == "DCG" else "depth")
+    return Case(population, single, alone)
 
 
 def random_queries(case: Case, labels: float, repetitions: int, seed: int) -> Iterator[np.ndarray] | None:
@@ -159,18 +155,14 @@ def queries(case: Case, labels: float, repetitions: int, seed: int) -> Outcome |
     return _replayed(case.population, Method("hedged", "regression", False), labels, repetitions, seed)
 
 
-def documents(rounds: int) -> Way:
-    """Single documents, chosen and estimated by this package."""
-
-    def way(case: Case, labels: float, repetitions: int, seed: int) -> Outcome | None:
-        cost, pool = case.documents.graded.cost, case.documents.graded.seen
-        dearest = np.nanmax(np.add.reduceat(np.nan_to_num(cost), pool.indptr[:-1]))
-        if labels >= np.nansum(cost) or (case.drawing == "depth" and labels / rounds < dearest):
-            return None
-        method = Method(case.drawing, "regression", False, rounds)
-        return _replayed(case.documents, method, labels, repetitions, seed)
-
-    return way
+def documents(case: Case, labels: float, repetitions: int, seed: int) -> Outcome | None:
+    """Single documents, drawn by default and estimated by this package."""
+    graded = case.documents.graded
+    cost, drawing = graded.cost, graded.usual_drawing
+    dearest = np.nanmax(np.add.reduceat(np.nan_to_num(cost), graded.seen.indptr[:-1]))
+    if labels >= np.nansum(cost) or (drawing == "depth" and labels < dearest):
+        return None
+    return _replayed(case.documents, Method(drawing, "regression", False), labels, repetitions, seed)
 
 
 def _replayed(pool: Population | LabelledPool, method: Method, labels: float, repetitions: int, seed: int) -> Outcome:
@@ -185,10 +177,8 @@ WAYS: dict[str, Way] = {
     PASSIVE: of_queries(plain_mean),
     "PPI": of_queries(assisted(False, 1.0)),
     "PPI++": of_queries(assisted(False, None)),
-    "PPI, expected labels": of_queries(assisted(True, 1.0)),
     "PPI++, expected labels": of_queries(assisted(True, None)),
     "pt_active, queries": queries,
-    "pt_active, documents": documents(1),
-    ROUNDS: documents(3),
+    "pt_active, documents": documents,
 }
-"""The ways by name. Oosterhuis et al. (2024) use PPI on expected labels for their first interval, PRECISE PPI++."""
+"""The ways by name. PRECISE uses PPI++ on expected labels."""

@@ -1,4 +1,4 @@
-"""The league table: all designs and estimators, and the usual methods, on real judged data.
+"""The league table: designs and estimators of whole queries, and PPI++, on real judged data.
 
 The table has label-equivalents (mean squared error of a plain random sample of queries ÷ that of the method, at equal
 numbers of judged documents) and coverage of 95 % intervals, for each data set, measure and task (one ranker, a clear
@@ -7,8 +7,8 @@ pair, a near-tied pair), with a fitted grade model and three spoilt on purpose. 
     python examples/reproduce/league_table.py POOL.parquet … [--evidence FOLDER] [--csv league.csv]
 
 The scripts in ``data_scripts/`` make the labelled pools. With ``--evidence`` the tables are kept as CSV files.
-``--judge NAME=QRELS`` adds the pool NAME a second time, with an LLM judge's labels as grade model. The table takes
-hours; with ``--keep FOLDER`` a run goes on where an earlier one stopped.
+``--judge NAME=QRELS`` adds the pool NAME a second time, with an LLM judge's labels as grade model.
+500 repetitions take some minutes; with ``--keep FOLDER`` a run goes on where an earlier one stopped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ import pandas as pd
 from evidence import markdown
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
 from leagues import SPOILERS, averaged, budget_of, covered, folds_of, parser_of, rows_of_folds, tasks, written
-from scipy import stats
 
 from pt_active import JudgeGrades
 from pt_active.frames.columns import grade_columns
@@ -33,36 +32,21 @@ from pt_active.inference.replay import YARDSTICK, Method, Population, share_colu
 from pt_active.sampling.draws import priorities
 from pt_active.studies.simulate import labelled_population, replays
 
-TABLES = ("queries-sizes", "queries-in-short", "queries-league")
+TABLES = ("queries-in-short", "queries-league")
 MEASURES = ("DCG@10", "DCG", "ERR@10", "ERR")
 
 METHODS = {
     "passive": YARDSTICK,
     "passive repeatedly": Method("passive", "snis"),
-    "cost_only": Method("cost_only", "snis"),
-    "active_uniform_cost": Method("active_uniform_cost", "snis"),
-    "active_uniform_grades": Method("active_uniform_grades", "snis"),
-    "risk_mixture": Method("risk_mixture", "snis"),
-    "optimal + snis": Method("optimal", "snis"),
     "passive + regression": Method("passive", "regression", with_replacement=False),
-    "assisted + regression": Method("assisted", "regression"),
-    "assisted once": Method("assisted", "regression", with_replacement=False),
-    "optimal once": Method("optimal", "regression", with_replacement=False),
+    "optimal": Method("optimal", "regression", with_replacement=False),
     "default": Method("hedged", "regression", with_replacement=False),
 }
-"""The source's methods draw queries with replacement; those named "once" draw each query at most once."""
+"""All but one draw each query at most once."""
 
-PEERS = ("paired t-test", "PPI++")
+PEER = "PPI++"
 
-SHOWN = (
-    "paired t-test",
-    "PPI++",
-    "passive repeatedly",
-    "active_uniform_grades",
-    "optimal + snis",
-    "assisted + regression",
-    "default",
-)
+SHOWN = (PEER, "default")
 """The columns of the long tables."""
 
 
@@ -104,19 +88,16 @@ def cases(pool: JudgedPool, train_fold: int, judge: Path | None) -> Iterator[Cas
 def replayed(case: Case, repetitions: int, seed: int) -> Iterator[dict[str, object]]:
     """One row per method: ratio of squared errors to passive sampling, and coverage with its Monte Carlo error."""
     budget = budget_of(case.population)
-    methods = {n: m for n, m in METHODS.items() if case.population.compared or m.design != "risk_mixture"}
     settings = {"budgets": [budget], "seed": seed, "progress": False}
-    replays_of = replays(case.population, methods.values(), repetitions, **settings)
+    replays_of = replays(case.population, METHODS.values(), repetitions, **settings)
     yardstick = (replays_of[YARDSTICK].error ** 2).mean()
     head = {"data": case.data, "measure": case.measure, "task": case.task, "model": case.model}
-    head |= {"queries": len(case.population.cost), "judged": replays_of[YARDSTICK].n_judged.mean()}
-    for name, method in methods.items():
+    for name, method in METHODS.items():
         coverage = covered(replays_of[method], *replays_of[method].intervals(0.95))
         ratio = yardstick / (replays_of[method].error ** 2).mean()
         yield head | {"method": name, "ratio": ratio} | share_columns("coverage", coverage, repetitions)
-    for name, (errors, coverage) in peers(case.population, budget, min(repetitions, 1000), seed).items():
-        ratio = 1.0 if name == "paired t-test" else errors["plain mean"] / errors[name]
-        yield head | {"method": name, "ratio": ratio} | share_columns("coverage", coverage, min(repetitions, 1000))
+    ratio, coverage = peer(case.population, budget, repetitions, seed)
+    yield head | {"method": PEER, "ratio": ratio} | share_columns("coverage", coverage, repetitions)
 
 
 def rows_of(
@@ -127,32 +108,27 @@ def rows_of(
         yield from replayed(case, repetitions, seed)
 
 
-def peers(
-    population: Population, budget: float, repetitions: int, seed: int
-) -> dict[str, tuple[dict[str, float], float]]:
-    """The usual methods on a plain random sample: the t-test of `pt.Experiment`, and PPI++ of ``ppi-python``.
+def peer(population: Population, budget: float, repetitions: int, seed: int) -> tuple[float, float]:
+    """PPI++ of ``ppi-python`` on plain random samples.
 
     Returns:
-        Mean squared errors of the plain mean and of PPI++ on the same samples, and coverage of their 95 % intervals,
-        both by name.
+        The mean squared error of the plain mean over that of PPI++ on the same samples, and the coverage of its 95 %
+        intervals.
     """
     from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 
     target, model, truth = population.target, population.model, population.target.mean()
     equal = np.full(len(target), 1 / len(target))
     samples = next(priorities(equal, population.cost, [budget], repetitions, np.random.default_rng(seed)))
-    squared, hits = {"plain mean": 0.0, "PPI++": 0.0}, {name: 0 for name in PEERS}
+    plain = squared = hits = 0.0
     for order, drawn in zip(samples.rows, samples.count > 0, strict=True):
         sample = order[drawn]
-        rest = np.delete(model, sample)
-        t_test = stats.t.interval(0.95, len(sample) - 1, target[sample].mean(), stats.sem(target[sample]))
-        assisted = ppi_mean_ci(target[sample], model[sample], rest, alpha=0.05)
-        for name, (low, high) in zip(PEERS, (t_test, assisted), strict=True):
-            hits[name] += float(np.squeeze(low)) <= truth <= float(np.squeeze(high))
-        point = float(np.squeeze(ppi_mean_pointestimate(target[sample], model[sample], rest)))
-        squared["plain mean"] += (target[sample].mean() - truth) ** 2
-        squared["PPI++"] += (point - truth) ** 2
-    return {name: (squared, hits[name] / repetitions) for name in PEERS}
+        parts = target[sample], model[sample], np.delete(model, sample)
+        low, high = (float(np.squeeze(end)) for end in ppi_mean_ci(*parts, alpha=0.05))
+        hits += low <= truth <= high
+        plain += (target[sample].mean() - truth) ** 2
+        squared += (float(np.squeeze(ppi_mean_pointestimate(*parts))) - truth) ** 2
+    return plain / squared, hits / repetitions
 
 
 def league(arguments: argparse.Namespace) -> pd.DataFrame:
@@ -182,15 +158,12 @@ def short_table(table: pd.DataFrame) -> str:
     cells = [f"{r:.2f} ({s:.2f})" for r, s in zip(short["ratio"], short["smallest"], strict=True)]
     wide = short.assign(cell=cells).pivot(index=["model", "task"], columns="method", values="cell")
     order = short[["model", "task"]].drop_duplicates().itertuples(index=False, name=None)
-    methods = [name for name in (*METHODS, *PEERS) if name not in ("passive", "paired t-test")]
-    return markdown(wide.reindex(order)[methods].fillna("").reset_index())
+    return markdown(wide.reindex(order)[[*(name for name in METHODS if name != "passive"), PEER]].reset_index())
 
 
 def page(table: pd.DataFrame) -> str:
     """All tables, with what is said of them."""
-    sizes = table.groupby("data", sort=False)[["queries", "judged"]].mean().round().astype(int).reset_index()
     parts = [
-        f"### Sizes\n\n{markdown(sizes)}",
         "### In short\n\nGeometric means of label-equivalents over data sets and measures, in brackets the smallest.",
         short_table(table),
     ]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -33,8 +32,6 @@ from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.revealed import fitted_leniency
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.drawings import RoundSettings, usual_variance
-from pt_active.sampling.pools import GradedPool
-from pt_active.sampling.revealed import RevealedPool
 
 MEASURES = {"nDCG@10": "nDCG(dcg='exp-log2')@10", "AP": "AP"}
 
@@ -94,12 +91,12 @@ def chosen_pairs(names: list[str], number: int, seed: int) -> list[tuple[str, st
     return [pairs[at] for at in sorted(chosen)]
 
 
-def saving(frame: pd.DataFrame, measure: str, names: tuple[str, ...], share: float, leniency: float | None) -> float:
+def saving(frame: pd.DataFrame, measure: str, names: tuple[str, ...], share: float) -> float:
     """The variance of whole queries over that of a plan of documents, for one ranker or a difference."""
     columns = ["qid", "docno", *grade_columns(frame.columns), *(f"rank_{name}" for name in names)]
     parsed = parse_measure(measure)
     pool = Pool.from_frame(frame[columns], parsed)
-    graded, contrast = _with_leniency(graded_pool(pool, parsed, 0.0), leniency), np.array([1.0, -1.0])[: len(names)]
+    graded, contrast = graded_pool(pool, parsed, 0.0), np.array([1.0, -1.0])[: len(names)]
     seen = graded.seen
     label = pool.keys.merge(frame[["qid", "docno", "label"]], on=["qid", "docno"])["label"].to_numpy(int)
     truth = seen.form.values[label]
@@ -114,16 +111,6 @@ def saving(frame: pd.DataFrame, measure: str, names: tuple[str, ...], share: flo
     return float(target.var(ddof=1) / part * (1 - share) / (step @ (excess + 2 * before)))
 
 
-def _with_leniency(graded: GradedPool, leniency: float | None) -> GradedPool:
-    """The pool with another τ; as it is if there is none."""
-    if leniency is None:
-        return graded
-    seen = graded.seen
-    assert isinstance(seen, RevealedPool)
-    form = seen.form.lenient(leniency)
-    return replace(graded, seen=RevealedPool.of(form, seen.indptr, seen.ranks, seen.weight, seen.key))
-
-
 def rows_of(collection: Collection, pairs: int, share: float, seed: int = 1) -> Iterator[dict[str, str]]:
     """One row per measure and task."""
     frame = collection.frame
@@ -132,13 +119,10 @@ def rows_of(collection: Collection, pairs: int, share: float, seed: int = 1) -> 
     chosen = chosen_pairs(ranker_names(frame.columns), pairs, seed)
     for name, measure in MEASURES.items():
         for task, rankers in (("one ranker", [pair[:1] for pair in chosen]), ("difference", chosen)):
-            plain, usual = (
-                np.array([saving(frame, measure, names, share, leniency) for names in rankers])
-                for leniency in (0.0, None)
-            )
+            usual = np.array([saving(frame, measure, names, share) for names in rankers])
             found = f"{_mean(usual):.1f} ({usual.min():.1f}–{usual.max():.1f})"
             row = {"data": f"{collection.name} (τ = {fitted:.1f})", "measure": name, "task": task}
-            yield row | {"without leniency": f"{_mean(plain):.1f}", "as planned": f"**{found}**"}
+            yield row | {"as planned": f"**{found}**"}
 
 
 def _mean(ratios: np.ndarray) -> float:

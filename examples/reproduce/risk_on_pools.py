@@ -9,7 +9,7 @@ themselves, as in the source. Samples are drawn without replacement, with a sepa
 
 The script writes ``risk_on_pools.csv`` (error, width and coverage of intervals by number of labels),
 ``risk_on_pools_quality.csv`` (the ratio of active to passive error for models learned from few and from many queries)
-and ``risk_on_pools.png``, and prints tables for the docs.
+and ``risk_on_pools.png``, and prints a table for the docs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from audit_replays import (
     METHODS,
@@ -36,7 +35,6 @@ from evidence import markdown, publish
 from figures import legend_below, log_errors, panels, parsed, parser, train_folds, write
 from grade_predictors import Predictors, judging, learned
 from judged_pools import JudgedPool, judges_of, read_judged_pool, read_judges
-from leagues import independent_error
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
@@ -44,9 +42,6 @@ from pt_active.frames.atomic import write_file
 from pt_active.risk import Precision, Recall, ZeroOne
 
 LABELS = [30, 50, 100, 200, 400]
-
-SHOWN = [50, 100, 200]
-"""Numbers of labels in the docs' table of coverage."""
 
 QUALITY_LABELS = 100
 
@@ -136,25 +131,6 @@ def worth_table(over_labels: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def coverage_table(over_labels: pd.DataFrame) -> pd.DataFrame:
-    """The docs' table of coverage at `SHOWN` labels and mean width at the middle one; means over predictors.
-
-    A last column has the largest Monte Carlo error of a row.
-    """
-    rows = []
-    for data, risk in [(data, risk) for data in over_labels["data"].unique() for risk in RISKS]:
-        group = over_labels[(over_labels["data"] == data) & (over_labels["risk_name"] == risk)]
-        row = {"data": data, "risk": risk}
-        for name in METHODS:
-            at = group[group["method"] == name].groupby("labels")[["coverage", "width"]].mean()
-            covered = " / ".join(f"{at['coverage'].get(number, np.nan):.3f}".lstrip("0") for number in SHOWN)
-            row[name] = f"{covered} ({at['width'].get(QUALITY_LABELS, np.nan):.2f})"
-        errors = group[group["labels"].isin(SHOWN)].groupby(["method", "labels"])["coverage_se"].agg(independent_error)
-        row["error of coverage"] = f"{errors.max():.3f}".lstrip("0")
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
 def main() -> None:
     """Replay, print, and write the tables and the picture."""
     options = parser(__doc__, evidence=True)
@@ -173,12 +149,9 @@ def main() -> None:
     print(
         f"\nThe risk, and labels of passive sampling that one label is worth at {QUALITY_LABELS} labels by {methods}:\n"
     )
-    worth, coverage = markdown(worth_table(table)), markdown(coverage_table(table))
+    worth = markdown(worth_table(table))
     print(worth)
-    shown = " / ".join(map(str, SHOWN))
-    print(f"\nCoverage of 95 % t intervals at {shown} labels (mean width at {QUALITY_LABELS}), over all predictors:\n")
-    print(coverage)
-    publish(f"{worth}\n\n{coverage}", arguments, "risk-on-pools", "risk-coverage")
+    publish(worth, arguments, "risk-on-pools")
     for risk, group in quality.groupby("risk_name", sort=False):
         print(f"\n{risk}:", end="")
         print_ratios(group.assign(kind=group["data"] + ", " + group["predictor"]), "kind")

@@ -5,7 +5,7 @@ mean squared error of the plain mean of a random sample, over that of the method
 lowest, and those with the largest bias, are replayed once more with new random numbers, because the lowest of many
 noisy cells is too low. PPI++ is the power-tuned mean [Angelopoulos, Duchi and Zrnic 2023] on the same random samples.
 
-    python examples/reproduce/small_samples.py POOL.parquet … [--evidence FOLDER] [--csv cells.csv]
+    python examples/reproduce/small_samples.py POOL.parquet … [--csv cells.csv]
 
 With ``--spent`` it prints only which share of the budget the default spends, and which share it would spend if it went
 on after the first query that does not fit, with those that do.
@@ -16,13 +16,14 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from evidence import markdown, publish
+from evidence import parser_with
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import LARGEST_SHARE, SPOILERS, parser_of, tasks
+from leagues import LARGEST_SHARE, SPOILERS, tasks
 from tqdm import tqdm
 
 from pt_active.frames.columns import grade_columns
@@ -43,8 +44,6 @@ AGAIN = 3
 
 CLOSER = 10
 """Factor of the repetitions with which they are."""
-
-TABLES = ("small-samples",)
 
 
 def constant(grades: np.ndarray) -> np.ndarray:
@@ -186,7 +185,9 @@ def spent_shares(arguments: argparse.Namespace) -> pd.DataFrame:
 
 def main() -> None:
     """Replay all cells and print the table."""
-    parser = parser_of(__doc__, 400, "two numbers of draws only")
+    quick = "two numbers of draws only"
+    parser = parser_with(__doc__, pools="+", repetitions=400, seed=0, quick=quick, evidence=False)
+    parser.add_argument("--csv", type=Path, metavar="FILE.csv")
     parser.add_argument("--spent", action="store_true", help="only the shares of the budget that are spent")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -196,9 +197,7 @@ def main() -> None:
     rows = league(arguments)
     if arguments.csv:
         rows.to_csv(arguments.csv, index=False)
-    table = summary(rows)
-    publish(markdown(table), arguments, *TABLES)
-    print(table.to_string(index=False))
+    print(summary(rows).to_string(index=False))
 
 
 if __name__ == "__main__":

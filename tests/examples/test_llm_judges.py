@@ -33,12 +33,3 @@ def test_every_way_is_near_the_truth_on_average(script, case) -> None:
             assert np.ptp(outcome.error) == 0
         else:
             assert abs(outcome.error.mean()) < 4 * outcome.error.std() / np.sqrt(60), name
-
-
-def test_strata_and_audits_estimate_the_same_share(script, frame) -> None:
-    study = script("llm_judges")
-    truth = (frame["said"] == frame["label"]).mean()
-    for way in (study._strata, study._audit):
-        found = np.array([way(frame, 60, seed) for seed in range(40)])
-        assert found[:, 0].mean() == pytest.approx(truth, abs=4 * found[:, 0].std() / np.sqrt(40))
-        assert ((found[:, 1] <= truth) & (truth <= found[:, 2])).mean() > 0.8

@@ -195,9 +195,7 @@ def test_intervals_are_those_of_the_status(script, looks) -> None:
     module, queries = script("hostile"), 450
     pool, qrels = plain(3, queries)
     plan = Plan.create(pool, None, "DCG@10", budget=3600, seed=4, level="query")
-    (population,) = (
-        each for seed, each in enumerate(module.populations_of("plain", queries, 4, "a", "b")) if seed == 3
-    )
+    (population,) = (each for seed, each in enumerate(module.populations_of("plain", queries, 4)) if seed == 3)
     number, columns = plan.manifest["counts"]["sampled_queries"], plan.queries.sort_values("qid")
     q, priority = (columns[name].to_numpy() for name in ("q_prob", "q_priority"))
     np.testing.assert_allclose(population.distribution(module.DESIGN, module.DEFENSIVE_SHARE), q)

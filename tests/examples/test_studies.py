@@ -37,7 +37,7 @@ class Study:
 
 FIGURES = "POOL --out OUT --quick --repetitions 20 --seed 3 --measure DCG@5"
 STUDIES = {
-    "document_league": Study("POOL --quick --csv OUT/x.csv", "x.csv", {"MEASURES": ("DCG@10",), "ROUNDS": 2}),
+    "document_league": Study("POOL --quick --csv OUT/x.csv", "x.csv", {"MEASURES": ("DCG@10",)}),
     "simulator": Study("--repetitions 6", small={"QUERIES": (50,), "DIFFERENCES": (0.4, 0.8), "SHARES": (0.2, 0.4)}),
     "evidence_pictures": Study("--out OUT", "evidence-verdict.png evidence-coverage.png", page=False),
     "document_saving": Study("POOL --quick --out OUT/x.png", "x.png", page=False),
@@ -53,7 +53,7 @@ STUDIES = {
         {"MEASURES": ("DCG@10",), "TASKS": ("near-tied pair",), "MODELS": ("useless",), "SIZES": (3, 8), "REPLAYS": 40},
     ),
     "misleading_model": Study("POOL --quick", small={"MODELS": ("useless",), "MEASURES": ("DCG@10",)}),
-    "small_samples": Study("POOL --quick --repetitions 60 --csv OUT/x.csv", "x.csv"),
+    "small_samples": Study("POOL --quick --repetitions 60 --csv OUT/x.csv", "x.csv", page=False),
     "revealed_coverage": Study("POOL --share 0.3 --repetitions 4"),
     "new_queries": Study(
         "POOL --repetitions 2", small={"SIZES": (9, 10, 11), "HARD": ("skewed",), "CLUSTERS": (4,), "SHARE": 0.5}
@@ -67,9 +67,8 @@ STUDIES = {
     "until_known": Study("POOL --quick --pairs small=2", small={"WIDTHS": {"small": (40,)}, "DIFFERENCES": (0.6,)}),
     "closing_in": Study("POOL --quick --out OUT/x.png", "x.png", {"DIFFERENCES": (0.4, 0.8), "LOOKS": 20}, page=False),
     "hostile": Study(
-        "--populations plain --repetitions 10 --csv OUT/x.csv",
-        "x.csv",
-        {"POOLS": 1, "QUERIES": 96, "JUDGED": 25, "LARGE": 120, "MOST": 100, "EVERY": 25, "SIZES": (10, 30)},
+        "--populations plain --repetitions 10",
+        small={"POOLS": 1, "QUERIES": 96, "JUDGED": 25, "LARGE": 120, "MOST": 100, "EVERY": 25},
     ),
     "hostile late": Study(
         "--late --populations plain --repetitions 6", small={"POOLS": 1, "QUERIES": 64, "LOOK": 100}, page=False
@@ -90,7 +89,7 @@ STUDIES = {
     "risk_on_pools": Study(
         "POOL --judges JUDGES --out OUT --quick --repetitions 20",
         "risk_on_pools.csv risk_on_pools_quality.csv risk_on_pools.png",
-        {"LABELS": [50, 100], "SHOWN": [50, 100], "SIZES": [2, 20]},
+        {"LABELS": [50, 100], "SIZES": [2, 20]},
         page=False,
     ),
     "risk_curves": Study(

@@ -22,7 +22,7 @@ MIN_DEGREES = 50  # Looks at any time by a normal mixture have no interval with 
 
 MIN_PLANNED = 200
 """Planned looks have no interval with fewer degrees of freedom. With so many, a single look keeps its level where one
-query in eight carries the difference; where one in 32 does, it needs 1,200 (``examples/reproduce/hostile.py``)."""
+query in eight carries the difference; where one in 32 does, it needs more (``examples/reproduce/hostile.py``)."""
 
 PLANNED_LOOKS = 5  # Number of looks of a group-sequential plan, at equal steps
 _STACKED = 1 << 15  # Units of all samples that are estimated from at a time
