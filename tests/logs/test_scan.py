@@ -213,6 +213,25 @@ def test_files_that_agree_in_the_order_of_queries_are_read_where_they_are(
         check_same(found.plan(grades, **about | how), of_level[level])
 
 
+def test_what_lies_together_in_a_table_is_read_once(
+    runs: Any, of_level: dict[str, Plan], grades: Any, about: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twelve partitions lie in three or four parts of each table; the last one of a part ends in the next."""
+    for name, rows in zip([*runs][:2], (2000, 1700), strict=True):
+        runs[name].to_parquet(tmp_path / f"{name}.parquet", index=False, row_group_size=rows)
+    found = scan(DEPTH, partitions=12, workers=1, **{name: tmp_path / f"{name}.parquet" for name in [*runs][:2]})
+    parts = partitioned(found.files, tmp_path, 12).parts
+    assert len(parts) < sum(map(len, parts)) == 12
+    module, opened = sys.modules["pt_active.logs.files"], []
+    blocks = module._blocks
+    monkeypatch.setattr(module, "_blocks", lambda *about, **how: opened.append(about) or blocks(*about, **how))
+    for part in parts:
+        list(module.read_partitions(part, list(found.files)))
+    assert len(opened) == 2 * len(parts)
+    monkeypatch.setattr(module, "ROWS_OF_READ", 70)
+    check_same(found.plan(grades, **about | DOCUMENTS), of_level["document"])
+
+
 def test_a_folder_of_tables_is_a_run(
     runs: Any, of_level: dict[str, Plan], grades: Any, about: Any, tmp_path: Path
 ) -> None:
