@@ -115,7 +115,8 @@ class ScannedRuns:
         question = settings.question(tuple(self.files), grades, self.depth, self.allow_missing_queries)
         with temporary_folder(self.folder) as folder:
             found = partitioned(self.files, folder, self.partitions, known)
-            return plan_by(_Files(found, tuple(self.files), self.workers or cpu_count()), question, settings, known)
+            engine = _Files(found, tuple(self.files), self.workers or cpu_count())
+            return plan_by(engine, question, settings, known, folder)
 
 
 @dataclass(frozen=True)

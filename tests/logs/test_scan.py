@@ -262,7 +262,7 @@ def test_several_processes_and_blocks_change_nothing(
         patch.setattr(module, "_end_processes", lambda: None)
         check_same(streamed(workers=2, **DOCUMENTS), of_level["document"])
     module._end_processes()
-    monkeypatch.setattr("pt_active.logs.documents.QUERIES_AT_ONCE", 7)
+    monkeypatch.setattr("pt_active.logs.pools.QUERIES_AT_ONCE", 7)
     check_same(streamed(**DOCUMENTS), of_level["document"])
 
 
