@@ -125,8 +125,8 @@ def _sizes(documents: Documents, settings: RoundSettings) -> Sizes:
         return replace(sizes, weights=(1.0, 0.0) if gain > 0 else (0.0, 1.0))
     some = documents.among(np.flatnonzero(subsample(len(documents.weight))))
     sizing = sizes.sizing(some.pool, *(some.rows.by_document[name] for name in ("variance", "cost")))
-    weight = sizing.weight_of_singles(*influences_of(some.pool, settings), gain / single)
-    return replace(sizes, weights=(1.0, weight))
+    pairs, singles = influences_of(some.pool, settings)
+    return replace(sizes, weights=(1.0, sizing.weight_of_singles(pairs, singles, float(gain / single))))
 
 
 def _first(

@@ -211,8 +211,8 @@ class Sizing:
         g, h = (self.errors.documents @ each.documents for each in (pairs, singles))
         if not (g > 0 and h > 0):
             return pairs if g > 0 else singles
-        some, each, _ = self._subsample(pairs, singles)
-        weight = some.weight_of_singles(*each, g / h)
+        some, (part, single), _ = self._subsample(pairs, singles)
+        weight = some.weight_of_singles(part, single, g / h)
         return pairs + weight * singles if weight > 0 else pairs
 
     def weight_of_singles(self, pairs: Influence, singles: Influence, equal: float) -> float:
@@ -284,7 +284,7 @@ def subsample(number: int) -> np.ndarray:
     return np.asarray(np.arange(number) % -(-number // _SUBSAMPLE) == 0)
 
 
-def mixed_sizes(parts: Sequence[np.ndarray], totals: Sequence[float]) -> np.ndarray:
+def mixed_sizes(parts: Sequence[np.ndarray], totals: Sequence[float] | np.ndarray) -> np.ndarray:
     """How soon documents should come, ``(1 − ε) a/Σa + ε b/Σb``, float64[n], in the place of the parts [theory 14]."""
     for values, total, share in zip(parts, totals, (1 - RANGE_SHARE, RANGE_SHARE), strict=True):
         values *= share

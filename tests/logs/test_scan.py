@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -263,7 +264,34 @@ def test_several_processes_and_blocks_change_nothing(
         check_same(streamed(workers=2, **DOCUMENTS), of_level["document"])
     module._end_processes()
     monkeypatch.setattr("pt_active.logs.pools.QUERIES_AT_ONCE", 7)
+    monkeypatch.setattr("pt_active.logs.numbers._FEW", 1)
     check_same(streamed(**DOCUMENTS), of_level["document"])
+
+
+@pytest.mark.parametrize(("rankers", "how"), [(2, {}), (3, {"pairs": "mixed"}), (2, {"budget": 2000.0})])
+def test_blocks_of_numbers_give_what_all_at_once_give(
+    streamed: Any, rankers: int, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the budget buys so much that a document may be certain, blocks are not tried."""
+    module, found = sys.modules["pt_active.logs.documents"], []
+    in_blocks = module.first_documents
+    monkeypatch.setattr(module, "first_documents", lambda *about: found.append(in_blocks(*about)) or found[-1])
+    one = streamed(rankers, **DOCUMENTS | how)
+    monkeypatch.setattr(module, "first_documents", lambda *about: None)
+    other = streamed(rankers, **DOCUMENTS | how)
+    assert (found[0] is None) == ("budget" in how)
+    check_same(one, other)
+    mine, its = (numbers_in(rest and asdict(rest)) for rest in (plan.tables.manifest.rest for plan in (one, other)))
+    assert mine == pytest.approx(its, rel=1e-9, nan_ok=True)
+
+
+def numbers_in(found: Any) -> list[float]:
+    """All numbers in nested records, in order."""
+    if isinstance(found, (dict, list, tuple)):
+        return [
+            number for each in (found.values() if isinstance(found, dict) else found) for number in numbers_in(each)
+        ]
+    return [np.nan if found is None else float(found)]
 
 
 @pytest.mark.parametrize(
