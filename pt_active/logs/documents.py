@@ -12,7 +12,7 @@ import pandas as pd
 from pt_active.inference.documents import FOLDS, expected_variance
 from pt_active.inference.rounds import Round, drawn_by
 from pt_active.logs.one_by_one import FirstDocuments, first_documents
-from pt_active.logs.pools import Block, Documents
+from pt_active.logs.pools import DocumentBlock, Documents
 from pt_active.logs.rows import AllQueries, with_rows
 from pt_active.logs.simulated import SimulatedPool
 from pt_active.plans.answers.judged import Contrast
@@ -136,7 +136,7 @@ def _drawn_one_by_one(documents: Documents, first: FirstDocuments, budget: float
     kept[np.searchsorted(rows.indptr, wanted, side="right") - 1] = True
     some, source = documents.among(np.flatnonzero(kept)), rows.documents_of(np.flatnonzero(kept))
     rate, clock, everything = first.rate.taken(source)[:], some.rows.by_document["clock"], slice(0, len(source))
-    order, *_ = first.sizes.of(Block(everything, everything, some.pool, dict(some.rows.by_document)))
+    order, *_ = first.sizes.of(DocumentBlock(everything, everything, some.pool, dict(some.rows.by_document)))
     prices, places = Costs(some.rows.indptr, some.rows.by_document["cost"], 0.0), first.place[sample.drawn]
     nothing = np.zeros(len(some.weight)), np.zeros(len(rate))
     design = at(DocumentDesign(SUCCESSIVE, order, *nothing, rate=rate), prices, threshold)
@@ -146,7 +146,7 @@ def _drawn_one_by_one(documents: Documents, first: FirstDocuments, budget: float
     drawn_round = not_empty(Round(found, np.empty((len(rate), 0)), first.expected, first.expected))
     drawn = DrawnDocuments(drawn_round, np.empty(0), apart, True, (0.0, 0.0))
 
-    def of_block(block: Block) -> tuple[np.ndarray, ...]:
+    def of_block(block: DocumentBlock) -> tuple[np.ndarray, ...]:
         every, rates = np.ones(len(block.pool.weight)), first.rate[block.documents]
         start, stop = np.searchsorted(places, [block.documents.start, block.documents.stop])
         taken = np.zeros(len(rates), dtype=bool)
@@ -234,7 +234,7 @@ def _rest(documents: Documents, drawn: DrawnDocuments, budget: float) -> Rest | 
     prices, opened = Costs(rows.indptr, cost, documents.overhead), drawn.sample.opening
     rate = np.zeros(len(cost)) if design.rate is None else design.rate
 
-    def of_block(block: Block) -> tuple[np.ndarray, ...]:
+    def of_block(block: DocumentBlock) -> tuple[np.ndarray, ...]:
         queries, own = block.queries, block.documents
         about = design.opening[queries], design.inclusion[own], opened[queries]
         return *about, rate[own], drawn.sample.drawn[own]
@@ -304,7 +304,7 @@ def _sums_of_simulated(documents: Documents, drawn: DrawnDocuments) -> tuple[Res
 
 
 def _sums_of(
-    documents: Documents, of_block: Callable[[Block], tuple[np.ndarray, ...]], kept: np.ndarray, looked_at: bool
+    documents: Documents, of_block: Callable[[DocumentBlock], tuple[np.ndarray, ...]], kept: np.ndarray, looked_at: bool
 ) -> tuple[RestOfDocuments, ...]:
     """What a plan must know of all documents for each contrast of an additive measure.
 
@@ -323,7 +323,7 @@ def _sums_of(
         for place, contrast in enumerate(contrasts):
             least = SAME_GRADIENT * np.abs(table).max() if contrast.second is not None else 0.0
             where = pool.indptr, pool.ranks, (table, contrast.weights(k), least), about
-            undrawn_sums(*where, (opening, inclusion, opened), (sums[place], parts[place]), block.queries.start)
+            undrawn_sums(*where, (opening, inclusion, opened), (sums[place], parts[place], block.queries.start))
             if looked_at:
                 sums_to_come(*where, (rate, drawn, float(ends[0]), float(ends[1])), come[place])
     for contrast, each, part, further in zip(contrasts, sums, parts, come, strict=True):

@@ -8,6 +8,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 ROWS_OF_PARTITION = 1 << 19  # Rows of all runs that a partition has, about; a process needs some 700 bytes for each
 
 ROWS_OF_BLOCK = 1 << 20  # Rows of a table that are read at a time where they are written again
-
 ROWS_OF_READ = 1 << 16  # … and where they are not, so that few are read beyond the last that is needed
 
 FILES = 512  # New tables of a run that are written at the same time, at most
@@ -198,12 +198,11 @@ def read_queries(whole: Partition, names: Sequence[str], qids: Sequence[str]) ->
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    def of_queries(block: pa.RecordBatch) -> pa.RecordBatch:
-        there = pc.is_in(block["qid"].dictionary, wanted).to_numpy(zero_copy_only=False)
-        return block.filter(pa.array(there[block["qid"].indices]))
-
-    wanted = pa.array(qids, pa.string())
-    return _frame([[of_queries(block) for span in spans for block in _blocks(*span)] for spans in whole], names)
+    wanted, found = pa.array(qids, pa.string()), []
+    for blocks in ((block for span in spans for block in _blocks(*span)) for spans in whole):
+        there = ((each, pc.is_in(each["qid"].dictionary, wanted)) for each in blocks)
+        found.append([each.filter(known.take(each["qid"].indices)) for each, known in there])
+    return _frame(found, names)
 
 
 def _frame(blocks: Sequence[Sequence[pa.RecordBatch]], names: Sequence[str]) -> pd.DataFrame:
@@ -220,11 +219,8 @@ def _frame(blocks: Sequence[Sequence[pa.RecordBatch]], names: Sequence[str]) -> 
 
 def _read_in_turn(parts: Sequence[Sequence[Span]]) -> Iterator[list[pa.RecordBatch]]:
     """The blocks of each part of a run, of which each begins where the one before ends."""
-    joined: list[Span] = []
-    for span in (span for spans in parts for span in spans):
-        last = joined.pop() if joined and joined[-1].table == span.table else span._replace(rows=0)
-        joined.append(last._replace(rows=last.rows + span.rows))
-    blocks = (block for span in joined for block in _blocks(*span))
+    tables = (list(own) for _, own in groupby(chain.from_iterable(parts), lambda span: span.table))
+    blocks = (each for own in tables for each in _blocks(*own[0][:2], sum(span.rows for span in own)))
     rest = None
     for left in (sum(span.rows for span in spans) for spans in parts):
         found = []
@@ -232,9 +228,6 @@ def _read_in_turn(parts: Sequence[Sequence[Span]]) -> Iterator[list[pa.RecordBat
             found.append(block.slice(0, left))
             left, rest = left - len(found[-1]), block.slice(left) if len(block) > left else None
         yield found
-
-
-# --- tables -----------------------------------------------------------------------------------------------------------
 
 
 def _schema() -> pa.Schema:

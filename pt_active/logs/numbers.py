@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-_AT_ONCE = 1 << 20  # Numbers that are read at a time where all are read
+_AT_ONCE = 1 << 20  # DocumentNumbers that are read at a time where all are read
 _FEW = 64  # Where less than one in so many documents is asked for, these alone are read
 
 
-class Numbers:
-    """Numbers of N documents, [..., N], which come piece by piece and go to files without names."""
+class DocumentNumbers:
+    """DocumentNumbers of N documents, [..., N], which come piece by piece and go to files without names."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder, self._files, self._length = folder, list[Any](), 0
@@ -53,9 +53,9 @@ class Numbers:
             for start in range(0, self._length, _AT_ONCE):
                 yield self[start : start + _AT_ONCE].reshape(max(1, len(self._files)), -1)[row]
 
-    def taken(self, documents: np.ndarray) -> Numbers:
+    def taken(self, documents: np.ndarray) -> DocumentNumbers:
         """The numbers of some documents, int64[n]."""
-        found = Numbers(self._folder)
+        found = DocumentNumbers(self._folder)
         if len(documents) * _FEW > self._length:
             whole = self[:]
             for start in range(0, len(documents), _AT_ONCE):

@@ -6,13 +6,13 @@ Passes over blocks of the numbers find the model's average variance, the sums of
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from pt_active.logs.numbers import Numbers
-from pt_active.logs.pools import Block, Documents
+from pt_active.logs.numbers import DocumentNumbers
+from pt_active.logs.pools import DocumentBlock, Documents
 from pt_active.sampling.chances import within_budget
 from pt_active.sampling.document_designs import (
     RANGE_SHARE,
@@ -38,8 +38,10 @@ class Sizes:
     settings: RoundSettings
     added: float  # the variance that is added to that of each document
     weights: tuple[float, ...]  # of the influence on differences, and of that on single rankers
+    totals: np.ndarray = field(default_factory=lambda: np.ones(2))  # the sums of both parts of all sizes
+    factor: float = 1.0  # from sizes to probabilities at the planned budget
 
-    def of(self, block: Block) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
+    def of(self, block: DocumentBlock) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
         """The documents that can be drawn, int64[n], both parts of their sizes, and what they gain for differences."""
         pool, cost = block.pool, block.numbers["cost"]
         sizing, influences = self.sizing(pool, block.numbers["variance"], cost), influences_of(pool, self.settings)
@@ -65,7 +67,7 @@ class FirstDocuments:
     succession: Succession  # of these alone, each as if it were a query of its own
     matters: np.ndarray  # bool[n], whether they can change a difference
     sizes: Sizes
-    rate: Numbers  # float64[N]
+    rate: DocumentNumbers  # float64[N]
     reached: int  # how many documents can be drawn
     cost: float  # what these cost
     of_matter: float  # what those of them cost that can change a difference
@@ -101,7 +103,8 @@ def first_documents(
     total, largest = (float(share @ (each / sums[0])) for each in (sums[1], most[:2]))
     if spend * largest >= total:
         return None
-    return _first(documents, sizes, sums[0], spend / total, int(2 * budget / least + 2), folder)
+    sizes = replace(sizes, totals=sums[0], factor=spend / total)
+    return _first(documents, sizes, int(2 * budget / least + 2), folder)
 
 
 def _sizes(documents: Documents, settings: RoundSettings) -> Sizes:
@@ -129,16 +132,14 @@ def _sizes(documents: Documents, settings: RoundSettings) -> Sizes:
     return replace(sizes, weights=(1.0, sizing.weight_of_singles(pairs, singles, float(gain / single))))
 
 
-def _first(
-    documents: Documents, sizes: Sizes, totals: np.ndarray, factor: float, most: int, folder: Path | None
-) -> FirstDocuments:
+def _first(documents: Documents, sizes: Sizes, most: int, folder: Path | None) -> FirstDocuments:
     """The documents that come first, of which there are at most so many besides one, and the rates of all."""
     about, last = np.empty((5, 0)), np.inf  # the place, priority, rate and cost of documents, and what they gain
-    rates, reached, cost, of_matter, expected = Numbers(folder), 0, 0.0, 0.0, 0.0
+    rates, reached, cost, of_matter, expected = DocumentNumbers(folder), 0, 0.0, 0.0, 0.0
     for block in documents.blocks("variance", "cost", "clock"):
         order, parts, gain = sizes.of(block)
-        size, rate = mixed_sizes(parts, totals), np.zeros(len(block.numbers["cost"]))
-        size *= -MAX_PLANNED_PROBABILITY * factor
+        size, rate = mixed_sizes(parts, sizes.totals), np.zeros(len(block.numbers["cost"]))
+        size *= -MAX_PLANNED_PROBABILITY * sizes.factor
         rate[order] = own = -np.log1p(size)
         rates.append(rate)
         chance, price, priority = -np.expm1(-own), block.numbers["cost"][order], block.numbers["clock"][order] / own

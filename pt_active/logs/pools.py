@@ -20,7 +20,7 @@ from pt_active.sampling.sample import DocumentSizes
 QUERIES_AT_ONCE = 4_000  # Of so many queries the numbers of documents stay near the processor
 
 
-class Block(NamedTuple):
+class DocumentBlock(NamedTuple):
     """Some queries that follow each other, with their documents."""
 
     queries: slice
@@ -58,7 +58,7 @@ class Documents:
         variables = Variables(mean, rows.get("variance", np.empty(0)), np.zeros(number, dtype=bool))
         return document_sizes(self.pool, variables, rows["cost"], self.overhead, settings)
 
-    def blocks(self, *names: str) -> Iterator[Block]:
+    def blocks(self, *names: str) -> Iterator[DocumentBlock]:
         """All documents of an additive measure, with some of their numbers."""
         indptr, by_document = self.rows.indptr, self.rows.by_document
         for start in range(0, len(self.weight), QUERIES_AT_ONCE):
@@ -72,4 +72,4 @@ class Documents:
                 for name in ("ranks", *names)
             )
             pool = DocumentPool(self.form, own - own[0], ranks, self.weight[queries])
-            yield Block(queries, documents, pool, dict(zip(names, numbers, strict=True)))
+            yield DocumentBlock(queries, documents, pool, dict(zip(names, numbers, strict=True)))

@@ -19,7 +19,7 @@ from pt_active.frames.clocks import clocks
 from pt_active.frames.columns import grade_columns, query_table, ranker_names, with_query_columns, with_string_ids
 from pt_active.frames.ids import adjacent
 from pt_active.frames.runs import ranking_of, united
-from pt_active.logs.numbers import Numbers
+from pt_active.logs.numbers import DocumentNumbers
 from pt_active.logs.simulated import expected_by
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.making.artifact import digest
@@ -129,14 +129,16 @@ _OF_QUERY = "qid", "cost", "documents", "seen"  # The arrays of `Rows` that ever
 
 @dataclass(frozen=True)
 class Rows:
-    """Numbers of n queries and of N of their documents, query by query, from which a sample can be designed."""
+    """DocumentNumbers of n queries and of N of their documents, query by query, from which a sample can be designed."""
 
     qid: np.ndarray  # object[n]
     cost: np.ndarray  # float64[n], λ(x)
     documents: np.ndarray  # int64[n], how many documents the rankers retrieve
     seen: np.ndarray  # int64[n], for how many of them there are numbers
     by_query: Mapping[str, np.ndarray]  # [n, …] ``mean, covariance`` of model and uniform grades, ``low, high``
-    by_document: Mapping[str, Any]  # […, N] int16 ``ranks`` (0 = none), ``cost``, and what a drawing needs; `Numbers`
+    by_document: Mapping[
+        str, Any
+    ]  # […, N] int16 ``ranks`` (0 = none), ``cost``, and what a drawing needs; `DocumentNumbers`
     deepest: int  # the deepest rank that occurs
     max_grade: int  # G, the highest grade of the model
 
@@ -176,7 +178,7 @@ class Rows:
         sha = hashlib.sha256("\0".join(self.qid.tolist()).encode("utf-8", "surrogatepass"))
         parts = [[numbers[name] for name in names if name in numbers] for names in (("ranks",), _ROUNDED)]
         for values in (self.documents, *parts[0], self.cost, *parts[1]):
-            for piece in values.pieces() if isinstance(values, Numbers) else _pieces(values):
+            for piece in values.pieces() if isinstance(values, DocumentNumbers) else _pieces(values):
                 sha.update((rounded(piece, GRADE_BITS) + 0.0 if piece.dtype == np.float64 else piece).tobytes())
         return sha.hexdigest()
 
@@ -213,7 +215,7 @@ def bounded_contrasts(rankers: int) -> list[Contrast]:
 
 
 def query_rows(partition: pd.DataFrame, question: PartitionQuestion) -> Rows | None:
-    """Numbers of each query of a partition, from which queries can be drawn; None if the partition is empty."""
+    """DocumentNumbers of each query of a partition, from which queries can be drawn; None if the partition is empty."""
     if partition.empty:
         return None
     pool, measure = partition_pool(partition, question)
@@ -228,7 +230,7 @@ def query_rows(partition: pd.DataFrame, question: PartitionQuestion) -> Rows | N
 
 
 def document_rows(partition: pd.DataFrame, question: PartitionQuestion) -> Rows | None:
-    """Numbers of each document of a partition that the measure sees; None if the partition is empty."""
+    """DocumentNumbers of each document of a partition that the measure sees; None if the partition is empty."""
     if partition.empty:
         return None
     pool, measure = partition_pool(partition, question)
@@ -265,7 +267,7 @@ def _rows(
 def merged(parts: Iterable[Rows | None], folder: Path | None = None) -> Rows:
     """The rows of all partitions, by qid; files in the folder hold the numbers of documents."""
     pieces: dict[tuple[str, str], list[np.ndarray]] = {}
-    by_document: dict[str, Numbers] = {}
+    by_document: dict[str, DocumentNumbers] = {}
     deepest, heights = 0, set[int]()
     for part in filter(None, parts):
         deepest, heights = max(deepest, part.deepest), heights | {part.max_grade}
@@ -274,7 +276,7 @@ def merged(parts: Iterable[Rows | None], folder: Path | None = None) -> Rows:
             for name, values in arrays.items():
                 pieces.setdefault((kind, name), []).append(values)
         for name, values in part.by_document.items():
-            by_document.setdefault(name, Numbers(folder)).append(values)
+            by_document.setdefault(name, DocumentNumbers(folder)).append(values)
     if not heights:
         raise ValueError(NO_QUERIES)
     if len(heights) > 1:

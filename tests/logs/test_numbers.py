@@ -1,4 +1,4 @@
-"""Numbers that come in pieces and stand in files are read as if they were one array."""
+"""DocumentNumbers that come in pieces and stand in files are read as if they were one array."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pt_active.logs import numbers
-from pt_active.logs.numbers import Numbers
+from pt_active.logs.numbers import DocumentNumbers
 
 
 @pytest.mark.parametrize("few", [1, 1000])
@@ -32,7 +32,7 @@ def test_pieces_are_one_array(
 ) -> None:
     monkeypatch.setattr(numbers, "_AT_ONCE", 4)
     monkeypatch.setattr(numbers, "_FEW", few)
-    kept, whole = Numbers(tmp_path), np.concatenate(pieces, axis=-1)
+    kept, whole = DocumentNumbers(tmp_path), np.concatenate(pieces, axis=-1)
     for piece in pieces:
         kept.append(piece)
     some = np.array([0, 1, 2, 5]) if whole.shape[-1] > 5 else np.empty(0, dtype=np.int64)
@@ -45,7 +45,7 @@ def test_pieces_are_one_array(
 
 def test_one_number_that_repeats_needs_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(numbers, "TemporaryFile")
-    kept = Numbers()
+    kept = DocumentNumbers()
     kept.append(np.ones(10**6))
     kept.append(np.ones(10**6))
     assert kept[10 : 2 * 10**6].strides == (0,)
