@@ -17,6 +17,7 @@ import pandas as pd
 
 from pt_active.frames.checks import file_path, how_many, shown, some
 from pt_active.frames.clocks import keys
+from pt_active.frames.columns import id_string
 from pt_active.frames.sources import naming, opened, read_unpacked, source_of
 from pt_active.frames.tables import is_parquet, reading_parquet
 from pt_active.frames.trec import RUN, read_columns
@@ -32,7 +33,6 @@ ROWS_OF_BLOCK = 1 << 20  # Rows of a table that are read at a time where they ar
 ROWS_OF_READ = 1 << 16  # … and where they are not, so that few are read beyond the last that is needed
 
 FILES = 512  # New tables of a run that are written at the same time, at most
-
 BLOCK = 1 << 26  # Bytes of a TREC run that are parsed at a time
 
 _COLUMNS = PARTITION_COLUMNS[1:]
@@ -273,11 +273,16 @@ def _with_dictionary(about: FileMetaData) -> list[str]:
 def _typed(values: pa.Array, column: str) -> pa.Array:
     import pyarrow as pa
 
-    if column == "score":
-        return values.cast(pa.float64(), safe=False)
     if column == "qid" and values.type == pa.dictionary(pa.int32(), pa.string()):
         return values
-    text = (values.dictionary_decode() if pa.types.is_dictionary(values.type) else values).cast(pa.string())
+    plain = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+    if column == "score":
+        if not (pa.types.is_integer(plain.type) or pa.types.is_floating(plain.type) or pa.types.is_decimal(plain.type)):
+            plain = pa.array(pd.to_numeric(plain.to_pandas(), errors="coerce").to_numpy(np.float64, na_value=np.nan))
+        return plain.cast(pa.float64(), safe=False)
+    if pa.types.is_floating(plain.type):
+        plain = pa.array(plain.to_pandas().map(id_string, na_action="ignore"), pa.string(), from_pandas=True)
+    text = plain.cast(pa.string())
     return text.dictionary_encode() if column == "qid" else text
 
 
@@ -324,24 +329,20 @@ def _checked_rows(name: str, path: Path) -> int:
             wrong["docno"] += block["docno"].null_count
             wrong["score"] += len(block) - (pc.sum(pc.is_finite(block["score"])).as_py() or 0)
         for column, number in wrong.items():
-            if number and column == "score":
-                raise ValueError(f"{how_many('score', number, 'is')} not a finite number")
             if number:
-                raise ValueError(f"{how_many('row', number, 'has')} no {column}")
+                score = f"{how_many('score', number, 'is')} not a finite number"
+                raise ValueError(score if column == "score" else f"{how_many('row', number, 'has')} no {column}")
     return rows
 
 
 def _check_kind(column: str, kind: pa.DataType) -> None:
     from pyarrow import types
 
-    whole = types.is_integer, types.is_null  # tables without rows may have no types
-    if column == "score":
-        if not any(is_kind(kind) for is_kind in (*whole, types.is_floating, types.is_decimal)):
-            raise ValueError(f"the column 'score' must hold numbers, not {kind}")
-        return
     held = kind.value_type if types.is_dictionary(kind) else kind
-    if not any(is_kind(held) for is_kind in (*whole, types.is_string, types.is_large_string, types.is_string_view)):
-        raise ValueError(f"the column {column!r} must hold text or whole numbers, not {kind}")
+    known = types.is_integer, types.is_floating, types.is_string, types.is_large_string, types.is_string_view
+    known = *known, types.is_null, *([types.is_decimal] * (column == "score"))  # null: tables without rows
+    if not any(is_kind(held) for is_kind in known):
+        raise ValueError(f"the column {column!r} must hold {'text or ' * (column != 'score')}numbers, not {kind}")
 
 
 def _as_parquet(paths: Sequence[Path], folder: Path) -> list[Path]:
@@ -396,5 +397,4 @@ def _rows(path: Path, content: bytes, before: int) -> pd.DataFrame:
     except ValueError:
         if before == 0:
             raise
-        first_wrong = source_of(path, b"\n" * before + content)
-        return read_columns(first_wrong, RUN)[0]
+        return read_columns(source_of(path, b"\n" * before + content), RUN)[0]

@@ -20,6 +20,7 @@ import pytest
 
 from pt_active import OrderedLogitGrades, Plan, Runs, UnitCost
 from pt_active.demo.collection import DemoCollection
+from pt_active.frames.columns import with_string_ids
 from pt_active.frames.trec import read_run
 from pt_active.logs import scan
 from pt_active.logs.files import partitioned
@@ -535,7 +536,7 @@ def write(path: Path, content: object) -> Path:
     ("name", "content", "message"),
     [
         ("new.parquet", {"qid": ["1"], "docno": ["d"]}, "it lacks 'score'"),
-        ("new.parquet", {"qid": ["1"], "docno": ["d"], "score": ["high"]}, "the column 'score' must hold numbers"),
+        ("new.parquet", {"qid": ["1"], "docno": ["d"], "score": ["high"]}, "1 score is not a finite number"),
         ("new.parquet", {"qid": ["1"], "docno": ["d"], "score": [True]}, "'score' must hold numbers, not bool"),
         (
             "new.parquet",
@@ -544,7 +545,8 @@ def write(path: Path, content: object) -> Path:
         ),
         ("new.parquet", {"qid": ["1"], "docno": ["d"], "score": [np.nan]}, "1 score is not a finite number"),
         ("new.parquet", {"qid": ["1", None], "docno": ["d", "e"], "score": [1.0, 2.0]}, "1 row has no qid"),
-        ("new.parquet", {"qid": [1.5], "docno": ["d"], "score": [1.0]}, "'qid' must hold text or whole numbers"),
+        ("new.parquet", {"qid": [1.5, np.nan], "docno": ["d", "e"], "score": [1.0, 2.0]}, "1 row has no qid"),
+        ("new.parquet", {"qid": [True], "docno": ["d"], "score": [1.0]}, "'qid' must hold text or numbers, not bool"),
         ("new.parquet", {"qid": ["1"], "docno": ["d"], "score": [None]}, "1 score is not a finite number"),
         ("new.parquet", NOT_UTF8, "new.parquet: this is not a Parquet table, or a damaged one: .*UTF8"),
         ("new.parquet", b"PAR1junk", "new.parquet: this is not a Parquet table"),
@@ -564,6 +566,21 @@ def test_files_that_hold_no_run_are_refused(
     found = scan(new=write(tmp_path / name, content))
     with pytest.raises((ValueError, IsADirectoryError), match=f"(?i){message}"):
         found.plan(pt.Transformer.identity(), None, "DCG@10", budget=5)
+
+
+@pytest.mark.parametrize("kind", [str, "category", np.float64, np.float32], ids=str)
+def test_numbers_as_ids_and_scores_as_text_are_read_as_in_memory(kind: Any, tmp_path: Path) -> None:
+    ids = np.repeat(np.arange(3), 4)
+    run = pd.DataFrame({"qid": ids, "docno": np.arange(12) + (ids > 1) / 2, "score": np.arange(12) / 4})
+    run = run.astype({"score": str, "qid": np.float64 if kind is str else kind, "docno": np.float64})
+    run.to_parquet(tmp_path / "run.parquet", index=False)
+    plan = scan(run=tmp_path / "run.parquet").plan(ColdGrades(1), None, "P@2", budget=2, level="document")
+    read = pd.read_parquet(tmp_path / "run.parquet").assign(score=run["score"].astype(float))
+    topics = with_string_ids(read[["qid"]].drop_duplicates())
+    whole = Plan.create(
+        (Runs(run=with_string_ids(read)) >> ColdGrades(1))(topics), None, "P@2", budget=2, level="document"
+    )
+    check_same(plan, whole)
 
 
 @pytest.mark.parametrize("content", [b"", b" \n\t\n"])
