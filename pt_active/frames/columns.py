@@ -28,14 +28,15 @@ def with_string_ids(frame: pd.DataFrame) -> pd.DataFrame:
         if missing.any():
             raise ValueError(f"{how_many('row', int(missing.sum()), 'has')} no {column}")
         if pd.api.types.infer_dtype(frame[column], skipna=False) not in ("string", "empty"):
-            frame[column] = frame[column].map(_id_string)
+            frame[column] = frame[column].map(id_string)
         if holds_nul(frame[column]):
             wrong = frame[column].str.contains("\0", regex=False)
             raise ValueError(f"{how_many('row', int(wrong.sum()), 'has')} a NUL character in the {column}")
     return frame
 
 
-def _id_string(value: object) -> str:
+def id_string(value: object) -> str:
+    """An id as text; a whole number has no point."""
     if isinstance(value, (bool, np.bool_, bytes, Mapping)) or not (isinstance(value, str) or np.isscalar(value)):
         raise ValueError(f"an id must be text or a number, got {shown(value)}")
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

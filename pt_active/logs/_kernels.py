@@ -16,11 +16,11 @@ def _slope(ranks, z, table, sides):  # type: ignore[no-untyped-def]
 
 @_compiled
 def undrawn_sums(indptr, ranks, contrast, about, chances, found):  # type: ignore[no-untyped-def]
-    """Add up over all documents, and over those of queries that are not kept in ``parts``, by part of the queries."""
+    """Add up over documents, and over those of queries that are not kept by part of the queries, ``first`` and more."""
     (table, sides, least), (weight, mean, errors, kept), (opening, inclusion, opened) = contrast, about, chances
-    sums, parts = found
+    sums, parts, first = found
     for x in range(len(weight)):
-        part = x % parts.shape[1]
+        part = (first + x) % parts.shape[1]
         for z in range(indptr[x], indptr[x + 1]):
             slope, chance = _slope(ranks, z, table, sides), opening[x] * inclusion[z]
             pull = weight[x] * slope

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from pt_active.inference.documents import FOLDS, expected_variance
 from pt_active.inference.rounds import Round, drawn_by
-from pt_active.logs.rows import AllQueries, Rows, with_rows
+from pt_active.logs.one_by_one import FirstDocuments, first_documents
+from pt_active.logs.pools import DocumentBlock, Documents
+from pt_active.logs.rows import AllQueries, with_rows
 from pt_active.logs.simulated import SimulatedPool
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.units import RANGE_VARIANCE
@@ -30,105 +31,17 @@ from pt_active.plans.making.pool import Pool, query_design
 from pt_active.relevance.measures import RankForm, has_rank_form, rank_form
 from pt_active.relevance.revealed import RevealedForm, revealed_form
 from pt_active.sampling.chances import expected_size
-from pt_active.sampling.document_designs import (
-    SAME_GRADIENT,
-    ErrorVariance,
-    Influence,
-    influence_of,
-    influence_of_singles,
-)
-from pt_active.sampling.documents import (
-    CERTAIN_MODEL,
-    COMMON_SHARE,
-    Sizing,
-    added_variance,
-    document_sizes,
-    serves_singles,
-)
-from pt_active.sampling.drawings import DEFENSIVE_VARIANCE, REVEALED_VARIANCE, RoundSettings
-from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
-from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes, Sample, TwoPhase
-
-QUERIES_AT_ONCE = 4_000  # Of so many queries the numbers of documents stay near the processor
+from pt_active.sampling.document_designs import SAME_GRADIENT
+from pt_active.sampling.documents import added_variance
+from pt_active.sampling.drawings import DEFENSIVE_VARIANCE, REVEALED_VARIANCE, SUCCESSIVE
+from pt_active.sampling.pools import GradedPool
+from pt_active.sampling.sample import Costs, DocumentDesign, Sample, TwoPhase
+from pt_active.sampling.successive import at, inclusion_of
 
 _TO_COME = 2
 """So many of the documents that come next are kept with their queries: two units must stand for all that may follow."""
 
 OTHERS = "(other queries)"  # The id of the row that stands for the queries that are not kept
-
-
-@dataclass(frozen=True)
-class Documents:
-    """All documents that a measure sees."""
-
-    rows: Rows
-    form: RankForm  # of an additive measure, or a `RevealedForm`
-    weight: np.ndarray  # float64[m], p
-    overhead: float  # λ₀, the cost of opening a query
-
-    @property
-    def pool(self) -> DocumentPool:
-        """The pool as the measure sees it."""
-        about, rows = (self.rows.indptr, self.rows.by_document["ranks"], self.weight), self.rows.by_document
-        if not isinstance(self.form, RevealedForm):
-            return DocumentPool(self.form, *about)
-        known: dict[str, Any] = {"turn": rows["turn"], "expected": rows["squares"]}
-        return SimulatedPool(self.form, *about, *np.empty((2, 0)), value=self.rows.by_query["value"], **known)
-
-    def sizes(self, settings: RoundSettings) -> DocumentSizes:
-        """The sizes of `sampling.documents.document_sizes`."""
-        if not isinstance(self.form, RevealedForm):
-            return sizes_in_blocks(self, settings)
-        cost = self.rows.by_document["cost"]
-        unknown = Variables(np.empty((len(cost), 0)), np.empty(0), np.zeros(len(cost), dtype=bool))
-        return document_sizes(self.pool, unknown, cost, self.overhead, settings)
-
-    def blocks(self) -> Iterator[tuple[slice, slice, DocumentPool]]:
-        """Parts of the queries: which queries, which of the documents, and the pool of these."""
-        indptr = self.rows.indptr
-        for start in range(0, len(self.weight), QUERIES_AT_ONCE):
-            queries = slice(start, min(start + QUERIES_AT_ONCE, len(self.weight)))
-            own = indptr[queries.start : queries.stop + 1]
-            documents = slice(int(own[0]), int(own[-1]))
-            ranks = self.rows.by_document["ranks"][:, documents]
-            yield queries, documents, DocumentPool(self.form, own - own[0], ranks, self.weight[queries])
-
-
-def sizes_in_blocks(documents: Documents, settings: RoundSettings) -> DocumentSizes:
-    """The sizes of `sampling.documents.document_sizes` for an additive measure, from little memory."""
-    mean, variance, cost = (documents.rows.by_document[name] for name in ("mean", "variance", "cost"))
-    weighted, total = np.zeros(2), 0.0
-    for _, own, pool in documents.blocks():
-        square = (pool.gradients(mean[own]) ** 2).sum(axis=0)
-        weighted += square @ variance[own], square.sum()
-        total += float(np.abs(square).sum())
-    average = float(weighted[0] / max(weighted[1], np.finfo(float).tiny))
-    if average == 0 and total > 0:
-        warnings.warn(CERTAIN_MODEL, stacklevel=3)
-    added = added_variance(average, settings.defensive)
-    errors = ErrorVariance(variance + added, COMMON_SHARE * added)
-    prices = Costs(documents.pool.indptr, cost, documents.overhead)
-    sizing = Sizing(errors, documents.pool, prices, settings.drawing, [])
-    both = serves_singles(settings, sizing.pool, documents.overhead)
-    influences = _influences(documents, settings, 1 + both)
-    # None stays here, since memory is short where sizes follow from them.
-    return sizing.with_singles(influences.pop(0), influences.pop()) if both else sizing.sizes(influences.pop())
-
-
-def _influences(documents: Documents, settings: RoundSettings, number: int) -> list[Influence]:
-    """The influence on differences, in the mean over pairs, and that on single rankers if two are asked for."""
-    mean = documents.rows.by_document["mean"]
-    pairs, *singles = (Influence(np.zeros(len(mean)), np.zeros(len(documents.weight))) for _ in range(number))
-    for queries, own, pool in documents.blocks():
-        gradient, known = pool.gradients(mean[own]), np.zeros(own.stop - own.start, dtype=bool)
-        each = influence_of(pool, gradient, known)
-        share = np.full(len(each.documents), 1 / len(each.documents))
-        if settings.pairs is not None:
-            share = settings.pairs / settings.pairs.sum()
-        parts = [each.mean(share), *(influence_of_singles(pool, gradient, known) for _ in singles)]
-        for whole, part in zip((pairs, *singles), parts, strict=True):
-            whole.documents[own], whole.queries[queries] = part.documents, part.queries
-    return [pairs, *singles]
 
 
 @dataclass(frozen=True)
@@ -171,32 +84,96 @@ class DrawnDocuments:
         return self.round.sample
 
 
+class _Drawing(NamedTuple):
+    """A sample of documents as a plan keeps it."""
+
+    kept: np.ndarray  # bool[m], the queries that the plan keeps
+    documents: Documents  # these at least, in memory
+    drawn: DrawnDocuments  # what was drawn of those
+    rest: Rest | None  # what the plan knows of all others
+
+
 def plan_of_documents(population: AllQueries, arguments: PlanArguments) -> PlanTables:
     """A plan that keeps the queries of drawn documents, and sums over all others."""
     measure, rows, overhead = population.measure, population.rows, float(population.question.cost.per_query)
     form: RankForm = revealed_form(measure, rows.max_grade)
     if has_rank_form(measure):
         form = rank_form(measure, rows.max_grade, rows.deepest)
-    documents = Documents(rows, form, population.weight, overhead)
-    drawn = DrawnDocuments.of(documents, arguments, population.question.names)
-    part, graded = population.kept(np.flatnonzero(drawn.kept))
-    rest = _rest(documents, drawn, float(arguments.budget or 0))
-    table = _query_table(population, drawn, part, rest)
+    documents, names = Documents(rows, form, population.weight, overhead), population.question.names
+    budget, settings = budget_of_documents(arguments), round_settings(arguments, names)
+    first = None
+    if settings.drawing == SUCCESSIVE and form.family == "additive" and overhead == 0:
+        first = first_documents(documents, settings, budget, population.folder)
+    if first is None:
+        kept, documents, drawn, rest = _drawn_at_once(documents, arguments, names)
+    else:
+        kept, documents, drawn, rest = _drawn_one_by_one(documents, first, budget)
+    part, graded = population.kept(np.flatnonzero(kept))
+    table = _query_table(population, kept, part, rest)
     pool = replace(with_rows(part, table), place=table["q_place"].to_numpy())
-    kept = _kept_round(documents, drawn, pool, pool.seen(measure))
-    table = table.assign(**sample_columns(pool, kept), q_prob=kept.sample.design.opening)
-    assessments = worklist(pool, kept.sample, None)
+    own = _kept_round(documents, drawn, pool, pool.seen(measure))
+    table = table.assign(**sample_columns(pool, own), q_prob=own.sample.design.opening)
+    assessments = worklist(pool, own.sample, None)
     source, sample = PlanSource(pool, measure, graded, None), drawn.sample
     made = plan_manifest(arguments, source, table, assessments, census=drawn.round.certain, spent=sample.spent)
-    manifest = population.manifest(
-        made, rest, rounds=(round_entry(drawn.round, float(arguments.budget or 0), arguments.seed),)
+    manifest = population.manifest(made, rest, rounds=(round_entry(drawn.round, budget, arguments.seed),))
+    return PlanTables(pool, table, assessments, manifest, (own,))
+
+
+def _drawn_at_once(documents: Documents, arguments: PlanArguments, names: tuple[str, ...]) -> _Drawing:
+    """A sample for which the numbers of all documents are in memory."""
+    documents = replace(documents, rows=documents.rows.loaded())
+    drawn = DrawnDocuments.of(documents, arguments, names)
+    return _Drawing(drawn.kept, documents, drawn, _rest(documents, drawn, float(arguments.budget or 0)))
+
+
+def _drawn_one_by_one(documents: Documents, first: FirstDocuments, budget: float) -> _Drawing:
+    """The documents that come first, and what is known of those that are left."""
+    rows, succession, kept = documents.rows, first.succession, np.zeros(len(documents.weight), dtype=bool)
+    number = succession.within(budget)
+    sample, threshold = succession.first(number), succession.threshold(number)
+    wanted = first.place[succession.order[: number + _TO_COME]]
+    kept[np.searchsorted(rows.indptr, wanted, side="right") - 1] = True
+    some, source = documents.among(np.flatnonzero(kept)), rows.documents_of(np.flatnonzero(kept))
+    rate, clock, everything = first.rate.taken(source)[:], some.rows.by_document["clock"], slice(0, len(source))
+    order, *_ = first.sizes.of(DocumentBlock(everything, everything, some.pool, dict(some.rows.by_document)))
+    prices, places = Costs(some.rows.indptr, some.rows.by_document["cost"], 0.0), first.place[sample.drawn]
+    nothing = np.zeros(len(some.weight)), np.zeros(len(rate))
+    design = at(DocumentDesign(SUCCESSIVE, order, *nothing, rate=rate), prices, threshold)
+    priority = np.divide(clock, rate, out=np.full(len(rate), np.inf), where=rate > 0)
+    apart, own = np.ones(len(some.weight), dtype=bool), np.isin(source, places)
+    found = TwoPhase(design, Sample.once(design.opening), own, apart, sample.spent, priority)
+    drawn_round = not_empty(Round(found, np.empty((len(rate), 0)), first.expected, first.expected))
+    drawn = DrawnDocuments(drawn_round, np.empty(0), apart, True, (0.0, 0.0))
+
+    def of_block(block: DocumentBlock) -> tuple[np.ndarray, ...]:
+        every, rates = np.ones(len(block.pool.weight)), first.rate[block.documents]
+        start, stop = np.searchsorted(places, [block.documents.start, block.documents.stop])
+        taken = np.zeros(len(rates), dtype=bool)
+        taken[places[start:stop] - block.documents.start] = True
+        return every, inclusion_of(rates, threshold), every, rates, taken
+
+    rates, cost = first.rate[:], rows.by_document["cost"][:]
+    if first.reached < len(rates):
+        rates, cost = rates[rates > 0], cost[rates > 0]
+    expected = expected_size(rates, cost, budget)
+    del rates, cost  # since memory may be short
+    rest = _known(
+        documents,
+        kept,
+        _sums_of(documents, of_block, kept, looked_at=True),
+        units=first.reached,
+        expected_draws=expected,
+        useless=int(rows.seen.sum()) - first.reached,
+        cost=first.cost - sample.spent,
+        further=first.of_matter - float(succession.prices.cost[sample.drawn & first.matters].sum()),
     )
-    return PlanTables(pool, table, assessments, manifest, (kept,))
+    return _Drawing(kept, some, drawn, rest)
 
 
-def _query_table(population: AllQueries, drawn: DrawnDocuments, part: Pool, rest: Rest | None) -> pd.DataFrame:
+def _query_table(population: AllQueries, kept: np.ndarray, part: Pool, rest: Rest | None) -> pd.DataFrame:
     """The design of the queries that are kept, with a row for all others and ``q_place``."""
-    place, others = np.flatnonzero(drawn.kept), ~drawn.kept
+    place, others = np.flatnonzero(kept), ~kept
     queries, weight = population.queries, population.weight
     known = replace(part, queries=queries.iloc[place].reset_index(drop=True), query_weight=weight[place])
     table = query_design(known, np.ones(len(place)), part.moments(population.measure)).assign(q_place=place)
@@ -246,25 +223,32 @@ def _kept_round(documents: Documents, drawn: DrawnDocuments, pool: Pool, seen: n
 
 def _rest(documents: Documents, drawn: DrawnDocuments, budget: float) -> Rest | None:
     """What a plan keeps of queries of which nothing was drawn; None if there are none."""
-    rows, design, others = documents.rows, drawn.sample.design, ~drawn.kept
-    if not others.any():
+    rows, design = documents.rows, drawn.sample.design
+    if drawn.kept.all():
         return None
-    cost, order, k = rows.by_document["cost"], design.order, len(rows.by_document["ranks"])
+    cost, order = rows.by_document["cost"], design.order
     looked_at = drawn.looked_at and design.rate is not None
     expected = expected_size(design.rate[order], cost[order], budget) if looked_at else 0.0  # type: ignore[index]
     left = order[(design.inclusion[order] > 0) & ~drawn.sample.drawn[order]]
     further = left[drawn.matters[left]]
-    prices = Costs(rows.indptr, cost, documents.overhead)
-    contrasts = [Contrast(s) for s in range(k)] + [Contrast(a, b) for a in range(k) for b in range(a + 1, k)]
-    sums = _rest_of_simulated if isinstance(documents.form, RevealedForm) else _rest_of_contrasts
-    return Rest(
-        queries=int(others.sum()),
-        documents=int(rows.documents[others].sum()),
-        stand_ins=1,
+    prices, opened = Costs(rows.indptr, cost, documents.overhead), drawn.sample.opening
+    rate = np.zeros(len(cost)) if design.rate is None else design.rate
+
+    def of_block(block: DocumentBlock) -> tuple[np.ndarray, ...]:
+        queries, own = block.queries, block.documents
+        about = design.opening[queries], design.inclusion[own], opened[queries]
+        return *about, rate[own], drawn.sample.drawn[own]
+
+    if isinstance(documents.form, RevealedForm):
+        sums = _sums_of_simulated(documents, drawn)
+    else:
+        sums = _sums_of(documents, of_block, drawn.kept, looked_at)
+    return _known(
+        documents,
+        drawn.kept,
+        sums,
         units=len(order) if looked_at else 0,
         expected_draws=expected,
-        sums=sums(documents, drawn, contrasts),
-        seen=len(cost),
         useless=int((design.inclusion == 0).sum()),
         cost=float(cost[left].sum()),
         further=float(cost[further].sum() + documents.overhead * prices.firsts(further).sum()),
@@ -273,16 +257,28 @@ def _rest(documents: Documents, drawn: DrawnDocuments, budget: float) -> Rest | 
     )
 
 
-def _rest_of_simulated(
-    documents: Documents, drawn: DrawnDocuments, contrasts: list[Contrast]
-) -> tuple[RestOfDocuments, ...]:
+def _known(documents: Documents, kept: np.ndarray, sums: tuple[RestOfDocuments, ...], **about: Any) -> Rest | None:
+    """What a plan keeps of the queries that are not kept; None if there are none."""
+    rows, others = documents.rows, ~kept
+    if not others.any():
+        return None
+    number = int(others.sum()), int(rows.documents[others].sum())
+    return Rest(*number, stand_ins=1, sums=sums, seen=int(rows.seen.sum()), **about)
+
+
+def _contrasts(k: int) -> list[Contrast]:
+    """Each ranker, and each pair."""
+    return [Contrast(s) for s in range(k)] + [Contrast(a, b) for a in range(k) for b in range(a + 1, k)]
+
+
+def _sums_of_simulated(documents: Documents, drawn: DrawnDocuments) -> tuple[RestOfDocuments, ...]:
     """What a plan must know of all queries for each contrast of a measure that is no sum over documents."""
     pool, design, found = documents.pool, drawn.sample.design, []
     assert isinstance(pool, SimulatedPool)
     query, m, nothing, reached = pool.query, len(pool.weight), np.empty(0), design.inclusion > 0
     opened = np.bincount(query[reached], minlength=m) > 0
     sure = np.bincount(query[~(drawn.sample.chance(query) >= 1)], minlength=m) == 0
-    for contrast in contrasts:
+    for contrast in _contrasts(len(pool.ranks)):
         sides = contrast.weights(len(pool.ranks))
         matters, mean = pool.differs(sides) & (pool.weight > 0), pool.weight * (pool.value @ sides) * ~drawn.kept
         (gain,) = pool.cautious_gains(design.order, nothing, sides[None], REVEALED_VARIANCE)
@@ -307,29 +303,41 @@ def _rest_of_simulated(
     return tuple(found)
 
 
-def _rest_of_contrasts(
-    documents: Documents, drawn: DrawnDocuments, contrasts: list[Contrast]
+def _sums_of(
+    documents: Documents, of_block: Callable[[DocumentBlock], tuple[np.ndarray, ...]], kept: np.ndarray, looked_at: bool
 ) -> tuple[RestOfDocuments, ...]:
-    """What a plan must know of all documents for each contrast of an additive measure."""
-    return tuple(_rest_of(documents, drawn, each) for each in contrasts)
+    """What a plan must know of all documents for each contrast of an additive measure.
+
+    ``of_block`` says of each query Π, of each document π, of each query that was opened Π, of each document its rate
+    and whether it was drawn.
+    """
+    from pt_active.logs._kernels import sums_to_come, undrawn_sums
+
+    form, k, found = documents.form, len(next(documents.blocks()).pool.ranks), []
+    contrasts, table, ends = _contrasts(k), np.r_[0.0, form.weights, 0.0], (form.values.min(), form.values.max())
+    sums, parts = np.zeros((len(contrasts), 10)), np.zeros((len(contrasts), 3, FOLDS))
+    come = np.tile([0.0, np.inf, 0.0, 0.0, 0.0, np.inf, -np.inf, 0.0, 0.0], (len(contrasts), 1))
+    for block in documents.blocks("mean", "variance"):
+        pool, (opening, inclusion, opened, rate, drawn) = block.pool, of_block(block)
+        about = pool.weight, block.numbers["mean"], block.numbers["variance"], kept[block.queries]
+        for place, contrast in enumerate(contrasts):
+            least = SAME_GRADIENT * np.abs(table).max() if contrast.second is not None else 0.0
+            where = pool.indptr, pool.ranks, (table, contrast.weights(k), least), about
+            undrawn_sums(*where, (opening, inclusion, opened), (sums[place], parts[place], block.queries.start))
+            if looked_at:
+                sums_to_come(*where, (rate, drawn, float(ends[0]), float(ends[1])), come[place])
+    for contrast, each, part, further in zip(contrasts, sums, parts, come, strict=True):
+        made = _rest_of(contrast, each, part)
+        found.append(replace(made, beyond=_beyond(contrast, form, made.added, further)) if looked_at else made)
+    return tuple(found)
 
 
-def _rest_of(documents: Documents, drawn: DrawnDocuments, contrast: Contrast) -> RestOfDocuments:
-    """What a plan must know of all documents for one contrast."""
-    from pt_active.logs._kernels import undrawn_sums
-
-    rows, design, form = documents.rows, drawn.sample.design, documents.form
-    table, sides = np.r_[0.0, form.weights, 0.0], contrast.weights(len(rows.by_document["ranks"]))
-    least = SAME_GRADIENT * np.abs(table).max() if contrast.second is not None else 0.0
-    about = documents.weight, rows.by_document["mean"], rows.by_document["variance"], drawn.kept
-    where = rows.indptr, rows.by_document["ranks"], (table, sides, least), about
-    sums, parts = np.zeros(10), np.zeros((3, FOLDS))
-    undrawn_sums(*where, (design.opening, design.inclusion, drawn.sample.opening), (sums, parts))
+def _rest_of(contrast: Contrast, sums: np.ndarray, parts: np.ndarray) -> RestOfDocuments:
+    """What a plan must know of all documents for one contrast, by the sums of `undrawn_sums`."""
     square, square_errors, weights, variance, unreached, never, left, left_errors, uncertain, settled = sums.tolist()
     tiny, (weight, mean, squares) = np.finfo(float).tiny, parts.tolist()
     cautious = added_variance(square_errors / max(square, tiny), DEFENSIVE_VARIANCE)
-    added = added_variance(variance / max(weights, tiny), 1.0)
-    made = RestOfDocuments(
+    return RestOfDocuments(
         first=contrast.first,
         second=contrast.second,
         weight=weight,
@@ -341,21 +349,15 @@ def _rest_of(documents: Documents, drawn: DrawnDocuments, contrast: Contrast) ->
         unreached=unreached,
         never=int(never),
         certain=uncertain == 0,
-        added=added,
+        added=added_variance(variance / max(weights, tiny), 1.0),
         gain=variance + cautious * weights,
     )
-    return replace(made, beyond=_beyond(drawn, contrast, form, added, where)) if drawn.looked_at else made
 
 
-def _beyond(drawn: DrawnDocuments, contrast: Contrast, form: RankForm, added: float, where: tuple[Any, ...]) -> Beyond:
+def _beyond(contrast: Contrast, form: RankForm, added: float, sums: np.ndarray) -> Beyond:
     """What bets know of the documents that were not drawn, whose variance is p² D² (v + a + c range²)."""
-    from pt_active.logs._kernels import sums_to_come
-
-    sums = np.array([0.0, np.inf, 0.0, 0.0, 0.0, np.inf, -np.inf, 0.0, 0.0])
-    ends = float(form.values.min()), float(form.values.max())
-    sums_to_come(*where, (drawn.sample.design.rate, drawn.sample.drawn, *ends), sums)
     names = ("rate", "least_rate", "mean", "low", "high", "worst", "best")
     over, over_errors = sums[7:].tolist()
-    variance = over_errors + (added + RANGE_VARIANCE * (ends[1] - ends[0]) ** 2) * over
+    variance = over_errors + (added + RANGE_VARIANCE * float(np.ptp(form.values)) ** 2) * over
     known = dict(zip(names, sums[:7].tolist(), strict=True))
     return Beyond(contrast.first, contrast.second, variance=variance, settled=0.0, **known)

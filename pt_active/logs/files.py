@@ -8,6 +8,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -16,6 +17,7 @@ import pandas as pd
 
 from pt_active.frames.checks import file_path, how_many, shown, some
 from pt_active.frames.clocks import keys
+from pt_active.frames.columns import id_string
 from pt_active.frames.sources import naming, opened, read_unpacked, source_of
 from pt_active.frames.tables import is_parquet, reading_parquet
 from pt_active.frames.trec import RUN, read_columns
@@ -27,10 +29,10 @@ if TYPE_CHECKING:
 
 ROWS_OF_PARTITION = 1 << 19  # Rows of all runs that a partition has, about; a process needs some 700 bytes for each
 
-ROWS_OF_BLOCK = 1 << 20  # Rows of a table that are read at a time
+ROWS_OF_BLOCK = 1 << 20  # Rows of a table that are read at a time where they are written again
+ROWS_OF_READ = 1 << 16  # … and where they are not, so that few are read beyond the last that is needed
 
 FILES = 512  # New tables of a run that are written at the same time, at most
-
 BLOCK = 1 << 26  # Bytes of a TREC run that are parsed at a time
 
 _COLUMNS = PARTITION_COLUMNS[1:]
@@ -52,8 +54,8 @@ class Span(NamedTuple):
     """Rows of a Parquet table, one after the other."""
 
     table: Path
-    start: int = 0
-    rows: int | None = None  # all that follow if None
+    start: int
+    rows: int
 
 
 Partition: TypeAlias = "tuple[list[Span], ...]"
@@ -63,7 +65,7 @@ Partition: TypeAlias = "tuple[list[Span], ...]"
 class Partitions(NamedTuple):
     """Where the rows of the runs are."""
 
-    parts: list[Partition]
+    parts: list[list[Partition]]  # together are those that begin in the same part of a table, which is read once
     whole: Partition  # the rows of all parts
 
 
@@ -82,8 +84,8 @@ def partitioned(
     runs = list(enumerate(tables.items()))
     spread = [_spread(name, paths, folder / str(place), min(number, FILES), topics) for place, (name, paths) in runs]
     shutil.rmtree(texts, ignore_errors=True)
-    whole = tuple([Span(path) for path in paths] for paths in spread)
-    return Partitions([tuple([span] for span in part) for part in zip(*whole, strict=True)], whole)
+    whole = tuple([Span(path, 0, sum(_groups(path))) for path in paths] for paths in spread)
+    return Partitions([[tuple([span] for span in part)] for part in zip(*whole, strict=True)], whole)
 
 
 def _cut(
@@ -107,8 +109,11 @@ def _cut(
     cut = np.unique(np.searchsorted(np.sum(starts, axis=0), np.linspace(0, sum(ends), number, endpoint=False)))
     bounds = [np.append(start[cut[cut < len(qids)]], end).tolist() for start, end in zip(starts, ends, strict=True)]
     about = list(zip(tables.values(), rows.values(), bounds, strict=True))
-    parts = [tuple(_spans(*about_run, place) for about_run in about) for place in range(len(bounds[0]) - 1)]
-    return Partitions(parts, tuple([Span(path) for path in paths] for paths in tables.values()))
+    groups = np.cumsum([number for path in next(iter(tables.values())) for number in _groups(path)])
+    parts: dict[int, list[Partition]] = {}
+    for place, group in enumerate(np.searchsorted(groups, bounds[0][:-1], side="right").tolist()):
+        parts.setdefault(group, []).append(tuple(_spans(*each, place) for each in about))
+    return Partitions([*parts.values()], tuple(_spans(*each[:2], [0, sum(each[1])], 0) for each in about))
 
 
 def _heads(paths: Sequence[Path]) -> tuple[np.ndarray, pa.ChunkedArray] | None:
@@ -152,7 +157,7 @@ def _spread(name: str, tables: Sequence[Path], folder: Path, number: int, topics
     known = None if topics is None else pa.array(topics["qid"].to_numpy(dtype=object).tolist(), pa.string())
     with naming(f"run {name}"), ExitStack() as stack:
         writers = [stack.enter_context(_written(path)) for path in paths]
-        for block in (block for path in tables for block in _blocks(path)):
+        for block in (block for path in tables for block in _blocks(path, most=ROWS_OF_BLOCK)):
             qids = block["qid"]
             part = (keys(0, pd.Series(qids.dictionary.to_pandas())) % np.uint64(number)).astype(np.uint16)
             if known is not None:
@@ -182,29 +187,47 @@ def _but_for_zeros(qids: pa.Array, topics: pa.Array) -> list[str]:
     return list(qids.filter(pc.is_in(pc.ascii_ltrim(qids, characters="0"), numbers)).to_pylist())
 
 
-def read_partition(partition: Partition, names: Sequence[str], qids: Sequence[str] | None = None) -> pd.DataFrame:
-    """The rows of a partition, ranker by ranker, or those of some of its queries."""
+def read_partitions(parts: Sequence[Partition], names: Sequence[str]) -> Iterator[pd.DataFrame]:
+    """The rows of partitions, ranker by ranker; what lies together in a table is read in one go."""
+    for blocks in zip(*(_read_in_turn(spans) for spans in zip(*parts, strict=True)), strict=True):
+        yield _frame(blocks, names)
+
+
+def read_queries(whole: Partition, names: Sequence[str], qids: Sequence[str]) -> pd.DataFrame:
+    """The rows of some queries, ranker by ranker."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    wanted = None if qids is None else pa.array(qids, pa.string())
-    blocks, rows = [], []
-    for spans in partition:
-        rows.append(0)
-        for block in (block for span in spans for block in _blocks(*span)):
-            if wanted is not None:
-                there = pc.is_in(block["qid"].dictionary, wanted).to_numpy(zero_copy_only=False)
-                block = block.filter(pa.array(there[block["qid"].indices]))
-            blocks.append(block.cast(_schema()))
-            rows[-1] += len(block)
-    if not blocks:
+    wanted, found = pa.array(qids, pa.string()), []
+    for blocks in ((block for span in spans for block in _blocks(*span)) for spans in whole):
+        there = ((each, pc.is_in(each["qid"].dictionary, wanted)) for each in blocks)
+        found.append([each.filter(known.take(each["qid"].indices)) for each, known in there])
+    return _frame(found, names)
+
+
+def _frame(blocks: Sequence[Sequence[pa.RecordBatch]], names: Sequence[str]) -> pd.DataFrame:
+    """The rows in the blocks of each ranker."""
+    import pyarrow as pa
+
+    rows = [sum(map(len, each)) for each in blocks]
+    if not sum(rows):
         return pd.DataFrame(columns=PARTITION_COLUMNS)
-    frame = pa.Table.from_batches(blocks).to_pandas()
+    frame = pa.Table.from_batches([block.cast(_schema()) for each in blocks for block in each]).to_pandas()
     run = pd.Categorical.from_codes(np.repeat(np.arange(len(names)), rows), categories=pd.Index(names))
     return frame.assign(**{RANKER: run})[PARTITION_COLUMNS]
 
 
-# --- tables -----------------------------------------------------------------------------------------------------------
+def _read_in_turn(parts: Sequence[Sequence[Span]]) -> Iterator[list[pa.RecordBatch]]:
+    """The blocks of each part of a run, of which each begins where the one before ends."""
+    tables = (list(own) for _, own in groupby(chain.from_iterable(parts), lambda span: span.table))
+    blocks = (each for own in tables for each in _blocks(*own[0][:2], sum(span.rows for span in own)))
+    rest = None
+    for left in (sum(span.rows for span in spans) for spans in parts):
+        found = []
+        while left and (block := next(blocks, None) if rest is None else rest) is not None:
+            found.append(block.slice(0, left))
+            left, rest = left - len(found[-1]), block.slice(left) if len(block) > left else None
+        yield found
 
 
 def _schema() -> pa.Schema:
@@ -213,19 +236,27 @@ def _schema() -> pa.Schema:
     return pa.schema([("qid", pa.string()), ("docno", pa.string()), ("score", pa.float64())])
 
 
+def _groups(path: Path) -> list[int]:
+    """How many rows each part of a Parquet table has."""
+    from pyarrow.parquet import read_metadata
+
+    about = read_metadata(path)
+    return [about.row_group(group).num_rows for group in range(about.num_row_groups)]
+
+
 def _blocks(
-    path: Path, start: int = 0, rows: int | None = None, columns: Sequence[str] = _COLUMNS
+    path: Path, start: int = 0, rows: int | None = None, columns: Sequence[str] = _COLUMNS, most: int | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Rows of a Parquet table, one after the other: ids as strings, qid with a dictionary, and scores as numbers."""
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile, read_metadata
 
     with _reading(path), ParquetFile(path, read_dictionary=_with_dictionary(read_metadata(path))) as table:
-        ends = np.cumsum([table.metadata.row_group(group).num_rows for group in range(table.num_row_groups)], dtype=int)
+        ends = np.cumsum(_groups(path), dtype=int)
         stop = table.metadata.num_rows if rows is None else start + rows
         groups = np.arange(np.searchsorted(ends, start, side="right"), min(np.searchsorted(ends, stop) + 1, len(ends)))
         row = ends[groups[0] - 1] if len(groups) and groups[0] else 0
-        for batch in table.iter_batches(ROWS_OF_BLOCK, groups.tolist(), [*columns], use_threads=False):
+        for batch in table.iter_batches(most or ROWS_OF_READ, groups.tolist(), [*columns], use_threads=False):
             low, high = max(start - row, 0), min(stop - row, len(batch))
             row += len(batch)
             if low < high:
@@ -242,11 +273,16 @@ def _with_dictionary(about: FileMetaData) -> list[str]:
 def _typed(values: pa.Array, column: str) -> pa.Array:
     import pyarrow as pa
 
-    if column == "score":
-        return values.cast(pa.float64(), safe=False)
     if column == "qid" and values.type == pa.dictionary(pa.int32(), pa.string()):
         return values
-    text = (values.dictionary_decode() if pa.types.is_dictionary(values.type) else values).cast(pa.string())
+    plain = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+    if column == "score":
+        if not (pa.types.is_integer(plain.type) or pa.types.is_floating(plain.type) or pa.types.is_decimal(plain.type)):
+            plain = pa.array(pd.to_numeric(plain.to_pandas(), errors="coerce").to_numpy(np.float64, na_value=np.nan))
+        return plain.cast(pa.float64(), safe=False)
+    if pa.types.is_floating(plain.type):
+        plain = pa.array(plain.to_pandas().map(id_string, na_action="ignore"), pa.string(), from_pandas=True)
+    text = plain.cast(pa.string())
     return text.dictionary_encode() if column == "qid" else text
 
 
@@ -293,24 +329,20 @@ def _checked_rows(name: str, path: Path) -> int:
             wrong["docno"] += block["docno"].null_count
             wrong["score"] += len(block) - (pc.sum(pc.is_finite(block["score"])).as_py() or 0)
         for column, number in wrong.items():
-            if number and column == "score":
-                raise ValueError(f"{how_many('score', number, 'is')} not a finite number")
             if number:
-                raise ValueError(f"{how_many('row', number, 'has')} no {column}")
+                score = f"{how_many('score', number, 'is')} not a finite number"
+                raise ValueError(score if column == "score" else f"{how_many('row', number, 'has')} no {column}")
     return rows
 
 
 def _check_kind(column: str, kind: pa.DataType) -> None:
     from pyarrow import types
 
-    whole = types.is_integer, types.is_null  # tables without rows may have no types
-    if column == "score":
-        if not any(is_kind(kind) for is_kind in (*whole, types.is_floating, types.is_decimal)):
-            raise ValueError(f"the column 'score' must hold numbers, not {kind}")
-        return
     held = kind.value_type if types.is_dictionary(kind) else kind
-    if not any(is_kind(held) for is_kind in (*whole, types.is_string, types.is_large_string, types.is_string_view)):
-        raise ValueError(f"the column {column!r} must hold text or whole numbers, not {kind}")
+    known = types.is_integer, types.is_floating, types.is_string, types.is_large_string, types.is_string_view
+    known = *known, types.is_null, *([types.is_decimal] * (column == "score"))  # null: tables without rows
+    if not any(is_kind(held) for is_kind in known):
+        raise ValueError(f"the column {column!r} must hold {'text or ' * (column != 'score')}numbers, not {kind}")
 
 
 def _as_parquet(paths: Sequence[Path], folder: Path) -> list[Path]:
@@ -365,5 +397,4 @@ def _rows(path: Path, content: bytes, before: int) -> pd.DataFrame:
     except ValueError:
         if before == 0:
             raise
-        first_wrong = source_of(path, b"\n" * before + content)
-        return read_columns(first_wrong, RUN)[0]
+        return read_columns(source_of(path, b"\n" * before + content), RUN)[0]

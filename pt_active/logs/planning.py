@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import ir_measures.measures as irm
@@ -167,7 +168,13 @@ class Settings:
         )
 
 
-def plan_by(engine: Engine, question: PartitionQuestion, settings: Settings, topics: pd.DataFrame | None) -> Plan:
+def plan_by(
+    engine: Engine,
+    question: PartitionQuestion,
+    settings: Settings,
+    topics: pd.DataFrame | None,
+    folder: Path | None = None,
+) -> Plan:
     """A plan from the partitions of an engine: numbers of all, and then the queries of what is drawn.
 
     Args:
@@ -175,6 +182,7 @@ def plan_by(engine: Engine, question: PartitionQuestion, settings: Settings, top
         question: As `Settings.question` makes it.
         settings: How queries or documents are sampled.
         topics: The target population; None for all queries.
+        folder: Where numbers of documents are kept while the plan is made; that for temporary files if left out.
 
     Raises:
         ValueError: If a query is split over partitions, an argument is out of range, or rows are malformed.
@@ -187,12 +195,12 @@ def plan_by(engine: Engine, question: PartitionQuestion, settings: Settings, top
         "document": (document_rows, plan_of_documents),
     }[level]
     what = "queries" if level == "query" else "documents"
-    rows, queries = with_topics(merged(engine.each(numbers, question, what)), topics)
+    rows, queries = with_topics(merged(engine.each(numbers, question, what), folder), topics)
 
     def read(places: np.ndarray) -> pd.DataFrame:
         return graded_partition(engine.documents(rows.qid[places].tolist()), question)
 
-    population = AllQueries(rows, queries, question, topics, choice, read)
+    population = AllQueries(rows, queries, question, topics, choice, folder, read)
     return Plan._of(planned(population, settings.arguments(level, population)))
 
 

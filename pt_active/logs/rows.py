@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import ir_measures.measures as irm
@@ -16,8 +17,9 @@ import pyterrier as pt
 from pt_active.frames.checks import ArgumentError, agreeing, how_many, shown, some
 from pt_active.frames.clocks import clocks
 from pt_active.frames.columns import grade_columns, query_table, ranker_names, with_query_columns, with_string_ids
-from pt_active.frames.ids import adjacent, is_range
+from pt_active.frames.ids import adjacent
 from pt_active.frames.runs import ranking_of, united
+from pt_active.logs.numbers import DocumentNumbers
 from pt_active.logs.simulated import expected_by
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.making.artifact import digest
@@ -127,14 +129,16 @@ _OF_QUERY = "qid", "cost", "documents", "seen"  # The arrays of `Rows` that ever
 
 @dataclass(frozen=True)
 class Rows:
-    """Numbers of n queries and of N of their documents, query by query, from which a sample can be designed."""
+    """DocumentNumbers of n queries and of N of their documents, query by query, from which a sample can be designed."""
 
     qid: np.ndarray  # object[n]
     cost: np.ndarray  # float64[n], λ(x)
     documents: np.ndarray  # int64[n], how many documents the rankers retrieve
     seen: np.ndarray  # int64[n], for how many of them there are numbers
     by_query: Mapping[str, np.ndarray]  # [n, …] ``mean, covariance`` of model and uniform grades, ``low, high``
-    by_document: Mapping[str, np.ndarray]  # […, N] int16 ``ranks`` (0 = none), ``cost``, and what a drawing needs
+    by_document: Mapping[
+        str, Any
+    ]  # […, N] int16 ``ranks`` (0 = none), ``cost``, and what a drawing needs; `DocumentNumbers`
     deepest: int  # the deepest rank that occurs
     max_grade: int  # G, the highest grade of the model
 
@@ -159,12 +163,14 @@ class Rows:
         if np.array_equal(rows, np.arange(len(self.qid))):
             return self
         place = self.documents_of(rows)
-        by_document = {name: np.ascontiguousarray(each[..., place]) for name, each in self.by_document.items()}
-        return replace(self._queries(rows), by_document=by_document)
+        by_document = {name: each.taken(place) for name, each in self.by_document.items()}
+        of_query: dict[str, Any] = {name: getattr(self, name)[rows] for name in _OF_QUERY}
+        by_query = {name: each[rows] for name, each in self.by_query.items()}
+        return replace(self, **of_query, by_query=by_query, by_document=by_document)
 
-    def _queries(self, rows: np.ndarray) -> Rows:
-        of_query: dict[str, Any] = {name: getattr(self, name)[rows] for name in ("qid", "cost", "documents", "seen")}
-        return replace(self, **of_query, by_query={name: each[rows] for name, each in self.by_query.items()})
+    def loaded(self) -> Rows:
+        """The same with all numbers of documents in memory."""
+        return replace(self, by_document={name: each[:] for name, each in self.by_document.items()})
 
     def digest(self) -> str:
         """A fingerprint, by which inputs are recognised; 64 hexadecimal digits."""
@@ -172,11 +178,14 @@ class Rows:
         sha = hashlib.sha256("\0".join(self.qid.tolist()).encode("utf-8", "surrogatepass"))
         parts = [[numbers[name] for name in names if name in numbers] for names in (("ranks",), _ROUNDED)]
         for values in (self.documents, *parts[0], self.cost, *parts[1]):
-            flat = np.ravel(values)
-            for start in range(0, len(flat), _AT_ONCE):
-                some = flat[start : start + _AT_ONCE]
-                sha.update((rounded(some, GRADE_BITS) + 0.0 if some.dtype == np.float64 else some).tobytes())
+            for piece in values.pieces() if isinstance(values, DocumentNumbers) else _pieces(values):
+                sha.update((rounded(piece, GRADE_BITS) + 0.0 if piece.dtype == np.float64 else piece).tobytes())
         return sha.hexdigest()
+
+
+def _pieces(values: np.ndarray) -> Iterator[np.ndarray]:
+    flat = np.ravel(values)
+    return (flat[start : start + _AT_ONCE] for start in range(0, len(flat), _AT_ONCE))
 
 
 def family_of(measure: object) -> str:
@@ -206,7 +215,7 @@ def bounded_contrasts(rankers: int) -> list[Contrast]:
 
 
 def query_rows(partition: pd.DataFrame, question: PartitionQuestion) -> Rows | None:
-    """Numbers of each query of a partition, from which queries can be drawn; None if the partition is empty."""
+    """DocumentNumbers of each query of a partition, from which queries can be drawn; None if the partition is empty."""
     if partition.empty:
         return None
     pool, measure = partition_pool(partition, question)
@@ -221,7 +230,7 @@ def query_rows(partition: pd.DataFrame, question: PartitionQuestion) -> Rows | N
 
 
 def document_rows(partition: pd.DataFrame, question: PartitionQuestion) -> Rows | None:
-    """Numbers of each document of a partition that the measure sees; None if the partition is empty."""
+    """DocumentNumbers of each document of a partition that the measure sees; None if the partition is empty."""
     if partition.empty:
         return None
     pool, measure = partition_pool(partition, question)
@@ -255,45 +264,37 @@ def _rows(
     return Rows(pool.qids, pool.query_cost, documents, seen, by_query, by_document, deepest, pool.max_grade)
 
 
-def merged(parts: Iterable[Rows | None]) -> Rows:
-    """The rows of all partitions, by qid."""
+def merged(parts: Iterable[Rows | None], folder: Path | None = None) -> Rows:
+    """The rows of all partitions, by qid; files in the folder hold the numbers of documents."""
     pieces: dict[tuple[str, str], list[np.ndarray]] = {}
+    by_document: dict[str, DocumentNumbers] = {}
     deepest, heights = 0, set[int]()
     for part in filter(None, parts):
         deepest, heights = max(deepest, part.deepest), heights | {part.max_grade}
         own = {name: getattr(part, name) for name in _OF_QUERY}
-        for kind, arrays in (("", own), ("query", part.by_query), ("document", part.by_document)):
+        for kind, arrays in (("", own), ("query", part.by_query)):
             for name, values in arrays.items():
                 pieces.setdefault((kind, name), []).append(values)
+        for name, values in part.by_document.items():
+            by_document.setdefault(name, DocumentNumbers(folder)).append(values)
     if not heights:
         raise ValueError(NO_QUERIES)
     if len(heights) > 1:
         raise ValueError(f"the grade model has other grades in some partitions: up to {sorted(heights)}")
-    qid, seen = (np.concatenate(pieces["", name]) for name in ("qid", "seen"))
-    order = np.argsort(qid, kind="stable")
-    check_not_split(qid[order])
-    ordered, whole = is_range(order, len(order)), Rows(qid, qid, qid, seen, {}, {}, deepest, *heights)
-    documents = None if ordered else whole.documents_of(order)
-
-    def joined(kind: str) -> dict[str, Any]:
-        """The pieces of one name are let go before those of the next are joined."""
-        found = {}
-        for name in [name for of, name in pieces if of == kind]:
-            values = _together(pieces.pop((kind, name)), axis=-1 if kind == "document" else 0)
-            if not ordered:
-                values = values[..., documents] if kind == "document" else values[order]
-            found[name] = values
-        return found
-
-    return replace(whole, **joined(""), by_query=joined("query"), by_document=joined("document"))
+    of_query = {key: _together(pieces.pop(key)) for key in [*pieces]}  # one after the other, since each takes memory
+    own, by_query = ({name: each for (of, name), each in of_query.items() if of == kind} for kind in ("", "query"))
+    rows = Rows(**own, by_query=by_query, by_document=by_document, deepest=deepest, max_grade=heights.pop())
+    order = np.argsort(rows.qid, kind="stable")
+    check_not_split(rows.qid[order])
+    return rows.taken(order)
 
 
-def _together(pieces: list[np.ndarray], axis: int) -> np.ndarray:
+def _together(pieces: list[np.ndarray]) -> np.ndarray:
     """The pieces one after the other; a number that all of them repeat takes no memory."""
     first = pieces[0].flat[0] if pieces[0].dtype == np.float64 and pieces[0].size else np.nan
     if pieces[0].ndim == 1 and all((each == first).all() for each in pieces):
         return np.broadcast_to(first, sum(map(len, pieces)))
-    return np.concatenate(pieces, axis=axis)
+    return np.concatenate(pieces)
 
 
 def check_not_split(qid: np.ndarray) -> None:
@@ -330,6 +331,7 @@ class AllQueries:
     question: PartitionQuestion  # what was asked of the partitions
     topics: pd.DataFrame | None  # the target population; None for all queries
     choice: LevelChoice | None  # why documents or whole queries are drawn; None if that was told
+    folder: Path | None  # for numbers of documents; None for the system's
     read: Callable[[np.ndarray], pd.DataFrame]  # places, int64[n] → the graded frame of these, from a second pass
 
     @cached_property

@@ -21,7 +21,7 @@ from pt_active.frames.checks import whole_number
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.progress import bar
 from pt_active.frames.visible import check_visible
-from pt_active.logs.files import Partition, Partitions, matching, partitioned, read_partition
+from pt_active.logs.files import Partition, Partitions, matching, partitioned, read_partitions, read_queries
 from pt_active.logs.planning import Settings, plan_by
 from pt_active.logs.rows import PartitionQuestion
 from pt_active.plans.making.rankers import Pairs
@@ -115,7 +115,8 @@ class ScannedRuns:
         question = settings.question(tuple(self.files), grades, self.depth, self.allow_missing_queries)
         with temporary_folder(self.folder) as folder:
             found = partitioned(self.files, folder, self.partitions, known)
-            return plan_by(_Files(found, tuple(self.files), self.workers or cpu_count()), question, settings, known)
+            engine = _Files(found, tuple(self.files), self.workers or cpu_count())
+            return plan_by(engine, question, settings, known, folder)
 
 
 @dataclass(frozen=True)
@@ -138,19 +139,20 @@ class _Files:
                 results = (
                     get_reusable_executor(max_workers=self.jobs).map(asked, parts) if several else map(asked, parts)
                 )
-                yield from bar(results, f"{what} of partitions", total=len(parts), unit="part", delay=2)
+                for said in bar(results, f"{what} of partitions", total=len(parts), unit="part", delay=2):
+                    yield from said
         finally:
             if several:
                 _end_processes()
 
     def documents(self, qids: Sequence[str]) -> pd.DataFrame:
-        return read_partition(self.found.whole, self.names, qids)
+        return read_queries(self.found.whole, self.names, qids)
 
 
 def _said(
-    part: Partition, function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion
-) -> Any:
-    return function(read_partition(part, question.names), question)
+    parts: Sequence[Partition], function: Callable[[pd.DataFrame, PartitionQuestion], Any], question: PartitionQuestion
+) -> list[Any]:
+    return [function(part, question) for part in read_partitions(parts, question.names)]
 
 
 @contextmanager

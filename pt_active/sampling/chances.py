@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +18,9 @@ _NEWTON_STEPS = 200  # The largest number of steps towards the time by which uni
 
 _PRECISION = 1e-9
 """The steps end when one is below this share of the time; the next would be of the order of its square."""
+
+
+_AT_ONCE = 1 << 17  # Units whose exponentials are added up at a time
 
 
 @dataclass(frozen=True)
@@ -110,10 +113,17 @@ def expected_size(rate: np.ndarray, cost: np.ndarray, budget: float) -> float:
     if not cost.sum() > budget:
         return float(len(rate))
     share = rate / rate.sum()
-    come = share * -successive_factor(share, cost, budget)
-    np.negative(np.expm1(come, out=come), out=come)
-    number = come.sum()
-    return float(np.clip(number / max(share @ np.subtract(1, come, out=come), 1 / len(rate)), 1.0, len(rate)))
+    factor, number, rest = successive_factor(share, cost, budget), 0.0, 0.0
+    for block in _blocks(len(share)):
+        come = -np.expm1(share[block] * -factor)
+        number += come.sum()
+        rest += share[block] @ np.subtract(1, come, out=come)
+    return float(np.clip(number / max(rest, 1 / len(rate)), 1.0, len(rate)))
+
+
+def _blocks(number: int) -> Iterator[slice]:
+    """Parts of an array that stay near the processor, so that little memory is needed."""
+    return (slice(start, start + _AT_ONCE) for start in range(0, number, _AT_ONCE))
 
 
 def successive_factor(rate: np.ndarray, cost: np.ndarray, budget: float) -> float:
@@ -127,10 +137,14 @@ def successive_factor(rate: np.ndarray, cost: np.ndarray, budget: float) -> floa
         return np.inf
     wanted, factor = -np.log1p(-budget / total), 0.0
     for _ in range(_NEWTON_STEPS):
-        rest = -factor * rate
-        np.exp(rest, out=rest)
-        rest *= cost
-        step = float((wanted + np.log(rest.sum() / total)) * rest.sum() / (rest @ rate))
+        left, falls = 0.0, 0.0
+        for block in _blocks(len(rate)):
+            rest = -factor * rate[block]
+            np.exp(rest, out=rest)
+            rest *= cost[block]
+            left += rest.sum()
+            falls += rest @ rate[block]
+        step = float((wanted + np.log(left / total)) * left / falls)
         factor += step
         if step <= _PRECISION * factor:
             break

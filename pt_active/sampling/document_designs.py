@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -20,10 +20,10 @@ _STRIDE = 0.25  # By which share the size of a step of a cascade exceeds that of
 _ROUNDING = 1e-9  # Share by which sizes may miss a step because of rounding
 
 
-RANGE_SHARE = {"document": 0.1, "query": 0.1, "step": 0.9}
-"""Unit of a successive drawing → the share of its rates that follows the range of values instead of the model's
-variance. It bounds how far a single label can move a running estimate, also where the model is certain [theory 14]. A
-step can change far more than it usually does, so bets on steps need most of it (``until_known.py``)."""
+RANGE_SHARE, STEP_RANGE_SHARE = 0.1, 0.9
+"""Share of the rates of a successive drawing that follows the range of values instead of the model's variance. It
+bounds how far a single label can move a running estimate, also where the model is certain [theory 14]. A step can
+change far more than it usually does, so bets on steps need most of it (``until_known.py``)."""
 
 _REWEIGHTINGS = 10  # How often the pairs of rankers are reweighted to minimise the largest variance
 _SUBSAMPLE = 2000  # Queries used to find the pair weights that minimise the largest variance
@@ -137,23 +137,53 @@ class Sizing:
 
     def sizes(self, influence: Influence) -> DocumentSizes:
         """The sizes that suit a mean influence, in the order of the keys; the most influential first without keys."""
-        from pt_active.sampling._kernels import pooled_sizes, sorted_within
+        from pt_active.sampling._kernels import pooled_sizes
 
         pool, cost, overhead, drawing = self.pool, self.prices.cost, self.prices.overhead, self.drawing
-        gain, unit = self.errors.documents * influence.documents, succession_unit(pool.form, overhead)
-        order = sorted_within(pool.indptr, gain > 0, self._keys(gain))
+        (gain, order), unit = self._in_order(influence), succession_unit(pool.form, overhead)
         size, opening = np.zeros(len(gain)), np.zeros(len(pool.weight))
         if drawing == SUCCESSIVE and len(order):
-            most = np.ptp(pool.form.values) * np.sqrt(influence.documents[order])
-            if unit == "step":
-                # Labels above are unknown, so a document may matter as much as its rank allows.
-                weight = np.ptp(pool.form.values) * pool.weight[pool.query]
-                most = (weight * discounts(pool.form, pool.ranks).max(axis=0))[order]
-            size[order] = succession_sizes(unit, order, self.prices, gain, most)
+            parts = self._succession(unit, order, gain, influence)
+            of_range = STEP_RANGE_SHARE if unit == "step" else RANGE_SHARE
+            mixed = mixed_sizes(parts, [each.sum() for each in parts], of_range)
+            size[order] = mixed if unit != "step" else _falling(mixed, self.prices.query(order))
             return DocumentSizes(order, size, gain, unit)
         common = self.errors.common * influence.queries if errs_together(drawing, overhead) else opening.copy()
         pooled_sizes(pool.indptr, order, gain, cost, overhead, size, common, opening)
         return DocumentSizes(order, size, gain, opening=opening)
+
+    def _in_order(self, influence: Influence) -> tuple[np.ndarray, np.ndarray]:
+        """What each document gains, and the documents that can be drawn in the order of the keys."""
+        from pt_active.sampling._kernels import sorted_within
+
+        gain = self.errors.documents * influence.documents
+        return gain, sorted_within(self.pool.indptr, gain > 0, self._keys(gain))
+
+    def parts_of_sizes(self, influence: Influence) -> tuple[np.ndarray, list[np.ndarray]]:
+        """The documents that can come one by one, int64[n], and what `mixed_sizes` makes their sizes of."""
+        gain, order = self._in_order(influence)
+        return order, self._succession("document", order, gain, influence)
+
+    def _succession(self, unit: str, order: np.ndarray, gain: np.ndarray, influence: Influence) -> list[np.ndarray]:
+        """By the model's variance and by the range of values, a and b, how soon documents should come [theory 14]."""
+        from pt_active.sampling._kernels import pooled_sizes
+
+        pool, prices, cost, overhead = self.pool, self.prices, self.prices.cost, self.prices.overhead
+        most = np.ptp(pool.form.values) * np.sqrt(influence.documents[order])
+        if unit == "step":
+            # Labels above are unknown, so a document may matter as much as its rank allows.
+            weight = np.ptp(pool.form.values) * pool.weight[pool.query]
+            most = (weight * discounts(pool.form, pool.ranks).max(axis=0))[order]
+        if unit == "query":
+            query = prices.query(order)
+            whole = np.bincount(query, weights=cost[order]) + overhead
+            size = np.sqrt(np.bincount(query, weights=gain[order])[query] / whole[query])
+            return [size, (np.bincount(query, weights=most) / np.sqrt(whole))[query]]
+        size, nothing = np.zeros(len(gain)), np.zeros((2, prices.queries))
+        pooled_sizes(prices.indptr, order, gain, cost, overhead if unit == "step" else 0.0, size, *nothing)
+        size, root = size[order], cost[order]
+        np.sqrt(root, out=root)
+        return [size, _step_ranges(order, prices, most) if unit == "step" else np.divide(most, root, out=root)]
 
     def _keys(self, gain: np.ndarray) -> np.ndarray:
         """float64[j, N], the keys, or what each document gains at its cost, the most first, where there are none."""
@@ -183,21 +213,26 @@ class Sizing:
         if not (g > 0 and h > 0):
             return pairs if g > 0 else singles
         some, (part, single), _ = self._subsample(pairs, singles)
-        if not (some.errors.documents @ part.documents) > 0:
-            return pairs
-        matter = some.errors.documents * (part + single).documents > 0
-        spend = float(some.prices.spent(matter).sum())
+        weight = some.weight_of_singles(part, single, g / h)
+        return pairs + weight * singles if weight > 0 else pairs
+
+    def weight_of_singles(self, pairs: Influence, singles: Influence, equal: float) -> float:
+        """The largest weight of single rankers that is not too dear, up to one that makes both equal."""
+        if not (self.errors.documents @ pairs.documents) > 0:
+            return 0.0
+        matter = self.errors.documents * (pairs + singles).documents > 0
+        spend = float(self.prices.spent(matter).sum())
         if not np.isfinite(spend):  # documents of later rankers have no cost, and nothing is drawn for these
-            return pairs
+            return 0.0
         spend *= _USUAL_SHARE
-        most = (1 + SINGLES_LOSS[self.pool.form.family]) * some.variance(part, part, spend, design_at)
-        weights = g / h * 10.0 ** np.linspace(0, -_DECADES, _WEIGHTS)
+        most = (1 + SINGLES_LOSS[self.pool.form.family]) * self.variance(pairs, pairs, spend, design_at)
+        weights = equal * 10.0 ** np.linspace(0, -_DECADES, _WEIGHTS)
         low, high = 0, len(weights)
         while low < high:
             middle = (low + high) // 2
-            dear = some.variance(part + weights[middle] * single, part, spend, design_at) > most
+            dear = self.variance(pairs + weights[middle] * singles, pairs, spend, design_at) > most
             low, high = (middle + 1, high) if dear else (low, middle)
-        return pairs + weights[low] * singles if low < len(weights) else pairs
+        return float(weights[low]) if low < len(weights) else 0.0
 
     def shares(self, influence: Influence, budget: float | None) -> np.ndarray:
         """Weights of the contrasts for which the least weighted mean of the variances has the least largest one."""
@@ -220,7 +255,7 @@ class Sizing:
     def _subsample(self, *influences: Influence) -> tuple[Sizing, list[Influence], float]:
         """The same for every n-th of many queries, with influences on these, and the share of the queries."""
         number, pool = len(self.pool.weight), self.pool
-        chosen = np.arange(number) % -(-number // _SUBSAMPLE) == 0
+        chosen = subsample(number)
         documents = np.repeat(chosen, np.diff(pool.indptr))
         indptr = np.r_[0, np.cumsum(np.diff(pool.indptr)[chosen])]
         some = replace(
@@ -245,28 +280,21 @@ class Sizing:
         return np.asarray(variance)
 
 
-def succession_sizes(unit: str, order: np.ndarray, prices: Costs, gain: np.ndarray, most: np.ndarray) -> np.ndarray:
-    """How soon documents should come, ``(1 − ε) a/Σa + ε b/Σb``, float64[n] [theory 14]; of steps none may rise."""
-    from pt_active.sampling._kernels import pooled_sizes
+def subsample(number: int) -> np.ndarray:
+    """bool[m], every n-th of many queries."""
+    return np.asarray(np.arange(number) % -(-number // _SUBSAMPLE) == 0)
 
-    cost, overhead = prices.cost, prices.overhead
-    if unit == "query":
-        query = prices.query(order)
-        whole = np.bincount(query, weights=cost[order]) + overhead
-        size = np.sqrt(np.bincount(query, weights=gain[order])[query] / whole[query])
-        most = (np.bincount(query, weights=most) / np.sqrt(whole))[query]
-    else:
-        size, nothing = np.zeros(len(gain)), np.zeros((2, prices.queries))
-        pooled_sizes(prices.indptr, order, gain, cost, overhead if unit == "step" else 0.0, size, *nothing)
-        size, root = size[order], cost[order]
-        np.sqrt(root, out=root)
-        most = np.divide(most, root, out=root) if unit == "document" else _step_ranges(order, prices, most)
-    for values, share in ((size, 1 - RANGE_SHARE[unit]), (most, RANGE_SHARE[unit])):
-        total = values.sum()
+
+def mixed_sizes(
+    parts: Sequence[np.ndarray], totals: Sequence[float] | np.ndarray, of_range: float = RANGE_SHARE
+) -> np.ndarray:
+    """How soon documents should come, ``(1 − ε) a/Σa + ε b/Σb``, float64[n], in the place of the parts [theory 14]."""
+    for values, total, share in zip(parts, totals, (1 - of_range, of_range), strict=True):
         values *= share
         values /= total
+    size, most = parts
     size += most
-    return size if unit != "step" else _falling(size, prices.query(order))
+    return size
 
 
 def _step_ranges(order: np.ndarray, prices: Costs, most: np.ndarray) -> np.ndarray:

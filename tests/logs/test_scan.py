@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import pytest
 
 from pt_active import OrderedLogitGrades, Plan, Runs, UnitCost
 from pt_active.demo.collection import DemoCollection
+from pt_active.frames.columns import with_string_ids
 from pt_active.frames.trec import read_run
 from pt_active.logs import scan
 from pt_active.logs.files import partitioned
@@ -213,6 +215,25 @@ def test_files_that_agree_in_the_order_of_queries_are_read_where_they_are(
         check_same(found.plan(grades, **about | how), of_level[level])
 
 
+def test_what_lies_together_in_a_table_is_read_once(
+    runs: Any, of_level: dict[str, Plan], grades: Any, about: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twelve partitions lie in three or four parts of each table; the last one of a part ends in the next."""
+    for name, rows in zip([*runs][:2], (2000, 1700), strict=True):
+        runs[name].to_parquet(tmp_path / f"{name}.parquet", index=False, row_group_size=rows)
+    found = scan(DEPTH, partitions=12, workers=1, **{name: tmp_path / f"{name}.parquet" for name in [*runs][:2]})
+    parts = partitioned(found.files, tmp_path, 12).parts
+    assert len(parts) < sum(map(len, parts)) == 12
+    module, opened = sys.modules["pt_active.logs.files"], []
+    blocks = module._blocks
+    monkeypatch.setattr(module, "_blocks", lambda *about, **how: opened.append(about) or blocks(*about, **how))
+    for part in parts:
+        list(module.read_partitions(part, list(found.files)))
+    assert len(opened) == 2 * len(parts)
+    monkeypatch.setattr(module, "ROWS_OF_READ", 70)
+    check_same(found.plan(grades, **about | DOCUMENTS), of_level["document"])
+
+
 def test_a_folder_of_tables_is_a_run(
     runs: Any, of_level: dict[str, Plan], grades: Any, about: Any, tmp_path: Path
 ) -> None:
@@ -243,8 +264,35 @@ def test_several_processes_and_blocks_change_nothing(
         patch.setattr(module, "_end_processes", lambda: None)
         check_same(streamed(workers=2, **DOCUMENTS), of_level["document"])
     module._end_processes()
-    monkeypatch.setattr("pt_active.logs.documents.QUERIES_AT_ONCE", 7)
+    monkeypatch.setattr("pt_active.logs.pools.QUERIES_AT_ONCE", 7)
+    monkeypatch.setattr("pt_active.logs.numbers._FEW", 1)
     check_same(streamed(**DOCUMENTS), of_level["document"])
+
+
+@pytest.mark.parametrize(("rankers", "how"), [(2, {}), (3, {"pairs": "mixed"}), (2, {"budget": 2000.0})])
+def test_blocks_of_numbers_give_what_all_at_once_give(
+    streamed: Any, rankers: int, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the budget buys so much that a document may be certain, blocks are not tried."""
+    module, found = sys.modules["pt_active.logs.documents"], []
+    in_blocks = module.first_documents
+    monkeypatch.setattr(module, "first_documents", lambda *about: found.append(in_blocks(*about)) or found[-1])
+    one = streamed(rankers, **DOCUMENTS | how)
+    monkeypatch.setattr(module, "first_documents", lambda *about: None)
+    other = streamed(rankers, **DOCUMENTS | how)
+    assert (found[0] is None) == ("budget" in how)
+    check_same(one, other)
+    mine, its = (numbers_in(rest and asdict(rest)) for rest in (plan.tables.manifest.rest for plan in (one, other)))
+    assert mine == pytest.approx(its, rel=1e-9, nan_ok=True)
+
+
+def numbers_in(found: Any) -> list[float]:
+    """All numbers in nested records, in order."""
+    if isinstance(found, (dict, list, tuple)):
+        return [
+            number for each in (found.values() if isinstance(found, dict) else found) for number in numbers_in(each)
+        ]
+    return [np.nan if found is None else float(found)]
 
 
 @pytest.mark.parametrize(
@@ -488,7 +536,7 @@ def write(path: Path, content: object) -> Path:
     ("name", "content", "message"),
     [
         ("new.parquet", {"qid": ["1"], "docno": ["d"]}, "it lacks 'score'"),
-        ("new.parquet", {"qid": ["1"], "docno": ["d"], "score": ["high"]}, "the column 'score' must hold numbers"),
+        ("new.parquet", {"qid": ["1"], "docno": ["d"], "score": ["high"]}, "1 score is not a finite number"),
         ("new.parquet", {"qid": ["1"], "docno": ["d"], "score": [True]}, "'score' must hold numbers, not bool"),
         (
             "new.parquet",
@@ -497,7 +545,8 @@ def write(path: Path, content: object) -> Path:
         ),
         ("new.parquet", {"qid": ["1"], "docno": ["d"], "score": [np.nan]}, "1 score is not a finite number"),
         ("new.parquet", {"qid": ["1", None], "docno": ["d", "e"], "score": [1.0, 2.0]}, "1 row has no qid"),
-        ("new.parquet", {"qid": [1.5], "docno": ["d"], "score": [1.0]}, "'qid' must hold text or whole numbers"),
+        ("new.parquet", {"qid": [1.5, np.nan], "docno": ["d", "e"], "score": [1.0, 2.0]}, "1 row has no qid"),
+        ("new.parquet", {"qid": [True], "docno": ["d"], "score": [1.0]}, "'qid' must hold text or numbers, not bool"),
         ("new.parquet", {"qid": ["1"], "docno": ["d"], "score": [None]}, "1 score is not a finite number"),
         ("new.parquet", NOT_UTF8, "new.parquet: this is not a Parquet table, or a damaged one: .*UTF8"),
         ("new.parquet", b"PAR1junk", "new.parquet: this is not a Parquet table"),
@@ -517,6 +566,21 @@ def test_files_that_hold_no_run_are_refused(
     found = scan(new=write(tmp_path / name, content))
     with pytest.raises((ValueError, IsADirectoryError), match=f"(?i){message}"):
         found.plan(pt.Transformer.identity(), None, "DCG@10", budget=5)
+
+
+@pytest.mark.parametrize("kind", [str, "category", np.float64, np.float32], ids=str)
+def test_numbers_as_ids_and_scores_as_text_are_read_as_in_memory(kind: Any, tmp_path: Path) -> None:
+    ids = np.repeat(np.arange(3), 4)
+    run = pd.DataFrame({"qid": ids, "docno": np.arange(12) + (ids > 1) / 2, "score": np.arange(12) / 4})
+    run = run.astype({"score": str, "qid": np.float64 if kind is str else kind, "docno": np.float64})
+    run.to_parquet(tmp_path / "run.parquet", index=False)
+    plan = scan(run=tmp_path / "run.parquet").plan(ColdGrades(1), None, "P@2", budget=2, level="document")
+    read = pd.read_parquet(tmp_path / "run.parquet").assign(score=run["score"].astype(float))
+    topics = with_string_ids(read[["qid"]].drop_duplicates())
+    whole = Plan.create(
+        (Runs(run=with_string_ids(read)) >> ColdGrades(1))(topics), None, "P@2", budget=2, level="document"
+    )
+    check_same(plan, whole)
 
 
 @pytest.mark.parametrize("content", [b"", b" \n\t\n"])

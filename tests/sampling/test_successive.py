@@ -203,8 +203,7 @@ def sizes_by_hand(pool, variables, cost, overhead):
         b = b * (gain > 0)
     else:
         a, b = np.sqrt(gain / cost), reach / np.sqrt(cost)
-    share = RANGE_SHARE["query" if overhead else "document"]
-    return (1 - share) * a / a.sum() + share * b / b.sum()
+    return (1 - RANGE_SHARE) * a / a.sum() + RANGE_SHARE * b / b.sum()
 
 
 @pytest.mark.parametrize("overhead", [0.0, 2.0])
