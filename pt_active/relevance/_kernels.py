@@ -251,15 +251,17 @@ def revealed(indptr, ranks, variable, observed, order, weights, step):  # type: 
 
 
 @_compiled
-def cascade_reach(indptr, order, ranks, mean, contrast, weights, top, reach):  # type: ignore[no-untyped-def]
+def cascade_reach(indptr, order, pool, form, contrast, reach):  # type: ignore[no-untyped-def]
     """How far the labels of each document of an order and of those after it can move ``E[ℓ]`` of a contrast.
 
     Documents before it may have any label, those that are not in the order keep their mean. ``reach`` takes how far the
-    expectation can fall, and how far it can rise [theory 14]. The weights must not rise with the rank.
+    expectation can fall, and how far it can rise [theory 14]. The weights must not rise with the rank. ``pool`` is
+    ``(ranks, mean)``, ``form`` is ``(weights, top)``, top being the largest variable.
 
     Shapes: order int64[n], query by query; mean float64[N]; reach float64[2, n].
     """
-    (k, depth), end = (len(ranks), len(weights)), 0
+    (ranks, mean), end = pool, 0
+    k, depth = len(ranks), len(form[0])
     at, best = np.empty((k, depth), dtype=np.int64), np.empty(k, dtype=np.int64)
     for x in range(len(indptr) - 1):
         start, place = end, np.full(indptr[x + 1] - indptr[x], -1)
@@ -275,7 +277,7 @@ def cascade_reach(indptr, order, ranks, mean, contrast, weights, top, reach):  #
             for a in range(k):
                 if 0 < ranks[a, order[i]] <= depth:
                     best[a] = min(best[a], ranks[a, order[i]] - 1)
-                fall, rise = _rest(weights, at[a], place, indptr[x], mean, top, i, best[a])
+                fall, rise = _rest(form, (at[a], place, indptr[x]), mean, i, best[a])
                 reach[0, i] += contrast[a] * fall if contrast[a] > 0 else -contrast[a] * rise
                 reach[1, i] += contrast[a] * rise if contrast[a] > 0 else -contrast[a] * fall
             if i < end - 1:
@@ -283,8 +285,9 @@ def cascade_reach(indptr, order, ranks, mean, contrast, weights, top, reach):  #
 
 
 @_compiled
-def _rest(weights, at, place, first, mean, top, i, rank):  # type: ignore[no-untyped-def]
+def _rest(form, places, mean, i, rank):  # type: ignore[no-untyped-def]
     """How far the labels from place i on can lower and raise what the ranks from one on add."""
+    (weights, top), (at, place, first) = form, places
     least, likely, most = 0.0, 0.0, 0.0
     stay = np.ones(3)
     for r in range(rank, len(weights)):

@@ -123,7 +123,8 @@ def cascade_reach(
     from pt_active.relevance import _kernels
 
     reach = np.zeros((2, len(order)))
-    _kernels.cascade_reach(indptr, order, ranks, mean, contrast, form.weights, float(form.values.max()), reach)
+    of_form = form.weights, float(form.values.max())
+    _kernels.cascade_reach(indptr, order, (ranks, mean), of_form, contrast, reach)
     return reach
 
 
