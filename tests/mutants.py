@@ -168,11 +168,11 @@ steps: each with the rate of all below it [test_successive]
 steps: do not bring the documents above [test_successive]
     priority[order] = -largest_below(-alone, query) => priority[order] = alone
 steps: range of a document alone [test_successive]
-    most = largest_below(most, prices.query(order)) => most = most + 0
+    largest_below(most, prices.query(order)) if unit == "step" else most] => most]
 successive draws: the order ends before the budget [test_successive]
     most = 2 * budget / self => most = 0.2 * budget / self
 successive sizes: no share for the range [test_successive]
-    (size, 1 - RANGE_SHARE), (most, RANGE_SHARE) => (size, 1.0), (most, 0.0)
+    totals, (1 - RANGE_SHARE, RANGE_SHARE), strict => totals, (1.0, 0.0), strict
 successive sizes: a query without its opening cost [test_successive]
     whole = np.bincount(query, weights=cost[order]) + overhead => whole = np.bincount(query, weights=cost[order]) + 1e-9
 strata: allocation by the root of the variance's share [test_ratios]
@@ -501,7 +501,11 @@ savings: an error that grew again [test_replay]
 partitions: the deepest rank of the first [test_passes]
     deepest, heights = max(deepest, part.deepest) => deepest, heights = deepest or part.deepest
 partitions: documents stay in the order of the partitions [test_scan]
-    else whole.documents_of(order) => else np.arange(whole.seen.sum())
+    place = self.documents_of(rows) => place = np.arange(self.seen[rows].sum())
+blocks: each begins with the first part of the queries [test_scan]
+    part = (first + x) % => part = x %
+blocks: rates in proportion to sizes [test_scan]
+    own = -np.log1p(size) => own = -size
 parts out of core: the error of the whole sample [test_scan]
     in_part(undrawn.cautious, undrawn.gain, sample.share) => undrawn.cautious
 parts out of core: information of the whole sample [test_scan]

@@ -277,7 +277,9 @@ def test_blocks_of_numbers_give_what_all_at_once_give(
     module, found = sys.modules["pt_active.logs.documents"], []
     in_blocks = module.first_documents
     monkeypatch.setattr(module, "first_documents", lambda *about: found.append(in_blocks(*about)) or found[-1])
-    one = streamed(rankers, **DOCUMENTS | how)
+    with monkeypatch.context() as patch:
+        patch.setattr("pt_active.logs.pools.QUERIES_AT_ONCE", 7)
+        one = streamed(rankers, **DOCUMENTS | how)
     monkeypatch.setattr(module, "first_documents", lambda *about: None)
     other = streamed(rankers, **DOCUMENTS | how)
     assert (found[0] is None) == ("budget" in how)
