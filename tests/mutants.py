@@ -167,12 +167,12 @@ steps: each with the rate of all below it [test_successive]
     own = rate[order] - following => own = rate[order] - 0 * following
 steps: do not bring the documents above [test_successive]
     priority[order] = -largest_below(-alone, query) => priority[order] = alone
-steps: range of a document alone [test_successive]
-    largest_below(most, prices.query(order)) if unit == "step" else most] => most]
+steps: ranges of queries as if each had one step [test_successive]
+    return found * np.bincount(query, weights=found * prices.of(order))[query] => return found
 successive draws: the order ends before the budget [test_successive]
     most = 2 * budget / self => most = 0.2 * budget / self
 successive sizes: no share for the range [test_successive]
-    totals, (1 - RANGE_SHARE, RANGE_SHARE), strict => totals, (1.0, 0.0), strict
+    zip(parts, totals, (1 - of_range, of_range), strict=True) => zip(parts, totals, (1.0, 0.0), strict=True)
 successive sizes: a query without its opening cost [test_successive]
     whole = np.bincount(query, weights=cost[order]) + overhead => whole = np.bincount(query, weights=cost[order]) + 1e-9
 strata: allocation by the root of the variance's share [test_ratios]
@@ -257,7 +257,13 @@ bets: a stake knows the draw that it is on [test_bets]
 bets: excluded at half of the capital [test_bets]
     stakes.share.copy(), 1 / alpha => stakes.share.copy(), 0.5 / alpha
 bets: the lower bound of what is known from the upper [test_bets]
-    np.where(known, least - self.low, 0.0) => np.where(known, least - self.high, 0.0)
+    np.where(known, least - self.ends[0], 0.0) => np.where(known, most - self.ends[1], 0.0)
+bets: deeper steps reach as far as all together [test_bets]
+    below, above = self.reach - following => below, above = self.reach
+reach of a cascade: the labels above are as expected [test_bounds]
+    if own < 0 or own >= i else 0.0 => if own < i or own >= i else 0.0
+reach of a cascade: ranks above the best one too [test_bounds]
+    best[a] = min(best[a], ranks[a, order[i]] - 1) => best[a] = 0
 bets: rounding excludes [test_bets]
     draws.least > truth + draws.rounding => draws.least > truth
 bets: the upper end at the level of both [test_bets]

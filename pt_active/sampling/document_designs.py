@@ -14,7 +14,7 @@ from pt_active.sampling.chances import at_most_one, clipping_factor
 from pt_active.sampling.drawings import SUCCESSIVE, errs_together, opened_at_random, succession_unit
 from pt_active.sampling.pools import DocumentPool
 from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes
-from pt_active.sampling.successive import largest_below, succession_design
+from pt_active.sampling.successive import succession_design
 
 _STRIDE = 0.25  # By which share the size of a step of a cascade exceeds that of the next deeper one, if they differ
 _ROUNDING = 1e-9  # Share by which sizes may miss a step because of rounding
@@ -301,13 +301,13 @@ def _step_ranges(order: np.ndarray, prices: Costs, most: np.ndarray) -> np.ndarr
     """Sizes ``√(e/λ) Σ √(e λ)`` of steps, float64[n], e being how much farther a step can reach than deeper ones.
 
     A draw can move an estimate by ``Σ e/h`` of its query at most, the same in all queries, and costs ``Σ h λ`` on
-    average: no other sizes have a smaller product of the two [theory 14].
+    average: no other sizes have a smaller product of the two [theory 14]. ``most``, float64[n], falls within each query.
     """
     from pt_active.sampling._kernels import pooled_sizes
 
     query, nothing = prices.query(order), np.zeros((2, prices.queries))
-    reach, gain, size = largest_below(most, query), np.zeros(len(prices.cost)), np.zeros(len(prices.cost))
-    gain[order] = reach - np.where(np.diff(query, append=-1) == 0, np.roll(reach, -1), 0.0)
+    gain, size = np.zeros((2, len(prices.cost)))
+    gain[order] = most - np.where(np.diff(query, append=-1) == 0, np.roll(most, -1), 0.0)
     pooled_sizes(prices.indptr, order, gain, prices.cost, prices.overhead, size, *nothing)
     found = size[order]
     return found * np.bincount(query, weights=found * prices.of(order))[query]
