@@ -214,7 +214,7 @@ def wide(table: pd.DataFrame) -> pd.DataFrame:
 def page(tables: dict[str, pd.DataFrame]) -> str:
     """The tables for the documentation."""
     said = "Share of samples with a false winner at any look"
-    return "\n\n".join(f"{said}, {title}:\n\n{markdown(wide(table).reset_index())}" for title, table in tables.items())
+    return "\n\n".join(f"{said}, {title}.\n\n{markdown(wide(table).reset_index())}" for title, table in tables.items())
 
 
 def late_page(table: pd.DataFrame) -> str:

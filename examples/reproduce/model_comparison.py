@@ -272,9 +272,9 @@ def main() -> None:
     arguments = options.parse_args()
     warnings.simplefilter("ignore")
     table = accuracy(jobs_of(arguments), arguments.repetitions or (30 if arguments.quick else 100))
-    print(f"\nHow often the best is picked, at {' / '.join(map(str, SHOWN))} labels:\n")
-    text = markdown(page_table(table))
-    print(text)
+    said = f"Share of samples in which the best model is chosen, at {' / '.join(map(str, SHOWN))} labels."
+    text = f"{said}\n\n{markdown(page_table(table))}"
+    print(f"\n{text}")
     publish(text, arguments, "model-comparison")
     write(table, draw(table), arguments.out, "model_comparison")
 

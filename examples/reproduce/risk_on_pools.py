@@ -145,13 +145,11 @@ def main() -> None:
         over_labels.append(curves(pool, folds, known, arguments.repetitions, arguments.seed))
         over_quality.append(qualities(pool, folds, arguments.repetitions // 2, arguments.seed))
     table, quality = pd.concat(over_labels, ignore_index=True), pd.concat(over_quality, ignore_index=True)
-    methods = " / ".join(name for name in METHODS if name != "passive")
-    print(
-        f"\nThe risk, and labels of passive sampling that one label is worth at {QUALITY_LABELS} labels by {methods}:\n"
-    )
-    worth = markdown(worth_table(table))
-    print(worth)
-    publish(worth, arguments, "risk-on-pools")
+    methods = ", ".join(name for name in METHODS if name != "passive")
+    said = f"The risk, then how many passive labels one label is worth at {QUALITY_LABELS} labels, by {methods}."
+    text = f"{said}\n\n{markdown(worth_table(table))}"
+    print(f"\n{text}")
+    publish(text, arguments, "risk-on-pools")
     for risk, group in quality.groupby("risk_name", sort=False):
         print(f"\n{risk}:", end="")
         print_ratios(group.assign(kind=group["data"] + ", " + group["predictor"]), "kind")

@@ -301,7 +301,7 @@ def _step_ranges(order: np.ndarray, prices: Costs, most: np.ndarray) -> np.ndarr
     """Sizes ``√(e/λ) Σ √(e λ)`` of steps, float64[n], e being how much farther a step can reach than deeper ones.
 
     A draw can move an estimate by ``Σ e/h`` of its query at most, the same in all queries, and costs ``Σ h λ`` on
-    average: no other sizes have a smaller product of the two [theory 14]. ``most``, float64[n], falls within each query.
+    average: no other sizes have a smaller product of the two [theory 14]. ``most``, float64[n], falls in each query.
     """
     from pt_active.sampling._kernels import pooled_sizes
 

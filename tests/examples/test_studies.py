@@ -54,6 +54,7 @@ STUDIES = {
     ),
     "misleading_model": Study("POOL --quick", small={"MODELS": ("useless",), "MEASURES": ("DCG@10",)}),
     "small_samples": Study("POOL --quick --repetitions 60 --csv OUT/x.csv", "x.csv", page=False),
+    "small_intervals": Study("--repetitions 2", small={"NAMES": ()}),
     "revealed_coverage": Study("POOL --share 0.3 --repetitions 4"),
     "new_queries": Study(
         "POOL --repetitions 2", small={"SIZES": (9, 10, 11), "HARD": ("skewed",), "CLUSTERS": (4,), "SHARE": 0.5}
