@@ -276,11 +276,11 @@ def test_every_label_is_in_the_glossary():
 def test_every_method_has_its_name_test_and_example():
     page = (DOCS / "methods.md").read_text(encoding="utf-8")
     rows = [[c.strip() for c in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| ")]
-    rows = [row for row in rows if row[0] not in ("source", "---")]
+    rows = [row for row in rows if row[0] not in ("method", "---")]
     assert len(rows) > 40
-    for source, name, test, example in rows:
-        assert source, name
-        assert name, source
+    for method, name, test, example in rows:
+        assert method, name
+        assert name, method
         file, function = re.fullmatch(r"`([\w/]*test_\w+\.py)::(test_\w+)`", test).groups()
         assert f"def {function}(" in (DOCS.parents[1] / "tests" / file).read_text(encoding="utf-8"), test
         used = "".join(where.read_text(encoding="utf-8") for where in named_examples(example))
