@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pyterrier as pt
@@ -43,6 +45,13 @@ def test_union_of_runs() -> None:
     assert frame.score_first.isna().sum() == 2
     assert set(frame["query"]) == {"one", "two"}
     assert set(frame.traffic) == {1.0, 3.0}
+
+
+def test_sixty_runs_are_united_without_a_warning_of_pandas() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pool = (Runs(**{f"r{k}": A for k in range(60)}) >> UniformGrades(max_grade=1))(TOPICS)
+    assert (pool[[f"rank_r{k}" for k in range(60)]].nunique(axis=1) == 1).all()
 
 
 def test_rankers_must_answer_the_same_queries() -> None:
