@@ -148,6 +148,16 @@ def test_a_pair_takes_nothing_from_documents_that_neither_of_it_has(graded, demo
         assert found.replayed(400).degrees == pytest.approx(of_all.degrees)
 
 
+def test_equal_rankings_differ_in_nothing_so_no_caution_is_due(demo, grades) -> None:
+    one, other = demo.runs["candidate"], demo.runs["production"]
+    graded = (Runs(one=one, same=one, other=other, depth=10) >> grades)(demo.topics)
+    for budget, differ in ((500, ()), (10, ("one − other", "same − other"))):
+        plan = Plan.create(graded, None, "nDCG@10", budget=budget, level="document", seed=1)
+        compared = plan.rank(demo.judge(plan.assessments)).comparisons
+        cautions = {each.basis.caution.partition(" rests on ")[0] for each in compared} - {""}
+        assert cautions == {f"the estimate of {pair}" for pair in differ}
+
+
 def renamed(graded: pd.DataFrame, order: tuple[int, ...], prefix: str) -> tuple[pd.DataFrame, dict[str, str]]:
     """The pool with its rankers in another order and under other names, and the former name of each."""
     names = [c.removeprefix("rank_") for c in graded.columns if c.startswith("rank_")]
