@@ -207,6 +207,11 @@ def judged_of(values: np.ndarray, errors: float, caution: str = "") -> object:
     return Judged()
 
 
+def test_one_caution_is_given_as_it_is() -> None:
+    with pytest.warns(UserWarning, match="^a few carry it all$"):
+        rank_judged(judged_of(np.array([0.0, 2.1]), 1.0, "a few carry it all"), HOW)
+
+
 def test_what_is_resolved_alone_may_not_be_among_all() -> None:
     ranking = rank_judged(judged_of(np.array([0.0, 2.1, 4.2]), 1.0), HOW, "holm")
     assert ranking.pairs().pvalue.max() < 0.05
