@@ -242,7 +242,7 @@ def _union(rankings: dict[str, RunOrder]) -> pd.DataFrame:
         score = np.full(len(union.query), np.nan)
         score[at] = one.run["score"].to_numpy()[one.rows]
         columns |= {f"rank_{name}": rank - np.int64(1), f"score_{name}": score}
-    return pd.DataFrame(columns, copy=False)
+    return pd.DataFrame(columns)
 
 
 def _document_columns(rankings: list[RunOrder], places: list[np.ndarray], size: int) -> dict[str, Any]:

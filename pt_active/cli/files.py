@@ -296,7 +296,8 @@ def with_texts(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Give the documents of a pool their texts; a warning counts those that have none."""
     docnos = frame["docno"].drop_duplicates()
     texts = _fitting_texts(path, docnos, docnos, "pool")
-    return frame.assign(text=frame["docno"].map(texts.set_index("docno")["text"]))
+    whole = frame.copy()  # Of one piece: pandas warns if a column is added to a frame of a hundred.
+    return whole.assign(text=frame["docno"].map(texts.set_index("docno")["text"]))
 
 
 def texts_for(plan: Plan, path: Path | None, warned: bool = True) -> pd.DataFrame | None:

@@ -101,6 +101,11 @@ class Redraws:
         return Drawn(np.searchsorted(z, np.arange(len(query) + 1)), row, label, rng.normal(size=repetitions))
 
 
+def can_be_replayed(pool: DocumentPool, design: DocumentDesign) -> bool:
+    """Whether replays stand for samples of a design; those of nDCG and AP must be judged from the top."""
+    return design.nested or not isinstance(pool, RevealedPool)
+
+
 @dataclass(frozen=True)
 class DocumentReplays:
     """Replays of a sample of documents, with what the model expects of one contrast of systems."""

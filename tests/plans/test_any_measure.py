@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import wanted
 
-from pt_active import ColumnCost, Outlook, Plan, UnitCost, measure_values
+from pt_active import ColdGrades, ColumnCost, Outlook, Plan, Runs, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
 from pt_active.plans.answers.contributions import Contributions, slices_of
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
@@ -195,6 +195,17 @@ def test_other_questions_to_the_same_labels(plans: dict[str, Plan], labels, grad
     sliced = made(lengths, "depth", cost=UnitCost(per_query=2))
     groups = slices_of(labelled_plan(sliced.tables, wanted(sliced, labels)), "qlong", (0, 1), asked(sliced.tables))
     assert sum(group.share for group in groups) == pytest.approx(1)
+
+
+def test_a_caution_from_replays_is_only_for_samples_that_are_replayed(demo: DemoCollection) -> None:
+    """Replays of a large sample by surprises would show few degrees of freedom, yet its interval is that of t."""
+    run = demo.runs["candidate"].drop(columns="rank")
+    near = run.assign(score=run["score"] + np.random.default_rng(1).normal(0, 0.005, len(run)))
+    frame = (Runs(candidate=run, near=near, depth=20) >> ColdGrades(max_grade=3))(demo.topics)
+    plan = made(frame, "surprises", "nDCG@10", budget=0.6 * len(frame))
+    found = plan.compare(demo.judge(plan.assessments))
+    assert (plan.caution, found.replayable, found.tails) == ("", False, None)
+    assert np.isfinite(found.confidence_interval()).all()
 
 
 def test_surprises_answer_for_ndcg_and_not_for_cascades(plans: dict[str, Plan], labels) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from pt_active.inference.estimators import ESTIMATOR, Controls, degrees_left, estimator_named
 from pt_active.inference.reference import FEW, MAX_DRAWS, REPLAYS
-from pt_active.inference.replayed_documents import DocumentReplays, Redraws
+from pt_active.inference.replayed_documents import DocumentReplays, Redraws, can_be_replayed
 from pt_active.plans.answers.basis import SAMPLED
 from pt_active.plans.answers.judged import SUFFICIENT_DEGREES, Contrast
 from pt_active.plans.answers.judged_documents import MAX_UNREACHED_SHARE
@@ -63,9 +63,9 @@ def _of_queries(tables: PlanTables, contrasts: list[Contrast]) -> tuple[float, l
 def _of_documents(tables: PlanTables, contrasts: list[Contrast]) -> tuple[float, list[float]]:
     """The number of documents, and the degrees of freedom of each contrast by replays under the grade model."""
     pool, first = tables.pool, tables.rounds[0]
-    if tables.manifest.rest is not None:
-        return float(first.sample.drawn.sum()) - 1, [np.inf]
     seen, design, shown = seen_by(tables.measure, pool), first.sample.design, []
+    if tables.manifest.rest is not None or not can_be_replayed(seen, design):
+        return float(first.sample.drawn.sum()) - 1, [np.inf]
     redraws = Redraws(seen.query, design, first.grades, pool.by_name)
     for each in contrasts:
         weights, mean = each.weights(len(pool.names)), first.grades @ seen.form.values

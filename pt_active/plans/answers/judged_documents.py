@@ -16,7 +16,7 @@ from pt_active.frames.strays import Strays
 from pt_active.inference.documents import DocumentEstimate, DocumentPool, Undrawn
 from pt_active.inference.new_queries import ByQuery
 from pt_active.inference.reference import rescaled_grades
-from pt_active.inference.replayed_documents import DocumentReplays, Redraws
+from pt_active.inference.replayed_documents import DocumentReplays, Redraws, can_be_replayed
 from pt_active.inference.residuals import WithinQueries, query_residuals
 from pt_active.inference.rounds import (
     Round,
@@ -112,7 +112,7 @@ class JudgedDocuments(Judged):
             error_of_documents=float(np.sqrt(max(mean.second, 0.0))),
             error_of_model=float(np.sqrt(variance + mean.cautious)),
             unreached=unreached,
-            caution=self._caution(mean, contrast.named(self.names), unreached),
+            caution=self._caution(mean, contrast.named(self.names), unreached, census),
         )
         return Measured(
             value=mean.value,
@@ -182,8 +182,8 @@ class JudgedDocuments(Judged):
 
         None if nothing is left, or if the plan does not keep all that could have been drawn.
         """
-        surprising = isinstance(self.pool, RevealedPool) and not self.rounds[0].sample.design.nested
-        if self.basis.census or self.rest is not None or surprising:
+        replayable = can_be_replayed(self.pool, self.rounds[0].sample.design)
+        if self.basis.census or self.rest is not None or not replayable:
             return None
         place = int(np.argmax(round_weights(self.rounds)))
         if "redraws" not in self.kept:
@@ -237,7 +237,7 @@ class JudgedDocuments(Judged):
         variables = Variables.of(self.pool.form, self.grades)
         return ((contrast @ self.pool.gradients(variables.mean)) * weight) ** 2 * variables.variance
 
-    def _caution(self, mean: DocumentEstimate, what: str, unreached: float) -> str:
+    def _caution(self, mean: DocumentEstimate, what: str, unreached: float, census: bool) -> str:
         """The cautions of an estimate, joined into one text; each is also given as a warning."""
         said = []
         if unreached > _NOTED_UNREACHED_SHARE:
@@ -251,8 +251,8 @@ class JudgedDocuments(Judged):
                 f"labels are missing ({len(self.basis.missing)}), and the interval does not account for the error of "
                 "the values that replace them"
             )
-        if not self.basis.census and mean.n_effective < _MIN_EFFECTIVE_DOCUMENTS:
-            said.append(f"the estimate rests on {mean.n_effective:.1f} effective documents")
+        if not census and mean.n_effective < _MIN_EFFECTIVE_DOCUMENTS:
+            said.append(f"the estimate of {what} rests on {mean.n_effective:.1f} effective documents")
         for caution in said:
             warnings.warn(caution, stacklevel=6)
         return "; ".join(said)

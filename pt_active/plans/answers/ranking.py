@@ -147,7 +147,7 @@ class Ranking(Charted):
         if len({each.note for each in self.comparisons}) > 1:
             pair, compared = f"{noted[0].first} − {noted[0].second}", how_many("pair", len(self.comparisons))
             have = agreeing("has", len(noted))
-            notes = [f"{len(noted)} of {compared} {have} a note, see pairs(); {pair}: {noted[0].note}"]
+            notes = [f"{len(noted)} of {compared} {have} a note, see pairs() or --json; {pair}: {noted[0].note}"]
         cautions = {each.basis.caution for each in self.estimates}
         if len(cautions) == 1:
             notes += [caution for caution in cautions if caution and caution not in notes]
@@ -267,7 +267,8 @@ def rank_judged(judged: Judged, how: How[Any], correction: str = HOLM) -> Rankin
         comparisons = tuple(judged.compare(a, b, how) for a, b in waiting)
     cautions = list(dict.fromkeys(each.basis.caution for each in (*comparisons, *ranked) if each.basis.caution))
     if cautions and level != "pair":
-        warnings.warn(f"{cautions[0]} (the first of {how_many('such note', len(cautions))})", stacklevel=4)
+        rest = f" (the first of {len(cautions)} such notes)" if len(cautions) > 1 else ""
+        warnings.warn(cautions[0] + rest, stacklevel=4)
     of_others = tuple(each.beside for each in ranked if each.beside is not None)
     others = tuple(each.beside for each in comparisons if each.beside is not None)
     beside = _tested(of_others, others, how, correction) if others else None

@@ -235,7 +235,8 @@ class Status(Printed):
         if self.cost_unit:
             return f"judge for about {more}{self.cost_unit} more, {whole}"
         if self.spent == self.n_judged:
-            return f"judge about {more} more documents, {whole}"
+            lacking = np.ceil(self.needed - self.spent)
+            return f"judge about {amount(lacking)} more documents, {amount(self.spent + lacking)} in all"
         return f"keep judging, for about {more} more, {whole}"
 
     @property

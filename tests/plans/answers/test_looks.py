@@ -158,11 +158,16 @@ def test_unresolvable_says_what_would_be_needed(graded: pd.DataFrame, labels: pd
     assert (status.judged, status.chance, status.further) == (16, 0.0, 0.0)
     assert status.answer == "this budget did not settle it"
     assert status.budget < status.needed <= status.everything
-    more = f"{status.needed - status.spent:.4g}"
-    assert status.advice == (
-        f"judge about {more} more documents, {status.needed:.4g} in all: enough to settle it if the difference is the "
-        "one estimated now"
+    lacking = int(np.ceil(status.needed - status.spent))
+    assert (
+        replace(status, needed=status.needed - 0.4).advice
+        == status.advice
+        == (
+            f"judge about {lacking} more documents, {int(status.spent) + lacking} in all: enough to settle it if the "
+            "difference is the one estimated now"
+        )
     )
+    more = f"{status.needed - status.spent:.4g}"
     dear = replace(status, cost_unit=" hours").advice
     assert dear.startswith(f"judge for about {more} hours more, {status.needed:.4g} in all")
     other = replace(status, n_judged=status.n_judged + 1).advice

@@ -148,6 +148,16 @@ def test_a_pair_takes_nothing_from_documents_that_neither_of_it_has(graded, demo
         assert found.replayed(400).degrees == pytest.approx(of_all.degrees)
 
 
+def test_equal_rankings_differ_in_nothing_so_no_caution_is_due(demo, grades) -> None:
+    one, other = demo.runs["candidate"], demo.runs["production"]
+    graded = (Runs(one=one, same=one, other=other, depth=10) >> grades)(demo.topics)
+    for budget, differ in ((500, ()), (10, ("one − other", "same − other"))):
+        plan = Plan.create(graded, None, "nDCG@10", budget=budget, level="document", seed=1)
+        compared = plan.rank(demo.judge(plan.assessments)).comparisons
+        cautions = {each.basis.caution.partition(" rests on ")[0] for each in compared} - {""}
+        assert cautions == {f"the estimate of {pair}" for pair in differ}
+
+
 def renamed(graded: pd.DataFrame, order: tuple[int, ...], prefix: str) -> tuple[pd.DataFrame, dict[str, str]]:
     """The pool with its rankers in another order and under other names, and the former name of each."""
     names = [c.removeprefix("rank_") for c in graded.columns if c.startswith("rank_")]
@@ -195,6 +205,11 @@ def judged_of(values: np.ndarray, errors: float, caution: str = "") -> object:
             return Comparison.tested(names[first], names[second], difference, common | {"degenerate": False})
 
     return Judged()
+
+
+def test_one_caution_is_given_as_it_is() -> None:
+    with pytest.warns(UserWarning, match="^a few carry it all$"):
+        rank_judged(judged_of(np.array([0.0, 2.1]), 1.0, "a few carry it all"), HOW)
 
 
 def test_what_is_resolved_alone_may_not_be_among_all() -> None:

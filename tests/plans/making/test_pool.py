@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pyterrier as pt
@@ -10,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active import DCG, ERR, ColumnCost, Draw, LogLengthCost, Runs, SamplingDistribution, UniformGrades, UnitCost
+from pt_active.cli.files import with_texts
 from pt_active.demo.collection import DemoCollection
 from pt_active.relevance.grades.learned import OrderedLogitGrades
 
@@ -43,6 +47,16 @@ def test_union_of_runs() -> None:
     assert frame.score_first.isna().sum() == 2
     assert set(frame["query"]) == {"one", "two"}
     assert set(frame.traffic) == {1.0, 3.0}
+
+
+def test_sixty_runs_are_united_without_a_warning_of_pandas(tmp_path: Path) -> None:
+    texts = tmp_path / "texts.tsv"
+    texts.write_text("".join(f"{docno}\ttext of {docno}\n" for docno in "abc"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pool = with_texts((Runs(**{f"r{k}": A for k in range(60)}) >> UniformGrades(max_grade=1))(TOPICS), texts)
+    assert pool["text"].tolist() == [f"text of {docno}" for docno in pool["docno"]]
+    assert (pool[[f"rank_r{k}" for k in range(60)]].nunique(axis=1) == 1).all()
 
 
 def test_rankers_must_answer_the_same_queries() -> None:
