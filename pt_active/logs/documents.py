@@ -308,8 +308,8 @@ def _sums_of(
 ) -> tuple[RestOfDocuments, ...]:
     """What a plan must know of all documents for each contrast of an additive measure.
 
-    ``of_block`` returns Π of each query, π of each document, Π of each query that was opened, the rate of each document,
-    and whether each document was drawn.
+    ``of_block`` returns Π of each query, π of each document, Π of each query that was opened, the rate of each, and
+    whether it was drawn.
     """
     from pt_active.logs._kernels import sums_to_come, undrawn_sums
 

@@ -297,8 +297,7 @@ class Outlook(Printed):
             said = "no method draws one unit after the other; add one of queries, or documents with "
             raise ArgumentError(said, Argument("design", SUCCESSIVE))
         if left := [each.design for each in self.curves if each not in methods]:
-            said = f"documents by {some(left)} cannot be judged one after the other: see budget_for(difference=…)"
-            warnings.warn(said, stacklevel=2)
+            warnings.warn(f"{some(left)} draws nothing one by one: see budget_for(difference=…)", stacklevel=2)
         rows = []
         for method in methods:
             optimism = self.evidence.get(method)

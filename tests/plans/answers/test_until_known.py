@@ -93,7 +93,7 @@ def test_each_of_three_pairs_has_a_third_of_the_level(graded: pd.DataFrame) -> N
 def test_methods_without_an_order_are_left_out(graded: pd.DataFrame) -> None:
     spread = Method("spread", "regression", False)
     both = Outlook.of(graded, None, DCG @ 10, methods=[YARDSTICK, spread])
-    with pytest.warns(UserWarning, match="documents by 'spread' cannot be judged one after the other: see budget_for"):
+    with pytest.warns(UserWarning, match="'spread' draws nothing one by one: see budget_for"):
         assert both.until_known(DIFFERENCE, progress=False).design.tolist() == ["passive"]
     with pytest.raises(ValueError, match='no method draws one unit after the other; add .* design="successive"'):
         Outlook.of(graded, None, DCG @ 10, methods=[spread]).until_known(DIFFERENCE)
