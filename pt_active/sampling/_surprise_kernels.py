@@ -32,7 +32,7 @@ def label_effects(indptr, pool, classes, asked, found):  # type: ignore[no-untyp
             continue
         query, own = query_of(ranks[:, a:b], key[a:b], cutoff, samples), form_for(form, b - a)
         chances, expected, given = np.empty((b - a, levels)), np.empty(k), np.empty((b - a, levels, k))
-        every, out = np.arange(b - a), (squares[:, a:b], moves[:, a:b], products)
+        every, moment = np.arange(b - a), np.zeros((b - a, k, k))
         for c in range(len(logs)):
             class_chances(logits[a:b], covariate[a:b], shifts[c], chances)
             total[c] = logs[c]
@@ -45,13 +45,13 @@ def label_effects(indptr, pool, classes, asked, found):  # type: ignore[no-untyp
             class_chances(logits[a:b], covariate[a:b], shifts[c], chances)
             with_labels(chances, known[a:b])
             expectations(chances, query, own, every, expected, given)
-            _add(weight[c], chances, given, (forms, shares[:, a:b]), out)
+            _add(weight[c], chances, given, moves[:, a:b], moment)
+        _spread(moment, (forms, shares[:, a:b]), squares[:, a:b], products)
 
 
 @_compiled
-def _add(weight, chances, given, asked, found):  # type: ignore[no-untyped-def]
-    """Add the share of one class of one query."""
-    (forms, shares), (squares, moves, products) = asked, found
+def _add(weight, chances, given, moves, moment):  # type: ignore[no-untyped-def]
+    """Add the share of one class of one query to ``moves`` and to ``E[h hᵀ]``, the lower half of float64[n, k, k]."""
     n, levels, k = given.shape
     for z in range(n):
         mean = 0.0
@@ -65,13 +65,24 @@ def _add(weight, chances, given, asked, found):  # type: ignore[no-untyped-def]
         for g in range(levels):
             share = weight * chances[z, g]
             for r in range(k):
-                moves[r, z] += share * (g - mean) * given[z, g, r]
-                for q in range(k):
-                    both = share * given[z, g, r] * given[z, g, q]
-                    for f in range(len(forms)):
-                        squares[f, z] += forms[f, r, q] * both
-                    for s in range(len(shares)):
-                        products[s, r, q] += shares[s, z] * both
+                moved = share * given[z, g, r]
+                moves[r, z] += (g - mean) * moved
+                for q in range(r + 1):
+                    moment[z, r, q] += moved * given[z, g, q]
+
+
+@_compiled
+def _spread(moment, asked, squares, products):  # type: ignore[no-untyped-def]
+    """Add what ``E[h hᵀ]`` of the documents of one query makes of all forms and shares."""
+    (forms, shares), (n, k, _) = asked, moment.shape
+    for z in range(n):
+        for r in range(k):
+            for q in range(k):
+                both = moment[z, max(r, q), min(r, q)]
+                for f in range(len(forms)):
+                    squares[f, z] += forms[f, r, q] * both
+                for s in range(len(shares)):
+                    products[s, r, q] += shares[s, z] * both
 
 
 @_compiled
