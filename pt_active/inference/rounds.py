@@ -198,7 +198,7 @@ def contrast_estimates(
 def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
     """``p² E δ²`` of each document under the grade model, averaged over `ranker_contrasts`, float64[N] [theory 10].
 
-    For surprises, whose δ also depend on the other labels of a query, with the average that their sizes add.
+    A surprise also depends on the other labels of its query. The share of the average that sizes add stands for that.
     """
     seen, grades = pool.seen, pool.grades
     if isinstance(seen, RevealedPool) and drawing == SURPRISES:

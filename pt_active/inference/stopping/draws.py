@@ -120,7 +120,7 @@ class Units:
     chain: np.ndarray | None = None  # int64[N], increasing: which units become known together; None if none do
     reach: np.ndarray | None = None
     """float64[2, N], how far a unit and deeper ones of its chain together can lie below and above their means, down to
-    any depth; neither may rise along a chain. What each unit could show by itself if left out."""
+    any depth; neither may rise along a chain. Without it, the units of a chain are bounded one by one."""
 
     def __post_init__(self) -> None:
         with np.errstate(all="ignore"):
