@@ -8,10 +8,8 @@ in which the tool exports it, and is imported again. The table counts what came 
 
 from __future__ import annotations
 
-import csv
 import json
 import tempfile
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -88,86 +86,8 @@ def quepid(folder: Path, path: Path, judged: list[Row]) -> list[Path]:
             for row in judged
             if row[:2] == (ids["qid"], ids["docno"])
         ]
-    with zipfile.ZipFile(folder / "book.json.zip", "w") as archive:
-        archive.writestr("book.json", json.dumps(book))
-    return [folder / "book.json.zip"]
-
-
-def doccano(folder: Path, path: Path, judged: list[Row]) -> list[Path]:
-    """An archive with one file for each annotator."""
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    with zipfile.ZipFile(folder / "export.zip", "w") as archive:
-        for annotator in ("ann", "bob"):
-            text = ""
-            for number, line in enumerate(lines, start=1):
-                row = next(row for row in judged if row[:2] == (line["qid"], line["docno"]) and row[3] == annotator)
-                rest = {"label": [word(row)], "Comments": [row[5]] if row[5] else []}
-                text += json.dumps({"id": number, **line, **rest}, ensure_ascii=False) + "\n"
-            archive.writestr(f"{annotator}.jsonl", text)
-    return [folder / "export.zip"]
-
-
-def potato(folder: Path, path: Path, judged: list[Row]) -> list[Path]:
-    """The state of each user, whose answers are pairs of a label and its value."""
-    items = [json.loads(line)["id"] for line in path.read_text(encoding="utf-8").splitlines()]
-    ids = dict(zip(zip(DOCUMENTS["qid"], DOCUMENTS["docno"], strict=True), items, strict=True))
-    files = []
-    for annotator in ("ann", "bob"):
-        answers = {}
-        for row in judged:
-            if row[3] == annotator:
-                answers[ids[row[:2]]] = [[{"schema": "label", "name": word(row)}, "true"]]
-                answers[ids[row[:2]]] += [[{"schema": "note", "name": "text_box"}, row[5]]] if row[5] else []
-        state = {"user_id": annotator, "instance_id_ordering": items, "instance_id_to_label_to_value": answers}
-        file = folder / annotator / "user_state.json"
-        file.parent.mkdir()
-        file.write_text(json.dumps(state), encoding="utf-8")
-        files.append(file)
-    return files
-
-
-def argilla(folder: Path, path: Path, judged: list[Row]) -> list[Path]:
-    """The flat records, which have the status of each response."""
-    records = []
-    for record in json.loads(path.read_text(encoding="utf-8")):
-        rows = [row for row in judged if row[:2] == (record["metadata"]["qid"], record["metadata"]["docno"])]
-        graded, noted = [row for row in rows if row[4] != "skipped"], [row for row in rows if row[5]]
-        flat = {"id": record["id"], "_server_id": "0f3a", **record["fields"], **record["metadata"]}
-        flat["label.responses"] = [word(row) for row in graded]
-        flat["label.responses.users"] = [row[3] for row in graded]
-        flat["label.responses.status"] = ["submitted" for _ in graded]
-        skipped = [row for row in rows if row[4] == "skipped"]
-        flat["note.responses"] = [row[5] for row in noted] + ["" for row in skipped if not row[5]]
-        flat["note.responses.users"] = [row[3] for row in [*noted, *(row for row in skipped if not row[5])]]
-        flat["note.responses.status"] = ["discarded" for _ in flat["note.responses.users"]]
-        records.append(flat)
-    (folder / "records.json").write_text(json.dumps(records), encoding="utf-8")
-    return [folder / "records.json"]
-
-
-def mturk(folder: Path, path: Path, judged: list[Row]) -> list[Path]:
-    """The results of a batch, with all cells in quotation marks."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        inputs = list(csv.DictReader(stream))
-    rows = []
-    for number, given in enumerate(inputs):
-        pair = DOCUMENTS.iloc[number]
-        for row in judged:
-            if row[:2] == (pair.qid, pair.docno):
-                about = {
-                    "HITId": f"3K{number}",
-                    "AssignmentId": "3R",
-                    "WorkerId": row[3],
-                    "AssignmentStatus": "Approved",
-                }
-                about |= {"SubmitTime": "Tue Mar 03 14:05:14 PST 2026", "WorkTimeInSeconds": "21"}
-                about |= {f"Input.{name}": value for name, value in given.items()}
-                rows.append(about | {"Answer.label": word(row), "Answer.note": row[5], "Approve": "", "Reject": ""})
-    with (folder / "Batch_1_batch_results.csv").open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.DictWriter(stream, list(rows[0]), quoting=csv.QUOTE_ALL)
-        writer.writeheader()
-        writer.writerows(rows)
-    return [folder / "Batch_1_batch_results.csv"]
+    (folder / "book.json").write_text(json.dumps(book), encoding="utf-8")
+    return [folder / "book.json"]
 
 
 def guard(text: str) -> str:
@@ -215,17 +135,13 @@ def table_xlsx(folder: Path, path: Path, judged: list[Row]) -> list[Path]:
 JUDGED_IN: dict[str, Callable[[Path, Path, list[Row]], list[Path]]] = {
     "label-studio": label_studio,
     "quepid": quepid,
-    "doccano": doccano,
-    "potato": potato,
-    "argilla": argilla,
-    "mturk": mturk,
     "csv": table_csv,
     "xlsx": table_xlsx,
 }
 
 
 def suffix(tool: str) -> str:
-    return {"csv": ".csv", "mturk": ".csv", "xlsx": ".xlsx", "doccano": ".jsonl", "potato": ".jsonl"}.get(tool, ".json")
+    return {"csv": ".csv", "xlsx": ".xlsx"}.get(tool, ".json")
 
 
 def small_plan() -> Plan:

@@ -332,7 +332,7 @@ def import_(
 def agreement(
     pair: Pair,
     plan: Path = plan_folder(),
-    records: list[Path] = argument(MISSING, "Records, or exports of a tool that name the judges.", "RECORDS"),
+    records: list[Path] = argument(MISSING, "Records, or tables that name the judges.", "RECORDS"),
     measure: str | None = option(None, "A measure other than the plan's, from the same labels.", "NAME", **MEASURES),
     grade_names: str | None = of_every_command(None),
 ) -> Answer:

@@ -53,7 +53,7 @@ def plan_folder() -> Path:
 
 def label_files(default: object = MISSING) -> list[Path]:
     """The argument for files with labels."""
-    return argument(default, "Qrels, records, or filled-in exports of any tool; pass those of all rounds.", "LABELS")
+    return argument(default, "Qrels, records, or filled-in tables; pass those of all rounds.", "LABELS")
 
 
 def confidence_level() -> float:

@@ -24,7 +24,6 @@ import numpy as np
 
 from pt_active.frames.checks import Argument, ArgumentError, file_path
 
-INSIDE = " › "  # Between the name of an archive and that of a file in it
 _BLOCK = 1 << 20
 """Bytes that are read at a time; no more than `Limits.line`, so that a block has room for one long line at most."""
 
@@ -126,7 +125,7 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except (ValueError, *_DAMAGED) as error:
-        if str(error).startswith((f"{os.fspath(path)}: ", f"{os.fspath(path)}{INSIDE}")):
+        if str(error).startswith(f"{os.fspath(path)}: "):
             raise
         if isinstance(error, ArgumentError):
             raise ArgumentError(f"{os.fspath(path)}: ", *error.parts) from error

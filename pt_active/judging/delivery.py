@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
-import struct
-import warnings
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,14 +16,10 @@ import pandas as pd
 from pt_active.frames.checks import document_of, shown, unfit
 from pt_active.frames.columns import place_of
 from pt_active.frames.records import JUDGED, SAID_COLUMNS, SKIPPED, STATUSES, checked_records
-from pt_active.frames.sources import INSIDE, UTF_16, ZIP, Source, beyond, limits_now, naming, read_bytes, source_of
+from pt_active.frames.sources import UTF_16, ZIP, Source, naming, read_bytes, source_of
 from pt_active.frames.tables import json_value
 from pt_active.judging.worklist import GradeNames
 
-_DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, EOFError, OSError, UnicodeDecodeError)
-"""What the library raises for archives that are damaged or encrypted."""
-
-_MAX_MEMBERS = 10_000  # Files of an archive, at most
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)? ?(Z|[+-]\d\d:?\d\d|UTC)")
 
 
@@ -41,30 +32,13 @@ class Delivery:
 
     @classmethod
     def read(cls, path: str | Path) -> Delivery:
-        """Read a file or a stream; a text in UTF-16, and with a warning one in Windows-1252, becomes UTF-8."""
-        return cls(os.fspath(path), _utf8(read_bytes(path), os.fspath(path)))
+        """Read a file or a stream; a text in UTF-16 becomes UTF-8."""
+        return cls(os.fspath(path), _utf8(read_bytes(path)))
 
     @property
     def is_archive(self) -> bool:
-        """Whether it is a zip archive, as spreadsheets and the exports of some tools are."""
+        """Whether it is a zip archive, as spreadsheets are."""
         return self.content.startswith(ZIP)
-
-    def is_object_with(self, key: str) -> bool:
-        """Whether it is one JSON object that has a key. It is parsed only if it looks like that."""
-        if self.is_archive or not self.content.lstrip().startswith(b"{") or f'"{key}"'.encode() not in self.content:
-            return False
-        lines = bool(self.first_object) and b"\n" in self.content.strip()
-        return not lines and isinstance(self.json, dict) and key in self.json
-
-    @property
-    def is_json_list(self) -> bool:
-        """Whether it begins like a JSON list of objects."""
-        return re.match(rb"\s*\[\s*[{\]]", self.content) is not None
-
-    @property
-    def stem(self) -> str:
-        """The file's name without folder and suffix."""
-        return Path(self.path.rpartition(INSIDE)[2]).stem
 
     @cached_property
     def source(self) -> Source:
@@ -92,56 +66,15 @@ class Delivery:
             return {}
         return value if isinstance(value, dict) else {}
 
-    @property
-    def first_of_list(self) -> dict[str, Any]:
-        """The first JSON object of a list; empty if the file is anything else."""
-        first = self.json[0] if self.is_json_list and isinstance(self.json, list) and self.json else {}
-        return first if isinstance(first, dict) else {}
 
-    @cached_property
-    def members(self) -> list[Delivery]:
-        """The files in an archive, without folders."""
-        try:
-            with zipfile.ZipFile(io.BytesIO(self.content)) as archive:
-                return list(self._files(archive))
-        except _DAMAGED as error:
-            raise ValueError(f"the archive is damaged or encrypted: {str(error)[:200]}") from error
-
-    def _files(self, archive: zipfile.ZipFile) -> Iterator[Delivery]:
-        files = [each for each in archive.infolist() if not each.is_dir()]
-        if len(files) > _MAX_MEMBERS:
-            raise beyond(f"the archive has {len(files)} files, more", _MAX_MEMBERS, "files")
-        if sum(each.file_size for each in files) > limits_now().size:
-            raise beyond("the archive's files are larger", limits_now().size, "bytes")
-        for each in files:
-            with archive.open(each) as stream:
-                content = stream.read(each.file_size + 1)
-            path = f"{self.path}{INSIDE}{each.filename}"
-            yield Delivery(path, _utf8(content, path))
-
-
-def _utf8(content: bytes, path: str) -> bytes:
-    """The content of a text in another encoding as UTF-8; archives stay as they are."""
-    if content.startswith(ZIP):
-        return content
-    if content.startswith(UTF_16):
-        try:
-            return content.decode("utf-16").encode("utf-8")
-        except UnicodeDecodeError:
-            raise ValueError("the UTF-16 text is cut off or damaged") from None
-    header = content[: content.find(b"\n")] if b"\n" in content else content
-    if not re.search(rb"docno", header, re.IGNORECASE):
+def _utf8(content: bytes) -> bytes:
+    """A text that says that it is UTF-16 as UTF-8; everything else as it is."""
+    if not content.startswith(UTF_16):
         return content
     try:
-        content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        try:
-            content = content.decode("cp1252").encode("utf-8")
-        except UnicodeDecodeError:
-            raise ValueError(f"line {line}: bytes that are neither UTF-8 nor Windows-1252") from None
-        warnings.warn(f"{path}: line {line} is not UTF-8, so the file was read as Windows-1252", stacklevel=3)
-    return content
+        return content.decode("utf-16").encode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError("the UTF-16 text is cut off or damaged") from None
 
 
 class Given(NamedTuple):

@@ -25,6 +25,7 @@ from pt_active.judging.delivery import Delivery, Given, records_given
 from pt_active.judging.records import checked_records, qrels_of, records_in
 from pt_active.judging.server.store import stored_records
 from pt_active.judging.server.wal import is_store
+from pt_active.judging.tools import table
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.judging.worklist import GradeNames, Worklist
 from pt_active.plans.plan import Plan
@@ -71,10 +72,10 @@ def read_labels(
     names: GradeNames = _NO_NAMES,
     keys: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """The labels in several files: qrels, worklists that were filled in, records, or what judging tools delivered.
+    """The labels in several files: qrels, worklists and tables that were filled in, or records.
 
     Args:
-        paths: The files. Which tool wrote each is told by its content.
+        paths: The files.
         plan: The plan that they are for, to check records and to give ids their leading zeros back.
         names: The words for grades.
         keys: ``qid, docno`` of all documents, for ids to get their leading zeros back without a plan.
@@ -84,7 +85,7 @@ def read_labels(
 
     Raises:
         FileNotFoundError: If a file does not exist.
-        ValueError: If a file is malformed, fits several tools, holds no label, does not fit the plan, or contradicts
+        ValueError: If a file is malformed, holds no label, does not fit the plan, or contradicts
             another.
     """
     read = {str(path): read_file(path, plan, names, keys) for path in paths}
@@ -117,26 +118,17 @@ def read_file(
         delivery = Delivery.read(path)
         if delivery.first_object.keys() >= set(SAID_COLUMNS):
             return checked_records(records_in(delivery.source), plan)
-        tool = tool_of(delivery)
-        if tool is None:
-            if delivery.is_archive or delivery.is_json_list:
-                raise ValueError(f"neither a file of a known judging tool ({', '.join(TOOLS)}) nor a table of labels")
+        if not table.is_table(delivery):
+            if delivery.content.lstrip().startswith(b"["):
+                raise ValueError("expected labels; got JSON: `pt-active import` reads what a judging tool exports")
             labels = judgments_in(delivery.source, check)
             if labels.attrs["by_query"] and plan is not None:
                 labels = qids_of_texts(labels, plan.assessments)
             return _restored(labels[["qid", "docno", "label"]], keys, path)
-        records = _records_of(delivery, tool, names, keys, plan)
-        if tool in _TABLES and (records["annotator"] == "").all() and (records["status"] == frame_records.JUDGED).all():
+        records = _records_of(delivery, "xlsx" if delivery.is_archive else "csv", names, keys, plan)
+        if (records["annotator"] == "").all() and (records["status"] == frame_records.JUDGED).all():
             return records[["qid", "docno", "label"]].astype({"label": "int64"}).drop_duplicates(ignore_index=True)
         return records if plan is None else checked_records(records, plan)
-
-
-def tool_of(delivery: Delivery) -> str | None:
-    """The name of the tool whose file it is; None for qrels and filled-in worklists."""
-    fit = [name for name, tool in TOOLS.items() if any(map(tool.recognises, tool.parts(delivery)))]
-    if len(fit) > 1:
-        raise ValueError(f"the file fits {' and '.join(fit)}; name its tool with `pt-active import`")
-    return fit[0] if fit else None
 
 
 def write_worklist(worklist: Worklist, path: str | Path, tool: str) -> list[Path]:
@@ -167,13 +159,7 @@ def write_worklist(worklist: Worklist, path: str | Path, tool: str) -> list[Path
 def _records_of(
     delivery: Delivery, tool: str, names: GradeNames, keys: pd.DataFrame | None, plan: Plan | None = None
 ) -> pd.DataFrame:
-    known, given = TOOLS[tool], list[Given]()
-    parts = known.parts(delivery)
-    if not any(map(known.recognises, parts)):
-        raise ValueError(f"this is not what {known.title} exports for `pt-active import {tool}`")
-    for part in parts:
-        with naming(part.path):
-            given += known.read(part)
+    given = list(TOOLS[tool].read(delivery))
     check_minus_ones(None if plan is None else plan.measure, (each.label for each in given))
     records = records_given(given, names)
     return _restored(records, keys, delivery.path, given) if tool in _TABLES else records

@@ -53,15 +53,14 @@ def test_the_loop_through_a_tool(tmp_path: Path, plan: Plan) -> None:
         label=lambda all: [(int(q) + int(d[1:])) % 3 for q, d in zip(all.qid, all.docno, strict=True)]
     )
     expected = plan.compare(qrels[["qid", "docno", "label"]]).difference
-    for file in ("tasks-records.jsonl", "export.json"):
-        found = data("status", "plan", file)
-        assert (found["result"]["difference"], found["judged"]) == pytest.approx((expected, 8))
-    run("report", "plan", "export.json", "--out", "report.html")
+    found = data("status", "plan", "tasks-records.jsonl")
+    assert (found["result"]["difference"], found["judged"]) == pytest.approx((expected, 8))
+    run("report", "plan", "tasks-records.jsonl", "--out", "report.html")
     said = run("agreement", "plan", "tasks-records.jsonl")
     assert "1.000 (ordinal)" in said
     assert "1, 2: quadratic kappa 1.000, 24 documents, 100% the same" in said
     assert "it depends on no single judge" in said
-    assert data("agreement", "plan", "export.json")["without"]["standard_error"] == 0
+    assert data("agreement", "plan", "tasks-records.jsonl")["without"]["standard_error"] == 0
 
 
 def test_the_drawn_order_is_the_default(tmp_path: Path, plan: Plan) -> None:
@@ -87,7 +86,7 @@ def test_texts_and_names_go_along(tmp_path: Path, plan: Plan) -> None:
     assert complaint("export", "plan", "--out", "x", "--annotator", "ann").startswith(
         "--annotator and --grade-names are not"
     )
-    assert complaint("export", "plan", "--out", "x", "--format", "mturk", "--labels", "ann.csv").startswith(
+    assert complaint("export", "plan", "--out", "x", "--format", "quepid", "--labels", "ann.csv").startswith(
         "--labels is for"
     )
 

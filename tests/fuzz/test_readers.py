@@ -27,11 +27,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pt_active.frames.sources import naming
 from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.frames.worklists import read_judgments
+from pt_active.judging.delivery import Delivery, records_given
 from pt_active.judging.files import read_file
 from pt_active.judging.server.store import Entry, Store
+from pt_active.judging.tools.registry import TOOLS
+from pt_active.judging.worklist import GradeNames
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -106,6 +110,12 @@ def _in_a_book(path: Path) -> pd.DataFrame:
     return read_file(book)
 
 
+def _of_quepid(path: Path) -> pd.DataFrame:
+    """What judges said in a book of Quepid."""
+    with naming(path):
+        return records_given(TOOLS["quepid"].read(Delivery.read(path)), GradeNames())
+
+
 def _records(path: Path) -> pd.DataFrame:
     """What a store says; one that is damaged must say the same or be refused."""
     found = read_file(path)
@@ -151,7 +161,7 @@ READERS = {
     "k.parquet": Reader(_parquet(score=[4, 3, 2.5, 1e-3]), read_run, SCORED),
     "l.parquet": Reader(_parquet(label=[0, 1, 2, 3]), read_qrels, JUDGED),
     "m.sqlite": Reader(_store(), _records, JUDGED),
-    "o.json": Reader(json.dumps({"name": "a", "query_doc_pairs": PAIRS}, indent=1).encode(), read_file, JUDGED),
+    "o.json": Reader(json.dumps({"name": "a", "query_doc_pairs": PAIRS}, indent=1).encode(), _of_quepid, JUDGED),
 }
 if find_spec("openpyxl"):
     sheet = f'<worksheet xmlns="{SHEETS}"><sheetData>{SHEET}</sheetData></worksheet>'

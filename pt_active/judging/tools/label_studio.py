@@ -14,17 +14,12 @@ from pt_active.judging.worklist import UNJUDGEABLE_LABEL, Worklist
 _KEYS = 10  # Grades below this have their own key
 
 
-def recognises(delivery: Delivery) -> bool:
-    """Whether it is a list of tasks, or the short export without skips."""
-    first = delivery.first_of_list
-    return isinstance(first.get("data"), dict) or "annotation_id" in first
-
-
 def read(delivery: Delivery) -> Iterator[Given]:
     """What annotators said in the full JSON export, skips too."""
-    if "annotation_id" in delivery.first_of_list:
+    exported = list_of(delivery.json, "the export", "tasks")
+    if exported and isinstance(exported[0], dict) and "annotation_id" in exported[0]:
         raise ValueError("this is Label Studio's JSON-MIN, which leaves skips out; export the project as JSON")
-    tasks = ((f"task {i}", object_of(task, f"task {i}", "data")) for i, task in enumerate(delivery.json, start=1))
+    tasks = ((f"task {i}", object_of(task, f"task {i}", "data")) for i, task in enumerate(exported, start=1))
     for item, task in items("label-studio", ((place, task["data"], task) for place, task in tasks)):
         place = str(item.place)
         for annotation in list_of(task.get("annotations"), place, "annotations"):

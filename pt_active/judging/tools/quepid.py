@@ -17,11 +17,6 @@ from pt_active.judging.worklist import Worklist
 _OURS = "pt_active"  # The key in the options of a pair under which the ids stand
 
 
-def recognises(delivery: Delivery) -> bool:
-    """Whether it is a book."""
-    return delivery.is_object_with("query_doc_pairs")
-
-
 def read(delivery: Delivery) -> Iterator[Given]:
     """What judges said in a book."""
     pairs = list_of(object_of(delivery.json, "the book", "query_doc_pairs")["query_doc_pairs"], "the book", "pairs")

@@ -28,15 +28,12 @@ _MAX_ROWS = 1 << 20  # Rows of a sheet, at most
 _NEEDS_OPENPYXL = "spreadsheets need the package openpyxl: pip install 'pt-active[xlsx]'; or use CSV"
 
 
-def recognises_text(delivery: Delivery) -> bool:
-    """Whether it is a table of text whose header has a qid, a docno and a label, in any case."""
+def is_table(delivery: Delivery) -> bool:
+    """Whether it is a spreadsheet file, or a text whose header has a qid, a docno and a label, in any case."""
+    if delivery.is_archive:
+        return True
     cells = re.split("[,;\t]", delivery.first_line[:_MAX_HEADER].replace('"', ""))
     return set(_WANTED) <= {name.strip().casefold() for name in cells}
-
-
-def recognises_workbook(delivery: Delivery) -> bool:
-    """Whether it is a spreadsheet file."""
-    return delivery.is_archive and any(each.path.endswith("[Content_Types].xml") for each in delivery.members)
 
 
 def read(delivery: Delivery) -> Iterator[Given]:
