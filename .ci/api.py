@@ -67,7 +67,6 @@ NAMES = {
         Plan.gate_later
         Plan.status
         Plan.agreement
-        Plan.without_judges
         Plan.follow
         Plan.report
         Plan.extend

@@ -360,9 +360,7 @@ def about(
     ] = None,
     rule: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="How the labels of several judges become one: majority, median, mean, dawid-skene."
-        ),
+        typer.Option(metavar="NAME", help="How the labels of several judges become one: majority, median."),
     ] = None,
     ties: Annotated[
         str | None,

@@ -14,7 +14,7 @@ import typer
 from pt_active.cli.answer import Answer, check_new, command_line, kept_at, new_path, next_look
 from pt_active.cli.commands import argument, of_every_command, option
 from pt_active.cli.files import texts_for
-from pt_active.cli.options import MEASURES, Meant, Pair, plan_folder
+from pt_active.cli.options import Meant, plan_folder
 from pt_active.cli.project import FILE, go_on_with
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import agreeing, how_many, positive, shown, within
@@ -330,20 +330,14 @@ def import_(
 
 
 def agreement(
-    pair: Pair,
     plan: Path = plan_folder(),
     records: list[Path] = argument(MISSING, "Records, or tables that name the judges.", "RECORDS"),
-    measure: str | None = option(None, "A measure other than the plan's, from the same labels.", "NAME", **MEASURES),
     grade_names: str | None = of_every_command(None),
 ) -> Answer:
-    """Show how well the judges agree, who is far from the others, and whether the verdict depends on one of them."""
+    """Show how well the judges agree."""
     loaded = Plan.load(plan)
     judged = read_labels(records, loaded, GradeNames.parsed(grade_names))
     if not is_records(judged):
         raise ValueError(f"{', '.join(map(str, records))}: the labels do not name who judged")
     agree = loaded.agreement(judged)
-    content, text = agree.to_dict(), str(agree)
-    if len(agree.judges) > 1 and (len(loaded.rankers) <= 2 or (pair.first and pair.second)):
-        without = loaded.without_judges(judged, measure, **vars(pair))
-        content["without"], text = without.to_dict(), f"{text}\n\n{without}"
-    return Answer(content, text)
+    return Answer(agree.to_dict(), str(agree))

@@ -10,8 +10,8 @@ import pandas as pd
 
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import THESE
-from pt_active.plans.answers.agreement import Agreement, WithoutJudges, agreement_of, without_judges
-from pt_active.plans.answers.judged import Contrast, How
+from pt_active.plans.answers.agreement import Agreement, agreement_of
+from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_plan
@@ -159,7 +159,7 @@ class Estimating(KeptArtifact[PlanTables]):
 
     @in_its_words
     def agreement(self, records: pd.DataFrame) -> Agreement:
-        """Measure how well the judges agree: Krippendorff's alpha, kappa of each pair, and outliers [theory 12].
+        """Measure how well the judges agree: Krippendorff's alpha, and kappa of each pair [theory 12].
 
         Args:
             records: Records of judgments; the latest of each annotator on a document counts.
@@ -168,31 +168,6 @@ class Estimating(KeptArtifact[PlanTables]):
             ValueError: If a record is malformed, or is not of this plan.
         """
         return agreement_of(records_of_plan(self.tables, self.id, records), self.tables.pool.max_grade)
-
-    @in_its_words
-    def without_judges(
-        self,
-        records: pd.DataFrame,
-        measure: str | irm.Measure | None = None,
-        estimator: str = ESTIMATOR,
-        confidence: float = 0.95,
-        *,
-        first: str | None = None,
-        second: str | None = None,
-    ) -> WithoutJudges:
-        """Leave out each judge in turn, to see whether the verdict depends on one of them [theory 12].
-
-        Of a plan that is not fully judged, what is judged without a gap counts. Documents that a judge alone has judged
-        are left to the grade model without them, as with ``missing="expected"``. The arguments are those of `compare`;
-        a plan with one ranker needs no names.
-
-        Raises:
-            ValueError: If an argument is unknown, the records do not fit the plan, there is one judge, or the plan is
-                judged in part and has no order.
-        """
-        pair = named_pair(self.rankers, first, second) if len(self.rankers) > 1 else (0,)
-        how = asked(self.tables, measure, estimator, confidence, "expected")
-        return without_judges(self.tables, records_of_plan(self.tables, self.id, records), Contrast(*pair), how)
 
     @in_its_words
     def judged(

@@ -335,11 +335,6 @@ class Draws:
         every = np.ones(len(self.value), dtype=bool)
         return np.stack([self.expected * self._trust(every, square)[:-1] for square in squares])
 
-    @property
-    def as_expected(self) -> Draws:
-        """The draws if the units that are not judged turn out as expected."""
-        return replace(self, unjudged=Unjudged.none(len(self.value)))
-
     def first(self, n: int) -> Draws:
         """The first n draws."""
         begun = {name: getattr(self, name)[:n] for name in ("value", "worst", "best", "expected")}

@@ -18,12 +18,11 @@ from pt_active.frames.records import (
     still_wanted,
 )
 from pt_active.frames.strays import not_found
-from pt_active.inference.agreement import TIES, dawid_skene, middle, most_frequent, rounded_mean, votes_of
+from pt_active.inference.agreement import TIES, middle, most_frequent, votes_of
 from pt_active.plans.making.kept import PlanTables
 
-RULES = ("majority", "median", "mean", "dawid-skene")
-"""How the labels of several judges become one: the most frequent grade, the median grade, the whole grade nearest to
-the mean, or the most probable grade under Dawid and Skene's model of the judges' errors."""
+RULES = ("majority", "median")
+"""How the labels of several judges become one: the most frequent grade, or the median grade."""
 
 
 def qrels_of(records: pd.DataFrame, rule: str = RULES[0], ties: str = TIES[0]) -> pd.DataFrame:
@@ -34,7 +33,7 @@ def qrels_of(records: pd.DataFrame, rule: str = RULES[0], ties: str = TIES[0]) -
 
     Args:
         records: Records of judgments; a document without a label of anybody is left out.
-        rule: ``majority``, ``median``, ``mean`` or ``dawid-skene``.
+        rule: ``majority`` or ``median``.
         ties: Whether a tie goes to the lowest of the tied grades, ``"down"``, or to the highest, ``"up"``. With
             ``median`` it chooses between the two middle grades of an even number of labels.
 
@@ -56,10 +55,7 @@ def qrels_of(records: pd.DataFrame, rule: str = RULES[0], ties: str = TIES[0]) -
     item = counted.groupby(["qid", "docno"], sort=False).ngroup().to_numpy()
     grade = counted["label"].to_numpy(dtype=np.int64)
     votes = votes_of(item, grade)
-    if rule == "dawid-skene":
-        label = most_frequent(dawid_skene(item, pd.factorize(counted["annotator"])[0], grade), ties)
-    else:
-        label = {"majority": most_frequent, "median": middle, "mean": rounded_mean}[rule](votes, ties)
+    label = most_frequent(votes, ties) if rule == "majority" else middle(votes, ties)
     return pairs.assign(label=label).reset_index(drop=True)
 
 

@@ -138,18 +138,15 @@ def test_the_first_look_that_decides_a_gate_decides_it(plans: dict[str, Plan], l
     assert plan.gate(first(plan, labels, 5), looks=None, **asked).outcome == "pass"
 
 
-def test_judges_and_reports_have_the_verdict_of_the_last_look(plans: dict[str, Plan], labels: pd.DataFrame) -> None:
+def test_reports_have_the_verdict_of_the_last_look(plans: dict[str, Plan], labels: pd.DataFrame) -> None:
     plan, so_far = plans["surprises"], first(plans["surprises"], labels, 3)
     ranks = plan.tables.pool.document_frame()[["qid", "docno", "rank_production", "rank_candidate"]]
     told = so_far.merge(ranks, on=["qid", "docno"])
     raised = told["rank_production"].between(0, 9) & ~told["rank_candidate"].between(0, told["rank_production"])
     for partial, winner in ((raised, "production"), (told["label"] >= 0, None)):
         given = told.assign(label=np.where(partial, 3, 0) if winner else told["label"])[["qid", "docno", "label"]]
-        records = given.assign(annotator=np.arange(len(given)) % 2, status="judged").astype({"annotator": str})
-        state, without = plan.status(given), plan.without_judges(records)
-        assert state.winner == without.winner == winner
-        assert without.looks == PLANNED
-        assert "after each fifth of the plan (obrien-fleming)" in str(without)
+        state = plan.status(given)
+        assert state.winner == winner
         page = Report.of(plan, given, status=state).to_dict()
         assert page["differences"][0]["low"] == pytest.approx(state.low)
 

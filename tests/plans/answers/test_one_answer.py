@@ -162,31 +162,6 @@ def test_the_same_labels_have_one_answer(kind: str, rankers: int, how_far: str, 
 
 
 @pytest.mark.parametrize(
-    ("kind", "how_far"),
-    [
-        ("queries of DCG", "in order"),
-        ("documents of DCG", "with a gap"),
-        ("documents of ERR", "all"),
-        ("depth of AP", "in order"),
-    ],
-)
-def test_without_judges_begins_with_the_same_answer(kind: str, how_far: str, labelled: pd.DataFrame) -> None:
-    plan, qrels = judged(labelled, kind, 2, how_far)
-    records = by_judges(qrels)
-    status, without = plan.status(records, looks_of(kind)), plan.without_judges(records)
-    assert isinstance(status, Status)
-    assert without.value == pytest.approx(status.value, rel=1e-9)
-    assert without.looks == (None if how_far == "all" else ALWAYS)
-    if how_far == "all":
-        assert without.winner == plan.compare(records).winner
-    elif looks_of(kind) == ALWAYS:
-        assert without.winner == status.winner
-    else:
-        assert (without.winner, without.decisive) == (None, ())
-    assert first_number(str(without), "all") == pytest.approx(status.value, abs=6e-5)
-
-
-@pytest.mark.parametrize(
     ("kind", "how_far"), list(zip(["queries of DCG", "documents of DCG", "documents of ERR"], HOW_FAR, strict=True))
 )
 def test_all_pairs_together_have_the_estimates_of_the_ranking(kind: str, how_far: str, labelled: pd.DataFrame) -> None:

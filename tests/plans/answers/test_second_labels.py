@@ -77,17 +77,6 @@ def test_whatever_the_second_judge_says_nothing_is_taken_back(level: str) -> Non
         assert state.low - 1e-6 <= whole.low <= whole.high <= state.high + 1e-6
 
 
-def test_without_a_judge_the_other_one_s_label_counts() -> None:
-    plan = plan_of("document")
-    records = judged(plan, [1, 5, 6])
-    second = records.loc[[1, 5]].assign(annotator="ben", label=2)
-    both = pd.concat([records, second], ignore_index=True)
-    without = plan.without_judges(both).table.set_index("annotator")["value"]
-    # The third document still waits, with and without Ben, so what comes after it does not count.
-    labels = records.drop(index=6)[["qid", "docno", "label"]]
-    assert without["ben"] == plan.so_far(labels).compare(labels).difference
-
-
 @pytest.mark.parametrize("looks", ["asymptotic", None])
 def test_other_looks_end_before_what_is_due(looks: str | None) -> None:
     plan = plan_of("query")
