@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -24,8 +23,7 @@ class AnswerFormat(NamedTuple):
     # Column → where it is: keys, one in the other, of the entry, or of the object after ``^``; the first that is there.
     # What ``+`` joins is one value.
     columns: Mapping[str, tuple[str, ...]]
-    # A mapping of names to scores, a list of objects with name and score or value, or of names whose scores are in the
-    # entry; one number; or with ``*``, a pattern of such names.
+    # A mapping of names to scores, a list of names whose scores are in the entry, or one number.
     scores: str = ""
 
 
@@ -42,17 +40,6 @@ FORMATS = {
             "reference": ("target",),
         },
         "scores",
-    ),
-    "deepeval": AnswerFormat(
-        ("testCases", "metricsScores"),
-        "testCases",
-        {
-            "item": ("name",),
-            "question": ("input",),
-            "answer": ("actualOutput",),
-            "reference": ("expectedOutput",),
-        },
-        "metricsData",
     ),
     "lm-eval": AnswerFormat(
         ("doc_id", "filtered_resps"),
@@ -76,46 +63,6 @@ FORMATS = {
         },
         "score",
     ),
-    "mlflow": AnswerFormat(
-        ("inputs", "outputs"),
-        "",
-        {
-            "item": ("inputs",),
-            "question": ("inputs",),
-            "answer": ("outputs",),
-            "reference": ("ground_truth", "targets"),
-        },
-        "*/score",
-    ),
-    "mlflow-genai": AnswerFormat(
-        ("request", "response", "assessments"),
-        "",
-        {
-            "item": ("request",),
-            "question": ("request",),
-            "answer": ("response",),
-            "reference": ("expected_response/value",),
-        },
-        "assessments",
-    ),
-    "ragas": AnswerFormat(
-        ("user_input", "response"),
-        "",
-        {"item": ("user_input",), "question": ("user_input",), "answer": ("response",), "reference": ("reference",)},
-        "*",
-    ),
-    "langfuse": AnswerFormat(
-        ("data", "meta"),
-        "data",
-        {
-            "item": ("experimentItemId",),
-            "system": ("experimentName",),
-            "question": ("input",),
-            "answer": ("output",),
-            "reference": ("expectedOutput",),
-        },
-        "scores",
-    ),
     "trec-rag": AnswerFormat(
         ("metadata", "responses"),
         "",
@@ -131,17 +78,11 @@ FORMATS = {
         {"item": ("topic_id",), "system": ("run_id",), "question": ("topic",), "answer": ("answer",)},
     ),
 }
-"""Tool → where it has what. Inspect's log is that with ``log_format="json"``, DeepEval's file that of its results
-folder, LM-evaluation-harness's that of ``--log_samples``, promptfoo's that of ``--output FILE.json``, MLflow's a table
-that an evaluation logged, or as JSON that of ``mlflow.genai.evaluate``, RAGAS's the frame of its result as JSON lines,
-Langfuse's a page of its API's ``experiment-items`` with ``fields=core,io,scores``, and those of TREC RAG are
-submissions, also to AutoJudge. Where a tool has no ids of items, the question is the id."""
+"""Tool → where it has what. Inspect's log is that with ``log_format="json"``, LM-evaluation-harness's that of
+``--log_samples``, promptfoo's that of ``--output FILE.json``. Those of TREC RAG are submissions, also to AutoJudge."""
 
-PEOPLE = ("ANNOTATION", "HUMAN")
-"""The source of scores that people gave in Langfuse and MLflow: columns ``label_NAME``, which steer nothing."""
-
-LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
-"""What Inspect's letters are worth: correct, partial, incorrect, no answer; and the words of MLflow's judges."""
+LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+"""What Inspect's letters are worth: correct, partial, incorrect, no answer."""
 
 
 def read_rows(path: str | Path) -> pd.DataFrame:
@@ -156,13 +97,6 @@ def read_rows(path: str | Path) -> pd.DataFrame:
         return table.where(table != "", None)
 
 
-def lines_of(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a file of JSON lines, with the number of their lines."""
-    source = read_source(path)
-    with naming(path):
-        yield from _objects(source)
-
-
 def _objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a file, with the number of their lines."""
     whole = ".json" in source.suffixes
@@ -172,12 +106,6 @@ def _objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
             value = json_value(text)
         except ValueError as error:
             raise error if whole else ValueError(f"line {number}: {error}") from error
-        if isinstance(value, dict) and {"columns", "data"} <= value.keys():
-            names, rows = value["columns"], value["data"]
-            lists = isinstance(names, list) and isinstance(rows, list) and all(isinstance(row, list) for row in rows)
-            if not lists or any(len(row) != len(names) for row in rows):
-                raise ValueError("expected in data a list with a cell for each of the columns")
-            value = [dict(zip(names, row, strict=True)) for row in rows]
         for entry in value if whole and isinstance(value, list) else [value]:
             if not isinstance(entry, dict):
                 raise ValueError(f"line {number}: expected a JSON object, got {shown(entry)}")
@@ -219,19 +147,12 @@ def _scores(format: AnswerFormat, entry: dict[str, Any]) -> Iterator[tuple[str, 
     given = _at(entry, format.scores) if format.scores else None
     if isinstance(given, (int, float)):
         yield "score", given
-    elif isinstance(given, list) and all(isinstance(each, dict) for each in given):
-        for each in given:
-            source = _at(each, "source.source_type") or each.get("source")
-            name = each.get("name", each.get("assessment_name"))
-            value = each.get("score", each.get("value", _at(each, "feedback.value")))
-            yield f"{'label' if source in PEOPLE else 'score'}_{name}", value
     elif isinstance(given, dict):
-        yield from (
-            (f"score_{name}", each.get("value") if isinstance(each, dict) else each) for name, each in given.items()
-        )
+        for name, score in given.items():
+            yield f"score_{name}", score.get("value") if isinstance(score, dict) else score
     else:
-        names = fnmatch.filter(entry, format.scores) if "*" in format.scores else given or ()
-        yield from ((f"score_{name}", entry.get(name)) for name in names)
+        for name in given or ():
+            yield f"score_{name}", entry.get(name)
 
 
 def _joined(entry: dict[str, Any], path: str) -> Any:

@@ -1,9 +1,8 @@
 """Files of tools for evaluation.
 
-Those in ``samples`` are the tools' own, shortened: Inspect 0.3.285 (mockllm), DeepEval 4.3.1 (ExactMatchMetric),
-promptfoo 0.121.20 (echo), LM-evaluation-harness 0.4.13 (dummy), MLflow 3.17.2 (``log_table``; ``genai.evaluate``),
-RAGAS 0.4.3 (ExactMatch, StringPresence), Langfuse (``ExperimentItemsResponse`` of its client 5.0.4) and TREC AutoJudge
-(``Report`` of autojudge-base 1.0.0). The lines of TREC RAG have the keys that its guidelines name.
+Those in ``samples`` are the tools' own, shortened: Inspect 0.3.285 (mockllm), promptfoo 0.121.20 (echo),
+LM-evaluation-harness 0.4.13 (dummy) and TREC AutoJudge (``Report`` of autojudge-base 1.0.0). The lines of TREC RAG have
+the keys that its guidelines name.
 """
 
 from __future__ import annotations
@@ -34,17 +33,6 @@ def test_inspect() -> None:
     assert {each[6] for each in told} == {0.0, 1.0}
 
 
-def test_deepeval() -> None:
-    rows = read_rows(SAMPLES / "deepeval.json")
-    assert rows[["item", "question", "answer", "reference", "score_Exact_Match"]].values.tolist() == [
-        ["fr", "Capital of France?", "Paris", "Paris", 1.0],
-        ["it", "Capital of Italy?", "Milan", "Rome", 0.0],
-    ]
-    answers = Answers({"a": SAMPLES / "deepeval.json", "b": SAMPLES / "deepeval.json"})
-    assert answers.systems == ("a", "b")
-    assert answers.judges == ["score_Exact_Match"]
-
-
 def test_lm_evaluation_harness() -> None:
     rows = read_rows(SAMPLES / "lm_eval.jsonl")
     assert rows[["item", "question", "answer", "reference", "score_exact_match"]].values.tolist() == [
@@ -63,53 +51,6 @@ def test_promptfoo() -> None:
         ["0", "France", "IN A WORD: FRANCE", 0.5],
         ["1", "Italy", "Answer: Italy", 0],
     ]
-
-
-def test_mlflow() -> None:
-    rows = read_rows(SAMPLES / "mlflow.json")
-    assert rows[["item", "question", "answer", "reference", "score_exact_match_score"]].values.tolist() == [
-        ["Capital of France?", "Capital of France?", "Paris", "Paris", 1.0],
-        ["Capital of Italy?", "Capital of Italy?", "Milan", "Rome", 0.0],
-    ]
-    assert not rows.columns.str.contains("token").any()
-    rows = read_rows(SAMPLES / "mlflow_genai.json")
-    assert rows[["item", "answer", "reference", "score_exact", "score_half"]].values.tolist() == [
-        ["Capital of France?", "Paris", "Paris", 1.0, 0.5],
-        ["Capital of Italy?", "Milan", "Rome", 0.0, 0.5],
-    ]
-    assert not rows.columns.str.contains("expected").any()
-
-
-def test_what_people_and_judges_of_mlflow_say(tmp_path: Path) -> None:
-    said = [("LLM_JUDGE", "correct", "yes"), ("HUMAN", "helpful", "no")]
-    assessments = [
-        {"assessment_name": name, "source": {"source_type": source}, "feedback": {"value": value}}
-        for source, name, value in said
-    ]
-    entry = {"request": "q", "response": "a", "assessments": assessments}
-    rows = read_rows(lines(tmp_path / "x.jsonl", [entry]))
-    assert rows[["score_correct", "label_helpful"]].values.tolist() == [[1.0, 0.0]]
-
-
-def test_ragas() -> None:
-    rows = read_rows(SAMPLES / "ragas.jsonl")
-    assert rows[["item", "answer", "reference", "score_exact_match", "score_string_present"]].values.tolist() == [
-        ["What is the capital of Peru?", "Lima", "Lima", 1.0, 1.0],
-        ["Who wrote Emma?", "It was Jane Austen.", "Jane Austen", 0.0, 1.0],
-    ]
-
-
-def test_langfuse() -> None:
-    """Experiments on a dataset, with the scores of an evaluator and those that people gave in an annotation queue."""
-    rows = read_rows(SAMPLES / "langfuse.json")
-    columns = ["item", "system", "question", "answer", "reference", "score_correct", "label_helpful"]
-    told = rows[columns].astype(object).fillna("none").values.tolist()
-    assert told[0] == ["fr", "new", "Capital of France?", "Paris", "Paris", 1.0, 1.0]
-    assert told[1] == ["fr", "old", "Capital of France?", "Paris", "Paris", 1.0, "none"]
-    answers = Answers(rows)
-    assert answers.judges == ["score_correct"]
-    labels = answers.labels(rows.rename(columns={"label_helpful": "score"}))
-    assert sorted(labels["label"]) == [0, 1, 1]
 
 
 @pytest.mark.parametrize("older", [False, True])

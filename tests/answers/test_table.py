@@ -153,14 +153,6 @@ def test_an_empty_answer_is_one_that_people_see_and_judge_once() -> None:
     assert table["docno"].nunique() == 3
 
 
-@pytest.mark.parametrize("data", ["3", "[1]", "[[1]]"])
-def test_a_split_table_has_a_cell_for_each_column(data: str, tmp_path: Path) -> None:
-    path = tmp_path / "answers.json"
-    path.write_text(f'{{"columns": ["item", "system"], "data": {data}}}')
-    with pytest.raises(ValueError, match="expected in data a list with a cell for each of the columns"):
-        answer_table(path)
-
-
 def test_a_bad_line_of_json_is_named(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
     path.write_text('{"item": 1, "system": "a", "answer": "u"}\n{"item": 2,\n')
