@@ -61,17 +61,8 @@ class Address:
 
     port: int = option(8765, "The port; 0 takes any that is free.", "N", within=(0, 65535))
     host: str = option("127.0.0.1", "The address to listen on; 0.0.0.0 lets other machines in.", "ADDRESS")
-    address: str | None = option(None, "The name of this machine in the links, if not --host.", "NAME", rare=True)
-    certificate: Path | None = option(None, "A TLS certificate.", "FILE", rare=True)
-    key: Path | None = option(None, "The private key of the certificate.", "FILE", rare=True)
+    address: str | None = option(None, "What links begin with, such as a proxy's https://NAME.", "NAME", rare=True)
     json_output: bool = of_every_command(False)  # Then one JSON object alone is on stdout, and links are not
-
-    def __post_init__(self) -> None:
-        if self.key is not None and self.certificate is None:
-            raise ValueError("--key goes with --certificate")
-        for path in (self.certificate, self.key):
-            if path is not None and not path.is_file():
-                raise FileNotFoundError(f"there is no file {path}")
 
 
 @dataclass(frozen=True)
@@ -207,10 +198,9 @@ def _serve(site: Site, where: Address) -> None:
     from pt_active.judging.server.serve import links, listening, risk, root_of, serve
 
     opened = listening(where.host, where.port)
-    secure = where.certificate is not None
     people = site.campaign.store.people()
-    lines = links(people, root_of(opened, where.host, where.address, secure))
-    if warning := risk(where.host, secure):
+    lines = links(people, root_of(opened, where.host, where.address))
+    if warning := risk(where.host):
         typer.echo(f"warning: {warning}", err=True)
     if untold := sum(not document.text for document in site.campaign.work.documents):
         what = "answer" if is_of_answers(str(site.campaign.plan.measure)) else "document"
@@ -221,7 +211,7 @@ def _serve(site: Site, where: Address) -> None:
     typer.echo(
         f"Open your own link, and send each judge theirs. Ctrl-C ends the server.\n{told}", err=where.json_output
     )
-    serve(site.application(), opened, where.certificate, where.key)
+    serve(site.application(), opened)
 
 
 def file_formats() -> tuple[str, ...]:

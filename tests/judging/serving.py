@@ -92,7 +92,7 @@ def in_thread(site: Site, port: int = 0) -> Iterator[dict[str, str]]:
     thread = Thread(target=server.run, kwargs={"sockets": [opened]})
     thread.start()
     try:
-        yield links(site.campaign.store.people(), root_of(opened, "127.0.0.1", None, secure=False))
+        yield links(site.campaign.store.people(), root_of(opened, "127.0.0.1", None))
     finally:
         server.should_exit = True
         thread.join()

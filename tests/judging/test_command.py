@@ -129,8 +129,6 @@ def test_what_does_not_fit_is_one_line(plan: Path, tmp_path: Path) -> None:
     assert "--double must lie between 0 and 1" in complaint(plan, *store, "--double", "1.5")
     assert "--patience must be a positive number" in complaint(plan, *store, "--patience", "0")
     assert "--grade-names must be different words" in complaint(plan, *store, "--grade-names", "a,a")
-    assert "--key goes with --certificate" in complaint(plan, *store, "--key", "k.pem")
-    assert "there is no file c.pem" in complaint(plan, *store, "--certificate", "c.pem")
     assert "none.md: No such file" in complaint(plan, *store, "--guideline", tmp_path / "none.md")
     with sqlite3.connect(tmp_path / "other.sqlite") as other:
         other.execute("CREATE TABLE a (b)")

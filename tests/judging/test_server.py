@@ -599,14 +599,15 @@ def test_the_next_round_goes_on_with_all_that_is_kept(client: TestClient, site: 
 
 def test_only_this_machine_is_let_in_unless_it_is_said() -> None:
     for host in ("127.0.0.1", "localhost", "::1"):
-        assert risk(host, secure=False) == ""
+        assert risk(host) == ""
     for host in ("0.0.0.0", "::", "192.0.2.7", "judging.test"):
-        assert "without TLS" in risk(host, secure=False)
-        assert risk(host, secure=True) == ""
+        assert "without TLS" in risk(host)
     opened = listening("127.0.0.1", 0)
     port = opened.getsockname()[1]
-    assert root_of(opened, "127.0.0.1", None, secure=False) == f"http://127.0.0.1:{port}"
-    assert root_of(opened, "::1", "judging.test", secure=True) == f"https://judging.test:{port}"
+    assert root_of(opened, "127.0.0.1", None) == f"http://127.0.0.1:{port}"
+    assert root_of(opened, "::1", None) == f"http://[::1]:{port}"
+    assert root_of(opened, "::1", "judging.test") == f"http://judging.test:{port}"
+    assert root_of(opened, "::1", "https://judging.test/") == "https://judging.test"
     opened.close()
 
 

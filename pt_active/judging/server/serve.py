@@ -13,7 +13,6 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -129,11 +128,13 @@ def links(people: Mapping[str, str], root: str) -> dict[str, str]:
     return {name: f"{root}/{folder[name]}/{token}/" for name, token in people.items()}
 
 
-def root_of(opened: socket.socket, host: str, address: str | None, secure: bool) -> str:
-    """The beginning of all links."""
+def root_of(opened: socket.socket, host: str, address: str | None) -> str:
+    """The beginning of all links; an address with a scheme is that of a proxy."""
+    if address is not None and "://" in address:
+        return address.rstrip("/")
     name = address or (socket.gethostname() if host in ("0.0.0.0", "::", "") else host)
     shown = f"[{name}]" if ":" in name else name
-    return f"{'https' if secure else 'http'}://{shown}:{opened.getsockname()[1]}"
+    return f"http://{shown}:{opened.getsockname()[1]}"
 
 
 def is_local(host: str) -> bool:
@@ -146,16 +147,16 @@ def is_local(host: str) -> bool:
         return False
 
 
-def risk(host: str, secure: bool) -> str:
+def risk(host: str) -> str:
     """What is at risk if the server listens there; empty if nothing is."""
-    if secure or is_local(host):
+    if is_local(host):
         return ""
     who = "anyone on the network in between can read texts and labels, and can judge with the links that pass by"
     how = "keep 127.0.0.1 and let judges come through an SSH tunnel or a proxy with TLS"
-    return f"listening on {host} without TLS: {who}. Give --certificate and --key, or {how}"
+    return f"listening on {host} without TLS: {who}; {how}"
 
 
-def server_of(application: Any, certificate: Path | None = None, key: Path | None = None) -> uvicorn.Server:
+def server_of(application: Any) -> uvicorn.Server:
     """A server that does not let those who only open connections keep judges out."""
     config = uvicorn.Config(
         application,
@@ -167,8 +168,6 @@ def server_of(application: Any, certificate: Path | None = None, key: Path | Non
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=_SECONDS_TO_END,
-        ssl_certfile=certificate,
-        ssl_keyfile=key,
     )
     seldom = Seldom()
     for logger in (_logger, logging.getLogger("asyncio")):
@@ -176,11 +175,11 @@ def server_of(application: Any, certificate: Path | None = None, key: Path | Non
     return uvicorn.Server(config)
 
 
-def serve(application: Any, opened: socket.socket, certificate: Path | None = None, key: Path | None = None) -> None:
+def serve(application: Any, opened: socket.socket) -> None:
     """Answer requests until Ctrl-C."""
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
-        server_of(application, certificate, key).run(sockets=[opened])
+        server_of(application).run(sockets=[opened])
     except KeyboardInterrupt:
         # This is how a server is meant to end.
         pass
