@@ -7,9 +7,8 @@ from hashlib import blake2b
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.ids import Strings, Texts, strings
+from pt_active.frames.ids import Texts
 
-_FEW = 20_000  # Up to so many ids pandas hashes in less time than it takes to load the compiled loop
 _BLOCK = 1 << 18  # Ids that are hashed at a time, so that few of them are kept as objects
 _HALF = 2.0**-54  # Half of the distance between the uniform numbers that 53 bits of a hash give
 _BELOW_ONE = 1 - 2.0**-53  # The largest number below 1, to which the last of them would be rounded otherwise
@@ -18,14 +17,6 @@ _BELOW_ONE = 1 - 2.0**-53  # The largest number below 1, to which the last of th
 def keys(seed: int, qid: pd.Series | Texts, docno: pd.Series | Texts | None = None, *, stage: int = 0) -> np.ndarray:
     """uint64[n], the SipHash of ``qid`` or ``qid<tab>docno``, keyed by the seed and the stage [theory 17]."""
     key = blake2b(f"{seed} {stage}".encode(), digest_size=8).hexdigest()
-    if len(qid) > _FEW:
-        one = strings(pd.Series(qid, copy=False))
-        nothing = Strings(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8))
-        other = nothing if docno is None else strings(pd.Series(docno, copy=False))
-        if one is not None and other is not None:
-            from pt_active.frames._id_kernels import siphashes
-
-            return np.asarray(siphashes(np.frombuffer(key.encode(), dtype="<u8"), *one, *other))
     bits = np.empty(len(qid), dtype=np.uint64)
     for start in range(0, len(bits), _BLOCK):
         block = slice(start, start + _BLOCK)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import document_of, how_many, shown, some, unfit
-from pt_active.frames.ids import first_rows, holds_nul, id_codes
+from pt_active.frames.ids import first_rows, id_codes
 
 GRADE_COLUMN = re.compile(r"^grade_(\d+)$")  # The probability that a document has a grade, ``grade_0 … grade_G``
 
@@ -29,8 +29,8 @@ def with_string_ids(frame: pd.DataFrame) -> pd.DataFrame:
             raise ValueError(f"{how_many('row', int(missing.sum()), 'has')} no {column}")
         if pd.api.types.infer_dtype(frame[column], skipna=False) not in ("string", "empty"):
             frame[column] = frame[column].map(id_string)
-        if holds_nul(frame[column]):
-            wrong = frame[column].str.contains("\0", regex=False)
+        wrong = frame[column].str.contains("\0", regex=False)
+        if wrong.any():
             raise ValueError(f"{how_many('row', int(wrong.sum()), 'has')} a NUL character in the {column}")
     return frame
 

@@ -1,4 +1,4 @@
-"""Which rows have equal ids? Answered with whole numbers, and with as few looks at the strings as it takes."""
+"""Which rows have equal ids? Answered with whole numbers."""
 
 from __future__ import annotations
 
@@ -6,23 +6,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
-_FEW_ROWS = 20_000  # Up to so many rows pandas tells equal pairs in less time than it takes to load the compiled loops
-_HASHED = 1 << 18  # Strings that are hashed at a time, so that few of them are kept as objects
 _TEXT = pd.Series([""]).dtype
 """How pandas keeps texts by default: as Arrow's strings from version 3 on, as objects before."""
 
 
 Texts: TypeAlias = "np.ndarray | pd.api.extensions.ExtensionArray"
 """N ids, as objects or as Arrow's strings; see `texts`."""
-
-
-class Strings(NamedTuple):
-    """Ids as Arrow keeps them."""
-
-    offsets: np.ndarray  # int64[N+1], where the id of each row begins in ``content``
-    content: np.ndarray  # uint8, the bytes of all ids, in UTF-8
 
 
 def texts(column: pd.Series) -> Texts:
@@ -36,36 +26,11 @@ def texts(column: pd.Series) -> Texts:
         return objects
 
 
-def strings(column: pd.Series) -> Strings | None:
-    """The ids of a column; None if some cannot be written as UTF-8, or are missing."""
-    try:
-        array = pa.array(column.array, type=pa.large_string(), from_pandas=True)
-    except (pa.ArrowException, UnicodeError, TypeError):
-        return None
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
-    if not pa.types.is_large_string(array.type):
-        array = array.cast(pa.large_string())
-    if array.null_count:
-        return None
-    _, offsets, content = array.buffers()
-    bounds = np.frombuffer(offsets, dtype=np.int64)[array.offset : array.offset + len(array) + 1]
-    return Strings(bounds, np.frombuffer(content or b"", dtype=np.uint8))
-
-
 def id_codes(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
     """int64[N] and the distinct ids, as ``pd.factorize`` gives them; only the first row of a block is looked up."""
     heads = _heads(column)
     code, distinct = pd.factorize(column.take(heads))
     return np.repeat(code, np.diff(heads, append=len(column))), pd.Index(distinct)
-
-
-def id_hashes(column: pd.Series) -> np.ndarray:
-    """uint64[N], the hash of each string as ``pd.util.hash_array`` gives it, without telling them apart first."""
-    heads = _heads(column)
-    blocks = (column.take(heads[start : start + _HASHED]) for start in range(0, max(len(heads), 1), _HASHED))
-    hashes = [pd.util.hash_array(block.to_numpy(dtype=object), categorize=False) for block in blocks]
-    return np.repeat(np.concatenate(hashes), np.diff(heads, append=len(column)))
 
 
 def _heads(column: pd.Series) -> np.ndarray:
@@ -85,13 +50,6 @@ def adjacent(rows: np.ndarray) -> np.ndarray | slice:
     return slice(rows[0], rows[-1] + 1) if len(rows) and rows[-1] - rows[0] < len(rows) else rows
 
 
-def holds_nul(column: pd.Series) -> bool:
-    """Whether some id of a column holds a NUL character."""
-    if (known := strings(column)) is None:
-        return bool(column.str.contains("\0", regex=False).any())
-    return not known.content[known.offsets[0] : known.offsets[-1]].view(np.bool_).all()
-
-
 def row_type(size: int) -> type[np.signedinteger[Any]]:
     """The smallest type that holds the numbers of so many rows; large frames take half the memory with it."""
     return np.int32 if size <= np.iinfo(np.int32).max else np.int64
@@ -104,14 +62,13 @@ def among(column: pd.Series, ids: pd.Series | pd.Index | np.ndarray) -> np.ndarr
 
 
 def first_rows(query: np.ndarray, docno: pd.Series) -> np.ndarray:
-    """int[N], the first row that has the same query and the same docno as each row."""
-    rows = np.arange(len(query), dtype=row_type(len(query)))
-    if not (query[1:] >= query[:-1]).all():
-        rows = rows[np.argsort(query, kind="stable")]
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(query))])[None]
-    numbers, first = numbered(bounds[:, :-1], bounds[:, 1:], rows, docno), np.empty_like(rows)
-    first[rows] = numbers.new[numbers.place]
-    return first
+    """int64[N], the first row that has the same query and the same docno as each row."""
+    code = pd.factorize(docno)[0]
+    number, distinct = pd.factorize(query * np.int64(code.max(initial=0) + 1) + code)
+    first = np.empty(len(distinct), dtype=np.int64)
+    # The last value that is written stays, which is the first row's.
+    first[number[::-1]] = np.arange(len(number))[::-1]
+    return first[number]
 
 
 class Numbers(NamedTuple):
@@ -127,17 +84,9 @@ def numbered(begin: np.ndarray, end: np.ndarray, rows: np.ndarray, ids: pd.Serie
 
     The places in ``rows`` of group x are those from ``begin[r, x]`` to ``end[r, x]`` for each r in turn, int64[k, m].
     """
-    known = strings(ids) if len(rows) > _FEW_ROWS else None
-    if known is None:
-        return _numbered_by_pandas(begin.T, end.T, rows, ids)
-    from pt_active.frames._id_kernels import number_ids
-
-    return Numbers(*number_ids(begin, end, rows, known.offsets, known.content))
-
-
-def _numbered_by_pandas(begin: np.ndarray, end: np.ndarray, rows: np.ndarray, ids: pd.Series) -> Numbers:
-    size, start = (end - begin).ravel(), begin.ravel()
-    at = np.repeat(start - (np.cumsum(size) - size), size) + np.arange(size.sum())
+    begin, end = begin.T, end.T
+    size = (end - begin).ravel()
+    at = np.repeat(begin.ravel() - (np.cumsum(size) - size), size) + np.arange(size.sum())
     group = np.repeat(np.arange(len(begin)), (end - begin).sum(axis=1))
     code = pd.factorize(ids)[0]
     width = np.int64(code.max(initial=0) + 1)

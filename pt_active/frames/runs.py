@@ -187,14 +187,6 @@ def rank_order(query: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     return np.argsort(key, kind="stable")
 
 
-def in_order(query: np.ndarray, ranks: np.ndarray) -> bool:
-    """Whether rows are as `rank_order` has them, and each ranker has each of its ranks, from 1 on, once in a query."""
-    from pt_active.frames._id_kernels import ranks_ascend
-
-    deep = ranks.max() > len(query)
-    return not deep and bool((query[1:] >= query[:-1]).all()) and bool(ranks_ascend(query, ranks))
-
-
 def check_ranks(qids: np.ndarray, query: np.ndarray, ranks: np.ndarray, names: tuple[str, ...]) -> None:
     """Raise if a ranker has two documents at one rank."""
     for name, rank in zip(names, ranks, strict=True):

@@ -3,12 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pt_active.frames import clocks as module
-from pt_active.frames.clocks import clocks, keys
+from pt_active.frames.clocks import clocks
 
 KNOWN = [0.5932309509730274, 0.17378144542441165, 0.05402098007071222]
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
@@ -44,19 +42,6 @@ def test_clocks_are_positive_and_finite_at_the_ends_of_the_hash(bits, monkeypatc
     monkeypatch.setattr(pd.util, "hash_array", lambda ids, **_: np.full(len(ids), bits, dtype=np.uint64))
     found = clocks(0, np.array(["q"]))
     assert 0 < found[0] < 40
-
-
-@given(st.lists(st.tuples(TEXT, TEXT), min_size=1), st.integers(0, 9))
-def test_the_compiled_hash_is_that_of_pandas(ids, stage):
-    """Of any lengths of both parts, of which eight bytes at a time are mixed."""
-    qid, docno = (pd.Series(each, dtype=object) for each in zip(*ids, strict=True))
-    for others in (None, docno):
-        found = []
-        for few in (0, len(ids)):
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(module, "_FEW", few)
-                found.append(keys(3, qid, others, stage=stage).tolist())
-        assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("dtype", [object, "str"])

@@ -1,15 +1,13 @@
-"""Equal ids are told apart the same way by pandas and by the compiled loops, whatever the frame."""
+"""Equal ids are told apart as a dictionary does, whatever the frame."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pt_active.frames import ids
-from pt_active.frames.ids import among, first_rows, id_codes, id_hashes, numbered
+from pt_active.frames.ids import among, first_rows, id_codes, numbered
 
 NAMES = st.sampled_from(["", "a", "b", "ab", "ba", "é", "日本", "a" * 40, "a" * 39 + "b", "\ud800"])
 
@@ -21,9 +19,8 @@ def first_by_hand(pairs: list[tuple[int, str]], rows: list[int]) -> list[int]:
     return [first[pairs[z]] for z in rows]
 
 
-@pytest.mark.parametrize("few", [0, 10**6], ids=["compiled", "pandas"])
 @given(st.lists(st.tuples(st.integers(0, 3), NAMES), min_size=1), st.randoms())
-def test_equal_ids_are_those_of_a_dictionary(few, pairs, random):
+def test_equal_ids_are_those_of_a_dictionary(pairs, random):
     """Also where two rankers have rows of a group, the second before the first."""
     query, docno = np.array([q for q, _ in pairs]), pd.Series([d for _, d in pairs], dtype=object)
     rows = sorted(random.sample(range(len(pairs)), random.randint(1, len(pairs))), key=query.__getitem__)
@@ -33,10 +30,8 @@ def test_equal_ids_are_those_of_a_dictionary(few, pairs, random):
     begin = np.cumsum(np.append(0, sizes.ravel())[:-1]).reshape(2, 4)[::-1]
     grouped = [z for q in range(4) for part in blocks[::-1] for z in part if query[z] == q]
     places = [*blocks[0], *blocks[1]]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ids, "_FEW_ROWS", few)
-        assert first_rows(query, docno).tolist() == first_by_hand(pairs, list(range(len(pairs))))
-        new, place, indptr = numbered(begin, begin + sizes[::-1], np.array(places), docno)
+    assert first_rows(query, docno).tolist() == first_by_hand(pairs, list(range(len(pairs))))
+    new, place, indptr = numbered(begin, begin + sizes[::-1], np.array(places), docno)
     assert new.tolist() == list(dict.fromkeys(first_by_hand(pairs, grouped)))
     first = dict(zip(grouped, first_by_hand(pairs, grouped), strict=True))
     assert new[place].tolist() == [first[z] for z in places]
@@ -51,9 +46,3 @@ def test_codes_are_those_of_pandas(names):
     assert code.tolist() == expected[0].tolist()
     assert list(distinct) == list(expected[1])
     assert among(column, np.array(["a", "ba"], dtype=object)).tolist() == [name in ("a", "ba") for name in names]
-
-
-def test_hashes_are_those_of_pandas():
-    column = pd.Series(["q1", "q1", "é", "", "q1"] * 3)
-    assert id_hashes(column).tolist() == pd.util.hash_array(column.to_numpy(dtype=object)).tolist()
-    assert id_hashes(column[:0]).tolist() == []

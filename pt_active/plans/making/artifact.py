@@ -21,7 +21,6 @@ from pandas.core.util.hashing import combine_hash_arrays  # type: ignore[attr-de
 
 from pt_active.frames.atomic import new_folder
 from pt_active.frames.checks import file_path, shown
-from pt_active.frames.ids import id_hashes
 from pt_active.frames.progress import working
 from pt_active.frames.worklists import write_assessments
 from pt_active.plans.making.stored import Form
@@ -229,7 +228,7 @@ def digest(source: str | Path | pd.DataFrame) -> str:
 def _hashes(column: pd.Series) -> np.ndarray:
     """uint64[N], the hash of each value of a column: of a rounded number, or of the bytes of a vector of them."""
     if isinstance(column.dtype, pd.StringDtype) and not column.isna().any():
-        return id_hashes(column)
+        return pd.util.hash_array(column.to_numpy(dtype=object))
     if len(column) and isinstance(column.iloc[0], (np.ndarray, list)):
         column = column.map(lambda vector: rounded(np.asarray(vector, dtype=np.float64), GRADE_BITS).tobytes())
     elif pd.api.types.is_float_dtype(column):

@@ -26,7 +26,7 @@ from pt_active.frames.columns import (
 )
 from pt_active.frames.ids import Texts, among, id_codes, texts
 from pt_active.frames.progress import working
-from pt_active.frames.runs import Union, check_ranks, in_order, rank_order, ranked_run
+from pt_active.frames.runs import Union, check_ranks, rank_order, ranked_run
 from pt_active.frames.visible import check_visible
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import cutoff_of, has_rank_form, rank_form
@@ -84,18 +84,16 @@ class Pool:
                 "the pool has no grade columns; end its pipeline in a graded-relevance model, such as "
                 "`runs >> ColdGrades(max_grade=3)`, which knows ranks alone"
             )
-        order: np.ndarray | slice = slice(None)
-        if not in_order(query, ranks):
-            order = rank_order(query, ranks)
-            query, ranks = query[order], np.ascontiguousarray(ranks[:, order])
-            check_ranks(qids, query, ranks, names)
+        order = rank_order(query, ranks)
+        query, ranks = query[order], np.ascontiguousarray(ranks[:, order])
+        check_ranks(qids, query, ranks, names)
         grades = np.empty((len(query), len(columns)))
         for g, column in enumerate(columns):
             grades[:, g] = frame[column].to_numpy(dtype=np.float64)[order]
         docno = texts(frame["docno"])[order]
         if not are_distributions(grades):
             check_grades(frame.iloc[order], grades)
-        indptr, rows = np.searchsorted(query, np.arange(len(qids) + 1)), np.arange(len(query))[order]
+        indptr, rows = np.searchsorted(query, np.arange(len(qids) + 1)), order
         queries = frame[["qid", *(c for c in query_columns(frame.columns) if c != "qid")]].take(rows[indptr[:-1]])
         queries, seen = queries.reset_index(drop=True), seen_documents(ranks, measure)
         costs = costs_of(Columns(frame, rows[seen]), qids, query, seen, cost or UnitCost())
