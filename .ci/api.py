@@ -33,7 +33,6 @@ NAMES = {
         ForestGrades
         ClassifierGrades
         JudgeGrades
-        AskedJudge
         AutoGrades
         ColdGrades
         MixtureGrades

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pt_active.plans.answers.status import Status
     from pt_active.plans.plan import Plan
     from pt_active.relevance.costs import ColumnCost, LogLengthCost, TimeCost, UnitCost
-    from pt_active.relevance.grades.asking import AskedJudge
     from pt_active.relevance.grades.auto import AutoGrades
     from pt_active.relevance.grades.judges import JudgeGrades
     from pt_active.relevance.grades.learned import ClassifierGrades, ForestGrades, OrderedLogitGrades
@@ -38,7 +37,6 @@ __all__ = [
     "ERR",
     "ActiveTest",
     "Answers",
-    "AskedJudge",
     "Audit",
     "AutoGrades",
     "ClassifierGrades",
@@ -83,7 +81,6 @@ _SOURCES = {
     "plans.answers.status": "Status",
     "plans.plan": "Plan",
     "relevance.costs": "ColumnCost LogLengthCost TimeCost UnitCost",
-    "relevance.grades.asking": "AskedJudge",
     "relevance.grades.auto": "AutoGrades",
     "relevance.grades.judges": "JudgeGrades",
     "relevance.grades.learned": "ClassifierGrades ForestGrades OrderedLogitGrades",

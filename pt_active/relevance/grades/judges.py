@@ -9,11 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyterrier as pt
 
 from pt_active.frames.checks import HELP, Argument, ArgumentError, how_many
 from pt_active.relevance.grades import fitting
-from pt_active.relevance.grades.asking import AskedJudge
 from pt_active.relevance.grades.features import (
     document_features,
     document_votes,
@@ -33,8 +31,8 @@ from pt_active.relevance.grades.validation import (
     some_queries,
 )
 
-AnyJudge = pd.DataFrame | str | Path | pt.Transformer
-"""A frame or a file, as `judge_tables.judge_table` takes it, or a transformer, as `AskedJudge` takes it."""
+AnyJudge = pd.DataFrame | str | Path
+"""A frame or a file, as `judge_tables.judge_table` takes it."""
 
 RANKS = "ranks"  # The name of ranks and scores (or of ``features``) beside the judges
 
@@ -54,8 +52,7 @@ class JudgeGrades(FittedGrades):
 
     Args:
         judge: A frame or a file with ``qid, docno`` and ``label``, ``votes_0 … votes_H``, ``prob_0 … prob_H``,
-            ``prob_yes, prob_no``, ``probability`` or ``score``; or a transformer that adds one of them, which is asked
-            once a document. H may differ from the highest grade.
+            ``prob_yes, prob_no``, ``probability`` or ``score``. H may differ from the highest grade.
         max_grade: G, the highest grade.
         smoothing: The weight of the overall shares of the grades in each row of the confusion matrix, in pairs.
         **judges: Further judges by name.
@@ -85,11 +82,7 @@ class JudgeGrades(FittedGrades):
         self.max_grade = max_grade
         self.smoothing = smoothing
         self.judges = judges
-        given = ({} if judge is None else {"judge": judge}) | judges
-        self._asked = {
-            name: AskedJudge(each) if isinstance(each, pt.Transformer) and not isinstance(each, AskedJudge) else each
-            for name, each in given.items()
-        }
+        self._given = ({} if judge is None else {"judge": judge}) | judges
 
     def needed_columns(self, columns: Iterable[object]) -> list[str]:
         """The columns of ranks and scores, if a fitted stack uses them."""
@@ -100,7 +93,7 @@ class JudgeGrades(FittedGrades):
         judged = labels >= 0
         ranks = {RANKS: document_features(frame)[judged]} if has_features(frame.columns) else {}
         frame, labels = frame[judged].reset_index(drop=True), labels[judged]
-        tables = {name: _table(each, frame) for name, each in self._asked.items()}
+        tables = {name: judge_table(each) for name, each in self._given.items()}
         self.marginal_ = fitting.marginal(labels, self.max_grade)
         for name, table in tables.items():
             if not len(frame[["qid", "docno"]].merge(table[["qid", "docno"]])):
@@ -129,11 +122,11 @@ class JudgeGrades(FittedGrades):
     def _grades(self, frame: pd.DataFrame) -> np.ndarray:
         if hasattr(self, "n_judged_"):
             return super()._grades(frame)
-        return np.asarray(np.mean([self._assumed(frame, name) for name in self._asked], axis=0))
+        return np.asarray(np.mean([self._assumed(frame, name) for name in self._given], axis=0))
 
     def _assumed(self, frame: pd.DataFrame, name: str) -> np.ndarray:
         """float64[N, G+1], the grades from a judge that no human label has checked."""
-        table = _table(self._asked[name], frame)
+        table = judge_table(self._given[name])
         given = votes_in(table, name)
         confusion = fitting.assumed_confusion(given.shape[1] - 1, self.max_grade)
         shares, seen = document_votes(frame, table)
@@ -143,37 +136,28 @@ class JudgeGrades(FittedGrades):
 
     def described(self) -> str:
         """Where the grades come from, and how far the judges are trusted, for printing."""
-        names = ", ".join(self._asked)
+        names = ", ".join(self._given)
         if not hasattr(self, "n_judged_"):
             return f"Grade model: what {names} says, not checked by any human label. {_ASSUMED}"
         if hasattr(self, "stack_"):
-            left_out = ", ".join(name for name in self._asked if name not in self.stack_.used)
+            left_out = ", ".join(name for name in self._given if name not in self.stack_.used)
             return f"Grade model: {', '.join(self.stack_.used)}" + (f"; {left_out} adds nothing" if left_out else "")
         labels = how_many("human label", self.n_judged_)
         return f"Grade model: {names}, corrected by {labels}; it agrees with {self.agreement_:.0%} of them"
 
     def _predict(self, frame: pd.DataFrame) -> np.ndarray:
         if not hasattr(self, "stack_"):
-            (judge,) = self._asked.values()
-            table = _table(judge, frame) if isinstance(judge, AskedJudge) else self.shares_
-            shares, seen = document_votes(frame, table)
+            shares, seen = document_votes(frame, self.shares_)
             _warn_unseen(seen, "the judge", "each has the shares of the grades in training", 4)
-            # A label that the judge never gave in training says as much as no label.
-            beyond = np.tile(self.marginal_, (max(shares.shape[1] - len(self.confusion_), 0), 1))
-            confusion = np.vstack([self.confusion_, beyond])[: shares.shape[1]]
-            return np.where(seen[:, None], shares @ confusion, self.marginal_)
+            return np.where(seen[:, None], shares @ self.confusion_, self.marginal_)
         groups = {}
         for name in self.stack_.used:
             if name == RANKS:
                 groups[name] = document_features(frame)
                 continue
-            groups[name] = opinion(frame, _table(self._asked[name], frame), self.widths_[name])
+            groups[name] = opinion(frame, judge_table(self._given[name]), self.widths_[name])
             _warn_unseen(groups[name][:, -1] > 0, f"the judge {name}", "the others stand in for it", 4)
         return self.stack_.probabilities(groups, len(frame), self.max_grade)
-
-    def subtransformers(self) -> dict[str, pt.Transformer]:
-        """The judges that are transformers, for PyTerrier's inspection and schematics."""
-        return {name: each for name, each in self._asked.items() if isinstance(each, pt.Transformer)}
 
 
 _ASSUMED = (
@@ -181,15 +165,6 @@ _ASSUMED = (
     "as the step before.\nIf that is wrong, intervals get wider, but still hold."
 )
 """What is said about judges that no human label has checked."""
-
-
-def _table(judge: AnyJudge, frame: pd.DataFrame) -> pd.DataFrame:
-    """The judge's answers; a judge that is asked is asked about the documents of the frame."""
-    if not isinstance(judge, AskedJudge):
-        return judge_table(judge)  # type: ignore[arg-type]
-    answered = judge.transform(frame)
-    columns = [c for c in answered.columns if str(c).startswith("votes_")] or ["score"]
-    return judge_table(answered.loc[answered[columns].notna().all(axis=1), ["qid", "docno", *columns]])
 
 
 def _warn_unseen(seen: np.ndarray, who: str, instead: str, stacklevel: int) -> None:

@@ -2,19 +2,13 @@
 
 import gzip
 import json
-import os
-import signal
-import sqlite3
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
-import pyterrier as pt
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pt_active import AskedJudge, GradeReport, JudgeGrades
+from pt_active import GradeReport, JudgeGrades
 from pt_active.demo.collection import demo_collection
 from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades.judge_tables import judge_table, umbrela_labels
@@ -34,25 +28,6 @@ def noisy(seed, right=0.7):
 
 def frame_of(labels):
     return RUN[["qid", "docno"]].assign(label=labels)
-
-
-class FakeJudge(pt.Transformer):
-    """Answers from a hash of the text, and counts its calls; some answers are refusals, some calls fail."""
-
-    def __init__(self, fails=(), refuses=()):
-        self.calls, self.fails, self.refuses = 0, set(fails), set(refuses)
-
-    def transform(self, inp):
-        self.calls += 1
-        docno = inp["docno"].iloc[0]
-        if docno in self.fails:
-            raise TimeoutError("no answer")
-        grade = "I cannot say" if docno in self.refuses else f"Grade: {len(inp['text'].iloc[0]) % 4}"
-        return inp.assign(answer=grade)
-
-
-def grade_in(text):
-    return int(text[-1]) if text[-1].isdigit() else None
 
 
 class TestForms:
@@ -111,117 +86,6 @@ class TestForms:
             umbrela_labels(path, pairs.assign(text="z"))
 
 
-def asked(fake, cache=None, **named):
-    return AskedJudge(fake, grade_in, cache=cache, progress=False, **named)
-
-
-class TestAsking:
-    def test_once_a_document(self):
-        fake = FakeJudge()
-        judge = asked(fake)
-        twice = pd.concat([RUN.head(30), RUN.head(30)])
-        got = judge.transform(twice)
-        assert fake.calls == judge.n_asked_ == 30
-        want = twice["text"].str.len() % 4
-        assert_array_equal(got[[f"votes_{h}" for h in range(4)]].to_numpy().argmax(axis=1), want)
-        judge.transform(twice)
-        assert fake.calls == 30
-
-    def test_a_file_is_used_by_the_next_run_of_the_same_model_and_prompt(self, tmp_path):
-        rows, path = RUN.head(5), tmp_path / "answers.sqlite"
-
-        def calls(rows=rows, **named):
-            judge = asked(FakeJudge(), path, **named)
-            judge.transform(rows)
-            return judge.n_asked_
-
-        assert calls(model="m", prompt="p") == 5
-        assert calls(model="m", prompt="p") == 0
-        assert calls(model="m", prompt="other") == 5
-        assert calls(model="n", prompt="p") == 5
-        assert calls(rows.assign(text=rows["text"] + "!"), model="m", prompt="p") == 5
-        kept = sqlite3.connect(path).execute("SELECT DISTINCT model, length(prompt) FROM answers").fetchall()
-        assert sorted(kept) == [("m", 16), ("n", 16)]
-
-    def test_refusals_and_errors_are_not_seen_and_counted(self, tmp_path):
-        rows = RUN.head(8)
-        fails, refuses = rows["docno"].iloc[[1, 4]], rows["docno"].iloc[[2]]
-        judge = asked(FakeJudge(fails, refuses), tmp_path / "a")
-        with pytest.warns(UserWarning, match="not seen|failed") as said:
-            got = judge.transform(rows)
-        assert [str(each.message).split(";")[0] for each in said] == [
-            "1 answer has no label and counts as not seen",
-            "2 calls failed, the last with TimeoutError: no answer",
-        ]
-        assert (judge.n_asked_, judge.n_refused_, judge.n_failed_) == (8, 1, 2)
-        assert_array_equal(got["votes_0"].isna(), rows["docno"].isin([*fails, *refuses]))
-        again = asked(FakeJudge(), tmp_path / "a")
-        with pytest.warns(UserWarning, match="1 answer has no label"):
-            again.transform(rows)
-        assert again.n_asked_ == 2
-
-    def test_a_judge_out_of_reach_ends_the_run_and_loses_nothing(self, tmp_path):
-        rows = RUN.drop_duplicates("docno").head(30)
-        judge = asked(FakeJudge(rows["docno"].iloc[12:]), tmp_path / "a")
-        said = "failed 10 times in a row, the last time with TimeoutError: no answer; its 12"
-        with pytest.raises(RuntimeError, match=said):
-            judge.transform(rows)
-        again = asked(FakeJudge(), tmp_path / "a")
-        again.transform(rows)
-        assert again.n_asked_ == 18
-
-    @pytest.mark.parametrize(
-        ("added", "columns"),
-        [
-            ({"label": 2}, {"votes_2": 1.0}),
-            ({"score": 1.5}, {"score": 1.5}),
-            ({"prob_yes": 0.7, "prob_no": 0.3}, {"votes_1": 0.7}),
-            ({"probability": 0.4}, {"votes_0": 0.6}),
-        ],
-    )
-    def test_what_transformers_add(self, added, columns):
-        judge = AskedJudge(pt.apply.generic(lambda frame: frame.assign(**added)), progress=False)
-        got = judge.transform(RUN.head(3))
-        for name, value in columns.items():
-            assert_allclose(got[name], value)
-
-    def test_another_database_is_refused(self, tmp_path):
-        (tmp_path / "a").write_text("no database, but text of some length" * 50)
-        with pytest.raises(ValueError, match="a: expected the answers of a judge; file is not a database"):
-            asked(FakeJudge(), tmp_path / "a").transform(RUN.head(1))
-
-
-KILLED = """
-import sys, time
-import pandas as pd, pyterrier as pt
-from pt_active import AskedJudge
-
-def judged(frame):
-    time.sleep(0.002)
-    print(frame["docno"].iloc[0], flush=True)
-    return frame.assign(label=1)
-
-frame = pd.DataFrame({"qid": "1", "docno": [f"d{i}" for i in range(20000)]})
-AskedJudge(pt.apply.generic(judged), cache=sys.argv[1], progress=False).transform(frame)
-"""
-
-
-def test_a_killed_run_loses_no_answer(tmp_path):
-    """All answers but the last one, whose call had begun, are there after a kill that no handler sees."""
-    path = tmp_path / "answers"
-    child = subprocess.Popen([sys.executable, "-c", KILLED, path], stdout=subprocess.PIPE, text=True)
-    asked = [child.stdout.readline().strip() for _ in range(40)]
-    os.kill(child.pid, signal.SIGKILL)
-    asked += child.stdout.read().split()
-    child.wait()
-    kept = {docno for (docno,) in sqlite3.connect(path).execute("SELECT docno FROM answers")}
-    assert set(asked[:-1]) <= kept <= set(asked)
-    frame = pd.DataFrame({"qid": "1", "docno": asked})
-    again = AskedJudge(pt.apply.generic(lambda x: x.assign(label=1)), cache=path, progress=False)
-    assert again.transform(frame)["votes_1"].eq(1).all()
-    assert again.n_asked_ == len(asked) - len(kept)
-
-
 class TestSeveral:
     def test_judges_that_add_something_are_used_and_others_are_not(self):
         """Whatever the order of the rows."""
@@ -255,18 +119,6 @@ class TestSeveral:
         graded = model.transform(RUN).filter(like="grade_").to_numpy()
         assert_allclose(graded.sum(axis=1), 1)
         assert np.corrcoef(graded @ np.arange(4), LABEL)[0, 1] > 0.7
-
-    def test_a_label_of_a_judge_that_is_asked_says_nothing_if_it_was_not_in_training(self):
-        few, calls = frame_of(np.minimum(noisy(1), 1)), []
-        fake = pt.apply.generic(
-            lambda frame: calls.append(1) or frame.assign(label=3 if frame["qid"].iloc[0] == "new" else 1)
-        )
-        model = JudgeGrades(AskedJudge(fake, progress=False), 3).fit(RUN.head(100), QRELS)
-        model.transform(RUN.head(100))
-        assert len(calls) == 100, "each document is asked about once"
-        graded = model.transform(RUN.head(2).assign(qid="new")).filter(like="grade_")
-        assert_allclose(graded, rounded_grades(np.tile(model.marginal_, (2, 1))))
-        assert JudgeGrades(few, 3).fit(RUN, QRELS).confusion_.shape == (2, 4)
 
     def test_opinions_by_hand(self):
         frame = pd.DataFrame({"qid": ["1", "1"], "docno": ["a", "b"]})
