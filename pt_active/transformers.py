@@ -262,4 +262,5 @@ def _document_columns(rankings: list[RunOrder], places: list[np.ndarray], size: 
 
 
 def _with_columns(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    return frame.reindex(columns=list(dict.fromkeys([*frame.columns, *columns])))
+    """A frame without rows, with some columns beside its own."""
+    return with_string_ids(frame.reindex(columns=list(dict.fromkeys([*frame.columns, *columns]))))

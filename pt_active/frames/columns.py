@@ -27,7 +27,9 @@ def with_string_ids(frame: pd.DataFrame) -> pd.DataFrame:
         missing = frame[column].isna()
         if missing.any():
             raise ValueError(f"{how_many('row', int(missing.sum()), 'has')} no {column}")
-        if pd.api.types.infer_dtype(frame[column], skipna=False) not in ("string", "empty"):
+        if frame.empty:
+            frame[column] = frame[column].astype(str)
+        elif pd.api.types.infer_dtype(frame[column], skipna=False) != "string":
             frame[column] = frame[column].map(id_string)
         wrong = frame[column].str.contains("\0", regex=False)
         if wrong.any():

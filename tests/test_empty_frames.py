@@ -1,0 +1,103 @@
+"""Every transformer of the package takes a frame without rows, and returns one with the columns of any other."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import pt_active
+from pt_active import (
+    AskedJudge,
+    AutoGrades,
+    ClassifierGrades,
+    ColdGrades,
+    Draw,
+    ForestGrades,
+    JudgeGrades,
+    MixtureGrades,
+    OrderedLogitGrades,
+    PriorGrades,
+    Runs,
+    SamplingDistribution,
+    UniformGrades,
+)
+
+TOPICS = pd.DataFrame({"qid": [f"q{i}" for i in range(12)], "query": [f"words {i}" for i in range(12)]})
+RUN = TOPICS[["qid"]].merge(pd.DataFrame({"docno": [f"d{i}" for i in range(6)], "score": np.arange(6.0)}), how="cross")
+TURNED = RUN.assign(score=-RUN["score"])
+QRELS = RUN[["qid", "docno"]].assign(label=np.arange(len(RUN)) % 7 % 3)
+RUNS = Runs(a=RUN, b=TURNED)
+
+GRADES = {
+    "uniform": UniformGrades(2),
+    "cold": ColdGrades(2),
+    "prior": PriorGrades(2),
+    "logit": OrderedLogitGrades(2),
+    "forest": ForestGrades(2, trees=5),
+    "classifier": ClassifierGrades(LogisticRegression(), 2),
+    "judge": JudgeGrades(QRELS, 2),
+    "judges": JudgeGrades(None, 2, one=QRELS, other=QRELS.assign(label=QRELS["label"].clip(0, 1))),
+    "auto": AutoGrades(2),
+    "mixture": MixtureGrades(UniformGrades(2), PriorGrades(2)),
+}
+ASKED = AskedJudge(pt.apply.label(lambda row: 1), progress=False)
+DESIGNS = {level: SamplingDistribution("DCG@5", level=level) for level in ("query", "document")}
+
+
+def check(transformer: pt.Transformer, empty: pd.DataFrame, full: pd.DataFrame) -> pd.DataFrame:
+    """What a transformer makes of a frame without rows."""
+    made = transformer(empty)
+    assert made.empty
+    assert set(made.columns) == set(transformer(full).columns)
+    ids = made[made.columns.intersection(["qid", "docno"])]
+    assert {str(kind) for kind in ids.dtypes} <= {"object", "str"}
+    return made
+
+
+@pytest.mark.filterwarnings("ignore:.*convergence|.*stopped early|.*documents down to rank|.*mislead")
+@pytest.mark.parametrize("name", GRADES)
+@pytest.mark.parametrize("pool", [RUN, RUNS(TOPICS)], ids=["run", "union"])
+def test_grade_models(name: str, pool: pd.DataFrame) -> None:
+    empty = pool.iloc[:0] if pool is RUN else RUNS(TOPICS.iloc[:0])
+    model = GRADES[name]
+    if hasattr(model, "fit"):
+        if name not in ("judge", "judges"):
+            assert list(model(empty).columns[-3:]) == ["grade_0", "grade_1", "grade_2"]
+        model.fit(pool, QRELS)
+    for each in (empty, pool.iloc[:0]):
+        check(model, each, pool)
+
+
+@pytest.mark.parametrize("level", DESIGNS)
+def test_the_road_from_topics_to_a_sample(level: str) -> None:
+    empty, full = TOPICS.iloc[:0], TOPICS
+    for step in (RUNS, UniformGrades(2), DESIGNS[level], Draw(budget=40)):
+        empty, full = check(step, empty, full), step(full)
+
+
+def test_a_judge_is_asked_nothing() -> None:
+    assert ASKED(RUN.iloc[:0]).empty  # which answers it would have given, votes or scores, is not known
+    assert ASKED.n_asked_ == 0
+
+
+def subclasses(kind: type) -> Iterator[type]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from subclasses(each)
+
+
+def test_no_transformer_is_left_out() -> None:
+    for module in pkgutil.walk_packages(pt_active.__path__, "pt_active."):
+        if "on_spark" not in module.name:
+            import_module(module.name)
+    ours = {each for each in subclasses(pt.Transformer) if each.__module__.startswith("pt_active.")}
+    tried = {type(each) for each in (*GRADES.values(), RUNS, ASKED, *DESIGNS.values(), Draw(budget=1))}
+    bases = {base for each in tried for base in each.__mro__[1:]}
+    assert ours - tried <= bases
