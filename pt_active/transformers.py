@@ -9,7 +9,20 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import HELP, Argument, ArgumentError, how_many, shown, some
+from pt_active.frames.checks import (
+    HELP,
+    MAX_DRAWS,
+    MAX_SEED,
+    Argument,
+    ArgumentError,
+    how_many,
+    positive,
+    shown,
+    some,
+    transformer,
+    truth_value,
+    whole_number,
+)
 from pt_active.frames.columns import (
     grade_columns,
     query_columns,
@@ -54,7 +67,7 @@ class Runs(pt.Transformer):
     ) -> None:
         self.depth = depth
         self.allow_missing_queries = allow_missing_queries
-        self.rankers = rankers
+        self.rankers = {name: transformer(f"ranker {shown(name)}", each) for name, each in rankers.items()}
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """Run the rankers on the topics and unite their rankings.
@@ -210,12 +223,15 @@ class Draw(pt.Transformer):
         with pt.validate.any(inp, context=self) as v:
             v.query_frame(["q_prob", "q_cost", "q_weight"], mode="queries")
             v.result_frame(SIZE_COLUMNS, mode="documents")
+        budget = None if self.budget is None else positive("budget", self.budget)
+        draws = None if self.draws is None else whole_number("draws", self.draws, 1, MAX_DRAWS)
+        seed = whole_number("seed", self.seed, 0, MAX_SEED)
         if "doc_size" in inp.columns:
-            return _with_columns(inp, ["inclusion"]) if inp.empty else draw_frame(inp, self.budget, self.seed)
+            return _with_columns(inp, ["inclusion"]) if inp.empty else draw_frame(inp, budget, seed)
         if inp.empty:
             return _with_columns(inp, ["q_draws", "q_importance", "q_inclusion"])
         queries = with_string_ids(inp)
-        sample = draw(queries, self.budget, self.draws, self.seed, self.replace)
+        sample = draw(queries, budget, draws, seed, truth_value("replace", self.replace))
         queries = queries.assign(**sample_columns(sample, queries["q_weight"].to_numpy(np.float64)))
         return queries[queries["q_draws"] > 0].reset_index(drop=True)
 

@@ -5,15 +5,27 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyterrier as pt
 import pytest
+from pandas.testing import assert_frame_equal
 from samples import wanted
 
-from pt_active import ActiveTest, ColumnCost, Plan, Runs, compare_learners
+from pt_active import (
+    ActiveTest,
+    ColumnCost,
+    Draw,
+    MixtureGrades,
+    Plan,
+    Runs,
+    SamplingDistribution,
+    UniformGrades,
+    compare_learners,
+)
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames import checks
 from pt_active.risk import Audit, GaussianSquared, ZeroOne
@@ -68,6 +80,8 @@ def refused(message: str, call: Callable[..., object], *given: object, **named: 
         (lambda v: checks.number("x", v), "5", "x must be a number, got '5'"),
         (lambda v: checks.number("x", v), np.True_, "x must be a number, got True"),
         (lambda v: checks.number("x", v), None, "x must be a number, got None"),
+        (lambda v: checks.number("x", v), 10**400, "x must be a number, got one that no float can hold"),
+        (lambda v: checks.positive("x", v), Fraction(-1, 2), "x must be a positive number, got Fraction(-1, 2)"),
         (lambda v: checks.level("x", v), np.float64(95), "x must lie between 0 and 1, got 95.0"),
         (lambda v: checks.level("x", v), np.nan, "x must lie between 0 and 1, got nan"),
         (lambda v: checks.level("x", v), [0.9], "x must be a number, got [0.9]"),
@@ -88,6 +102,9 @@ def test_checks_let_good_values_pass() -> None:
         found = checks.number("x", value)
         assert found == value
         assert json.loads(json.dumps(found)) == value
+    for value, plain in ((Fraction(120), 120), (Fraction(7, 2), 3.5), (2**70, 2.0**70), (np.uint64(2**63), 2.0**63)):
+        found = checks.positive("x", value)
+        assert (found, type(found)) == (plain, type(plain))
     assert checks.level("x", np.float64(0.9)) == 0.9
     assert checks.truth_value("x", np.False_) is False
     assert checks.file_path("x", "a") == checks.file_path("x", Path("a")) == Path("a")
@@ -146,6 +163,30 @@ def test_paths(frame: pd.DataFrame, value: object) -> None:
     for call in (Audit.load, Plan.load, ActiveTest.load, audit.save, audit.export):
         refused(f"{message}{value!r}", call, value)
     refused("format must be one of", audit.export, "judge-me", format=["csv"])
+
+
+# --- transformers ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wrong", [[["q", "d"]], None, "a.run", {"q": ["d"]}])
+def test_rankers_and_models_are_transformers(wrong: object) -> None:
+    refused(f"ranker 'a' must be a PyTerrier transformer or a frame, got {wrong!r}", Runs, a=wrong)
+    message = "each model of MixtureGrades(first, second, …) must be a PyTerrier transformer, got "
+    refused(f"{message}{wrong!r}", MixtureGrades, UniformGrades(2), wrong)
+    refused(f"{message}[<", MixtureGrades, [UniformGrades(2), UniformGrades(2)])
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_budgets(three: pd.DataFrame, level: str) -> None:
+    made = {budget: Plan.create(three, None, "DCG@10", budget=budget, level=level) for budget in (120, Fraction(120))}
+    assert made[120].id == made[Fraction(120)].id
+    assert Plan.create(three, None, "DCG@10", budget=2**70, level=level).tables.manifest.census
+    design = SamplingDistribution("DCG@10", level=level)(three)
+    assert_frame_equal(Draw(budget=Fraction(120))(design), Draw(budget=120)(design))
+    assert len(Draw(budget=2**70)(design)) == len(design)
+    for wrong in (np.inf, "120", True, 10**400):
+        refused("budget must be a ", Plan.create, three, None, "DCG@10", budget=wrong, level=level)
+        refused("budget must be a ", Draw(budget=wrong).transform, design)
 
 
 # --- learners -------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Rational, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ MAX_WHOLE = 2**31 - 1
 """The largest whole number that an argument may be: larger ones are mistakes, and ask for more memory than there is."""
 
 MAX_DRAWS = 10_000_000  # The most draws of a sample
-MAX_SEED = 2**63 - 1  # The largest random seed
+MAX_SEED = 2**63 - 1  # The largest random seed, and the largest int of numpy
 MAX_SHOWN = 80  # Characters of a value in a message, at most
 
 
@@ -88,17 +88,23 @@ def whole_number(name: str, value: Any, least: int, most: int = MAX_WHOLE) -> in
 
 
 def number(name: str, value: Any) -> int | float:
-    """An argument that must be a number, within any range."""
+    """An argument that must be a number, within any range: an int where it is whole and numpy has it, or a float."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise ArgumentError(Argument(name), f" must be a number, got {shown(value)}")
-    return value.item() if isinstance(value, np.generic) else value  # type: ignore[return-value]
+    if isinstance(value, Rational) and value.denominator == 1 and abs(value) <= MAX_SEED:
+        return int(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ArgumentError(Argument(name), " must be a number, got one that no float can hold") from None
 
 
 def positive(name: str, value: Any) -> int | float:
     """An argument that must be a positive, finite number."""
-    if not (np.isfinite(number(name, value)) and value > 0):
+    checked = number(name, value)
+    if not (np.isfinite(checked) and checked > 0):
         raise ArgumentError(Argument(name), f" must be a positive number, got {shown(value)}")
-    return number(name, value)
+    return checked
 
 
 def within(name: str, value: Any, least: float, most: float = np.inf) -> int | float:
@@ -134,6 +140,17 @@ def data_frame(name: str, value: Any, *columns: str) -> pd.DataFrame:
         raise ArgumentError(Argument(name), f" must have the columns {', '.join(columns)}; it lacks {absent}")
     if twice := [column for column in columns if isinstance(value[column], pd.DataFrame)]:
         raise ArgumentError(Argument(name), f" has the column {twice[0]!r} more than once")
+    return value
+
+
+def transformer(name: str, value: Any, *, frames: bool = True) -> Any:
+    """An argument that must be a PyTerrier transformer, or a frame of what it returns if that will do."""
+    import pandas as pd
+    import pyterrier as pt
+
+    if not isinstance(value, (pt.Transformer, pd.DataFrame) if frames else pt.Transformer):
+        wanted = "a PyTerrier transformer or a frame" if frames else "a PyTerrier transformer"
+        raise ArgumentError(Argument(name), f" must be {wanted}, got {shown(value)}")
     return value
 
 

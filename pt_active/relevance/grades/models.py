@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import HELP, Argument, ArgumentError, shown
+from pt_active.frames.checks import HELP, Argument, ArgumentError, shown, transformer
 from pt_active.frames.columns import GRADE_COLUMN, check_pairs, grade_columns, with_string_ids
 from pt_active.frames.qrels import HIGHEST_LABEL, checked_qrels
 from pt_active.relevance.digits import rounded_grades
@@ -239,7 +239,8 @@ class MixtureGrades(pt.Estimator):
     schematic = {"label": "MixtureGrades", "help_url": HELP}  # noqa: RUF012
 
     def __init__(self, *models: pt.Transformer) -> None:
-        self.models = models
+        what = "each model of MixtureGrades(first, second, …)"
+        self.models = tuple(transformer(what, each, frames=False) for each in models)
 
     def fit(
         self,
