@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 
@@ -174,6 +175,14 @@ def test_rankers_and_models_are_transformers(wrong: object) -> None:
     message = "each model of MixtureGrades(first, second, …) must be a PyTerrier transformer, got "
     refused(f"{message}{wrong!r}", MixtureGrades, UniformGrades(2), wrong)
     refused(f"{message}[<", MixtureGrades, [UniformGrades(2), UniformGrades(2)])
+
+
+@pytest.mark.parametrize("column", ["grade_1", "rank_turned", "traffic"])
+@pytest.mark.parametrize(("value", "kind"), [([1], "list"), ({}, "dict"), (b"1", "bytes"), (date(2026, 1, 1), "date")])
+def test_columns_of_numbers(three: pd.DataFrame, column: str, value: object, kind: str) -> None:
+    wrong = three.assign(**{column: [value] * len(three)})
+    message = f"the column '{column}' must hold numbers; got a column of the type {kind}"
+    refused(message, Plan.create, wrong, None, "DCG@10", budget=50)
 
 
 @pytest.mark.parametrize("level", ["query", "document"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -153,3 +154,18 @@ def check_grades(frame: pd.DataFrame, grades: np.ndarray) -> None:
             z, broken = int(np.argmax(wrong)), rule.format(how_many("document", int(wrong.sum())))
             such = document_of(frame["qid"].iloc[z], frame["docno"].iloc[z])
             raise ValueError(f"grade probabilities {broken}, such as {such}: {grades[z].tolist()}")
+
+
+def values_type(column: pd.Series) -> str:
+    """What a column holds, as pandas names it; of nested values, such as lists, the type of the first."""
+    kind = pd.api.types.infer_dtype(column)
+    return type(column.dropna().iloc[0]).__name__ if kind == "mixed" else kind
+
+
+def numbers_in(frame: pd.DataFrame, name: str) -> np.ndarray:
+    """float64[N], a column that must hold numbers; NaN where there is none."""
+    kind = values_type(frame[name])
+    if not kind.startswith(("date", "time", "bytes")):
+        with suppress(TypeError, ValueError):
+            return frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
+    raise ValueError(f"the column {name!r} must hold numbers; got a column of the type {kind}")

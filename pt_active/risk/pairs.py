@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import data_frame, how_many, shown, some
-from pt_active.frames.columns import check_grades, check_pairs, grade_columns, slice_rows, with_string_ids
+from pt_active.frames.columns import check_grades, check_pairs, grade_columns, numbers_in, slice_rows, with_string_ids
 from pt_active.frames.visible import check_visible
 from pt_active.relevance.costs import Cost, check_per_query
 from pt_active.relevance.introspection import Introspection, gaussian_introspection, introspection, label_tables
@@ -26,7 +26,7 @@ def checked_pairs(frame: pd.DataFrame, what: str) -> pd.DataFrame:
 
 def label_model(frame: pd.DataFrame) -> np.ndarray:
     """float64[N, G+1], the columns ``grade_0 … grade_G``, checked."""
-    grades = np.ascontiguousarray(frame[grade_columns(frame.columns)].to_numpy(dtype=np.float64))
+    grades = np.column_stack([numbers_in(frame, column) for column in grade_columns(frame.columns)])
     check_grades(frame, grades)
     return grades
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import agreeing, how_many, shown, some
-from pt_active.frames.columns import grade_columns, ranker_names, with_string_ids
+from pt_active.frames.columns import grade_columns, numbers_in, ranker_names, with_string_ids
 from pt_active.frames.progress import bar
 from pt_active.inference.documents import DOCUMENT_ESTIMATORS
 from pt_active.inference.estimators import estimator_named
@@ -105,7 +105,7 @@ def pool_of_rankers(pool: pd.DataFrame, rankers: Sequence[str] | None) -> pd.Dat
     # The order of the rank columns decides which ranker comes first in the difference.
     ranks = [f"rank_{name}" for name in chosen]
     rest = [column for column in pool.columns if column not in {*others, *ranks}]
-    retrieved = (pool[ranks] >= 0).any(axis=1)
+    retrieved = np.any([numbers_in(pool, rank) >= 0 for rank in ranks], axis=0)
     lost = set(pool["qid"]) - set(pool["qid"][retrieved])
     if lost:
         warnings.warn(

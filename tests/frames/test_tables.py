@@ -9,7 +9,7 @@ import pytest
 
 from pt_active.frames.sources import Source
 from pt_active.frames.tables import read_table
-from pt_active.frames.trec import read_qrels
+from pt_active.frames.trec import read_qrels, read_run
 from pt_active.frames.worklists import read_judgments
 
 
@@ -87,6 +87,26 @@ def test_parquet_ids_hold_no_nul_and_no_lists(tmp_path):
         pd.DataFrame({"qid": ["1"], "docno": [docno], "label": [1]}).to_parquet(tmp_path / "a.parquet")
         with pytest.raises(ValueError, match=rf"a\.parquet: {said}"):
             read_qrels(tmp_path / "a.parquet")
+
+
+NESTED = ([[1]], [{"a": 1}], pa.array([[("a", 1)]], type=pa.map_(pa.string(), pa.int64())), [[]])
+
+
+@pytest.mark.parametrize("values", NESTED, ids=["list", "struct", "map", "empty list"])
+@pytest.mark.parametrize(("read", "column"), [(read_run, "score"), (read_qrels, "label")])
+def test_parquet_columns_of_numbers_hold_no_lists(values, read, column, tmp_path):
+    pq.write_table(pa.table({"qid": ["1"], "docno": ["d"], column: values}), tmp_path / "a.parquet")
+    message = rf"a\.parquet: row 1: expected a {column} that is a number; got a column of the type (ndarray|dict|list)"
+    with pytest.raises(ValueError, match=message):
+        read(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("kinds", [(pa.null(),) * 3, (pa.string(), pa.string(), pa.float64())], ids=["null", "typed"])
+def test_a_parquet_run_without_rows_is_empty_whatever_its_columns(kinds, tmp_path):
+    empty = {name: pa.array([], type=kind) for name, kind in zip(("qid", "docno", "score"), kinds, strict=True)}
+    pq.write_table(pa.table(empty), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"a\.parquet: the table is empty; expected rows with 'qid', 'docno', 'score'"):
+        read_run(tmp_path / "a.parquet")
 
 
 def test_parquet_texts_that_are_not_utf_8_are_refused_by_the_name_of_the_file(tmp_path):

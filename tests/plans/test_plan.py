@@ -339,3 +339,19 @@ def test_the_plan_keeps_the_texts_of_what_it_draws(level: str, graded: pd.DataFr
     assert (through["text"] == "text of " + through["docno"]).all()
     with pytest.raises(ValueError, match="texts"):
         Plan.create(graded, None, DCG @ 10, **about, texts=texts.drop(columns="text"))
+
+
+@pytest.mark.parametrize(
+    "values", [[{"a": 1.0}, {"b": 2.0, "c": 1.0}], [["a"], ["b", "c"]], [[], ["a"]]], ids=["dict", "list", "empty list"]
+)
+def test_columns_of_lists_and_dictionaries_are_kept(
+    demo: DemoCollection, pipeline: pt.Transformer, values: list[object], tmp_path: Path
+) -> None:
+    """Such as ``query_toks``, which query expansion of PyTerrier adds."""
+    topics = demo.topics.assign(query_toks=(values * len(demo.topics))[: len(demo.topics)])
+    graded = pipeline(topics)
+    plan = Plan.create(graded.assign(tags=graded["query_toks"]), topics, "DCG@10", budget=50)
+    plan.save(tmp_path / "plan")
+    assert Plan.load(tmp_path / "plan").id == plan.id
+    other = Plan.create(graded.assign(tags=0), topics, "DCG@10", budget=50)
+    assert other.manifest["inputs"] != plan.manifest["inputs"]

@@ -226,12 +226,16 @@ def digest(source: str | Path | pd.DataFrame) -> str:
 
 
 def _hashes(column: pd.Series) -> np.ndarray:
-    """uint64[N], the hash of each value of a column: of a rounded number, or of the bytes of a vector of them."""
+    """uint64[N], the hash of each value: of a rounded number, the bytes of a vector of them, or what others print."""
     if isinstance(column.dtype, pd.StringDtype) and not column.isna().any():
         return pd.util.hash_array(column.to_numpy(dtype=object))
     if len(column) and isinstance(column.iloc[0], (np.ndarray, list)):
-        column = column.map(lambda vector: rounded(np.asarray(vector, dtype=np.float64), GRADE_BITS).tobytes())
+        with suppress(TypeError, ValueError):  # of what is no vector of numbers
+            column = column.map(lambda vector: rounded(np.asarray(vector, dtype=np.float64), GRADE_BITS).tobytes())
     elif pd.api.types.is_float_dtype(column):
         # The sum turns -0.0 into 0.0.
         column = pd.Series(rounded(column.to_numpy(dtype=np.float64, na_value=np.nan), GRADE_BITS) + 0.0)
-    return pd.util.hash_pandas_object(column, index=False).to_numpy()
+    try:
+        return pd.util.hash_pandas_object(column, index=False).to_numpy()
+    except TypeError:  # such as of dictionaries
+        return pd.util.hash_pandas_object(column.map(repr), index=False).to_numpy()

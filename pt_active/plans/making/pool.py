@@ -19,6 +19,7 @@ from pt_active.frames.columns import (
     check_grades,
     check_pairs,
     grade_columns,
+    numbers_in,
     query_columns,
     ranker_names,
     with_query_columns,
@@ -89,7 +90,7 @@ class Pool:
         check_ranks(qids, query, ranks, names)
         grades = np.empty((len(query), len(columns)))
         for g, column in enumerate(columns):
-            grades[:, g] = frame[column].to_numpy(dtype=np.float64)[order]
+            grades[:, g] = numbers_in(frame, column)[order]
         docno = texts(frame["docno"])[order]
         if not are_distributions(grades):
             check_grades(frame.iloc[order], grades)
@@ -307,7 +308,7 @@ def ranks_of(frame: pd.DataFrame, query: np.ndarray) -> tuple[tuple[str, ...], n
     check_pairs(frame, "the pool", query)
     ranks = np.empty((len(names), len(frame)), dtype=np.int32)
     for s, name in enumerate(names):
-        rank = frame[f"rank_{name}"].to_numpy(dtype=np.float64)
+        rank = numbers_in(frame, f"rank_{name}")
         wrong = ~((rank >= -1) & (rank == np.floor(rank)) & (rank < np.iinfo(np.int32).max))
         if wrong.any():
             z = int(np.argmax(wrong))
@@ -368,7 +369,7 @@ def query_weights(queries: pd.DataFrame) -> np.ndarray:
     """float64[m], p: proportional to ``traffic``, or uniform without it."""
     if "traffic" not in queries.columns:
         return np.full(len(queries), 1 / len(queries))
-    traffic = pd.to_numeric(queries["traffic"]).to_numpy(dtype=np.float64)
+    traffic = numbers_in(queries, "traffic")
     wrong = ~(np.isfinite(traffic) & (traffic >= 0))
     if wrong.any():
         raise ValueError(f"traffic must be finite and not negative; it is not for {some(queries['qid'][wrong])}")

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import agreeing, how_many, shown, some
-from pt_active.frames.columns import check_pairs, ranker_names, with_string_ids
+from pt_active.frames.columns import check_pairs, numbers_in, ranker_names, with_string_ids
 from pt_active.frames.qrels import UNJUDGED, checked_qrels
 from pt_active.frames.runs import ranked_run
 
@@ -53,7 +53,7 @@ def document_features(frame: pd.DataFrame) -> np.ndarray:
 def run_features(frame: pd.DataFrame) -> np.ndarray:
     """float64[N, 5], `FEATURES` of ranks and scores min–max scaled within ranker and query, ½ if all are equal."""
     ranks, names = _ranks(frame), [f"score_{name}" for name in ranker_names(frame.columns)] or ["score"]
-    scores = [pd.to_numeric(frame[name]).to_numpy(dtype=np.float64, na_value=np.nan) for name in names]
+    scores = [numbers_in(frame, name) for name in names]
     query = pd.factorize(frame["qid"])[0]
     retrieved = ranks > 0
     unit = np.stack([_unit_scores(*row, query) for row in zip(scores, retrieved, strict=True)])
@@ -116,7 +116,7 @@ def _ranks(frame: pd.DataFrame) -> np.ndarray:
         run = ranked_run(frame[needed].assign(row=np.arange(len(frame))))
         ranks[0, run["row"].to_numpy()] = run["rank"].to_numpy() + 1
     for own, name in zip(ranks, names, strict=False):
-        rank = frame[f"rank_{name}"].to_numpy(dtype=np.float64, na_value=np.nan)
+        rank = numbers_in(frame, f"rank_{name}")
         wrong = ~((rank >= -1) & (rank == np.floor(rank)))
         if wrong.any():
             raise ValueError(
