@@ -115,6 +115,8 @@ def foreseen(error: BaseException, command: str = "pt-active") -> str | None:
         return "the input is nested too deeply"
     if isinstance(error, (EOFError, zlib.error, lzma.LZMAError)):
         return f"a compressed file is damaged: {error}"
+    if isinstance(error, Warning):
+        return f"{error}; this is a warning, and python -W error makes it an error"
     # PyTerrier refuses a frame; if it was not imported, it did not.
     refused = getattr(sys.modules.get("pyterrier.validate"), "InputValidationError", ())
     if isinstance(error, (csv.Error, UnicodeError)) or kind == "pyarrow" or isinstance(error, refused):

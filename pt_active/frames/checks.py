@@ -91,8 +91,8 @@ def number(name: str, value: Any) -> int | float:
     """An argument that must be a number, within any range: an int where it is whole and numpy has it, or a float."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise ArgumentError(Argument(name), f" must be a number, got {shown(value)}")
-    if isinstance(value, Rational) and value.denominator == 1 and abs(value) <= MAX_SEED:
-        return int(value)
+    if isinstance(value, Rational) and value.denominator == 1 and abs(whole := int(value.numerator)) <= MAX_SEED:
+        return whole
     try:
         return float(value)
     except OverflowError:

@@ -20,8 +20,10 @@ from pt_active.frames.sources import NOT_UTF8, Source, beyond, limits_now, namin
 
 _IDS = ("qid", "docno")  # The keys of JSON objects whose values are ids
 _NUMBERS = ("label", "score")  # The columns of Parquet tables that hold numbers
-_NO_NUMBERS = ("boolean", "date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "bytes")
-_NO_NUMBERS += ("list", "ndarray", "dict")
+_NO_NUMBERS = (
+    *("boolean", "date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "bytes"),
+    *("list", "ndarray", "dict"),
+)
 """Types of values that pandas would take for numbers, or fail at."""
 
 

@@ -481,6 +481,7 @@ def test_what_cannot_be_foreseen_is_called_a_bug(world: Path, monkeypatch: pytes
         (pyarrow.lib.ArrowKeyError("column"), "error: column"),
         (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), "error: 'utf-8' codec can't decode byte 0xff"),
         (ValueError(f"label {'x' * 10**6!r} of \x1b[31m"), "error: label 'xxx"),
+        (UserWarning("odd"), "error: odd; this is a warning, and python -W error makes it an error"),
         (KeyboardInterrupt(), "interrupted"),
     ],
     ids=lambda each: type(each).__name__ if isinstance(each, BaseException) else "",
@@ -503,6 +504,13 @@ def test_every_foreseeable_failure_is_one_line(
     assert line.startswith(message)
     assert len(line) < 2100
     assert visible(line) == line
+
+
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_warnings_that_are_made_errors_are_one_line(world: Path, tmp_path: Path) -> None:
+    shutil.copytree(world, tmp_path / "w", symlinks=True)
+    for line in (COMMANDS[0], COMMANDS[0].replace("DCG@5", "nDCG@10"), "status docs judged.csv --missing nonrelevant"):
+        assert complaints(line.split(), tmp_path / "w", codes=(2,)) == []
 
 
 @pytest.mark.parametrize("value", ["1000000000", "0", "-1"])
