@@ -7,9 +7,11 @@ documentation, and ``pt-active demo`` shows every step on simulated data.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # To import ``typing`` takes ten times as long as this file, and Ctrl-C may come meanwhile
 if TYPE_CHECKING:
+    from typing import Any
+
     from pt_active.answers.comparison import Answers
     from pt_active.experiment import Experiment
     from pt_active.plans.answers.model_check import ModelCheck

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
+from _signal import SIGINT, default_int_handler, getsignal, signal  # The module ``signal`` takes longer to import
 
 
 def main() -> None:
     """Run the ``pt-active`` command, which Ctrl-C ends with one line even while modules are imported."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _leave)
+    before = getsignal(SIGINT)
+    if before is default_int_handler:
+        signal(SIGINT, _leave)
     from pt_active.cli.app import main as run
 
     run(before)

@@ -446,6 +446,12 @@ def test_ctrl_c_ends_in_one_line_even_during_imports(world: Path, library: str) 
     assert "Traceback" not in said
 
 
+def test_almost_nothing_is_imported_before_ctrl_c_ends_in_one_line() -> None:
+    code = "import sys; known = set(sys.modules); import pt_active.__main__; print(*set(sys.modules) - known)"
+    answer = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True).stdout
+    assert {"typing", "re", "enum", "signal", "collections", "functools"}.isdisjoint(answer.split())
+
+
 def test_what_cannot_be_foreseen_is_called_a_bug(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise KeyError("q\x1b[31m")
