@@ -175,16 +175,6 @@ def report(
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
 
 
-PASSED_OVER = "If nobody will judge documents without a label, --missing nonrelevant gives them the lowest grade."
-"""The end of the hint where labels do not count since others are missing."""
-
-
-def holds_up(state: Status) -> bool:
-    """Whether documents without a label keep others from counting, or from counting as they are."""
-    lost = state.blocked or (state.looks is None and state.left_out)
-    return _without_estimate(state) if state.resolved else bool(lost)
-
-
 def _without_estimate(state: Status) -> bool:
     """Whether what comes first has no label, so that nothing can be estimated."""
     return not np.isfinite(state.value)
@@ -194,11 +184,6 @@ def next_step(
     state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str] = (), extended: Sequence[str] = ()
 ) -> str:
     """The hint below a status: what to do or to type next."""
-    hint = _next_step(state, plan, labels, asked, extended)
-    return f"{hint}\n{PASSED_OVER}" if holds_up(state) else hint
-
-
-def _next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str], extended: Sequence[str]) -> str:
     manifest, whole = plan.tables.manifest, plan.tables.manifest.rest is None
     if state.resolved and _without_estimate(state):
         return "The verdict stands. For an estimate and a report, judge what was passed over first."
@@ -292,8 +277,6 @@ def gate(
     hint = ""
     if decided.outcome == UNRESOLVED and often is not None:
         hint = next_step(decided.status, plan, labels, extended=given_words(missing=missing))
-    elif decided.outcome == UNRESOLVED and holds_up(decided.status):
-        hint = PASSED_OVER
     return Answer(decided.to_dict(), text, hint, OUTCOMES[decided.outcome][0])
 
 

@@ -162,7 +162,6 @@ def missing_pairs(
     if pairs and missing == "error":
         hint = f"; {strays.counted}: {strays.hint}" if strays.hints else ""
         lacking = f"{how_many(f'sampled {what}', len(pairs), 'has')} no label (-1 is none): {some(pairs)}"
-        complaint = f"{lacking}{hint}; judge them, or pass "
-        also = (" or ", Argument("missing", "expected")) if others else ()
-        raise ArgumentError(complaint, Argument("missing", "nonrelevant"), *also, *otherwise)
+        policy = Argument("missing", "expected" if others else "nonrelevant")
+        raise ArgumentError(f"{lacking}{hint}; judge them, or pass ", policy, *otherwise)
     return pairs

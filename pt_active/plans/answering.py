@@ -85,8 +85,8 @@ class Answering(Estimating):
             clusters: A column of the topics whose equal values mark queries that belong together, as in `estimate`.
             first: The first ranker; by default, the first of two.
             second: The ranker that is subtracted from the first; by default, the second of two.
-            missing: What to do about a gap, documents without a label before others that have one. ``"expected"``, for
-                ``looks="always"``: evidence and interval assume the worst case, so that what is proved holds
+            missing: What to do about a gap, documents without a label before others that have one. ``"expected"``, at
+                any time and after each part: evidence and interval assume the worst case, so that what is proved holds
                 whatever their labels are; the estimate ends before them. ``"error"``: nothing after the first of them
                 counts. ``"nonrelevant"``: grade 0 for those that were passed over. With records, somebody skipped
                 these or found them unjudgeable; without, all count as passed over, and so does every document without
@@ -105,7 +105,7 @@ class Answering(Estimating):
         """
         every = len(self.rankers) > 2 and first is None and second is None
         looks = looks_asked(self.tables, looks)
-        policy = missing_policy(missing, looks)
+        policy = missing_policy(self.tables, missing, looks)
         records = records_given(qrels, records)
         labels, said, given = labels_and_said(self.tables, qrels, records, policy)
         if every:
@@ -157,7 +157,10 @@ class Answering(Estimating):
         asked, meant = Rule.of(rule, margin), population_asked(queries)
         looks = looks_asked(self.tables, looks)
         check_gate_looks(self.tables, looks)
-        policy, pair = missing_policy(missing, looks), named_pair(self.rankers, first, second, or_all=False)
+        policy, pair = (
+            missing_policy(self.tables, missing, looks),
+            named_pair(self.rankers, first, second, or_all=False),
+        )
         records = records_given(qrels, records)
         if looks == ALWAYS and not has_order(self.tables):
             raise ArgumentError(

@@ -51,12 +51,13 @@ class Looks(Aligned):
     standard_error: np.ndarray  # The standard error; 0 if everything is judged, NaN if it cannot be estimated
     degrees: np.ndarray  # Degrees of freedom
     critical: np.ndarray  # The critical value of ``|θ̂ − θ|/SE``
+    open: np.ndarray  # How far labels that lack may move the estimate, either way; 0 if none does
 
     @property
     def half_width(self) -> np.ndarray:
         """Half-widths of intervals that hold at all looks together; 0 if everything is judged."""
         half = half_widths(self.critical, self.standard_error, self.degrees)
-        return np.where(np.isinf(self.time) & (self.standard_error == 0), 0.0, half)
+        return self.open + np.where(np.isinf(self.time) & (self.standard_error == 0), 0.0, half)
 
 
 def nested_estimates(

@@ -264,7 +264,7 @@ def gate_at_parts(
     """The gate by the looks after the parts of a plan; the first that resolves decides."""
     state = plan_status(tables, qrels, question, records)
     label = labels_so_far(tables, checked_qrels(qrels, tables.pool.max_grade))
-    past = growth_of(growing(tables, label, question.looks), question).past
+    past = growth_of(growing(tables, label, question.looks, question.bridged), question).past
     wide = past.half_width + state.apart
     looks = zip(past.cost.tolist(), past.value - wide, past.value + wide, strict=True)
     found = [(_outcome(rule, low, high), cost) for cost, low, high in looks]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, product
 from typing import Any, NamedTuple
 
 import ir_measures.measures as irm
@@ -31,18 +31,22 @@ from pt_active.inference.stopping.looks import (
 from pt_active.inference.ties import is_rounding, settled
 from pt_active.plans.answers.judged import Contrast, How, inferred
 from pt_active.plans.answers.judged_documents import JudgedDocuments, judged_documents
-from pt_active.plans.making.documents import round_settings, rounds_judged
+from pt_active.plans.making.documents import round_settings
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.labelled import judged_values, model_means
 from pt_active.plans.making.parts import in_parts, rounds_of_parts
 from pt_active.plans.making.pool import graded_pool
 from pt_active.plans.making.queries import DrawingOrder, queries_judged
+from pt_active.plans.making.sampled import sampled
 
 _MAX_FUTURE_LOOKS = 50
 """Looks to come that are simulated, at most."""
 
 _N_FURTHER_BUDGETS = 50
 """Sizes of a further round for which errors are foreseen."""
+
+_MAX_COMPLETIONS = 32
+"""Sets of labels that the gaps of a part may turn out to have, at most; with more, the part does not count."""
 
 USUAL = "usual"
 """The looks if none are asked for: after each part of a plan that comes in parts, and at any time for others."""
@@ -133,27 +137,32 @@ class Growth(NamedTuple):
     least: int  # How many degrees of freedom an interval needs
 
 
-def growing(tables: PlanTables, label: np.ndarray, looks: str | None) -> Growing:
-    """The units of a plan as they become judged, which all its rankers and pairs share."""
-    return (_Rounds if tables.rounds else _QueriesInOrder)(tables, label, looks)
+def growing(tables: PlanTables, label: np.ndarray, looks: str | None, bridged: bool = False) -> Growing:
+    """The units of a plan as they become judged, which all its rankers and pairs share.
+
+    ``bridged`` says whether parts count in which a few labels lack, at their worst.
+    """
+    return _Rounds(tables, label, looks, bridged) if tables.rounds else _QueriesInOrder(tables, label, looks)
 
 
 def growth_of(sample: Growing, question: Question) -> Growth:
     """The looks at a plan."""
-    label, sizes, spent, judged, drawn = sample.label, sample.sizes, sample.spent, sample.judged, sample.drawn
+    label, sizes, spent, reach, drawn = sample.label, sample.sizes, sample.spent, sample.reach, sample.drawn
     critical = question.critical(question.looks, sizes, sample.time)
-    passed = int((sizes <= judged).sum())
+    passed = int((sizes <= reach).sum())
     planned = _without_labels(spent[sizes - 1], sample.time, critical)
     cost, numbers, time = sample.further()
-    wanted, used = sample.first(drawn), sample.first(judged)
+    wanted, used, judged = sample.first(drawn), sample.first(reach) & (label >= 0), reach - sample.open
+    unpaid = float(sample.tables.pool.document_cost[sample.first(reach) & (label < 0)].sum())
     counts = {
         "unit": sample.unit,
         "n_judged": int(used.sum()),
         "left_out": int((wanted & ~used & (label >= 0)).sum()),
         "judged": judged,
+        "open": sample.open,
         "drawn": drawn,
         "waiting": sample.named(judged) if judged < drawn else None,
-        "spent": float(spent[judged - 1]) if judged else 0.0,
+        "spent": float(spent[reach - 1]) - unpaid if reach else 0.0,
         "budget": float(spent[drawn - 1]),
         "next_look": int(sizes[passed]) if passed < len(sizes) else None,
         "everything": sample.everything,
@@ -177,7 +186,7 @@ def _to_come(cost: np.ndarray, time: np.ndarray, critical: np.ndarray) -> Looks:
 
 def _without_labels(cost: np.ndarray, time: np.ndarray, critical: np.ndarray) -> Looks:
     unknown = np.full(len(cost), np.nan)
-    return Looks(cost, time, unknown, unknown, unknown, critical)
+    return Looks(cost, time, unknown, unknown, unknown, critical, np.zeros(len(cost)))
 
 
 def _refuse_planned(looks: str | None, why: str) -> None:
@@ -190,7 +199,7 @@ def _refuse_planned(looks: str | None, why: str) -> None:
 class _QueriesInOrder:
     """Queries in the order in which they were drawn, with what they cost together and how far they are judged."""
 
-    unit = "query"
+    unit, open = "query", 0
 
     def __init__(self, tables: PlanTables, label: np.ndarray, looks: str | None) -> None:
         if looks is not None:
@@ -204,7 +213,7 @@ class _QueriesInOrder:
             _refuse_planned(looks, "the plan was extended; use ")
         self.order, self.drawn, self.spent = order, order.drawn, np.cumsum(order.cost)
         self.counted = tables.pool.seen(tables.measure)
-        self.judged = queries_judged(tables.pool, self.label, tables.measure, order)
+        self.reach = queries_judged(tables.pool, self.label, tables.measure, order)
         self.everything = float(tables.manifest.pool_cost)
         self.sizes = sizes = look_sizes(looks, order.drawn)
         if looks in SPENDING:
@@ -258,9 +267,9 @@ class _QueriesInOrder:
 class _Rounds:
     """Rounds of documents, with one look after each, or the parts of the only one."""
 
-    def __init__(self, tables: PlanTables, label: np.ndarray, looks: str | None) -> None:
+    def __init__(self, tables: PlanTables, label: np.ndarray, looks: str | None, bridged: bool) -> None:
         self.tables, self.label = tables, label
-        self._known: dict[int, JudgedDocuments] = {}
+        self._known: dict[tuple[int, int], JudgedDocuments] = {}
         rounds, least = list(tables.rounds), needed_degrees(looks)
         # What is judged at each look. In parts, the t quantiles of early looks make up for few degrees of freedom.
         if in_parts(tables):
@@ -271,7 +280,7 @@ class _Rounds:
             self.unit, self.least = "round", least
             self._samples = list(accumulate([each] for each in rounds))
         self.drawn = len(self._samples)
-        self.judged = sum(rounds_judged(each, self.label) == len(each) for each in self._samples)
+        self.reach, self.open = self._judged(bridged and self.unit == "part")
         self.spent = np.array([sum(each.sample.spent for each in some) for some in self._samples])
         self.sizes = look_sizes(looks, self.drawn)
         expected = np.array([each.expected for each in rounds])
@@ -286,27 +295,61 @@ class _Rounds:
     def first(self, number: int) -> np.ndarray:
         return judged_before(self._samples[number - 1]) if number else np.zeros(len(self.label), dtype=bool)
 
+    def _judged(self, bridged: bool) -> tuple[int, int]:
+        """How many of the samples count, and how many of these have gaps: documents before the last part with labels.
+
+        The one with gaps counts if few sets of labels complete it, since all of them are tried.
+        """
+        first = [judged_before(each) for each in self._samples]
+        lacking = [each & (self.label < 0) for each in first]
+        begun = int(np.argmax([(each & (self.label >= 0)).sum() for each in first]))
+        gaps = lacking[begun - 1] if bridged and begun else np.zeros_like(first[0])
+        grades = self.tables.pool.max_grade + 1
+        few = [not (each & ~gaps).any() and grades ** int(each.sum()) <= _MAX_COMPLETIONS for each in lacking]
+        reach = int(np.sum(few))
+        return reach, int(np.count_nonzero(np.diff([each.sum() for each in lacking[:reach]], prepend=0)))
+
     def named(self, number: int) -> str:
-        return f"{self.unit} {number + 1}"
+        if self.open == 0:
+            return f"{self.unit} {number + 1}"
+        pool, place = self.tables.pool, sampled(self.tables).place
+        rows = np.flatnonzero(self.first(self.reach) & (self.label < 0))
+        gap = rows[np.argmin(place[rows])]
+        return f"document {pool.docno[gap]} of query {pool.qids[pool.query_of_document[gap]]}"
 
     def past(self, looks: Looks, sizes: np.ndarray, question: Question) -> Looks:
-        """Looks with the estimate at each; its error is NaN if it cannot be estimated."""
-        value, error, degrees = np.array([self._inference(size, question) for size in sizes.tolist()]).reshape(-1, 3).T
-        critical = np.where(degrees >= self.least, looks.critical, np.inf)
-        return replace(looks, value=value, standard_error=error, degrees=degrees, critical=critical)
+        """Looks with the estimate at each; its error is NaN if it cannot be estimated.
 
-    def _inference(self, rounds: int, question: Question) -> tuple[float, float, float]:
-        """Estimate, standard error and degrees of freedom after the first rounds."""
-        so_far, how = self._samples[rounds - 1], How(question.measure, ESTIMATOR, reference="effective")
+        Where labels lack, it is the middle of the estimates with all labels that they may have.
+        """
+        several = [self._inferences(size, question) for size in sizes.tolist()]
+        low, high = (np.array([of(each, axis=0) for each in several]).reshape(-1, 3) for of in (np.min, np.max))
+        value, open_ = (low[:, 0] + high[:, 0]) / 2, (high[:, 0] - low[:, 0]) / 2
+        error, degrees = high[:, 1], low[:, 2]
+        critical = np.where(degrees >= self.least, looks.critical, np.inf)
+        return replace(looks, value=value, standard_error=error, degrees=degrees, critical=critical, open=open_)
+
+    def _inferences(self, rounds: int, question: Question) -> np.ndarray:
+        """float64[C, 3], what `_inference` says with each set of labels that completes the first rounds."""
+        label = np.where(self.first(rounds), self.label, -1)
+        rows = np.flatnonzero(self.first(rounds) & (label < 0))
+        found = []
+        for number, grades in enumerate(product(range(self.tables.pool.max_grade + 1), repeat=len(rows))):
+            label[rows] = grades
+            found.append(self._inference((rounds, number), label, question))
+        return np.array(found)
+
+    def _inference(self, key: tuple[int, int], label: np.ndarray, question: Question) -> tuple[float, float, float]:
+        """Estimate, standard error and degrees of freedom after the first rounds, by their labels int64[N]."""
+        how = How(question.measure, ESTIMATOR, reference="effective")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if rounds not in self._known:
-                label = np.where(judged_before(so_far), self.label, -1)
-                found = judged_documents(self.tables, so_far, label, how)
+            if key not in self._known:
+                found = judged_documents(self.tables, self._samples[key[0] - 1], label.copy(), how)
                 # All looks share what the pool keeps for the next question.
                 pool = next(iter(self._known.values()), found).pool
-                self._known[rounds] = replace(found, pool=pool)
-            measured = self._known[rounds].measured(question.contrast, how)
+                self._known[key] = replace(found, pool=pool)
+            measured = self._known[key].measured(question.contrast, how)
         fields = inferred(measured, how)
         error = np.nan if fields["degenerate"] else fields["standard_error"]
         return measured.value, error, fields["degrees_of_freedom"]

@@ -165,7 +165,7 @@ def pair_status(
     questions = [replace(question, pair=pair, pairs=len(several)) for pair in several]
     points = points_so_far(tables, label, [each.contrast for each in questions], questions[0].how, records)
     if question.looks != ALWAYS:
-        sample = growing(tables, label, question.looks)
+        sample = growing(tables, label, question.looks, question.bridged)
         found = (status_of_looks(sample, *about, records) for about in zip(questions, points, strict=True))
         return PairStatus(tuple(with_strays(each, strays) for each in found), question.confidence)
     sequence = sequence_of(tables, label, question.measure, question.bridged)

@@ -55,8 +55,8 @@ class Status(Printed):
         margin: Differences up to this do not matter (or the half-width that is wanted); None if it was not given.
         resolution: ``"first"`` or ``"second"`` is better, ``"within"`` the margin, or None while unresolved.
         resolved_at: What had been spent at the look that resolved it; None while unresolved.
-        value: The estimate from all that is judged without a gap, first minus second; NaN if nothing is. It is the one
-            of `Plan.compare` and `Plan.estimate` for `Plan.so_far`, whatever the looks are.
+        value: The estimate from all that is judged without a gap, first minus second; NaN if nearly nothing is. It is
+            the one of `Plan.compare` and `Plan.estimate` for `Plan.so_far`, whatever the looks are.
         low: Lower end of the interval that these looks allow; NaN if they allow none.
         high: Upper end.
         standard_error: The standard error of the estimate; NaN if it is not known.
@@ -64,8 +64,8 @@ class Status(Printed):
             bets against it have won. Its inverse is a p-value that holds at any time. NaN otherwise.
         unit: The unit of ``judged``, ``drawn`` and ``next_look``: ``query``, ``document``, ``step`` (a document of a
             cascade with those above it), or ``round`` of documents.
-        judged: How many units are judged and count. With ``missing="error"``, and with all looks but ``"always"``, they
-            come without a gap from the first that was drawn.
+        judged: How many units are judged and count. With ``missing="error"``, and with looks that assume no worst case,
+            they come without a gap from the first that was drawn.
         drawn: How many units the plan asks for.
         n_judged: The number of labels of these units.
         left_out: The number of labels of other units.
@@ -375,7 +375,8 @@ class Status(Printed):
         """Names and values, as printed."""
         error = "not known yet" if np.isnan(self.standard_error) else f"{self.standard_error:.4f}"
         part = ", from what is judged before the first gap" if self.open else ""
-        estimate = "none yet" if np.isnan(self.value) else f"{self.point}   SE {error}{part}"
+        none = f"none before {self.waiting} has its labels" if self.open or self.left_out else "none yet"
+        estimate = none if np.isnan(self.value) else f"{self.point}   SE {error}{part}"
         spent = f"{self.spent:.6g} of {self.budget:.6g}{self.cost_unit} spent"
         since = f", after {self.resolved_at:.6g}{self.cost_unit}" if self.resolved_at is not None else ""
         facts = [

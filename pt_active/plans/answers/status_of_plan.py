@@ -15,6 +15,7 @@ from pt_active.frames.records import is_records
 from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW
+from pt_active.inference.stopping.boundaries import SPENDING
 from pt_active.inference.stopping.looks import ALWAYS, cost_to_resolve, prospect, verdicts
 from pt_active.plans.answers.gaps import Said, said_of
 from pt_active.plans.answers.labelled_plan import Point, at_the_end, points_so_far
@@ -33,18 +34,20 @@ from pt_active.plans.answers.verdict import (
 )
 from pt_active.plans.making.judgments import qrels_of, records_of_plan
 from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.parts import in_parts
 from pt_active.plans.making.sampled import strays_of, strays_told
 
 _MIN_FORESEEN = 10
 """With fewer labels, the status does not say how many more it will take: the error is a guess of the model."""
 
 
-def missing_policy(missing: str | None, looks: str | None) -> str:
+def missing_policy(tables: PlanTables, missing: str | None, looks: str | None) -> str:
     """What a status does about documents without a label before others that have one."""
+    bridged = looks == ALWAYS or (looks in SPENDING and in_parts(tables))
     if missing is None:
-        return "expected" if looks == ALWAYS else "error"
+        return "expected" if bridged else "error"
     check_policy(missing)
-    if missing == "expected" and looks != ALWAYS:
+    if missing == "expected" and not bridged:
         raise ArgumentError(
             Argument("missing", missing),
             " would leave the error of these documents out of the intervals of such looks; use ",
@@ -66,7 +69,8 @@ def plan_status(
         sequence = sequence_of(tables, label, question.measure, question.bridged)
         state = _proved_status(sequence, question, point)
     else:
-        state = status_of_looks(growing(tables, label, question.looks), question, point, records)
+        sample = growing(tables, label, question.looks, question.bridged)
+        state = status_of_looks(sample, question, point, records)
     return with_strays(state, strays_told(tables, qrels, label))
 
 

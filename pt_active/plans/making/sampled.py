@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import agreeing, how_many
+from pt_active.frames.checks import document_of, how_many
 from pt_active.frames.qrels import checked_qrels, known_labels, warn_of_ignored, whole_labels
 from pt_active.frames.strays import Strays, stray_labels
 from pt_active.inference.rounds import judged_before, round_weights
@@ -23,9 +23,12 @@ from pt_active.plans.making.pool import known_texts
 from pt_active.plans.making.queries import DrawingOrder, documents_to_judge, queries_judged
 from pt_active.plans.making.queries import sample_columns as query_columns
 
+_MIN_BEFORE_GAP = 10
+"""With fewer labels before the first gap, and as many after it or more, there is no estimate."""
+
 
 class NothingJudged(ValueError):
-    """The unit that comes first lacks a label."""
+    """The unit that comes first lacks a label, or one so early that nearly all labels come after it."""
 
 
 class Sampled(ABC):
@@ -52,9 +55,28 @@ class Sampled(ABC):
     def others(self, qrels: pd.DataFrame, label: np.ndarray) -> tuple[int, str]:
         """How many labels are not of what was sampled, and of what they are; ``label`` is int64[N]."""
 
-    @abstractmethod
     def cut(self, label: np.ndarray) -> PlanTables:
-        """The plan of what is judged without a gap, by labels int64[N]."""
+        """The plan of what is judged without a gap, by labels int64[N].
+
+        Raises:
+            NothingJudged: If that is nothing, or so little that an estimate would leave out nearly all labels.
+        """
+        cut, known = self._cut(label), self.wanted & (label >= 0)
+        used = 0 if cut is None else int((sampled(cut).wanted & known).sum())
+        if cut is not None and not used < _MIN_BEFORE_GAP <= known.sum() - used:
+            return cut
+        pool, place = self.tables.pool, self.place
+        last = place[known & np.isfinite(place)].max(initial=place.min())
+        rows = np.flatnonzero(self.wanted & (label < 0) & (place <= last))
+        first, more = rows[np.argmin(place[rows])], len(rows) - 1
+        named = document_of(pool.qids[pool.query_of_document[first]], pool.docno[first])
+        so_far = "nothing is judged" if cut is None else f"{used} of {how_many('label', int(known.sum()))} are judged"
+        lack = f"and {more:,} more lack" if more else "lacks"
+        raise NothingJudged(f"{so_far} so far without a gap: {named} {lack} a label; judge what comes first")
+
+    @abstractmethod
+    def _cut(self, label: np.ndarray) -> PlanTables | None:
+        """The plan of what is judged without a gap; None if nothing is."""
 
     @abstractmethod
     def never_drawn(self) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
@@ -82,16 +104,14 @@ class _SampledQueries(Sampled):
     def others(self, qrels: pd.DataFrame, label: np.ndarray) -> tuple[int, str]:
         return labels_of_others(self.tables.pool.qids[self.tables.queries["q_draws"].to_numpy() > 0], qrels)
 
-    def cut(self, label: np.ndarray) -> PlanTables:
+    def _cut(self, label: np.ndarray) -> PlanTables | None:
         tables = self.tables
         order, pool, measure = DrawingOrder.of(tables), tables.pool, tables.measure
         n = queries_judged(pool, label, measure, order)
         if n == order.drawn:
             return tables
         if n == 0:
-            raise NothingJudged(
-                f"nothing is judged so far: the query that comes first, {pool.qids[order.rows[0]]}, lacks labels"
-            )
+            return None
         queries = tables.queries.assign(**query_columns(order.first(n), pool.query_weight))
         if tables.manifest.extensions:  # An extended plan has kept the list of its new queries alone.
             assessments = documents_to_judge(pool, measure, order.rows[:n], known_texts(pool))
@@ -131,7 +151,7 @@ class _SampledDocuments(Sampled):
     def others(self, qrels: pd.DataFrame, label: np.ndarray) -> tuple[int, str]:
         return len(qrels) - int((self.wanted & (label >= 0)).sum()), "documents that were not drawn"
 
-    def cut(self, label: np.ndarray) -> PlanTables:
+    def _cut(self, label: np.ndarray) -> PlanTables | None:
         tables = self.tables
         pool, drawn = tables.pool, self.wanted
         n = rounds_judged(tables.rounds, label)
@@ -141,21 +161,8 @@ class _SampledDocuments(Sampled):
         if part := judged_part(tables, label, n):
             rounds, entries = (*rounds, part[0]), (*entries, part[1])
             cut = Cut("documents", int(drawn.sum()), int(judged_before(rounds).sum()))
-        if not rounds and tables.rounds[0].sample.priority is not None:
-            raise NothingJudged("nothing is judged so far: the documents that come first lack labels")
         if not rounds:
-            first, what, end = (
-                tables.rounds[0].sample.drawn,
-                "round 1",
-                "; a round of documents can only be used as a whole",
-            )
-            if in_parts(tables):
-                first, what, end = part_of(tables) == 1, "part 1", ""
-            lacking = int((first & (label < 0)).sum())
-            raise NothingJudged(
-                f"nothing is judged so far: {how_many('document', lacking)} of {what} {agreeing('has', lacking)} no "
-                f"label{end}"
-            )
+            return None
         last = rounds[-1]
         queries = tables.queries.assign(**round_columns(pool, last), q_prob=last.sample.design.opening)
         assessments = worklist(pool, last.sample, None)

@@ -158,13 +158,13 @@ def test_verdicts() -> None:
 
 
 def one_look(value: float, error: float) -> Looks:
-    return Looks(*(np.array([x]) for x in (10.0, 0.5, value, error, np.inf, 3.0)))
+    return Looks(*(np.array([x]) for x in (10.0, 0.5, value, error, np.inf, 3.0, 0.0)))
 
 
 def test_one_look_ahead_is_predictive_power() -> None:
     """Given θ̂ now, θ̂ at twice the information is N(θ̂, V/2) [Spiegelhalter et al. 1986]."""
     nothing = np.full(1, np.nan)
-    coming = Looks(np.array([20.0]), np.array([1.0]), nothing, nothing, nothing, np.array([1.96]))
+    coming = Looks(np.array([20.0]), np.array([1.0]), nothing, nothing, nothing, np.array([1.96]), np.zeros(1))
     edge, spread = 1.96 * 0.4 / np.sqrt(2), 0.4 / np.sqrt(2)
     for value in (0.0, 0.3, 0.8):
         chance, cost = prospect(one_look(value, 0.4), coming, 0.0, True)
@@ -175,7 +175,9 @@ def test_one_look_ahead_is_predictive_power() -> None:
 
 def test_a_census_always_resolves_a_difference() -> None:
     nothing = np.full(2, np.nan)
-    coming = Looks(np.array([20.0, 40.0]), np.array([1.0, np.inf]), nothing, nothing, nothing, np.array([3.0, np.inf]))
+    coming = Looks(
+        np.array([20.0, 40.0]), np.array([1.0, np.inf]), nothing, nothing, nothing, np.array([3.0, np.inf]), np.zeros(2)
+    )
     chance, cost = prospect(one_look(0.1, 0.4), coming, 0.0, True)
     assert chance == 1.0
     assert 20.0 < cost < 40.0
@@ -188,7 +190,7 @@ def test_a_census_always_resolves_a_difference() -> None:
 def test_degrees_of_freedom_grow_with_the_cost() -> None:
     """At a cost of 10 there are 3 degrees of freedom, so 6 at a cost of 20: by hand, just inside and just outside."""
     nothing = np.full(1, np.nan)
-    coming = Looks(np.array([20.0]), np.array([1.0]), nothing, nothing, nothing, np.array([1.96]))
+    coming = Looks(np.array([20.0]), np.array([1.0]), nothing, nothing, nothing, np.array([1.96]), np.zeros(1))
     half = 0.4 / np.sqrt(2) * stats.t.isf(stats.norm.sf(1.96), 6)
     for times, cost in ((0.999, np.nan), (1.001, 20.0)):
         now = replace(one_look(times * half, 0.4), degrees=np.array([3.0]))

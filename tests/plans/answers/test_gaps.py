@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from drawn_order import small_plan, small_pool
 from pt_active import ColumnCost, Plan
 from pt_active.plans.answers.gaps import Gap
 from pt_active.plans.answers.status import Status
+from pt_active.plans.making.queries import in_drawing_order
 
 
 def pool(rankers: int = 2) -> pd.DataFrame:
@@ -160,3 +162,32 @@ def test_a_gate_takes_what_was_passed_over_as_not_relevant(looks: str | None) ->
     assert "judge what was passed over" in plan.status(given, looks).advice
     with pytest.raises(ValueError, match="unknown missing 'some'"):
         plan.gate(given, 0.5, looks=looks, missing="some", queries="these")
+
+
+@pytest.mark.parametrize(("design", "measure"), [("depth", "nDCG@3"), ("surprises", "nDCG@3"), ("depth", "RR")])
+@pytest.mark.parametrize("rankers", [1, 2, 3])
+def test_parts_count_with_every_label_that_a_gap_may_have(design: str, measure: str, rankers: int) -> None:
+    """So nobody can win by what people skip: what is proved with a gap is proved whatever its label is."""
+    plan = Plan.create(pool(rankers), None, measure, budget=70, level="document", design=design, seed=3)
+    labels = in_drawing_order(plan.tables).merge(drawn(plan))[["qid", "docno", "label"]]
+    about: dict[str, Any] = {"margin": 0.5} if rankers == 1 else {"queries": "new"}
+    some, gap = labels.drop(index=2), labels.loc[2]
+    wholes = [states(plan, labels.assign(label=labels["label"].where(labels.index != 2, y)), **about) for y in range(3)]
+    for state, *filled in zip(states(plan, some, **about), *wholes, strict=True):
+        assert (state.judged, state.open, state.n_judged, state.spent) == (4, 1, len(some), len(some))
+        assert [(each.qid, each.docno) for each in state.blocked] == [(gap.qid, gap.docno)]
+        assert state.waiting == f"document {gap.docno} of query {gap.qid}"
+        assert np.isnan(state.value)
+        for each in (one.beside or one for one in filled):
+            other = state.beside or state
+            assert other.low - 1e-12 <= each.low <= each.high <= other.high + 1e-12
+        assert {each.resolution for each in filled} == {state.resolution} or state.resolution is None
+    many = states(plan, labels.drop(index=range(4)), **about)[0]
+    assert (many.judged, many.left_out, len(many.blocked)) == (0, len(labels) - 4, 4)
+    strict = states(plan, some, missing="error", **about)[0]
+    assert (strict.judged, strict.left_out) == (0, len(some))
+
+
+def states(plan: Plan, labels: pd.DataFrame, **about: Any) -> tuple[Status, ...]:
+    found = plan.status(labels, **about)
+    return (found,) if isinstance(found, Status) else found.pairs

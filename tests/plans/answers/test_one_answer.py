@@ -234,10 +234,16 @@ def test_a_status_of_other_labels_is_refused(labelled: pd.DataFrame) -> None:
 
 
 def test_an_estimate_outside_of_its_interval_is_explained(labelled: pd.DataFrame) -> None:
-    """A gap near the beginning leaves few documents to the estimate; the interval rests on all of them."""
+    """A gap near the beginning leaves few documents to the estimate, or none; the interval rests on all of them."""
     plan, qrels = judged(labelled, "documents of DCG", 2, "all")
     seen = set()
-    for gap in (1, 4, 7):
+    early = plan.status(qrels.drop(qrels.index[4]))
+    assert isinstance(early, Status)
+    assert np.isnan(early.value)
+    assert early.n_judged == len(qrels) - 1
+    with pytest.raises(ValueError, match=f"4 of {len(qrels) - 1} labels are judged so far without a gap: document "):
+        plan.so_far(qrels.drop(qrels.index[4]))
+    for gap in (10, 20, 30):
         some = qrels.drop(qrels.index[gap])
         status = plan.status(some)
         assert isinstance(status, Status)
