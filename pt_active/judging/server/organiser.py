@@ -75,7 +75,7 @@ class Organiser:
         # How long the judges who are there need for what is left.
         pace = sum(1 / each["pace"] for each in judges if each["there"] and each["pace"])
         return {
-            "measure": campaign.plan.tables.manifest.arguments.measure,
+            "measure": campaign.plan.tables.named(),
             "question": self.question,
             "settled": campaign.sharing.settled,
             "all": len(campaign.work.documents),
@@ -93,7 +93,7 @@ class Organiser:
     def question(self) -> str:
         """What the plan asks of its rankers, in words."""
         plan, margin = self.campaign.plan, self.asked.get("margin")
-        measure, names = plan.tables.manifest.arguments.measure, [visible_field(name) for name in plan.rankers]
+        measure, names = plan.tables.named(), [visible_field(name) for name in plan.rankers]
         if len(names) == 1:
             return f"How good is {names[0]} by {measure}, within ±{margin:g}?"
         which = f"{', '.join(names[:-1])} or {names[-1]}"

@@ -296,6 +296,7 @@ class LabelledPlan(ABC, Generic[Sampled]):
         if key not in self._kept:
             judged = self._made(how)
             about = {"ignored": self.ignored, "unknown": self.strays.kinds, "label_caution": self.strays.caution}
+            about |= {"measure": self.tables.named(how.measure)}
             caution = CUT_CAUTION if self.tables.manifest.cut else ""
             basis = replace(judged.basis, stopping_caution=caution, **about)  # type: ignore[arg-type]
             self._kept[key] = replace(judged, basis=basis)

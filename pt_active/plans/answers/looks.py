@@ -140,7 +140,7 @@ class Growth(NamedTuple):
 def growing(tables: PlanTables, label: np.ndarray, looks: str | None, bridged: bool = False) -> Growing:
     """The units of a plan as they become judged, which all its rankers and pairs share.
 
-    ``bridged`` says whether parts count in which a few labels lack, at their worst.
+    ``bridged`` says whether parts count in which a few labels lack; the worst case of these is assumed.
     """
     return _Rounds(tables, label, looks, bridged) if tables.rounds else _QueriesInOrder(tables, label, looks)
 

@@ -168,7 +168,7 @@ def _about(tables: PlanTables, question: Question, point: Point) -> dict[str, An
     """The fields of `Status` that tell what was asked, and the estimate."""
     names = tables.pool.names
     return {
-        "measure": str(question.measure),
+        "measure": tables.named(question.measure),
         "first": names[question.pair[0]],
         "second": names[question.pair[1]] if question.compared else None,
         "estimator": ESTIMATOR,

@@ -18,7 +18,7 @@ from pt_active.inference.rounds import Round
 from pt_active.plans.making.manifest import READABLE_FORMATS, Manifest
 from pt_active.plans.making.pool import Pool, seen_by
 from pt_active.plans.making.stored import EQUAL, MANIFEST, Form, StoredTable
-from pt_active.relevance.measures import parse_measure
+from pt_active.relevance.measures import has_rank_form, parse_measure
 from pt_active.sampling.drawings import succession_unit
 from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
 
@@ -46,6 +46,16 @@ class PlanTables:
     def measure(self) -> irm.Measure:
         """What the sample was designed for."""
         return parse_measure(self.manifest.arguments.measure)
+
+    def named(self, measure: irm.Measure | None = None) -> str:
+        """A measure, by default the plan's; one that needs all relevant documents names the pool of its values."""
+        measure = self.measure if measure is None else measure
+        return str(measure) if has_rank_form(measure) else f"{measure} in the pool ({self._pooled})"
+
+    @cached_property
+    def _pooled(self) -> str:
+        runs = len(self.pool.names) - len(self.manifest.later_rankers)
+        return f"top {self.pool.ranks[:runs].max(initial=0)} of {how_many('run', runs)}"
 
 
 def check_whole(tables: PlanTables, what: str, *remedy: str | Argument) -> None:
@@ -80,7 +90,7 @@ def in_words(tables: PlanTables) -> str:
         for each in manifest.dropped
     )
     return (
-        f"Plan for {arguments.measure} of {rankers}\n"
+        f"Plan for {tables.named()} of {rankers}\n"
         f"  judge     {judge}{again} ({kind})\n"
         f"  cost      {manifest.spent:.6g} of {manifest.pool_cost:.6g}{unit} for the whole pool of "
         f"{how_many('query', counts.queries)}{_saved(tables)}{cut_line}{chosen}{dropped}"
