@@ -35,7 +35,7 @@ from pt_active.judging.server.wal import is_store
 from pt_active.plans.answers.gate import BETTER, FAIL, NON_INFERIOR, PASS, UNRESOLVED, Gate
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.ranking import Ranking
-from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.answers.results import DIRECTLY, Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
@@ -130,6 +130,8 @@ def _of_results(result: Comparison | Ranking | None, estimates: dict[str, Estima
     if isinstance(result, Comparison):
         wide = max(map(len, estimates))
         text += "".join(f"\n  {name:{wide}}  {_in_short(each)}" for name, each in estimates.items())
+        apart = estimates[result.first].value - estimates[result.second].value - result.difference
+        text += f"\n  {DIRECTLY}" if abs(apart) >= 5e-5 else ""
     return Answer({"result": result.to_dict(), "estimates": rows}, text, hint)
 
 

@@ -116,6 +116,15 @@ def test_the_look_at_the_end_holds_for_the_queries_that_are_meant(judged):
     assert "there is no column 'need'" in complaint(*words, "--queries", "new", "--clusters", "need")
 
 
+def test_values_that_do_not_subtract_to_the_difference_say_why(judged):
+    for estimator, differs in (("regression", True), ("ht", False)):
+        words = "status", "plan", "plan.csv", "--measure", "DCG@5", "--estimator", estimator
+        found = data(*words)
+        first, second = (found["estimates"][found["result"][which]]["value"] for which in ("first", "second"))
+        assert (abs(first - second - found["result"]["difference"]) > 5e-5) == differs
+        assert ("A difference is estimated directly" in run(*words)) == differs
+
+
 def test_compare_and_estimate_are_names_for_it(judged):
     found = data("status", "plan", "plan.csv")
     for name, part in (("compare", found["result"]), ("estimate", {"estimates": found["estimates"]})):

@@ -19,6 +19,12 @@ from pt_active.showing.charts import Intervals
 from pt_active.showing.printed import Charted, Facts, plain, printed
 from pt_active.showing.svg import ChartRow
 
+DIRECTLY = (
+    "A difference is estimated directly, which is more precise than subtracting two values, and may differ from what you "
+    "would get by that."
+)
+"""Why values do not subtract to a difference."""
+
 NO_INTERVAL = "no interval"  # What stands in the place of an interval that the labels do not give
 
 

@@ -15,7 +15,7 @@ from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.report.differences import Difference, for_others, how_sure
 from pt_active.plans.answers.report.findings import N_DECIDING_QUERIES, Findings
 from pt_active.plans.answers.report.headline import in_percent
-from pt_active.plans.answers.results import Comparison
+from pt_active.plans.answers.results import DIRECTLY, Comparison
 from pt_active.sampling.designs import draws_by_weight
 from pt_active.showing import plots
 from pt_active.showing.charts import Intervals
@@ -100,8 +100,7 @@ def _of_many(report: Findings, ranking: Ranking) -> Section:
     svg = chart.svg("estimates", f"Differences of {best} to the others with intervals", report.answer)
     caption = (
         f"How far {best} is ahead of each other ranker. Filled points: told apart from it; hollow points: not. "
-        f"{how_sure(to_best[:_MAX_PAIRS], 1 - ranking.alpha)} A difference is estimated directly, which is more "
-        "precise than subtracting two values, and may differ from what you would get by that."
+        f"{how_sure(to_best[:_MAX_PAIRS], 1 - ranking.alpha)} {DIRECTLY}"
     )
     return Section("", svg=svg, caption=caption, open=Shown.of(table, said, [measure], None))
 
