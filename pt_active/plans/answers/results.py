@@ -20,8 +20,8 @@ from pt_active.showing.printed import Charted, Facts, plain, printed
 from pt_active.showing.svg import ChartRow
 
 DIRECTLY = (
-    "A difference is estimated directly, which is more precise than subtracting two values, and may differ from what you "
-    "would get by that."
+    "A difference is estimated directly, which is more precise than subtracting two values, and may differ from what "
+    "you would get by that."
 )
 """Why values do not subtract to a difference."""
 
