@@ -31,8 +31,8 @@ def measure_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: str | irm.Me
         ``qid, value``, in the order in which the queries first occur in the qrels.
 
     Raises:
-        ValueError: If the run or the qrels are malformed, the measure is unknown or an ERR without ``max_rel``, or a
-            label is above ``max_rel``.
+        ValueError: If the run or the qrels are malformed, the measure is unknown, or a label is above ERR's
+            ``max_rel``, which is 4 if left out.
     """
     measure = parse_measure(measure)
     run, qrels = ranked_run(run), checked_qrels(qrels)

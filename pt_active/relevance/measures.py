@@ -50,8 +50,8 @@ class _ERR(irm.Measure):
 
     Args:
         cutoff: The number of ranks that count, as in ``ERR(max_rel=3)@20``; all ranks if omitted.
-        max_rel: The highest grade of the scale. It has no default, since every value depends on it. In a plan and in
-            a graded frame it is the highest grade of the grade columns.
+        max_rel: The highest grade of the scale, on which every value depends. If left out, it is the highest grade of
+            a plan or graded frame, and 4 elsewhere, as in `ir_measures`; results print it.
     """
 
     __name__ = "ERR"
@@ -103,21 +103,17 @@ def parse_measure(measure: str | irm.Measure, max_grade: int | None = None) -> i
 
     Args:
         measure: ``DCG@10``, ``"ERR(max_rel=3)@20"``, or any `ir_measures` measure or name. `ir_measures`' own ERR
-            becomes this package's ERR with ``max_rel=4``, which has the same values.
-        max_grade: The highest grade of the scale, for an ERR without ``max_rel``.
+            becomes this package's ERR, which has the same values with ``max_rel=4``.
+        max_grade: The highest grade of the scale, for an ERR without ``max_rel``; 4, as in `ir_measures`, if left out.
 
     Raises:
-        ValueError: If the name or a parameter is unknown or out of range, or the highest grade of ERR is not known.
+        ValueError: If the name or a parameter is unknown or out of range.
     """
     parsed: irm.Measure = _by_name(measure) if isinstance(measure, str) else measure
     if not isinstance(parsed, irm.Measure):
         raise ValueError(f"measure must be an ir_measures measure or its name, got {shown(measure)}")
-    if parsed.NAME == "ERR" and not isinstance(parsed, _ERR):
-        parsed = _ERR(**parsed.params, max_rel=GDEVAL_MAX_REL)
-    elif parsed.NAME == "ERR" and "max_rel" not in parsed.params:
-        if max_grade is None:
-            raise ValueError(f"{parsed} does not pass the highest grade of the scale: write ERR(max_rel=…)")
-        parsed = parsed(max_rel=max_grade)
+    if parsed.NAME == "ERR" and "max_rel" not in parsed.params:
+        parsed = _ERR(**parsed.params, max_rel=GDEVAL_MAX_REL if max_grade is None else max_grade)
     _check_parameters(parsed)
     return parsed
 

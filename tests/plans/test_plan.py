@@ -129,7 +129,8 @@ def test_draws_with_replacement_weigh_one_over_q(demo: DemoCollection, graded: p
 
 
 def test_other_measures_from_the_same_labels(plan: Plan, qrels: pd.DataFrame) -> None:
-    for measure, spelt in ((DCG @ 5, "DCG@5"), (ERR @ 10, "ERR(max_rel=3)@10"), ("RR(rel=2)@10", "RR(rel=2)@10")):
+    same = ((each, "ERR(max_rel=3)@10") for each in ("ERR@10", ERR @ 10, ir_measures.ERR @ 10))
+    for measure, spelt in ((DCG @ 5, "DCG@5"), *same, ("RR(rel=2)@10", "RR(rel=2)@10")):
         comparison = plan.compare(qrels, measure=measure)
         assert comparison.basis.measure == spelt
         assert np.isfinite(comparison.difference)
