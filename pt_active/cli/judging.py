@@ -40,7 +40,8 @@ from pt_active.showing.wording import is_of_answers
 if TYPE_CHECKING:
     from pt_active.judging.server.app import Site
 
-NEEDED = ("starlette", "uvicorn", "markdown_it")  # The packages that the extra ``judge`` installs
+NEEDED = {"starlette": "starlette", "uvicorn": "uvicorn", "markdown_it": "markdown-it-py"}
+"""Module → package, of the extra ``judge``."""
 
 _ORGANISER, _JUDGE = "organiser", "judge"  # How links are called: the organiser's, and the only judge's without names
 
@@ -136,8 +137,8 @@ def judge(
     demo: bool = option(False, "Try the pages on a plan of simulated documents."),
 ) -> Answer:
     """Let people judge a plan in their browsers, and see at any time what is known."""
-    if missing := [name for name in NEEDED if find_spec(name) is None]:
-        raise ValueError(f"judge needs {', '.join(missing)}: pip install 'pt-active[judge]'")
+    if missing := [package for module, package in NEEDED.items() if find_spec(module) is None]:
+        raise ValueError(f"judge needs {', '.join(missing)}: pip install {' '.join(missing)}")
     if demo:
         from pt_active.demo.run import demo_plan
 

@@ -22,6 +22,7 @@ def test_two_commands_set_everything_up() -> None:
         (line,) = block(heading).splitlines()
         assert line.startswith("(python3 -m venv .venv")
         assert line.endswith(last)
+    assert "pip install --quiet -e '.[judge]' " in block("Try it")  # `pt-active judge` stands below it
 
 
 def test_python_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

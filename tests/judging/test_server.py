@@ -622,4 +622,4 @@ def test_the_command_without_the_extra_says_what_to_install() -> None:
         tell(f"{result.exit_code} {result.stderr}".encode())
 
     with child(judge) as (_, told):
-        assert told.readline() == b"2 error: judge needs starlette, uvicorn: pip install 'pt-active[judge]'\n"
+        assert told.readline() == b"2 error: judge needs starlette, uvicorn: pip install starlette uvicorn\n"

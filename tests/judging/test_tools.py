@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -36,6 +37,14 @@ def test_nothing_that_people_said_is_lost(
     assert set(records["time"]) == {"2026-03-01T09:30:05.250000Z" if tool == "label-studio" else ""}
     if tool in ("csv", "xlsx"):
         assert said(pd.concat([read_file(file, plan) for file in delivered])) == said(records)
+
+
+def test_a_spreadsheet_without_its_package_says_what_to_install(
+    tmp_path: Path, worklist: Worklist, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(ValueError, match="pip install openpyxl; or use CSV"):
+        write_worklist(worklist, tmp_path / "work.xlsx", "xlsx")
 
 
 @pytest.mark.parametrize("tool", list(TOOLS))

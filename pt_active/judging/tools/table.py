@@ -25,7 +25,7 @@ _READ = (*_WANTED, "annotator", "status", "time", "note", "plan")
 _MAX_HEADER = 10_000  # Characters of a header that are looked at to recognise a table
 _MAX_CELL = 32_767  # Characters of a cell of a spreadsheet, at most
 _MAX_ROWS = 1 << 20  # Rows of a sheet, at most
-_NEEDS_OPENPYXL = "spreadsheets need the package openpyxl: pip install 'pt-active[xlsx]'; or use CSV"
+_NEEDS_OPENPYXL = "spreadsheets need the package openpyxl: pip install openpyxl; or use CSV"
 
 
 def is_table(delivery: Delivery) -> bool:
