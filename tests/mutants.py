@@ -280,6 +280,22 @@ units: half of what a label is worth [test_sequence]
     weight * seen.form.values[label] => weight * seen.form.values[label] / 2
 verdict: the first ranker at the level of both sides [test_verdict]
     FIRST: excluded(draws, stakes, apart, alpha / 2) => FIRST: excluded(draws, stakes, apart, alpha)
+gate: a pass at the level of both sides [test_gate]
+    PASS: excluded(draws, proof.stakes, above, alpha / 2) => PASS: excluded(draws, proof.stakes, above, alpha)
+gate: a fail at the level of both sides [test_gate]
+    proof.stakes, -below, alpha / 2) => proof.stakes, -below, alpha)
+gate: worst cases of later releases do not count [test_gate]
+    low, high = (end + far for end, far in ends) => low, high = (end + 0 * far for end, far in ends)
+gate: an interval that few queries carry decides at the end [test_gate]
+    comparison.population is not None and not comparison.population.enough => False
+new queries: any number of them may differ [test_new_queries test_gate]
+    return self.differing + more >= MIN_GROUPS and => return
+new queries: means lie apart by all degrees of freedom [test_new_queries]
+    stdtrit(min(self.degrees, self.shown), 1 - alpha / 2) * error => stdtrit(self.degrees, 1 - alpha / 2) * error
+new queries: t without the skewness [test_new_queries]
+    far = 1 + abs(skewness) * (1 + 2 * t**2) / (3 * t) => far = 1 + 0 * abs(skewness)
+new queries: the wrong tail is long [test_new_queries]
+    if skewness > 0 else Tails(far, 1.0, degrees) => if skewness < 0 else Tails(far, 1.0, degrees)
 verdict: the intervals of all pairs at the level of one [test_pairwise]
     interval(proof.draws, proof.stakes, alpha / len(proofs)) => interval(proof.draws, proof.stakes, alpha)
 until known: the value on the other side of the truth [test_until_known]

@@ -17,14 +17,19 @@ import numpy as np
 
 from pt_active.inference.estimators import Weighting
 from pt_active.inference.reference import Tails
-from pt_active.inference.ties import ROUNDING
+from pt_active.inference.ties import ROUNDING, settled
+from pt_active.relevance.digits import rounded
 from pt_active.sampling.sample import Sample
 
 # The populations that a result can hold for: the queries of the pool, or those that they are a sample of
 THESE, NEW = POPULATIONS = ("these", "new")
 
 MIN_GROUPS = 30
-"""With fewer queries or clusters there is no verdict at any time for new queries; weighted ones count as ``1/Σ P²``."""
+"""With fewer queries or clusters that differ there is no verdict at any time and no gate for new queries: a tenth of
+those that differ may be of a kind that the pool lacks. Weighted ones count as ``1/Σ P²``."""
+
+MAX_SKEWNESS = 50**-0.5
+"""Where the mean has a larger skewness, t is widened: for ``g < 50 G²``, twice as early as by Cochran's rule [C]."""
 
 SHARE_OF_LABELS = 0.25
 """The share of the level that an answer at any time for new queries spends on the labels; the queries have the rest."""
@@ -46,6 +51,7 @@ class ByQuery:
     variance: float  # An estimate of ``Σ p² Var ĥ``, what sampling labels adds to the spread of ĥ; 0 in a census
     group: np.ndarray | None = None  # int64[m], the cluster of each query; None if each is its own
     parts: np.ndarray | None = None  # float64[m], what each query adds to the variance, up to a factor
+    judged: np.ndarray | None = None  # bool[m], of which queries there are labels; None for all
 
     @cached_property
     def _terms(self) -> tuple[np.ndarray, np.ndarray]:
@@ -76,6 +82,24 @@ class ByQuery:
     def groups(self) -> int:
         """How many clusters they form, g; m without clusters."""
         return len(self._terms[0])
+
+    @property
+    def differing(self) -> int:
+        """How many clusters with labels have another value than the most common one; all if each has its own."""
+        value = self.by_group(self.weight * self.value) / self._terms[0]
+        value = rounded(settled(value, np.abs(value).max()))
+        _, place, count = np.unique(value, return_inverse=True, return_counts=True)
+        differs = place != (count.argmax() if count.max() > 1 else -1)
+        return int((differs & self.labelled).sum())
+
+    @property
+    def labelled(self) -> np.ndarray:
+        """Which clusters have labels, bool[g]."""
+        return self.by_group(np.ones_like(self.weight) if self.judged is None else self.judged) > 0
+
+    def enough(self, more: int = 0) -> bool:
+        """Whether `MIN_GROUPS` clusters differ if so many more do, and their weights count as so many."""
+        return self.differing + more >= MIN_GROUPS and self.degrees + 1 >= MIN_GROUPS * (1 - ROUNDING)
 
     @property
     def spread(self) -> float:
@@ -110,20 +134,44 @@ class ByQuery:
             terms = terms - self.by_group(self.parts) * self.variance / total
         return _shown(terms) if terms.sum() > 0 else 0.0
 
+    @property
+    def skewness(self) -> float:
+        """The skewness of the mean, ``γ = Σ T³/(Σ T²)^1.5``: that of g equal clusters is ``G/√g``."""
+        terms = self._terms[1]
+        size = float(terms @ terms)
+        return float(terms**2 @ terms) / size**1.5 if size > 0 else 0.0
+
+    def tails(self, alpha: float) -> Tails:
+        """How far the ends of an interval for new queries are, in those of t [theory 16].
+
+        If γ is larger than `MAX_SKEWNESS`, t has the degrees of freedom that the terms show, and the end of the long
+        tail is ``1 + |γ| (1 + 2 t²)/(3 t)`` as far: twice Johnson's correction [J], since samples mostly lack the
+        ends of long tails, and so show less skewness than there is.
+        """
+        from scipy import special
+
+        skewness, degrees = self.skewness, self.degrees
+        if not abs(skewness) > MAX_SKEWNESS:
+            return Tails(1.0, 1.0, degrees)
+        degrees = min(degrees, self.shown)
+        t = float(special.stdtrit(degrees, 1 - alpha / 2))
+        far = 1 + abs(skewness) * (1 + 2 * t**2) / (3 * t)
+        return Tails(1.0, far, degrees) if skewness > 0 else Tails(far, 1.0, degrees)
+
     def apart(self, alpha: float) -> float:
         """How far the means of these queries and of queries like them may lie apart, ``t Ŝ/√m`` [theory 16].
 
         At most half of ``c Σ T²`` is taken off for what sampling labels adds to it, so that it errs upwards while
-        labels are few, and t has the degrees of freedom that the terms show. Infinite with fewer than `MIN_GROUPS`
-        queries or clusters, and if all have the same value.
+        labels are few, t has the degrees of freedom that the terms show, and the longer of both `tails` counts.
+        Infinite if too few differ.
         """
         from scipy import special
 
-        size = float(self.weight @ np.abs(self.value))
-        if self.degrees + 1 < MIN_GROUPS * (1 - ROUNDING) or not np.sqrt(self._scatter) > ROUNDING * size:
+        if not self.enough():
             return np.inf
         error = np.sqrt(max(self.spread, self._scatter / 2))
-        return float(special.stdtrit(min(self.degrees, self.shown), 1 - alpha / 2) * error)
+        low, high, degrees = self.tails(alpha)
+        return float(max(low, high) * special.stdtrit(min(degrees, self.shown), 1 - alpha / 2) * error)
 
 
 def _shown(terms: np.ndarray) -> float:
@@ -162,7 +210,8 @@ def by_drawn_query(
     left = 1 - sample.expected / sample.draws if sample.repeated else sample.left
     parts = np.zeros(len(weight))
     parts[sample.rows] = left * part**2 / sample.count
-    return ByQuery(weight, value, float(parts.sum()), parts=parts)
+    judged = np.bincount(sample.rows, minlength=len(weight)) > 0
+    return ByQuery(weight, value, float(parts.sum()), parts=parts, judged=judged)
 
 
 class Widened(NamedTuple):
@@ -173,14 +222,18 @@ class Widened(NamedTuple):
     tails: Tails | None
 
 
-def widened_by_queries(standard_error: float, degrees: float, tails: Tails | None, by_query: ByQuery) -> Widened:
+def widened_by_queries(
+    standard_error: float, degrees: float, tails: Tails | None, by_query: ByQuery, alpha: float
+) -> Widened:
     """Error and degrees of freedom for queries like those of the pool [theory 16].
 
     ``SE² = V̂ + S²/m``, with Satterthwaite's degrees of freedom, but at most those of the queries: both terms are known
     from the values of the same queries. Where replays of the sample show longer tails than t, the part of the error
-    that is due to sampling keeps them. A census has the paired t-test of its queries.
+    that is due to sampling keeps them, and the other part has those of the queries. A census has the paired t-test of
+    its queries, unless these are skewed.
     """
-    spread, left = by_query.spread, by_query.degrees
+    of_queries, spread = by_query.tails(alpha), by_query.spread
+    left = of_queries.degrees
     both = standard_error**2 + spread
 
     def satterthwaite(part: float, own: float) -> float:
@@ -189,9 +242,10 @@ def widened_by_queries(standard_error: float, degrees: float, tails: Tails | Non
         unknown = part**2 / own + spread**2 / left if part > 0 else 0.0
         return min((part + spread) ** 2 / unknown, left) if unknown > 0 else left
 
-    if tails is None:
+    if tails is None and max(of_queries[:2]) == 1:
         return Widened(float(np.sqrt(both)), satterthwaite(standard_error**2, degrees), None)
-    ends = np.array([tails.low, tails.high])
-    low, high = np.sqrt((ends**2 * standard_error**2 + spread) / both) if both > 0 else ends
+    tails = tails or Tails(1.0, 1.0, degrees)
+    ends, far = np.array(tails[:2]), np.array(of_queries[:2])
+    low, high = np.sqrt((ends**2 * standard_error**2 + far**2 * spread) / both) if both > 0 else ends
     own = satterthwaite(float(ends.mean() ** 2) * standard_error**2, tails.degrees)
     return Widened(float(np.sqrt(both)), satterthwaite(standard_error**2, degrees), Tails(float(low), float(high), own))

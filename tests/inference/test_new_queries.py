@@ -82,13 +82,13 @@ def test_what_sampling_labels_adds_is_taken_off_the_spread() -> None:
     assert np.mean(spread) == pytest.approx(1 / 40, abs=3 * np.std(spread) / np.sqrt(1000))
 
 
-@given(some.lists(some.floats(-5, 5), min_size=3, max_size=20))
-def test_a_census_has_the_paired_t_test_of_its_queries(values: list[float]) -> None:
-    census = np.array(values)
+@given(some.lists(some.floats(-5, 5), min_size=3, max_size=20), some.floats(-5, 5))
+def test_a_census_without_skewness_has_the_paired_t_test_of_its_queries(values: list[float], middle: float) -> None:
+    census = middle + np.r_[values, np.negative(values)]
     if np.ptp(census) < 1e-3:
         return
     weight = np.full(len(census), 1 / len(census))
-    error, degrees, tails = widened_by_queries(0.0, np.inf, None, ByQuery(weight, census, 0.0))
+    error, degrees, tails = widened_by_queries(0.0, np.inf, None, ByQuery(weight, census, 0.0), 0.05)
     expected = stats.ttest_1samp(census, 0.0)
     assert tails is None
     assert degrees == pytest.approx(expected.df, rel=1e-12)
@@ -124,16 +124,16 @@ def test_few_queries_that_carry_the_spread_show_few_degrees_of_freedom() -> None
 
 def test_only_the_error_of_sampling_has_the_tails_of_replays() -> None:
     pool = ByQuery(np.full(10, 0.1), np.arange(10.0), 0.0)
-    error, degrees, tails = widened_by_queries(1.0, 4.0, Tails(2.0, 3.0, 4.0), pool)
+    error, degrees, tails = widened_by_queries(1.0, 4.0, Tails(2.0, 3.0, 4.0), pool, 0.05)
     assert error == pytest.approx(np.sqrt(1 + pool.spread))
     assert 4 < degrees < 13
     assert tails is not None
     assert tails.low == pytest.approx(np.sqrt((4 + pool.spread) / (1 + pool.spread)))
     assert tails.high == pytest.approx(np.sqrt((9 + pool.spread) / (1 + pool.spread)))
-    assert widened_by_queries(1.0, 0.0, None, pool).degrees == 0
+    assert widened_by_queries(1.0, 0.0, None, pool, 0.05).degrees == 0
     alike = ByQuery(np.full(10, 0.1), np.arange(10.0), 100.0)
     assert alike.spread == 0
-    assert widened_by_queries(1.0, np.inf, None, alike).degrees == alike.degrees  # a normal reference
+    assert widened_by_queries(1.0, np.inf, None, alike, 0.05).degrees == alike.degrees  # a normal reference
 
 
 @pytest.mark.parametrize("m", [5, 20])
@@ -144,7 +144,7 @@ def test_a_sampling_error_that_is_known_well_does_not_make_few_queries_many(m: i
         values = rng.normal(size=m) * np.sqrt(0.75 * m) + rng.normal(size=m) * np.sqrt(0.25 * m)
         variance = 0.25 * rng.chisquare(100) / 100
         by_query = ByQuery(np.full(m, 1 / m), values, variance)
-        error, degrees, _ = widened_by_queries(np.sqrt(variance), 100.0, None, by_query)
+        error, degrees, _ = widened_by_queries(np.sqrt(variance), 100.0, None, by_query, 0.05)
         assert degrees <= m - 1
         held += abs(values.mean()) <= stats.t.ppf(0.975, degrees) * error
     assert held / tries > 0.95 - 3 * np.sqrt(0.95 * 0.05 / tries)
@@ -230,4 +230,57 @@ def test_means_lie_further_apart_than_is_said_as_seldom_as_it_says(shape: str, s
         variance = float(np.sum(seen * value**2 * (1 - share) / share**2) / m**2)
         by_query = ByQuery(np.full(m, 1 / m), seen * value / share, variance)
         missed += abs(value.mean()) > by_query.apart(alpha)
+    assert missed / pools <= alpha + 3 * np.sqrt(alpha * (1 - alpha) / pools)
+
+
+@pytest.mark.parametrize(
+    ("value", "how", "differing"),
+    [
+        ([0.0, 0.0, 0.0, 1.0, 2.0], {}, 2),
+        ([1.0, 1.0, 1.0, 0.0, 1.0], {}, 1),
+        ([1.0, 2.0, 3.0, 4.0, 5.0], {}, 5),
+        ([0.1 + 0.2, 0.3, 0.3, 1.0, 1.0], {}, 2),
+        ([0.0, 0.0, 1e-17, 1.0, 2.0], {}, 2),
+        ([0.0, 0.0, 1.0, 2.0, 3.0], {"judged": np.array([1, 1, 1, 0, 0])}, 1),
+        ([0.0, 0.0, 1.0, -1.0, 2.0], {"group": np.array([0, 1, 2, 2, 3])}, 1),
+    ],
+    ids=["two", "one ranker", "all", "rounding", "rounding of 0", "without labels", "clusters"],
+)
+def test_queries_that_differ_are_counted(value: list[float], how: dict[str, np.ndarray], differing: int) -> None:
+    assert ByQuery(np.full(5, 0.2), np.array(value), 0.0, **how).differing == differing
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_end_of_the_long_tail_is_further_by_twice_johnsons_correction(sign: int) -> None:
+    value = sign * np.r_[np.zeros(48), 8.0, 9.0]
+    by_query = ByQuery(np.full(50, 0.02), value, 0.0)
+    degrees, skewness = by_query.shown, stats.skew(value) / np.sqrt(50)
+    t = stats.t.ppf(0.975, degrees)
+    far = 1 + 2 * abs(skewness) * (1 + 2 * t**2) / (6 * t)
+    _, found, tails = widened_by_queries(0.0, np.inf, None, by_query, 0.05)
+    assert tails is not None
+    assert (tails.low, tails.high) == pytest.approx((1.0, far)[::sign])
+    assert (found, tails.degrees) == pytest.approx((degrees, degrees))
+
+
+def test_how_far_means_lie_apart_has_the_degrees_of_freedom_that_the_terms_show() -> None:
+    value = np.r_[-9.0, -8.0, np.linspace(-1, 1, 96), 8.0, 9.0]
+    by_query = ByQuery(np.full(100, 0.01), value, 0.0)
+    t = stats.t.ppf(0.975, by_query.shown)
+    assert by_query.shown < 20
+    assert by_query.apart(0.05) == pytest.approx(t * stats.sem(value))
+
+
+@pytest.mark.parametrize("queries", [30, 60, 100, 200, 500])
+@pytest.mark.parametrize("shape", ["few differ", "a third differs", "lognormal"])
+def test_few_skewed_queries_are_missed_as_seldom_as_it_says_or_not_told(shape: str, queries: int) -> None:
+    """Where b is slightly better in 7 of 8 of the queries that differ, and a much better in the others."""
+    rng, pools, alpha, missed = np.random.default_rng(7), 600, 0.05, 0
+    share = {"few differ": 0.1, "a third differs": 1 / 3, "lognormal": 1.0}[shape]
+    for _ in range(pools):
+        value = np.where(rng.random(queries) < 1 / 8, 7.0, -1.0)
+        if shape == "lognormal":
+            value = rng.lognormal(size=queries) - np.exp(0.5)
+        value = np.where(rng.random(queries) < share, value, 0.0)
+        missed += abs(value.mean()) > ByQuery(np.full(queries, 1 / queries), value, 0.0).apart(alpha)
     assert missed / pools <= alpha + 3 * np.sqrt(alpha * (1 - alpha) / pools)

@@ -139,10 +139,10 @@ SAMPLED = {"query": "queries", "document": "documents", "pair": "pairs"}
 
 
 TOO_FEW = (
-    f"looks at any time need {MIN_GROUPS} queries or clusters for new queries, and unequal weights count as fewer; one "
-    "look at the end does not"
+    f"looks at any time need {MIN_GROUPS} queries or clusters that differ for new queries, and so does a gate; unequal "
+    "weights count as fewer"
 )
-"""Why a pool has no answer at any time for new queries."""
+"""Why a pool has no answer at any time for new queries, and no gate."""
 
 UNTOLD = "the labels so far do not tell how far queries differ"
 """Why there is none yet."""
@@ -161,6 +161,8 @@ class QueriesMeant:
     name: str  # ``"these"`` for the queries of the pool, ``"new"`` for those that they are a sample of
     queries: int  # How many queries of the pool count
     clusters: int | None = None  # How many clusters they form; None if each query is its own
+    enough: bool = True  # Whether so many differ that a gate may decide
+    caution: str = ""  # What limits the trust in an interval for them; empty if nothing does
 
     @property
     def label(self) -> str:
@@ -184,7 +186,8 @@ class QueriesMeant:
 def meant(by_query: ByQuery, clusters: str | None) -> tuple[QueriesMeant, QueriesMeant]:
     """The queries of the pool, and those that they are a sample of."""
     groups = None if clusters is None else by_query.groups
-    return QueriesMeant(THESE, by_query.queries), QueriesMeant(NEW, by_query.queries, groups)
+    new = QueriesMeant(NEW, by_query.queries, groups, by_query.enough(), _caution(by_query))
+    return QueriesMeant(THESE, by_query.queries), new
 
 
 def gap_to_new(by_query: ByQuery | None, confidence: float) -> dict[str, Any]:
@@ -193,7 +196,8 @@ def gap_to_new(by_query: ByQuery | None, confidence: float) -> dict[str, Any]:
     ``by_query`` is None if the labels so far do not tell how queries differ.
     """
     apart = np.inf if by_query is None else by_query.apart((1 - SHARE_OF_LABELS) * (1 - confidence))
-    refusal = UNTOLD if by_query is None else TOO_FEW
+    untold = by_query is None or by_query.enough(int((~by_query.labelled).sum()))
+    refusal = UNTOLD if untold else TOO_FEW
     return {"apart": apart, "refusal": "" if np.isfinite(apart) else refusal}
 
 
@@ -225,9 +229,11 @@ def for_new_queries(fields: dict[str, Any], by_query: ByQuery, scale: float) -> 
     """The fields of an answer for the pool's queries, as they are for queries like them; ``scale`` as in `Measured`."""
     if fields["degenerate"]:
         return fields
-    error, degrees, tails = widened_by_queries(
-        fields["standard_error"], fields["degrees_of_freedom"], fields["tails"], by_query
+    known, alpha = (
+        (fields["standard_error"], fields["degrees_of_freedom"], fields["tails"]),
+        1 - fields["confidence_level"],
     )
+    error, degrees, tails = widened_by_queries(*known, by_query, alpha)
     error = float(settled(error, scale))
     caution, refusal = _caution(by_query), _refusal(by_query, error)
     basis: Basis = fields["basis"]
@@ -254,6 +260,9 @@ def _caution(by_query: ByQuery) -> str:
     own, shown_degrees = by_query.degrees, by_query.shown
     units = "queries" if by_query.group is None else "clusters"
     misses = "so the interval for new queries may miss more often than its level allows"
+    differing, labelled = by_query.differing, by_query.labelled.sum()
+    if 0 < differing < min(MIN_GROUPS, labelled / 2):
+        return f"only {differing} of the {labelled} judged {units} have another value than the rest, {misses}"
     if shown_degrees < _FEW * own and shown_degrees < _SUFFICIENT_DEGREES:
         return f"few {units} carry the spread: they show {shown_degrees:.1f} of {own:.0f} degrees of freedom, {misses}"
     if own < _SUFFICIENT_DEGREES:

@@ -16,6 +16,7 @@ from pt_active.inference.stopping.boundaries import SPENDING
 from pt_active.inference.stopping.foresight import Claim
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.inference.ties import difference
+from pt_active.plans.answers.basis import TOO_FEW
 from pt_active.plans.answers.gaps import Said
 from pt_active.plans.answers.labelled_plan import points_so_far
 from pt_active.plans.answers.looks import Question, growing, growth_of
@@ -141,6 +142,8 @@ class Gate(Printed):
             return f"{self.outcome}: {self.rule.shown(self.outcome, state.first, state.second or '')}"
         if self._is_beyond:
             return f"{self.outcome}: the labels of this plan do not cover enough of {state.first}"
+        if state.refusal == TOO_FEW:
+            return f"{self.outcome}: too few queries differ to decide for new ones"
         if self._is_still:
             return f"{self.outcome}: the labels show no variation to compute an interval from"
         return f"{self.outcome}: the labels so far do not decide it"
@@ -155,6 +158,8 @@ class Gate(Printed):
         if self._is_beyond or (self.reach is not None and self._is_still):
             new = ", and judge what is new" if self._is_beyond else ""
             return f"make a new plan with {self.status.first} and {self.status.second}{new}"
+        if self.status.refusal == TOO_FEW:
+            return "add queries"
         if self.status.looks is None:
             return (
                 "judge the rest of the plan, then ask again"
@@ -181,6 +186,8 @@ class Gate(Printed):
         facts.append(("threshold", f"{self.rule.threshold:+g}" if self.rule.margin else "0"))
         if self.reach is not None and not self.reach.is_whole:
             facts.append(("reach", str(self.reach)))
+        if self.status.caution:
+            facts.append(("note", self.status.caution))
         return [*facts, ("answer", f"{self.answer}{since}"), ("next", self.advice)]
 
     def __str__(self) -> str:
@@ -254,6 +261,8 @@ def gate_at_the_end(
     if comparison is None:
         return Gate(state, rule, UNRESOLVED, None)
     state = _with_result(state, comparison, worst)
+    if comparison.population is not None and not comparison.population.enough:
+        return Gate(replace(state, low=np.nan, high=np.nan, refusal=TOO_FEW), rule, UNRESOLVED, None)
     outcome = _outcome(rule, state.low, state.high)
     return Gate(state, rule, outcome, None if outcome == UNRESOLVED else state.spent)
 

@@ -99,7 +99,8 @@ class JudgedDocuments(Judged):
         unreached, variance = part._unreached(weights) if about is None else _share(about.unreached, about.variance)
         replays = self._replays(part, weights, how)
         error = float(np.sqrt(mean.standard_error**2 + variance))
-        still = bool(is_rounding(error, mean.scale))
+        still, sampling = bool(is_rounding(error, mean.scale)), max(mean.first + mean.second, 0.0)
+        judged = np.bincount(self.pool.query[self.label >= 0], minlength=len(self.pool.weight)) > 0
         census = variance == 0 and (
             self.basis.census or (still and (part._certain(weights) if about is None else about.certain))
         )
@@ -123,9 +124,7 @@ class JudgedDocuments(Judged):
             scale=mean.scale,
             unusable=unreached > MAX_UNREACHED_SHARE,
             replayed=None if replays is None else partial(replays.replayed, seed=REPLAY_SEED),
-            by_query=ByQuery(
-                self.pool.weight, mean.of_query, max(mean.first + mean.second, 0.0), parts=mean.variance_of_query
-            ),
+            by_query=ByQuery(self.pool.weight, mean.of_query, sampling, parts=mean.variance_of_query, judged=judged),
         )
 
     def _involved(self, weights: np.ndarray) -> tuple[JudgedDocuments, np.ndarray]:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from pt_active.frames import checks
 from pt_active.frames.checks import how_many
-from pt_active.inference.intervals import interval, score_interval
+from pt_active.inference.intervals import SIMULATED, interval, score_interval
 from pt_active.inference.new_queries import NEW, THESE
 from pt_active.inference.reference import Tails
 from pt_active.inference.significance import two_sided_pvalue
@@ -73,7 +73,9 @@ class _Inference(Charted):
     @property
     def note(self) -> str:
         """What a reader must know before trusting the interval; empty if there is nothing."""
-        return "; ".join(filter(None, (self._sample_note, self.basis.stopping_caution, self.basis.label_caution)))
+        new = "" if self.beside is None or self.beside.population is None else self.beside.population.caution
+        said = self._sample_note, new, self.basis.stopping_caution, self.basis.label_caution
+        return "; ".join(filter(None, said))
 
     @property
     def _sample_note(self) -> str:
@@ -194,7 +196,8 @@ class _Inference(Charted):
             return ""
         low, high, degrees = self.reference_tails
         quantile, own = (interval(0.0, 1.0, d, self.confidence_level)[1] for d in (degrees, self.degrees_of_freedom))
-        return f"simulated; the interval is {(low + high) / 2 * quantile / own:.2f} times as wide as that of t"
+        how = "simulated" if self.reference == SIMULATED else "t, and wider as the queries are skewed"
+        return f"{how}; the interval is {(low + high) / 2 * quantile / own:.2f} times as wide as that of t"
 
     def __str__(self) -> str:
         of = f"{self.basis.measure}{self._printed[1]}{self.what}"

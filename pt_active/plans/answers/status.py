@@ -261,7 +261,7 @@ class Status(Printed):
 
     def to_dict(self) -> dict[str, object]:
         """Every number and sentence, ready for JSON: NaN and infinite numbers become None."""
-        said = {"winner": self.winner, "answer": self.answer, "advice": self.advice}
+        said = {"winner": self.winner, "answer": self.answer, "advice": self.advice, "caution": self.caution}
         content: dict[str, object] = plain(replace(self, population=None, beside=None))
         del content["population"], content["beside"]
         if self.population is not None:
@@ -292,6 +292,12 @@ class Status(Printed):
         if self.refusal:
             return f"none{holds}: {self.refusal}"
         return f"{interval}, {self.confidence:.0%}, valid {self.valid}{holds}"
+
+    @property
+    def caution(self) -> str:
+        """What limits the trust in the interval for new queries; empty if nothing does, or if there is none."""
+        both = (each for each in (self, self.beside) if each is not None and np.isfinite(each.low))
+        return next((each.population.caution for each in both if each.population and each.holds_for_new), "")
 
     @property
     def point(self) -> str:
@@ -394,6 +400,6 @@ class Status(Printed):
             facts.append(("next look", f"after {self.counted(self.next_look)}"))
         if self.unknown:
             facts.append(("unknown", Strays(self.unknown).counted))
-        if note := "; ".join(filter(None, (self.remark, self.label_caution))):
+        if note := "; ".join(filter(None, (self.remark, self.caution, self.label_caution))):
             facts.append(("note", note))
         return [*facts, ("answer", f"{self.answer}{since}"), ("next", self.advice)]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from drawn_order import prefix as first
 
 from pt_active import DCG, Plan
+from pt_active.plans.answers.gate import Rule, gate_at_the_end
 
 MARGINS = (0.3, 1.5)
 
@@ -43,6 +45,60 @@ def test_the_gate_is_the_interval_of_the_status_against_the_threshold(
             assert (gate.status.value, gate.status.low) == pytest.approx((state.value, state.low), nan_ok=True)
             seen.add(gate.outcome)
     assert len(seen) > 1
+
+
+@pytest.mark.parametrize("side", ["low", "high"])
+def test_each_side_has_half_of_the_level(plan: Plan, labels: pd.DataFrame, side: str) -> None:
+    """Between the ends of the intervals at 95 % and at 90 %, nothing is decided at 95 %."""
+    judged = first(plan, labels, 40)
+    wide, narrow = (getattr(plan.status(judged, confidence=each), side) for each in (0.95, 0.9))
+    outcomes = []
+    for threshold in (1.01 * wide - 0.01 * narrow, (wide + narrow) / 2):
+        rule = "better" if threshold > 0 else "non-inferior"
+        outcomes.append(plan.gate(judged, abs(threshold), rule, queries="these").outcome)
+    assert outcomes == ["pass" if side == "low" else "fail", "unresolved"]
+
+
+def test_what_labels_cannot_tell_moves_each_end_of_the_interval(plan: Plan, labels: pd.DataFrame) -> None:
+    state, found = plan.status(labels, None), plan.compare(labels)
+    low, high = found.confidence_interval()
+    gate = gate_at_the_end(state, found, Rule("non-inferior", 0.3), (-0.25, 0.5))
+    assert (gate.status.low, gate.status.high) == pytest.approx((low - 0.25, high + 0.5))
+
+
+def few_differ(queries: int, seed: int) -> tuple[Plan, pd.DataFrame]:
+    """Nine in ten queries are ties; b is better by 1 in 7 of 8 of the others, and a by 7 in the rest."""
+    rng, qid = np.random.default_rng(seed), np.repeat(np.arange(queries).astype(str), 2)
+    differs, heavy = rng.random(queries) < 0.1, rng.random(queries) < 1 / 8
+    first_label, second_label = np.where(differs & heavy, 3, 0), np.where(differs & ~heavy, 1, 0)
+    keys = pd.DataFrame({"qid": qid, "docno": ["x", "y"] * queries})
+    pool = keys.assign(rank_b=[1, 0] * queries, rank_a=[0, 1] * queries, grade_0=0.7, grade_1=0.1, grade_2=0.1)
+    qrels = keys.assign(label=np.c_[first_label, second_label].ravel())
+    return Plan.create(pool.assign(grade_3=0.1), None, DCG @ 1, budget=1e9, level="query", seed=seed), qrels
+
+
+@pytest.mark.parametrize("looks", ["always", None])
+def test_no_gate_passes_where_few_queries_differ(looks: str | None) -> None:
+    outcomes = [few_differ(60, seed) for seed in range(20)]
+    gates = [plan.gate(qrels, 0.0, looks=looks, queries="new") for plan, qrels in outcomes]
+    assert {each.outcome for each in gates} == {"unresolved"}
+    told = [each for each in gates if each.status.population.caution]
+    assert len(told) > 15
+    for each in told:
+        assert each.advice == "add queries"
+        assert each.answer == "unresolved: too few queries differ to decide for new ones"
+        assert "none   for queries like them: looks at any time need 30 queries or clusters that differ" in str(each)
+
+
+def test_what_holds_for_few_that_differ_is_said_with_every_interval() -> None:
+    plan, qrels = few_differ(60, 1)
+    said = "judged queries have another value than the rest, so the interval for new queries may miss more often"
+    for queries in ("these", "new"):
+        assert said in plan.compare(qrels, queries=queries).note
+        state = plan.status(qrels, None, queries=queries)
+        assert said in str(state)
+        assert said in state.to_dict()["caution"]
+    assert said not in str(plan.status(qrels, queries="these"))  # there is no interval for new ones
 
 
 def test_an_outcome_stays(plan: Plan, labels: pd.DataFrame) -> None:
