@@ -185,8 +185,6 @@ MODULES: dict[str, str] = {
     "pt_active.risk": "Audit ZeroOne Accuracy Squared GaussianSquared CostMatrix FMeasure Precision Recall F1",
     "pt_active.risk.judges": "judged_pool with_beliefs",
     "pt_active.risk.report": "AuditReport.of",
-    "pt_active.risk.page": "page",
-    "pt_active.risk.replacing": "replacement Replacement",
     "pt_active.logs": "scan ScannedRuns.plan",
     "pt_active.logs.on_dask": "plan",
     "pt_active.logs.on_spark": "plan",

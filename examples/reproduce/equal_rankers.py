@@ -21,7 +21,6 @@ from pt_active.plans.making.parts import in_parts
 from pt_active.plans.making.queries import has_order
 from pt_active.relevance.losses import Loss
 from pt_active.risk import Accuracy, Audit, Squared, ZeroOne
-from pt_active.risk.replacing import CONFIRMED, REFUTED, replacement
 from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, SURPRISES
 from pt_active.studies.populations import DOCUMENTS, HostilePopulation, plain
 
@@ -92,21 +91,6 @@ def of_rankers(measure: str, drawing: str | None, share: float, repetitions: int
     return {"measure": measure, "sampled": drawing or "queries"} | _shares(found)
 
 
-def of_judges(measure: str, repetitions: int) -> dict[str, str]:
-    """How often people's labels settle an order of a judge for whom the rankers are equal.
-
-    People label half of the documents, and their labels are not those of the judge.
-    """
-    found = []
-    for seed in range(repetitions):
-        pool, judge = releases(seed, every=True)
-        people = judge.assign(label=np.random.default_rng([seed, 3]).permutation(judge["label"]))
-        plan = Plan.create(pool, None, measure, budget=QUERIES * DOCUMENTS / 2, level="document", seed=seed)
-        (verdict,) = replacement(plan, people.merge(plan.assessments[["qid", "docno"]]), judge).pairs["verdict"]
-        found.append({each: verdict == each for each in (CONFIRMED, REFUTED)})
-    return {"measure": measure} | _shares(found)
-
-
 def of_errors(loss: Loss, repetitions: int) -> dict[str, str]:
     """How often an audit of every pair finds a difference between judges that make as many errors."""
     found = []
@@ -142,8 +126,6 @@ def page(repetitions: int) -> str:
     for labels, share in (("all labels", 1.0), ("a third of the labels", 1 / 3)):
         rows = [of_rankers(*each, share, repetitions) for each in tqdm(every, desc=labels, unit="row")]
         parts += [f"Share that finds a difference of equal rankers, with {labels}:", pd.DataFrame(rows).fillna("")]
-    rows = [of_judges(measure, repetitions) for measure in (*MEASURES, *AS_A_WHOLE)]
-    parts += ["Share that settles an order of a judge for whom the rankers are equal:", pd.DataFrame(rows)]
     rows = [of_errors(loss, repetitions) for loss in (ZeroOne(), Accuracy(), Squared())]
     parts += ["Share of audits of every pair that tell judges with as many errors apart:", pd.DataFrame(rows)]
     return "\n\n".join(part if isinstance(part, str) else markdown(part) for part in parts)

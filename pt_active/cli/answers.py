@@ -53,7 +53,6 @@ def status(
     meant: Meant,
     confidence: float = confidence_level(),
     missing: str | None = for_any_missing(),
-    called: str = "status",
 ) -> Answer:
     """Show what the labels so far say about the rankers, and whether you can stop judging.
 
@@ -66,13 +65,13 @@ def status(
     alone = len(plan.rankers) == 1 and look.margin is None
     level = None if confidence == 0.95 else confidence
     words = [*meant.words(), *given_words(confidence=level, missing=missing), *labels.words()]
-    if called != "status" or asked != Asked() or alone or (every and looks is None):
+    if asked != Asked() or alone or (every and looks is None):
         if asked != Asked() and look != Look():
             raise ValueError("--looks and --margin are for the plan's own measure, and for its usual estimator")
         result, estimates = _at_the_end(labelled, pair, asked, meant, confidence, missing)
         shown = _page_of(labels, *asked.words(), *pair.words(), *words)
         hint = "" if plan.tables.manifest.rest is not None else f"All of it on one page:\n  {shown}"
-        return _of_results(result, estimates, hint, called)
+        return _of_results(result, estimates, hint)
     about: dict[str, Any] = {**vars(pair), **meant.fields, "missing": missing, "records": records}
     state = plan.status(qrels, looks, look.margin, confidence, **about)
     one = state if isinstance(state, Status) else state.slowest
@@ -85,7 +84,7 @@ def status(
     if one.due or one.judged < one.drawn or (missing is None and not labelled.is_whole):
         return Answer(state.to_dict(), str(state), hint)
     result, estimates = _at_the_end(labelled, pair, asked, meant, confidence, missing)
-    end = _of_results(result, estimates, "", called)
+    end = _of_results(result, estimates, "")
     said = f"Everything is judged:\n{end.text}" if looks is None else _one_look(result, estimates)
     return Answer(state.to_dict() | end.content, f"{state}\n\n{said}", hint)
 
@@ -118,14 +117,12 @@ def _at_the_end(
     return plan.compare(*how, **about | vars(pair)), estimates
 
 
-def _of_results(result: Comparison | Ranking | None, estimates: dict[str, Estimate], hint: str, called: str) -> Answer:
-    """The answer of a look at the end; `compare` and `estimate`, as `status` was called, have their part of it."""
+def _of_results(result: Comparison | Ranking | None, estimates: dict[str, Estimate], hint: str) -> Answer:
+    """The answer of a look at the end."""
     rows = {name: each.to_dict() for name, each in estimates.items()}
     each = "\n\n".join(map(str, estimates.values()))
-    if result is None or called == "estimate":
+    if result is None:
         return Answer({"estimates": rows}, each, hint)
-    if called == "compare":
-        return Answer(result.to_dict(), str(result), hint)
     text = str(result)
     if isinstance(result, Comparison):
         wide = max(map(len, estimates))

@@ -132,29 +132,14 @@ AUDIT: Mapping[str, Listed] = {
         "Write the pairs of an audit to a file for people or for a judging tool.",
         "pt-active audit export my-audit --out label-me.csv",
     ),
-    "estimate": Listed(
-        None,
-        "audit",
-        "Estimate how often each judge is wrong, and which of several errs less.",
-        "pt-active audit estimate my-audit labelled.csv --rel 2",
-    ),
     "report": Listed(
         None,
         "audit",
-        "Write everything that an audit and its labels show into one file.",
-        "pt-active audit report my-audit labelled.csv --rel 2 --out audit.html",
-    ),
-    "replace": Listed(
-        None,
-        "audit",
-        "Decide whether a judge may replace people in a comparison of rankers.",
-        "pt-active audit replace my-plan judged.csv --judge gpt=gpt.qrels",
+        "Estimate how often each judge is wrong, and which of several errs less.",
+        "pt-active audit report my-audit labelled.csv --rel 2",
     ),
 }
 """The commands of the group ``audit``, in the order in which they are used."""
-
-RENAMED = {(True, "compare"): "status", (True, "estimate"): "status", (False, "compare"): "estimate"}
-"""Whether it stands on the first level, and the name that a command had before → its name."""
 
 
 def group(commands: Mapping[str, Listed], says: str | None = None) -> typer.Typer:
@@ -222,16 +207,10 @@ class Commands(TyperGroup):
         return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that is typed, loaded, under the name that was typed."""
+        """The command that is typed, loaded."""
         shared = ctx.find_root().params
-        if now := RENAMED.get((ctx.parent is None, args[0])):
-            if not shared["quiet"]:
-                typer.echo(f"{args[0]} is now called {now}; the next release drops the old name", err=True)
-            name, rest = args[0], [word for word in args[1:] if word != "--so-far"]
-        else:
-            _, _, rest = super().resolve_command(ctx, args)
-            name = now = args[0]
-        command = self.loaded(now)
+        name, _, rest = super().resolve_command(ctx, args)
+        command = self.loaded(args[0])
         if shared["help_all"] and not isinstance(command, Commands):
             for each in command.params:
                 each.hidden = False
@@ -392,7 +371,7 @@ def about(
 app = group(COMMANDS)
 app.callback(help=about.__doc__)(about)
 app.add_typer(
-    group(AUDIT, "Measure how well an LLM judge agrees with people, and whether it may replace them."),
+    group(AUDIT, "Measure how well an LLM judge agrees with people."),
     name="audit",
     rich_help_panel=JUDGES,
 )

@@ -1,4 +1,4 @@
-"""Commands for auditing judges, such as language models: audit plan, export, estimate, report, replace."""
+"""Commands for auditing judges, such as language models: audit plan, export, report."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from pt_active.cli.answer import Answer, beside, check_new, command_line
 from pt_active.cli.commands import argument, of_every_command, option
 from pt_active.cli.files import fitting_topics, past_labels, read_judges, top_grade, with_texts
 from pt_active.cli.options import (
-    MEASURES,
-    LabelFiles,
     Reading,
     confidence_level,
-    for_any_missing,
     label_files,
     random_seed,
 )
@@ -26,15 +23,11 @@ from pt_active.frames.worklists import FORMATS, TABLE_FORMAT, write_assessments
 from pt_active.judging.files import write_worklist
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.judging.worklist import GradeNames, Worklist
-from pt_active.relevance.grades.judge_tables import judge_labels
 from pt_active.relevance.losses import ZeroOne
 from pt_active.risk.audit import DESIGN, Audit
 from pt_active.risk.judges import judged_pool, with_beliefs
-from pt_active.risk.page import page_of
-from pt_active.risk.replacing import replacement
 from pt_active.risk.report import AuditReport
 from pt_active.sampling.designs import audit_designs
-from pt_active.showing.page import format_of
 
 SEVERAL = "risk_mixture"
 """The default design for several judges: a report asks for the errors of each, not for differences alone."""
@@ -55,10 +48,11 @@ class AuditLabels(Reading):
     confidence: float = confidence_level()
     missing: str = option(MISSING_LABELS[0], "How missing labels count: {}.", "NAME", names=MISSING_LABELS)
 
-    def read(self) -> tuple[Audit, pd.DataFrame, pd.DataFrame | None]:
-        """The audit, its labels, and the records that they follow from; None if the files do not say who judged."""
+    def read(self) -> tuple[Audit, pd.DataFrame]:
+        """The audit and its labels."""
         loaded = Audit.load(self.audit)
-        return loaded, *self.labels(self.qrels, None, loaded.tables.pairs.keys)
+        qrels, _ = self.labels(self.qrels, None, loaded.tables.pairs.keys)
+        return loaded, qrels
 
 
 def plan(
@@ -116,47 +110,16 @@ def export(
         write_worklist(Worklist(documents, loaded.tables.pairs.max_grade or 1, "", names, ""), out, format)
     content = {"file": str(out), "format": format, "assessments": len(documents)}
     text = f"{how_many('pair', len(documents))} to label in {out}."
-    shown = command_line("audit", "report", audit, out, "--out", beside(audit, ".html"))
+    shown = command_line("audit", "report", audit, out)
     return Answer(content, text, f"Next, when the labels are filled in:\n  {shown}")
 
 
-def estimate(labels: AuditLabels) -> Answer:
+def report(labels: AuditLabels) -> Answer:
     """Estimate how often each judge is wrong, and which of several errs less.
 
     Prints error, precision, recall, F1 and agreement beyond chance of each judge. For two judges, or two versions of
     one, it also prints how they differ; for more, their order by error.
     """
-    audit, qrels, _ = labels.read()
-    found = AuditReport.of(audit, qrels, labels.rel, None, labels.confidence, labels.missing, by_grade=False)
+    found = AuditReport.of(*labels.read(), labels.rel, None, labels.confidence, labels.missing)
     text = str(found) if found.ranking is None else f"{found}\n\n{found.ranking}"
-    again = ["--rel", labels.rel] if labels.rel != 1 else []
-    page = command_line("audit", "report", labels.audit, *labels.qrels, *again, "--out", beside(labels.audit, ".html"))
-    return Answer(found.to_dict(), text, f"All of it on one page:\n  {page}")
-
-
-def report(
-    labels: AuditLabels,
-    out: Path = option(
-        MISSING, "The file to create: HTML, or Markdown or JSON if its name ends in .md or .json.", "FILE"
-    ),
-) -> Answer:
-    """Write everything that an audit and its labels show into one file: errors, agreement, drift."""
-    check_new(out)
-    audit, qrels, records = labels.read()
-    made = AuditReport.of(audit, qrels, labels.rel, None, labels.confidence, labels.missing, records=records)
-    page_of(made).save(out, format_of(out))
-    return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
-
-
-def replace(
-    labels: LabelFiles,
-    judge: str = option(MISSING, "The judge's labels or votes of all documents.", "[NAME=]FILE"),
-    measure: str | None = option(None, "A measure other than the plan's, from the same labels.", "NAME", **MEASURES),
-    confidence: float = confidence_level(),
-    missing: str | None = for_any_missing(),
-) -> Answer:
-    """Decide whether a judge may replace people in a comparison of rankers, from people's labels of a plan."""
-    [(name, said)] = read_judges([judge]).items()
-    plan, known, _ = labels.read()
-    found = replacement(plan, known, judge_labels(said), name, measure, confidence, missing or "error")
-    return Answer(found.to_dict(), str(found))
+    return Answer(found.to_dict(), text)

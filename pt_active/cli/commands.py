@@ -119,7 +119,7 @@ def _parameter(name: str, kind: Any, declared: Field[Any], taken: bool) -> inspe
 
 
 def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Callable[..., None]:
-    """A command that prints an answer; a dataclass as an argument stands for options, ``called`` for what was typed."""
+    """A command that prints an answer; a dataclass as an argument stands for options."""
     every = inspect.signature(function, eval_str=True).parameters
     bundles: dict[str, Any] = {name: each.annotation for name, each in every.items() if is_dataclass(each.annotation)}
     declared = {name: (kind, own) for name, kind, own in _declared(function)}
@@ -143,7 +143,6 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
                 _check_given(context, arguments, required)
             if of_answers := _is_of_answers(arguments):
                 words.enter_context(told_of_answers())
-            arguments |= {"called": context.info_name} if "called" in every else {}
             for name, kind in bundles.items():
                 arguments[name] = kind(**{each.name: arguments.pop(each.name) for each in fields(kind)})
             answer = function(**arguments)

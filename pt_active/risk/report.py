@@ -1,27 +1,23 @@
-"""What the labels of an audit show of every judge, and how many more would settle the rest."""
+"""What the labels of an audit show of every judge."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from pt_active.frames.visible import visible
 from pt_active.inference.ties import difference
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
-from pt_active.plans.answers.report.differences import POWER, Further
-from pt_active.plans.answers.report.headline import WhoJudged
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.relevance.losses import F1, Accuracy, CostMatrix, Loss, Precision, Recall, ZeroOne, check_rel
 from pt_active.risk.agreement import JudgedAgreement
 from pt_active.risk.audit import Audit
 from pt_active.risk.judged import JudgedPairs, KnownZero, usual_estimator
-from pt_active.sampling.chances import inclusion_probabilities
 from pt_active.showing.printed import Printed, plain
 
 QUANTITIES: dict[str, Callable[[int], Loss] | str] = {
@@ -48,18 +44,6 @@ def with_loss(judged: JudgedPairs, loss: Loss, member: np.ndarray | None = None)
 
 
 @dataclass(frozen=True)
-class MorePairs(Further):
-    """What to judge next in an audit, whose errors are shown in percent."""
-
-    what: str = "pairs"
-
-    @property
-    def narrowed(self) -> str:
-        """Half the width of the interval after as many labels again."""
-        return f"±{100 * self.doubled:.2g} points"
-
-
-@dataclass(frozen=True)
 class AuditReport(Printed):
     """All that the labels of an audit say about its judges."""
 
@@ -68,9 +52,6 @@ class AuditReport(Printed):
     ranking: Comparison | Ranking | None  # of two judges' errors, or of more; None of one
     drift: pd.DataFrame  # ``what, estimate, low, high, note`` of two judges; else without rows
     rel: int  # the lowest grade that counts as relevant
-    manifest: dict[str, Any]  # that of the audit
-    campaign: WhoJudged  # who judged how much, and when
-    further: MorePairs | None = None  # labels that would settle what is open; None if nothing is, or nobody can say
 
     @classmethod
     def of(
@@ -81,8 +62,6 @@ class AuditReport(Printed):
         estimator: str | None = None,
         confidence: float = 0.95,
         missing: str = "error",
-        by_grade: bool = True,
-        records: pd.DataFrame | None = None,
     ) -> AuditReport:
         """Ask the labels of an audit for all quantities.
 
@@ -93,8 +72,6 @@ class AuditReport(Printed):
             estimator: ``regression`` (the default), ``snis`` or ``difference``.
             confidence: Level of all intervals.
             missing: How to treat a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
-            by_grade: Whether to estimate the agreement at every grade, which takes most of the time.
-            records: The records that the qrels follow from, which say who judged and when.
 
         Raises:
             ValueError: If an argument is unknown, the labels do not fit the audit, or the sample leaves out pairs that
@@ -108,20 +85,17 @@ class AuditReport(Printed):
         asked = {name: asked_for(judged, name, rel) for name in QUANTITIES}
         estimates = {name: {each.names[s]: each.estimate(s, how) for s in judges} for name, each in asked.items()}
         errors, two = asked["error"], len(judges) == 2
-        if len(judges) == 1:
-            ranking, more = None, labels_to_halve(judged, estimates["error"][errors.names[0]])
-        else:
-            ranking = errors.compare(0, 1, how) if two else rank_judged(errors, how)
-            more = labels_to_settle(errors, _open_pairs(ranking))
+        ranking: Comparison | Ranking | None = None
+        if two:
+            ranking = errors.compare(0, 1, how)
+        elif len(judges) > 2:
+            ranking = rank_judged(errors, how)
         return cls(
             estimates=estimates,
-            by_grade=_by_grade(judged, how) if by_grade else pd.DataFrame(columns=_BY_GRADE),
+            by_grade=_by_grade(judged, how),
             ranking=ranking,
             drift=_drift(judged, how, rel) if two else pd.DataFrame(columns=_DRIFT),
             rel=rel,
-            manifest=audit.manifest,
-            campaign=WhoJudged.of(judged.basis, records, int(audit.manifest["counts"]["pairs"])),
-            further=more,
         )
 
     @property
@@ -200,17 +174,6 @@ KNOWN = "known of all pairs"  # The note of a number that needs no labels
 _DRIFT = ["what", "estimate", "low", "high", "note"]
 
 
-def _open_pairs(ranking: Comparison | Ranking) -> list[tuple[Comparison, float]]:
-    """The pairs of judges with the best one that are not settled, with the levels of their intervals."""
-    if isinstance(ranking, Ranking):
-        best, level = ranking.names[0], ranking.pair_confidence
-        pairs = zip(ranking.comparisons, ranking.winners, strict=True)
-        return [(each, level) for each, winner in pairs if winner is None and best in (each.first, each.second)]
-    if ranking.winner or isinstance(ranking, KnownZero):
-        return []
-    return [(ranking, ranking.confidence_level)]
-
-
 def _by_grade(judged: JudgedPairs, how: How[Any]) -> pd.DataFrame:
     """For each judge and grade, what people say about the pairs that have it."""
     rows: list[tuple[object, ...]] = []
@@ -254,57 +217,3 @@ def _lines(table: pd.DataFrame) -> str:
     """A table as text, numbers with four digits, without its notes."""
     numbered = table.drop(columns="note")
     return numbered.to_string(index=False, float_format=lambda value: f"{value:.4f}", na_rep="–")
-
-
-def labels_to_halve(judged: JudgedPairs, estimate: Estimate) -> MorePairs | None:
-    """The further labels that would halve the interval of one judge's error; None if it has none."""
-    low, high = estimate.confidence_interval()
-    if judged.basis.census or not np.isfinite([low, high]).all() or not high > low:
-        return None
-    more, left = _more(judged, 0.5)
-    return MorePairs(more, left)
-
-
-def labels_to_settle(judged: JudgedPairs, open_pairs: Iterable[tuple[Comparison, float]]) -> MorePairs | None:
-    """The further labels that would tell two judges apart; None if nobody can say."""
-    for pair, level in open_pairs:
-        low, high = pair.confidence_interval(level)
-        if not np.isfinite([low, high]).all() or not pair.standard_error > 0:
-            continue
-        half = (high - low) / 2
-        wanted = abs(pair.difference) / (half / pair.standard_error + special.ndtri(POWER))
-        more, left = _more(judged, min(wanted / pair.standard_error, 1.0))
-        lower, higher = (pair.second, pair.first) if pair.difference > 0 else (pair.first, pair.second)
-        return MorePairs(more, left, lower, higher, half * _ratio(judged, 2 * int(judged.sample.draws)))
-    return None
-
-
-def _more(judged: JudgedPairs, ratio: float) -> tuple[float, float]:
-    """The further draws until the error is a share of that of today, and those that are left."""
-    low = now = int(judged.sample.draws)
-    high = whole = _reachable(judged)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _ratio(judged, middle) <= ratio else (middle + 1, high)
-    return float(max(low - now, 1)), float(max(whole - now, 1))
-
-
-def _reachable(judged: JudgedPairs) -> int:
-    return len(judged.pairs.keys) if judged.sample.q is None else int((judged.sample.q > 0).sum())
-
-
-def _ratio(judged: JudgedPairs, number: int) -> float:
-    """The error of a number of draws as a share of that of today; NaN if there are not so many pairs."""
-    if number > _reachable(judged):
-        return np.nan
-    return float(np.sqrt(_telling(judged, int(judged.sample.draws)) / _telling(judged, number)))
-
-
-def _telling(judged: JudgedPairs, number: int) -> float:
-    """The number of draws with replacement that tell as much: ``Σ π / Σ q (1 − π)`` for pairs drawn at most once."""
-    sample = judged.sample
-    if sample.repeated:
-        return float(number)
-    rate = np.ones(len(judged.pairs.keys)) if sample.q is None else sample.q[sample.q > 0]
-    come = inclusion_probabilities(rate, number)
-    return float(come.sum() / max(rate / rate.sum() @ (1 - come), np.finfo(float).tiny))

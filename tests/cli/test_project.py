@@ -79,7 +79,6 @@ def test_five_commands_need_no_options(files, monkeypatch):
     run("export", "--out", "my-plan.csv", "--format", "csv")
     judged("my-plan.csv")
     assert data("status") == data("status", "my-plan", "my-plan.csv")
-    assert data("compare") == data("compare", "my-plan", "my-plan.csv")
     run("report")
     assert (files / "my-plan.html").is_file()
     assert "The report is my-plan-2.html." in run("report")

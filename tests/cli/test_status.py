@@ -131,17 +131,6 @@ def test_values_that_do_not_subtract_to_the_difference_say_why(judged):
         assert ("A difference is estimated directly" in run(*words)) == differs
 
 
-def test_compare_and_estimate_are_names_for_it(judged):
-    found = data("status", "plan", "plan.csv")
-    for name, part in (("compare", found["result"]), ("estimate", {"estimates": found["estimates"]})):
-        told = invoke(name, "plan", "plan.csv", "--so-far", "--json")
-        assert json.loads(told.stdout) == part
-        assert told.stderr == f"{name} is now called status; the next release drops the old name\n"
-        assert invoke(name, "plan", "plan.csv", "--quiet").stderr == ""
-    assert run("estimate", "plan", "plan.csv").count("DCG@5 of ") == 2
-    assert "│ compare" not in run("--help")
-
-
 def test_a_verdict_without_an_estimate_says_what_it_lacks(judged):
     """The first query in the order has no label, and those after it prove the verdict all the same."""
     labels = pd.read_csv("plan.csv", dtype=str)
@@ -170,11 +159,6 @@ def test_what_is_judged_so_far_can_be_shown(judged):
     kept = json.loads(page.split('id="report-data">')[1].split("</script>")[0])
     assert kept["status"] == status
     assert kept["manifest"]["cut"] == {"unit": "queries", "of": status["drawn"], "to": status["judged"]}
-    found = data("compare", "plan", "part.csv")
-    assert status["low"] < found["difference"] < status["high"]
-    large = data("status", "plan", "part.csv", "--looks", "asymptotic")
-    assert found["difference"] == pytest.approx(large["value"], rel=1e-12)
-    assert "that of the status holds" in found["note"]
     assert "optimism" in data("budget", "plan", "part.csv", "--width", "0.5")["rows"][0]
     assert complaint("report", "plan", "part.csv", "--out", "r.html").endswith("pt-active status, or --so-far")
     assert complaint("report", "plan", "part.csv", "--out", "r.html", "--looks", "pocock").endswith("are for --so-far")

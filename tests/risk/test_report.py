@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,8 +11,7 @@ from scipy import stats
 from pt_active.plans.answers.judged import How
 from pt_active.risk import Audit, ZeroOne
 from pt_active.risk.judges import judged_pool, with_beliefs
-from pt_active.risk.page import headline, page
-from pt_active.risk.report import AuditReport, asked_for, labels_to_settle
+from pt_active.risk.report import AuditReport, asked_for
 
 GRADES, PAIRS = 4, 600
 
@@ -32,15 +28,6 @@ def world(pairs: int, seed: int, wrong: tuple[float, ...]) -> tuple[pd.DataFrame
         moved = np.clip(label + rng.choice([-1, 1, 2], pairs), 0, GRADES - 1)
         judges[f"judge{number}"] = keys.assign(label=np.where(rng.random(pairs) < share, moved, label))
     return keys.assign(label=label), judges
-
-
-def two_grades(*wrong: float) -> tuple[pd.DataFrame, Judges]:
-    """Labels 0 and 1 of people for 600 pairs, and judges that say the other with the given probabilities."""
-    rng = np.random.default_rng(4)
-    keys = world(PAIRS, 4, ())[0][["qid", "docno"]]
-    label = rng.integers(0, 2, PAIRS)
-    said = {f"judge{n}": np.where(rng.random(PAIRS) < share, 1 - label, label) for n, share in enumerate(wrong)}
-    return keys.assign(label=label), {name: keys.assign(label=each) for name, each in said.items()}
 
 
 def believed(judges: Judges, highest: int = 1) -> tuple[pd.DataFrame, dict[str, str]]:
@@ -113,15 +100,6 @@ def test_intervals_of_coefficients_cover() -> None:
     assert ((low <= hits) & (hits <= high)).all(), hits / repetitions
 
 
-def test_the_page_holds_all_numbers_and_no_link(census) -> None:
-    report = census[0]
-    text = page(report)
-    assert report.answer in text
-    assert "http" not in text.replace("http://www.w3.org", "")
-    for title in ("How often is a judge wrong?", "Agreement by grade", "How to make the audit again"):
-        assert title in text
-
-
 def test_a_judge_that_calls_nothing_relevant_has_no_precision_and_all_else() -> None:
     truth, judges = world(60, 7, (0.3,))
     silent = {"none": truth.assign(label=0)}
@@ -135,7 +113,6 @@ def test_a_judge_that_calls_nothing_relevant_has_no_precision_and_all_else() -> 
     assert np.isnan(precision.confidence_interval()).all()
     assert "of 'none', whatever its label, so it is not defined" in precision.note
     assert "judge more pairs" not in precision.note
-    assert "is not defined" in page(report)
     audit = audit_of(judges | silent | {"mute": silent["none"]}, 30)
     judged = asked_for(audit.judged(wanted(audit, truth)), "precision", 1)
     for first, second in ((0, 1), (1, 0), (1, 2)):
@@ -149,7 +126,7 @@ def test_a_judge_that_calls_nothing_relevant_has_no_precision_and_all_else() -> 
 def test_the_differences_of_judges_that_agree_are_known_to_be_0(budget: int) -> None:
     truth, judges = world(200, 8, (0.3,))
     audit = audit_of(judges | {"twin": judges["judge0"]}, budget)
-    report = AuditReport.of(audit, wanted(audit, truth), by_grade=False)
+    report = AuditReport.of(audit, wanted(audit, truth))
     differences = report.drift[report.drift["what"].str.startswith("difference")]
     assert len(differences) == 5
     assert (differences[["estimate", "low", "high"]] == 0).all(axis=None)
@@ -202,7 +179,7 @@ def test_a_census_of_judges_with_as_many_errors_says_so(judges: int) -> None:
     said = f"{', '.join(names[:-1])} and {names[-1]} err equally often"
     for asked, answer in ((names, f"{said}."), ([*names, "bad"], f"{said}; each of the others errs more often.")):
         audit = Audit.create(frame, {each: each for each in asked}, ZeroOne(), budget=30)
-        assert AuditReport.of(audit, qrels, by_grade=False).answer == answer
+        assert AuditReport.of(audit, qrels).answer == answer
 
 
 def test_of_two_judges_one_errs_less_often() -> None:
@@ -211,80 +188,3 @@ def test_of_two_judges_one_errs_less_often() -> None:
     frame, qrels = frame.assign(good=label, bad=1 - label), frame[["qid", "docno"]].assign(label=label)
     report = AuditReport.of(Audit.create(frame, {each: each for each in ("bad", "good")}, ZeroOne(), budget=30), qrels)
     assert report.answer == "Keep good: it errs less often than bad."
-    assert headline(report).question == "Which judge errs less often: bad or good?"
-
-
-# --- how many more labels -------------------------------------------------------------------------------------------
-
-
-def report_of(judges: Judges, truth: pd.DataFrame, budget: int | None, **how: object) -> tuple[Audit, AuditReport, str]:
-    """An audit with two grades, its report, and what that says to do next."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        audit = Audit.create(*believed(judges), ZeroOne(), budget, **how)
-    report = AuditReport.of(audit, wanted(audit, truth), by_grade=False)
-    return audit, report, dict(headline(report).facts)["next"]
-
-
-def test_the_labels_that_are_asked_for_settle_it_four_times_out_of_five() -> None:
-    """The advice of eight audits, given the true difference; then as many audits with so many labels."""
-    truth, judges = two_grades(0.25, 0.4)
-    errors = [(judge["label"] != truth["label"]).mean() for judge in judges.values()]
-    pool, asked = believed(judges), []
-    for seed in range(8):
-        audit = Audit.create(*pool, ZeroOne(), 30, seed=seed)
-        pair = audit.compare(wanted(audit, truth), reference="effective")
-        known = replace(pair, difference=errors[0] - errors[1])
-        more = labels_to_settle(audit.judged(wanted(audit, truth)), [(known, 0.95)])
-        assert (more.better, more.other) == ("judge0", "judge1")
-        asked.append(30 + more.labels)
-    number, repeats = round(np.mean(asked)), 60
-    assert 45 < number < PAIRS / 2
-    settled = 0
-    for seed in range(100, 100 + repeats):
-        audit = Audit.create(*pool, ZeroOne(), number, seed=seed)
-        settled += audit.compare(wanted(audit, truth), reference="effective").winner == "judge0"
-    assert abs(settled / repeats - 0.8) < 3 * np.sqrt(0.8 * 0.2 / repeats)
-
-
-def test_so_many_labels_halve_the_interval_of_one_judge() -> None:
-    truth, judges = two_grades(0.3)
-    first, report, told = report_of(judges, truth, 60)
-    assert told.startswith("Decide whether so many errors are acceptable. About ")
-    assert told.endswith("with a larger budget and the same seed: it keeps all pairs of this one.")
-    larger, again, _ = report_of(judges, truth, 60 + int(report.further.labels))
-    pairs = [{*map(tuple, each.assessments[["qid", "docno"]].to_numpy())} for each in (first, larger)]
-    assert pairs[0] < pairs[1]
-    wide, narrow = (np.diff(each.estimates["error"]["judge0"].confidence_interval())[0] for each in (report, again))
-    assert narrow / wide == pytest.approx(0.5, abs=0.12)
-
-
-def test_the_error_falls_with_the_draws_that_are_left() -> None:
-    """Of pairs drawn once the variance goes with 1/n − 1/N, with replacement with 1/n."""
-    truth, judges = two_grades(0.3)
-    report = report_of(judges, truth, 200, design="passive")[1]
-    assert report.further.labels == pytest.approx(1 / ((1 / 200 - 1 / PAIRS) / 4 + 1 / PAIRS) - 200, abs=1)
-    _, report, told = report_of(judges, truth, None, draws=50, replace=True)
-    assert report.further.labels == 3 * 50
-    assert "same seed" not in told
-
-
-def test_where_nobody_can_say_how_many_it_says_what_it_takes() -> None:
-    truth, judges = two_grades(0.0)
-    twins = judges | {"judge1": judges["judge0"]}
-    assert report_of(twins, truth, 60)[2].startswith("Choose by price: the judges give every pair the same grade")
-    truth, judges = two_grades(0.30, 0.31)
-    _, report, said = report_of(judges, truth, 60)
-    assert said.startswith("If judge")
-    assert "only judging most of the pool would show it: decide on other grounds, such as cost. Twice as many" in said
-    assert said.endswith(" points.")
-    unknown = dict(headline(replace(report, further=None)).facts)["next"]
-    assert unknown.startswith("Choose by price, or judge more pairs. Nobody can say how many: it takes ")
-    truth, judges = two_grades(0.1, 0.5)
-    _, settled, said = report_of(judges, truth, 200)
-    assert settled.further is None
-    assert said == "Keep judge0; this question needs no more labels."
-    truth, judges = two_grades(0.2, 0.3, 0.45)
-    _, report, _ = report_of(judges, truth, 60)
-    assert report.ranking.names[0] in (report.further.better, report.further.other)
-    assert report.ranking.winners[0] is None

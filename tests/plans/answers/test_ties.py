@@ -16,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active import Experiment, Plan
-from pt_active.risk.replacing import OPEN, replacement
 from pt_active.studies.populations import HostilePopulation, plain
 
 MEASURES = [
@@ -185,20 +184,6 @@ def test_a_difference_of_exactly_the_margin_does_not_exceed_it() -> None:
         assert plan.gate(labels, margin * (1 - 1e-6), looks=None, **worse, queries="these").outcome == "fail"
         assert plan.gate(labels, margin, looks=None, **better, queries="these").outcome == "fail"
         assert plan.gate(labels, margin * (1 - 1e-6), looks=None, **better, queries="these").outcome == "pass"
-
-
-@pytest.mark.parametrize("measure", ["P@10", "ERR@10", "nDCG@10"])
-def test_a_judge_for_whom_rankers_are_equal_has_no_order_of_them(equal: ModuleType, measure: str) -> None:
-    for seed in range(2):
-        pool, judge = equal.releases(seed, "abc", every=True)
-        plan = Plan.create(pool, None, measure, budget=1e4, level="document", seed=seed)
-        people = judge.assign(label=np.random.default_rng(seed).permutation(judge["label"]))
-        found = replacement(plan, people.merge(plan.assessments[["qid", "docno"]]), judge)
-        assert (found.pairs["verdict"] == OPEN).all()
-        assert (found.pairs["judge"] == 0).all()
-        assert "Not known: people's labels confirm 0 of 3 pairs" in found.answer
-        assert (found.tau, *found.tau_interval) == (0, -1, 1)
-        assert found.pairs["first"].tolist() == ["a", "a", "b"]
 
 
 @pytest.mark.parametrize(("measure", "drawing", "rankers"), [("DCG@10", None, 2), ("AP@10", "depth", 3)])
