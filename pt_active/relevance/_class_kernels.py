@@ -173,10 +173,10 @@ def _precision(chance, order, inverse, rule, slope):  # type: ignore[no-untyped-
 @_compiled
 def _of_ndcg(chances, query, form, which, expected, given):  # type: ignore[no-untyped-def]
     """NDCG, averaged over label vectors, in which each document in turn takes every level."""
-    (_, _, length, discount, numbers), worth = query, form[0]
+    (_, by_rank, length, discount, numbers), worth = query, form[0]
     samples, k, (n, levels) = len(numbers), len(length), chances.shape
     label, dcg, inverse = np.empty(n, np.int64), np.empty(k), np.empty((levels, levels))
-    count = np.empty(levels, np.int64)
+    count, raised = np.empty(levels, np.int64), np.zeros((len(which), levels))
     given[:], expected[:] = 0.0, 0.0
     for s in range(samples):
         count[:], dcg[:] = 0, 0.0
@@ -189,18 +189,22 @@ def _of_ndcg(chances, query, form, which, expected, given):  # type: ignore[no-u
             while label[z] > 0 and chances[z, label[z]] <= 0.0:
                 label[z] -= 1
             count[label[z]] += 1
-            for r in range(k):
-                dcg[r] += worth[label[z]] * discount[r, z]
         _inverse_ideals(count, form, inverse)
         for r in range(k):
+            for i in range(length[r]):
+                dcg[r] += worth[label[by_rank[r, i]]] * discount[r, by_rank[r, i]]
             expected[r] += dcg[r] * inverse[label[0], label[0]] / samples
         for i in range(len(which)):
-            z = which[i]
-            old = label[z]
+            old = label[which[i]]
             for e in range(levels):
                 factor = inverse[old, e] / samples
+                raised[i, e] += factor * (worth[e] - worth[old])
                 for r in range(k):
-                    given[i, e, r] += factor * (dcg[r] + (worth[e] - worth[old]) * discount[r, z])
+                    given[i, e, r] += factor * dcg[r]
+    for i in range(len(which)):
+        for e in range(levels):
+            for r in range(k):
+                given[i, e, r] += raised[i, e] * discount[r, which[i]]
 
 
 @_compiled

@@ -31,8 +31,8 @@ def label_effects(indptr, pool, classes, asked, found):  # type: ignore[no-untyp
         if a == b:
             continue
         query, own = query_of(ranks[:, a:b], key[a:b], cutoff, samples), form_for(form, b - a)
-        chances, expected, given = np.empty((b - a, levels)), np.empty(k), np.empty((b - a, levels, k))
-        every, moment = np.arange(b - a), np.zeros((b - a, k, k))
+        chances, expected, every = np.empty((b - a, levels)), np.empty(k), np.arange(b - a)
+        shared, given = np.empty((len(logs), b - a, levels)), np.empty((len(logs), b - a, levels, k))
         for c in range(len(logs)):
             class_chances(logits[a:b], covariate[a:b], shifts[c], chances)
             total[c] = logs[c]
@@ -44,14 +44,15 @@ def label_effects(indptr, pool, classes, asked, found):  # type: ignore[no-untyp
         for c in range(len(logs)):
             class_chances(logits[a:b], covariate[a:b], shifts[c], chances)
             with_labels(chances, known[a:b])
-            expectations(chances, query, own, every, expected, given)
-            _add(weight[c], chances, given, moves[:, a:b], moment)
-        _spread(moment, (forms, shares[:, a:b]), squares[:, a:b], products)
+            expectations(chances, query, own, every, expected, given[c])
+            shared[c] = weight[c] * chances
+            _centre(weight[c], chances, given[c], moves[:, a:b])
+        _spread(shared, given, (forms, shares[:, a:b]), squares[:, a:b], products)
 
 
 @_compiled
-def _add(weight, chances, given, moves, moment):  # type: ignore[no-untyped-def]
-    """Add the share of one class of one query to ``moves`` and to ``E[h hᵀ]``, the lower half of float64[n, k, k]."""
+def _centre(weight, chances, given, moves):  # type: ignore[no-untyped-def]
+    """Make h of ``given`` in one class of one query, and add its share to ``moves``."""
     n, levels, k = given.shape
     for z in range(n):
         mean = 0.0
@@ -61,24 +62,30 @@ def _add(weight, chances, given, moves, moment):  # type: ignore[no-untyped-def]
             expected = 0.0
             for g in range(levels):
                 expected += chances[z, g] * given[z, g, r]
-            given[z, :, r] -= expected
-        for g in range(levels):
-            share = weight * chances[z, g]
-            for r in range(k):
-                moved = share * given[z, g, r]
-                moves[r, z] += (g - mean) * moved
-                for q in range(r + 1):
-                    moment[z, r, q] += moved * given[z, g, q]
+            for g in range(levels):
+                given[z, g, r] -= expected
+                moves[r, z] += (g - mean) * weight * chances[z, g] * given[z, g, r]
 
 
 @_compiled
-def _spread(moment, asked, squares, products):  # type: ignore[no-untyped-def]
-    """Add what ``E[h hᵀ]`` of the documents of one query makes of all forms and shares."""
-    (forms, shares), (n, k, _) = asked, moment.shape
+def _spread(shared, given, asked, squares, products):  # type: ignore[no-untyped-def]
+    """Add what ``E[h hᵀ]`` of each document of one query makes of all forms and shares.
+
+    Shapes: shared float64[C, n, L+1], what levels and classes weigh, given float64[C, n, L+1, k].
+    """
+    (forms, shares), (number, n, levels, k) = asked, given.shape
+    moment = np.empty((k, k))  # of one document at a time, which stays in the fastest memory
     for z in range(n):
+        moment[:] = 0.0
+        for c in range(number):
+            for g in range(levels):
+                for r in range(k):
+                    moved = shared[c, z, g] * given[c, z, g, r]
+                    for q in range(r + 1):
+                        moment[r, q] += moved * given[c, z, g, q]
         for r in range(k):
             for q in range(k):
-                both = moment[z, max(r, q), min(r, q)]
+                both = moment[max(r, q), min(r, q)]
                 for f in range(len(forms)):
                     squares[f, z] += forms[f, r, q] * both
                 for s in range(len(shares)):
