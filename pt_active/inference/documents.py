@@ -54,6 +54,18 @@ class DocumentEstimate:
         return float(np.sqrt(self.variance))
 
 
+class ErrorShown(NamedTuple):
+    """What labels show of the error of a contrast."""
+
+    variance: float  # Of both phases
+    degrees: float  # Its degrees of freedom
+
+    @classmethod
+    def of(cls, mean: DocumentEstimate) -> ErrorShown:
+        """What an estimate shows."""
+        return cls(mean.first + mean.second, mean.degrees_of_freedom)
+
+
 def predicted(
     pool: DocumentPool,
     sample: TwoPhase,
@@ -193,7 +205,8 @@ def cautious_variance(pool: DocumentPool, sample: TwoPhase, variables: Variables
     """The variance ``Σ p² D² v (1/ψ − 1)`` that the grade model expects, with v from `hedged` [theory 9]."""
     design, mean = sample.design, variables.mean
     if isinstance(pool, RevealedPool) and design.drawing == SURPRISES:
-        chance = rounded(design.chance(pool.query) / sample.share)
+        of = design.opening, design.inclusion, np.array([sample.share])
+        chance = pool.once(lambda: rounded(design.chance(pool.query) / sample.share), *of)
         return cautious_error(pool, mean, chance, sample.share, contrast, REVEALED_VARIANCE)
     if isinstance(pool, RevealedPool):
         (gain,) = pool.cautious_gains(design.order, mean, contrast[None], REVEALED_VARIANCE)

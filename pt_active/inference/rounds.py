@@ -22,7 +22,7 @@ from pt_active.inference.documents import (
     widened,
 )
 from pt_active.inference.residuals import COMMON_SHARE, expected_squares, query_residuals
-from pt_active.inference.surprises import FOLDS
+from pt_active.inference.surprises import moved_by_labels
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import REVEALED_VARIANCE, SURPRISES, RoundSettings
@@ -164,28 +164,31 @@ def estimate_rounds(
         ValueError: If no estimator has that name.
     """
     seen, contrast = seen.involved(contrast)
-    estimates, cautious = [], []
-    for each in round_labels(seen, rounds, label, contrast, estimator):
-        pool, sample = each.seen, each.sample
-        estimate = document_estimate(pool, sample, each.expected, each.observed, contrast, each.share)
-        # Lines through labels that are all alike leave nothing but rounding of the means.
-        model = pool.weight @ np.abs(pool.values(each.variables.mean)) @ np.abs(contrast)
-        estimates.append(replace(estimate, scale=estimate.scale + float(model)))
-        if undrawn:
-            cautious.append(in_part(undrawn.cautious, undrawn.gain, sample.share))
-        else:
-            cautious.append(cautious_variance(pool, sample, each.variables, contrast))
-    if undrawn:
-        (first,) = rounds
-        lines = {}
-        if seen.form.family == "additive":
-            mean, observed = Variables.of(seen.form, first.grades).mean, seen.form.values[label]
-            lines = fitted_lines(seen, first.sample, mean, np.where(label >= 0, observed, mean), contrast)
-        added = undrawn.value(estimator, lines)
-        value, scale = estimates[0].value + added, estimates[0].scale + abs(added)
-        estimates[0] = replace(estimates[0], value=value, scale=scale)
-    weights = round_weights(rounds)
+    labels = list(round_labels(seen, rounds, label, contrast, estimator))
+    if undrawn is None:
+        return estimate_labels(labels, round_weights(rounds), contrast)
+    (first,), lines = rounds, {}
+    if seen.form.family == "additive":
+        mean, observed = Variables.of(seen.form, first.grades).mean, seen.form.values[label]
+        lines = fitted_lines(seen, first.sample, mean, np.where(label >= 0, observed, mean), contrast)
+    estimate, added = _of_labels(labels[0], contrast), undrawn.value(estimator, lines)
+    estimate = replace(estimate, value=estimate.value + added, scale=estimate.scale + abs(added))
+    return widened(estimate, in_part(undrawn.cautious, undrawn.gain, first.sample.share))
+
+
+def estimate_labels(labels: Sequence[RoundLabels], weights: np.ndarray, contrast: np.ndarray) -> DocumentEstimate:
+    """The same from the result of `round_labels`, and the weights of the rounds, float64[r]."""
+    estimates = [_of_labels(each, contrast) for each in labels]
+    cautious = [cautious_variance(each.seen, each.sample, each.variables, contrast) for each in labels]
     return widened(combined(estimates, weights), float(weights**2 @ cautious))
+
+
+def _of_labels(each: RoundLabels, contrast: np.ndarray) -> DocumentEstimate:
+    pool = each.seen
+    estimate = document_estimate(pool, each.sample, each.expected, each.observed, contrast, each.share)
+    # Lines through labels that are all alike leave nothing but rounding of the means.
+    model = pool.weight @ np.abs(pool.values(each.variables.mean)) @ np.abs(contrast)
+    return replace(estimate, scale=estimate.scale + float(model))
 
 
 def contrast_estimates(
@@ -253,20 +256,21 @@ def round_labels(
 def label_changes(each: RoundLabels, contrasts: np.ndarray) -> np.ndarray:
     """float64[c, N, G+1], how far estimates of a round move with each other label, for nDCG and AP [theory 12].
 
-    Queries hang together only by what labels of one fold teach of others, which is held. So one document of each query
-    is given another label at once; by surprises, of each query of a fold. Shapes: contrasts float64[c, k].
+    One document of each query is given another label at once. Shapes: contrasts float64[c, k].
     """
     seen, opening, rows = each.seen, each.sample.opening, np.flatnonzero(each.sample.drawn)
     counts = np.divide(seen.weight, opening, out=np.zeros_like(opening), where=opening > 0)
     changes = np.zeros((len(contrasts), *each.observed.shape))
+    if isinstance(seen, RevealedPool) and not each.sample.design.nested:
+        moved = moved_by_labels(seen, each.sample, each.expected, each.observed, contrasts)
+        return np.asarray(counts[seen.query, None] * moved)
 
     def estimated(observed: np.ndarray) -> np.ndarray:
         about = seen, each.sample, each.expected, observed
         return counts * [query_residuals(*about, contrast, each.share).step for contrast in contrasts]
 
     before, query = estimated(each.observed), seen.query[rows]
-    fold = 0 if each.sample.design.nested else seen.places[query] % FOLDS
-    turn = FOLDS * (np.arange(len(rows)) - np.searchsorted(query, query)) + fold
+    turn = np.arange(len(rows)) - np.searchsorted(query, query)
     for number, grade in product(np.unique(turn), range(changes.shape[-1])):
         some = rows[turn == number]
         other = each.observed.copy()

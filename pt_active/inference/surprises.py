@@ -7,6 +7,8 @@ linear in single labels has no bias, whatever the model believes; what pairs of 
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +23,7 @@ FOLDS = 5  # Parts of the queries; what corrects the model of a part is fitted t
 _NARROWED = 0.5
 """By what the distances between classes are multiplied to see how far an estimate depends on them."""
 
-_OWN_CLASSES = 3  # Up to so many rankers, each contrast has classes of its own
+OWN_CLASSES = 3  # Up to so many rankers, each contrast has classes of its own
 
 _COMMON, _SLOPE, _THRESHOLD = 0.1, 2.0, 1.0
 """Ridge penalties of the recalibration: of what all logits have in common, each slope, and each level's own shift."""
@@ -50,7 +52,8 @@ class _Told(NamedTuple):
 
     def of(self, contrast: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The expectations of a contrast, its surprises, and the standard deviations that were expected of these."""
-        effect = np.tensordot(contrast, self.effect, 1)
+        some = np.flatnonzero(contrast)
+        effect = np.tensordot(contrast[some], self.effect[some], 1)
         mean, square = (self.likely * effect).sum(axis=1), (self.likely * effect**2).sum(axis=1)
         surprise = effect[np.arange(len(effect)), self.level] - mean
         return contrast @ self.value, surprise, np.sqrt(np.maximum(square - mean**2, 0.0))
@@ -64,32 +67,86 @@ def surprises(
     Where there are few rankers, the classes are those of the rankers of the contrast, and otherwise those of all, so
     that the differences of many rankers are those of their values.
     """
-    used = np.flatnonzero(contrast) if len(contrast) <= _OWN_CLASSES else np.arange(len(contrast))
+    used = _rankers_of(contrast)
     chance = np.where(sample.drawn, sample.design.inclusion, 1.0)
-    label = np.where(sample.drawn, observed.argmax(axis=1), -1 if pool.labels is None else pool.labels)
+    label = _labels(pool, sample, observed)
     rows, m = np.flatnonzero(label >= 0), len(pool.weight)
     values, parts = np.zeros((2, m)), np.zeros((2, 2, len(chance)))
     for number, told in enumerate(pool.once(lambda: _told(pool, mean, label, used), mean, label, used)):
-        value, surprise, spread = told.of(contrast[used])
-        values[number] = value + np.bincount(pool.query[rows], (1 / chance[rows] - 1) * surprise, m)
-        parts[number][:, rows] = surprise, spread
+        of = told.of(contrast[used])
+        values[number] = _corrected(of, pool.query[rows], chance[rows], m)
+        parts[number][:, rows] = of[1:]
     return Surprises(values[0], values[1], parts[0, 0], parts[0, 1], chance)
 
 
 def _told(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndarray) -> list[_Told]:
     """What labels say about some rankers, and what they would say if the classes lay closer to each other."""
+    now = _recalibrated(pool, mean, label, used)
+    return [_told_of(now), _told_of(replace(now, spread=_NARROWED))]
+
+
+def _recalibrated(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndarray) -> InClasses:
+    classes = in_classes(pool, mean, used)
+    level = classes.level(label)
+    return classes.recalibrated(recalibration(classes, level, pool.places % FOLDS), level)
+
+
+def _told_of(now: InClasses) -> _Told:
+    """What the known labels say about all rankers of some queries."""
     from pt_active.sampling._surprise_kernels import told_by_labels
 
-    classes = in_classes(pool, mean, used)
-    level, found = classes.level(label), []
-    shift, known = recalibration(classes, level, pool.places % FOLDS), level[level >= 0]
-    shape = len(known), classes.logits.shape[1] + 1
-    for apart in (1.0, _NARROWED):
-        now = classes.recalibrated(shift, level, apart)
-        each = np.zeros((len(used), len(pool.weight))), np.zeros((len(used), *shape)), np.zeros(shape)
-        told_by_labels(now.indptr, compiled(now), now.told_by_labels(), each)
-        found.append(_Told(*each, known))
-    return found
+    k, m, known = len(now.ranks), len(now.indptr) - 1, now.known[now.known >= 0]
+    shape = len(known), now.logits.shape[1] + 1
+    each = np.zeros((k, m)), np.zeros((k, *shape)), np.zeros(shape)
+    told_by_labels(now.indptr, compiled(now), now.told_by_labels(), each)
+    return _Told(*each, known)
+
+
+def moved_by_labels(
+    pool: RevealedPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrasts: np.ndarray
+) -> np.ndarray:
+    """How far f̂ of its query moves with each other label of a drawn document, float64[c, N, G+1] [theory 12].
+
+    One document of each query is given another label at once, for all contrasts, float64[c, k], that share their
+    classes. What the labels of queries teach of others is held.
+    """
+    used, chance = _rankers_of(contrasts[0]), np.where(sample.drawn, sample.design.inclusion, 1.0)
+    now = _recalibrated(pool, mean, _labels(pool, sample, observed), used)
+    rows, levels, grades = np.flatnonzero(sample.drawn), now.logits.shape[1] + 1, observed.shape[1]
+    query, moved = pool.query[rows], np.zeros((len(contrasts), len(chance), levels))
+    before = _values(now, pool.query, chance, contrasts[:, used])
+    turn = np.arange(len(rows)) - np.searchsorted(query, query)
+    for number, step in product(range(turn.max(initial=-1) + 1), range(1, levels)):
+        some, queries = rows[turn == number], query[turn == number]
+        other = now.known.copy()
+        other[some] = (other[some] + step) % levels
+        inside = np.isin(pool.query, queries)
+        part = replace(now, known=other).among(queries)
+        values = _values(part, np.searchsorted(queries, pool.query[inside]), chance[inside], contrasts[:, used])
+        moved[:, some, other[some]] = values - before[:, queries]
+    return moved[:, :, now.level(np.arange(grades))]
+
+
+def _values(now: InClasses, query: np.ndarray, chance: np.ndarray, contrasts: np.ndarray) -> np.ndarray:
+    """f̂ of each contrast and query, float64[c, m]."""
+    told, rows, m = _told_of(now), np.flatnonzero(now.known >= 0), len(now.indptr) - 1
+    return np.stack([_corrected(told.of(each), query[rows], chance[rows], m) for each in contrasts])
+
+
+def _corrected(told: tuple[np.ndarray, ...], query: np.ndarray, chance: np.ndarray, queries: int) -> np.ndarray:
+    """f̂ of each query, float64[m], from the results of `_Told.of`."""
+    value, surprise, _ = told
+    return np.asarray(value + np.bincount(query, (1 / chance - 1) * surprise, queries))
+
+
+def _rankers_of(contrast: np.ndarray) -> np.ndarray:
+    return np.flatnonzero(contrast) if len(contrast) <= OWN_CLASSES else np.arange(len(contrast))
+
+
+def _labels(pool: RevealedPool, sample: TwoPhase, observed: np.ndarray) -> np.ndarray:
+    """int64[N], the labels of drawn documents and those that were known before; -1 for others."""
+    before = -1 if pool.labels is None else pool.labels
+    return pool.once(lambda: np.where(sample.drawn, observed.argmax(axis=1), before), sample.drawn, observed)
 
 
 def recalibration(classes: InClasses, level: np.ndarray, fold: np.ndarray) -> np.ndarray:

@@ -81,6 +81,14 @@ class InClasses:
         """The pool with shifted logits, float64[N, L], more labels, int64[N], and other distances between classes."""
         return replace(self, logits=self.logits + shift, known=known, spread=spread)
 
+    def among(self, queries: np.ndarray) -> InClasses:
+        """The documents of some queries, int64[s], increasing."""
+        sizes = np.diff(self.indptr)
+        documents = np.flatnonzero(np.isin(np.repeat(np.arange(len(sizes)), sizes), queries))
+        names = "key", "logits", "known", "covariates"
+        part = {name: getattr(self, name)[documents] for name in names}
+        return replace(self, indptr=np.r_[0, np.cumsum(sizes[queries])], ranks=self.ranks[:, documents], **part)
+
     @property
     def classes(self) -> tuple[np.ndarray, np.ndarray]:
         """float64[1, C, L+1] and float64[1, C]: shifts as `class_chances` takes them, and log prior probabilities.

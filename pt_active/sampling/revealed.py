@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import combinations
 from typing import Any, TypeVar
+from weakref import ref
 
 import numpy as np
 
@@ -20,6 +21,8 @@ _FIRST_LABELLING = 1 << 20
 """Random numbers of simulated labellings begin here, so that they differ from those of the label vectors."""
 
 _Result = TypeVar("_Result")
+
+_DIGESTS: dict[int, tuple[bytes, ref[np.ndarray]]] = {}  # By the id of an array, while it lives
 
 _KEPT, _KEPT_NUMBERS = 3, 1 << 26
 """A pool keeps so many of its latest results for the next question, and more of them up to so many numbers."""
@@ -191,17 +194,27 @@ class RevealedPool(DocumentPool):
         return labels
 
     def once(self, compute: Callable[[], _Result], *of: np.ndarray) -> _Result:
-        """A result that was computed for the same arrays before, or is computed now and kept."""
-        name = blake2b(digest_size=16)
+        """A result that was computed for equal arrays before, or is computed now and kept; nobody writes into them."""
+        result: _Result
         told = () if self.labels is None or self.believed is None else (self.labels, self.believed)
-        for each in (self.prior, *told, *of):
-            name.update(repr((each.shape, each.dtype)).encode())
-            name.update(np.ascontiguousarray(each).tobytes())
-        result: _Result = self.kept.pop(name.digest()) if name.digest() in self.kept else compute()
-        self.kept[name.digest()] = result
+        name = b"".join(map(_digest, (self.prior, *told, *of)))
+        if name in self.kept:
+            self.kept[name] = result = self.kept.pop(name)
+            return result
+        self.kept[name] = result = compute()
         while len(self.kept) > _KEPT and sum(map(_numbers, self.kept.values())) > _KEPT_NUMBERS:
             self.kept.pop(next(iter(self.kept)))
         return result
+
+
+def _digest(array: np.ndarray) -> bytes:
+    """What tells arrays apart by what they hold; computed once for each array."""
+    place = id(array)
+    if place not in _DIGESTS:
+        content = repr((array.shape, array.dtype)).encode() + np.ascontiguousarray(array).tobytes()
+        digest = blake2b(content, digest_size=16).digest()
+        _DIGESTS[place] = digest, ref(array, lambda gone: _DIGESTS.pop(place, None))
+    return _DIGESTS[place][0]
 
 
 def _numbers(result: Any) -> int:

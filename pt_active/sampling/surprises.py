@@ -77,14 +77,19 @@ def cautious_error(
 
     All parts of one sample need one pass over the labels. Shapes: grades float64[N, G+1], chance float64[N].
     """
+    shares, no_form = pool.once(lambda: _shares(pool, chance), chance), np.zeros((0, *2 * contrast.shape))
+    products = pool.once(lambda: label_effects(pool, grades, no_form, shares).products, grades, shares)
+    drawn, everything, average = contrast @ products @ contrast
+    left = shares[0].sum() / share - shares[1].sum()
+    return float(drawn / share - everything + left * _added(average, defensive))
+
+
+def _shares(pool: RevealedPool, chance: np.ndarray) -> np.ndarray:
+    """float64[3, N], ``p²/π`` and ``p²`` of unknown documents that may be drawn, and one over how many are unknown."""
     unknown = _unknown(pool)
     weight = unknown * pool.weight[pool.query] ** 2 * (chance > 0)
     raised = np.divide(weight, chance, out=np.zeros(len(chance)), where=chance > 0)
-    shares, no_form = np.stack([raised, weight, unknown / max(unknown.sum(), 1)]), np.zeros((0, *2 * contrast.shape))
-    products = pool.once(lambda: label_effects(pool, grades, no_form, shares).products, grades, shares)
-    drawn, everything, average = contrast @ products @ contrast
-    left = raised.sum() / share - weight.sum()
-    return float(drawn / share - everything + left * _added(average, defensive))
+    return np.stack([raised, weight, unknown / max(unknown.sum(), 1)])
 
 
 def _unknown(pool: RevealedPool) -> np.ndarray:

@@ -9,6 +9,7 @@ those before it, and for samples without replacement that are prefixes of one dr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -84,10 +85,12 @@ def spending_boundary(spent: Sequence[float], time: Sequence[float], alpha: floa
             raise ValueError(f"{name} must be increasing positive numbers, one a look; got {numbers.tolist()}")
     if part[-1] > 1 + 1e-12:
         raise ValueError(f"spent must not pass 1, got {part.tolist()}")
-    return _recursion(np.diff(SPENDING[spending](part, alpha), prepend=0.0), clock)
+    error = np.diff(SPENDING[spending](part, alpha), prepend=0.0)
+    return _recursion(tuple(error.tolist()), tuple(clock.tolist())).copy()
 
 
-def _recursion(error: np.ndarray, clock: np.ndarray) -> np.ndarray:
+@lru_cache
+def _recursion(error: tuple[float, ...], clock: tuple[float, ...]) -> np.ndarray:
     """Critical values, float64[L], from the error to spend at each look and its time."""
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     place, density = np.zeros(1), np.ones(1)

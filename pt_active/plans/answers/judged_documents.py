@@ -6,14 +6,14 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
 
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.frames.strays import Strays
-from pt_active.inference.documents import DocumentEstimate, DocumentPool, Undrawn
+from pt_active.inference.documents import DocumentEstimate, DocumentPool, ErrorShown, Undrawn
 from pt_active.inference.new_queries import ByQuery
 from pt_active.inference.reference import rescaled_grades
 from pt_active.inference.replayed_documents import DocumentReplays, Redraws, can_be_replayed
@@ -21,12 +21,14 @@ from pt_active.inference.residuals import WithinQueries, query_residuals
 from pt_active.inference.rounds import (
     Round,
     RoundLabels,
+    estimate_labels,
     estimate_rounds,
     judged_before,
     label_changes,
     round_labels,
     round_weights,
 )
+from pt_active.inference.surprises import OWN_CLASSES
 from pt_active.inference.ties import is_rounding
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan, Measured, Parts
@@ -50,18 +52,6 @@ _MIN_EFFECTIVE_DOCUMENTS = 10
 """With fewer effective documents, an estimate has a caution."""
 
 
-class ErrorShown(NamedTuple):
-    """What labels show of the error of a contrast."""
-
-    variance: float  # Of both phases
-    degrees: float  # Its degrees of freedom
-
-    @classmethod
-    def of(cls, mean: DocumentEstimate) -> ErrorShown:
-        """What an estimate shows."""
-        return cls(mean.first + mean.second, mean.degrees_of_freedom)
-
-
 def _key(contrast: np.ndarray, estimator: str) -> tuple[object, ...]:
     """A contrast and its negative, whose errors are equal, and the estimator."""
     used = np.flatnonzero(contrast)
@@ -82,6 +72,7 @@ class JudgedDocuments(Judged):
     kept: dict[str, Redraws] = field(default_factory=dict, repr=False, compare=False)  # for all contrasts
     shown: dict[tuple[object, ...], ErrorShown] = field(default_factory=dict, repr=False, compare=False)  # by `_key`
     changed: dict[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)  # by estimator
+    read: dict[str, list[RoundLabels]] = field(default_factory=dict, repr=False, compare=False)  # by estimator
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
         """Estimate the mean over all queries with an estimator in `documents.DOCUMENT_ESTIMATORS`.
@@ -94,7 +85,7 @@ class JudgedDocuments(Judged):
         if about is not None:
             weight, mean_of, square = (np.array(each) for each in (about.weight, about.mean, about.square))
             undrawn = Undrawn(weight, mean_of, square, about.settled, about.cautious, about.gain)
-        mean = estimate_rounds(part.pool, part.rounds, part.label, weights, how.estimator, undrawn)
+        mean = part._estimated(weights, how.estimator, undrawn)
         self.shown[_key(contrast.weights(len(self.names)), how.estimator)] = ErrorShown.of(mean)
         unreached, variance = part._unreached(weights) if about is None else _share(about.unreached, about.variance)
         replays = self._replays(part, weights, how)
@@ -147,24 +138,35 @@ class JudgedDocuments(Judged):
 
     def shares_of_rounds(self, contrast: np.ndarray, estimator: str) -> Iterator[tuple[float, RoundLabels]]:
         """The weight of each round, and its labels as an estimator reads them."""
-        labels = round_labels(self.pool, self.rounds, self.label, contrast, estimator)
-        return zip(round_weights(self.rounds), labels, strict=True)
+        return zip(round_weights(self.rounds), self._labels(contrast, estimator), strict=True)
+
+    def _labels(self, contrast: np.ndarray, estimator: str) -> list[RoundLabels]:
+        """The labels of each round as an estimator reads them; those of nDCG and AP are the same for all contrasts."""
+        if estimator not in self.read or not isinstance(self.pool, RevealedPool):
+            self.read[estimator] = list(round_labels(self.pool, self.rounds, self.label, contrast, estimator))
+        return self.read[estimator]
+
+    def _estimated(self, weights: np.ndarray, estimator: str, undrawn: Undrawn | None = None) -> DocumentEstimate:
+        if undrawn:
+            return estimate_rounds(self.pool, self.rounds, self.label, weights, estimator, undrawn)
+        return estimate_labels(self._labels(weights, estimator), round_weights(self.rounds), weights)
 
     def shown_of(self, contrasts: Sequence[np.ndarray], estimator: str) -> list[ErrorShown]:
         """What labels show of the errors of contrasts, float64[k] each; estimated once."""
         for each in contrasts:
             if (key := _key(each, estimator)) not in self.shown:
                 part, weights = self._involved(each)
-                self.shown[key] = ErrorShown.of(estimate_rounds(part.pool, part.rounds, part.label, weights, estimator))
+                self.shown[key] = ErrorShown.of(part._estimated(weights, estimator))
         return [self.shown[_key(each, estimator)] for each in contrasts]
 
     def changes(self, contrast: np.ndarray, estimator: str) -> np.ndarray:
         """float64[N, G+1], how far an estimate of nDCG or AP moves with each other label."""
-        if not all(each.sample.design.nested for each in self.rounds):
+        if len(contrast) <= OWN_CLASSES and not all(each.sample.design.nested for each in self.rounds):
             return self._changes(contrast[None], estimator)[0]
-        if estimator not in self.changed:  # By depth, the change of a contrast is the sum of those of its rankers.
+        if estimator not in self.changed:  # The change of a contrast is the sum of those of its rankers.
             self.changed[estimator] = self._changes(np.eye(len(contrast)), estimator)
-        return np.tensordot(contrast, self.changed[estimator], 1)
+        used = np.flatnonzero(contrast)
+        return np.tensordot(contrast[used], self.changed[estimator][used], 1)
 
     def _changes(self, contrasts: np.ndarray, estimator: str) -> np.ndarray:
         return np.sum([s * label_changes(r, contrasts) for s, r in self.shares_of_rounds(contrasts[0], estimator)], 0)
@@ -290,7 +292,7 @@ class DocumentPlan(LabelledPlan[JudgedDocuments]):
             model_caution="",
         )
         weight = np.where(inside, pool.weight / share, 0.0)
-        return replace(whole, pool=replace(pool, weight=weight), basis=basis, shown={}, changed={})
+        return replace(whole, pool=replace(pool, weight=weight), basis=basis, shown={}, changed={}, read={})
 
     def parts(self, contrast: np.ndarray, how: How[irm.Measure]) -> Parts:
         """An estimate taken apart, with the expectations after its correction of the model."""

@@ -16,6 +16,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.progress import bar
 from pt_active.frames.qrels import checked_qrels, label_columns
 from pt_active.frames.records import ADJUDICATOR, latest
 from pt_active.inference.agreement import coincidences, judges_variance
@@ -102,7 +103,8 @@ def points_so_far(
         judged, cut = judged_with(labelled, records, how), labelled.tables.manifest.cut
         # What a plan keeps of documents beyond it is the error that the model expects of all of its sample.
         partial = tables.manifest.rest is not None and bool(tables.rounds) and cut is not None and not in_parts(tables)
-        return [_point(judged, each, how, partial) for each in contrasts]
+        waiting = bar(contrasts, "estimating", unit="pair", delay=1, leave=False, shown=len(contrasts) > 1)
+        return [_point(judged, each, how, partial) for each in waiting]
 
 
 def at_the_end(

@@ -151,7 +151,7 @@ def growth_of(sample: Growing, question: Question) -> Growth:
     critical = question.critical(question.looks, sizes, sample.time)
     passed = int((sizes <= reach).sum())
     planned = _without_labels(spent[sizes - 1], sample.time, critical)
-    cost, numbers, time = sample.further()
+    cost, numbers, time = sample.further
     wanted, used, judged = sample.first(drawn), sample.first(reach) & (label >= 0), reach - sample.open
     unpaid = float(sample.tables.pool.document_cost[sample.first(reach) & (label < 0)].sum())
     counts = {
@@ -255,6 +255,7 @@ class _QueriesInOrder:
         value = settled(estimates.value, scale)
         return replace(looks, value=value, standard_error=error, degrees=degrees, critical=critical)
 
+    @cached_property
     def further(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Cost, number and information of samples that are larger than the plan's."""
         more = np.unique(np.linspace(self.drawn, len(self.spent), _N_FURTHER_BUDGETS).astype(np.int64))[1:]
@@ -270,6 +271,7 @@ class _Rounds:
     def __init__(self, tables: PlanTables, label: np.ndarray, looks: str | None, bridged: bool) -> None:
         self.tables, self.label = tables, label
         self._known: dict[tuple[int, int], JudgedDocuments] = {}
+        self._found: dict[tuple[object, ...], np.ndarray] = {}
         rounds, least = list(tables.rounds), needed_degrees(looks)
         # What is judged at each look. In parts, the t quantiles of early looks make up for few degrees of freedom.
         if in_parts(tables):
@@ -322,7 +324,10 @@ class _Rounds:
 
         Where labels lack, it is the middle of the estimates with all labels that they may have.
         """
-        several = [self._inferences(size, question) for size in sizes.tolist()]
+        for size in sizes.tolist():
+            if (size, question.pair) not in self._found:
+                self._found[size, question.pair] = self._inferences(size, question)
+        several = [self._found[size, question.pair] for size in sizes.tolist()]
         low, high = (np.array([of(each, axis=0) for each in several]).reshape(-1, 3) for of in (np.min, np.max))
         value, open_ = (low[:, 0] + high[:, 0]) / 2, (high[:, 0] - low[:, 0]) / 2
         error, degrees = high[:, 1], low[:, 2]
@@ -368,6 +373,7 @@ class _Rounds:
     def _can_go_on(self) -> bool:
         return self._left[1] > 0 and bool(np.isfinite(self._clock[-1]))
 
+    @cached_property
     def further(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """One further round in several sizes; the information that it adds is what the model expects, as before."""
         if self.tables.manifest.rest is not None or not self._can_go_on:

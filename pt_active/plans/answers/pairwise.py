@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError, how_many
+from pt_active.frames.progress import bar
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.strays import Strays
 from pt_active.inference.new_queries import NEW
@@ -166,7 +167,8 @@ def pair_status(
     points = points_so_far(tables, label, [each.contrast for each in questions], questions[0].how, records)
     if question.looks != ALWAYS:
         sample = growing(tables, label, question.looks, question.bridged)
-        found = (status_of_looks(sample, *about, records) for about in zip(questions, points, strict=True))
+        waiting = bar(list(zip(questions, points, strict=True)), "comparing", unit="pair", delay=1, leave=False)
+        found = (status_of_looks(sample, *about, records) for about in waiting)
         return PairStatus(tuple(with_strays(each, strays) for each in found), question.confidence)
     sequence = sequence_of(tables, label, question.measure, question.bridged)
     proofs = [sequence.proof(each.contrast, each.level) for each in questions]
