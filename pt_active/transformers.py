@@ -159,7 +159,8 @@ class SamplingDistribution(pt.Transformer):
         Returns:
             For queries the query columns, ``q_prob`` (q), ``q_cost`` (λ), ``q_weight`` (p), ``q_mean_<name>`` and
             ``q_var_<name>`` under the grade model, and for two rankers ``q_cov``. For documents the query columns,
-            ``docno``, ``doc_size`` and ``doc_cost``.
+            ``docno``, ``doc_size`` and ``doc_cost``. ``q_believed`` is a digest of the pool, so that another pool is
+            another draw of the same seed.
 
         Raises:
             ValueError: If an argument is out of range or the frame is malformed.
@@ -177,7 +178,8 @@ class SamplingDistribution(pt.Transformer):
         level = level or level_chosen(Forecast(pool, measure, per_query), None, self.defensive, pairs).level
         if level == "query":
             defensive = designs.DEFENSIVE_SHARE if self.defensive is None else self.defensive
-            return design_table(pool, measure, self.design or DESIGN, defensive, pairs=pairs)
+            table = design_table(pool, measure, self.design or DESIGN, defensive, pairs=pairs)
+            return table.assign(q_believed=pool.believed("query"))
         return size_frame(pool, measure, self.design, per_query, self.defensive, pairs)
 
     def _empty(self, inp: pd.DataFrame, level: str) -> pd.DataFrame:
@@ -185,7 +187,7 @@ class SamplingDistribution(pt.Transformer):
             return _with_columns(inp[["qid"]].iloc[:0], [*query_columns(inp.columns), "docno", *SIZE_COLUMNS])
         names = ranker_names(inp.columns) or [SINGLE]
         moments = [f"q_{kind}_{name}" for kind in ("mean", "var") for name in names]
-        added = ["q_prob", "q_cost", "q_weight", *moments, *(["q_cov"] if len(names) == 2 else [])]
+        added = ["q_prob", "q_cost", "q_weight", *moments, *(["q_cov"] if len(names) == 2 else []), "q_believed"]
         return _with_columns(inp[["qid"]].iloc[:0], [*query_columns(inp.columns), *added])
 
 
@@ -231,7 +233,8 @@ class Draw(pt.Transformer):
         if inp.empty:
             return _with_columns(inp, ["q_draws", "q_importance", "q_inclusion"])
         queries = with_string_ids(inp)
-        sample = draw(queries, budget, draws, seed, truth_value("replace", self.replace))
+        believed = int(queries["q_believed"].iloc[0]) if "q_believed" in queries.columns else None
+        sample = draw(queries, budget, draws, seed, truth_value("replace", self.replace), believed)
         queries = queries.assign(**sample_columns(sample, queries["q_weight"].to_numpy(np.float64)))
         return queries[queries["q_draws"] > 0].reset_index(drop=True)
 

@@ -1,4 +1,4 @@
-"""The random time of each unit, which follows from its id and the seed, not from the order of the rows."""
+"""The random time of each unit: from its id, the seed and what is believed, not from the order of the rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,14 @@ def keys(seed: int, qid: pd.Series | Texts, docno: pd.Series | Texts | None = No
     return bits
 
 
-def clocks(seed: int, qid: pd.Series | Texts, docno: pd.Series | Texts | None = None, *, stage: int = 0) -> np.ndarray:
+def clocks(
+    seed: int,
+    qid: pd.Series | Texts,
+    docno: pd.Series | Texts | None = None,
+    *,
+    stage: int = 0,
+    believed: int | None = None,
+) -> np.ndarray:
     """Exponential variables of units ``E = −log u``, where u in (0, 1) holds 53 bits of the unit's key [theory 14].
 
     The logarithm may differ between processors in the last bit, which changes no order: E is compared with numbers that
@@ -38,11 +45,22 @@ def clocks(seed: int, qid: pd.Series | Texts, docno: pd.Series | Texts | None = 
         qid: Ids of the queries.
         docno: Ids of the documents, if the units are documents.
         stage: As for `keys`.
+        believed: As for `times`.
 
     Returns:
         float64[n], positive.
     """
-    bits = keys(seed, qid, docno, stage=stage)
+    return times(keys(seed, qid, docno, stage=stage), believed)
+
+
+def times(bits: np.ndarray, believed: int | None = None) -> np.ndarray:
+    """The clocks of units with these keys, uint64[n].
+
+    What is believed makes another draw of the same seed: a model that learnt from labels must not meet the sample that
+    these came from [theory 17].
+    """
+    if believed is not None:
+        bits = pd.util.hash_array(bits ^ np.uint64(believed))
     return np.asarray(-np.log(np.minimum((bits >> np.uint64(11)) * 2.0**-53 + _HALF, _BELOW_ONE)))
 
 

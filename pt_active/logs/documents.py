@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.clocks import times
 from pt_active.inference.documents import FOLDS, expected_variance
 from pt_active.inference.rounds import Round, drawn_by
 from pt_active.logs.one_by_one import FirstDocuments, first_documents
@@ -58,9 +59,10 @@ class DrawnDocuments:
     def of(cls, documents: Documents, arguments: PlanArguments, names: tuple[str, ...]) -> DrawnDocuments:
         """The round that `first_round` draws in memory."""
         budget, rows, settings = budget_of_documents(arguments), documents.rows, round_settings(arguments, names)
-        sizes, cost, clock = documents.sizes(settings), rows.by_document["cost"], rows.by_document.get("clock")
+        sizes, cost, key = documents.sizes(settings), rows.by_document["cost"], rows.by_document.get("key")
+        clock = None if key is None else times(key, rows.believed)
         pool = GradedPool(documents.pool, np.empty((len(cost), 0)), cost, documents.overhead)
-        rng = np.random.default_rng(arguments.seed)
+        rng = np.random.default_rng([arguments.seed, rows.believed])
         drawn = not_empty(drawn_by(sizes, sizes.gain, pool, settings, budget, rng, clock))
         sample, more = drawn.sample, np.empty(0, dtype=np.int64)
         if sample.priority is not None:
@@ -135,12 +137,12 @@ def _drawn_one_by_one(documents: Documents, first: FirstDocuments, budget: float
     wanted = first.place[succession.order[: number + _TO_COME]]
     kept[np.searchsorted(rows.indptr, wanted, side="right") - 1] = True
     some, source = documents.among(np.flatnonzero(kept)), rows.documents_of(np.flatnonzero(kept))
-    rate, clock, everything = first.rate.taken(source)[:], some.rows.by_document["clock"], slice(0, len(source))
+    rate, key, everything = first.rate.taken(source)[:], some.rows.by_document["key"], slice(0, len(source))
     order, *_ = first.sizes.of(DocumentBlock(everything, everything, some.pool, dict(some.rows.by_document)))
     prices, places = Costs(some.rows.indptr, some.rows.by_document["cost"], 0.0), first.place[sample.drawn]
     nothing = np.zeros(len(some.weight)), np.zeros(len(rate))
     design = at(DocumentDesign(SUCCESSIVE, order, *nothing, rate=rate), prices, threshold)
-    priority = np.divide(clock, rate, out=np.full(len(rate), np.inf), where=rate > 0)
+    priority = np.divide(times(key, rows.believed), rate, out=np.full(len(rate), np.inf), where=rate > 0)
     apart, own = np.ones(len(some.weight), dtype=bool), np.isin(source, places)
     found = TwoPhase(design, Sample.once(design.opening), own, apart, sample.spent, priority)
     drawn_round = not_empty(Round(found, np.empty((len(rate), 0)), first.expected, first.expected))

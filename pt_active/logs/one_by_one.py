@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pt_active.frames.clocks import times
 from pt_active.logs.numbers import DocumentNumbers
 from pt_active.logs.pools import DocumentBlock, Documents
 from pt_active.sampling.chances import within_budget
@@ -136,13 +137,14 @@ def _first(documents: Documents, sizes: Sizes, most: int, folder: Path | None) -
     """The documents that come first, of which there are at most so many besides one, and the rates of all."""
     about, last = np.empty((5, 0)), np.inf  # the place, priority, rate and cost of documents, and what they gain
     rates, reached, cost, of_matter, expected = DocumentNumbers(folder), 0, 0.0, 0.0, 0.0
-    for block in documents.blocks("variance", "cost", "clock"):
+    for block in documents.blocks("variance", "cost", "key"):
         order, parts, gain = sizes.of(block)
         size, rate = mixed_sizes(parts, sizes.totals), np.zeros(len(block.numbers["cost"]))
         size *= -MAX_PLANNED_PROBABILITY * sizes.factor
         rate[order] = own = -np.log1p(size)
         rates.append(rate)
-        chance, price, priority = -np.expm1(-own), block.numbers["cost"][order], block.numbers["clock"][order] / own
+        chance, price = -np.expm1(-own), block.numbers["cost"][order]
+        priority = times(block.numbers["key"][order], documents.rows.believed) / own
         expected += float(gain @ ((1 - chance) / chance))
         reached, cost, of_matter = reached + len(order), cost + price.sum(), of_matter + price[gain > 0].sum()
         early = priority <= last

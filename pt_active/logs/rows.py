@@ -15,7 +15,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames.checks import ArgumentError, agreeing, how_many, shown, some
-from pt_active.frames.clocks import clocks
+from pt_active.frames.clocks import keys
 from pt_active.frames.columns import grade_columns, query_table, ranker_names, with_query_columns, with_string_ids
 from pt_active.frames.ids import adjacent
 from pt_active.frames.runs import ranking_of, united
@@ -27,7 +27,7 @@ from pt_active.plans.making.manifest import LevelChoice, Manifest, Rest
 from pt_active.plans.making.pool import Pool, query_weights, seen_by, seen_documents, warn_without_documents
 from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.costs import Cost, UnitCost
-from pt_active.relevance.digits import GRADE_BITS, rounded
+from pt_active.relevance.digits import GRADE_BITS, rounded, total
 from pt_active.relevance.grades.models import ColdGrades
 from pt_active.relevance.measures import has_rank_form, parse_lasting, rank_form
 from pt_active.relevance.moments import Moments
@@ -153,6 +153,11 @@ class Rows:
             return None
         return Moments(self.by_query[f"{grades}mean"], self.by_query[f"{grades}covariance"])
 
+    @property
+    def believed(self) -> int:
+        """The digest of what is known before people judge, as `Pool.believed`."""
+        return total(self.by_query["beliefs"])
+
     def documents_of(self, rows: np.ndarray) -> np.ndarray:
         """int64[…], the documents of some queries, int64[s]."""
         starts, number = self.indptr[:-1][rows], self.seen[rows]
@@ -222,7 +227,7 @@ def query_rows(partition: pd.DataFrame, question: PartitionQuestion) -> Rows | N
     contrasts, k = bounded_contrasts(len(pool.names)), len(pool.names)
     bounds = [contrast_bounds(measure, pool.indptr, pool.ranks, pool.max_grade, c.weights(k)) for c in contrasts]
     ends = np.array(bounds).reshape(len(contrasts), 2, len(pool.queries))
-    by_query = {"low": ends[:, 0].T, "high": ends[:, 1].T}
+    by_query = {"low": ends[:, 0].T, "high": ends[:, 1].T, "beliefs": pool.beliefs("query")}
     for name in ("", "uniform_") if question.uniform else ("",):
         moments = pool.moments(measure, uniform_grades=bool(name))
         by_query |= {f"{name}mean": moments.mean, f"{name}covariance": moments.covariance}
@@ -253,7 +258,8 @@ def document_rows(partition: pd.DataFrame, question: PartitionQuestion) -> Rows 
     if not nested and drawing == SUCCESSIVE:
         ids = pool.keys_of(np.flatnonzero(seen))
         own = ids["docno"] if succession_unit(form, overhead) == "document" else None
-        by_document["clock"] = clocks(question.seed, ids["qid"], own)
+        by_document["key"] = keys(question.seed, ids["qid"], own)
+    by_query["beliefs"] = pool.beliefs("document")
     return _rows(pool, np.bincount(query, minlength=len(pool.queries)), by_query, by_document)
 
 

@@ -7,6 +7,8 @@ numbers is decided by rounded ones, so that what is equal but for rounding is eq
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+from pandas.core.util.hashing import combine_hash_arrays  # type: ignore[attr-defined]
 
 SURE_BITS = 30
 """Bits of the mantissa that decide an order. Exact ties, which are common, agree in them; chance hardly ever meets the
@@ -34,6 +36,17 @@ def rounded_grades(grades: np.ndarray) -> np.ndarray:
     """Grade probabilities with `GRADE_BITS` bits, divided by their sum, which adds them up from grade 0."""
     short = rounded(grades, GRADE_BITS)
     return np.asarray(short / product(short, np.ones(short.shape[1]))[:, None])
+
+
+def hashed(*columns: np.ndarray) -> np.ndarray:
+    """uint64[N], the hash of each row of some columns, [N] each; of floats `GRADE_BITS` bits count."""
+    whole = (rounded(each, GRADE_BITS) + 0.0 if each.dtype == np.float64 else each for each in columns)
+    return np.asarray(combine_hash_arrays(map(pd.util.hash_array, map(np.ascontiguousarray, whole)), len(columns)))
+
+
+def total(hashes: np.ndarray) -> int:
+    """A digest of rows in any order from the hash of each, uint64[N], as a number that fits into int64."""
+    return int(hashes.sum() >> np.uint64(1))
 
 
 def product(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:

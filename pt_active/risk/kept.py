@@ -100,11 +100,12 @@ def draw_pairs(pairs: Pairs, arguments: AuditArguments) -> Sample:
     budget, draws, replace = arguments.budget, arguments.draws, arguments.replace
     if (budget is None) == (draws is None):
         raise ArgumentError.either("budget", "draws")
-    rng = np.random.default_rng(arguments.seed)
+    rng = np.random.default_rng([arguments.seed, pairs.believed])
     if arguments.design == STRATIFIED:
         return _draw_strata(pairs, draws, replace, rng)
     q = _distribution(pairs, arguments.design, arguments.defensive)
-    uniform = -np.expm1(-clocks(arguments.seed, pairs.keys["qid"], pairs.keys["docno"]))
+    keys = pairs.keys
+    uniform = -np.expm1(-clocks(arguments.seed, keys["qid"], keys["docno"], believed=pairs.believed))
     if budget is None:
         return draw_number(q, pairs.weight, draws or 0, rng, replace, uniform, UNIFORM)
     dearest = pairs.cost[q > 0].max()

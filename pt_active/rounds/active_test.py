@@ -233,7 +233,8 @@ class ActiveTest(KeptArtifact[RoundsSoFar]):
         if size > left.sum() > 0:
             few = f"size={size}, but only {left.sum()} are left: the round draws them all"
             warnings.warn(few, stacklevel=2)
-        rng = np.random.default_rng([state.manifest.arguments.seed, len(state.manifest.rounds)])
+        seed = state.manifest.arguments.seed, len(state.manifest.rounds), state.instances.believed
+        rng = np.random.default_rng(seed)
         rounds = draw_round(state.rounds, sizes, size, drawing, rng)
         new = rounds.drawn & left
         learnt_from = None if qrels is None else artifact.digest(checked_qrels(qrels))

@@ -65,7 +65,7 @@ def files(runs: dict[str, pd.DataFrame], tmp_path_factory: pytest.TempPathFactor
 @pytest.fixture(scope="module")
 def about(demo: DemoCollection) -> dict[str, Any]:
     topics = demo.topics.assign(traffic=np.arange(len(demo.topics)) % 7 + 1.0)
-    return {"topics": topics, "measure": "DCG@10", "seed": 3, "budget": BUDGET}
+    return {"topics": topics, "measure": "DCG@10", "seed": 8, "budget": BUDGET}
 
 
 @pytest.fixture(scope="module")
@@ -341,7 +341,7 @@ def test_an_error_that_the_model_expects_of_a_part_is_not_known_rather_than_too_
     both: Any, demo: DemoCollection
 ) -> None:
     """What the model expects of a part follows from all documents, which the plan does not keep."""
-    plans = both(measure="P@5", budget=20.0, level="document", design="successive", queries=12)
+    plans = both(measure="P@5", budget=20.0, level="document", design="successive", queries=12, seed=7)
     qrels, errors = demo.judge(plans[1].assessments), []
     for judged in range(2, len(qrels), 2):
         errors.append([plan.status(qrels.head(judged)).standard_error for plan in plans])

@@ -167,6 +167,24 @@ def test_the_seed_alone_draws_whatever_the_order_of_rows(kind: str, made: dict, 
 
 
 @KINDS
+def test_another_belief_is_another_draw_of_the_same_seed(kind: str, pool: pd.DataFrame) -> None:
+    """Grades that differ by 2 % share as many documents as two seeds do; the names of rankers change nothing."""
+    frame = pool.drop(columns="label")
+    other = frame.assign(grade_0=0.98 * frame["grade_0"], grade_1=frame["grade_1"] + 0.02 * frame["grade_0"])
+
+    def drawn(of: pd.DataFrame, seed: int) -> set[tuple[str, str]]:
+        return set(MAKERS[kind](of, seed).assessments[["qid", "docno"]].itertuples(index=False, name=None))
+
+    shared = np.array(
+        [[len(drawn(frame, s) & drawn(each, t)) for each, t in ((other, s), (frame, s + 99))] for s in range(15)]
+    )
+    own, its = shared.T / len(drawn(frame, 0))
+    assert abs((own - its).mean()) <= 3 * (own - its).std(ddof=1) / np.sqrt(15)
+    names = {"rank_a": "rank_2", "rank_b": "rank_1"}
+    assert drawn(frame.rename(columns=names), 3) == drawn(frame, 3)
+
+
+@KINDS
 def test_numbers_of_numpy_can_be_saved(kind: str, made: dict, pool: pd.DataFrame, tmp_path: Path) -> None:
     again = MAKERS[kind](pool.drop(columns="label"), np.int64(5))
     assert again.manifest == made[kind].manifest

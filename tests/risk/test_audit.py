@@ -150,8 +150,9 @@ def test_the_worklist_and_the_manifest(frame, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("draws", [60, 380])
 def test_pairs_come_by_uniform_clocks_so_that_large_probabilities_are_certain(frame, draws: int) -> None:
-    pairs = Audit.create(frame, {"first": "a"}, Recall(), draws=draws, seed=5).pairs
-    priority = -np.expm1(-clocks(5, pairs["qid"], pairs["docno"])) / pairs["prob"]
+    audit = Audit.create(frame, {"first": "a"}, Recall(), draws=draws, seed=5)
+    pairs, believed = audit.pairs, audit.tables.pairs.believed
+    priority = -np.expm1(-clocks(5, pairs["qid"], pairs["docno"], believed=believed)) / pairs["prob"]
     order = np.argsort(priority)
     assert sorted(order[:draws]) == np.flatnonzero(pairs["draws"]).tolist()
     inclusion = np.minimum(1, pairs["prob"] * priority[order[draws]])[pairs["draws"] > 0]

@@ -49,7 +49,7 @@ from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes, TwoP
 from pt_active.sampling.successive import at, planned_threshold, succession_of
 from pt_active.sampling.two_phase import draw_documents
 
-SIZE_COLUMNS = ["doc_size", "doc_cost", "doc_place", "q_opening_size", "q_opening_cost", "q_drawing"]
+SIZE_COLUMNS = ["doc_size", "doc_cost", "doc_place", "q_opening_size", "q_opening_cost", "q_drawing", "q_believed"]
 """Columns that `size_frame` adds to the query columns and ``docno``."""
 
 REFIT = "refit"
@@ -79,7 +79,7 @@ def size_frame(
     table = pool.queries.iloc[query].reset_index(drop=True).assign(docno=pool.docno)
     opening = np.zeros(len(query)) if sizes.opening is None else sizes.opening[query]
     columns = {"doc_size": sizes.size, "doc_cost": pool.document_cost, "doc_place": place, "q_opening_size": opening}
-    return table.assign(**columns, q_opening_cost=per_query, q_drawing=drawing)
+    return table.assign(**columns, q_opening_cost=per_query, q_drawing=drawing, q_believed=pool.believed("document"))
 
 
 def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: int) -> pd.DataFrame:
@@ -102,8 +102,9 @@ def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: int) -> pd.DataF
         np.flatnonzero(size > 0), size, np.zeros_like(size), unit, opening if opening.any() else None
     )
     design = document_design(positive, drawing, prices, float(budget))
-    clock = clocks(seed, sizes["qid"], sizes["docno"] if unit == "document" else None)
-    sample = draw_documents(design, prices, float(budget), np.random.default_rng(seed), clock)
+    believed = int(sizes["q_believed"].iloc[0])
+    clock = clocks(seed, sizes["qid"], sizes["docno"] if unit == "document" else None, believed=believed)
+    sample = draw_documents(design, prices, float(budget), np.random.default_rng([seed, believed]), clock)
     sizes["inclusion"] = sample.chance(query)
     return sizes[sample.drawn].reset_index(drop=True)
 
@@ -120,8 +121,10 @@ def first_round(source: PlanSource, arguments: PlanArguments) -> PlanTables:
     budget = budget_of_documents(arguments)
     pool, frame = source.pool, source.frame
     graded = source.graded or graded_pool(pool, source.measure, arguments.per_query)
-    rng = np.random.default_rng(arguments.seed)
-    clock, settings = clock_of(pool, graded, arguments.seed, 0), round_settings(arguments, pool.names)
+    believed = pool.believed("document")
+    rng = np.random.default_rng([arguments.seed, believed])
+    clock = clock_of(pool, graded, arguments.seed, 0, believed)
+    settings = round_settings(arguments, pool.names)
     drawn = not_empty(draw_round(graded, settings, budget, rng, clock=clock))
     queries = query_design(pool, drawn.sample.design.opening, pool.moments(source.measure))
     queries = queries.assign(**sample_columns(pool, drawn))
@@ -160,10 +163,10 @@ def round_entry(
     )
 
 
-def clock_of(pool: Pool, graded: GradedPool, seed: int, stage: int) -> np.ndarray:
+def clock_of(pool: Pool, graded: GradedPool, seed: int, stage: int, believed: int) -> np.ndarray:
     """float64[N], the exponential variables of what comes at once in a successive drawing."""
     qid, unit = pool.qids[pool.query_of_document], succession_unit(graded.seen.form, graded.per_query)
-    return clocks(seed, qid, None if unit == "query" else pool.docno, stage=stage)
+    return clocks(seed, qid, None if unit == "query" else pool.docno, stage=stage, believed=believed)
 
 
 def not_empty(drawn: Round) -> Round:
@@ -296,9 +299,10 @@ def _next_round(tables: PlanTables, asked: Extension, qrels: pd.DataFrame, frame
         grades: np.ndarray | None = refitted_grades(pool.ranks, pool.grades, given, chance, pool.query_of_document)
     else:
         grades = _shrunk_grades(tables, given) if frame is None else _given_grades(pool, frame)
-    rng, graded = np.random.default_rng([asked.seed, len(tables.rounds)]), graded_of(tables)
+    stage, graded, believed = len(tables.rounds), graded_of(tables), pool.believed("document")
+    rng = np.random.default_rng([asked.seed, stage, believed])
     settings = round_settings(manifest.arguments, pool.names)
-    clock = clock_of(pool, graded, asked.seed, len(tables.rounds))
+    clock = clock_of(pool, graded, asked.seed, stage, believed)
     drawn_now = draw_round(graded, settings, float(asked.budget), rng, grades=grades, labels=labels, clock=clock)
     return not_empty(drawn_now)
 

@@ -29,7 +29,8 @@ def in_parts(tables: PlanTables) -> bool:
 
 def part_of(tables: PlanTables) -> np.ndarray:
     """int64[N], the part in which each document comes, from 1; 0 for documents that were not drawn."""
-    sample, rng = tables.rounds[0].sample, np.random.default_rng([tables.manifest.arguments.seed, _STAGE])
+    sample, drawn = tables.rounds[0].sample, int(tables.manifest.drawn or "0", 16)
+    rng = np.random.default_rng([tables.manifest.arguments.seed, _STAGE, drawn])
     turn = rng.permutation(tables.manifest.counts.queries)
     turn = turn if tables.pool.place is None else turn[tables.pool.place]
     return parts_of(sample, _prices(tables), leaning(tables.pool.ranks), turn, PLANNED_LOOKS, rng)

@@ -30,6 +30,7 @@ from pt_active.frames.progress import working
 from pt_active.frames.runs import Union, check_ranks, rank_order, ranked_run
 from pt_active.frames.visible import check_visible
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
+from pt_active.relevance.digits import hashed, total
 from pt_active.relevance.measures import cutoff_of, has_rank_form, rank_form
 from pt_active.relevance.moments import Moments, label_moments
 from pt_active.relevance.revealed import revealed_form
@@ -139,6 +140,16 @@ class Pool:
     def by_name(self) -> np.ndarray:
         """int64[N], the documents query by query in the order of their docnos, which no ranking can change."""
         return np.lexsort((np.asarray(self.docno, dtype=object).astype(str), self.query_of_document))
+
+    def believed(self, unit: str) -> int:
+        """A digest of what is known before people judge, on which draws of ``query`` or ``document`` depend."""
+        return total(self.beliefs(unit))
+
+    def beliefs(self, unit: str) -> np.ndarray:
+        """uint64[m], a digest of the grades and ranks in each query, whatever the order and the names of rankers."""
+        key = keys(0, self.qids[self.query_of_document], self.docno if unit == "document" else None)
+        rows = hashed(key, *self.grades.T, *np.sort(self.ranks, axis=0))
+        return np.add.reduceat(rows, self.indptr[:-1])
 
     def seen(self, measure: irm.Measure) -> np.ndarray:
         """bool[N], the documents above the measure's cutoff in some ranker."""

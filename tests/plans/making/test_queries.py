@@ -74,7 +74,8 @@ def test_other_ids_and_other_seeds_are_other_draws() -> None:
 def test_parts_of_a_design_are_drawn_as_the_whole(plan: Plan) -> None:
     """The transformer on one partition puts its queries in the order that they have in the plan."""
     design = plan.queries[["qid", "q_prob", "q_weight", "q_cost"]].iloc[::3]
-    design = design.assign(q_prob=design.q_prob / design.q_prob.sum())
+    believed = plan.tables.pool.believed("query")
+    design = design.assign(q_prob=design.q_prob / design.q_prob.sum(), q_believed=believed)
     drawn = Draw(draws=10, replace=False, seed=3)(design)
     priority = plan.queries.set_index("qid")["q_priority"][design.qid]
     assert set(drawn.qid) == set(priority.sort_values().index[:10])
