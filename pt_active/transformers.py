@@ -23,6 +23,7 @@ from pt_active.frames.checks import (
     truth_value,
     whole_number,
 )
+from pt_active.frames.clocks import Seed
 from pt_active.frames.columns import (
     grade_columns,
     query_columns,
@@ -227,14 +228,15 @@ class Draw(pt.Transformer):
             v.result_frame(SIZE_COLUMNS, mode="documents")
         budget = None if self.budget is None else positive("budget", self.budget)
         draws = None if self.draws is None else whole_number("draws", self.draws, 1, MAX_DRAWS)
-        seed = whole_number("seed", self.seed, 0, MAX_SEED)
+        number = whole_number("seed", self.seed, 0, MAX_SEED)
+        known = "q_believed" in inp.columns and len(inp)
+        seed: Seed = (number, int(inp["q_believed"].iloc[0])) if known else number
         if "doc_size" in inp.columns:
             return _with_columns(inp, ["inclusion"]) if inp.empty else draw_frame(inp, budget, seed)
         if inp.empty:
             return _with_columns(inp, ["q_draws", "q_importance", "q_inclusion"])
         queries = with_string_ids(inp)
-        believed = int(queries["q_believed"].iloc[0]) if "q_believed" in queries.columns else None
-        sample = draw(queries, budget, draws, seed, truth_value("replace", self.replace), believed)
+        sample = draw(queries, budget, draws, seed, truth_value("replace", self.replace))
         queries = queries.assign(**sample_columns(sample, queries["q_weight"].to_numpy(np.float64)))
         return queries[queries["q_draws"] > 0].reset_index(drop=True)
 

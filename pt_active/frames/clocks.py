@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import blake2b
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,10 @@ from pt_active.frames.ids import Texts
 _BLOCK = 1 << 18  # Ids that are hashed at a time, so that few of them are kept as objects
 _HALF = 2.0**-54  # Half of the distance between the uniform numbers that 53 bits of a hash give
 _BELOW_ONE = 1 - 2.0**-53  # The largest number below 1, to which the last of them would be rounded otherwise
+
+Seed: TypeAlias = int | tuple[int, int]
+"""A seed, also with a digest of what is believed. Other beliefs are other draws of the same seed, since a model that
+learnt from labels must not meet the sample that these came from [theory 17]."""
 
 
 def keys(seed: int, qid: pd.Series | Texts, docno: pd.Series | Texts | None = None, *, stage: int = 0) -> np.ndarray:
@@ -27,14 +32,7 @@ def keys(seed: int, qid: pd.Series | Texts, docno: pd.Series | Texts | None = No
     return bits
 
 
-def clocks(
-    seed: int,
-    qid: pd.Series | Texts,
-    docno: pd.Series | Texts | None = None,
-    *,
-    stage: int = 0,
-    believed: int | None = None,
-) -> np.ndarray:
+def clocks(seed: Seed, qid: pd.Series | Texts, docno: pd.Series | Texts | None = None, *, stage: int = 0) -> np.ndarray:
     """Exponential variables of units ``E = −log u``, where u in (0, 1) holds 53 bits of the unit's key [theory 14].
 
     The logarithm may differ between processors in the last bit, which changes no order: E is compared with numbers that
@@ -45,20 +43,16 @@ def clocks(
         qid: Ids of the queries.
         docno: Ids of the documents, if the units are documents.
         stage: As for `keys`.
-        believed: As for `times`.
 
     Returns:
         float64[n], positive.
     """
-    return times(keys(seed, qid, docno, stage=stage), believed)
+    number, believed = seed if isinstance(seed, tuple) else (seed, None)
+    return times(keys(number, qid, docno, stage=stage), believed)
 
 
-def times(bits: np.ndarray, believed: int | None = None) -> np.ndarray:
-    """The clocks of units with these keys, uint64[n].
-
-    What is believed makes another draw of the same seed: a model that learnt from labels must not meet the sample that
-    these came from [theory 17].
-    """
+def times(bits: np.ndarray, believed: int | None) -> np.ndarray:
+    """The clocks of units with these keys, uint64[n], under a digest of what is believed."""
     if believed is not None:
         bits = pd.util.hash_array(bits ^ np.uint64(believed))
     return np.asarray(-np.log(np.minimum((bits >> np.uint64(11)) * 2.0**-53 + _HALF, _BELOW_ONE)))

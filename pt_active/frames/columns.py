@@ -15,7 +15,7 @@ from pt_active.frames.ids import first_rows, id_codes
 GRADE_COLUMN = re.compile(r"^grade_(\d+)$")  # The probability that a document has a grade, ``grade_0 … grade_G``
 
 DESIGN_COLUMN = re.compile(  # A column that a design or a sample adds to each query
-    r"^q_(prob|cost|weight|draws|importance|inclusion|priority|opening_cost|drawing|cov|mean_.+|var_.+|mc_error_.+)$"
+    r"^q_(prob|cost|weight|draws|importance|inclusion|priority|opening_cost|drawing|believed|cov|(mean|var|mc_error)_.+)$"
 )
 
 

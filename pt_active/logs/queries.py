@@ -51,7 +51,7 @@ def _drawn(population: AllQueries, arguments: PlanArguments, moments: Moments) -
     indptr, grades = np.zeros(len(weight) + 1, dtype=np.int64), np.empty((0, rows.max_grade + 1))
     pool = Pool(names, population.queries, nothing, indptr, ranks, grades, nothing, rows.cost, weight)
     table = query_design(pool, q, moments)
-    sample = draw(table, arguments.budget, arguments.draws, arguments.seed, arguments.replace, rows.believed)
+    sample = draw(table, arguments.budget, arguments.draws, (arguments.seed, rows.believed), arguments.replace)
     return table.assign(**sample_columns(sample, weight), q_priority=priority_column(sample, len(table))), sample
 
 

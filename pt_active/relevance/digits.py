@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from pandas.core.util.hashing import combine_hash_arrays  # type: ignore[attr-defined]
 
+from pt_active.frames.clocks import keys
+
 SURE_BITS = 30
 """Bits of the mantissa that decide an order. Exact ties, which are common, agree in them; chance hardly ever meets the
 edge between two of them."""
@@ -42,6 +44,11 @@ def hashed(*columns: np.ndarray) -> np.ndarray:
     """uint64[N], the hash of each row of some columns, [N] each; of floats `GRADE_BITS` bits count."""
     whole = (rounded(each, GRADE_BITS) + 0.0 if each.dtype == np.float64 else each for each in columns)
     return np.asarray(combine_hash_arrays(map(pd.util.hash_array, map(np.ascontiguousarray, whole)), len(columns)))
+
+
+def believed(ids: pd.DataFrame, known: np.ndarray) -> int:
+    """A digest of what is known, [N, c], of documents, ``qid, docno``, before people judge."""
+    return total(hashed(keys(0, ids["qid"], ids["docno"]), *known.T))
 
 
 def total(hashes: np.ndarray) -> int:

@@ -13,6 +13,7 @@ from pt_active.frames.checks import ArgumentError, positive
 from pt_active.frames.clocks import clocks
 from pt_active.plans.making.artifact import Provenance, Record, digest, versions
 from pt_active.plans.making.stored import Form, StoredTable
+from pt_active.relevance.digits import believed
 from pt_active.relevance.losses import GaussianSquared, described, from_description
 from pt_active.risk.pairs import Pairs
 from pt_active.sampling import designs
@@ -100,12 +101,14 @@ def draw_pairs(pairs: Pairs, arguments: AuditArguments) -> Sample:
     budget, draws, replace = arguments.budget, arguments.draws, arguments.replace
     if (budget is None) == (draws is None):
         raise ArgumentError.either("budget", "draws")
-    rng = np.random.default_rng([arguments.seed, pairs.believed])
+    # The order and the names of predictors change nothing.
+    predicted = np.sort(pairs.predictions, axis=1), pairs.grades, np.sort(pairs.variances, axis=1)
+    seed = arguments.seed, believed(pairs.keys, np.hstack(predicted))
+    rng = np.random.default_rng(seed)
     if arguments.design == STRATIFIED:
         return _draw_strata(pairs, draws, replace, rng)
     q = _distribution(pairs, arguments.design, arguments.defensive)
-    keys = pairs.keys
-    uniform = -np.expm1(-clocks(arguments.seed, keys["qid"], keys["docno"], believed=pairs.believed))
+    uniform = -np.expm1(-clocks(seed, pairs.keys["qid"], pairs.keys["docno"]))
     if budget is None:
         return draw_number(q, pairs.weight, draws or 0, rng, replace, uniform, UNIFORM)
     dearest = pairs.cost[q > 0].max()

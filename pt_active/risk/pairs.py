@@ -10,11 +10,9 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import data_frame, how_many, shown, some
-from pt_active.frames.clocks import keys
 from pt_active.frames.columns import check_grades, check_pairs, grade_columns, numbers_in, slice_rows, with_string_ids
 from pt_active.frames.visible import check_visible
 from pt_active.relevance.costs import Cost, check_per_query
-from pt_active.relevance.digits import hashed, total
 from pt_active.relevance.introspection import Introspection, gaussian_introspection, introspection, label_tables
 from pt_active.relevance.losses import GaussianSquared, Loss
 
@@ -76,13 +74,6 @@ class Pairs:
     def keys(self) -> pd.DataFrame:
         """``qid, docno``, N rows."""
         return self.frame[["qid", "docno"]]
-
-    @property
-    def believed(self) -> int:
-        """A digest of what is predicted of each pair, whatever the order and the names of predictors."""
-        predicted = np.sort(self.predictions, axis=1), self.grades, np.sort(self.variances, axis=1)
-        key = keys(0, self.frame["qid"], self.frame["docno"])
-        return total(hashed(key, *np.hstack(predicted).T))
 
     @property
     def weight(self) -> np.ndarray:

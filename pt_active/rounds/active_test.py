@@ -28,6 +28,7 @@ from pt_active.plans.answers.results import Estimate
 from pt_active.plans.making import artifact
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.pool import graded_frame
+from pt_active.relevance.digits import believed
 from pt_active.relevance.grades.models import FittedGrades
 from pt_active.relevance.losses import MIN_PROBABILITY, Loss, PairMeasure, described
 from pt_active.rounds.instances import PairInstances, instances_of
@@ -233,8 +234,8 @@ class ActiveTest(KeptArtifact[RoundsSoFar]):
         if size > left.sum() > 0:
             few = f"size={size}, but only {left.sum()} are left: the round draws them all"
             warnings.warn(few, stacklevel=2)
-        seed = state.manifest.arguments.seed, len(state.manifest.rounds), state.instances.believed
-        rng = np.random.default_rng(seed)
+        known = believed(state.instances.frame, state.instances.grades)
+        rng = np.random.default_rng([state.manifest.arguments.seed, len(state.manifest.rounds), known])
         rounds = draw_round(state.rounds, sizes, size, drawing, rng)
         new = rounds.drawn & left
         learnt_from = None if qrels is None else artifact.digest(checked_qrels(qrels))

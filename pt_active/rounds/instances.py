@@ -11,13 +11,11 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import some
-from pt_active.frames.clocks import keys
 from pt_active.frames.columns import grade_columns, ranker_names, slice_rows, with_string_ids
 from pt_active.inference import statistics
 from pt_active.inference.statistics import Area, Statistic
 from pt_active.plans.making.labelled import measured_values
 from pt_active.plans.making.pool import Pool
-from pt_active.relevance.digits import hashed, total
 from pt_active.relevance.introspection import introspection
 from pt_active.relevance.losses import FMeasure, Loss, PairMeasure, Terms, label_table, relevance
 from pt_active.relevance.measures import parse_measure
@@ -45,11 +43,6 @@ class _Drawable:
     def number(self) -> int:
         """N, the number of instances."""
         return int(self.instance[-1]) + 1
-
-    @property
-    def believed(self) -> int:
-        """A digest of the documents and their grades."""
-        return total(hashed(keys(0, self.frame["qid"], self.frame["docno"]), *self.grades.T))
 
 
 @dataclass(frozen=True)

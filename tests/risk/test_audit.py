@@ -13,6 +13,7 @@ from scipy import stats
 
 from pt_active import ColumnCost, UnitCost
 from pt_active.frames.clocks import clocks
+from pt_active.relevance.digits import believed
 from pt_active.relevance.losses import Loss
 from pt_active.risk import F1, Accuracy, Audit, CostMatrix, GaussianSquared, Precision, Recall, Squared, ZeroOne
 from pt_active.risk.pairs import Pairs
@@ -150,9 +151,10 @@ def test_the_worklist_and_the_manifest(frame, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("draws", [60, 380])
 def test_pairs_come_by_uniform_clocks_so_that_large_probabilities_are_certain(frame, draws: int) -> None:
-    audit = Audit.create(frame, {"first": "a"}, Recall(), draws=draws, seed=5)
-    pairs, believed = audit.pairs, audit.tables.pairs.believed
-    priority = -np.expm1(-clocks(5, pairs["qid"], pairs["docno"], believed=believed)) / pairs["prob"]
+    pairs = Audit.create(frame, {"first": "a"}, Recall(), draws=draws, seed=5).pairs
+    predicted = pairs[["prediction_first", *(name for name in pairs if name.startswith("grade_"))]]
+    seed = 5, believed(pairs, predicted.to_numpy(float))
+    priority = -np.expm1(-clocks(seed, pairs["qid"], pairs["docno"])) / pairs["prob"]
     order = np.argsort(priority)
     assert sorted(order[:draws]) == np.flatnonzero(pairs["draws"]).tolist()
     inclusion = np.minimum(1, pairs["prob"] * priority[order[draws]])[pairs["draws"] > 0]

@@ -13,7 +13,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames.checks import Argument, ArgumentError, shown, some, within
-from pt_active.frames.clocks import clocks
+from pt_active.frames.clocks import Seed, clocks
 from pt_active.frames.columns import check_grades, check_pairs, grade_columns, with_string_ids
 from pt_active.frames.qrels import check_policy, checked_qrels, missing_pairs
 from pt_active.inference.calibration import MISLEADING_FACTOR
@@ -82,7 +82,7 @@ def size_frame(
     return table.assign(**columns, q_opening_cost=per_query, q_drawing=drawing, q_believed=pool.believed("document"))
 
 
-def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: int) -> pd.DataFrame:
+def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: Seed) -> pd.DataFrame:
     """Draw from a frame of `size_frame`, whatever the order of its rows."""
     if budget is None:
         raise ArgumentError(
@@ -102,9 +102,8 @@ def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: int) -> pd.DataF
         np.flatnonzero(size > 0), size, np.zeros_like(size), unit, opening if opening.any() else None
     )
     design = document_design(positive, drawing, prices, float(budget))
-    believed = int(sizes["q_believed"].iloc[0])
-    clock = clocks(seed, sizes["qid"], sizes["docno"] if unit == "document" else None, believed=believed)
-    sample = draw_documents(design, prices, float(budget), np.random.default_rng([seed, believed]), clock)
+    clock = clocks(seed, sizes["qid"], sizes["docno"] if unit == "document" else None)
+    sample = draw_documents(design, prices, float(budget), np.random.default_rng(seed), clock)
     sizes["inclusion"] = sample.chance(query)
     return sizes[sample.drawn].reset_index(drop=True)
 
@@ -121,10 +120,9 @@ def first_round(source: PlanSource, arguments: PlanArguments) -> PlanTables:
     budget = budget_of_documents(arguments)
     pool, frame = source.pool, source.frame
     graded = source.graded or graded_pool(pool, source.measure, arguments.per_query)
-    believed = pool.believed("document")
-    rng = np.random.default_rng([arguments.seed, believed])
-    clock = clock_of(pool, graded, arguments.seed, 0, believed)
-    settings = round_settings(arguments, pool.names)
+    seed = arguments.seed, pool.believed("document")
+    rng = np.random.default_rng(seed)
+    clock, settings = clock_of(pool, graded, seed, 0), round_settings(arguments, pool.names)
     drawn = not_empty(draw_round(graded, settings, budget, rng, clock=clock))
     queries = query_design(pool, drawn.sample.design.opening, pool.moments(source.measure))
     queries = queries.assign(**sample_columns(pool, drawn))
@@ -163,10 +161,10 @@ def round_entry(
     )
 
 
-def clock_of(pool: Pool, graded: GradedPool, seed: int, stage: int, believed: int) -> np.ndarray:
+def clock_of(pool: Pool, graded: GradedPool, seed: Seed, stage: int) -> np.ndarray:
     """float64[N], the exponential variables of what comes at once in a successive drawing."""
     qid, unit = pool.qids[pool.query_of_document], succession_unit(graded.seen.form, graded.per_query)
-    return clocks(seed, qid, None if unit == "query" else pool.docno, stage=stage, believed=believed)
+    return clocks(seed, qid, None if unit == "query" else pool.docno, stage=stage)
 
 
 def not_empty(drawn: Round) -> Round:
@@ -299,10 +297,10 @@ def _next_round(tables: PlanTables, asked: Extension, qrels: pd.DataFrame, frame
         grades: np.ndarray | None = refitted_grades(pool.ranks, pool.grades, given, chance, pool.query_of_document)
     else:
         grades = _shrunk_grades(tables, given) if frame is None else _given_grades(pool, frame)
-    stage, graded, believed = len(tables.rounds), graded_of(tables), pool.believed("document")
-    rng = np.random.default_rng([asked.seed, stage, believed])
+    seed, stage, graded = (asked.seed, pool.believed("document")), len(tables.rounds), graded_of(tables)
+    rng = np.random.default_rng([*seed, stage])
     settings = round_settings(manifest.arguments, pool.names)
-    clock = clock_of(pool, graded, asked.seed, stage, believed)
+    clock = clock_of(pool, graded, seed, stage)
     drawn_now = draw_round(graded, settings, float(asked.budget), rng, grades=grades, labels=labels, clock=clock)
     return not_empty(drawn_now)
 

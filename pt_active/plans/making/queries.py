@@ -12,7 +12,7 @@ import pandas as pd
 
 from pt_active.frames import columns
 from pt_active.frames.checks import Argument, ArgumentError, shown, some, within
-from pt_active.frames.clocks import clocks
+from pt_active.frames.clocks import Seed, clocks
 from pt_active.frames.ids import among
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.making.kept import PlanTables, check_whole
@@ -40,7 +40,8 @@ def plan_of_queries(source: PlanSource, arguments: PlanArguments) -> PlanTables:
     pool, measure, seed = source.pool, source.measure, arguments.seed
     pairs = stored_weights(arguments.pairs, pool.names)
     queries = design_table(pool, measure, arguments.design, arguments.defensive, seed=seed, pairs=pairs)
-    sample = draw(queries, arguments.budget, arguments.draws, seed, arguments.replace, pool.believed("query"))
+    own = seed, pool.believed("query")
+    sample = draw(queries, arguments.budget, arguments.draws, own, arguments.replace)
     queries = queries.assign(
         **sample_columns(sample, pool.query_weight), q_priority=priority_column(sample, len(queries))
     )
@@ -68,25 +69,17 @@ def priority_column(sample: Sample, m: int) -> np.ndarray:
     return np.full(m, np.nan) if sample.priority is None else sample.priority
 
 
-def draw(
-    queries: pd.DataFrame,
-    budget: float | None,
-    draws: int | None,
-    seed: int,
-    replace: bool,
-    believed: int | None = None,
-) -> Sample:
+def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: Seed, replace: bool) -> Sample:
     """Draw from a design table, whatever the order of its rows.
 
-    Without replacement, queries come by clocks that depend on the seed, what is believed, and their qids alone. So a
-    part of a table comes in the order of the whole, as long as q stays proportional.
+    Without replacement, queries come by clocks that depend on the seed and their qids alone. So other queries do not
+    move a query in the order, as long as q stays proportional.
     """
     if (budget is None) == (draws is None):
         raise ArgumentError.either("budget", "draws")
     order = np.argsort(queries["qid"].to_numpy(dtype=object), kind="stable")
     q, p, cost = (queries[c].to_numpy(dtype=np.float64)[order] for c in ("q_prob", "q_weight", "q_cost"))
-    rng = np.random.default_rng(seed if believed is None else [seed, believed])
-    clock = clocks(seed, queries["qid"], believed=believed)[order]
+    rng, clock = np.random.default_rng(seed), clocks(seed, queries["qid"])[order]
     if draws is not None:
         sample = draw_number(q, p, draws, rng, replace, clock)
     else:

@@ -41,7 +41,7 @@ def check_clocks(plan: Plan, of_queries: int | None = None, stage: int = 0) -> N
     pool, sample = plan.tables.pool, plan.tables.rounds[-1].sample
     can = sample.design.inclusion > 0
     docno = pool.docno if of_queries is None else None
-    clock = clocks(4, pool.qids[pool.query_of_document], docno, stage=stage, believed=pool.believed("document"))
+    clock = clocks((4, pool.believed("document")), pool.qids[pool.query_of_document], docno, stage=stage)
     np.testing.assert_allclose(sample.priority[can], (clock / np.where(can, sample.design.rate, 1.0))[can])
 
 
