@@ -11,6 +11,7 @@ from typing import Any
 import ir_measures.measures as irm
 import numpy as np
 
+from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.frames.strays import Strays
 from pt_active.inference.documents import DocumentEstimate, DocumentPool, ErrorShown, Undrawn
@@ -364,16 +365,15 @@ def judged_documents(
     pool = tables.pool
     seen, drawn = seen_by(how.measure, pool), judged_before(rounds)
     by_surprises = rounds[0].sample.design.drawing == SURPRISES
-    if by_surprises and seen.form.family == "cascade":
-        raise ValueError(
-            f"{how.measure} is a cascade, and single documents drawn by surprises estimate nDCG, AP and additive "
-            "measures alone; plan for it"
-        )
-    if isinstance(seen, RevealedPool) and not (by_surprises or all(each.sample.design.nested for each in rounds)):
-        raise ValueError(
-            f"{how.measure} is neither additive nor a cascade, so only labels of documents that were judged from the "
-            f"top estimate it; the documents of this plan were drawn by {rounds[0].sample.design.drawing}. Plan with "
-            'design="depth", or for the measure itself'
+    nested = all(each.sample.design.nested for each in rounds)
+    if seen.form.family == "cascade" if by_surprises else isinstance(seen, RevealedPool) and not nested:
+        drawing = rounds[0].sample.design.drawing
+        served = "nDCG, AP and additive measures" if by_surprises else "additive measures and cascades"
+        raise ArgumentError(
+            f"{how.measure} cannot be estimated from this plan: labels of documents drawn by {drawing} serve {served}, "
+            "such as DCG. Those of a plan with ",
+            Argument("design", "depth"),
+            " serve every measure",
         )
     line = label_calibration(pool, how.measure, label, round_chance(pool, rounds), last_unseen_grades(rounds))
     first = rounds[0].sample
