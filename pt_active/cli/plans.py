@@ -30,13 +30,14 @@ from pt_active.frames.checks import MAX_DRAWS, how_many
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.topics import read_topics
 from pt_active.frames.worklists import TABLE_FORMAT
+from pt_active.inference.stopping.looks import POWER
 from pt_active.judging.files import read_labels
 from pt_active.judging.server.wal import is_store
 from pt_active.logs import ScannedRuns
 from pt_active.logs.files import matching
 from pt_active.plans.answers.forecast import LEVELS
 from pt_active.plans.answers.model_check import ModelCheck
-from pt_active.plans.answers.outlook import POWER, Outlook
+from pt_active.plans.answers.outlook import Outlook
 from pt_active.plans.making.documents import REFIT
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.manifest import dropped_lines

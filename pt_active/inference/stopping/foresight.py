@@ -88,13 +88,6 @@ def decided_after(
     return np.asarray(done.argmax(axis=1))
 
 
-def decided_without_noise(
-    draws: Draws, stakes: Stakes, ahead: Ahead, claims: list[list[Claim]], alpha: float, truth: float
-) -> int:
-    """The block after which a verdict is reached if all goes on as it would on average."""
-    return int(decided_after(draws, stakes, ahead, claims, alpha, np.array([truth]), None)[0])
-
-
 def _proved(
     draws: Draws, stakes: Stakes, ahead: Ahead, claim: Claim, alpha: float, truths: np.ndarray, noise: np.ndarray
 ) -> np.ndarray:

@@ -30,6 +30,8 @@ _STACKED = 1 << 15  # Units of all samples that are estimated from at a time
 _UNREACHED = 1e100
 """Stands for the inclusion probability of units beyond the end of a sample, so that they weigh nothing in any sum."""
 
+POWER = 0.8  # The probability with which the labels that are asked for settle a question
+
 SIMULATED_PATHS = 4000  # Simulated continuations of the judging
 
 FIRST, SECOND, WITHIN = 1, 2, 3
@@ -166,14 +168,23 @@ def prospect(now: Looks, coming: Looks, margin: float, compared: bool, least: fl
 
 
 def cost_to_resolve(now: Looks, coming: Looks, margin: float, compared: bool, least: float = 0.0) -> float:
-    """The cost of the first look to come at which the present estimate would have a verdict; NaN if there is none."""
-    decided = verdicts(np.full(len(coming.cost), now.value[0]), _widths(now, coming, least), margin, compared) > 0
+    """The cost of the first look to come that has a verdict with `POWER` if the estimate is the truth; NaN if none."""
+    from scipy import special
+
+    half = _widths(now, coming, least)
+    if compared:
+        half = half + special.ndtri(POWER) * _errors(now, coming)
+    decided = verdicts(np.full(len(coming.cost), now.value[0]), half, margin, compared) > 0
     return float(coming.cost[decided.argmax()]) if decided.any() else np.nan
+
+
+def _errors(now: Looks, coming: Looks) -> np.ndarray:
+    return np.asarray(now.standard_error[0] * np.sqrt(now.time[0] / coming.time))
 
 
 def _widths(now: Looks, coming: Looks, least: float) -> np.ndarray:
     """Expected half-widths of looks to come: variance is inverse to time, degrees of freedom proportional to cost."""
-    error = now.standard_error[0] * np.sqrt(now.time[0] / coming.time)
+    error = _errors(now, coming)
     degrees = now.degrees[0] * coming.cost / now.cost[0]
     critical = np.where(degrees >= least, coming.critical, np.inf)
     return np.where(np.isinf(coming.time), 0.0, half_widths(critical, error, degrees))

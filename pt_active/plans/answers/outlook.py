@@ -21,6 +21,7 @@ from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW, THESE, check_population
 from pt_active.inference.replay import YARDSTICK, Method
 from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.inference.stopping.looks import POWER
 from pt_active.inference.stopping.topics import NewQueriesCurve
 from pt_active.plans.answers.forecast import (
     ASSURANCE,
@@ -47,7 +48,6 @@ from pt_active.showing.printed import Printed
 from pt_active.showing.rounding import amount
 
 BUDGET_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)  # Default budgets of the table, as shares of the cost of the whole pool
-POWER = 0.8  # Default probability of finding a difference
 
 Curve = ErrorCurve | NewQueriesCurve
 

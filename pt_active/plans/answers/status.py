@@ -78,7 +78,8 @@ class Status(Printed):
         more: With ``looks="always"``, the number of further labels until it is resolved, as probably more as less, if
             the budget does not end it; NaN if it cannot be computed.
         more_high: The number of further labels that suffices with a probability of 0.9.
-        needed: Total cost that would resolve it if the estimate were the truth; NaN if it cannot be computed.
+        needed: Total cost that would resolve it with a probability of 0.8 if the estimate were the truth; NaN if it
+            cannot be computed.
         everything: What it costs to judge everything that can change the result: the whole pool, or in a plan of
             documents those that count, with another round for those that were not drawn.
         cost_unit: The unit of costs as a suffix of a number, such as ``" hours"``; empty if the cost names none.
@@ -226,7 +227,9 @@ class Status(Printed):
             return "judge everything, or accept that the question stays open"
         if self.needed >= self.everything:
             return f"{self._lacking}, all that can change the result; or accept that the question stays open"
-        return f"{self._lacking}: enough to settle it if the difference is the one estimated now"
+        if self.second is None:
+            return f"{self._lacking}: enough if the error falls as expected"
+        return f"{self._lacking}: that settles it four times out of five if the difference is the one estimated now"
 
     @property
     def _lacking(self) -> str:

@@ -10,8 +10,8 @@ import numpy as np
 
 from pt_active.inference.stopping.bets import Stakes, excluded, holm, interval, log_capital
 from pt_active.inference.stopping.draws import Draws
-from pt_active.inference.stopping.foresight import Ahead, Claim, decided_after, decided_without_noise
-from pt_active.inference.stopping.looks import FIRST, SECOND, WITHIN
+from pt_active.inference.stopping.foresight import Ahead, Claim, decided_after
+from pt_active.inference.stopping.looks import FIRST, POWER, SECOND, WITHIN
 from pt_active.plans.answers.labelled_plan import Point
 from pt_active.plans.answers.sequence import Proof
 
@@ -101,7 +101,7 @@ class Prospect(NamedTuple):
     """How many draws a verdict takes, counted from the first of the plan."""
 
     draws: np.ndarray  # int64[P], in each continuation
-    needed: int  # If the estimate were the truth
+    needed: int  # With a probability of `POWER` if the estimate were the truth
 
 
 def claims_on(margin: float, apart: float = 0.0) -> list[list[Claim]]:
@@ -124,7 +124,8 @@ def prospect_of(
     value, error = (own if np.isfinite(own) else other for own, other in zip(told, draws.estimate(), strict=True))
     truths = np.clip(value + error * rng.standard_normal(_PATHS), *ends)
     blocks = decided_after(draws, proof.stakes, ahead, claims, alpha / 2, truths, seed + 1)
-    expected = decided_without_noise(draws, proof.stakes, ahead, claims, alpha / 2, value)
+    as_estimated = decided_after(draws, proof.stakes, ahead, claims, alpha / 2, np.full(_PATHS, value), seed + 2)
+    expected = np.quantile(as_estimated, POWER, method="higher")
     # All labels together settle every question about the pool's queries, but not about others.
     never, lost = (point.apart > 0) & ~_true(truths, claims), point.apart > 0 and not _true(np.array(value), claims)
     counts = np.where(never, NEVER, before + ahead.last[blocks])

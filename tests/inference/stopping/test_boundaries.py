@@ -182,7 +182,9 @@ def test_a_census_always_resolves_a_difference() -> None:
     assert chance == 1.0
     assert 20.0 < cost < 40.0
     assert cost_to_resolve(one_look(0.1, 0.4), coming, 0.0, True) == 40.0
-    assert cost_to_resolve(one_look(0.9, 0.4), coming, 0.0, True) == 20.0
+    # By hand: at a cost of 20, 3 SE and the quantile of 0.8 are 3.842 · 0.4 / √2 = 1.087.
+    assert cost_to_resolve(one_look(1.08, 0.4), coming, 0.0, True) == 40.0
+    assert cost_to_resolve(one_look(1.09, 0.4), coming, 0.0, True) == 20.0
     assert prospect(one_look(0.1, 0.4), coming.part(np.s_[:0]), 0.0, True) == (0.0, 10.0)
     assert np.isnan(cost_to_resolve(one_look(0.1, 0.4), coming.part(np.s_[:1]), 0.0, True))
 
@@ -191,7 +193,7 @@ def test_degrees_of_freedom_grow_with_the_cost() -> None:
     """At a cost of 10 there are 3 degrees of freedom, so 6 at a cost of 20: by hand, just inside and just outside."""
     nothing = np.full(1, np.nan)
     coming = Looks(np.array([20.0]), np.array([1.0]), nothing, nothing, nothing, np.array([1.96]), np.zeros(1))
-    half = 0.4 / np.sqrt(2) * stats.t.isf(stats.norm.sf(1.96), 6)
+    half = 0.4 / np.sqrt(2) * (stats.t.isf(stats.norm.sf(1.96), 6) + stats.norm.ppf(0.8))
     for times, cost in ((0.999, np.nan), (1.001, 20.0)):
         now = replace(one_look(times * half, 0.4), degrees=np.array([3.0]))
         assert cost_to_resolve(now, coming, 0.0, True) == pytest.approx(cost, nan_ok=True)

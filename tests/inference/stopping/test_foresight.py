@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from pt_active.inference.stopping.bets import Stakes, excluded
 from pt_active.inference.stopping.draws import Draws, Units
-from pt_active.inference.stopping.foresight import Ahead, Claim, decided_after, decided_without_noise
+from pt_active.inference.stopping.foresight import Ahead, Claim, decided_after
 
 ALPHA = 0.025
 
@@ -70,6 +72,12 @@ def test_draws_that_make_several_units_known_are_counted_not_the_units() -> None
     assert (ahead.last[block] <= 50).all()
 
 
+def without_noise(*of: Any) -> int:
+    """The block after which a verdict is reached if all goes on as it would on average."""
+    *known, truth = of
+    return int(decided_after(*known, np.array([truth]), None)[0])
+
+
 def test_without_noise_the_end_is_that_of_the_formula() -> None:
     """One bet whose cap is never met: θ R Σ 1/σ² − θ² Σ 1/σ²/2 reaches the logarithm of 1/α."""
     n, truth, theta = 2000, 30.0, 25.0
@@ -79,10 +87,10 @@ def test_without_noise_the_end_is_that_of_the_formula() -> None:
     ahead = Ahead.of(units, 0, 1.0)
     growth = np.cumsum((theta * truth - theta**2 / 2) / units.expected)
     count = int((growth >= np.log(1 / ALPHA)).argmax()) + 1
-    block = decided_without_noise(draws, stakes, ahead, [[Claim(0.0, above=True)]], ALPHA, truth)
+    block = without_noise(draws, stakes, ahead, [[Claim(0.0, above=True)]], ALPHA, truth)
     assert 0 < block < len(ahead.last) - 1
     assert ahead.last[block - 1] < count <= ahead.last[block]
-    again = decided_without_noise(draws, stakes, ahead, [[Claim(2 * truth, above=False)]], ALPHA, truth)
+    again = without_noise(draws, stakes, ahead, [[Claim(2 * truth, above=False)]], ALPHA, truth)
     assert again == block
 
 
@@ -99,7 +107,7 @@ def test_without_noise_a_cap_limits_the_bets_on_the_side_that_can_lose(above: bo
     bet = np.minimum(theta, np.where(cap > 0, cap, np.inf))
     growth = np.cumsum((bet * 20.0 - bet**2 / 2) * ahead.information)
     assert (bet < theta)[:60].all()
-    block = decided_without_noise(draws, stakes, ahead, [[Claim(0.0, above)]], ALPHA, truth)
+    block = without_noise(draws, stakes, ahead, [[Claim(0.0, above)]], ALPHA, truth)
     # The room about the middle of a block is known to within one draw.
     assert abs(block - int((growth >= np.log(1 / ALPHA)).argmax())) <= 1
     assert 0 < block < len(ahead.last) - 1
@@ -110,10 +118,10 @@ def test_a_verdict_needs_all_of_its_claims_and_the_first_verdict_counts() -> Non
     draws, stakes, ahead = units.judged(c, 20), stakes_of(units, 200), None
     ahead = Ahead.of(units, 20, 1.0)
     near, far = Claim(-60.0, above=True), Claim(200.0, above=False)
-    single = [decided_without_noise(draws, stakes, ahead, [[claim]], ALPHA, 10.0) for claim in (near, far)]
+    single = [without_noise(draws, stakes, ahead, [[claim]], ALPHA, 10.0) for claim in (near, far)]
     assert single[0] != single[1]
-    assert decided_without_noise(draws, stakes, ahead, [[near, far]], ALPHA, 10.0) == max(single)
-    assert decided_without_noise(draws, stakes, ahead, [[near], [far]], ALPHA, 10.0) == min(single)
+    assert without_noise(draws, stakes, ahead, [[near, far]], ALPHA, 10.0) == max(single)
+    assert without_noise(draws, stakes, ahead, [[near], [far]], ALPHA, 10.0) == min(single)
 
 
 def test_a_model_that_is_sure_of_the_rest_foresees_numbers() -> None:

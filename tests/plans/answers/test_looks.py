@@ -163,15 +163,15 @@ def test_unresolvable_says_what_would_be_needed(graded: pd.DataFrame, labels: pd
         replace(status, needed=status.needed - 0.4).advice
         == status.advice
         == (
-            f"judge about {lacking} more documents, {int(status.spent) + lacking} in all: enough to settle it if the "
-            "difference is the one estimated now"
+            f"judge about {lacking} more documents, {int(status.spent) + lacking} in all: that settles it four times "
+            "out of five if the difference is the one estimated now"
         )
     )
     more = f"{status.needed - status.spent:.4g}"
     dear = replace(status, cost_unit=" hours").advice
     assert dear.startswith(f"judge for about {more} hours more, {status.needed:.4g} in all")
     other = replace(status, n_judged=status.n_judged + 1).advice
-    assert other.startswith(f"keep judging, for about {more} more, {status.needed:.4g} in all: enough to settle it")
+    assert other.startswith(f"keep judging, for about {more} more, {status.needed:.4g} in all: that settles it four")
 
 
 # --- clocks -----------------------------------------------------------------------------------------------------------

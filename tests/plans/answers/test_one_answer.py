@@ -13,11 +13,16 @@ import pandas as pd
 import pytest
 
 from pt_active import Plan
+from pt_active.frames.qrels import whole_labels
 from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
+from pt_active.plans.answers.judged import Contrast
+from pt_active.plans.answers.labelled_plan import Point
 from pt_active.plans.answers.report.headline import with_interval
 from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.answers.sequence import sequence_of
 from pt_active.plans.answers.status import Status
+from pt_active.plans.answers.verdict import claims_on, prospect_of, verdict_of
 from pt_active.plans.making.queries import in_drawing_order
 
 QUERIES, DEPTH = 24, 8
@@ -256,3 +261,31 @@ def test_an_estimate_outside_of_its_interval_is_explained(labelled: pd.DataFrame
         assert status.value == pytest.approx(plan.so_far(some).compare(some).difference, rel=1e-9)
         seen.add(outside)
     assert seen == {False, True}
+
+
+def test_the_labels_that_are_lacking_are_one_number_with_its_odds(labelled: pd.DataFrame) -> None:
+    plan = made(labelled, "documents of DCG", 4)
+    qrels = plan.assessments[["qid", "docno"]].merge(labelled[["qid", "docno", "label"]])
+    status = plan.status(qrels, first="b", second="d")
+    assert isinstance(status, Status)
+    assert status.resolution is None
+    advice = f"judge about {status.needed - status.spent:.4g} more documents, {status.needed:.4g} in all: that settles"
+    assert status.advice.startswith(f"{advice} it four times out of five")
+    report = Report.of(plan, qrels, status=status, first="b", second="d")
+    assert dict(report.headline.facts)["next"] == f"This budget is too small: {status.advice}."
+    assert (
+        "that settles it four times out of five"
+        in dict(Report.of(plan, qrels, first="b", second="d").headline.facts)["next"]
+    )
+
+
+def test_four_of_five_continuations_are_settled_by_then(labelled: pd.DataFrame) -> None:
+    plan = made(labelled, "documents of DCG", 2)
+    qrels = plan.assessments[["qid", "docno"]].merge(labelled[["qid", "docno", "label"]])
+    label = whole_labels(plan.tables.pool.keys, qrels)
+    proof = sequence_of(plan.tables, label, plan.measure).proof(Contrast(0, 1), 0.05)
+    verdict = verdict_of(proof, 0.0, True, 0.05)
+    value = proof.draws.estimate()[0]
+    found = [prospect_of(proof, verdict, Point(value, 0.0), claims_on(0.0), 0.05, seed) for seed in range(20)]
+    by_then, before = (np.mean([of(each.draws, each.needed) for each in found]) for of in (np.less_equal, np.less))
+    assert before - 0.03 <= 0.8 <= by_then + 0.03  # 3 standard errors of 20 numbers, each from 200 continuations

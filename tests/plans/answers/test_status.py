@@ -45,7 +45,9 @@ def test_a_chance_of_a_twentieth_is_hope(plan: Plan, labels: pd.DataFrame) -> No
     low = replace(status, chance=0.04)
     assert low.answer == "this budget will not settle it"
     more = f"{700 - status.spent:.4g}"
-    assert low.advice.startswith(f"judge about {more} more documents, 700 in all: enough to settle it")
+    assert low.advice.startswith(
+        f"judge about {more} more documents, 700 in all: that settles it four times out of five"
+    )
 
 
 def test_one_screen(plan: Plan, labels: pd.DataFrame) -> None:

@@ -13,6 +13,7 @@ import pandas as pd
 from pt_active.frames.checks import how_many
 from pt_active.inference.replay import YARDSTICK
 from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.inference.stopping.looks import POWER
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.outlook import BUDGET_SHARES, Outlook, method_of
@@ -25,7 +26,6 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import Manifest
 from pt_active.showing.rounding import roughly
 
-POWER = 0.8  # The probability with which the labels that are asked for settle the question
 _MOST = 0.5  # If more than this share of all that can be judged is needed, the advice is to decide on other grounds
 MAX_PAIRS = 45  # With more pairs, only those with the best ranker have a change in percent
 _MAX_NAMED = 3  # With more pairs whose intervals hold by themselves, they are counted and not named
@@ -211,8 +211,8 @@ class Further:
             )
             return said + narrowed if np.isfinite(self.doubled) else said
         return (
-            f"Judge about {roughly(self.labels)} more {self.what}. If the true difference of {self.better} and "
-            f"{self.other} is the one estimated now, that settles it four times out of five."
+            f"Judge about {roughly(self.labels)} more {self.what}, and look once. If the true difference of "
+            f"{self.better} and {self.other} is the one estimated now, that settles it four times out of five."
         )
 
 

@@ -301,12 +301,7 @@ def _next_of_status(status: Status) -> str:
         return "Judge everything, or accept that the question stays open."
     if status.needed >= status.everything:
         return "Decide on other grounds: only judging the whole pool would show so small a difference."
-    further = max(status.needed - status.spent, 1)
-    what = f"{status.cost_unit} of judging" if status.cost_unit else " labels"
-    return (
-        f"This budget is too small. About {roughly(further)} more{what} would settle it, if the true difference "
-        "is the one estimated now."
-    )
+    return f"This budget is too small: {status.advice}."
 
 
 def answer_in_words(result: Result) -> str:
