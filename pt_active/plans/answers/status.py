@@ -55,8 +55,8 @@ class Status(Printed):
         margin: Differences up to this do not matter (or the half-width that is wanted); None if it was not given.
         resolution: ``"first"`` or ``"second"`` is better, ``"within"`` the margin, or None while unresolved.
         resolved_at: What had been spent at the look that resolved it; None while unresolved.
-        value: The estimate from all that is judged without a gap, first minus second; NaN if nearly nothing is. It is
-            the one of `Plan.compare` and `Plan.estimate` for `Plan.so_far`, whatever the looks are.
+        value: The estimate from what is judged without a gap, first minus second; NaN if nearly nothing is. It is the
+            one of `Plan.compare` and `Plan.estimate` for `Plan.so_far`, whatever the looks are.
         low: Lower end of the interval that these looks allow; NaN if they allow none.
         high: Upper end.
         standard_error: The standard error of the estimate; NaN if it is not known.
@@ -64,8 +64,7 @@ class Status(Printed):
             bets against it have won. Its inverse is a p-value that holds at any time. NaN otherwise.
         unit: The unit of ``judged``, ``drawn`` and ``next_look``: ``query``, ``document``, ``step`` (a document of a
             cascade with those above it), or ``round`` of documents.
-        judged: How many units are judged and count. With ``missing="error"``, and with looks that assume no worst case,
-            they come without a gap from the first that was drawn.
+        judged: How many units are judged and count; without a gap from the first one if no worst case is assumed.
         drawn: How many units the plan asks for.
         n_judged: The number of labels of these units.
         left_out: The number of labels of other units.
@@ -78,8 +77,7 @@ class Status(Printed):
         more: With ``looks="always"``, the number of further labels until it is resolved, as probably more as less, if
             the budget does not end it; NaN if it cannot be computed.
         more_high: The number of further labels that suffices with a probability of 0.9.
-        needed: Total cost that would resolve it with a probability of 0.8 if the estimate were the truth; NaN if it
-            cannot be computed.
+        needed: Total cost that would resolve it four times out of five if the estimate were the truth; NaN if unknown.
         everything: What it costs to judge everything that can change the result: the whole pool, or in a plan of
             documents those that count, with another round for those that were not drawn.
         cost_unit: The unit of costs as a suffix of a number, such as ``" hours"``; empty if the cost names none.
