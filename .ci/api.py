@@ -175,7 +175,7 @@ MODULES: dict[str, str] = {
     "pt_active.inference.significance": "tukey_pvalues studentized_range_tail indistinct_groups",
     "pt_active.inference.stopping.bets": "Stakes excluded interval holm",
     "pt_active.inference.stopping.draws": "Units Draws",
-    "pt_active.inference.stopping.foresight": "Ahead Claim decided_after decided_without_noise",
+    "pt_active.inference.stopping.foresight": "Ahead Claim decided_after",
     "pt_active.inference.stopping.boundaries": "mixture_boundary spending_boundary SPENDING",
     "pt_active.inference.stopping.topics": "residual_variance topics_for_power topics_for_width",
     "pt_active.plans.making.artifact": "digest",

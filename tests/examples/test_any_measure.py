@@ -13,7 +13,7 @@ import pytest
 def test_the_example_compares_documents_with_queries(example, capsys: pytest.CaptureFixture[str]) -> None:
     example("ndcg_from_documents").main()
     printed = capsys.readouterr().out
-    assert printed.count("Plan for nDCG@10") == printed.count("nDCG@10: candidate − production") == 2
+    assert printed.count("Plan for nDCG@10") == printed.count("runs): candidate − production") == 2
     rows = [line.split() for line in printed.splitlines() if line.split()[:1] in (["document"], ["query"])]
     errors = {row[1]: float(row[6]) for row in rows}
     assert errors["surprises"] < errors["passive"]
