@@ -11,8 +11,10 @@ import pandas as pd
 
 from pt_active.cli.files import RunFiles, doubts_about, past_labels, read_judges, top_grade
 from pt_active.frames.checks import agreeing, how_many, some
+from pt_active.frames.columns import unused_weights
 from pt_active.frames.strays import other_zeros, topics_as_in_runs
 from pt_active.frames.topics import read_texts, read_topics
+from pt_active.plans.making.pool import query_weights, traffic_told
 from pt_active.relevance.grades.guards import MIN_JUDGED_SHARE, USUAL_DEPTH
 from pt_active.relevance.grades.judge_tables import judge_table
 from pt_active.relevance.measures import has_rank_form, parse_measure
@@ -151,6 +153,11 @@ def of_topics(files: Files) -> list[Finding]:
             f"the topics {some(topics['qid'])}"
         )
     found = [Finding("topics", other_zeros(changes), True)] if changes else []
+    if said := unused_weights(topics.columns):
+        found.append(Finding("topics", said, True))
+    counted = topics[topics["qid"].isin(every)]
+    if told := traffic_told(counted, query_weights(counted)):
+        found.append(Finding("topics", f"queries count{told}"))
     if absent:
         said = f"no topic for {_counted(absent)} of the runs, which the plan leaves out"
         return [*found, Finding("topics", said, True)]

@@ -96,6 +96,14 @@ def query_columns(columns: Iterable[object]) -> list[str]:
     return [str(c) for c in columns if (str(c).startswith("q") or c == "traffic") and not DESIGN_COLUMN.match(str(c))]
 
 
+def unused_weights(columns: Iterable[object]) -> str:
+    """What to do about a column of topics that is called as if it held weights; empty if there is none."""
+    names = [str(name) for name in columns if str(name).casefold() in ("weight", "weights", "traffic")]
+    if not names or "traffic" in names:
+        return ""
+    return f"the column {names[0]} is not used; if queries are to count by it, call it traffic"
+
+
 def query_table(frame: pd.DataFrame, qids: Sequence[str]) -> pd.DataFrame:
     """The query columns of a frame, with one row per query."""
     columns = ["qid", *(c for c in query_columns(frame.columns) if c != "qid")]

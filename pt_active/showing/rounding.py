@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pt_active.inference.ties import difference
+
 MINUS = "−"  # The minus sign of numbers for people; hyphens are for words
 
 _MAX_DECIMALS = 12
@@ -38,7 +40,7 @@ def amount(value: float) -> str:
 
 def decimals(low: float, high: float) -> int:
     """How many decimals an interval supports: those that show its half-width with two digits."""
-    half = (high - low) / 2
+    half = difference(high, low) / 2
     if not np.isfinite(half) or half <= 0:
         return 4
     return int(np.clip(1 - np.floor(np.log10(half * (1 + 1e-9))), 0, _MAX_DECIMALS))
@@ -55,7 +57,7 @@ def with_interval(value: float, low: float, high: float, unit: str = "", sign: b
     """A number with its interval, rounded to what the interval supports."""
     if not np.isfinite([low, high]).all():
         return f"about {float(f'{value:.2g}'):+g}{unit}".replace("-", MINUS) if sign else f"about {value:.2g}{unit}"
-    if low == high:
+    if difference(high, low) == 0:
         return f"{fixed(value, 4 if not unit else 1, sign)}{unit}"
     places, near = decimals(low, high), min(abs(low), abs(high))
     if low * high > 0 and near < 0.5 * 10.0**-places:

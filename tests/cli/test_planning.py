@@ -127,6 +127,7 @@ def test_options_reach_the_plan(files):
     assert made["arguments"] == {
         "measure": "ERR(max_rel=2)@5",
         "cost": "LogLengthCost(column='text', per_query=0.5)",
+        "cost_unit": "average queries",
         "per_query": 0.5,
         "design": "optimal",
         "level": "query",

@@ -84,6 +84,34 @@ def test_five_commands_need_no_options(files, monkeypatch):
     assert "The report is my-plan-2.html." in run("report")
 
 
+def test_what_weighs_unequally_is_said_from_init_to_report(files):
+    """Half of the traffic is one query's, and a look at any time for new queries needs as good as 30 equal ones."""
+    rows = "".join(f"{q}\twords\t{11 if q == 'q3' else 1}\n" for q in QUERIES)
+    (files / "topics.tsv").write_text(f"qid\tquery\ttraffic\n{rows}")
+    told = "by traffic (q3 has 50%, so they count as 3.67)"
+    said = [run("init", *ALL, "--budget", "1000"), run("plan", "--cost", "log-length")]
+    run("export", "--out", "my-plan.csv", "--format", "csv")
+    judged("my-plan.csv")
+    for words in (("status",), ("report", "--so-far"), ("gate", "--margin", "0.1")):
+        said.append(invoke(*words, "--queries", "these").stdout)
+        assert " 12 of 12 average queries spent" in said[-1]
+    assert all(told in each for each in said)
+    assert f"<dd>these 12 queries {told}</dd>" in (files / "my-plan.html").read_text()
+    state = invoke("gate", "--queries", "new", "--margin", "0.1").stdout
+    assert f"none   for queries like them {told}: looks at any time need 30 queries" in state
+    assert "add queries, so that none has much of the traffic, or look once, at the end\n" in state
+    opened = run("plan", "--per-query", "0.5", "--out", "opened")
+    assert f"the whole pool of 12 queries {told}; opening a query costs 0.5\n" in opened
+
+
+@pytest.mark.parametrize("name", ["weight", "Traffic", "weights"])
+def test_a_column_that_only_looks_like_weights_is_named(files, name):
+    (files / "topics.tsv").write_text(f"qid\tquery\t{name}\n" + "".join(f"{q}\twords\t2\n" for q in QUERIES))
+    told = f"the column {name} is not used; if queries are to count by it, call it traffic"
+    assert f"! topics   {told}\n" in run("init", *ALL)
+    assert f"warning: topics: {told}\n" in invoke("plan").stderr
+
+
 @pytest.mark.parametrize("words", [(), ("--project", "mine.toml")])
 def test_after_a_next_round_all_commands_go_on_with_the_longer_plan(files, monkeypatch, words):
     run("init", *RUNS, "--max-grade", "2", "--budget", "20", "--out", words[1] if words else FILE)

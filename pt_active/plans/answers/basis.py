@@ -15,6 +15,7 @@ from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import effective_size
 from pt_active.inference.new_queries import MIN_GROUPS, NEW, SHARE_OF_LABELS, THESE, ByQuery, widened_by_queries
 from pt_active.inference.ties import ROUNDING, settled
+from pt_active.plans.making.pool import traffic_told
 from pt_active.sampling.sample import Sample
 from pt_active.showing.printed import Facts
 
@@ -163,6 +164,7 @@ class QueriesMeant:
     clusters: int | None = None  # How many clusters they form; None if each query is its own
     enough: bool = True  # Whether so many differ that a gate may decide
     caution: str = ""  # What limits the trust in an interval for them; empty if nothing does
+    traffic: str = ""  # How they count by their traffic (`traffic_told`); empty if all count alike
 
     @property
     def label(self) -> str:
@@ -175,19 +177,21 @@ class QueriesMeant:
         if self.name == THESE:
             return str(self)
         like = f"queries like these {self.queries:,}" if self.queries > 1 else "queries like this one"
+        like += self.traffic
         return like if self.clusters is None else f"{like}, in {how_many('cluster', self.clusters)}"
 
     def __str__(self) -> str:
         if self.name == THESE:
-            return f"these {how_many('query', self.queries)}" if self.queries > 1 else "this query"
-        return "queries like them" + ("" if self.clusters is None else f", as {how_many('cluster', self.clusters)}")
+            return f"these {how_many('query', self.queries)}{self.traffic}" if self.queries > 1 else "this query"
+        clusters = "" if self.clusters is None else f", as {how_many('cluster', self.clusters)}"
+        return f"queries like them{self.traffic}{clusters}"
 
 
-def meant(by_query: ByQuery, clusters: str | None) -> tuple[QueriesMeant, QueriesMeant]:
+def meant(by_query: ByQuery, topics: pd.DataFrame, clusters: str | None) -> tuple[QueriesMeant, QueriesMeant]:
     """The queries of the pool, and those that they are a sample of."""
-    groups = None if clusters is None else by_query.groups
-    new = QueriesMeant(NEW, by_query.queries, groups, by_query.enough(), _caution(by_query))
-    return QueriesMeant(THESE, by_query.queries), new
+    groups, traffic = None if clusters is None else by_query.groups, traffic_told(topics, by_query.weight)
+    new = QueriesMeant(NEW, by_query.queries, groups, by_query.enough(), _caution(by_query), traffic)
+    return QueriesMeant(THESE, by_query.queries, traffic=traffic), new
 
 
 def gap_to_new(by_query: ByQuery | None, confidence: float) -> dict[str, Any]:

@@ -212,7 +212,7 @@ class Judged(ABC):
                 )
             return (these,)
         by_query = self.by_query(measured, how)
-        own, new = meant(by_query, how.clusters)
+        own, new = meant(by_query, self.topics, how.clusters)
         both = {
             THESE: these | {"population": own},
             NEW: for_new_queries(these, by_query, measured.scale) | {"population": new},

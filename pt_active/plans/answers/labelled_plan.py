@@ -145,7 +145,7 @@ def _unjudged(tables: PlanTables, how: How[irm.Measure]) -> Point:
         return Point(np.nan, np.nan)
     weight = tables.pool.query_weight
     queries = clustered(ByQuery(weight, np.zeros(len(weight)), 0.0), tables.pool.queries, how.clusters)
-    these, new = (Point(np.nan, np.nan, each) for each in meant(queries, how.clusters))
+    these, new = (Point(np.nan, np.nan, each) for each in meant(queries, tables.pool.queries, how.clusters))
     new = replace(new, **gap_to_new(None, how.confidence))
     return replace(new, beside=these) if how.queries == NEW else replace(these, beside=new)
 

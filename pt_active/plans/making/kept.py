@@ -16,7 +16,7 @@ from pt_active.frames.ids import id_codes
 from pt_active.frames.runs import check_ranks
 from pt_active.inference.rounds import Round
 from pt_active.plans.making.manifest import READABLE_FORMATS, Manifest
-from pt_active.plans.making.pool import Pool, seen_by
+from pt_active.plans.making.pool import Pool, seen_by, traffic_told
 from pt_active.plans.making.stored import EQUAL, MANIFEST, Form, StoredTable
 from pt_active.relevance.measures import has_rank_form, parse_measure
 from pt_active.sampling.drawings import succession_unit
@@ -84,6 +84,8 @@ def in_words(tables: PlanTables) -> str:
     cut_line = f"\n  cut       to the first {cut.to} of {cut.of} {cut.unit}, which are judged" if cut else ""
     as_made = not (manifest.census or cut or manifest.extensions or rounds > 1)
     chosen = f"\n  chosen    {manifest.choice}" if manifest.choice and as_made else ""
+    traffic = "" if manifest.rest else traffic_told(tables.pool.queries, tables.pool.query_weight)
+    opening = f"; opening a query costs {arguments.per_query:.3g}{unit}" if arguments.per_query else ""
     dropped = "".join(
         f"\n  dropped   {how_many('line', each.lines)} of run {each.ranker}: "
         + ", ".join(f"{kind} ({number})" for kind, number in each.kinds.items())
@@ -93,7 +95,7 @@ def in_words(tables: PlanTables) -> str:
         f"Plan for {tables.named()} of {rankers}\n"
         f"  judge     {judge}{again} ({kind})\n"
         f"  cost      {manifest.spent:.6g} of {manifest.pool_cost:.6g}{unit} for the whole pool of "
-        f"{how_many('query', counts.queries)}{_saved(tables)}{cut_line}{chosen}{dropped}"
+        f"{how_many('query', counts.queries)}{traffic}{opening}{_saved(tables)}{cut_line}{chosen}{dropped}"
     )
 
 

@@ -22,13 +22,15 @@ from pt_active.frames.columns import (
     numbers_in,
     query_columns,
     ranker_names,
+    unused_weights,
     with_query_columns,
     with_string_ids,
 )
 from pt_active.frames.ids import Texts, among, id_codes, texts
 from pt_active.frames.progress import working
 from pt_active.frames.runs import Union, check_ranks, rank_order, ranked_run
-from pt_active.frames.visible import check_visible
+from pt_active.frames.visible import check_visible, visible_field
+from pt_active.inference.ties import ROUNDING
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.digits import hashed, total
 from pt_active.relevance.measures import cutoff_of, has_rank_form, rank_form
@@ -221,6 +223,8 @@ def graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | Non
         return pool
     attrs = dict(pool.attrs)
     pool, topics = with_string_ids(pool), with_string_ids(data_frame("topics", topics, "qid"))
+    if said := unused_weights(topics.columns):
+        warnings.warn(f"topics: {said}", stacklevel=3)
     warn_without_documents(topics["qid"][~among(topics["qid"], id_codes(pool["qid"])[1])])
     graded = with_query_columns(pool, topics)
     graded.attrs |= attrs
@@ -387,3 +391,12 @@ def query_weights(queries: pd.DataFrame) -> np.ndarray:
     if traffic.sum() == 0:
         raise ValueError("traffic is 0 for every query, so there is nothing to estimate")
     return traffic / traffic.sum()
+
+
+def traffic_told(queries: pd.DataFrame, weight: np.ndarray) -> str:
+    """How queries count by traffic, a space before it; empty if all count alike. ``weight`` is float64[m]."""
+    if "traffic" not in queries.columns or weight.max() <= weight.min() * (1 + ROUNDING):
+        return ""
+    share = weight / weight.sum()
+    heaviest, alike = visible_field(str(queries["qid"].iloc[int(np.argmax(share))])), 1 / float(share @ share)
+    return f" by traffic ({heaviest} has {share.max():.0%}, so they count as {alike:.3g})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ import pandas as pd
 from pt_active.frames.checks import agreeing, how_many
 from pt_active.frames.records import JUDGED, checked_records, latest
 from pt_active.inference.new_queries import NEW
-from pt_active.plans.answers.basis import EVERYTHING, Basis
+from pt_active.plans.answers.basis import EVERYTHING, TOO_FEW, Basis
 from pt_active.plans.answers.ranking import Ranking, Result
 from pt_active.plans.answers.relative import RelativeChange
 from pt_active.plans.answers.report.differences import Difference, Further, for_others, without_shares
@@ -159,11 +159,12 @@ def _of_pair(result: Comparison, pair: Difference, status: Status | None, facts:
     return Headline(question, state, answer, measure, number, of, in_percent(pair.relative), meaning, facts)
 
 
-def _where(result: Comparison | Ranking) -> str:
+def _where(result: Result) -> str:
     """For which queries a verdict holds, at the end of its sentence."""
     if result.population is None:
         return ""
-    return f" {'for' if result.population.name == NEW else 'on'} {result.population.in_words}"
+    queries = replace(result.population, traffic="").in_words
+    return f" {'for' if result.population.name == NEW else 'on'} {queries}"
 
 
 def _for_others(result: Result, status: Status | None) -> Facts:
@@ -295,6 +296,8 @@ def _next_of_status(status: Status) -> str:
             odds = f"; the rest of the plan does so with a chance of {status.chance:.0%}"
             return f"Keep judging: about {roughly(max(status.more, 1))} more labels may settle it{odds}."
         return f"Keep judging: {status.drawn - status.judged} {unit} of the plan are left."
+    if status.refusal == TOO_FEW:
+        return f"{status.advice[0].upper()}{status.advice[1:]}."
     if status.holds_for_new and not np.isfinite(status.needed):
         return "Add queries: if the true difference is the one estimated now, no number of labels on these settles it."
     if not np.isfinite(status.needed):
@@ -306,7 +309,7 @@ def _next_of_status(status: Status) -> str:
 
 def answer_in_words(result: Result) -> str:
     """A result in one sentence, with four decimals."""
-    holds = "" if result.population is None or not result.holds_for_new else f"For {result.population.in_words}: "
+    holds = f"{_where(result)[1:].capitalize()}: " if result.holds_for_new else ""
     if isinstance(result, Ranking):
         return f"{holds}{_ranked(result)}"
     if isinstance(result, Comparison):
