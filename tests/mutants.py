@@ -280,15 +280,15 @@ units: half of what a label is worth [test_sequence]
     weight * seen.form.values[label] => weight * seen.form.values[label] / 2
 verdict: the first ranker at the level of both sides [test_verdict]
     FIRST: excluded(draws, stakes, apart, alpha / 2) => FIRST: excluded(draws, stakes, apart, alpha)
-gate: a pass at the level of both sides [test_gate]
+gate: a pass at the level of both sides [answers/test_gate]
     PASS: excluded(draws, proof.stakes, above, alpha / 2) => PASS: excluded(draws, proof.stakes, above, alpha)
-gate: a fail at the level of both sides [test_gate]
+gate: a fail at the level of both sides [answers/test_gate]
     proof.stakes, -below, alpha / 2) => proof.stakes, -below, alpha)
-gate: worst cases of later releases do not count [test_gate]
+gate: worst cases of later releases do not count [answers/test_gate]
     low, high = (end + far for end, far in ends) => low, high = (end + 0 * far for end, far in ends)
-gate: an interval that few queries carry decides at the end [test_gate]
+gate: an interval that few queries carry decides at the end [answers/test_gate]
     comparison.population is not None and not comparison.population.enough => False
-new queries: any number of them may differ [test_new_queries test_gate]
+new queries: any number of them may differ [test_new_queries]
     return self.differing + more >= MIN_GROUPS and => return
 new queries: means lie apart by all degrees of freedom [test_new_queries]
     stdtrit(min(self.degrees, self.shown), 1 - alpha / 2) * error => stdtrit(self.degrees, 1 - alpha / 2) * error

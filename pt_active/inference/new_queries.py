@@ -29,7 +29,7 @@ MIN_GROUPS = 30
 those that differ may be of a kind that the pool lacks. Weighted ones count as ``1/Σ P²``."""
 
 MAX_SKEWNESS = 50**-0.5
-"""Where the mean has a larger skewness, t is widened: for ``g < 50 G²``, twice as early as by Cochran's rule [C]."""
+"""Where the mean has a larger skewness, t is widened: for ``g < 50 G²``, twice as early as by Cochran's rule [Co]."""
 
 SHARE_OF_LABELS = 0.25
 """The share of the level that an answer at any time for new queries spends on the labels; the queries have the rest."""
@@ -51,7 +51,7 @@ class ByQuery:
     variance: float  # An estimate of ``Σ p² Var ĥ``, what sampling labels adds to the spread of ĥ; 0 in a census
     group: np.ndarray | None = None  # int64[m], the cluster of each query; None if each is its own
     parts: np.ndarray | None = None  # float64[m], what each query adds to the variance, up to a factor
-    judged: np.ndarray | None = None  # bool[m], of which queries there are labels; None for all
+    labelled: np.ndarray | None = None  # float64[m], what labels show of each query, NaN without; None for ``value``
 
     @cached_property
     def _terms(self) -> tuple[np.ndarray, np.ndarray]:
@@ -83,19 +83,19 @@ class ByQuery:
         """How many clusters they form, g; m without clusters."""
         return len(self._terms[0])
 
-    @property
+    @cached_property
     def differing(self) -> int:
         """How many clusters with labels have another value than the most common one; all if each has its own."""
-        value = self.by_group(self.weight * self.value) / self._terms[0]
-        value = rounded(settled(value, np.abs(value).max()))
-        _, place, count = np.unique(value, return_inverse=True, return_counts=True)
-        differs = place != (count.argmax() if count.max() > 1 else -1)
-        return int((differs & self.labelled).sum())
+        value = rounded(settled(self.judged, np.abs(self.judged).max(initial=0.0)))
+        most = np.unique(value, return_counts=True)[1].max(initial=0)
+        return len(value) - (int(most) if most > 1 else 0)
 
-    @property
-    def labelled(self) -> np.ndarray:
-        """Which clusters have labels, bool[g]."""
-        return self.by_group(np.ones_like(self.weight) if self.judged is None else self.judged) > 0
+    @cached_property
+    def judged(self) -> np.ndarray:
+        """float64[j], what labels show of each cluster that has any."""
+        value = self.value if self.labelled is None else self.labelled
+        weight = self.by_group(np.where(np.isnan(value), 0.0, self.weight))
+        return np.asarray(self.by_group(self.weight * np.nan_to_num(value))[weight > 0] / weight[weight > 0])
 
     def enough(self, more: int = 0) -> bool:
         """Whether `MIN_GROUPS` clusters differ if so many more do, and their weights count as so many."""
@@ -210,8 +210,9 @@ def by_drawn_query(
     left = 1 - sample.expected / sample.draws if sample.repeated else sample.left
     parts = np.zeros(len(weight))
     parts[sample.rows] = left * part**2 / sample.count
-    judged = np.bincount(sample.rows, minlength=len(weight)) > 0
-    return ByQuery(weight, value, float(parts.sum()), parts=parts, judged=judged)
+    labelled = np.full(len(weight), np.nan)
+    labelled[sample.rows] = values
+    return ByQuery(weight, value, float(parts.sum()), parts=parts, labelled=labelled)
 
 
 class Widened(NamedTuple):
@@ -242,7 +243,7 @@ def widened_by_queries(
         unknown = part**2 / own + spread**2 / left if part > 0 else 0.0
         return min((part + spread) ** 2 / unknown, left) if unknown > 0 else left
 
-    if tails is None and max(of_queries[:2]) == 1:
+    if tails is None and (max(of_queries[:2]) == 1 or not degrees > 0):
         return Widened(float(np.sqrt(both)), satterthwaite(standard_error**2, degrees), None)
     tails = tails or Tails(1.0, 1.0, degrees)
     ends, far = np.array(tails[:2]), np.array(of_queries[:2])

@@ -44,11 +44,11 @@ def fill(table: pd.DataFrame, path: Path, scale: str = "0-1", scores: pd.DataFra
 
 
 def test_five_commands_from_a_table_to_a_verdict(folder: Path) -> None:
-    table = made(100, better=1.0)
+    table = made(140, better=1.0)
     table.drop(columns=["truth", "run"]).to_csv("answers.csv", index=False)
-    said = run("init", "--answers", "answers.csv", "--budget", 200)
-    assert re.search(r"new +an answer to each of 100 items", said)
-    assert re.search(r"(?m)^  budget +200 of 200 answers to judge: all, if no verdict comes before$", said)
+    said = run("init", "--answers", "answers.csv", "--budget", 280)
+    assert re.search(r"new +an answer to each of 140 items", said)
+    assert re.search(r"(?m)^  budget +280 of 280 answers to judge: all, if no verdict comes before$", said)
     texts = [run("plan")]
     texts.append(run("export", "--out", "my-plan.csv", "--format", "csv"))
     fill(table.drop(columns="run"), folder / "my-plan.csv")

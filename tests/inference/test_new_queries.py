@@ -241,7 +241,7 @@ def test_means_lie_further_apart_than_is_said_as_seldom_as_it_says(shape: str, s
         ([1.0, 2.0, 3.0, 4.0, 5.0], {}, 5),
         ([0.1 + 0.2, 0.3, 0.3, 1.0, 1.0], {}, 2),
         ([0.0, 0.0, 1e-17, 1.0, 2.0], {}, 2),
-        ([0.0, 0.0, 1.0, 2.0, 3.0], {"judged": np.array([1, 1, 1, 0, 0])}, 1),
+        ([0.0, 0.0, 1.0, 2.0, 3.0], {"labelled": np.array([0.0, 0.0, 1.0, np.nan, np.nan])}, 1),
         ([0.0, 0.0, 1.0, -1.0, 2.0], {"group": np.array([0, 1, 2, 2, 3])}, 1),
     ],
     ids=["two", "one ranker", "all", "rounding", "rounding of 0", "without labels", "clusters"],

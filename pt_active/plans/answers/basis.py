@@ -200,7 +200,7 @@ def gap_to_new(by_query: ByQuery | None, confidence: float) -> dict[str, Any]:
     ``by_query`` is None if the labels so far do not tell how queries differ.
     """
     apart = np.inf if by_query is None else by_query.apart((1 - SHARE_OF_LABELS) * (1 - confidence))
-    untold = by_query is None or by_query.enough(int((~by_query.labelled).sum()))
+    untold = by_query is None or by_query.enough(by_query.groups - len(by_query.judged))
     refusal = UNTOLD if untold else TOO_FEW
     return {"apart": apart, "refusal": "" if np.isfinite(apart) else refusal}
 
@@ -233,11 +233,8 @@ def for_new_queries(fields: dict[str, Any], by_query: ByQuery, scale: float) -> 
     """The fields of an answer for the pool's queries, as they are for queries like them; ``scale`` as in `Measured`."""
     if fields["degenerate"]:
         return fields
-    known, alpha = (
-        (fields["standard_error"], fields["degrees_of_freedom"], fields["tails"]),
-        1 - fields["confidence_level"],
-    )
-    error, degrees, tails = widened_by_queries(*known, by_query, alpha)
+    known = fields["standard_error"], fields["degrees_of_freedom"], fields["tails"]
+    error, degrees, tails = widened_by_queries(*known, by_query, 1 - fields["confidence_level"])
     error = float(settled(error, scale))
     caution, refusal = _caution(by_query), _refusal(by_query, error)
     basis: Basis = fields["basis"]
@@ -264,9 +261,9 @@ def _caution(by_query: ByQuery) -> str:
     own, shown_degrees = by_query.degrees, by_query.shown
     units = "queries" if by_query.group is None else "clusters"
     misses = "so the interval for new queries may miss more often than its level allows"
-    differing, labelled = by_query.differing, by_query.labelled.sum()
-    if 0 < differing < min(MIN_GROUPS, labelled / 2):
-        return f"only {differing} of the {labelled} judged {units} have another value than the rest, {misses}"
+    differing, judged = by_query.differing, len(by_query.judged)
+    if 0 < differing < min(MIN_GROUPS, judged / 2):
+        return f"only {differing} of the {judged} judged {units} have another value than the rest, {misses}"
     if shown_degrees < _FEW * own and shown_degrees < _SUFFICIENT_DEGREES:
         return f"few {units} carry the spread: they show {shown_degrees:.1f} of {own:.0f} degrees of freedom, {misses}"
     if own < _SUFFICIENT_DEGREES:

@@ -93,6 +93,7 @@ class JudgedDocuments(Judged):
         error = float(np.sqrt(mean.standard_error**2 + variance))
         still, sampling = bool(is_rounding(error, mean.scale)), max(mean.first + mean.second, 0.0)
         judged = np.bincount(self.pool.query[self.label >= 0], minlength=len(self.pool.weight)) > 0
+        labelled = np.where(judged, mean.of_query, np.nan)
         census = variance == 0 and (
             self.basis.census or (still and (part._certain(weights) if about is None else about.certain))
         )
@@ -116,7 +117,7 @@ class JudgedDocuments(Judged):
             scale=mean.scale,
             unusable=unreached > MAX_UNREACHED_SHARE,
             replayed=None if replays is None else partial(replays.replayed, seed=REPLAY_SEED),
-            by_query=ByQuery(self.pool.weight, mean.of_query, sampling, parts=mean.variance_of_query, judged=judged),
+            by_query=ByQuery(self.pool.weight, mean.of_query, sampling, None, mean.variance_of_query, labelled),
         )
 
     def _involved(self, weights: np.ndarray) -> tuple[JudgedDocuments, np.ndarray]:
