@@ -133,8 +133,8 @@ def half_judged(size: int, seed: int) -> dict[str, float]:
 def summed(name: str, size: int, rows: list[dict[str, float]]) -> dict[str, object]:
     """A row of the first table."""
     means = pd.DataFrame(rows).mean()
-    shares = {
-        column: "–" if np.isnan(each) else with_error(float(each), len(rows))
+    shares: dict[str, object] = {
+        str(column): "–" if np.isnan(each) else with_error(float(each), len(rows))
         for column, each in means.items()
         if column not in ("width", "decided")
     }

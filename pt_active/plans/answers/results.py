@@ -73,7 +73,9 @@ class _Inference(Charted):
     @property
     def note(self) -> str:
         """What a reader must know before trusting the interval; empty if there is nothing."""
-        new = "" if self.beside is None or self.beside.population is None else self.beside.population.caution
+        other, new = self.beside, ""
+        if other and other.population and np.isfinite(other.confidence_interval().low):
+            new = other.population.caution
         said = self._sample_note, new, self.basis.stopping_caution, self.basis.label_caution
         return "; ".join(filter(None, said))
 
