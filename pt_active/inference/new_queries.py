@@ -233,8 +233,7 @@ def widened_by_queries(
     that is due to sampling keeps them, and the other part has those of the queries. A census has the paired t-test of
     its queries, unless these are skewed.
     """
-    of_queries, spread = by_query.tails(alpha), by_query.spread
-    left = of_queries.degrees
+    (*far, left), spread = by_query.tails(alpha), by_query.spread
     both = standard_error**2 + spread
 
     def satterthwaite(part: float, own: float) -> float:
@@ -243,10 +242,10 @@ def widened_by_queries(
         unknown = part**2 / own + spread**2 / left if part > 0 else 0.0
         return min((part + spread) ** 2 / unknown, left) if unknown > 0 else left
 
-    if tails is None and (max(of_queries[:2]) == 1 or not degrees > 0):
+    if tails is None and (max(far) == 1 or not degrees > 0):
         return Widened(float(np.sqrt(both)), satterthwaite(standard_error**2, degrees), None)
     tails = tails or Tails(1.0, 1.0, degrees)
-    ends, far = np.array(tails[:2]), np.array(of_queries[:2])
-    low, high = np.sqrt((ends**2 * standard_error**2 + far**2 * spread) / both) if both > 0 else ends
+    ends = np.array(tails[:2])
+    low, high = np.sqrt((ends**2 * standard_error**2 + np.square(far) * spread) / both) if both > 0 else ends
     own = satterthwaite(float(ends.mean() ** 2) * standard_error**2, tails.degrees)
     return Widened(float(np.sqrt(both)), satterthwaite(standard_error**2, degrees), Tails(float(low), float(high), own))
