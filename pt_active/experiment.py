@@ -288,7 +288,7 @@ def _judged(
         missing_policy=missing,
     )
     measured = own.loc[sample["qid"], names].to_numpy()
-    topics = tables.pool.queries if tables.manifest.rest is None else None
+    topics = tables.pool.queries
     return JudgedQueries(tuple(names), basis, queries, measured, tables.pool.query_weight, model, topics=topics)
 
 

@@ -70,8 +70,7 @@ def status(
             raise ValueError("--looks and --margin are for the plan's own measure, and for its usual estimator")
         result, estimates = _at_the_end(labelled, pair, asked, meant, confidence, missing)
         shown = _page_of(labels, *asked.words(), *pair.words(), *words)
-        hint = "" if plan.tables.manifest.rest is not None else f"All of it on one page:\n  {shown}"
-        return _of_results(result, estimates, hint)
+        return _of_results(result, estimates, f"All of it on one page:\n  {shown}")
     about: dict[str, Any] = {**vars(pair), **meant.fields, "missing": missing, "records": records}
     state = plan.status(qrels, looks, look.margin, confidence, **about)
     one = state if isinstance(state, Status) else state.slowest
@@ -183,12 +182,11 @@ def next_step(
     state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str] = (), extended: Sequence[str] = ()
 ) -> str:
     """The hint below a status: what to do or to type next."""
-    manifest, whole = plan.tables.manifest, plan.tables.manifest.rest is None
     if state.resolved and _without_estimate(state):
         return "The verdict stands. For an estimate and a report, judge what was passed over first."
     if state.resolved:
-        page = f" To put everything on one page:\n  {_page_of(labels, '--so-far', *asked)}" if whole else ""
-        return f"You can stop judging: the interval at the top is the result.{page}"
+        page = _page_of(labels, "--so-far", *asked)
+        return f"You can stop judging: the interval at the top is the result. To put everything on one page:\n  {page}"
     planned = state.unit in ("query", "part") and state.looks not in (ALWAYS, ASYMPTOTIC)
     if state.within_reach or (planned and state.judged < state.drawn):
         return _judge_on(state, labels)
@@ -196,13 +194,11 @@ def next_step(
         return "That was the last planned look."
     if state.holds_for_new and not np.isfinite(state.needed):
         return "Plan again with more queries."
-    if not whole:
-        return "Everything that was drawn is judged. To judge more, plan again from the same logs with a larger budget."
     lacking, least = state.needed - extended_from(plan), 0.0
     if plan.tables.rounds and not has_order(plan.tables):
         least = float(np.nanmax(plan.tables.pool.query_cost))  # all documents of a query are drawn at once
     budget = rounded_up(max(lacking, least)) if lacking > 0 else "BUDGET"
-    refit = ["--refit"] if any(each.refitted for each in manifest.rounds) else []
+    refit = ["--refit"] if any(each.refitted for each in plan.tables.manifest.rounds) else []
     how = [*refit, *extended, "--budget", budget, "--out", beside(labels.plan, "-more")]
     more = command_line("extend", labels.plan, *labels.qrels, *how)
     return f"Next, draw {'another round' if state.unit == 'round' else 'more'}:\n  {more}"

@@ -109,7 +109,7 @@ class PoolFiles(RunFiles):
     )
     allow_missing_queries: bool = option(False, "Give a ranker 0 on queries that it does not answer.", rare=True)
 
-    def check(self, patterns: bool = False) -> None:
+    def check(self) -> None:
         """Raise early for errors that would otherwise show only after the files are read."""
         if bool(self.run) == (self.pool is not None):
             raise ValueError("pass either --run (one for each ranker) or --pool, and not both")
@@ -117,7 +117,7 @@ class PoolFiles(RunFiles):
             own = PoolFiles(pool=self.pool, topics=self.topics, texts=self.texts).words()
             if given := [word for word in self.words() if word.startswith("--") and word not in own]:
                 raise ValueError(f"--pool already has grades; leave out {', '.join(dict.fromkeys(given))}")
-        for file in self.files.values() if not patterns else ():
+        for file in self.files.values():
             check_file(file)
 
     @property

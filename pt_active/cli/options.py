@@ -176,7 +176,7 @@ class Look(Typed):
     def of(self, plan: Plan) -> str | None:
         """The value of ``looks`` in Python for a plan."""
         usual = looks_asked(plan.tables, USUAL)
-        if usual == ALWAYS and not (has_order(plan.tables) and plan.tables.manifest.any_time):
+        if usual == ALWAYS and not has_order(plan.tables):
             usual = AT_THE_END
         asked = self.looks or usual
         return None if asked == AT_THE_END else asked

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from dataclasses import MISSING, dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ import pandas as pd
 
 from pt_active.cli.answer import Answer, beside, check_new, command_line, extended_from, new_path, rounded_up
 from pt_active.cli.commands import Typed, argument, option
-from pt_active.cli.files import PoolFiles, reads_texts, texts_for, with_texts
+from pt_active.cli.files import PoolFiles, texts_for
 from pt_active.cli.fits import whole_pools
 from pt_active.cli.options import (
     MEASURES,
@@ -28,13 +27,10 @@ from pt_active.cli.options import (
 )
 from pt_active.frames.checks import MAX_DRAWS, how_many
 from pt_active.frames.columns import grade_columns
-from pt_active.frames.topics import read_topics
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.stopping.looks import POWER
 from pt_active.judging.files import read_labels
 from pt_active.judging.server.wal import is_store
-from pt_active.logs import ScannedRuns
-from pt_active.logs.files import matching
 from pt_active.plans.answers.forecast import LEVELS
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.answers.outlook import Outlook
@@ -86,7 +82,7 @@ class Sampling(Typed):
     seed: int = random_seed()
 
     def how(self) -> dict[str, Any]:
-        """The arguments that plans from memory and from logs have in common; raises if options do not go together."""
+        """The arguments of `Plan.create`; raises if options do not go together."""
         if self.budget is None and self.draws is None:
             raise ValueError("pass --budget, the most to spend, such as the number of documents that people can judge")
         if self.budget is not None and self.draws is not None:
@@ -110,15 +106,11 @@ def plan(
     source: PoolFiles,
     prices: JudgingCosts,
     out: Path = option(MISSING, "The folder to create.", "DIR"),
-    out_of_core: bool = option(False, "Read runs that do not fit into memory; FILE may be a pattern.", rare=True),
 ) -> Answer:
     """Choose the queries or documents to judge, and keep the choice in a folder."""
     check_new(out)
     cost, how = prices.of_judging(), sampling.how()
-    source.check(patterns=out_of_core)
-    if out_of_core:
-        made, described = _out_of_core(source, prices, sampling)
-        return _planned(made.save(out), out, described, unchecked=source.is_unchecked)
+    source.check()
     frame, queries = source.read(prices, sampling.measure)
     highest = len(grade_columns(frame.columns)) - 1
     measure = parse_measure(sampling.measure, max(highest, 0) or None)
@@ -126,30 +118,6 @@ def plan(
         warnings.warn(said, stacklevel=2)
     made = Plan.create(frame, queries, sampling.measure, cost=cost, **how).save(out)
     return _planned(made, out, frame.attrs.get("grade_model", ""), sampling.rounds, source.is_unchecked)
-
-
-def _out_of_core(source: PoolFiles, prices: JudgingCosts, sampling: Sampling) -> tuple[Plan, str]:
-    """A plan from runs that do not fit into memory, and where its grades come from."""
-    wrong = {
-        "--pool": source.pool is not None,
-        "--lenient": source.lenient,
-        "--design depth": sampling.design == "depth",
-        f"--rounds {sampling.rounds}": sampling.rounds > 1,
-    }
-    if given := [option for option, said in wrong.items() if said]:
-        raise ValueError(f"--out-of-core plans one round from runs as they are; leave out {', '.join(given)}")
-    price = prices.of_judging()
-    if reads_texts(price):
-        raise ValueError(f"--cost {prices.cost} needs the text of every document, which --out-of-core does not read")
-    queries = None if source.topics is None else read_topics(source.topics)
-    model, _, described = source.model(sampling.measure)
-    files = {name: tuple(matching(name, file)) for name, file in source.files.items()}
-    runs = ScannedRuns(files, source.depth, source.allow_missing_queries)
-    made = runs.plan(model, queries, sampling.measure, price, **sampling.how())
-    if source.texts is not None:
-        judged = with_texts(made.tables.assessments, source.texts)
-        made = Plan._of(dataclasses.replace(made.tables, assessments=judged))
-    return made, described
 
 
 def extend(
@@ -203,7 +171,7 @@ def _planned(
         return command_line("extend", out, *labels, worklist, *again)
 
     after = out.with_name(f"{out.name}-2")
-    if rounds > 1 or (unchecked and tables.rounds and tables.manifest.rest is None and not tables.manifest.census):
+    if rounds > 1 or (unchecked and tables.rounds and not tables.manifest.census):
         trust = "When it is judged, a further round learns from the labels how far to trust the judge"
         first = f"It is the first of {rounds} rounds. When it is judged, draw the next"
         more = further(tables.manifest.arguments.budget, [], after)

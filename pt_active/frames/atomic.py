@@ -14,7 +14,6 @@ import platform
 import re
 import secrets
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -75,27 +74,6 @@ def new_folder(path: str | Path) -> Iterator[Path]:
             if error.errno in _TAKEN:
                 raise _taken(target) from None
             raise
-
-
-@contextmanager
-def temporary_folder(parent: str | Path | None = None) -> Iterator[Path]:
-    """A folder that goes when the block ends; those of processes that were killed go when the next one is made."""
-    parent = Path(tempfile.gettempdir() if parent is None else parent).absolute()
-    folder = parent / _temporary_name("")
-    _remove_leftovers(parent)
-    try:
-        folder.mkdir(mode=0o700)
-        yield folder
-    except OSError as error:
-        if error.errno is None or (error.filename is not None and folder.name not in Path(error.filename).parts):
-            raise
-        raise OSError(error.errno, f"{os.strerror(error.errno)} for temporary files", str(parent)) from error
-    finally:
-        for wait in (0.0, 0.1, 0.5, 1.0):  # threads that still write may make a file while the others are removed
-            time.sleep(wait)
-            _remove(folder)
-            if not folder.exists():
-                break
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 import numpy as np
@@ -102,13 +102,6 @@ def unused_weights(columns: Iterable[object]) -> str:
     if not names or "traffic" in names:
         return ""
     return f"the column {names[0]} is not used; if queries are to count by it, call it traffic"
-
-
-def query_table(frame: pd.DataFrame, qids: Sequence[str]) -> pd.DataFrame:
-    """The query columns of a frame, with one row per query."""
-    columns = ["qid", *(c for c in query_columns(frame.columns) if c != "qid")]
-    table = frame[columns].drop_duplicates("qid").set_index("qid")
-    return table.reindex(pd.Index(qids, name="qid")).reset_index()
 
 
 def with_query_columns(frame: pd.DataFrame, topics: pd.DataFrame) -> pd.DataFrame:

@@ -45,9 +45,6 @@ def is_range(rows: np.ndarray, size: int) -> bool:
     return len(rows) == size and bool((rows[1:] > rows[:-1]).all())
 
 
-def adjacent(rows: np.ndarray) -> np.ndarray | slice:
-    """Some rows, int64[n], ascending; as a slice, which copies nothing, where none is left out in between."""
-    return slice(rows[0], rows[-1] + 1) if len(rows) and rows[-1] - rows[0] < len(rows) else rows
 
 
 def row_type(size: int) -> type[np.signedinteger[Any]]:

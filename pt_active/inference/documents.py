@@ -8,7 +8,7 @@ the steps are weighted by ``1/π`` instead. That is unbiased for any measure [th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -90,7 +90,7 @@ def corrected_means(
     pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> np.ndarray:
     """The model's means, corrected by lines through the labels of other queries and clipped to a cascade's range."""
-    sides, fold = _sides(pool, mean, contrast @ pool.gradients(mean)), (pool.places % FOLDS)[pool.query]
+    sides, fold = _sides(pool, mean, contrast @ pool.gradients(mean)), pool.query % FOLDS
     corrected = mean.copy()
     for number, line in fitted_lines(pool, sample, mean, observed, contrast).items():
         here = fold == number
@@ -124,7 +124,7 @@ def fitted_lines(
     drawn = np.flatnonzero(sample.drawn & (chance < 1) & (slopes != 0))
     query, chance, error = query[drawn], chance[drawn], (observed - mean)[drawn]
     root = np.abs(slopes[drawn]) * pool.weight[query] * np.sqrt(1 - chance) / chance
-    sides, fold = _sides(pool, mean[drawn], slopes[drawn]), (pool.places % FOLDS)[query]
+    sides, fold = _sides(pool, mean[drawn], slopes[drawn]), query % FOLDS
     lines = {}
     for number in range(FOLDS):
         others = fold != number
@@ -223,11 +223,6 @@ def expected_variance(pool: DocumentPool, design: DocumentDesign, gain: np.ndarr
     return float(gain @ ratio_or_zero(1 - chance, chance))
 
 
-def in_part(expected: float, gain: float, share: float) -> float:
-    """The same if each ψ is a share of what it was: ``Σ g (1/(s ψ) − 1)``; ``gain`` is ``Σ g``."""
-    return (expected + gain) / share - gain
-
-
 def widened(estimate: DocumentEstimate, cautious: float) -> DocumentEstimate:
     """Where labels show less than the cautious model expects, ``V̂ = (ν V̂ + 2 V)/(ν + 2)``, as if V had two degrees."""
     if is_rounding(estimate.standard_error, estimate.scale):
@@ -258,25 +253,3 @@ def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> Docu
         variance_of_query=np.sum([w**2 * e.variance_of_query for w, e in used], axis=0),
         scale=total("scale", 1),
     )
-
-
-@dataclass(frozen=True)
-class Undrawn:
-    """Sums over documents that are not kept, for one contrast."""
-
-    weight: np.ndarray  # float64[parts], ``Σ p D`` over the documents of each part that could be drawn
-    mean: np.ndarray  # float64[parts], ``Σ p D μ``
-    square: np.ndarray  # float64[parts], ``Σ p D²``
-    settled: float  # ``Σ p D μ`` over the documents that could never be drawn
-    cautious: float  # The variance that the grade model expects of the whole population (`documents.cautious_variance`)
-    gain: float = 0.0  # ``Σ g``, if the sample comes in parts
-
-    def value(self, estimator: str, lines: Mapping[int, Line]) -> float:
-        """What the documents add to an estimate."""
-        if estimator == "ht":
-            return self.settled
-        total = self.settled + float(self.mean.sum())
-        for part, line in lines.items() if estimator == "regression" else ():
-            sides = np.array([self.mean[part], self.square[part]]) - line.centre * self.weight[part]
-            total += float(line.shift * self.weight[part] + sides @ line.slope)
-        return total

@@ -11,13 +11,10 @@ import numpy as np
 
 from pt_active.inference.documents import (
     DocumentEstimate,
-    Undrawn,
     cautious_variance,
     combined,
     document_estimate,
     expected_variance,
-    fitted_lines,
-    in_part,
     predicted,
     widened,
 )
@@ -145,7 +142,6 @@ def estimate_rounds(
     label: np.ndarray,
     contrast: np.ndarray,
     estimator: str,
-    undrawn: Undrawn | None = None,
 ) -> DocumentEstimate:
     """Estimate a contrast of systems from the labels of all rounds [theory 9].
 
@@ -158,22 +154,14 @@ def estimate_rounds(
         label: int64[N], the labels of drawn documents; -1 for documents not drawn and for missing labels.
         contrast: float64[k], 1 for a system, 1 and −1 for a difference.
         estimator: A name in `DOCUMENT_ESTIMATORS`.
-        undrawn: What the documents mean that are not in the pool, of a single round; None if there are none.
 
     Raises:
         ValueError: If no estimator has that name.
     """
     seen, contrast = seen.involved(contrast)
-    labels = list(round_labels(seen, rounds, label, contrast, estimator))
-    if undrawn is None:
-        return estimate_labels(labels, round_weights(rounds), contrast)
-    (first,), lines = rounds, {}
-    if seen.form.family == "additive":
-        mean, observed = Variables.of(seen.form, first.grades).mean, seen.form.values[label]
-        lines = fitted_lines(seen, first.sample, mean, np.where(label >= 0, observed, mean), contrast)
-    estimate, added = _of_labels(labels[0], contrast), undrawn.value(estimator, lines)
-    estimate = replace(estimate, value=estimate.value + added, scale=estimate.scale + abs(added))
-    return widened(estimate, in_part(undrawn.cautious, undrawn.gain, first.sample.share))
+    return estimate_labels(
+        list(round_labels(seen, rounds, label, contrast, estimator)), round_weights(rounds), contrast
+    )
 
 
 def estimate_labels(labels: Sequence[RoundLabels], weights: np.ndarray, contrast: np.ndarray) -> DocumentEstimate:

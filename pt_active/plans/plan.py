@@ -170,10 +170,7 @@ class Plan(Answering):
 
     @property
     def queries(self) -> pd.DataFrame:
-        """All queries: the design, ``q_draws`` (0: not drawn), ``q_importance``, ``q_inclusion``, ``q_priority``.
-
-        If the plan was made from large logs, its last rows stand for all queries that were not drawn.
-        """
+        """All queries: the design, ``q_draws`` (0: not drawn), ``q_importance``, ``q_inclusion``, ``q_priority``."""
         return self.tables.queries.copy()
 
     @property

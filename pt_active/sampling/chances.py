@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,9 +18,6 @@ _NEWTON_STEPS = 200  # The largest number of steps towards the time by which uni
 
 _PRECISION = 1e-9
 """The steps end when one is below this share of the time; the next would be of the order of its square."""
-
-
-_AT_ONCE = 1 << 17  # Units whose exponentials are added up at a time
 
 
 @dataclass(frozen=True)
@@ -113,17 +110,9 @@ def expected_size(rate: np.ndarray, cost: np.ndarray, budget: float) -> float:
     if not cost.sum() > budget:
         return float(len(rate))
     share = rate / rate.sum()
-    factor, number, rest = successive_factor(share, cost, budget), 0.0, 0.0
-    for block in _blocks(len(share)):
-        come = -np.expm1(share[block] * -factor)
-        number += come.sum()
-        rest += share[block] @ np.subtract(1, come, out=come)
-    return float(np.clip(number / max(rest, 1 / len(rate)), 1.0, len(rate)))
-
-
-def _blocks(number: int) -> Iterator[slice]:
-    """Parts of an array that stay near the processor, so that little memory is needed."""
-    return (slice(start, start + _AT_ONCE) for start in range(0, number, _AT_ONCE))
+    come = -np.expm1(-successive_factor(share, cost, budget) * share)
+    left = share @ (1 - come)
+    return float(np.clip(come.sum() / max(left, 1 / len(rate)), 1.0, len(rate)))
 
 
 def successive_factor(rate: np.ndarray, cost: np.ndarray, budget: float) -> float:
@@ -137,14 +126,9 @@ def successive_factor(rate: np.ndarray, cost: np.ndarray, budget: float) -> floa
         return np.inf
     wanted, factor = -np.log1p(-budget / total), 0.0
     for _ in range(_NEWTON_STEPS):
-        left, falls = 0.0, 0.0
-        for block in _blocks(len(rate)):
-            rest = -factor * rate[block]
-            np.exp(rest, out=rest)
-            rest *= cost[block]
-            left += rest.sum()
-            falls += rest @ rate[block]
-        step = float((wanted + np.log(left / total)) * left / falls)
+        rest = np.exp(-factor * rate) * cost
+        left = rest.sum()
+        step = float((wanted + np.log(left / total)) * left / (rest @ rate))
         factor += step
         if step <= _PRECISION * factor:
             break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -46,7 +46,7 @@ MIXED_SHARE = 0.01
 """Share of both rankers' squared gradients that is added to that of the difference of two cascades, and share of an
 equal weight that is added to the weight of each pair of rankers."""
 
-SAME_GRADIENT = 1e-12  # A difference of gradients below this share of the largest one is rounding: it counts as 0
+_SAME_GRADIENT = 1e-12  # A difference of gradients below this share of the largest one is rounding: it counts as 0
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _gradients_of_contrasts(pool: DocumentPool, gradient: np.ndarray) -> Iterato
     place = np.where((pool.ranks > 0) & (pool.ranks <= depth), pool.ranks, depth + 1)
     for a, b in combinations(range(len(gradient)), 2):
         step = gradient[a] - gradient[b]
-        step[np.abs(step) <= SAME_GRADIENT * largest] = 0.0
+        step[np.abs(step) <= _SAME_GRADIENT * largest] = 0.0
         if pool.form.family != "cascade":
             yield step, 0.0
             continue
@@ -137,34 +137,26 @@ class Sizing:
 
     def sizes(self, influence: Influence) -> DocumentSizes:
         """The sizes that suit a mean influence, in the order of the keys; the most influential first without keys."""
-        from pt_active.sampling._kernels import pooled_sizes
+        from pt_active.sampling._kernels import pooled_sizes, sorted_within
 
         pool, cost, overhead, drawing = self.pool, self.prices.cost, self.prices.overhead, self.drawing
-        (gain, order), unit = self._in_order(influence), succession_unit(pool.form, overhead)
+        gain = self.errors.documents * influence.documents
+        order = sorted_within(pool.indptr, gain > 0, self._keys(gain))
+        unit = succession_unit(pool.form, overhead)
         size, opening = np.zeros(len(gain)), np.zeros(len(pool.weight))
         if drawing == SUCCESSIVE and len(order):
-            parts = self._succession(unit, order, gain, influence)
-            of_range = STEP_RANGE_SHARE if unit == "step" else RANGE_SHARE
-            mixed = mixed_sizes(parts, [each.sum() for each in parts], of_range)
+            by_model, by_range = self._succession(unit, order, gain, influence)
+            share = STEP_RANGE_SHARE if unit == "step" else RANGE_SHARE
+            mixed = (1 - share) * by_model / by_model.sum() + share * by_range / by_range.sum()
             size[order] = mixed if unit != "step" else _falling(mixed, self.prices.query(order))
             return DocumentSizes(order, size, gain, unit)
         common = self.errors.common * influence.queries if errs_together(drawing, overhead) else opening.copy()
         pooled_sizes(pool.indptr, order, gain, cost, overhead, size, common, opening)
         return DocumentSizes(order, size, gain, opening=opening)
 
-    def _in_order(self, influence: Influence) -> tuple[np.ndarray, np.ndarray]:
-        """What each document gains, and the documents that can be drawn in the order of the keys."""
-        from pt_active.sampling._kernels import sorted_within
-
-        gain = self.errors.documents * influence.documents
-        return gain, sorted_within(self.pool.indptr, gain > 0, self._keys(gain))
-
-    def parts_of_sizes(self, influence: Influence) -> tuple[np.ndarray, list[np.ndarray]]:
-        """The documents that can come one by one, int64[n], and what `mixed_sizes` makes their sizes of."""
-        gain, order = self._in_order(influence)
-        return order, self._succession("document", order, gain, influence)
-
-    def _succession(self, unit: str, order: np.ndarray, gain: np.ndarray, influence: Influence) -> list[np.ndarray]:
+    def _succession(
+        self, unit: str, order: np.ndarray, gain: np.ndarray, influence: Influence
+    ) -> tuple[np.ndarray, np.ndarray]:
         """By the model's variance and by the range of values, a and b, how soon documents should come [theory 14]."""
         from pt_active.sampling._kernels import pooled_sizes
 
@@ -178,12 +170,11 @@ class Sizing:
             query = prices.query(order)
             whole = np.bincount(query, weights=cost[order]) + overhead
             size = np.sqrt(np.bincount(query, weights=gain[order])[query] / whole[query])
-            return [size, (np.bincount(query, weights=most) / np.sqrt(whole))[query]]
+            return size, (np.bincount(query, weights=most) / np.sqrt(whole))[query]
         size, nothing = np.zeros(len(gain)), np.zeros((2, prices.queries))
         pooled_sizes(prices.indptr, order, gain, cost, overhead if unit == "step" else 0.0, size, *nothing)
-        size, root = size[order], cost[order]
-        np.sqrt(root, out=root)
-        return [size, _step_ranges(order, prices, most) if unit == "step" else np.divide(most, root, out=root)]
+        by_range = _step_ranges(order, prices, most) if unit == "step" else most / np.sqrt(cost[order])
+        return size[order], by_range
 
     def _keys(self, gain: np.ndarray) -> np.ndarray:
         """float64[j, N], the keys, or what each document gains at its cost, the most first, where there are none."""
@@ -213,10 +204,10 @@ class Sizing:
         if not (g > 0 and h > 0):
             return pairs if g > 0 else singles
         some, (part, single), _ = self._subsample(pairs, singles)
-        weight = some.weight_of_singles(part, single, g / h)
+        weight = some._weight_of_singles(part, single, g / h)
         return pairs + weight * singles if weight > 0 else pairs
 
-    def weight_of_singles(self, pairs: Influence, singles: Influence, equal: float) -> float:
+    def _weight_of_singles(self, pairs: Influence, singles: Influence, equal: float) -> float:
         """The largest weight of single rankers that is not too dear, up to one that makes both equal."""
         if not (self.errors.documents @ pairs.documents) > 0:
             return 0.0
@@ -255,7 +246,7 @@ class Sizing:
     def _subsample(self, *influences: Influence) -> tuple[Sizing, list[Influence], float]:
         """The same for every n-th of many queries, with influences on these, and the share of the queries."""
         number, pool = len(self.pool.weight), self.pool
-        chosen = subsample(number)
+        chosen = np.arange(number) % -(-number // _SUBSAMPLE) == 0
         documents = np.repeat(chosen, np.diff(pool.indptr))
         indptr = np.r_[0, np.cumsum(np.diff(pool.indptr)[chosen])]
         some = replace(
@@ -278,23 +269,6 @@ class Sizing:
             opened = drawn.opening > 0
             variance = variance + self.errors.common * asked.queries[..., opened] @ (1 / drawn.opening[opened] - 1)
         return np.asarray(variance)
-
-
-def subsample(number: int) -> np.ndarray:
-    """bool[m], every n-th of many queries."""
-    return np.asarray(np.arange(number) % -(-number // _SUBSAMPLE) == 0)
-
-
-def mixed_sizes(
-    parts: Sequence[np.ndarray], totals: Sequence[float] | np.ndarray, of_range: float = RANGE_SHARE
-) -> np.ndarray:
-    """How soon documents should come, ``(1 − ε) a/Σa + ε b/Σb``, float64[n], in the place of the parts [theory 14]."""
-    for values, total, share in zip(parts, totals, (1 - of_range, of_range), strict=True):
-        values *= share
-        values /= total
-    size, most = parts
-    size += most
-    return size
 
 
 def _step_ranges(order: np.ndarray, prices: Costs, most: np.ndarray) -> np.ndarray:

@@ -26,10 +26,6 @@ COMMON_SHARE = 0.5
 labelled pools errors of two documents of a query correlate by .1 to .5."""
 
 
-CERTAIN_MODEL = "the model is certain of every grade that can matter; documents are drawn by their ranks alone"
-"""The warning where the model sees no variance."""
-
-
 def hedged(variables: Variables, gradient: np.ndarray, defensive: float) -> Variables:
     """A share ε of the average variance is added to every unknown document, so that none counts as certain."""
     added = added_variance(_average(variables, gradient), defensive)
@@ -90,7 +86,10 @@ def document_sizes(
     where = pool.gradients(variables.mean)
     average = _average(variables, where)
     if average == 0 and (where * ~variables.known).any():
-        warnings.warn(CERTAIN_MODEL, stacklevel=3)
+        warnings.warn(
+            "the model is certain of every grade that can matter; documents are drawn by their ranks alone",
+            stacklevel=3,
+        )
     common = COMMON_SHARE * added_variance(average, settings.defensive)
     variables = hedged(variables, where, settings.defensive)
     gradient = gradients(pool.form, pool.indptr, pool.ranks, variables)
@@ -105,15 +104,10 @@ def document_sizes(
     if settings.objective == "largest" and contrasts > 1 and (errors.documents * influence.documents).any():
         share = sizing.shares(influence, budget)
     pairs_mean = influence.mean(share)
-    if not serves_singles(settings, pool, overhead):
+    several = settings.serves_singles and len(pool.ranks) > 1
+    if not (several and can_serve_singles(pool.form, drawing, overhead)):
         return sizing.sizes(pairs_mean)
     return sizing.with_singles(pairs_mean, influence_of_singles(pool, gradient, variables.known))
-
-
-def serves_singles(settings: RoundSettings, pool: DocumentPool, overhead: float) -> bool:
-    """Whether documents that matter to single rankers alone can be drawn too."""
-    several = settings.serves_singles and len(pool.ranks) > 1
-    return several and can_serve_singles(pool.form, settings.drawing, overhead)
 
 
 def _revealed_sizes(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -54,17 +54,11 @@ class DocumentPool:
     indptr: np.ndarray  # int64[m+1], the offsets of the queries
     ranks: np.ndarray  # int32[k, N], from 1; 0 = not retrieved
     weight: np.ndarray  # float64[m], p, the weights of the queries, which sum to 1
-    place: np.ndarray | None = field(default=None, kw_only=True)  # int64[m]
 
     @cached_property
     def query(self) -> np.ndarray:
         """int64[N], the query of each document."""
         return np.repeat(np.arange(len(self.weight)), np.diff(self.indptr))
-
-    @property
-    def places(self) -> np.ndarray:
-        """int64[m], the places of the queries in the population."""
-        return np.arange(len(self.weight)) if self.place is None else self.place
 
     def ranked(self, ranks: np.ndarray) -> DocumentPool:
         """The pool with other rankings."""

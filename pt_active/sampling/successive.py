@@ -68,11 +68,7 @@ def at(design: DocumentDesign, prices: Costs, threshold: float) -> DocumentDesig
 
 def inclusion(design: DocumentDesign, threshold: float) -> np.ndarray:
     """``π = 1 − exp(−r T)``, float64[N]; 0 for documents that are never judged."""
-    return inclusion_of(_rate(design), threshold)
-
-
-def inclusion_of(rate: np.ndarray, threshold: float) -> np.ndarray:
-    """The same for rates, float64[N]."""
+    rate = _rate(design)
     with np.errstate(invalid="ignore"):
         return np.where(rate > 0, -np.expm1(-rate * threshold), 0.0)
 

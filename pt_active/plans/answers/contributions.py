@@ -13,7 +13,6 @@ from pt_active.frames.checks import shown, some
 from pt_active.plans.answers.basis import topic_column
 from pt_active.plans.answers.judged import Contrast, How, LabelledPlan
 from pt_active.plans.answers.results import Comparison, Estimate
-from pt_active.plans.making.kept import check_whole
 
 DOCUMENTS_PER_QUERY = 3
 """Deciding documents listed per query, at most."""
@@ -140,7 +139,6 @@ def slices_of(
     group. The intervals are not corrected for the number of groups: of many, some miss. In a group with fewer than
     `judged_queries.MIN_REGRESSION_DRAWS` effective draws of queries, ``regression`` is replaced by ``snis``.
     """
-    check_whole(labelled.tables, "tell groups of queries apart")
     pool, groups = labelled.tables.pool, []
     contrasts = [Contrast(s) for s in range(len(pool.names))] if pair is None else [Contrast(*pair)]
     for value, rows in _groups(labelled.tables.queries, column):

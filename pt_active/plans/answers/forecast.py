@@ -20,7 +20,7 @@ from pt_active.inference.stopping.error_curve import ErrorCurve, ExpectedError
 from pt_active.inference.ties import settled
 from pt_active.plans.answers.basis import clustered
 from pt_active.plans.making.documents import round_settings
-from pt_active.plans.making.kept import PlanTables, check_whole
+from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import LevelChoice
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.plans.making.queries import DESIGN
@@ -75,7 +75,6 @@ class Forecast:
         arguments, pool = tables.manifest.arguments, tables.pool
         if later := tables.manifest.later_rankers:
             raise ValueError(f"the costs of the documents of later rankers are not known ({some(later)})")
-        check_whole(tables, "foresee errors")
         settings = round_settings(arguments, pool.names)
         return cls(pool, tables.measure, arguments.per_query, settings, arguments.seed)
 
@@ -213,21 +212,12 @@ def level_chosen(
     forecast: Forecast, budget: float | None, defensive: float | None = None, pairs: np.ndarray | None = None
 ) -> LevelChoice:
     """Choose documents, unless whole queries are expected to be more precise."""
-    part, queries = forecast, len(forecast.pool.query_weight)
+    queries = len(forecast.pool.query_weight)
     if queries > _MAX_QUERIES:
-        pool = forecast.pool.select(rows_to_compare(queries))
-        part = replace(forecast, pool=replace(pool, query_weight=pool.query_weight / pool.query_weight.sum()))
-    return level_by_part(part, queries, budget, defensive, pairs)
-
-
-def level_by_part(
-    forecast: Forecast,
-    queries: int,
-    budget: float | None,
-    defensive: float | None = None,
-    pairs: np.ndarray | None = None,
-) -> LevelChoice:
-    """The choice of `level_chosen` from a part of the queries."""
+        # Evenly spread in the order of the qids.
+        some = forecast.pool.select(np.arange(0, queries, -(-queries // _MAX_QUERIES)))
+        some = replace(some, query_weight=some.query_weight / some.query_weight.sum())
+        forecast = replace(forecast, pool=some)
     pool, form = forecast.pool, forecast.graded.seen.form
     share = len(pool.query_weight) / queries
     spend = _USUAL_SHARE * float(pool.query_cost.sum()) if budget is None else budget * share
@@ -243,11 +233,6 @@ def level_by_part(
     chosen, other = (DESIGN, drawing) if by_query else (drawing, DESIGN)
     own, its = (width[each] if np.isfinite(width[each]) else None for each in (chosen, other))
     return LevelChoice(LEVELS[not by_query], chosen, own, other, its)
-
-
-def rows_to_compare(queries: int) -> np.ndarray:
-    """int64[n], at most `_MAX_QUERIES` queries, evenly spread in the order of the qids."""
-    return np.arange(0, queries, -(-queries // _MAX_QUERIES))
 
 
 def _half_width(forecast: Forecast, settings: RoundSettings, budget: float) -> float:

@@ -64,7 +64,7 @@ def _of_documents(tables: PlanTables, contrasts: list[Contrast]) -> tuple[float,
     """The number of documents, and the degrees of freedom of each contrast by replays under the grade model."""
     pool, first = tables.pool, tables.rounds[0]
     seen, design, shown = seen_by(tables.measure, pool), first.sample.design, []
-    if tables.manifest.rest is not None or not can_be_replayed(seen, design):
+    if not can_be_replayed(seen, design):
         return float(first.sample.drawn.sum()) - 1, [np.inf]
     redraws = Redraws(seen.query, design, first.grades, pool.by_name)
     for each in contrasts:
@@ -94,9 +94,6 @@ def single_rankers_caution(tables: PlanTables) -> str:
 def _unreached(tables: PlanTables) -> float:
     """The largest share of a ranker's variance in documents that are never judged, as the model expects it."""
     pool, tiny = tables.pool, np.finfo(float).tiny
-    if rest := tables.manifest.rest:
-        singles = [rest.of(s, None) for s in range(len(pool.names))]
-        return max(each.unreached / max(each.variance, tiny) for each in singles)
     seen = seen_by(tables.measure, pool)
     variables = Variables.of(seen.form, pool.grades)
     variance = (seen.weight[seen.query] * seen.gradients(variables.mean)) ** 2 * variables.variance

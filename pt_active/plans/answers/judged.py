@@ -11,7 +11,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, level
+from pt_active.frames.checks import level
 from pt_active.frames.qrels import check_policy
 from pt_active.frames.strays import Strays
 from pt_active.inference import ties
@@ -96,7 +96,7 @@ class Measured:
     bounds: tuple[float, float] | None = None  # Of the values, and so of their mean, if the interval respects them
     replayed: Callable[[int], Replayed] | None = None  # From a number of replays to what they show, if there are any
     unlike: int | None = None  # How many sampled queries have another value than the most common one
-    by_query: ByQuery | None = None  # The estimate as a mean of estimates of each query, if these are kept
+    by_query: ByQuery | None = None  # The estimate as a mean of estimates of each query; None of pairs
 
     def __post_init__(self) -> None:
         for name in ("value", "standard_error"):
@@ -179,7 +179,7 @@ class Judged(ABC):
     """A sample with its labels. Subclasses estimate a contrast from their kind of sample.
 
     ``basis`` lacks the name of the estimator; ``judges`` adds the error of the judges to the fields of a result.
-    ``topics`` has a row for each of the m queries; None if they are not kept, or not what is sampled from.
+    ``topics`` has a row for each of the m queries; None if queries are not what is sampled from.
     """
 
     names: tuple[str, ...]
@@ -204,12 +204,7 @@ class Judged(ABC):
         these = inferred(measured, how)
         if self.judges is not None:
             these = self.judges(self, contrast, these)
-        if measured.by_query is None or self.topics is None:
-            if how.queries == NEW:
-                raise ArgumentError(
-                    "this sample does not keep what is known of each query, so it has no answer for new ones: ",
-                    Argument("queries", THESE),
-                )
+        if measured.by_query is None:
             return (these,)
         by_query = self.by_query(measured, how)
         own, new = meant(by_query, self.topics, how.clusters)

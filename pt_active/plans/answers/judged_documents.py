@@ -14,7 +14,7 @@ import numpy as np
 from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.frames.strays import Strays
-from pt_active.inference.documents import DocumentEstimate, DocumentPool, ErrorShown, Undrawn
+from pt_active.inference.documents import DocumentEstimate, DocumentPool, ErrorShown
 from pt_active.inference.new_queries import ByQuery
 from pt_active.inference.reference import rescaled_grades
 from pt_active.inference.replayed_documents import DocumentReplays, Redraws, can_be_replayed
@@ -23,7 +23,6 @@ from pt_active.inference.rounds import (
     Round,
     RoundLabels,
     estimate_labels,
-    estimate_rounds,
     judged_before,
     label_changes,
     round_labels,
@@ -34,9 +33,8 @@ from pt_active.inference.ties import is_rounding
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan, Measured, Parts
 from pt_active.plans.answers.judged_queries import REPLAY_SEED
-from pt_active.plans.making.kept import PlanTables, check_whole
+from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import label_calibration, last_unseen_grades, round_chance
-from pt_active.plans.making.manifest import Rest
 from pt_active.plans.making.pool import seen_by
 from pt_active.sampling.document_designs import influence_of
 from pt_active.sampling.documents import Variables
@@ -68,7 +66,6 @@ class JudgedDocuments(Judged):
     grades: np.ndarray  # float64[N, G+1]
     label: np.ndarray  # int64[N]
     by_name: np.ndarray  # int64[N], their order by names
-    rest: Rest | None = None
     documents: np.ndarray | None = None  # int64[N], which documents these are, if others were left out
     kept: dict[str, Redraws] = field(default_factory=dict, repr=False, compare=False)  # for all contrasts
     shown: dict[tuple[object, ...], ErrorShown] = field(default_factory=dict, repr=False, compare=False)  # by `_key`
@@ -81,22 +78,15 @@ class JudgedDocuments(Judged):
         Its cautions are also given as warnings.
         """
         part, weights = self._involved(contrast.weights(len(self.names)))
-        about = None if self.rest is None else self.rest.of(contrast.first, contrast.second)
-        undrawn = None
-        if about is not None:
-            weight, mean_of, square = (np.array(each) for each in (about.weight, about.mean, about.square))
-            undrawn = Undrawn(weight, mean_of, square, about.settled, about.cautious, about.gain)
-        mean = part._estimated(weights, how.estimator, undrawn)
+        mean = part._estimated(weights, how.estimator)
         self.shown[_key(contrast.weights(len(self.names)), how.estimator)] = ErrorShown.of(mean)
-        unreached, variance = part._unreached(weights) if about is None else _share(about.unreached, about.variance)
+        unreached, variance = part._unreached(weights)
         replays = self._replays(part, weights, how)
         error = float(np.sqrt(mean.standard_error**2 + variance))
         still, sampling = bool(is_rounding(error, mean.scale)), max(mean.first + mean.second, 0.0)
         judged = np.bincount(self.pool.query[self.label >= 0], minlength=len(self.pool.weight)) > 0
         labelled = np.where(judged, mean.of_query, np.nan)
-        census = variance == 0 and (
-            self.basis.census or (still and (part._certain(weights) if about is None else about.certain))
-        )
+        census = variance == 0 and (self.basis.census or (still and part._certain(weights)))
         basis = replace(
             self.basis,
             estimator=how.estimator,
@@ -148,9 +138,7 @@ class JudgedDocuments(Judged):
             self.read[estimator] = list(round_labels(self.pool, self.rounds, self.label, contrast, estimator))
         return self.read[estimator]
 
-    def _estimated(self, weights: np.ndarray, estimator: str, undrawn: Undrawn | None = None) -> DocumentEstimate:
-        if undrawn:
-            return estimate_rounds(self.pool, self.rounds, self.label, weights, estimator, undrawn)
+    def _estimated(self, weights: np.ndarray, estimator: str) -> DocumentEstimate:
         return estimate_labels(self._labels(weights, estimator), round_weights(self.rounds), weights)
 
     def shown_of(self, contrasts: Sequence[np.ndarray], estimator: str) -> list[ErrorShown]:
@@ -183,10 +171,9 @@ class JudgedDocuments(Judged):
     def _replays(self, part: JudgedDocuments, weights: np.ndarray, how: How[Any]) -> DocumentReplays | None:
         """Samples like this one, of which a contrast reaches a part; of several rounds, like that of largest weight.
 
-        None if nothing is left, or if the plan does not keep all that could have been drawn.
+        None if nothing is left to chance, or if the design cannot be replayed.
         """
-        replayable = can_be_replayed(self.pool, self.rounds[0].sample.design)
-        if self.basis.census or self.rest is not None or not replayable:
+        if self.basis.census or not can_be_replayed(self.pool, self.rounds[0].sample.design):
             return None
         place = int(np.argmax(round_weights(self.rounds)))
         if "redraws" not in self.kept:
@@ -272,8 +259,6 @@ class DocumentPlan(LabelledPlan[JudgedDocuments]):
 
     def _made(self, how: How[irm.Measure]) -> JudgedDocuments:
         tables = self.tables
-        if how.measure != tables.measure:
-            check_whole(tables, f"estimate {how.measure}", f"plan for {how.measure} from the same logs")
         return judged_documents(tables, tables.rounds, self.label, how, self.strays)
 
     def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> JudgedDocuments | None:
@@ -394,6 +379,4 @@ def judged_documents(
         n_rounds=len(rounds),
         model_caution="" if line is None else line.caution,
     )
-    rest = tables.manifest.rest
-    topics = None if rest is not None else pool.queries
-    return JudgedDocuments(pool.names, basis, seen, rounds, pool.grades, label, pool.by_name, rest, topics=topics)
+    return JudgedDocuments(pool.names, basis, seen, rounds, pool.grades, label, pool.by_name, topics=pool.queries)

@@ -98,9 +98,7 @@ class JudgedQueries(Judged):
             if replays is None
             else partial(replays.of, contrast=contrast, weigh=weigh, controls=controls),
             unlike=len(values) - int(np.unique(values, return_counts=True)[1].max()),
-            by_query=None
-            if self.topics is None
-            else by_drawn_query(self.sample, weighting, self.pool_weight, controls.model, values),
+            by_query=by_drawn_query(self.sample, weighting, self.pool_weight, controls.model, values),
         )
 
     def suited(self, how: How[Any]) -> How[Any]:
@@ -129,8 +127,7 @@ class QueryPlan(LabelledPlan[JudgedQueries]):
 
     def _made(self, how: How[irm.Measure]) -> JudgedQueries:
         model = model_means(self.tables, how.measure)
-        judged = _judged(self.tables.pool, self.sample, model, self.label, how, self.strays)
-        return judged if self.tables.manifest.rest is None else replace(judged, topics=None)
+        return _judged(self.tables.pool, self.sample, model, self.label, how, self.strays)
 
     def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> JudgedQueries | None:
         """The sample within a group of queries.

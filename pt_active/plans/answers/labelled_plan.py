@@ -27,7 +27,6 @@ from pt_active.plans.answers.judged_documents import DocumentPlan
 from pt_active.plans.answers.judged_queries import QueryPlan
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.parts import in_parts
 from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.sampled import NothingJudged, sampled, strays_of, wanted_documents
 from pt_active.relevance.measures import check_minus_ones, parse_measure
@@ -68,7 +67,7 @@ class Point:
 
     value: float  # NaN if nothing is judged without a gap
     standard_error: float  # NaN if the labels do not tell it
-    population: QueriesMeant | None = None  # The queries; None if these are not kept
+    population: QueriesMeant  # The queries
     apart: float = 0.0  # How far their mean may lie from that of the pool's queries; infinite if that is not known
     refusal: str = ""  # Why it is not known; empty if it is
     beside: Point | None = None  # The same for the other queries
@@ -100,11 +99,9 @@ def points_so_far(
             labelled = plan_so_far(tables, label)
         except NothingJudged:
             return [_unjudged(tables, how) for _ in contrasts]
-        judged, cut = judged_with(labelled, records, how), labelled.tables.manifest.cut
-        # What a plan keeps of documents beyond it is the error that the model expects of all of its sample.
-        partial = tables.manifest.rest is not None and bool(tables.rounds) and cut is not None and not in_parts(tables)
+        judged = judged_with(labelled, records, how)
         waiting = bar(contrasts, "estimating", unit="pair", delay=1, leave=False, shown=len(contrasts) > 1)
-        return [_point(judged, each, how, partial) for each in waiting]
+        return [_point(judged, each, how) for each in waiting]
 
 
 def at_the_end(
@@ -123,26 +120,24 @@ def at_the_end(
         return judged_with(plan_so_far(tables, label), records, how).result(contrast, how)
 
 
-def _point(judged: Judged, contrast: Contrast, how: How[irm.Measure], partial: bool) -> Point:
-    """The estimate of one contrast; ``partial`` says that what the model expects of the error is not known."""
-    measured = judged.measured(contrast, how)
-    guessed, both = partial and measured.basis.error_of_model, []
+def _point(judged: Judged, contrast: Contrast, how: How[irm.Measure]) -> Point:
+    """The estimate of one contrast."""
+    measured, both = judged.measured(contrast, how), []
     for fields in judged.answers(contrast, measured, how):
-        error, population = float(fields["standard_error"]), fields.get("population")
-        certain = measured.certain and (population is None or population.name == THESE)
-        told = np.isfinite(error) and (certain or error > 0) and not guessed
+        error, population = float(fields["standard_error"]), fields["population"]
+        certain = measured.certain and population.name == THESE
+        told = np.isfinite(error) and (certain or error > 0)
         point = Point(measured.value, error if told else np.nan, population)
-        if population is not None and population.name == NEW:
+        if population.name == NEW:
             about = judged.by_query(measured, how)
             point = replace(point, **gap_to_new(None if fields["degenerate"] else about, how.confidence))
         both.append(point)
-    return replace(both[0], beside=both[1]) if len(both) > 1 else both[0]
+    point, other = both
+    return replace(point, beside=other)
 
 
 def _unjudged(tables: PlanTables, how: How[irm.Measure]) -> Point:
     """The estimate before anything is judged."""
-    if tables.manifest.rest is not None:
-        return Point(np.nan, np.nan)
     weight = tables.pool.query_weight
     queries = clustered(ByQuery(weight, np.zeros(len(weight)), 0.0), tables.pool.queries, how.clusters)
     these, new = (Point(np.nan, np.nan, each) for each in meant(queries, tables.pool.queries, how.clusters))

@@ -32,7 +32,7 @@ from pt_active.inference.ties import is_rounding, settled
 from pt_active.plans.answers.judged import Contrast, How, inferred
 from pt_active.plans.answers.judged_documents import JudgedDocuments, judged_documents
 from pt_active.plans.making.documents import round_settings
-from pt_active.plans.making.kept import PlanTables, check_whole
+from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import judged_values, model_means
 from pt_active.plans.making.parts import in_parts, rounds_of_parts
 from pt_active.plans.making.pool import graded_pool
@@ -202,8 +202,6 @@ class _QueriesInOrder:
     unit, open = "query", 0
 
     def __init__(self, tables: PlanTables, label: np.ndarray, looks: str | None) -> None:
-        if looks is not None:
-            check_whole(tables, "be looked at before everything is judged", "ask at the end: ", Argument("looks", None))
         self.least = needed_degrees(looks)
         order, extensions = DrawingOrder.of(tables), tables.manifest.extensions
         if cut := tables.manifest.cut:
@@ -259,8 +257,6 @@ class _QueriesInOrder:
     def further(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Cost, number and information of samples that are larger than the plan's."""
         more = np.unique(np.linspace(self.drawn, len(self.spent), _N_FURTHER_BUDGETS).astype(np.int64))[1:]
-        if self.tables.manifest.rest is not None:
-            more = more[:0]
         cost = self.spent[more - 1]
         return cost, more, information(self.order.curve, cost, self._unit)
 
@@ -362,12 +358,7 @@ class _Rounds:
     @property
     def everything(self) -> float:
         """What all documents cost that can change the result."""
-        rest, left = self.tables.manifest.rest, 0.0
-        if rest is not None:
-            left = rest.further
-        elif self._can_go_on:
-            left = self._left[1]
-        return float(self.spent[-1]) + left
+        return float(self.spent[-1]) + (self._left[1] if self._can_go_on else 0.0)
 
     @property
     def _can_go_on(self) -> bool:
@@ -376,7 +367,7 @@ class _Rounds:
     @cached_property
     def further(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """One further round in several sizes; the information that it adds is what the model expects, as before."""
-        if self.tables.manifest.rest is not None or not self._can_go_on:
+        if not self._can_go_on:
             return np.empty(0), np.empty(0, dtype=np.int64), np.empty(0)
         left, total = self._left
         more = np.linspace(0, total, _N_FURTHER_BUDGETS + 1)[1:]

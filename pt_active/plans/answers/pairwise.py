@@ -125,8 +125,8 @@ class PairStatus(Printed):
         cautions = dict.fromkeys(filter(None, (state.refusal, state.label_caution)))
         facts += [("note", note) for note in (*self._notes, *cautions)]
         facts += [("answer", self.answer), ("next", self.advice)]
-        holds = "" if state.population is None else f", for {state.population}"
-        head = f"{state.measure}: all pairs together, {self.confidence:.0%}, valid {state.valid}{holds}"
+        held = f"valid {state.valid}, for {state.population}"
+        head = f"{state.measure}: all pairs together, {self.confidence:.0%}, {held}"
         return printed(head, facts)
 
 

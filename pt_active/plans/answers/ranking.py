@@ -51,8 +51,8 @@ class Ranking(Charted):
         comparisons: One per pair, the higher ranked minus the other, in the order of ``combinations(names, 2)``.
         corrected: The p-value of each comparison, corrected for their number; NaN if there is no test.
         correction: The name of the correction.
-        beside: The same estimates and tests for the other queries, those of the pool or those like them; None if the
-            sample does not keep what is known of each query.
+        beside: The same estimates and tests for the other queries, those of the pool or those like them; None of an
+            audit.
     """
 
     estimates: tuple[Estimate, ...]

@@ -20,16 +20,13 @@ from pt_active.plans.answers.looks import PLANNED
 from pt_active.plans.answers.units import (
     Contributions,
     Known,
-    check_reached,
     document_units,
     judged_from_the_top,
-    kept_sums,
     partly_judged,
     planned_stakes,
     query_units,
-    with_stand_ins,
 )
-from pt_active.plans.making.kept import PlanTables, check_whole
+from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import judged_values, model_moments
 from pt_active.plans.making.parts import in_parts
 from pt_active.plans.making.pool import seen_by
@@ -110,9 +107,7 @@ class UnitSource(ABC):
 
     def stakes(self, units: Units, alpha: float) -> Stakes:
         """How bets on the units of the first block are spread; they must not depend on the order to come."""
-        rest, arguments = self.tables.manifest.rest, self.tables.manifest.arguments
-        if rest is not None and rest.units:
-            return Stakes.planned(float(units.expected[0]), rest.units, rest.expected_draws, alpha)
+        arguments = self.tables.manifest.arguments
         block, budget = self.blocks[0], float(arguments.budget or arguments.draws or 0)
         cost = block.cost if arguments.draws is None else np.ones(len(block.cost))
         return planned_stakes(units, cost, budget, alpha, block.nested)
@@ -124,10 +119,6 @@ class _Queries(UnitSource):
     def __init__(self, tables: PlanTables, measure: irm.Measure) -> None:
         super().__init__(tables)
         self.measure = measure
-        if not tables.manifest.any_time or measure != tables.measure:
-            check_whole(
-                tables, "prove anything before everything is judged", "ask at the end: ", Argument("looks", None)
-            )
         self.order = order = DrawingOrder.of(tables)
         if order.law is not EXPONENTIAL:
             raise ArgumentError(
@@ -156,9 +147,6 @@ class _Queries(UnitSource):
             bounds = contrast_bounds(self.measure, pool.indptr, pool.ranks, pool.max_grade, weights)
             moments = contrast_moments(self._moments, contrast.first, contrast.second)
             units = query_units(order.rows, order.q, moments, bounds, pool.query_weight)
-            rest = self.tables.manifest.rest
-            if rest is not None and (others := kept_sums(rest, contrast)) is not None:
-                units = with_stand_ins(units, rest.stand_ins, others)
             self.kept[contrast,] = units, lambda label: self._known(contrast, units, label)
         return self.kept[contrast,]
 
@@ -195,16 +183,10 @@ class _Documents(UnitSource):
                 *(other if has_rank_form(tables.measure) else ()),
             )
         self.unit = self.successions[0].design.unit
-        if self.unit != "document":
-            check_whole(
-                tables, "prove anything before everything is judged", "ask at the end: ", Argument("looks", None)
-            )
         self.blocks = []
         for order, each, about in zip(self.successions, tables.rounds, manifest.rounds, strict=True):
             asked = int(np.searchsorted(order.ends, int(each.sample.drawn.sum()), side="right"))
             cost = np.diff(order.spent[order.ends - 1], prepend=0.0)
-            if manifest.rest is not None and len(cost) > asked:
-                cost[asked:] = manifest.rest.cost / (len(cost) - asked)
             self.blocks.append(Block(order.order, order.ends, cost, asked, about.budget, self.unit == "step"))
 
     @property
@@ -223,21 +205,14 @@ class _Documents(UnitSource):
 
     def units(self, contrast: Contrast, number: int, label: np.ndarray) -> tuple[Units, Contributions]:
         """The units of a block, which change only while labels of earlier blocks come in."""
-        pool, rounds, rest = self.tables.pool, self.tables.rounds, self.tables.manifest.rest
+        pool, rounds = self.tables.pool, self.tables.rounds
         drawn = judged_before(rounds[:number]) if number else np.zeros(len(label), dtype=bool)
         passed = drawn & (label < 0)
         key = contrast, number, int(passed.sum())
         if key not in self.kept:
             seen, before = seen_by(self.tables.measure, pool), np.where(drawn, label, -1)
-            about = None if rest is None else rest.of(contrast.first, contrast.second)
-            if about is not None:
-                check_reached(about.never, "documents")
-            added, weights = None if about is None else about.added, contrast.weights(len(pool.names))
-            order = self.successions[number]
-            units, known = document_units(seen, rounds[number].grades, order, before, passed, weights, added)
-            if about is not None and about.beyond is not None:
-                units = with_stand_ins(units, len(units.rate) - self.blocks[number].asked, about.beyond)
-            self.kept[key] = units, known
+            order, weights = self.successions[number], contrast.weights(len(pool.names))
+            self.kept[key] = document_units(seen, rounds[number].grades, order, before, passed, weights)
         return self.kept[key]
 
 

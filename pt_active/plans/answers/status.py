@@ -93,7 +93,7 @@ class Status(Printed):
         changed: How many labels were others before, as the times of records or the steps of `RunningStatus` tell. All
             is computed as if they had always been what they are now, so that earlier looks do not count.
         voided: Whether a verdict had fallen before they changed, as far as the plan was followed.
-        population: The queries that it holds for; None if what is known of each query is not kept.
+        population: The queries that it holds for.
         apart: How far their mean may lie from that of the pool's queries [theory 16]: 0 for these queries and at the
             end, and infinite if that is not known.
         refusal: Why it is not known; empty if it is.
@@ -129,6 +129,7 @@ class Status(Printed):
     more_high: float
     needed: float
     everything: float
+    population: QueriesMeant
     cost_unit: str = ""
     overturned: str | None = None
     unknown: Mapping[str, int] = field(default_factory=dict)
@@ -139,7 +140,6 @@ class Status(Printed):
     due: int = 0
     changed: int = 0
     voided: bool = False
-    population: QueriesMeant | None = None
     apart: float = 0.0
     refusal: str = ""
     beside: Status | None = field(default=None, repr=False)
@@ -184,7 +184,7 @@ class Status(Printed):
     @property
     def holds_for_new(self) -> bool:
         """Whether it holds for queries like those of the pool, rather than for these [theory 16]."""
-        return self.population is not None and self.population.name == NEW
+        return self.population.name == NEW
 
     @property
     def within_reach(self) -> bool:
@@ -266,12 +266,11 @@ class Status(Printed):
     def to_dict(self) -> dict[str, object]:
         """Every number and sentence, ready for JSON: NaN and infinite numbers become None."""
         said = {"winner": self.winner, "answer": self.answer, "advice": self.advice, "caution": self.caution}
-        content: dict[str, object] = plain(replace(self, population=None, beside=None))
+        content: dict[str, object] = plain(replace(self, beside=None))
         del content["population"], content["beside"]
-        if self.population is not None:
-            content["queries"] = self.population.name
+        content["queries"] = self.population.name
         for each in (self, self.beside):
-            if each is not None and each.population is not None:
+            if each is not None:
                 for name in ("low", "high", "standard_error", "resolution"):
                     content[f"{each.population.name}_{name}"] = plain(getattr(each, name))
         return content | said | {"unknown": sum(self.unknown.values()), "unknown_kinds": dict(self.unknown)}
@@ -292,7 +291,7 @@ class Status(Printed):
     def interval_text(self) -> str:
         """The interval as printed, its level, when it is valid, and the queries that it holds for."""
         interval = f"[{self.low:.4f}, {self.high:.4f}]" if np.isfinite(self.low) else "none"
-        holds = "" if self.population is None else f"   for {self.population}"
+        holds = f"   for {self.population}"
         if self.refusal:
             return f"none{holds}: {self.refusal}"
         return f"{interval}, {self.confidence:.0%}, valid {self.valid}{holds}"
@@ -346,7 +345,7 @@ class Status(Printed):
     def other_facts(self) -> Facts:
         """The interval for the other queries, if it is known."""
         other = self.beside
-        return [] if other is None or other.population is None else [(other.population.name, other.interval_text)]
+        return [] if other is None else [(other.population.name, other.interval_text)]
 
     @property
     def gap_facts(self) -> Facts:

@@ -192,7 +192,7 @@ def foreseen(
     reach, open_units = progress.reach, ~progress.complete[: progress.reach]
     few = progress.documents[progress.complete].sum() < _MIN_FORESEEN
     over = reach == len(progress.cost) or (progress.open and reach == progress.drawn)
-    if point.refusal or resolved or few or over or sequence.source.tables.manifest.rest is not None:
+    if point.refusal or resolved or few or over:
         return nothing_foreseen(resolved)
     seen, spent, labels = prospect(), progress.spent, np.r_[0, np.cumsum(progress.documents)]
     # The order of a block goes on behind what was drawn of it, where another block may have begun.

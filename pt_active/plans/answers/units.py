@@ -11,8 +11,6 @@ import numpy as np
 from pt_active.inference.residuals import steps
 from pt_active.inference.stopping.bets import Stakes
 from pt_active.inference.stopping.draws import Units
-from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.making.manifest import Beyond, Rest, mirrored
 from pt_active.plans.making.pool import Pool, seen_by
 from pt_active.relevance.bounds import cascade_reach, document_bounds
 from pt_active.relevance.measures import has_rank_form
@@ -94,13 +92,12 @@ def document_units(
     before: np.ndarray,
     passed: np.ndarray,
     weights: np.ndarray,
-    added: float | None = None,
 ) -> tuple[Units, Contributions]:
     """The units of a block of documents for one contrast, and what labels let them contribute."""
     variables = Variables.of(seen.form, grades, before)
     if order.design.unit == "step":
         return _cascade(seen, variables, order, weights)
-    return _additive(seen, variables, order, passed, weights, added)
+    return _additive(seen, variables, order, passed, weights)
 
 
 def _additive(
@@ -109,7 +106,6 @@ def _additive(
     order: Succession,
     passed: np.ndarray,
     weights: np.ndarray,
-    added: float | None,
 ) -> tuple[Units, Contributions]:
     """The units of an additive measure: documents, or whole queries."""
     weight = seen.weight[seen.query] * (weights @ discounts(seen.form, seen.ranks))
@@ -119,7 +115,7 @@ def _additive(
     passed = passed & ~ahead
     check_reached(((weight != 0) & ~ahead & ~variables.known & ~passed).sum(), "documents")
     low, high = document_bounds(seen.form, weight)
-    variance = hedged(variables, weight[None], 1.0).variance if added is None else variables.variance + added
+    variance = hedged(variables, weight[None], 1.0).variance
     spread = weight**2 * variance + RANGE_VARIANCE * (high - low) ** 2
     starts = np.r_[0, ends[:-1]]
 
@@ -195,55 +191,3 @@ def judged_from_the_top(documents: np.ndarray, query: np.ndarray, label: np.ndar
 def _rates(order: Succession) -> np.ndarray:
     assert order.design.rate is not None, "documents that come one after the other have rates"
     return order.design.rate
-
-
-def sums_after(units: Units, drawn: int, contrast: Contrast) -> Beyond:
-    """All that bets on the first draws need to know of the units after them."""
-    rate, mean, low, high, variance = (
-        each[drawn:] for each in (units.rate, units.mean, units.low, units.high, units.variance)
-    )
-    return Beyond(
-        first=contrast.first,
-        second=contrast.second,
-        rate=float(rate.sum()),
-        least_rate=float(rate.min()),
-        mean=float(mean.sum()),
-        low=float(low.sum()),
-        high=float(high.sum()),
-        worst=float(((low - mean) / rate).min()),
-        best=float(((high - mean) / rate).max()),
-        variance=float((variance / rate).sum()),
-        settled=units.settled,
-    )
-
-
-def kept_sums(rest: Rest, contrast: Contrast) -> Beyond | None:
-    """What a plan keeps of the queries that it does not keep, for a contrast; None if it keeps nothing of it."""
-    for each in rest.contrasts:
-        if (each.first, each.second) == (contrast.first, contrast.second):
-            return each
-        if each.second is not None and (each.second, each.first) == (contrast.first, contrast.second):
-            return mirrored(each)
-    return None
-
-
-def with_stand_ins(units: Units, stand_ins: int, others: Beyond) -> Units:
-    """The units of a plan's population, whose last ones stand for all that the plan does not keep.
-
-    The first of them has the extreme errors per rate of those that it stands for, and so small a rate that the rest of
-    their sums is within these extremes. So the sums of rates, means, bounds and variances over rates, and both
-    extremes, are those of the population before each draw.
-    """
-    parts = np.full(stand_ins, 1 / (stand_ins - 1))
-    small = min(others.least_rate, others.rate / 2) / others.rate
-    parts[0], shares = 0.0, np.r_[small, np.full(stand_ins - 1, (1 - small) / (stand_ins - 1))]
-    mean, rate = others.mean * shares, others.rate * shares
-    ends = mean[0] + others.worst * rate[0], mean[0] + others.best * rate[0]
-    lows, highs = (parts * (total - end) for total, end in zip((others.low, others.high), ends, strict=True))
-    lows[0], highs[0] = ends
-    variance = others.variance * rate * np.r_[0.5, np.full(stand_ins - 1, 0.5 / (stand_ins - 1))]
-    # Rounding must not put a mean outside its bounds.
-    tails = rate, mean, variance, np.minimum(lows, mean), np.maximum(highs, mean)
-    kept = units.rate, units.mean, units.variance, units.low, units.high
-    rate, mean, variance, low, high = (np.r_[own[:-stand_ins], tail] for own, tail in zip(kept, tails, strict=True))
-    return Units.one_by_one(rate, mean, variance, low, high, others.settled)

@@ -29,7 +29,7 @@ from pt_active.inference.rounds import (
     pool_sizes,
 )
 from pt_active.plans.making.artifact import digest
-from pt_active.plans.making.kept import PlanTables, check_whole
+from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import label_calibration, labels_of_drawn, round_chance
 from pt_active.plans.making.manifest import PlanArguments, PlanSource, RoundEntry, plan_manifest
 from pt_active.plans.making.pool import Pool, graded_pool, known_texts, query_design
@@ -232,7 +232,6 @@ def extended(tables: PlanTables, asked: Extension) -> PlanTables:
     """A plan with another round; without new grades, one whose documents come successively goes on in its order."""
     if tables.manifest.cut:
         raise ValueError("extend the plan as it was drawn, not the plan that was cut to the labels so far")
-    check_whole(tables, "go on", "plan again from the same logs with a larger budget")
     if later := tables.manifest.later_rankers:
         raise ValueError(f"extend the plan as it was made, and add {some(later)} to the extended one")
     frame, texts = asked.frames()

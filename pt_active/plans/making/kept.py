@@ -10,7 +10,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, how_many, some
+from pt_active.frames.checks import how_many, some
 from pt_active.frames.columns import ranker_names
 from pt_active.frames.ids import id_codes
 from pt_active.frames.runs import check_ranks
@@ -58,14 +58,6 @@ class PlanTables:
         return f"top {self.pool.ranks[:runs].max(initial=0)} of {how_many('run', runs)}"
 
 
-def check_whole(tables: PlanTables, what: str, *remedy: str | Argument) -> None:
-    """Raise if a plan does not keep all queries that it was drawn from."""
-    if (rest := tables.manifest.rest) is not None:
-        others = f"{rest.queries} of {tables.manifest.counts.queries} queries"
-        kept = f"the plan was made from runs larger than memory and keeps only sums of {others}, so it cannot {what}"
-        raise ArgumentError(kept, *(("; ", *remedy) if remedy else ()))
-
-
 def in_words(tables: PlanTables) -> str:
     """A plan as printed: what it asks for and what that costs."""
     manifest, counts, arguments = tables.manifest, tables.manifest.counts, tables.manifest.arguments
@@ -84,7 +76,7 @@ def in_words(tables: PlanTables) -> str:
     cut_line = f"\n  cut       to the first {cut.to} of {cut.of} {cut.unit}, which are judged" if cut else ""
     as_made = not (manifest.census or cut or manifest.extensions or rounds > 1)
     chosen = f"\n  chosen    {manifest.choice}" if manifest.choice and as_made else ""
-    traffic = "" if manifest.rest else traffic_told(tables.pool.queries, tables.pool.query_weight)
+    traffic = traffic_told(tables.pool.queries, tables.pool.query_weight)
     opening = f"; opening a query costs {arguments.per_query:.3g}{unit}" if arguments.per_query else ""
     dropped = "".join(
         f"\n  dropped   {how_many('line', each.lines)} of run {each.ranker}: "
@@ -103,10 +95,8 @@ def _saved(tables: PlanTables) -> str:
     """The printed line on documents that cannot change the result; empty for plans of queries."""
     if not tables.rounds:
         return ""
-    rest, see = tables.manifest.rest, np.isfinite(tables.pool.document_cost)
+    see = np.isfinite(tables.pool.document_cost)
     seen, useless = int(see.sum()), int((see & (tables.rounds[0].sample.design.inclusion == 0)).sum())
-    if rest is not None:
-        seen, useless = rest.seen, rest.useless
     documents = how_many("document", seen)
     return f"\n  saved     {useless} of {documents} cannot change the result" if useless else ""
 
@@ -166,7 +156,7 @@ def _check_manifest(manifest: Manifest) -> None:
 
 def _check_queries(queries: StoredTable, manifest: Manifest) -> None:
     queries.ids("qid")
-    queries.length(manifest.kept_queries, "query")
+    queries.length(manifest.counts.queries, "query")
     weight = queries.within("q_weight", 0)
     queries.sums_to_one("q_weight")
     queries.within("q_cost", 0, open=True)
@@ -182,8 +172,6 @@ def _check_queries(queries: StoredTable, manifest: Manifest) -> None:
     for name in manifest.rankers:
         queries.within(f"q_mean_{name}", -np.inf)
         queries.within(f"q_var_{name}", -EQUAL)
-    if manifest.rest and manifest.rest.sums:
-        queries.whole("q_place", -1)
     if "q_priority" in queries.frame.columns and not np.isnan(priority := queries.numbers("q_priority")).all():
         last = priority[draws > 0].max(initial=0)
         queries.must("q_priority", priority > 0, "be positive")
@@ -193,13 +181,12 @@ def _check_queries(queries: StoredTable, manifest: Manifest) -> None:
 def _check_documents(documents: StoredTable, queries: StoredTable, manifest: Manifest) -> np.ndarray:
     """Raise if a document's row is wrong; int64[N], the query of each."""
     documents.ids("qid", "docno", once=False)
-    documents.length(manifest.counts.documents - (manifest.rest.documents if manifest.rest else 0), "document")
+    documents.length(manifest.counts.documents, "document")
     code, qids = id_codes(documents.frame["qid"])
     query = pd.Index(queries.frame["qid"]).get_indexer(qids)[code]
     documents.must("qid", query >= 0, "be in queries.parquet")
     documents.must("qid", np.diff(query, prepend=0) >= 0, "be in the order of queries.parquet")
-    stand_ins = manifest.rest.stand_ins if manifest.rest else 0
-    if len(np.unique(query)) < len(queries.frame) - stand_ins:
+    if len(np.unique(query)) < len(queries.frame):
         raise ValueError(f"{documents.file} has no document of some query in queries.parquet")
     documents.no_pair_twice("qid", "docno")
     names = tuple(ranker_names(documents.frame.columns))
@@ -216,7 +203,7 @@ def _check_documents(documents: StoredTable, queries: StoredTable, manifest: Man
 
 def _check_rounds(documents: StoredTable, queries: StoredTable, query: np.ndarray, manifest: Manifest) -> None:
     """Raise if what the rounds drew is impossible; ``query`` is int64[N], the query of each document of the pool."""
-    rounds, size = len(manifest.rounds), manifest.kept_queries
+    rounds, size = len(manifest.rounds), manifest.counts.queries
     number = queries.whole("round", 1)
     queries.length(rounds * size, "query of every round")
     queries.must("round", number == np.repeat(np.arange(rounds) + 1, size), "count the rounds")

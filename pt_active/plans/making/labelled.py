@@ -23,7 +23,7 @@ from pt_active.frames.qrels import (
 from pt_active.frames.strays import not_found
 from pt_active.inference.calibration import Calibration, calibration
 from pt_active.inference.rounds import Round
-from pt_active.plans.making.kept import PlanTables, check_whole
+from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import has_rank_form, rank_form
 from pt_active.relevance.moments import Moments, document_moments, evaluator, label_moments
@@ -37,7 +37,6 @@ def model_means(tables: PlanTables, measure: irm.Measure) -> np.ndarray:
     """``M(x)`` of every ranker and query under the grade model, float64[m, k], for any measure."""
     if measure == tables.measure:
         return tables.queries[[f"q_mean_{name}" for name in tables.pool.names]].to_numpy()
-    check_whole(tables, f"estimate {measure}", f"plan for {measure} from the same logs")
     return tables.pool.moments(measure).mean
 
 

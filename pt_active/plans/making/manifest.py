@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import ir_measures.measures as irm
@@ -140,92 +140,6 @@ class Dropped(Record):
     examples: Sequence[str]  # some of the lines, each with its number and its mistake
 
 
-@dataclass(frozen=True)
-class Beyond(Record):
-    """What bets at any time know of units that a plan does not keep, for one contrast [theory 14].
-
-    They are queries, or all documents that were not drawn; ``c`` is what one contributes, between ``low`` and ``high``.
-    """
-
-    first: int  # index of the first ranker
-    second: int | None  # None for one ranker alone
-    rate: float  # Σ q
-    least_rate: float  # the smallest q
-    mean: float  # Σ m, what the model expects of c
-    low: float  # Σ low
-    high: float  # Σ high
-    worst: float  # the smallest (low − m)/q
-    best: float  # the largest (high − m)/q
-    variance: float  # Σ v/q
-    settled: float  # what units that can never come contribute for certain
-
-
-@dataclass(frozen=True)
-class RestOfDocuments(Record):
-    """What a plan of documents knows of its whole population, for one contrast [theory 9].
-
-    The first three are sums over the documents that are not kept and could be drawn, for each part of the queries. Of
-    nDCG and AP there is one part, and M(x) stands for its documents.
-    """
-
-    SOMETIMES: ClassVar[tuple[str, ...]] = ("gain",)
-
-    first: int
-    second: int | None
-    weight: Sequence[float]  # Σ p D
-    mean: Sequence[float]  # Σ p D μ
-    square: Sequence[float]  # Σ p D²
-    settled: float  # Σ p D μ over documents that are not kept and could never be drawn
-    cautious: float  # the variance that the grade model expects of the estimate (`documents.cautious_variance`)
-    variance: float  # the model's variance of the contrast, of all documents
-    unreached: float  # its part in documents that could never be drawn
-    never: int  # how many documents could never be drawn that can change the contrast
-    certain: bool  # whether every document that can change the contrast was certain to be drawn
-    added: float  # the variance that bets add to that of each document
-    gain: float = 0.0  # ``Σ g`` where ``cautious`` is ``Σ g (1/ψ − 1)``, or more
-    beyond: Beyond | None = None  # of what was not drawn; None if all is kept that can be, or all was drawn at once
-
-
-@dataclass(frozen=True)
-class Rest(Record):
-    """What a plan that was made from logs does not keep."""
-
-    SOMETIMES: ClassVar[tuple[str, ...]] = ("sums", "seen", "useless", "cost", "further", "expected", "gain")
-
-    queries: int  # that were not drawn
-    documents: int  # of these queries
-    stand_ins: int  # how many rows of the plan's queries stand for them
-    units: int = 0  # queries that can come, drawn or not; 0 if nothing is kept for looks at any time
-    expected_draws: float = 0.0  # so many draws with replacement tell as much (`chances.expected_size`)
-    contrasts: tuple[Beyond, ...] = ()  # for looks at any time, in plans of queries of one or two rankers
-    sums: tuple[RestOfDocuments, ...] = ()  # in plans of documents, for each ranker and each difference
-    seen: int = 0  # documents of the whole population that the measure sees; in plans of documents
-    useless: int = 0  # those of them that cannot change the result
-    cost: float = 0.0  # of the documents that could be drawn and were not
-    further: float = 0.0  # of those that matter to the design's differences, with the opening of their queries
-    expected: float = 0.0  # ``Σ g (1/ψ − 1)``, the variance expected of documents that come in parts
-    gain: float = 0.0  # its ``Σ g``
-
-    def of(self, first: int, second: int | None) -> RestOfDocuments:
-        """What a plan of documents knows of its population for a contrast."""
-        for each in self.sums:
-            if (each.first, each.second) == (first, second):
-                return each
-            if each.second is not None and (each.second, each.first) == (first, second):
-                weight, mean = ([-part for part in parts] for parts in (each.weight, each.mean))
-                beyond, settled = None if each.beyond is None else mirrored(each.beyond), -each.settled
-                turned: dict[str, Any] = {"weight": weight, "mean": mean, "beyond": beyond, "settled": settled}
-                return replace(each, first=first, second=second, **turned)
-        raise ValueError(f"the plan keeps no sums of rankers {first} and {second}")
-
-
-def mirrored(each: Beyond) -> Beyond:
-    """The same for the difference with the opposite sign."""
-    assert each.second is not None
-    signs = {"mean": -each.mean, "low": -each.high, "high": -each.low, "worst": -each.best, "best": -each.worst}
-    return replace(each, first=each.second, second=each.first, settled=-each.settled, **signs)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Manifest(Provenance):
     """Everything that is needed to make a plan again, and to check that it is the same."""
@@ -237,7 +151,6 @@ class Manifest(Provenance):
         "cut",
         "dropped",
         "choice",
-        "rest",
         "drawn",
     )
 
@@ -255,18 +168,7 @@ class Manifest(Provenance):
     cut: Cut | None = None
     dropped: tuple[Dropped, ...] = ()  # one entry per run of which lines were dropped
     choice: LevelChoice | None = None  # None if the plan was told what to sample
-    rest: Rest | None = None  # what the plan does not keep of its population; None if it keeps all of it
     drawn: str | None = None  # digest of the keys of what was drawn first, and how often; None up to format 5
-
-    @property
-    def kept_queries(self) -> int:
-        """The number of rows of the plan's queries."""
-        return self.counts.queries - (self.rest.queries - self.rest.stand_ins if self.rest else 0)
-
-    @property
-    def any_time(self) -> bool:
-        """Whether the plan keeps what looks before the end need to know of its population."""
-        return self.rest is None or bool(self.rest.contrasts)
 
     @property
     def id(self) -> str:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from pt_active.inference.documents import in_part
 from pt_active.inference.rounds import Round
 from pt_active.inference.stopping.looks import PLANNED_LOOKS
 from pt_active.plans.making.documents import expected_of, graded_of, kept_to
@@ -32,7 +31,6 @@ def part_of(tables: PlanTables) -> np.ndarray:
     sample, drawn = tables.rounds[0].sample, int(tables.manifest.drawn or "0", 16)
     rng = np.random.default_rng([tables.manifest.arguments.seed, _STAGE, drawn])
     turn = rng.permutation(tables.manifest.counts.queries)
-    turn = turn if tables.pool.place is None else turn[tables.pool.place]
     return parts_of(sample, _prices(tables), leaning(tables.pool.ranks), turn, PLANNED_LOOKS, rng)
 
 
@@ -60,9 +58,6 @@ def judged_part(tables: PlanTables, label: np.ndarray, judged: int) -> tuple[Rou
 
 def _of_first(tables: PlanTables, whole: Round, first: TwoPhase) -> Round:
     """A round of what comes first of another."""
-    rest = tables.manifest.rest
-    if rest is not None and rest.gain:
-        return replace(whole, sample=first, expected=in_part(rest.expected, rest.gain, first.share))
     return replace(whole, sample=first, expected=expected_of(tables, first.design))
 
 

@@ -28,7 +28,7 @@ from pt_active.frames.columns import (
 )
 from pt_active.frames.ids import Texts, among, id_codes, texts
 from pt_active.frames.progress import working
-from pt_active.frames.runs import Union, check_ranks, rank_order, ranked_run
+from pt_active.frames.runs import check_ranks, rank_order, ranked_run
 from pt_active.frames.visible import check_visible, visible_field
 from pt_active.inference.ties import ROUNDING
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
@@ -58,7 +58,7 @@ class Pool:
     the frames from which the pool was made.
 
     Shapes: indptr int64[m+1], ranks int32[k, N], grades float64[N, G+1], document_cost float64[N], query_cost,
-    query_weight float64[m], place int64[m].
+    query_weight float64[m].
     """
 
     names: tuple[str, ...]
@@ -70,7 +70,6 @@ class Pool:
     document_cost: np.ndarray
     query_cost: np.ndarray
     query_weight: np.ndarray
-    place: np.ndarray | None = None
     log_keys: bool = False
     revealed: dict[irm.Measure, RevealedPool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -102,13 +101,6 @@ class Pool:
         queries, seen = queries.reset_index(drop=True), seen_documents(ranks, measure)
         costs = costs_of(Columns(frame, rows[seen]), qids, query, seen, cost or UnitCost())
         return cls(names, queries, docno, indptr, ranks, grades, *costs, query_weights(queries))
-
-    @classmethod
-    def from_union(cls, names: tuple[str, ...], union: Union, grades: np.ndarray, seen: np.ndarray, cost: Cost) -> Pool:
-        """Build the pool from rankings whose queries are sorted, of which a measure sees some documents, bool[N]."""
-        queries = pd.DataFrame({"qid": union.qids})
-        costs = costs_of({}, queries["qid"].to_numpy(dtype=object), union.query, seen, cost)
-        return cls(names, queries, union.docno, union.indptr, union.ranks, grades, *costs, query_weights(queries))
 
     @property
     def qids(self) -> np.ndarray:
@@ -171,7 +163,6 @@ class Pool:
             document_cost=self.document_cost[keep],
             query_cost=self.query_cost[rows],
             query_weight=self.query_weight[rows],
-            place=None if self.place is None else self.place[rows],
         )
 
     def moments(
@@ -206,7 +197,6 @@ class Pool:
             documents["doc_cost"].to_numpy(),
             queries["q_cost"].to_numpy(),
             queries["q_weight"].to_numpy(),
-            queries["q_place"].to_numpy() if "q_place" in queries.columns else None,
             log_keys,
         )
 
@@ -295,7 +285,7 @@ def seen_by(measure: irm.Measure, pool: Pool) -> DocumentPool:
             pool.revealed[measure] = RevealedPool.of(*seen)
         return pool.revealed[measure]
     form = rank_form(measure, pool.max_grade, int(pool.ranks.max(initial=0)))
-    return DocumentPool(form, pool.indptr, pool.ranks, pool.query_weight, place=pool.place)
+    return DocumentPool(form, pool.indptr, pool.ranks, pool.query_weight)
 
 
 def graded_pool(pool: Pool, measure: irm.Measure, per_query: float) -> GradedPool:

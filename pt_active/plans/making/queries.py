@@ -15,7 +15,7 @@ from pt_active.frames.checks import Argument, ArgumentError, shown, some, within
 from pt_active.frames.clocks import Seed, clocks
 from pt_active.frames.ids import among
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.plans.making.kept import PlanTables, check_whole
+from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import ExtensionEntry, PlanArguments, PlanSource, plan_manifest
 from pt_active.plans.making.parts import in_parts, part_of
 from pt_active.plans.making.pool import Pool, design_table, known_texts
@@ -42,9 +42,8 @@ def plan_of_queries(source: PlanSource, arguments: PlanArguments) -> PlanTables:
     queries = design_table(pool, measure, arguments.design, arguments.defensive, seed=seed, pairs=pairs)
     own = seed, pool.believed("query")
     sample = draw(queries, arguments.budget, arguments.draws, own, arguments.replace)
-    queries = queries.assign(
-        **sample_columns(sample, pool.query_weight), q_priority=priority_column(sample, len(queries))
-    )
+    priority = np.nan if sample.priority is None else sample.priority  # There is none with replacement.
+    queries = queries.assign(**sample_columns(sample, pool.query_weight), q_priority=priority)
     assessments = documents_to_judge(pool, measure, sample.rows, source.frame)
     spent = float(pool.query_cost[sample.rows].sum())
     manifest = plan_manifest(arguments, source, queries, assessments, census=sample.census, spent=spent)
@@ -60,13 +59,7 @@ def sample_of(tables: PlanTables) -> Sample:
     """Rebuild the sample from the columns of a plan's queries."""
     columns = ("q_prob", "q_draws", "q_inclusion")
     q, draws, inclusion = (tables.queries[column].to_numpy() for column in columns)
-    sample = Sample.from_columns(q, draws, inclusion, tables.manifest.census)
-    return sample if tables.manifest.rest is None else replaced(sample, q=None)
-
-
-def priority_column(sample: Sample, m: int) -> np.ndarray:
-    """float64[m], ``q_priority``: queries are drawn in increasing order of it; NaN with replacement."""
-    return np.full(m, np.nan) if sample.priority is None else sample.priority
+    return Sample.from_columns(q, draws, inclusion, tables.manifest.census)
 
 
 def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: Seed, replace: bool) -> Sample:
@@ -145,7 +138,6 @@ def check_no_refit(grades: object, seed: int | None) -> None:
 
 def extended_by_queries(tables: PlanTables, budget: float, texts: pd.DataFrame | None) -> PlanTables:
     """A plan that goes on in its order of queries."""
-    check_whole(tables, "go on to the next", "plan again with the sum of the budgets and the same seed and defensive")
     manifest, pool, before = tables.manifest, tables.pool, DrawingOrder.of(tables)
     if manifest.cut:
         raise ValueError("extend the plan as it was drawn, not the plan that was cut to the labels so far")

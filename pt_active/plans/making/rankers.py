@@ -14,7 +14,7 @@ import pandas as pd
 from pt_active.frames import checks
 from pt_active.frames.runs import ordered_run
 from pt_active.frames.visible import check_visible
-from pt_active.plans.making.kept import PlanTables, check_whole
+from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import dropped_lines
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import cutoff_of
@@ -119,7 +119,6 @@ def with_rankers(tables: PlanTables, measure: irm.Measure, runs: Mapping[str, pd
     if taken := [name for name in runs if name in tables.pool.names]:
         raise ValueError(f"the plan has a ranker {checks.shown(taken[0])} already")
     check_visible("ranker", runs)
-    check_whole(tables, "take more rankers", "plan again with all runs")
     pool = tables.pool
     depth = cutoff_of(measure)
     ranks = np.vstack([pool.ranks, *[_ranks(pool, name, run, depth) for name, run in runs.items()]])

@@ -15,7 +15,7 @@ from pt_active.frames.strays import Strays, stray_labels
 from pt_active.inference.rounds import judged_before, round_weights
 from pt_active.plans.making.documents import rounds_judged, worklist
 from pt_active.plans.making.documents import sample_columns as round_columns
-from pt_active.plans.making.kept import PlanTables, check_whole
+from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import labels_of_drawn, labels_of_others, labels_of_queries
 from pt_active.plans.making.manifest import Cut
 from pt_active.plans.making.parts import in_parts, judged_part, part_of
@@ -208,10 +208,7 @@ def cut_to_judged(tables: PlanTables, qrels: pd.DataFrame) -> PlanTables:
     qrels = checked_qrels(qrels, tables.pool.max_grade)
     label = known_labels(tables.pool.keys, qrels)
     strays_told(tables, qrels, label)
-    cut = sampled(tables).cut(label)
-    if cut is not tables and tables.rounds:
-        check_whole(tables, "be cut to what is judged", "its status says what the labels prove so far")
-    return cut
+    return sampled(tables).cut(label)
 
 
 def _with_manifest(tables: PlanTables, cut: Cut, draws: int, spent: float, census: bool) -> PlanTables:

@@ -103,16 +103,8 @@ class ColdGrades(GradeModel):
     def _grades(self, frame: pd.DataFrame) -> np.ndarray:
         ranks = best_rank(frame)
         distinct, code = np.unique(np.where(ranks > 0, ranks, max(int(ranks.max(initial=1)), 1)), return_inverse=True)
-        return self._of_ranks(distinct)[code]
-
-    def of_ranks(self, ranks: np.ndarray) -> np.ndarray:
-        """float64[N, G+1], what `transform` adds to documents with these best ranks, int[N], from 1."""
-        _checked_max_grade(self.max_grade)
-        return rounded_grades(self._of_ranks(np.arange(1, ranks.max(initial=1) + 1)))[ranks - 1]
-
-    def _of_ranks(self, ranks: np.ndarray) -> np.ndarray:
-        odds = np.exp(1.5 - np.arange(1, self.max_grade + 1))[:, None] / np.sqrt(ranks)
-        return fitting.from_exceedance((odds / (1 + odds)).T)
+        odds = np.exp(1.5 - np.arange(1, self.max_grade + 1))[:, None] / np.sqrt(distinct)
+        return fitting.from_exceedance((odds / (1 + odds)).T)[code]
 
     def described(self) -> str:
         """Where the grades come from, for printing."""

@@ -32,7 +32,7 @@ from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.judgments import records_of_plan
-from pt_active.plans.making.kept import PlanTables, check_whole
+from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.rankers import named_pair
 from pt_active.plans.making.sampled import cut_to_judged
 from pt_active.relevance.digits import rounded
@@ -116,7 +116,6 @@ class Report(Findings):
         result = _result(judged, how, first, second)
         if status is not None:
             _check_status(status, result)
-        check_whole(tables, "fill a report", "estimate and compare say what the labels show")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             made = cls._gathered(labelled, how, judged, result, status)
@@ -212,7 +211,7 @@ def _check_status(status: Status, result: Result) -> None:
         raise ValueError(
             f"the status is of {status.measure} of {status.what}, the report of {result.basis.measure} of {other}"
         )
-    if status.population is not None and result.population is not None and status.holds_for_new != result.holds_for_new:
+    if result.population is not None and status.holds_for_new != result.holds_for_new:
         raise ValueError(f"the status is of {status.population.label}, the report of {result.population.label}")
     if status.estimator != result.basis.estimator:
         raise ValueError(f"the status is by {status.estimator}, the report by {result.basis.estimator}")
