@@ -172,7 +172,7 @@ steps: ranges of queries as if each had one step [test_successive]
 successive draws: the order ends before the budget [test_successive]
     most = 2 * budget / self => most = 0.2 * budget / self
 successive sizes: no share for the range [test_successive]
-    zip(parts, totals, (1 - of_range, of_range), strict=True) => zip(parts, totals, (1.0, 0.0), strict=True)
+    (1 - share) * by_model / by_model.sum() + share * by_range / by_range.sum() => by_model / by_model.sum()
 successive sizes: a query without its opening cost [test_successive]
     whole = np.bincount(query, weights=cost[order]) + overhead => whole = np.bincount(query, weights=cost[order]) + 1e-9
 strata: allocation by the root of the variance's share [test_ratios]
@@ -503,15 +503,13 @@ units: the first document of a query need not be judged [test_sequence test_unju
     before = absent[first] - (label[documents[first]] < 0) => before = absent[first]
 units: rates of steps end at another query [test_sequence]
     np.where(query[1:] == query[:-1], rate[1:], 0.0), 0.0] => rate[1:], 0.0]
-units: stand-ins with half of the variance [test_scan]
-    0.5 / (stand_ins - 1))] => 0.25 / (stand_ins - 1))]
 forecast: the whole budget for a part of the queries [test_level]
     if budget is None else budget * share => if budget is None else budget
 forecast: a caution for queries that only documents can have [test_level]
     if defensive is None or (design == DESIGN and defensive > 1) else defensive => if defensive is None else defensive
 forecast: common errors without the weights of queries [test_level]
     np.asarray(seen.weight**2 * COMMON_SHARE * => np.asarray(COMMON_SHARE *
-# Replays and many partitions
+# Replays
 replays: rounds have the whole budget each [test_replay]
     budget / methods[0].rounds, methods => budget, methods
 replays: swapped documents are those of the others [test_replay]
@@ -520,32 +518,6 @@ replays: the caution of the smallest budget [test_replay]
     defensive_share(budgets[-1] / float => defensive_share(budgets[0] / float
 savings: an error that grew again [test_replay]
     squared[1:] < np.minimum.accumulate(squared)[:-1]] => squared[1:] < np.inf]
-partitions: the deepest rank of the first [test_passes]
-    deepest, heights = max(deepest, part.deepest) => deepest, heights = deepest or part.deepest
-partitions: documents stay in the order of the partitions [test_scan]
-    place = self.documents_of(rows) => place = np.arange(self.seen[rows].sum())
-blocks: each begins with the first part of the queries [test_scan]
-    part = (first + x) % => part = x %
-blocks: rates in proportion to sizes [test_scan]
-    own = -np.log1p(size) => own = -size
-parts out of core: the error of the whole sample [test_scan]
-    in_part(undrawn.cautious, undrawn.gain, sample.share) => undrawn.cautious
-parts out of core: information of the whole sample [test_scan]
-    in_part(rest.expected, rest.gain, first.share) => rest.expected
-from the top, out of core: queries that are kept count twice [test_scan]
-    (pool.value @ sides) * ~drawn.kept => (pool.value @ sides)
-logs: documents that were drawn can still come [test_scan]
-    if drawn[z] or rate[z] <= 0: => if rate[z] <= 0:
-stand-ins: too close to their mean [test_scan]
-    root = np.sqrt(k) * np.linalg.qr => root = np.linalg.qr
-sums of logs, turned: what can never be drawn keeps its sign [test_scan]
-    else mirrored(each.beyond), -each.settled => else mirrored(each.beyond), each.settled
-second pass: other queries are taken as they come [test_passes]
-    if not np.array_equal(pool.qids, self.queries => if False and not np.array_equal(pool.qids, self.queries
-second pass: other documents are taken as they come [test_passes]
-    if not np.array_equal(found, ranks[:, source]): => if found.shape != ranks[:, source].shape:
-choice out of core: queries without topics count [test_passes]
-    topics.drop_duplicates("qid"), on="qid") => topics.drop_duplicates("qid"), how="left", on="qid")
 # Cross-validation of grade models
 cross-validation: one query may be enough [test_guards]
     np.searchsorted(held, most)) + 1, 2) => np.searchsorted(held, most)) + 1, 1)

@@ -180,20 +180,6 @@ def extensions(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
         yield f"longer {design} {measure}", longer, pd.concat([qrels, world.judge(longer.assessments)])
 
 
-def from_logs(world: World, folder: Path) -> Iterator[tuple[str, Any, pd.DataFrame]]:
-    from pt_active.logs import scan
-    from pt_active.relevance.grades.models import ColdGrades
-
-    files = {}
-    for name in list(world.runs)[:2]:
-        files[name] = str(folder / f"{name}.parquet")
-        world.runs[name][["qid", "docno", "score"]].to_parquet(files[name], index=False)
-    for level in ("query", "document"):
-        runs = scan(20, workers=1, **files)
-        plan = runs.plan(ColdGrades(3), world.demo.topics, "DCG@10", budget=300, level=level)
-        yield f"logs {level}", plan, world.judge(plan.assessments)
-
-
 def samples_of_pairs(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
     from pt_active import ActiveTest
     from pt_active.risk import Audit
@@ -262,7 +248,6 @@ def everything(folder: Path, saved: Path | None) -> dict[str, Any]:
         lambda: plans(world),
         lambda: of_answers(world),
         lambda: extensions(world),
-        lambda: from_logs(world, folder),
         lambda: samples_of_pairs(world),
     )
     for maker in makers:

@@ -24,7 +24,7 @@ from collections import Counter
 from pathlib import Path
 
 from faults import Reference, as_of_old, fill, fill_up, flip, flip_store, kill, kill_store, many, race
-from kept_things import Writer, artifacts, child, kept_store, out_of_core, writers
+from kept_things import Writer, artifacts, child, kept_store, writers
 from tqdm import tqdm
 
 FAULTS = {"kills": kill, "disks": fill, "full": fill_up, "races": race}
@@ -48,7 +48,7 @@ def of_writers(
     """Faults of writers, in rounds of one of each, so that a bar can be shown."""
     (folder / "files").mkdir()
     files = folder / "files"
-    all_writers = writers(files) | {"demo": demonstration(), "out-of-core": out_of_core(files)}
+    all_writers = writers(files) | {"demo": demonstration()}
     references = []
     for name, writer in all_writers.items() if only is None else [(only, all_writers[only])]:
         (folder / name).mkdir()
@@ -114,7 +114,7 @@ def main() -> int:
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("--number", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", metavar="NAME", help="one writer, such as out-of-core")
+    parser.add_argument("--only", metavar="NAME", help="one writer, such as demo")
     parser.add_argument("--on", type=Path, metavar="DIR", help="where faults happen; default: a temporary folder")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -6,8 +6,6 @@ import contextlib
 import io
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
@@ -160,26 +158,6 @@ def report() -> Report:
     """The report of the plan of queries."""
     made = Report.of(*artifacts()["plan"])
     return Drawn(**{each.name: getattr(made, each.name) for each in fields(made)})
-
-
-def out_of_core(files: Path) -> Writer:
-    """A plan from runs that are partitioned beside its folder, in a process of its own, which may have threads."""
-    words = [sys.executable, "-m", "pt_active", "plan", "--out-of-core", "--quiet", "--measure", "DCG@4"]
-    words += ["--budget", "20", "--max-grade", "2", "--seed", "1"]
-    for name in ("a", "b"):
-        run = pool()[["qid", "docno"]].assign(score=-pool()[f"rank_{name}"])
-        run.to_parquet(files / f"{name}.parquet")
-        words += ["--run", f"{name}={files / name}.parquet"]
-    here = os.getpid()
-
-    def write(path: Path) -> None:
-        asked, where = [*words, "--out", str(path)], os.environ | {"TMPDIR": str(path.parent)}
-        if os.getpid() != here:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            os.execve(sys.executable, asked, where)
-        subprocess.run(asked, env=where, check=True, stdout=subprocess.DEVNULL)
-
-    return Writer(write)
 
 
 def judged(number: int) -> Entry:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pt_active.frames import atomic
-from pt_active.frames.atomic import new_file, new_folder, temporary_folder, write_file
+from pt_active.frames.atomic import new_file, new_folder, write_file
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="rights and processes of POSIX")
 
@@ -144,23 +144,3 @@ def test_a_killed_writer_leaves_what_the_next_removes(tmp_path: Path) -> None:
         write_file(tmp_path / "target", "text")
         assert names(tmp_path) == ["target"]
         (tmp_path / "target").unlink()
-
-
-def test_a_temporary_folder_goes_with_its_process_or_with_the_next_one(tmp_path: Path) -> None:
-    if not (pid := os.fork()):
-        with temporary_folder(tmp_path) as folder:
-            (folder / "part").write_text("half")
-            os.kill(os.getpid(), signal.SIGKILL)
-    os.waitpid(pid, 0)
-    (left,) = names(tmp_path)
-    with temporary_folder(tmp_path) as one, temporary_folder(tmp_path) as other:
-        assert names(tmp_path) == sorted([one.name, other.name])
-    assert left not in (one.name, other.name)
-    assert names(tmp_path) == []
-
-
-def test_a_full_disk_names_the_place_of_temporary_files(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="No space left on device for temporary files") as error:  # noqa: SIM117
-        with temporary_folder(tmp_path):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    assert error.value.filename == str(tmp_path)
