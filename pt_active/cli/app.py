@@ -86,6 +86,12 @@ COMMANDS: Mapping[str, Listed] = {
         "Decide whether a ranker may replace another; the exit code gives the answer.",
         "pt-active gate my-plan judged-so-far.csv --queries new --margin 0.02 --junit gate.xml",
     ),
+    "sample-queries": Listed(
+        FURTHER,
+        "logs",
+        "Draw queries of a log that is larger than memory by their traffic, to plan from their runs.",
+        "pt-active sample-queries --run a='a-*.parquet' --weight traffic --size 10000 --out sampled",
+    ),
     "simulate": Listed(
         FURTHER,
         "replays",
@@ -164,7 +170,7 @@ def _loaded(name: str, listed: Listed) -> Any:
     from pt_active.cli.project import COMMANDS
 
     module = import_module(f"pt_active.cli.{listed.file}")
-    function = getattr(module, name, None) or getattr(module, f"{name}_")
+    function = getattr(module, name.replace("-", "_"), None) or getattr(module, f"{name}_")
     paragraphs = (inspect.getdoc(function) or "").split("\n\n")
     shown = "\n\n".join([*(" ".join(each.split()) for each in paragraphs), f"\b\nExample:\n{listed.example}"])
     takes = COMMANDS.get(name, ()) if listed.title else ()
@@ -331,19 +337,17 @@ def about(
         bool, typer.Option("--no-limit", help="Read files of any size, however long their lines are.")
     ] = False,
     lenient: Annotated[
-        bool,
-        typer.Option("--lenient", help="Drop and count bad lines of runs; keep the first of duplicates."),
+        bool, typer.Option("--lenient", help="Drop and count bad lines of runs; keep the first of duplicates.")
     ] = False,
     grade_names: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Words for grades in labels: bad,fair,good, or bad=0,good=2.")
     ] = None,
     rule: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="How the labels of several judges become one: majority, median."),
+        typer.Option(metavar="NAME", help="One label of several: majority or median."),
     ] = None,
     ties: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Which of two tied grades counts: the lower (down) or the higher (up)."),
+        str | None, typer.Option(metavar="NAME", help="Which of two tied grades counts: lower (down) or higher (up).")
     ] = None,
     confidence: Annotated[
         float | None, typer.Option(metavar="X", help="The confidence level of intervals; default 0.95.")
@@ -353,8 +357,7 @@ def about(
         typer.Option(metavar="NAME", help="Answer for these queries, or for new ones like them: these or new."),
     ] = None,
     clusters: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="A column of the topics: queries with the same value belong together."),
+        str | None, typer.Option(metavar="COLUMN", help="A column of the topics whose equal values belong together.")
     ] = None,
     traceback: Annotated[
         bool, typer.Option("--traceback", help=f"Print the traceback of an error, as {DEBUG}=1 does.")

@@ -45,8 +45,6 @@ def is_range(rows: np.ndarray, size: int) -> bool:
     return len(rows) == size and bool((rows[1:] > rows[:-1]).all())
 
 
-
-
 def row_type(size: int) -> type[np.signedinteger[Any]]:
     """The smallest type that holds the numbers of so many rows; large frames take half the memory with it."""
     return np.int32 if size <= np.iinfo(np.int32).max else np.int64

@@ -1,0 +1,253 @@
+"""Samples of the queries of a log: exact probabilities, the same sample from every engine, and plans of them."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import sys
+from collections.abc import Callable
+from itertools import pairwise, permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import ColdGrades, Plan, Runs
+from pt_active.demo.collection import DemoCollection
+from pt_active.logs import QuerySample, drawn_in_order, places, sample_queries
+from pt_active.sampling.chances import inclusion_probabilities
+
+pytest.importorskip("duckdb")
+
+NAMES = ["new", "old"]
+SMALL = {
+    "equal": [1.0, 1.0, 1.0, 1.0, 1.0],
+    "different": [1.0, 2.0, 3.0, 1.5, 0.5],
+    "one is certain": [1.0, 9.0, 1.0, 2.0, 1.5],
+    "two are certain, one after the other": [10.0, 4.0, 1.0, 1.0, 0.5],
+}
+
+
+def exact(traffic: np.ndarray, n: int) -> np.ndarray:
+    """The inclusion probabilities: n w/W, and 1 for those above, which are taken out until there are none."""
+    certain = np.zeros(len(traffic), dtype=bool)
+    while True:
+        chance = np.where(certain, 1.0, (n - certain.sum()) * traffic / max(traffic[~certain].sum(), 1e-300))
+        if not (chance > 1).any():
+            return chance
+        certain |= chance >= 1
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+@pytest.mark.parametrize("traffic", SMALL.values(), ids=SMALL)
+def test_inclusion_probabilities_and_means_are_exact_over_all_orders_and_starts(traffic: list[float], n: int) -> None:
+    traffic, value = np.array(traffic), np.array([1.0, -2.0, 0.5, 3.0, 0.0])
+    chance = inclusion_probabilities(traffic, n)
+    assert chance == pytest.approx(exact(traffic, n), rel=1e-12)
+    for order in map(list, permutations(range(len(traffic)))):
+        # Between these starts the sample is the same.
+        ends = np.unique(np.r_[0.0, 1.0, -np.cumsum(np.where(chance < 1, chance, 0.0)[order]) % 1])
+        came, mean = np.zeros(len(traffic)), 0.0
+        for low, high in pairwise(ends):
+            if high - low < 1e-12:
+                continue
+            rows = np.array(order)[drawn_in_order(chance[order], (low + high) / 2)]
+            weight = traffic[rows] / chance[rows]
+            assert len(rows) == n
+            assert weight.sum() == pytest.approx(traffic.sum(), rel=1e-12)
+            came[rows] += high - low
+            mean += (high - low) * (weight @ value[rows]) / weight.sum()
+        assert came == pytest.approx(chance, rel=1e-9)
+        assert mean == pytest.approx(traffic @ value / traffic.sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("start", [0.0, 1e-17, 0.5, 1 - 2**-53])
+def test_rounding_neither_adds_nor_takes_a_query(start: float) -> None:
+    traffic = np.random.default_rng(1).random(50_000) + 1e-3
+    for n in (1, 7, 49_999, 50_000):
+        assert drawn_in_order(inclusion_probabilities(traffic, n), start).sum() == n
+
+
+def test_seeds_draw_queries_as_often_as_they_should() -> None:
+    traffic, seeds = np.array(SMALL["one is certain"]), 4000
+    came, chance = np.zeros(len(traffic)), exact(traffic, 2)
+    for seed in range(seeds):
+        *place, start = places([*"abcde", ""], seed)
+        order = np.argsort(place)
+        came[order[drawn_in_order(chance[order], start / 16**15)]] += 1
+    assert (np.abs(came / seeds - chance) <= 4 * np.sqrt(chance * (1 - chance) / seeds)).all()
+
+
+@pytest.fixture(scope="module")
+def rows(demo: DemoCollection) -> pd.DataFrame:
+    runs = [
+        run[["qid", "docno", "score"]].assign(run=name) for name, run in zip(NAMES, demo.runs.values(), strict=True)
+    ]
+    rows = pd.concat(runs).assign(traffic=lambda rows: places(rows["qid"], 1) % 7 + 1.0)
+    return rows.sample(frac=1.0, random_state=2).reset_index(drop=True)
+
+
+def in_parquet(rows: pd.DataFrame, folder: Path) -> dict[str, Any]:
+    for name, run in rows.drop(columns="run").groupby(rows["run"]):
+        run.iloc[::2].to_parquet(folder / f"{name}-1.parquet")
+        run.iloc[1::2][["traffic", "score", "docno", "qid"]].to_parquet(folder / f"{name}-2.parquet")
+    return {"source": {name: str(folder / f"{name}-*.parquet") for name in NAMES}, "weight": "traffic"}
+
+
+def in_csv(rows: pd.DataFrame, folder: Path) -> dict[str, Any]:
+    for name, run in rows.drop(columns="run").groupby(rows["run"]):
+        run.to_csv(folder / f"{name}.csv.gz", index=False)
+    return {"source": {name: [folder / f"{name}.csv.gz"] for name in NAMES}, "weight": "traffic"}
+
+
+def in_trec(rows: pd.DataFrame, folder: Path) -> dict[str, Any]:
+    for name, run in rows.groupby("run"):
+        lines = [f"{r.qid} Q0\t{r.docno}  1 {r.score!r} tag \r\n\n" for r in run.itertuples()]
+        (folder / f"{name}.run.gz").write_bytes(gzip.compress("".join(lines).encode()))
+    known = rows[["qid", "traffic"]].drop_duplicates()
+    known.assign(query='say "' + known["qid"] + '", please').to_csv(folder / "log's queries.csv", index=False)
+    return {"source": {name: folder / f"{name}.run.gz" for name in NAMES}, "weight": folder / "log's queries.csv"}
+
+
+def on_dask(rows: pd.DataFrame, folder: Path) -> dict[str, Any]:
+    frames = pytest.importorskip("dask.dataframe")
+    return {"source": frames.from_pandas(rows, npartitions=5), "weight": "traffic"}
+
+
+def assert_same(one: QuerySample, other: QuerySample) -> None:
+    about = ["qid", "traffic", "inclusion"]
+    pd.testing.assert_frame_equal(one.topics[about], other.topics[about], check_dtype=False)
+    assert list(one.runs) == list(other.runs) == NAMES
+    for name in NAMES:
+        run, again = (
+            each.runs[name].sort_values(["qid", "docno"], ignore_index=True)[["qid", "docno", "score"]]
+            for each in (one, other)
+        )
+        pd.testing.assert_frame_equal(run, again, check_dtype=False)
+
+
+@pytest.mark.parametrize("kept", [in_csv, in_trec, on_dask])
+def test_every_engine_draws_the_same_sample(kept: Callable[..., Any], rows: pd.DataFrame, tmp_path: Path) -> None:
+    usual = sample_queries(**in_parquet(rows, tmp_path), n=20, seed=3)
+    assert len(usual.topics) == 20
+    assert usual.queries == rows["qid"].nunique()
+    assert usual.topics["traffic"].sum() == pytest.approx(rows.drop_duplicates("qid")["traffic"].sum())
+    assert_same(usual, sample_queries(**kept(rows, tmp_path), n=20, seed=3))
+    assert_same(
+        sample_queries(**in_parquet(rows, tmp_path) | {"weight": None}, n=20, seed=4),
+        sample_queries(**kept(rows, tmp_path) | {"weight": None}, n=20, seed=4),
+    )
+
+
+def test_a_table_of_queries_gives_the_topics_their_texts(rows: pd.DataFrame, tmp_path: Path) -> None:
+    topics = sample_queries(**in_trec(rows, tmp_path), n=20).topics
+    assert topics["query"].tolist() == [f'say "{qid}", please' for qid in topics["qid"]]
+
+
+@pytest.mark.slow  # Spark takes half a minute to start.
+def test_spark_draws_the_same_sample(rows: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("java") is None:
+        pytest.skip("there is no Java")
+    sql = pytest.importorskip("pyspark.sql")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    session = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    try:
+        frame = session.createDataFrame(list(rows.itertuples(index=False, name=None)), list(rows.columns))
+        for weight in ("traffic", None):
+            usual = sample_queries(**in_parquet(rows, tmp_path) | {"weight": weight}, n=20, seed=3)
+            assert_same(usual, sample_queries(frame, 20, weight=weight, seed=3))
+        bad = frame.withColumn("traffic", sql.functions.lit(float("nan")))
+        with pytest.raises(ValueError, match="is not a number from 0 on, as of query"):
+            sample_queries(bad, 20, weight="traffic")
+    finally:
+        session.stop()
+
+
+def test_a_sample_of_all_queries_is_the_log(demo: DemoCollection, rows: pd.DataFrame, tmp_path: Path) -> None:
+    whole = rows.drop_duplicates("qid")[["qid", "traffic"]]
+    sample = sample_queries(**in_parquet(rows, tmp_path), n=len(whole))
+    assert sample.certain == len(whole)
+    runs = {name: rows[rows["run"] == name].drop(columns=["run", "traffic"]) for name in NAMES}
+    plans = [
+        Plan.create(Runs(10, **each) >> ColdGrades(3), topics, "DCG@10", budget=100, seed=1)
+        for each, topics in ((sample.runs, sample.topics), (runs, whole))
+    ]
+    found = [plan.compare(demo.judge(plan.assessments), queries="new") for plan in plans]
+    assert found[0].difference == pytest.approx(found[1].difference, rel=1e-12)
+    assert found[0].confidence_interval() == pytest.approx(found[1].confidence_interval(), rel=1e-9)
+
+
+def test_queries_without_traffic_never_come(rows: pd.DataFrame, tmp_path: Path) -> None:
+    rows = rows.assign(traffic=rows["traffic"].where(rows["traffic"] > 3, 0.0))
+    some = rows[rows["traffic"] > 0]["qid"].nunique()
+    sample = sample_queries(**in_parquet(rows, tmp_path), n=some)
+    assert (sample.queries, sample.topics["inclusion"].min()) == (some, 1)
+    with pytest.raises(ValueError, match=f"^{some + 1} queries are too many: the log has {some} with traffic$"):
+        sample_queries(**in_parquet(rows, tmp_path), n=some + 1)
+
+
+HEADER = "qid,docno,score,traffic\n"
+UNIFORM = {"weight": None}
+LINES = "x Q0 d 1 2.0 t\ny Q0 d 1 2.0 t\n"
+NO_NUMBER = "the traffic of 1 query is not a number from 0 on, as of query"
+MALFORMED: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
+    "no file": ({}, {}, "No such file"),
+    "no column": ({"a.csv": "qid,docno\nx,d\n"}, UNIFORM, "'a' needs the columns qid, docno, score; it lacks 'score'"),
+    "no traffic": ({"a.csv": f"{HEADER}x,d,1,\n"}, {}, f"{NO_NUMBER} 'x'"),
+    "negative traffic": ({"a.csv": f"{HEADER}x,d,1,2\ny,d,1,-2\n"}, {}, f"{NO_NUMBER} 'y'"),
+    "infinite traffic": ({"a.csv": f"{HEADER}x,d,1,inf\n"}, {}, f"{NO_NUMBER} 'x'"),
+    "traffic is NaN": ({"a.csv": f"{HEADER}x,d,1,nan\n"}, {}, f"{NO_NUMBER} 'x'"),
+    "traffic differs": (
+        {"a.csv": f"{HEADER}x,d,1,2\nx,e,1,3\n"},
+        {},
+        "not the same in all of its rows, as of query 'x'",
+    ),
+    "a row without a qid": ({"a.csv": f"{HEADER},d,1,2\ny,e,1,3\n"}, {}, "a row of the log has no qid"),
+    "a line of a run": ({"a.run": "x Q0 d 1 2.0 t\nx Q0 e 2\n"}, UNIFORM, "six fields, not as here: x Q0 e 2"),
+    "other qids": (
+        {"a.run": "x Q0 d 1 2.0 t\n", "b.run": "1 Q0 d 1 2.0 t\n"},
+        UNIFORM,
+        "run '[ab]' answers none of the queries that were drawn; do the qids match",
+    ),
+    "no Parquet": ({"a.parquet": "hello"}, {}, "DuckDB cannot read the log"),
+    "too many": ({"a.csv": f"{HEADER}x,d,1,2\n"}, {"n": 2}, "2 queries are too many: the log has 1 with traffic"),
+    "no number of queries": ({"a.csv": f"{HEADER}x,d,1,2\n"}, {"n": 0}, "n must be"),
+    "a query not in the table": (
+        {"a.run": LINES, "t.csv": "qid,traffic\nx,2\n"},
+        {"weight": "t.csv"},
+        f"{NO_NUMBER} 'y'",
+    ),
+    "a query twice in the table": (
+        {"a.run": LINES, "t.csv": "qid,traffic,query\nx,2,one\nx,2,two\ny,0,three\n"},
+        {"weight": "t.csv"},
+        "the table of queries has different rows for query 'x'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "asked", "message"), MALFORMED.values(), ids=MALFORMED)
+def test_what_cannot_be_drawn_from_is_refused(
+    files: dict[str, str], asked: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, content in files.items():
+        Path(name).write_text(content)
+    source = {Path(name).stem: name for name in files if name != "t.csv"} or {"a": "a.csv"}
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        sample_queries(source, **{"n": 1, "weight": "traffic"} | asked)
+
+
+def test_ids_that_are_numbers_with_a_point_are_refused(rows: pd.DataFrame, tmp_path: Path) -> None:
+    rows.head(5).assign(qid=1.0).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match="qids must be texts or whole numbers"):
+        sample_queries({"a": tmp_path / "a.parquet"}, 1)
+    frames = pytest.importorskip("dask.dataframe")
+    with pytest.raises(ValueError, match="qids must be texts or whole numbers"):
+        sample_queries(frames.from_pandas(rows.head(5).assign(qid=1.0), npartitions=1), 1)
+
+
+def test_other_sources_are_refused(rows: pd.DataFrame) -> None:
+    with pytest.raises(TypeError, match="a log is files by ranker, or a frame of Dask or Spark"):
+        sample_queries(rows, 1)
