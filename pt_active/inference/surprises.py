@@ -88,7 +88,7 @@ def _told(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndar
 def _recalibrated(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndarray) -> InClasses:
     classes = in_classes(pool, mean, used)
     level = classes.level(label)
-    return classes.recalibrated(recalibration(classes, level, pool.places % FOLDS), level)
+    return classes.recalibrated(recalibration(classes, level, np.arange(len(pool.weight)) % FOLDS), level)
 
 
 def _told_of(now: InClasses) -> _Told:

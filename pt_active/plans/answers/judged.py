@@ -206,6 +206,7 @@ class Judged(ABC):
             these = self.judges(self, contrast, these)
         if measured.by_query is None:
             return (these,)
+        assert self.topics is not None
         by_query = self.by_query(measured, how)
         own, new = meant(by_query, self.topics, how.clusters)
         both = {

@@ -168,7 +168,7 @@ def pair_status(
     if question.looks != ALWAYS:
         sample = growing(tables, label, question.looks, question.bridged)
         waiting = bar(list(zip(questions, points, strict=True)), "comparing", unit="pair", delay=1, leave=False)
-        found = (status_of_looks(sample, *about, records) for about in waiting)
+        found = (status_of_looks(sample, each, point, records) for each, point in waiting)
         return PairStatus(tuple(with_strays(each, strays) for each in found), question.confidence)
     sequence = sequence_of(tables, label, question.measure, question.bridged)
     proofs = [sequence.proof(each.contrast, each.level) for each in questions]
