@@ -7,12 +7,15 @@ import re
 import sqlite3
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
 
+import httpx
 import pandas as pd
 import pytest
-from serving import PAYLOAD, Tell, child, hostile_plan, link, record, site_of
+from serving import PAYLOAD, Tell, child, hostile_plan, in_thread, link, record, site_of
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
@@ -161,6 +164,44 @@ def test_posts_of_other_sites_are_refused(client: TestClient, site: Site) -> Non
     assert send(client, site, "ann", sent, **{"content-type": "text/plain"}).status_code == 415
     fine = {"origin": "http://judging.test", "sec-fetch-site": "same-origin"}
     assert send(client, site, "ann", sent, **fine).json()["kept"] == ["key-00000001"]
+
+
+def test_a_process_that_locks_the_file_holds_up_nobody_who_writes_nothing(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pt_active.judging.server.store._WAIT_SECONDS", 60)
+    site = site_of(plan, tmp_path)
+    writes = [("GET", f"{link(site, 'ann')}work"), ("POST", f"{link(site, ORGANISER)}pause")]
+    writes += [("POST", f"{link(site, ORGANISER)}renew")]
+    reads = ["/health", link(site, "ben"), link(site, ORGANISER), f"{link(site, ORGANISER)}adjudicate"]
+    with in_thread(site) as links, ThreadPoolExecutor() as aside, httpx.Client(timeout=60) as client:
+        root = links["ann"].partition("/judge/")[0]
+        with closing(sqlite3.connect(site.campaign.store.path)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            waiting = [
+                aside.submit(httpx.request, method, f"{root}{path}", data={"name": "ben"} if method == "POST" else None)
+                for method, path in writes
+            ]
+            answered = [client.get(f"{root}{path}").status_code for path in reads]
+            ended = [each.done() for each in waiting]
+        assert (answered, ended) == ([200] * len(reads), [False] * len(writes))
+        assert [each.result().status_code for each in waiting] == [200, 303, 200]
+
+
+def test_another_process_that_writes_is_not_called_a_full_disk(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pt_active.judging.server.store._WAIT_SECONDS", 0.05)
+    site = site_of(plan, tmp_path)
+    client, page = TestClient(site.application()), f"{link(site, 'ann')}work"
+    with closing(sqlite3.connect(site.campaign.store.path)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        answer = client.get(page)
+    said = "another process is writing to the file, so nothing was kept; the organiser can end that process"
+    assert (answer.status_code, answer.json()) == (503, {"error": said})
+    documents = {(each["qid"], each["docno"]) for each in work(client, site, "ann")}
+    # What was given while nothing could be written is noted by the next request.
+    assert {each[:2] for each in site.campaign.store.given()} >= documents
 
 
 def test_answers_name_no_path_of_the_machine(client: TestClient, site: Site, tmp_path: Path, monkeypatch) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shutil
 import sqlite3
 import stat
 import tempfile
 import warnings
+from contextlib import closing
 from dataclasses import astuple
 from pathlib import Path
 
@@ -301,6 +303,27 @@ def test_an_archived_store_is_read_where_nothing_can_be_written(state: str) -> N
     assert found == 1
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("DELETE FROM about WHERE name = 'plan'", "it does not say of which plan they are"),
+        ("ALTER TABLE about DROP COLUMN sum", "the setting 'format' is not as it was written"),
+        ("ALTER TABLE records DROP COLUMN note", "no such column"),
+    ],
+)
+def test_a_store_that_lacks_something_is_none(change: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    store = Store(path, "p")
+    store.append([entry(1)])
+    store.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TRIGGER no_change")
+        connection.execute(change)
+        connection.commit()
+    with pytest.raises(ValueError, match=f"{path}: expected the judgments of a judging server; {said}"):
+        stored_records(path)
+
+
 # --- who may read and write it ----------------------------------------------------------------------------------------
 
 
@@ -324,6 +347,30 @@ def test_two_servers_do_not_keep_one_store(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="expected judgments of the plan other"):
         Store(store.path, "other")
     assert len(Store(store.path, "p").entries()) == 1
+
+
+def test_another_process_that_writes_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "s.sqlite"
+    Store(path, "p").close()
+    monkeypatch.setattr("pt_active.judging.server.store._WAIT_SECONDS", 0.05)
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        for read in (lambda: Store(path, "p"), lambda: stored_records(path)):
+            with pytest.raises(ValueError, match=f"{path}: another process is writing to the file; end that process"):
+                read()
+    Store(path, "p").close()
+
+
+def test_a_file_system_without_locks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    with pytest.raises(
+        OSError, match="No locks available; the file system has no locks, .*; use a local disk"
+    ) as error:
+        Store(tmp_path / "s.sqlite", "p")
+    assert error.value.filename == str(tmp_path / "s.sqlite")
 
 
 def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from pt_active.judging.records import record_lines
 from pt_active.judging.server.campaign import Campaign, Refused
 from pt_active.judging.server.organiser import Organiser
 from pt_active.judging.server.security import MOST_SENT, ORGANISER, SafeHeaders, body_of, from_another_site, hashed
+from pt_active.judging.server.store import BUSY, is_busy
 from pt_active.judging.server.templates import FILES, PAGES, environment, judge_values
 
 _NOT_KEPT = "the server could not write to its disk, so nothing was kept"
@@ -101,7 +102,8 @@ class Site:
         return self._page("message.html.jinja", error.status_code, title=str(error.status_code), message=said)
 
     async def _disk_failed(self, request: Request, error: Exception) -> Response:
-        return await self._failed(request, HTTPException(507, _NOT_KEPT))
+        busy = HTTPException(503, f"{BUSY}, so nothing was kept; the organiser can end that process")
+        return await self._failed(request, busy if is_busy(error) else HTTPException(507, _NOT_KEPT))
 
     def _page(self, template: str, code: int = 200, **values: Any) -> Response:
         return HTMLResponse(self._templates.get_template(template).render(**values), code)
@@ -124,7 +126,7 @@ class Site:
         return self._page("judge.html.jinja", **values, offline=None)
 
     async def _work(self, request: Request) -> Response:
-        return _json(self.campaign.work_for(request.state.name))
+        return _json(await self.campaign.work_for(request.state.name))
 
     async def _keep(self, request: Request) -> Response:
         body = await body_of(request, _JSON)
@@ -162,7 +164,8 @@ class Site:
         return RedirectResponse("adjudicate", 303)
 
     async def _pause(self, request: Request) -> Response:
-        self.campaign.store.set("paused", "yes" if (await _form(request)).get("paused") == "yes" else "no")
+        paused = "yes" if (await _form(request)).get("paused") == "yes" else "no"
+        await run_in_threadpool(self.campaign.store.set, "paused", paused)
         await run_in_threadpool(self.campaign.store.settle)
         return RedirectResponse("./", 303)
 
@@ -170,7 +173,7 @@ class Site:
         name = (await _form(request)).get("name", "")
         if name not in (people := self.campaign.store.people()):
             raise HTTPException(400, "There is no such judge.")
-        token = self.campaign.store.renew(name)
+        token = await run_in_threadpool(self.campaign.store.renew, name)
         del self._names[hashed(people[name])]
         self._names[hashed(token)] = name
         if name == ORGANISER:

@@ -16,7 +16,7 @@ import numpy as np
 from pt_active.frames.records import ADJUDICATOR, JUDGED, STATUSES
 from pt_active.judging.server.order import JudgingOrder
 from pt_active.judging.server.sharing import PATIENCE, Sharing
-from pt_active.judging.server.store import DOUBLE_SHARE, Entry, Store
+from pt_active.judging.server.store import DOUBLE_SHARE, Entry, Given, Store
 from pt_active.judging.server.templates import shown_document
 from pt_active.judging.worklist import GradeNames
 from pt_active.plans.plan import Plan
@@ -57,12 +57,13 @@ class Campaign:
 
     def __post_init__(self) -> None:
         self._last = 0.0  # the time of the latest record
+        self._given: list[Given] = []  # what the store does not know yet
+        self.store.set(DOUBLE_SHARE, str(self.work.double))
         self.go_on_with(self.plan, self.work)
 
     def go_on_with(self, plan: Plan, work: JudgingOrder) -> None:
         """Take up the documents of a plan, or of the plan that extends it. All that is kept counts."""
         self.plan, self.work, self.sharing, self.kept = plan, work, Sharing(work, self.patience), 0
-        self.store.set(DOUBLE_SHARE, str(work.double))
         # Of each document: judge → the latest record. Of each judge: document → status, in order, and times of records.
         self.said: list[dict[str, Entry]] = [{} for _ in work.documents]
         self.apart: set[int] = set()  # the documents on which judges disagree, and that are not settled
@@ -85,12 +86,17 @@ class Campaign:
         """Each grade with its word, which is empty if it has none."""
         return self.names.listed(self.plan.tables.pool.max_grade, least_label(self.plan.measure))
 
-    def work_for(self, judge: str) -> dict[str, Any]:
+    async def work_for(self, judge: str) -> dict[str, Any]:
         """What a judge's page shows: the documents to judge, the judge's own last ones, and how far everything is."""
         now, documents = self.clock(), self.work.documents
         places, new = ([], []) if self.paused else self.sharing.next_for(judge, now)
-        if new:
-            self.store.give((documents[place].qid, documents[place].docno, judge, now) for place in new)
+        given = self._given + [(documents[place].qid, documents[place].docno, judge, now) for place in new]
+        self._given = []
+        try:
+            await self.store.keep([], given)
+        except BaseException:
+            self._given += given
+            raise
         recent = [(place, self.said[place][judge]) for place in list(self._done[judge])[-_RECENT:]]
         return {
             "documents": [shown_document(documents[place]) for place in places],

@@ -177,7 +177,7 @@ class Organiser:
         finally:
             self._extending = False
         new = len(work.documents) - len(self.campaign.work.documents)
-        self.campaign.store.set("folder", str(folder.absolute()))
+        await run_in_threadpool(self.campaign.store.set, "folder", str(folder.absolute()))
         self.campaign.go_on_with(plan, work)
         self.extended(self.folder, folder)
         self.folder, self._looked = folder, _NEVER

@@ -17,10 +17,11 @@ import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -50,9 +51,12 @@ CREATE TRIGGER IF NOT EXISTS no_removal BEFORE DELETE ON records BEGIN SELECT RA
 
 _RECORD = ("key", *SAID_COLUMNS)
 DOUBLE_SHARE = "double"  # The setting that holds the share of documents that two people judge
-_WAIT_SECONDS = 10  # How long to wait for another process that writes
+_WAIT_SECONDS = 5  # How long to wait for another process that writes
 _SETTLE_SECONDS = 0.2  # How long to wait for another process that reads
 _IDLE_SECONDS = 1.0  # After so long without a record, all of them move into the file itself
+
+
+_NO_LOCKS = "the file system has no locks, without which two servers could write at once; use a local disk"
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,10 @@ class Entry:
     plan: str
 
 
+Given = tuple[str, str, str, float]
+"""The qid and docno of a document that somebody was given, the annotator, and when, in seconds since 1970."""
+
+
 class Lock:
     """The right to a file or folder, kept by a file beside it until the process ends. Windows has no such locks."""
 
@@ -85,6 +93,9 @@ class Lock:
                 owner = self._stream.read() or "another process"
                 self._stream.close()
                 raise ValueError(f"{path}: {owner} {taken}") from None
+            except OSError as error:
+                self._stream.close()
+                raise OSError(error.errno, f"{error.strerror}; {_NO_LOCKS}", str(path)) from None
             # Who had it before may have removed the file in between, and then somebody else has the next one.
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(self._stream.fileno()), self._path.stat()):
@@ -115,7 +126,7 @@ class Store:
 
     def __init__(self, path: str | Path, plan: str) -> None:
         self.path, self.plan = Path(path), plan
-        self._waiting: list[tuple[Sequence[Entry], asyncio.Future[None]]] = []
+        self._waiting: list[tuple[Sequence[Entry], Sequence[Given], asyncio.Future[None]]] = []
         self._writing: asyncio.Task[None] | None = None
         self._resting: asyncio.TimerHandle | None = None
         self._lock = Lock(self.path)
@@ -132,9 +143,10 @@ class Store:
             raise
 
     def _open(self) -> None:
-        # Two connections, so that a commit that waits for the disk in another thread holds up no question.
+        # Several connections, so that a commit that waits in another thread holds up no question.
         warn_of_lost(self.path, self.path)
         self._records, self._connection = self._connected("FULL"), self._connected("NORMAL")
+        self._settings = self._connected("NORMAL")
         tables = {name for (name,) in self._records.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if tables and "about" not in tables:
             raise sqlite3.DatabaseError("it is another database")
@@ -166,8 +178,8 @@ class Store:
         """Close the file; what was acknowledged is on disk already."""
         if self._resting is not None:
             self._resting.cancel()
-        self._records.close()
-        self._settling.close()
+        for each in (self._records, self._settings, self._settling):
+            each.close()
         # A file that no server has is complete by itself, also where nothing can be written.
         with suppress(sqlite3.OperationalError):
             self._connection.execute("PRAGMA journal_mode = DELETE")
@@ -179,20 +191,20 @@ class Store:
         return self._about.get(name)
 
     def set(self, name: str, value: str) -> None:
-        """Keep a value under a name, instead of an earlier one."""
-        with self._connection as change:
+        """Keep a value under a name, instead of an earlier one. Any thread may ask for it."""
+        with self._settings as change:
             change.execute("INSERT OR REPLACE INTO about VALUES (?, ?, ?)", (name, value, _sum((name, value))))
         self._about[name] = value
 
     def token(self, name: str) -> str:
         """The secret of a judge's link, the same at every start of the server; who is not known becomes a judge."""
-        with self._connection as change:
+        with self._settings as change:
             change.execute("INSERT OR IGNORE INTO people VALUES (?, ?)", (name, secrets.token_urlsafe(18)))
         return str(self._connection.execute("SELECT token FROM people WHERE name = ?", (name,)).fetchone()[0])
 
     def renew(self, name: str) -> str:
-        """A new secret for somebody's link; the old link is no longer valid."""
-        with self._connection as change:
+        """A new secret for somebody's link; the old link is no longer valid. Any thread may ask for it."""
+        with self._settings as change:
             change.execute("UPDATE people SET token = ? WHERE name = ?", (secrets.token_urlsafe(18), name))
         return self.token(name)
 
@@ -200,8 +212,8 @@ class Store:
         """Name → token of everyone who has a link."""
         return dict(self._connection.execute("SELECT name, token FROM people ORDER BY rowid"))
 
-    def append(self, entries: Sequence[Entry]) -> None:
-        """Keep records. When this returns, the disk has them, or had those with the same keys already.
+    def append(self, entries: Sequence[Entry], given: Sequence[Given] = ()) -> None:
+        """Keep records, and which documents were given to whom. When this returns, the disk has what is new of them.
 
         It may be called from another thread, but not twice at the same time.
 
@@ -217,6 +229,7 @@ class Store:
         insert = f"INSERT INTO records ({', '.join(_RECORD)}, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         with self._records as change:
             change.executemany(insert, ((*row, _sum(row)) for row in map(astuple, new.values())))
+            change.executemany("INSERT INTO given VALUES (?, ?, ?, ?)", given)
         self._kept.update(new)
 
     def settle(self) -> None:
@@ -224,12 +237,12 @@ class Store:
         with suppress(sqlite3.OperationalError, sqlite3.ProgrammingError):  # of a store that was closed meanwhile
             self._settling.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
-    async def keep(self, entries: Sequence[Entry]) -> None:
-        """Append records in another thread; one flush of the disk serves all who ask while it is busy."""
-        if not entries:
+    async def keep(self, entries: Sequence[Entry], given: Sequence[Given] = ()) -> None:
+        """Append in another thread; one flush of the disk serves all who ask while it is busy."""
+        if not entries and not given:
             return
         written = asyncio.get_running_loop().create_future()
-        self._waiting.append((entries, written))
+        self._waiting.append((entries, given, written))
         if self._writing is None or self._writing.done():
             self._writing = asyncio.create_task(self._write())
         await written
@@ -238,10 +251,11 @@ class Store:
         while self._waiting:
             (batch, self._waiting), failed = (self._waiting, []), None
             try:
-                await asyncio.to_thread(self.append, [entry for entries, _ in batch for entry in entries])
+                entries, given, _ = zip(*batch, strict=True)
+                await asyncio.to_thread(self.append, [*chain(*entries)], [*chain(*given)])
             except Exception as error:  # all who wait are told, whatever it is
                 failed = error
-            for _, written in batch:
+            for *_, written in batch:
                 if not written.done():
                     written.set_exception(failed) if failed else written.set_result(None)
         if self._resting is not None:
@@ -253,13 +267,8 @@ class Store:
         """The record with this key; None if there is none."""
         return self._kept.get(key)
 
-    def give(self, given: Iterable[tuple[str, str, str, float]]) -> None:
-        """Note which documents a judge was given: ``qid, docno, annotator``, and when, in seconds since 1970."""
-        with self._connection as change:
-            change.executemany("INSERT INTO given VALUES (?, ?, ?, ?)", given)
-
-    def given(self) -> list[tuple[str, str, str, float]]:
-        """All that `give` noted."""
+    def given(self) -> list[Given]:
+        """Which documents judges were given."""
         return list(self._connection.execute("SELECT qid, docno, annotator, time FROM given ORDER BY rowid"))
 
     def entries(self) -> list[Entry]:
@@ -305,7 +314,10 @@ def _read(path: Path, original: Path) -> pd.DataFrame:
     # A file that cannot change makes SQLite look for no other beside it, and make none.
     mode = "ro&immutable=1" if warn_of_lost(path, original) else "ro"
     with closing(_opened(path, mode)) as connection:
-        return _frame(_entries(connection), _about(connection))
+        entries, about = _entries(connection), _about(connection)
+    if "plan" not in about:
+        raise sqlite3.DatabaseError("it does not say of which plan they are")
+    return _frame(entries, about)
 
 
 def _opened(path: Path, mode: str = "ro") -> sqlite3.Connection:
@@ -323,7 +335,7 @@ def _about(connection: sqlite3.Connection) -> dict[str, str]:
     _check_table(connection, "about")
     rows = connection.execute("SELECT * FROM about").fetchall()
     first = ("format", _FIRST_FORMAT) in rows
-    if wrong := [row[0] for row in rows if not first and row[2] != _sum(row[:2])]:
+    if wrong := [row[0] for row in rows if not first and row[2:] != (_sum(row[:2]),)]:
         raise _damaged(f"the setting {shown(wrong[0])} is not as it was written")
     return {row[0]: row[1] for row in rows}
 
@@ -354,7 +366,17 @@ def _entries(connection: sqlite3.Connection) -> list[Entry]:
 
 def _none(path: Path, error: sqlite3.DatabaseError) -> ValueError:
     """What to say about a file that SQLite cannot read, or that holds something else."""
+    if is_busy(error):
+        return ValueError(f"{path}: {BUSY}; end that process, or try again when it is done")
     return ValueError(f"{path}: expected the judgments of a judging server; {' '.join(str(error).split())[:300]}")
+
+
+BUSY = "another process is writing to the file"
+
+
+def is_busy(error: Exception) -> bool:
+    """Whether another process has locked the file."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _damaged(said: str) -> sqlite3.DatabaseError:
