@@ -185,7 +185,7 @@ MODULES: dict[str, str] = {
     "pt_active.risk": "Audit ZeroOne Accuracy Squared GaussianSquared CostMatrix FMeasure Precision Recall F1",
     "pt_active.risk.judges": "judged_pool with_beliefs",
     "pt_active.risk.report": "AuditReport.of",
-    "pt_active.logs": "sample_queries QuerySample drawn_in_order",
+    "pt_active.logs": "sample_queries QuerySample inclusion drawn_in_order",
     "pt_active.rounds": "ActiveTest CrossEntropy AUC AP",
     "pt_active.judging.server.store": "Store stored_records",
     "pt_active.judging.server.order": "JudgingOrder",

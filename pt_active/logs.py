@@ -19,7 +19,7 @@ import pandas as pd
 
 from pt_active.frames.checks import MAX_SEED, how_many, shown, some, whole_number
 from pt_active.frames.visible import check_visible
-from pt_active.sampling.chances import inclusion_probabilities
+from pt_active.sampling.chances import at_most_one
 
 Files: TypeAlias = "str | Path | Sequence[str | Path]"
 """A file, a pattern such as ``runs/*.parquet``, or several of these."""
@@ -84,12 +84,13 @@ def sample_queries(source: Any, n: int, *, weight: str | Path | None = None, see
     with _log(source, weight, seed) as log:
         place, traffic = log.queries()
         _check_traffic(log, place, traffic)
-        place, traffic = place[traffic > 0], traffic[traffic > 0]
+        if not (traffic > 0).all():
+            place, traffic = place[traffic > 0], traffic[traffic > 0]
         if len(place) < n:
             raise ValueError(f"{n} queries are too many: the log has {len(place)} with traffic")
         order = np.argsort(place)
         place, traffic = place[order], traffic[order]
-        chance = inclusion_probabilities(traffic, n)
+        chance = inclusion(traffic, n)
         drawn = drawn_in_order(chance, _place(seed, "") / 16**_DIGITS)
         if np.isin(place[drawn], place[1:][place[1:] == place[:-1]]).any():
             raise ValueError(f"two queries have the same hash with the seed {seed}; take another")
@@ -101,6 +102,25 @@ def sample_queries(source: Any, n: int, *, weight: str | Path | None = None, see
     if known is not None:
         topics = topics.merge(_once_each(known), how="left", on="qid")
     return QuerySample(topics, _by_ranker(rows, log.names), len(place))
+
+
+def inclusion(traffic: np.ndarray, n: int) -> np.ndarray:
+    """The probabilities ``min(1, τ w)`` with the sum n, as `chances.inclusion_probabilities` [theory 13].
+
+    They are found without sorting, in little memory: certain queries are taken out until there are no more.
+
+    Args:
+        traffic: float64[N], positive.
+        n: At most N.
+    """
+    chance = at_most_one(traffic * (n / traffic.sum()))
+    certain = np.zeros(len(traffic), dtype=bool)
+    while chance[~certain].max(initial=0.0) >= 1:
+        certain |= chance >= 1
+        left = traffic[~certain].sum()
+        chance = at_most_one(traffic * ((n - certain.sum()) / left if left > 0 else 0.0))
+        chance[certain] = 1.0
+    return chance
 
 
 def drawn_in_order(chance: np.ndarray, start: float) -> np.ndarray:

@@ -16,7 +16,7 @@ import pytest
 
 from pt_active import ColdGrades, Plan, Runs
 from pt_active.demo.collection import DemoCollection
-from pt_active.logs import QuerySample, drawn_in_order, places, sample_queries
+from pt_active.logs import QuerySample, drawn_in_order, inclusion, places, sample_queries
 from pt_active.sampling.chances import inclusion_probabilities
 
 pytest.importorskip("duckdb")
@@ -44,7 +44,7 @@ def exact(traffic: np.ndarray, n: int) -> np.ndarray:
 @pytest.mark.parametrize("traffic", SMALL.values(), ids=SMALL)
 def test_inclusion_probabilities_and_means_are_exact_over_all_orders_and_starts(traffic: list[float], n: int) -> None:
     traffic, value = np.array(traffic), np.array([1.0, -2.0, 0.5, 3.0, 0.0])
-    chance = inclusion_probabilities(traffic, n)
+    chance = inclusion(traffic, n)
     assert chance == pytest.approx(exact(traffic, n), rel=1e-12)
     for order in map(list, permutations(range(len(traffic)))):
         # Between these starts the sample is the same.
@@ -63,11 +63,17 @@ def test_inclusion_probabilities_and_means_are_exact_over_all_orders_and_starts(
         assert mean == pytest.approx(traffic @ value / traffic.sum(), rel=1e-9)
 
 
+def test_probabilities_are_those_of_the_package() -> None:
+    traffic = np.exp(2 * np.random.default_rng(3).standard_normal(10_000))
+    for n in (1, 100, 5_000, 9_999, 10_000):
+        assert inclusion(traffic, n) == pytest.approx(inclusion_probabilities(traffic, n), rel=1e-9)
+
+
 @pytest.mark.parametrize("start", [0.0, 1e-17, 0.5, 1 - 2**-53])
 def test_rounding_neither_adds_nor_takes_a_query(start: float) -> None:
     traffic = np.random.default_rng(1).random(50_000) + 1e-3
     for n in (1, 7, 49_999, 50_000):
-        assert drawn_in_order(inclusion_probabilities(traffic, n), start).sum() == n
+        assert drawn_in_order(inclusion(traffic, n), start).sum() == n
 
 
 def test_seeds_draw_queries_as_often_as_they_should() -> None:
