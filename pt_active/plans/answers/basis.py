@@ -263,7 +263,7 @@ def _caution(by_query: ByQuery) -> str:
     misses = "so the interval for new queries may miss more often than its level allows"
     differing, judged = by_query.differing, len(by_query.judged)
     if 0 < differing < min(MIN_GROUPS, judged / 2):
-        return f"only {differing} of the {judged} judged {units} have another value than the rest, {misses}"
+        return f"only {differing} of {judged} judged {units} have another value than the rest, {misses}"
     if shown_degrees < _FEW * own and shown_degrees < _SUFFICIENT_DEGREES:
         return f"few {units} carry the spread: they show {shown_degrees:.1f} of {own:.0f} degrees of freedom, {misses}"
     if own < _SUFFICIENT_DEGREES:
