@@ -14,7 +14,6 @@ from sklearn.linear_model import LogisticRegression
 
 import pt_active
 from pt_active import (
-    AskedJudge,
     AutoGrades,
     ClassifierGrades,
     ColdGrades,
@@ -47,7 +46,6 @@ GRADES = {
     "auto": AutoGrades(2),
     "mixture": MixtureGrades(UniformGrades(2), PriorGrades(2)),
 }
-ASKED = AskedJudge(pt.apply.label(lambda row: 1), progress=False)
 DESIGNS = {level: SamplingDistribution("DCG@5", level=level) for level in ("query", "document")}
 
 
@@ -83,8 +81,6 @@ def test_the_road_from_topics_to_a_sample(level: str) -> None:
 
 
 def test_a_judge_is_asked_nothing() -> None:
-    assert ASKED(RUN.iloc[:0]).empty  # which answers it would have given, votes or scores, is not known
-    assert ASKED.n_asked_ == 0
 
 
 def subclasses(kind: type) -> Iterator[type]:
@@ -98,6 +94,6 @@ def test_no_transformer_is_left_out() -> None:
         if "on_spark" not in module.name:
             import_module(module.name)
     ours = {each for each in subclasses(pt.Transformer) if each.__module__.startswith("pt_active.")}
-    tried = {type(each) for each in (*GRADES.values(), RUNS, ASKED, *DESIGNS.values(), Draw(budget=1))}
+    tried = {type(each) for each in (*GRADES.values(), RUNS, *DESIGNS.values(), Draw(budget=1))}
     bases = {base for each in tried for base in each.__mro__[1:]}
     assert ours - tried <= bases

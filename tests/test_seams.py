@@ -406,7 +406,7 @@ def test_a_plan_keeps_the_unit_of_its_cost_where_there_is_one(pool: pd.DataFrame
     without = {name: value for name, value in timed.manifest["arguments"].items() if name != "cost_unit"}
     assert str(Plan.load(as_of_old(timed.save(tmp_path / "timed").path, arguments=without))) == str(timed)
     priced = of_queries(pool.assign(doc_cost=2.0), budget=400, cost=ColumnCost())
-    assert "cost_unit" not in priced.manifest["arguments"]
+    assert priced.manifest["arguments"]["cost_unit"] == "units of cost"
 
 
 class _Falling(GradeModel):

@@ -119,7 +119,10 @@ def _parameter(name: str, kind: Any, declared: Field[Any], taken: bool) -> inspe
 
 
 def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Callable[..., None]:
-    """A command that prints an answer; a dataclass as an argument stands for options."""
+    """A command that prints an answer; a dataclass as an argument stands for options.
+
+    ``typed`` has the options that were typed, and not those of the project file.
+    """
     every = inspect.signature(function, eval_str=True).parameters
     bundles: dict[str, Any] = {name: each.annotation for name, each in every.items() if is_dataclass(each.annotation)}
     declared = {name: (kind, own) for name, kind, own in _declared(function)}
@@ -133,13 +136,14 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
         silent = contextlib.redirect_stderr(io.StringIO()) if root.params["quiet"] else contextlib.nullcontext()
         lifted = limits_lifted() if root.params["no_limit"] else contextlib.nullcontext()
         with silent, lifted, contextlib.ExitStack() as words, options_named(context):
-            _check_taken(context, {*shared, *(["project"] if takes else [])})
+            of_init = context.info_name == "init"  # which goes on from the file that it writes
+            _check_taken(context, {*shared, *(["project"] if takes and not of_init else [])})
             given = {name: value for name, value in root.params.items() if name in shared and _is_typed(root, name)}
             arguments |= shared | given
             if takes:
                 typed = given | {name: value for name, value in arguments.items() if _is_typed(context, name)}
-                taken, told = _from_project(context, typed, root.params["project"])
-                arguments |= taken
+                taken, told = _from_project(context, typed, arguments["out"] if of_init else root.params["project"])
+                arguments |= taken | ({"typed": typed} if "typed" in every else {})
                 _check_given(context, arguments, required)
             if of_answers := _is_of_answers(arguments):
                 words.enter_context(told_of_answers())
@@ -182,7 +186,7 @@ def _check_taken(context: typer.Context, takes: Collection[str]) -> None:
 
 def _from_project(context: typer.Context, typed: Mapping[str, Any], file: Path | None) -> tuple[dict[str, Any], str]:
     """What a command takes from the project file, argument → value, and a line that says so; nothing without a file."""
-    if file is None and not FILE.is_file():
+    if not (file or FILE).is_file() and (file is None or context.info_name == "init"):
         return {}, ""
     project = Project.read(file or FILE)
     named = {str(each.name): each for each in context.command.params}

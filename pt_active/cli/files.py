@@ -198,8 +198,7 @@ class PoolFiles(RunFiles):
                 name: run.attrs["dropped"] for name, run in runs.items() if "dropped" in run.attrs
             }
         frame = frame if self.texts is None else with_texts(frame, self.texts)
-        if reads_texts(prices.of_judging()) and "text" not in frame.columns:
-            raise ValueError(f"--cost {prices.cost} needs the texts of the documents: --texts FILE")
+        check_texts(prices, frame)
         return frame, queries
 
 
@@ -220,6 +219,12 @@ def check_file(path: str | Path) -> None:
 def reads_texts(cost: Cost) -> bool:
     """Whether a cost is computed from the texts of the documents."""
     return getattr(cost, "column", None) == "text"
+
+
+def check_texts(prices: JudgingCosts, documents: pd.DataFrame) -> None:
+    """Raise if documents lack the texts that their cost is computed from."""
+    if reads_texts(prices.of_judging()) and "text" not in documents.columns:
+        raise ValueError(f"--cost {prices.cost} needs the texts of the documents: --texts FILE")
 
 
 def fitting_topics(path: Path, topics: pd.DataFrame, qids: pd.Series) -> pd.DataFrame:

@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 import ir_measures.measures as irm
 import pandas as pd
 
-from pt_active.cli.files import RunFiles, doubts_about, past_labels, read_judges, top_grade
+from pt_active.cli.files import RunFiles, check_texts, doubts_about, past_labels, read_judges, top_grade
+from pt_active.cli.options import JudgingCosts
 from pt_active.frames.checks import agreeing, how_many, some
 from pt_active.frames.columns import unused_weights
 from pt_active.frames.strays import other_zeros, topics_as_in_runs
-from pt_active.frames.topics import read_texts, read_topics
+from pt_active.frames.topics import read_texts, read_topics, with_texts
 from pt_active.plans.making.pool import query_weights, traffic_told
+from pt_active.relevance.costs import UnitCost, unit_of
 from pt_active.relevance.grades.guards import MIN_JUDGED_SHARE, USUAL_DEPTH
 from pt_active.relevance.grades.judge_tables import judge_table
 from pt_active.relevance.measures import has_rank_form, parse_measure
@@ -104,7 +106,7 @@ class Files:
         return pairs if topics is None else pairs[pairs["qid"].isin(topics[0]["qid"])]
 
 
-def findings(files: Files, measure: str, budget: float) -> list[Finding]:
+def findings(files: Files, measure: str, budget: float | None, prices: JudgingCosts) -> list[Finding]:
     """What a user should know of the files before a plan is made of them."""
     parsed = parse_measure(measure, files.highest_grade())
     found = []
@@ -118,9 +120,17 @@ def findings(files: Files, measure: str, budget: float) -> list[Finding]:
     pairs = files.judgeable(parsed)
     found += of_texts(files, pairs["docno"].drop_duplicates())
     found += [*_of_past(files, parsed, pairs), *_of_measure(files, parsed)]
-    said = f"{amount(budget)} of {how_many('document', len(pairs))} that count for {parsed}"
-    said += f" ({min(budget / len(pairs), 1):.0%})"
-    enough = budget >= len(pairs)
+    whole, of = float(len(pairs)), f"{how_many('document', len(pairs))} that count for {parsed}"
+    if (cost := prices.of_judging()) != UnitCost():
+        documents = pairs if files.texts is None else with_texts(pairs, files.texts)
+        check_texts(prices, documents)
+        columns = {str(name): column.to_numpy() for name, column in documents.items()}
+        whole = float(cost.document_costs(columns, pd.factorize(columns["qid"])[0]).sum())
+        of = f"{amount(whole)} {unit_of(cost)}, the cost of {of}"
+    if budget is None:
+        return [*found, Finding("budget", f"none yet, of {of}")]
+    said = f"{amount(budget)} of {of} ({min(budget / whole, 1):.0%})"
+    enough = budget >= whole
     return [*found, Finding("budget", f"{said}: everything can be judged" if enough else said, enough)]
 
 

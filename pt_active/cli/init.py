@@ -17,8 +17,8 @@ from pt_active.cli.commands import Typed, given_words, option
 from pt_active.cli.failures import in_one_line
 from pt_active.cli.files import RunFiles, named_file
 from pt_active.cli.fits import Files, Finding, check_past, findings, of_shared_queries, of_texts, of_topics
-from pt_active.cli.options import MEASURES, Meant
-from pt_active.cli.project import FILE, project_text
+from pt_active.cli.options import DEFAULT_COST, MEASURES, JudgingCosts, Meant, document_cost
+from pt_active.cli.project import COMMANDS, FILE, Project, key_of, project_text
 from pt_active.frames.atomic import new_file, write_file
 from pt_active.frames.checks import ArgumentError, Named, how_many, positive, shown, whole_number
 from pt_active.frames.qrels import HIGHEST_LABEL
@@ -46,54 +46,65 @@ class Made:
     """What is made, now and by pt-active plan."""
 
     folder: Path = option(Path("my-plan"), "The folder that pt-active plan will create.", "DIR", typed="--plan")
-    out: Path = option(FILE, "The project file to create.", "FILE")
+    out: Path = option(FILE, "The project file to create, or to change.", "FILE")
+    measure: str | None = option(None, f"The measure to estimate; default {MEASURE}.", "NAME", **MEASURES)
+    budget: float | None = option(None, "The most documents that people can judge; left out, budget advises.")
+    cost: str = document_cost()
 
 
-def init(
-    source: RunFiles,
-    given: AnswerFiles,
-    meant: Meant,
-    made: Made,
-    measure: str | None = option(None, f"The measure to estimate; default {MEASURE}.", "NAME", **MEASURES),
-    budget: float | None = option(None, "The most documents that people can judge."),
-) -> Answer:
+def init(source: RunFiles, given: AnswerFiles, meant: Meant, made: Made) -> Answer:
     """Check that your files fit together, and record them in pt-active.toml. Without options, it asks for them."""
-    folder, out = made.folder, made.out
-    check_new(out)
+    folder, out, measure, budget = made.folder, made.out, made.measure, made.budget
+    budget = None if budget is None else positive("budget", budget)
+    before = _before(out, bool(given.answers))
     if given.answers:
         if source != RunFiles() or measure is not None:
             raise ValueError("--answers takes the place of runs, and its measure is the mean score: leave out --run, …")
-        found, own = project_of_answers(given, budget, folder)
+        found, own = project_of_answers(given, budget, folder, out.parent / before.get("pool", ""))
         named = {name: _from(own[name], out) for name in ("pool", "texts") if name in own}
         values = _of_plan(folder, out) | own | named
     else:
         files, measure, budget, meant = _said_or_asked(source, measure, budget, meant)
-        found = findings(files, measure, positive("budget", budget))
-        values = _values(files.source, measure, budget, folder, out)
+        found = findings(files, measure, budget, JudgingCosts(cost=made.cost))
+        values = _of_plan(folder, out) | {"measure": measure} | _of_source(files.source, out)
+        values |= {} if made.cost == DEFAULT_COST else {"cost": made.cost}
+    values |= {} if budget is None else {"budget": int(budget) if float(budget).is_integer() else budget}
     values |= {name: value for name, value in vars(meant).items() if value is not None}
-    write_file(out, project_text(values, COMMENTS))
+    kept = {key: value for key, value in before.items() if key not in values}
+    write_file(out, project_text(values | kept, COMMENTS), replace=out.exists())
     wide = max(len(each.about) for each in found)
     told = "\n".join(f"{'!' if each.wrong else ' '} {each.about:{wide}}  {each.said}" for each in found)
     doubts = sum(each.wrong for each in found)
     hint = f"First look at the {how_many('line', doubts)} with an exclamation mark.\n" if doubts else ""
     hint += "Next, choose what to judge, let people judge it in their browsers, look whenever you like, and report:"
-    for words in ROAD:
+    first = ROAD[:1] if budget else (("budget", "--difference", "X"), ("plan", "--budget", "N"))
+    for words in (*first, *ROAD[1:]):
         hint += f"\n  {command_line(*words, *([] if out == FILE else ['--project', out]))}"
     content = {"file": str(out), **values, "findings": [each._asdict() for each in found]}
     return Answer(content, f"{told}\n\nThis is kept in {out}.", hint)
 
 
+def _before(out: Path, of_answers: bool) -> dict[str, Any]:
+    """What stands in the project file already, without what `init` writes; empty if there is no file yet."""
+    if not out.exists():
+        check_new(out)
+        return {}
+    values = Project.read(out).values
+    if ("pool" in values) != of_answers:
+        raise FileExistsError(f"{out} is a project of {'runs' if of_answers else 'a pool'}; choose another --out")
+    own = {key_of("init", name) for name in COMMANDS["init"]}
+    return {key: value for key, value in values.items() if key not in own}
+
+
 def _said_or_asked(
     source: RunFiles, measure: str | None, budget: float | None, meant: Meant
-) -> tuple[Files, str, float, Meant]:
+) -> tuple[Files, str, float | None, Meant]:
     """The files, the measure, the budget and the queries that were typed; asks for them if nothing was."""
     if source == RunFiles() and meant == Meant() and measure is None and budget is None:
         files, measure, budget, meant = Interview().answers()
         return _with_past_runs(files), measure, budget, meant
     if not source.run:
         raise ValueError("pass --run, once for each ranker, or --answers")
-    if budget is None:
-        raise ValueError("pass --budget, the most documents that people can judge")
     if not (source.train_qrels or source.judge or source.max_grade):
         raise ValueError(
             "pass --train-qrels, past judgments, or --judge, labels of an LLM; without either, --max-grade N, the "
@@ -111,10 +122,9 @@ def _with_past_runs(files: Files) -> Files:
     return replace(files, source=replace(source, train_run=[Path(file) for file in source.files.values()]))
 
 
-def _values(source: RunFiles, measure: str, budget: float, plan: Path, out: Path) -> dict[str, Any]:
-    """The keys of the project file; names of files are relative to its folder."""
-    values = _of_plan(plan, out)
-    values |= {"measure": measure, "budget": int(budget) if float(budget).is_integer() else budget}
+def _of_source(source: RunFiles, out: Path) -> dict[str, Any]:
+    """The keys of files in the project file; their names are relative to its folder."""
+    values: dict[str, Any] = {}
     for name in ("topics", "texts", "train_run", "train_qrels", "judge", "max_grade", "depth", "lenient"):
         if value := getattr(source, name):
             listed = [_from(each, out) for each in value] if isinstance(value, list) else value
@@ -145,7 +155,7 @@ class Interview:
         self.budget: float | None = None
         self.queries: str | None = None
 
-    def answers(self) -> tuple[Files, str, float, Meant]:
+    def answers(self) -> tuple[Files, str, float | None, Meant]:
         """The files, the measure and the budget; if the answers end early, what to type to go on from them."""
         try:
             return self._asked()
@@ -159,7 +169,7 @@ class Interview:
                 raise ValueError("the input ended before the last question; pass --run, --budget, … instead") from ended
             raise
 
-    def _asked(self) -> tuple[Files, str, float, Meant]:
+    def _asked(self) -> tuple[Files, str, float | None, Meant]:
         ends = ""
         while self._answer(f"Run {len(self.files.source.files) + 1} to compare, NAME=FILE{ends}", self._run):
             ends = " (empty: no more)"
@@ -171,11 +181,10 @@ class Interview:
         elif not self._answer("Labels of an LLM or another judge (empty: none)", self._judge):
             self._answer("The highest grade", self._highest, "3")
         self._answer("Measure", self._measure, MEASURE)
-        self._answer("How many documents can people judge", self._budget, "300")
+        self._answer("How many documents can people judge (empty: not known yet)", self._budget)
         told = f"{NEW} (future queries, of which the topics are a sample) or {THESE}"
         self._answer(f"Which queries should the answer hold for: {told}", self._population)
         assert self.measure is not None
-        assert self.budget is not None
         return self.files, self.measure, self.budget, Meant(queries=self.queries)
 
     def _take(self, check: Callable[[Files], object], **answer: Any) -> None:
@@ -211,7 +220,7 @@ class Interview:
         self.measure = given
 
     def _budget(self, given: str) -> None:
-        self.budget = float(positive("budget", _number(given)))
+        self.budget = float(positive("budget", _number(given))) if given else None
 
     def _population(self, given: str) -> None:
         self.queries = check_population(given)
@@ -268,21 +277,19 @@ class AnswerFiles(Typed):
         return Answers(dict(pairs), self.scale)
 
 
-def project_of_answers(given: AnswerFiles, budget: float | None, folder: Path) -> tuple[list[Finding], dict[str, Any]]:
-    """What was found, and the keys of the project file; the pool of the answers is kept beside the plan to be."""
-    if budget is None:
-        raise ValueError("pass --budget, how many answers people can judge at most")
+def project_of_answers(
+    given: AnswerFiles, budget: float | None, folder: Path, own: Path
+) -> tuple[list[Finding], dict[str, Any]]:
+    """What was found, and the keys of the project file; the pool is kept beside the plan, in place of its ``own``."""
     pool, answers = folder.with_name(f"{folder.name}-answers.parquet"), given.read()
-    if pool.exists():
+    if pool.exists() and pool != own:
         raise FileExistsError(f"{pool} exists; remove it, or choose another --plan")
-    check_new(pool)
     drawn = answers.drawn()
-    found = _findings(answers, positive("budget", budget), drawn["level"])
-    with new_file(pool) as unfinished:
+    found = _findings(answers, budget, drawn["level"])
+    with new_file(pool, replace=pool == own) as unfinished:
         answers.pool.to_parquet(unfinished, index=False)
     values = {
         "measure": answers.measure,
-        "budget": int(budget) if float(budget).is_integer() else budget,
         "pool": pool,
         **({"texts": pool} if "answer" in answers.table.columns else {}),
         **drawn,
@@ -292,7 +299,7 @@ def project_of_answers(given: AnswerFiles, budget: float | None, folder: Path) -
     return found, values | ({"grade-names": names} if (names := answers.scale.names()) else {})
 
 
-def _findings(answers: Answers, budget: float, level: str) -> list[Finding]:
+def _findings(answers: Answers, budget: float | None, level: str) -> list[Finding]:
     table, pool = answers.table, answers.pool
     items = how_many("item", table["item"].nunique())
     runs = f", {answers.runs} runs each" if answers.runs > 1 else ""
@@ -320,8 +327,9 @@ def _findings(answers: Answers, budget: float, level: str) -> list[Finding]:
     if "doc_cost" in pool.columns:
         whole = float(pool["doc_cost"].sum())
         of = f"{amount(whole)}, the sum of the column cost"
-    share = f"{amount(min(budget, whole))} of {of}"
-    share += f" ({budget / whole:.0%})" if budget < whole else ": all, if no verdict comes before"
+    share = f"{amount(min(budget, whole))} of {of}" if budget else f"none yet, of {of}"
+    if budget:
+        share += f" ({budget / whole:.0%})" if budget < whole else ": all, if no verdict comes before"
     more = [
         ("scale", f"people give {answers.scale.asked}"),
         ("LLM judge", said),

@@ -17,7 +17,7 @@ from pt_active.cli.files import texts_for
 from pt_active.cli.options import Meant, plan_folder
 from pt_active.cli.project import FILE, go_on_with
 from pt_active.frames.atomic import write_file
-from pt_active.frames.checks import agreeing, how_many, positive, shown, within
+from pt_active.frames.checks import agreeing, how_many, positive, shown, some, within
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import ADJUDICATOR, STATUSES, is_records
 from pt_active.frames.topics import read_texts, with_texts
@@ -153,6 +153,7 @@ def judge(
         # What is kept beside the folder is called after it, which "." and ".." are not.
         folder = plan if plan.name not in ("", "..") else plan.resolve()
     site, kept = setting.site(loaded, folder, given, meant), setting.store or kept_at(folder)
+    _warn_without_text(site, given is not None)
     campaign, lock = site.campaign, _of_plan(folder)
     try:
         _serve(site, where)
@@ -194,6 +195,14 @@ def judge_names(judges: str | None) -> list[str]:
     return names
 
 
+def _warn_without_text(site: Site, given: bool) -> None:
+    """Name documents that judges cannot read; whether texts were ``given`` decides what helps."""
+    if untold := dict.fromkeys(each.docno for each in site.campaign.work.documents if not each.text):
+        what = "answer" if is_of_answers(str(site.campaign.plan.measure)) else "document"
+        remedy = "" if given else "; pass --texts FILE"
+        typer.echo(f"warning: {how_many(what, len(untold), 'has')} no text: {some(untold)}{remedy}", err=True)
+
+
 def _serve(site: Site, where: Address) -> None:
     from pt_active.judging.server.security import ORGANISER
     from pt_active.judging.server.serve import links, listening, risk, root_of, serve
@@ -203,9 +212,6 @@ def _serve(site: Site, where: Address) -> None:
     lines = links(people, root_of(opened, where.host, where.address))
     if warning := risk(where.host):
         typer.echo(f"warning: {warning}", err=True)
-    if untold := sum(not document.text for document in site.campaign.work.documents):
-        what = "answer" if is_of_answers(str(site.campaign.plan.measure)) else "document"
-        typer.echo(f"warning: {how_many(what, untold, 'has')} no text; give --texts", err=True)
     wide = max(map(len, people)) + 2
     named = {(_ORGANISER if name == ORGANISER else name): link for name, link in lines.items()}
     told = "\n".join(f"  {visible(name):{wide}}{link}" for name, link in named.items())

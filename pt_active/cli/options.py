@@ -61,6 +61,11 @@ def confidence_level() -> float:
     return of_every_command(0.95)
 
 
+def document_cost() -> str:
+    """The option for the cost of a document."""
+    return option(DEFAULT_COST, "The cost of a document: {}.", "NAME", names=cost_names, rare=True)
+
+
 def random_seed() -> int:
     """The option for the random seed."""
     return option(0, "The random seed.", "N", within=(0, MAX_SEED), rare=True)
@@ -186,7 +191,7 @@ class Look(Typed):
 class JudgingCosts(Typed):
     """What judging costs."""
 
-    cost: str = option(DEFAULT_COST, "The cost of a document: {}.", "NAME", names=cost_names, rare=True)
+    cost: str = document_cost()
     per_query: float = option(0.0, "The cost of opening a query.", rare=True)
     seconds_per_document: float | None = option(
         None, "The time to judge a document; costs and budgets are then in hours.", rare=True

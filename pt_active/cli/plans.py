@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 
 from pt_active.cli.answer import Answer, beside, check_new, command_line, extended_from, new_path, rounded_up
-from pt_active.cli.commands import Typed, argument, option
+from pt_active.cli.commands import Typed, argument, given_words, of_every_command, option
 from pt_active.cli.files import PoolFiles, texts_for
 from pt_active.cli.fits import whole_pools
 from pt_active.cli.options import (
@@ -25,6 +27,7 @@ from pt_active.cli.options import (
     plan_folder,
     random_seed,
 )
+from pt_active.cli.project import COMMANDS, FILE
 from pt_active.frames.checks import MAX_DRAWS, how_many
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.worklists import TABLE_FORMAT
@@ -48,6 +51,8 @@ from pt_active.showing.rounding import amount
 from pt_active.showing.wording import is_of_answers
 
 MAX_ROUNDS = 100
+
+_MAX_REPEATED = 6  # With more runs, a hint does not repeat them
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,8 @@ class Sampling(Typed):
     def how(self) -> dict[str, Any]:
         """The arguments of `Plan.create`; raises if options do not go together."""
         if self.budget is None and self.draws is None:
-            raise ValueError("pass --budget, the most to spend, such as the number of documents that people can judge")
+            most = "the most to spend, such as the number of documents that people can judge"
+            raise ValueError(f"pass --budget, {most}; pt-active budget advises")
         if self.budget is not None and self.draws is not None:
             raise ValueError("pass either --budget or --draws, and not both")
         level, of_queries = self.level, self.design in DESIGNS
@@ -196,6 +202,8 @@ class Wanted(Meant):
     budget: list[float] | None = option(None, "A budget to forecast; you may pass several.")
     query_cost: float = option(0.0, "What a new query costs besides its labels, in the unit of the budget.", rare=True)
     confidence: float = confidence_level()
+    measure: str | None = option(None, "The measure to estimate; a plan has its own.", "NAME", **MEASURES)
+    project: Path = of_every_command(FILE)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -215,25 +223,23 @@ def budget(
     wanted: Wanted,
     plan: Path | None = argument(None, "A plan, in place of runs; with labels, it is a pilot.", "PLAN"),
     qrels: list[Path] | None = label_files(None),
-    measure: str | None = option(None, "The measure to estimate; a plan has its own.", "NAME", **MEASURES),
+    typed: Mapping[str, Any] = MappingProxyType({}),
 ) -> Answer:
     """Forecast how many judgments or hours an answer takes, before the first judgment or after a first round."""
-    cost, words = prices.of_judging(), [*source.words(), *prices.words()]
+    cost, words = prices.of_judging(), _again(typed)
     content: dict[str, Any] = {}
     loaded, grades, qrels = None, "", qrels or []
     if plan is None:
         source.check()
-        if measure is None:
+        if (measure := wanted.measure) is None:
             raise ValueError("pass what to estimate, such as --measure DCG@10")
         frame, queries = source.read(prices, measure)
         outlook, grades = Outlook.of(frame, queries, measure, cost, **wanted.fields), frame.attrs.get("grade_model", "")
         priced, unit = repr(cost), unit_of(cost)
-        words = [*source.words(), "--measure", measure, *prices.words()]
         dropped = [each.to_json() for each in dropped_lines(frame.attrs.get("dropped", {}))]
         content = ({"dropped": dropped} if dropped else {}) | ({"grades": grades} if grades else {})
     else:
-        given = [*words, *(["--measure"] if measure else [])]
-        if extra := dict.fromkeys(word for word in given if word.startswith("--")):
+        if extra := dict.fromkeys(word for word in words if word.startswith("--") and word != "--project"):
             raise ValueError(f"a plan has its own pool, measure and costs; leave out {', '.join(extra)}")
         loaded = Plan.load(plan)
         labelled = LabelFiles(plan=plan, qrels=qrels).read() if qrels else None
@@ -248,38 +254,50 @@ def budget(
     return Answer(content, outlook.described(table) + counted + (f"\n\n{grades}" if grades else ""), hint)
 
 
+def _again(typed: Mapping[str, Any]) -> list[str]:
+    """The options for a plan of the same files, as they were typed: not those of the project file, nor many runs."""
+    again = {
+        name: value for name, value in typed.items() if name in ("project", *COMMANDS["plan"]) and name != "budget"
+    }
+    if len(again.get("run", [])) > _MAX_REPEATED:
+        again["run"] = ["..."]
+    return given_words(**again)
+
+
 def _asked(
     outlook: Outlook, wanted: Wanted, plan: Plan | None, folder: Path | None, qrels: list[Path], words: list[str]
 ) -> tuple[pd.DataFrame, str]:
     """The table that answers a question, and what to type next."""
     difference, power, confidence = wanted.difference, wanted.power, wanted.confidence
+    of_answers = is_of_answers(str(outlook.measure))
     if wanted.until_known and difference is not None:
         table = outlook.until_known(difference, power, confidence)
-        return table, "" if plan is not None else _draw(table, words, "cost", "cost_90")
+        return table, "" if plan is not None else _draw(table, words, "cost", "cost_90", of_answers)
     if wanted.budget or (wanted.width is None and difference is None):
         ask = "Next, ask what an interval or a difference takes: --width X, or --difference X."
         return outlook.table(wanted.budget, difference, power, confidence), "" if difference else ask
     aim: dict[str, Any] = {"width": wanted.width, "difference": difference, "power": power, "confidence": confidence}
     table = outlook.budget_for(**aim, query_cost=wanted.query_cost)
     if "topics" in table.columns:
-        return table, _of_new_queries(table, outlook.forecast.queries, is_of_answers(str(outlook.measure)))
+        return table, _of_new_queries(table, outlook.forecast.queries, of_answers)
     if plan is None or folder is None:
-        return table, _draw(table, words, "budget", "budget")
+        return table, _draw(table, words, "budget", "budget", of_answers)
     return table, _more(table, plan, folder, qrels)
 
 
-def _draw(table: pd.DataFrame, words: list[str], least: str, budget: str) -> str:
+def _draw(table: pd.DataFrame, words: list[str], least: str, budget: str, of_answers: bool) -> str:
     """The hint with the command that draws the sample with the least value of a column."""
     rows = table.sort_values(least, kind="stable").to_dict("records")
     best, what = rows[0], "the sample that costs least"
     how = ["--level", best["level"], "--design", best["design"], "--budget", rounded_up(best[budget])]
-    if is_of_answers(str(words)):  # whose units init has chosen
+    if of_answers:  # whose units init has chosen
         what, how = "enough answers for each of these ways", ["--budget", rounded_up(rows[-1][budget])]
     elif least == "cost":
         what = "the sample that is expected to cost least, and ask for its status as labels come in"
     if best.get("half_width", 1) == 0:
         what = "everything, since nothing less does"
-    return f"Next, draw {what}:\n  {command_line('plan', *words, *how, '--out', 'my-plan')}"
+    how += ["--out", "my-plan"] if {"--run", "--pool"} & set(words) else []
+    return f"Next, draw {what}:\n  {command_line('plan', *words, *how)}"
 
 
 def _of_new_queries(table: pd.DataFrame, pool: int, of_answers: bool) -> str:

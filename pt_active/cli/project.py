@@ -42,7 +42,7 @@ _OF_A_KIND = {
 KEYS = {key: kind for kind, keys in _OF_A_KIND.items() for key in keys.split()}
 """Key of the file → what its value must be. A key is called as the option is, but for those of `_OTHER_NAMES`."""
 
-_OTHER_NAMES = {"run": "runs", "qrels": "labels"}
+_OTHER_NAMES = {"run": "runs", "qrels": "labels", "folder": "plan"}
 """Argument of a command → key, where the key is not the name of the option."""
 
 _COLLECTION = (
@@ -53,6 +53,8 @@ _COLLECTION = (
 _LABELLED = "plan qrels confidence grade_names rule ties missing queries clusters"
 
 _OF_COMMANDS = {
+    "init": "folder run topics texts train_run train_qrels judge max_grade depth lenient measure budget cost queries "
+    "clusters",
     "plan": f"out measure budget draws seed level design defensive rounds {_COLLECTION}",
     "budget": f"measure confidence queries clusters {_COLLECTION}",
     "extend": "plan texts",
@@ -68,6 +70,7 @@ COMMANDS = {command: tuple(arguments.split()) for command, arguments in _OF_COMM
 
 _RIVALS = (
     ("pool", "run", "train_run", "train_qrels", "grades", "judge", "max_grade", "unjudged", "depth", "lenient"),
+    ("answers", "run", "topics", "texts", "train_run", "train_qrels", "judge", "measure", "cost", "clusters"),
     ("pool", "allow_missing_queries"),
     ("run", "pool"),
     ("budget", "draws"),

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, how_many, shown
+from pt_active.frames.checks import Argument, ArgumentError, how_many, shown, some
 
 
 class Cost(Protocol):
@@ -70,8 +71,8 @@ class ColumnCost:
 
     @property
     def unit(self) -> str:
-        """What the column counts, by its name."""
-        return self.column
+        """What the column counts, by its name; the usual one says nothing."""
+        return "units of cost" if self.column == "doc_cost" else self.column
 
     def document_costs(self, columns: Mapping[str, np.ndarray], query: np.ndarray) -> np.ndarray:
         """float64[N], the values of the column.
@@ -196,8 +197,7 @@ def _numbers(columns: Mapping[str, np.ndarray], name: str, texts: bool = False) 
     values = values.astype(np.float64)
     wrong = ~np.isfinite(values)
     if wrong.any():
-        raise ValueError(
-            f"column {shown(name)}: {how_many('document', int(wrong.sum()), 'has')} no finite value, "
-            f"such as {shown(columns['docno'][np.argmax(wrong)])}"
-        )
+        such = pd.unique(columns["docno"][wrong])
+        what = "text" if texts else "finite value"
+        raise ValueError(f"column {shown(name)}: {how_many('document', len(such), 'has')} no {what}: {some(such)}")
     return values

@@ -40,7 +40,6 @@ _PHRASES = {
     "grade model": "model of the scores",
     "Grade model": "Model of the scores",
     "est grade": "est label",
-    "doc_cost": "cost",
     "qids and docnos": "columns qid (the item) and docno (the answer)",
 }
 

@@ -89,7 +89,7 @@ def test_costs_and_clusters_of_the_table_count_and_the_forecast_leaves_the_unit_
     said = run("init", "--answers", "answers.csv", "--budget", 100)
     assert re.search(r"(?m)^  clusters +30 clusters, for new items$", said)
     assert "100 of 300, the sum of the column cost (33%)" in said
-    assert re.search(r"cost +9\d of 300 for the whole pool", run("plan"))
+    assert re.search(r"cost +9\d of 300 units of cost for the whole pool", run("plan"))
     told = invoke("budget", "--difference", 0.2)
     assert re.search(r"item +passive", told.stdout)
     assert "--level" not in told.output
@@ -106,6 +106,11 @@ def test_the_answers_of_another_plan_stay_and_the_option_that_helps_is_named(fol
     assert told.exit_code == 2
     assert "my-plan-answers.parquet exists; remove it, or choose another --plan" in told.stderr
     run("init", "--answers", "answers.csv", "--budget", 5, "--plan", "other")
+    made(4).drop(columns=["truth", "run"]).to_csv("answers.csv", index=False)
+    run("init", "--answers", "answers.csv")  # the project's own are made again
+    assert "5 of 8 answers" in run("init", "--answers", "answers.csv", "--budget", 5)
+    assert run("plan").startswith("Plan for mean score of new, old\n")
+    assert (folder / "other").is_dir()
 
 
 def shown(html: str) -> str:
@@ -142,7 +147,6 @@ def test_a_preference_is_one_decision_an_item(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--answers", "answers.csv"), "pass --budget, how many answers"),
         (("--answers", "answers.csv", "--budget", 5, "--measure", "AP"), "leave out --run, …"),
         (("--answers", "answers.csv", "--budget", 5, "--scale", "5"), "a scale is written as"),
         (

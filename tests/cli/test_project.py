@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import re
+import shlex
 import tomllib
 
 import pandas as pd
@@ -82,6 +84,55 @@ def test_five_commands_need_no_options(files, monkeypatch):
     run("report")
     assert (files / "my-plan.html").is_file()
     assert "The report is my-plan-2.html." in run("report")
+
+
+def test_a_budget_may_come_after_init(files):
+    """`init` needs none, `budget` advises on one, and a second `init` keeps it with all that was typed before."""
+    without = ALL[:-2]
+    hints = [line.strip() for line in run("init", *without).splitlines()[-5:]]
+    assert hints[:2] == ["pt-active budget --difference X", "pt-active plan --budget N"]
+    assert "budget" not in tomllib.loads(FILE.read_text())
+    assert "pt-active budget advises" in complaint("plan")
+    proposed = shlex.split(run("budget", "--difference", "2").splitlines()[-1])
+    assert proposed[:3] == ["pt-active", "plan", "--level"]
+    run(*proposed[1:])
+    assert (files / "my-plan").is_dir()
+    FILE.write_text(f"seed = 3\n{FILE.read_text()}")
+    before = tomllib.loads(FILE.read_text())
+    again = invoke("init", "--budget", "30", "--measure", "P@5", "--cost", "log-length")
+    assert again.exit_code == 0
+    assert again.stderr == "from pt-active.toml: plan, runs, topics, texts, train-run, train-qrels\n"
+    changed = {"budget": 30, "measure": "P@5", "cost": "log-length"}
+    assert tomllib.loads(FILE.read_text()) == before | changed
+    arguments = data("plan", "--out", "other")["arguments"]
+    assert (arguments["budget"], arguments["seed"], arguments["cost_unit"]) == (30, 3, "average queries")
+    assert "is a project of runs; choose another --out" in complaint("init", "--answers", "answers.csv")
+
+
+def test_documents_without_a_text_are_named(files, monkeypatch):
+    (files / "texts.tsv").write_text("".join(f"d{d}\ttext of {d}\n" for d in range(11) if d not in (1, 3)))
+    said, judges = "2 documents have no text: 'd1', 'd3'", "2 documents have no text: 'd3', 'd1'"
+    for command in ("init", "plan"):
+        assert complaint(command, *ALL, "--measure", "P@5", "--cost", "log-length", *["--out", "x"]).endswith(said)
+    run("plan", *ALL, "--measure", "P@5", "--out", "x", "--budget", "1000")
+    monkeypatch.setattr("pt_active.cli.judging._serve", lambda site, where: None)
+    assert f"{judges}\n" in invoke("judge", "x", "--texts", "texts.tsv").stderr
+    (files / "x.sqlite").unlink()
+    run("plan", *RUNS, *PAST_FILES, "--measure", "P@5", "--budget", "4", "--out", "y")
+    assert re.search(r"no text: .*; pass --texts FILE\n", invoke("judge", "y").stderr)
+
+
+def test_many_runs_are_not_repeated(files):
+    named = {f"r{i}": f"r{i}.run" for i in range(8)}
+    for i, file in enumerate(named.values()):
+        (files / file).write_text(ranking(QUERIES, i + 1))
+    words = [word for name, file in named.items() for word in ("--run", f"{name}={file}")]
+    asked = ("--max-grade", "2", "--measure", "P@5")
+    hint = run("budget", *words, *asked, "--difference", "0.5").splitlines()[-1]
+    assert hint.strip().startswith("pt-active plan --run ... --max-grade 2 --measure P@5 --level ")
+    run("init", *words, *asked, "--out", "mine.toml")
+    hint = run("budget", "--project", "mine.toml", "--difference", "0.5").splitlines()[-1]
+    assert hint.strip().startswith("pt-active plan --project mine.toml --level ")
 
 
 def test_what_weighs_unequally_is_said_from_init_to_report(files):
@@ -345,7 +396,6 @@ def test_texts_count_of_documents_that_can_be_judged(files):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (RUNS, "pass --budget"),
         (("--budget", "9"), "pass --run, once for each ranker"),
         ((*RUNS, "--budget", "9"), "pass --train-qrels, past judgments, or --judge, labels of an LLM;"),
         ((*RUNS, "--budget", "-1", "--max-grade", "2"), "--budget must be a positive number, got -1.0"),

@@ -217,9 +217,8 @@ class Status(Printed):
             return f"judge what was passed over, from {self.waiting}; no later label counts before you do"
         if self.refusal == TOO_FEW:
             uneven = self.population is not None and self.population.traffic
-            more = "queries, so that none has much of the traffic" if uneven else "queries"
             once = "look once, at the end" if self.judged == self.drawn else "judge all and look once, at the end"
-            return f"add {more}, or {once}"
+            return f"add queries{', so that none has much of the traffic' if uneven else ''}, or {once}"
         if self.within_reach:
             return f"keep judging, from {self.waiting}{self._outlook}"
         if np.isnan(self.needed) and self.holds_for_new:
