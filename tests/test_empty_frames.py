@@ -80,9 +80,6 @@ def test_the_road_from_topics_to_a_sample(level: str) -> None:
         empty, full = check(step, empty, full), step(full)
 
 
-def test_a_judge_is_asked_nothing() -> None:
-
-
 def subclasses(kind: type) -> Iterator[type]:
     for each in kind.__subclasses__():
         yield each
