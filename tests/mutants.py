@@ -291,7 +291,7 @@ gate: an interval that few queries carry decides at the end [answers/test_gate]
 new queries: any number of them may differ [test_new_queries]
     return self.differing + more >= MIN_GROUPS and => return
 new queries: means lie apart by all degrees of freedom [test_new_queries]
-    stdtrit(min(self.degrees, self.shown), 1 - alpha / 2) * error => stdtrit(self.degrees, 1 - alpha / 2) * error
+    min(degrees, self.shown), 1 - alpha / 2) * error => degrees, 1 - alpha / 2) * error
 new queries: t without the skewness [test_new_queries]
     far = 1 + abs(skewness) * (1 + 2 * t**2) / (3 * t) => far = 1 + 0 * abs(skewness)
 new queries: the wrong tail is long [test_new_queries]

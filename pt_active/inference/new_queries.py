@@ -25,8 +25,7 @@ from pt_active.sampling.sample import Sample
 THESE, NEW = POPULATIONS = ("these", "new")
 
 MIN_GROUPS = 30
-"""With fewer queries or clusters that differ there is no verdict at any time and no gate for new queries: a tenth of
-those that differ may be of a kind that the pool lacks. Weighted ones count as ``1/Σ P²``."""
+"""With fewer queries or clusters that differ, new ones have no verdict at any time and no gate; weights as ``1/Σ P²``."""
 
 MAX_SKEWNESS = 50**-0.5
 """Where the mean has a larger skewness, t is widened: for ``g < 50 G²``, twice as early as by Cochran's rule [Co]."""
@@ -144,9 +143,8 @@ class ByQuery:
     def tails(self, alpha: float) -> Tails:
         """How far the ends of an interval for new queries are, in those of t [theory 16].
 
-        If γ is larger than `MAX_SKEWNESS`, t has the degrees of freedom that the terms show, and the end of the long
-        tail is ``1 + |γ| (1 + 2 t²)/(3 t)`` as far: twice Johnson's correction [J], since samples mostly lack the
-        ends of long tails, and so show less skewness than there is.
+        Above `MAX_SKEWNESS` t has the degrees of freedom that the terms show, and the long tail ends ``1 + |γ| (1 + 2
+        t²)/(3 t)`` as far away: twice Johnson's correction [J], since samples mostly lack the ends of long tails.
         """
         from scipy import special
 

@@ -245,6 +245,12 @@ def for_new_queries(fields: dict[str, Any], by_query: ByQuery, scale: float) -> 
     return fields | about | {"degenerate": bool(refusal)}
 
 
+def caution_for_new(state: Any) -> str:
+    """What limits the trust in a state's interval for new queries; empty if nothing does, or if there is none."""
+    both = [each for each in (state, state.beside) if each is not None and np.isfinite(each.low)]
+    return next((each.population.caution for each in both if each.holds_for_new), "")
+
+
 def _refusal(by_query: ByQuery, error: float) -> str:
     """Why there is no interval for new queries; empty if there is one."""
     if by_query.groups < 2 or np.isnan(error):

@@ -19,7 +19,7 @@ from pt_active.inference.stopping.looks import (
     WITHIN,
     needed_degrees,
 )
-from pt_active.plans.answers.basis import TOO_FEW, QueriesMeant
+from pt_active.plans.answers.basis import TOO_FEW, QueriesMeant, caution_for_new
 from pt_active.plans.answers.gaps import Gap, Said, in_words
 from pt_active.showing.printed import Facts, Printed, plain, printed
 from pt_active.showing.rounding import amount
@@ -295,11 +295,7 @@ class Status(Printed):
             return f"none{holds}: {self.refusal}"
         return f"{interval}, {self.confidence:.0%}, valid {self.valid}{holds}"
 
-    @property
-    def caution(self) -> str:
-        """What limits the trust in the interval for new queries; empty if nothing does, or if there is none."""
-        both = (each for each in (self, self.beside) if each is not None and np.isfinite(each.low))
-        return next((each.population.caution for each in both if each.population and each.holds_for_new), "")
+    caution = property(caution_for_new)
 
     @property
     def point(self) -> str:
