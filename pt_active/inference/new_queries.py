@@ -25,7 +25,7 @@ from pt_active.sampling.sample import Sample
 THESE, NEW = POPULATIONS = ("these", "new")
 
 MIN_GROUPS = 30
-"""With fewer queries or clusters that differ, new ones have no verdict at any time and no gate; weights as ``1/Σ P²``."""
+"""With fewer queries or clusters that differ, new ones have no verdict at any time, no gate; weights as ``1/Σ P²``."""
 
 MAX_SKEWNESS = 50**-0.5
 """Where the mean has a larger skewness, t is widened: for ``g < 50 G²``, twice as early as by Cochran's rule [Co]."""
