@@ -90,7 +90,7 @@ def status(
 
 def _one_look(result: Comparison | Ranking | None, estimates: dict[str, Estimate]) -> str:
     if isinstance(result, Ranking):
-        apart = sum(each.winner is not None for each in result.comparisons)
+        apart = sum(winner is not None for winner in result.winners)
         said = f"tells {apart} of {how_many('pair', len(result.comparisons))} apart"
     else:
         p_value = f", p = {result.pvalue:.3g}" if result and np.isfinite(result.pvalue) else ""

@@ -88,6 +88,20 @@ def test_status_says_what_the_library_says(judged):
     assert f"\n  b  {found['estimates']['b']['value']:.4f} [" in end
 
 
+def test_a_look_at_the_end_counts_the_pairs_that_it_then_tells_apart(files):
+    runs = []
+    for number in range(6):
+        write_run(files / f"r{number}.run", QUERIES, seed=number)
+        runs += ["--run", f"r{number}=r{number}.run"]
+    run("plan", *runs, *UNIFORM, *MEASURED)
+    run("export", "plan", "--out", "plan.csv", "--format", "csv")
+    fill("plan.csv")
+    ranking = Plan.load("plan").rank(pd.read_csv("plan.csv")[["qid", "docno", "label"]])
+    apart = sum(winner is not None for winner in ranking.winners)
+    assert apart < sum(each.winner is not None for each in ranking.comparisons)
+    assert f"a single look at the end tells {apart} of 15 pairs apart" in run("status", "plan", "plan.csv")
+
+
 def test_other_measures_and_estimators_have_the_look_at_the_end(judged):
     words = ("--measure", "P(rel=1)@3", "--estimator", "snis", "--confidence", "0.9", "--missing", "expected")
     labels = pd.read_csv("plan.csv")[["qid", "docno", "label"]]

@@ -339,7 +339,7 @@ def test_it_can_be_saved_in_all_forms(of_five: Report, reported, tmp_path: Path)
     [
         (ONE, "query", 400, r"^candidate has DCG@10 \d+\.\d{4} \(95% interval .* to .*\)\.$"),
         (ONE, "query", 1e6, r"^candidate has DCG@10 [\d.]+, from judging everything\.$"),
-        (TWO, "query", 1e6, r"^Everything was judged: candidate is better, by [\d.]+ in DCG@10\.$"),
+        (TWO, "query", 1e6, r"^All that counts for them was judged: candidate is better, by [\d.]+ in DCG@10\.$"),
         (TWO, "document", 900, r"^candidate is better than production, by 0\.\d{4} in DCG@10 \(95% interval 0.* p = "),
         (TWO, "query", 60, r"^The labels do not tell production and candidate apart: production − candidate is "),
         (THREE, "query", 1200, r"^Of 3 rankers, candidate stands first in DCG@10 and is told apart from all others; "),
@@ -423,6 +423,9 @@ def test_many_rankers_are_all_named_and_their_intervals_hold_at_once(of_five: Re
     (twin,) = {"candidate", "twin"} - {best}
     assert head.answer == f"{best} and {twin} are exactly equal, and the best of 5 rankers on these 120 queries."
     assert head.state == "settled"
+    third = next(name for name in ranking.names if name not in {"candidate", "twin"})
+    assert head.of == f"{best} − {third}"  # not the difference of two that cannot differ
+    assert "exact" not in head.meaning
     assert set(found.decided) == {each.what for each in ranking.comparisons}
     assert all(f"<summary>What decided {pair}</summary>" in page for pair in found.decided)
     for name, letters in ranking.letters.items():
@@ -434,7 +437,7 @@ def test_a_census_is_exact_and_reassures(rankers, level, reported) -> None:
     found = reported(rankers, level, 1e6)
     words, head = Page(found.to_html()).text, found.headline
     what = {"query": "Every query of the pool", "document": "Everything that matters"}[level]
-    assert head.meaning.endswith("Everything was judged, so this is exact.")
+    assert re.search(r"Everything that counts for .* was judged, so it is exact\.$", head.meaning)
     assert "±" not in head.number + head.relative
     assert dict(head.facts)["next"] == "Nothing: everything that can change the answer is judged."
     assert "Before you trust this" not in words
@@ -512,7 +515,7 @@ def test_the_first_screen_answers_for_both_kinds_of_queries(rankers, budget, que
         assert "95% confidence" in said
         places = decimals(low, high)
         assert all(f"{abs(end):.{places}f}" in said for end in (low, high))
-        assert ("Everything was judged, so this is exact." in own) == (budget == 1e6)
+        assert ("was judged, so it is exact." in own) == (budget == 1e6)
     if queries == "new":
         assert found.answer.startswith("For queries like these 120: ")
         assert "was judged, so there is no sampling error" not in found.note

@@ -22,7 +22,6 @@ from pt_active.showing.page import MEASURED, OPEN, SETTLED, Headline
 from pt_active.showing.printed import Facts
 from pt_active.showing.rounding import MINUS, decimals, fixed, from_to, minus, roughly, share, with_interval
 
-_EXACT = "Everything was judged, so this is exact."
 _UNKNOWN = "These labels do not show how far off that is."
 
 _MAX_NAMED = 6  # Judges that are named
@@ -131,7 +130,7 @@ def _of_one(result: Estimate, status: Status | None, facts: Facts) -> Headline:
     if status is not None:
         value, low, high, level = status.value, status.low, status.high, status.confidence
     number = with_interval(value, low, high)
-    meaning = _EXACT if result.certain else _between(low, high, level)
+    meaning = _exact(result.name) if result.certain else _between(low, high, level)
     answer = f"{result.name} has {measure} {number}." if np.isfinite(value) else f"{result.name} has no {measure} yet."
     question = f"How good is {result.name}?"
     return Headline(question, MEASURED, answer, measure, number, "", "", meaning, facts)
@@ -183,7 +182,7 @@ def _for_others(result: Result, status: Status | None) -> Facts:
     elif status is not None and status.beside is not None:
         said = _between(status.beside.low, status.beside.high, status.confidence)
     else:
-        said = _EXACT if other.certain else _between(*other.confidence_interval(), other.confidence_level)
+        said = _exact(other.name) if other.certain else _between(*other.confidence_interval(), other.confidence_level)
     return [("new queries" if new else "these alone", " ".join(filter(None, (said, more))))]
 
 
@@ -199,7 +198,7 @@ def _of_many(result: Ranking, pairs: Sequence[Difference], facts: Facts) -> Head
 
 
 def _best_of(result: Ranking, pairs: Sequence[Difference]) -> tuple[str, bool, Difference]:
-    """Which ranker is best, in a sentence, whether that is settled, and the difference of the first two."""
+    """Which ranker is best, in a sentence, if that is settled, and its difference to the next that is not equal."""
     best, *rest = result.names
     ahead = {pair.second: pair for pair in pairs if pair.first == best}
     equal = [name for name, pair in ahead.items() if pair.equal]
@@ -212,7 +211,11 @@ def _best_of(result: Ranking, pairs: Sequence[Difference]) -> tuple[str, bool, D
         answer = f"{', '.join([best, *equal[:-1]])} and {equal[-1]} are exactly equal, and the best {of}{where}."
     else:
         answer = f"{best} is the best {of}{where}."
-    return answer, not open_ones, ahead[rest[0]]
+    return answer, not open_ones, next((each for each in ahead.values() if not each.equal), ahead[rest[0]])
+
+
+def _exact(what: str) -> str:
+    return f"Everything that counts for {what} was judged, so it is exact."
 
 
 def _between(low: float, high: float, level: float) -> str:
@@ -225,7 +228,7 @@ def _between(low: float, high: float, level: float) -> str:
 def _meant(pair: Difference) -> str:
     """What an interval means for the two rankers."""
     if pair.certain:
-        return _EXACT
+        return _exact(pair.what)
     if not pair.has_interval:
         return _UNKNOWN
     places = decimals(pair.low, pair.high)
@@ -332,7 +335,7 @@ def _compared(comparison: Comparison) -> str:
     size = f"by {abs(comparison.difference):.4f} in {measure}"
     if comparison.certain:
         equal = f"{first} and {second} are exactly equal in {measure}"
-        return f"Everything was judged: {f'{winner} is better, {size}' if winner else equal}."
+        return f"All that counts for them was judged: {f'{winner} is better, {size}' if winner else equal}."
     if winner is not None:
         other = second if winner == first else first
         return f"{winner} is better than {other}, {size}{_interval(comparison, comparison.difference < 0)}."
