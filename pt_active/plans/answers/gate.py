@@ -160,7 +160,7 @@ class Gate(Printed):
             return f"make a new plan with {self.status.first} and {self.status.second}{new}"
         if self.status.refusal == TOO_FEW:
             return "add queries"
-        if self.status.looks is None:
+        if self.status.looks is None and not self.status.refusal:
             return (
                 "judge the rest of the plan, then ask again"
                 if self.status.judged < self.status.drawn
@@ -173,6 +173,8 @@ class Gate(Printed):
         state = self.status.to_dict()
         for name in ("resolution", "resolved_at", "winner", "overturned", "e_value", "margin"):
             del state[name]
+        for name in POPULATIONS:  # which of the two is better is not what a gate decides
+            state.pop(f"{name}_resolution", None)
         own = {name: getattr(self, name) for name in ("outcome", "decided_at", "question", "answer", "advice")}
         rule = {"rule": self.rule.name, "margin": self.rule.margin, "threshold": self.rule.threshold}
         return state | rule | own | ({} if self.reach is None else {"reach": vars(self.reach)})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -28,6 +28,9 @@ Measure = TypeVar("Measure", bound=irm.Measure | PairMeasure)
 
 MIN_UNLIKE = 4
 """If all but fewer queries than this have the same value, and these are not the majority, there is no interval."""
+
+MAX_STRANGERS = 0.05
+"""Above this share of a later ranker's documents outside the plan's pool, there is no interval."""
 
 SUFFICIENT_DEGREES = 10
 """With fewer degrees of freedom an interval has a caution."""
@@ -180,6 +183,7 @@ class Judged(ABC):
 
     ``basis`` lacks the name of the estimator; ``judges`` adds the error of the judges to the fields of a result.
     ``topics`` has a row for each of the m queries; None if queries are not what is sampled from.
+    ``strangers`` are the shares of later rankers' documents that are not in the pool.
     """
 
     names: tuple[str, ...]
@@ -189,9 +193,22 @@ class Judged(ABC):
         default=None, kw_only=True, repr=False, compare=False
     )
 
+    strangers: Mapping[str, float] = field(default_factory=dict, kw_only=True)
+
     @abstractmethod
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
         """Estimate a contrast and its error."""
+
+    def beyond(self, contrast: Contrast) -> str:
+        """Why nothing can be said of a contrast: nobody judges too many documents of a ranker; empty if not so."""
+        systems = contrast.first, contrast.first if contrast.second is None else contrast.second
+        name = max((self.names[s] for s in systems), key=lambda name: self.strangers.get(name, 0.0))
+        if not (share := self.strangers.get(name, 0.0)) > MAX_STRANGERS:
+            return ""
+        return (
+            f"{share:.0%} of the documents of {name} that the measure sees are not in the plan's pool and count as not "
+            "relevant, so there is no interval and no test"
+        )
 
     def error_of(self, contrast: Contrast, how: How[Any]) -> tuple[float, float]:
         """The estimate of a contrast and its standard error, with the error of the judges if it is known."""
@@ -201,6 +218,10 @@ class Judged(ABC):
 
     def answers(self, contrast: Contrast, measured: Measured, how: How[Any]) -> tuple[dict[str, Any], ...]:
         """The fields of an answer for the queries that were asked for, and for the others if these are known."""
+        if beyond := self.beyond(contrast):
+            caution = "; ".join(filter(None, (beyond, measured.basis.caution)))
+            basis = replace(measured.basis, census=False, caution=caution)
+            measured = replace(measured, certain=False, unusable=True, basis=basis)
         these = inferred(measured, how)
         if self.judges is not None:
             these = self.judges(self, contrast, these)
@@ -295,7 +316,7 @@ class LabelledPlan(ABC, Generic[Sampled]):
             about |= {"measure": self.tables.named(how.measure)}
             caution = CUT_CAUTION if self.tables.manifest.cut else ""
             basis = replace(judged.basis, stopping_caution=caution, **about)  # type: ignore[arg-type]
-            self._kept[key] = replace(judged, basis=basis)
+            self._kept[key] = replace(judged, basis=basis, strangers=self.tables.manifest.strangers)
         return self._kept[key]
 
     @abstractmethod

@@ -131,6 +131,8 @@ def _point(judged: Judged, contrast: Contrast, how: How[irm.Measure]) -> Point:
         if population.name == NEW:
             about = judged.by_query(measured, how)
             point = replace(point, **gap_to_new(None if fields["degenerate"] else about, how.confidence))
+        if beyond := judged.beyond(contrast):
+            point = replace(point, standard_error=np.nan, apart=np.inf, refusal=beyond)
         both.append(point)
     point, other = both
     return replace(point, beside=other)

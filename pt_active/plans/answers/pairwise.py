@@ -176,7 +176,12 @@ def pair_status(
         asked = zip(proofs, questions, points, strict=True)
         verdicts = [verdict_of(proof, 0.0, True, each.alpha, point.apart) for proof, each, point in asked]
     else:
-        verdicts = pair_verdicts(proofs, 1 - question.confidence)
+        verdicts = [
+            verdict_of(proof, 0.0, True, each.alpha, point.apart) if point.refusal else verdict
+            for proof, each, point, verdict in zip(
+                proofs, questions, points, pair_verdicts(proofs, 1 - question.confidence), strict=True
+            )
+        ]
     states = []
     for each, proof, verdict, point in zip(questions, proofs, verdicts, points, strict=True):
         states.append(with_strays(status_of(sequence, each, proof, verdict, point), strays))

@@ -19,7 +19,7 @@ from pt_active.inference.stopping.looks import (
     WITHIN,
     needed_degrees,
 )
-from pt_active.plans.answers.basis import TOO_FEW, QueriesMeant, caution_for_new
+from pt_active.plans.answers.basis import TOO_FEW, UNTOLD, QueriesMeant, caution_for_new
 from pt_active.plans.answers.gaps import Gap, Said, in_words
 from pt_active.showing.printed import Facts, Printed, plain, printed
 from pt_active.showing.rounding import amount
@@ -216,9 +216,11 @@ class Status(Printed):
         if self.blocked and self.left_out:
             return f"judge what was passed over, from {self.waiting}; no later label counts before you do"
         if self.refusal == TOO_FEW:
-            uneven = self.population is not None and self.population.traffic
+            uneven = self.population.traffic
             once = "look once, at the end" if self.judged == self.drawn else "judge all and look once, at the end"
             return f"add queries{', so that none has much of the traffic' if uneven else ''}, or {once}"
+        if self.refusal not in ("", TOO_FEW, UNTOLD):
+            return "make a new plan with all rankers that are compared"
         if self.within_reach:
             return f"keep judging, from {self.waiting}{self._outlook}"
         if np.isnan(self.needed) and self.holds_for_new:

@@ -17,6 +17,7 @@ from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.boundaries import SPENDING
 from pt_active.inference.stopping.looks import ALWAYS, cost_to_resolve, prospect, verdicts
+from pt_active.plans.answers.basis import TOO_FEW, UNTOLD
 from pt_active.plans.answers.gaps import Said, said_of
 from pt_active.plans.answers.labelled_plan import Point, at_the_end, points_so_far
 from pt_active.plans.answers.looks import Growing, Growth, Question, growing, growth_of
@@ -97,7 +98,7 @@ def _looked_status(
 ) -> Status:
     """The state for one population; ``result`` is that of the one look at the end."""
     nothing = dict.fromkeys(("e_value", "more", "more_high"), np.nan)
-    if question.looks is None:
+    if question.looks is None and point.refusal in (TOO_FEW, UNTOLD):
         point = replace(point, apart=0.0, refusal="")
     looked = _reached(grown, question, point.apart, None if result is None else result.confidence_interval())
     ahead = _ahead(grown, question, looked["resolution"] is not None)

@@ -148,6 +148,7 @@ class Manifest(Provenance):
         "rounds",
         "extensions",
         "later_rankers",
+        "strangers",
         "cut",
         "dropped",
         "choice",
@@ -165,6 +166,7 @@ class Manifest(Provenance):
     rounds: tuple[RoundEntry, ...] = ()  # empty if queries were drawn
     extensions: tuple[ExtensionEntry, ...] = ()  # of a plan of queries
     later_rankers: tuple[str, ...] = ()  # added after the sample was drawn
+    strangers: dict[str, float] = field(default_factory=dict)  # later ranker → share of its documents outside the pool
     cut: Cut | None = None
     dropped: tuple[Dropped, ...] = ()  # one entry per run of which lines were dropped
     choice: LevelChoice | None = None  # None if the plan was told what to sample

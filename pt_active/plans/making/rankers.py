@@ -17,7 +17,6 @@ from pt_active.frames.visible import check_visible
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import dropped_lines
 from pt_active.plans.making.pool import Pool
-from pt_active.relevance.measures import cutoff_of
 
 Pairs = Mapping[tuple[str, str], float] | str
 """(ranker, ranker) → weight, other pairs 0; or the name of one ranker: its pairs with all others get equal weights."""
@@ -120,8 +119,9 @@ def with_rankers(tables: PlanTables, measure: irm.Measure, runs: Mapping[str, pd
         raise ValueError(f"the plan has a ranker {checks.shown(taken[0])} already")
     check_visible("ranker", runs)
     pool = tables.pool
-    depth = cutoff_of(measure)
-    ranks = np.vstack([pool.ranks, *[_ranks(pool, name, run, depth) for name, run in runs.items()]])
+    depth = int(measure.params.get("cutoff", pool.ranks.max()))
+    added, unknown = zip(*(_ranks(pool, name, run, depth) for name, run in runs.items()), strict=True)
+    ranks = np.vstack([pool.ranks, *added])
     pool = replace(pool, names=(*pool.names, *runs), ranks=np.ascontiguousarray(ranks))
     moments = pool.moments(measure)
     columns = {f"q_mean_{name}": moments.mean[:, s] for s, name in enumerate(pool.names)}
@@ -130,14 +130,15 @@ def with_rankers(tables: PlanTables, measure: irm.Measure, runs: Mapping[str, pd
     later = (*tables.manifest.later_rankers, *runs)
     dropped = dropped_lines({name: run.attrs["dropped"] for name, run in runs.items() if "dropped" in run.attrs})
     dropped = (*tables.manifest.dropped, *dropped)
-    manifest = replace(tables.manifest, rankers=pool.names, later_rankers=later, dropped=dropped)
+    strangers = tables.manifest.strangers | {name: share for name, share in zip(runs, unknown, strict=True) if share}
+    manifest = replace(tables.manifest, rankers=pool.names, later_rankers=later, strangers=strangers, dropped=dropped)
     return replace(tables, pool=pool, queries=queries, manifest=manifest)
 
 
-def _ranks(pool: Pool, name: str, run: pd.DataFrame, depth: int | None) -> np.ndarray:
-    """int32[1, N], ranks of the pool's documents in a run, from 1 (0: not retrieved).
+def _ranks(pool: Pool, name: str, run: pd.DataFrame, depth: int) -> tuple[np.ndarray, float]:
+    """int32[1, N], ranks of the pool's documents in a run, from 1 (0: not retrieved), and the share of the others.
 
-    A warning counts the documents of the run above the cutoff that are not in the pool.
+    A warning counts the documents of the run above a depth that are not in the pool.
     """
     run = ordered_run(run, name)
     run = run[run["qid"].isin(pool.qids)]
@@ -145,7 +146,6 @@ def _ranks(pool: Pool, name: str, run: pd.DataFrame, depth: int | None) -> np.nd
         raise ValueError(f"run {checks.shown(name)} answers none of the plan's queries; do the qids match?")
     documents = pd.DataFrame({"qid": pool.qids[pool.query_of_document], "docno": pool.docno})
     rank = documents.merge(run[["qid", "docno", "rank"]], how="left", on=["qid", "docno"])["rank"]
-    depth = len(run) if depth is None else depth
     seen = int((run["rank"] < depth).sum())
     unknown = seen - int((rank < depth).sum())
     if unknown:
@@ -154,4 +154,4 @@ def _ranks(pool: Pool, name: str, run: pd.DataFrame, depth: int | None) -> np.nd
             f"sees {checks.agreeing('is', unknown)} not in the plan's pool and counted as not relevant",
             stacklevel=4,
         )
-    return (rank.fillna(-1).to_numpy(np.int32) + np.int32(1))[None, :]
+    return (rank.fillna(-1).to_numpy(np.int32) + np.int32(1))[None, :], unknown / max(seen, 1)
