@@ -17,6 +17,9 @@ MISLEADING_SLOPE = 2.0  # The model misleads if the whole interval of the slope 
 MIN_CALIBRATION_DF = 5  # With fewer degrees of freedom, a model is never said to mislead
 # The model misleads if the variance is more than this many times what it promised: errors more than twice as large
 MISLEADING_FACTOR = 4.0
+# If what a model expects differs by less than this share from what labels show, its level counts as right
+_SMALL_PART = 0.05
+_PARTS = {0.1: "a tenth", 0.2: "a fifth", 0.25: "a quarter", 1 / 3: "a third", 0.5: "half", 0.75: "three quarters"}
 # If the variance of the expected values is below this share of their mean square, they count as equal
 _MIN_RELATIVE_SPREAD = 1e-12
 
@@ -33,6 +36,10 @@ class Calibration:
     degrees_of_freedom: float  # ``3 (Σ u²)²/Σ u⁴ − 1``, u the part of each query in the error of the slope
     n_documents: int  # Number of labelled documents
     n_queries: int  # Number of their queries
+    expected: float = np.nan  # The weighted mean of what the model expects of a document
+    observed: float = np.nan  # … and of what the labels show
+    level_error: float = np.nan  # Standard error of the difference of these two
+    level_degrees: float = 0.0  # Its degrees of freedom, as above
 
     @cached_property
     def interval(self) -> tuple[float, float]:
@@ -41,6 +48,19 @@ class Calibration:
 
         low, high = interval(self.slope, self.slope_error, self.degrees_of_freedom, CONFIDENCE)
         return float(low), float(high)
+
+    @cached_property
+    def off(self) -> str:
+        """By how much the model is too low or too high at all levels, in words; empty if labels do not show that."""
+        from pt_active.inference.intervals import interval
+
+        low, high = interval(self.observed - self.expected, self.level_error, self.level_degrees, CONFIDENCE)
+        if not (low > 0 or high < 0) or abs(self.observed - self.expected) < _SMALL_PART * self.observed:
+            return ""
+        ratio = self.expected / self.observed if self.observed > 0 else np.inf
+        part = min(_PARTS, key=lambda each: abs(each - abs(ratio - 1)))
+        size = f"a factor of {ratio:.2g}" if ratio >= 2 else _PARTS[part]
+        return f"too {'low' if ratio < 1 else 'high'}{f' by {size}' if np.isfinite(ratio) else ''}"
 
     @property
     def misleads(self) -> bool:
@@ -73,25 +93,38 @@ def calibration(mean: np.ndarray, observed: np.ndarray, chance: np.ndarray, quer
     centred, deviation = mean - weight @ mean, observed - weight @ observed
     spread = float(weight @ centred**2)
     code, sizes = np.unique(query, return_inverse=True)[1], len(np.unique(query))
+    of_level = np.bincount(code, weights=weight * (deviation - centred))
+    level = {
+        "expected": float(weight @ mean),
+        "observed": float(weight @ observed),
+        "level_error": float(np.sqrt(sizes / (sizes - 1) * of_level @ of_level)) if sizes > 1 else np.nan,
+        "level_degrees": _degrees(of_level),
+    }
     if spread <= _MIN_RELATIVE_SPREAD * float(weight @ mean**2) or sizes < 2:
-        return Calibration(np.nan, np.nan, np.nan, np.nan, np.nan, 0.0, len(mean), sizes)
+        return Calibration(np.nan, np.nan, np.nan, np.nan, np.nan, 0.0, len(mean), sizes, **level)
     slope = float(weight @ (centred * deviation)) / spread
     intercept = float(weight @ observed - slope * (weight @ mean))
     residual = weight * (deviation - slope * centred)
     of_slope = np.bincount(code, weights=residual * centred / spread)
     of_intercept = np.bincount(code, weights=residual * (1 - centred * (weight @ mean) / spread))
     scale, variance = sizes / (sizes - 1), float(weight @ deviation**2)
-    square = of_slope @ of_slope
     return Calibration(
         slope=slope,
-        slope_error=float(np.sqrt(scale * square)),
+        slope_error=float(np.sqrt(scale * of_slope @ of_slope)),
         intercept=intercept,
         intercept_error=float(np.sqrt(scale * of_intercept @ of_intercept)),
         correlation=slope * float(np.sqrt(spread / variance)) if variance > 0 else np.nan,
-        degrees_of_freedom=round(float(3 * square**2 / (of_slope**4).sum() - 1), 9) if square > 0 else 0.0,
+        degrees_of_freedom=_degrees(of_slope),
         n_documents=len(mean),
         n_queries=sizes,
+        **level,
     )
+
+
+def _degrees(parts: np.ndarray) -> float:
+    """``3 (Σ u²)²/Σ u⁴ − 1``, u the part of each query in an error; 0 without any."""
+    square = parts @ parts
+    return round(float(3 * square**2 / (parts**4).sum() - 1), 9) if square > 0 else 0.0
 
 
 @dataclass(frozen=True)

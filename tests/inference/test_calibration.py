@@ -45,6 +45,30 @@ def test_two_queries_have_five_degrees_of_freedom_whatever_the_rounding() -> Non
     assert {calibration(*sampled(seed, queries=2)).degrees_of_freedom for seed in range(20)} == {MIN_CALIBRATION_DF}
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda mean: mean - 0.35, "too low by a third"),
+        (lambda mean: 0.5 * mean, "too low by half"),
+        (lambda mean: mean + 0.5, "too high by half"),
+        (lambda mean: 3.0 * mean, "too high by a factor of 3"),
+    ],
+)
+def test_the_level_is_judged_beside_the_slope(change, said: str) -> None:
+    mean, observed, chance, query = sampled(6, queries=400)
+    found = calibration(change(mean), observed, chance, query)
+    weight = 1 / chance / (1 / chance).sum()
+    assert [found.expected, found.observed] == pytest.approx([weight @ change(mean), weight @ observed])
+    assert found.off == said
+
+
+def test_a_right_level_is_called_wrong_as_rarely_as_the_interval_allows() -> None:
+    """With the large errors of 400 samples, nearly every excluded level is far enough off to be said."""
+    wrong = np.mean([calibration(*sampled(seed, queries=12)).off != "" for seed in range(400)])
+    assert wrong < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
+    assert calibration(np.full(6, 0.5), np.ones(6), np.ones(6), np.zeros(6, dtype=int)).off == ""
+
+
 def line(slope: float, error: float, degrees: float = 50.0) -> Calibration:
     return Calibration(slope, error, 0.0, 0.1, 0.5, degrees, 100, 50)
 

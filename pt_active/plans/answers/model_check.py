@@ -116,6 +116,8 @@ class ModelCheck(Printed):
         if np.isfinite(line.slope):
             slope = f"{line.slope:.2f}, 95% interval [{low:.2f}, {high:.2f}]; 1 where the model is right"
         facts = [("slope", slope)]
+        if line.off:
+            facts.append(("level", f"{line.off}: it expects {line.expected:.3g} where labels show {line.observed:.3g}"))
         if np.isfinite(line.intercept):
             facts.append(("intercept", f"{line.intercept:.3f} ± {line.intercept_error:.3f}"))
         if np.isfinite(self.optimism):

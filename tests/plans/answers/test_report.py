@@ -476,17 +476,24 @@ def test_what_is_missing_is_listed(level, reported) -> None:
     assert "No label was missing." in Page(reported(level=level).to_html()).text
 
 
+def mixed(grades: np.ndarray, share: float, grade: int) -> np.ndarray:
+    """A model of which a share always expects one grade."""
+    return (1 - share) * grades + share * np.eye(grades.shape[1])[grade]
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda grades: grades, "Yes, as far as these labels can tell: it is right on average."),
+        (lambda grades: grades, "Partly: documents differ as much as it predicts, but what it expects is too low by "),
+        (lambda grades: mixed(grades, 0.05, -1), "Yes, as far as these labels can tell: it is right on average."),
         (lambda grades: grades[:, ::-1], "No: it predicts the opposite of"),
+        (lambda grades: mixed(grades, 0.4, 0), "than it predicts. What it expects is too low by half."),
         (
             lambda grades: np.random.default_rng(0).permutation(grades),
             "Before you trust this: the grade model misleads",
         ),
     ],
-    ids=["good", "turned", "shuffled"],
+    ids=["good", "right", "turned", "too low", "shuffled"],
 )
 def test_a_report_says_whether_the_model_can_be_trusted(pool, demo, change, said: str) -> None:
     frame = of_rankers(pool, TWO)

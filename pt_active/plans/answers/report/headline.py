@@ -182,7 +182,7 @@ def _for_others(result: Result, status: Status | None) -> Facts:
     elif status is not None and status.beside is not None:
         said = _between(status.beside.low, status.beside.high, status.confidence)
     else:
-        said = _exact(other.name) if other.certain else _between(*other.confidence_interval(), other.confidence_level)
+        said = _exact(other.what) if other.certain else _between(*other.confidence_interval(), other.confidence_level)
     return [("new queries" if new else "these alone", " ".join(filter(None, (said, more))))]
 
 

@@ -331,7 +331,16 @@ def _check(report: Findings) -> Section:
 
 
 def _trusted(line: Calibration) -> str:
-    """What the line through the labels says about the grade model, in a sentence."""
+    """What the line through the labels says about the slope and the level of the grade model, in words."""
+    said = _of_slope(line)
+    if not line.off:
+        return said
+    if said.startswith("Yes"):
+        return f"Partly: documents differ as much as it predicts, but what it expects is {line.off}."
+    return f"{said} What it expects is {line.off}."
+
+
+def _of_slope(line: Calibration) -> str:
     low, high = line.interval
     if not np.isfinite([low, high]).all():
         return "These labels do not tell."
