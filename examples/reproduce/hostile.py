@@ -3,6 +3,7 @@
     python examples/reproduce/hostile.py [--repetitions N] [--keep FOLDER] [--evidence FOLDER]
     python examples/reproduce/hostile.py --ties
     python examples/reproduce/hostile.py --late [--repetitions 50]
+    python examples/reproduce/hostile.py --known-items --repetitions 300 [--keep FOLDER] [--evidence FOLDER]
 
 The first takes some minutes. With ``--keep``, a run that was stopped goes on after the last finished part. The second
 prints how often equal rankers are told apart (`equal_rankers`), in a quarter of an hour.
@@ -22,6 +23,9 @@ rounds), and has its Monte Carlo error.
 
 With ``--late``, the only table is of bets on documents whose labels come late or are changed (`late_labels.CASES`).
 
+With ``--known-items``, the only table is of nDCG and AP where a query has one relevant document or few (`known_items`):
+how often any of five looks at a plan by surprises misses the difference of two rankers, which is 0 for AP in the ties.
+
 To follow the labels in another way, write a function with the arguments and the result of `looked_at`, and a line in
 `RULES`.
 """
@@ -37,6 +41,7 @@ import equal_rankers
 import numpy as np
 import pandas as pd
 from evidence import markdown, parser_with, publish
+from known_items import PAIRS, pair_rows
 from late_labels import CASES, campaigns, named
 from leagues import add_keep, kept, with_error
 from sequences import ever_excluded, recalibrated, refitted, sequences, spoilt
@@ -230,6 +235,9 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=100, help="samples of each pool; fewer for documents")
     parser.add_argument("--populations", nargs="+", choices=POPULATIONS, default=list(POPULATIONS))
     parser.add_argument("--ties", action="store_true", help="equal rankers alone, a tenth of the repetitions of each")
+    parser.add_argument(
+        "--known-items", action="store_true", help="only the table of nDCG and AP with one relevant document"
+    )
     parser.add_argument("--late", action="store_true", help="only the table of labels that come late or change")
     add_keep(parser)
     arguments = parser.parse_args()
@@ -239,6 +247,15 @@ def main() -> None:
         print(equal_rankers.page(max(1, number // 10)))
         return
     keep = partial(kept, arguments.keep)
+    if arguments.known_items:
+        found: list[dict[str, object]] = []
+        for each in tqdm(PAIRS, unit="cell"):
+            part = f"pair, {'; '.join(map(str, each))}, {number} repetitions"
+            found += keep(part, pair_rows(each, number, 1))
+        text = markdown(pd.DataFrame(found))
+        print(text)
+        publish(text, arguments, "hostile-known-items")
+        return
     if arguments.late:
         rows = (
             row

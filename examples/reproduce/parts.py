@@ -37,6 +37,7 @@ from pt_active.inference.documents import expected_variance
 from pt_active.inference.rounds import Round, drawn_by, estimate_rounds, pool_sizes
 from pt_active.inference.stopping.boundaries import half_widths, spending_boundary
 from pt_active.inference.stopping.looks import PLANNED_LOOKS
+from pt_active.plans.answers.judged_documents import MAX_MISFIT
 from pt_active.plans.answers.looks import PLANNED
 from pt_active.sampling.drawings import SURPRISES, RoundSettings, usual_variance
 from pt_active.sampling.parts import first_parts, leaning, parts_of
@@ -46,6 +47,7 @@ MEASURES = ("AP", "nDCG@10")
 TOPICS = {"dl21": (25, 40, 53)}
 OTHERS = (200,)
 POWER = 0.8
+ROUNDING = 1e-9  # A sample in which nothing is left to chance misses by less
 NUMBERS = np.arange(1, PLANNED_LOOKS + 1)
 
 
@@ -57,13 +59,14 @@ class Samples:
     standard_error: np.ndarray
     degrees: np.ndarray
     labels: np.ndarray
-    half_width: np.ndarray  # of the intervals that hold at all looks
+    half_width: np.ndarray  # of the intervals that hold at all looks; infinite where there is none
+    refused: np.ndarray  # bool, whether the labels fit no class of queries
 
     @property
     def fixed(self) -> np.ndarray:
         """float64[n], the half-width of one look at the end."""
         quantile = stats.t.ppf((1 + LEVEL) / 2, np.maximum(self.degrees[:, -1], 1.0))
-        return np.asarray(quantile * self.standard_error[:, -1])
+        return np.where(self.refused[:, -1], np.inf, quantile * self.standard_error[:, -1] + ROUNDING)
 
     def until_known(self, difference: np.ndarray) -> tuple[float, float]:
         """Labels to a verdict over those of the sample, and how often there is one, at true differences float64[n]."""
@@ -85,9 +88,10 @@ def samples_of(cell: Cell, budget: float, repetitions: int, seed: int) -> Sample
         ]
     except ValueError:
         return None
-    design, lean, rows = rounds[0].sample.design, leaning(seen.ranks), []
-    thinned = (replace(design, opening=design.opening * k / PLANNED_LOOKS) for k in NUMBERS)
-    expected = np.array([expected_variance(seen, each, sizes.gain) for each in thinned])
+    lean, rows = leaning(seen.ranks), []
+    no_part = np.zeros(len(cell.label), dtype=np.int64)
+    firsts = (first_parts(rounds[0].sample, pool.prices, no_part, k, PLANNED_LOOKS) for k in NUMBERS)
+    expected = np.array([expected_variance(seen, each.design, sizes.gain) for each in firsts])
     if not expected[-1] > 0:
         return None
     critical = spending_boundary(NUMBERS / PLANNED_LOOKS, expected[-1] / expected, 1 - LEVEL, PLANNED)
@@ -97,14 +101,16 @@ def samples_of(cell: Cell, budget: float, repetitions: int, seed: int) -> Sample
         part = parts_of(whole.sample, pool.prices, lean, turn, PLANNED_LOOKS, rng)
         firsts = (first_parts(whole.sample, pool.prices, part, k, PLANNED_LOOKS) for k in NUMBERS)
         rows.append([_estimated(cell, replace(whole, sample=each)) for each in firsts])
-    value, error, degrees, labels = np.moveaxis(np.array(rows), -1, 0)
-    return Samples(value - truth, error, degrees, labels, half_widths(critical, error, degrees))
+    value, error, degrees, labels, refused = np.moveaxis(np.array(rows), -1, 0)
+    half_width = np.where(refused, np.inf, half_widths(critical, error, degrees) + ROUNDING)
+    return Samples(value - truth, error, degrees, labels, half_width, refused.astype(bool))
 
 
-def _estimated(cell: Cell, part: Round) -> tuple[float, float, float, float]:
+def _estimated(cell: Cell, part: Round) -> tuple[float, ...]:
     label = np.where(part.sample.drawn, cell.label, -1)
     found = estimate_rounds(cell.seen, [part], label, cell.contrast, "regression")
-    return found.value, found.standard_error, found.degrees_of_freedom, float(part.sample.drawn.sum())
+    drawn = float(part.sample.drawn.sum())
+    return found.value, found.standard_error, found.degrees_of_freedom, drawn, float(abs(found.misfit) > MAX_MISFIT)
 
 
 def traded(frame: pd.DataFrame, pair: list[str], rng: np.random.Generator) -> pd.DataFrame:

@@ -54,6 +54,7 @@ from track_baselines import (
 
 from pt_active.frames.columns import grade_columns
 from pt_active.inference.rounds import drawn_by, estimate_rounds, pool_sizes
+from pt_active.plans.answers.judged_documents import MAX_MISFIT
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.drawings import RoundSettings, usual_variance
@@ -69,7 +70,7 @@ LEVEL = 0.95
 
 
 class Found(NamedTuple):
-    """What one sample says; the error is NaN for ways that state none."""
+    """What one sample says; the error is NaN for ways that state none, the reach infinite if there is no interval."""
 
     value: float
     error: float
@@ -136,7 +137,8 @@ def by_documents(cell: Cell, drawing: str, budget: float) -> Callable[[np.random
         label = np.where(drawn.sample.drawn, cell.label, -1)
         found = estimate_rounds(cell.seen, [drawn], label, cell.contrast, "regression")
         quantile = stats.t.ppf((1 + LEVEL) / 2, max(found.degrees_of_freedom, 1.0))
-        return Found(found.value, found.standard_error, quantile * found.standard_error, drawn.sample.spent)
+        reach = np.inf if abs(found.misfit) > MAX_MISFIT else quantile * found.standard_error
+        return Found(found.value, found.standard_error, reach, drawn.sample.spent)
 
     return sampled
 

@@ -42,6 +42,7 @@ class DocumentEstimate:
     variance_of_query: np.ndarray  # float64[m], what each query adds to both parts, but for what spreading takes off
     cautious: float = 0.0  # Variance that is added because few documents carry the estimate of the variance
     scale: float = 0.0  # The sum of the absolute terms of the value; see `ties.is_rounding`
+    misfit: float = 0.0  # See `surprises.misfit`
 
     @property
     def variance(self) -> float:
@@ -181,7 +182,7 @@ def document_estimate(
     gained = scale * min(total, 0.0) if total < spread else min(scale * (total - spread), float(second.sum()) / 2)
     query = pool.query[sample.drawn]
     influence = residuals.influence[sample.drawn] * pool.weight[query] / sample.opening[query]
-    doubt = np.zeros(1) if residuals.doubt is None else weighting.weights * queries.of(residuals.doubt)
+    doubts = np.zeros((1, 1)) if residuals.doubt is None else weighting.weights * queries.of(residuals.doubt)
     variance_of_query = np.zeros(len(model))
     variance_of_query[queries.rows] = parts
     return DocumentEstimate(
@@ -190,10 +191,11 @@ def document_estimate(
         second=max(float(second.sum()) - gained, 0.0),
         degrees_of_freedom=_ratio(3 * parts.sum() ** 2, (parts**2).sum()) - 1 if (parts > 0).sum() > 1 else 0.0,
         n_effective=_ratio(influence.sum() ** 2, (influence**2).sum()),
-        cautious=max(float(doubt.sum()) ** 2, float(doubt @ doubt)),
+        cautious=max(max(float(each.sum()) ** 2, float(each @ each)) for each in doubts),
         of_query=model + ratio_or_zero(residuals.step, sample.opening),
         variance_of_query=variance_of_query,
         scale=float(pool.weight @ size + np.abs(weighting.weights) @ queries.of(size + residuals.size)),
+        misfit=residuals.misfit,
     )
 
 
@@ -252,4 +254,5 @@ def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> Docu
         of_query=np.sum([w * e.of_query for w, e in used], axis=0),
         variance_of_query=np.sum([w**2 * e.variance_of_query for w, e in used], axis=0),
         scale=total("scale", 1),
+        misfit=max((e.misfit for _, e in used), key=abs),
     )

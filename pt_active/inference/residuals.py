@@ -28,7 +28,8 @@ class QueryResiduals:
     influence: np.ndarray  # float64[N], by how much the error of each drawn document moves ``ℓ̃``; not negative
     size: np.ndarray  # float64[m], the sum of the absolute terms of ``step``, those of all systems
     terms: np.ndarray | None = None  # float64[N], what each label adds to ``ℓ̃``; None if they act together
-    doubt: np.ndarray | None = None  # float64[m], how far ``ℓ̃`` depends on what is not estimated; None if it does not
+    doubt: np.ndarray | None = None  # float64[d, m], how far ``ℓ̃`` depends on each of d choices; None if on none
+    misfit: float = 0.0  # See `surprises.misfit`
 
 
 def query_residuals(
@@ -133,7 +134,7 @@ def _by_surprises(
     # Both measures lie between 0 and 1.
     size = np.abs(contrast).sum() + np.bincount(pool.query, np.abs(terms), m)
     step, influence = found.value - pool.values(mean) @ contrast, found.spread / found.chance
-    return QueryResiduals(step, variance, np.zeros(m), influence, size, terms, found.value - found.narrowed)
+    return QueryResiduals(step, variance, np.zeros(m), influence, size, terms, found.value - found.others, found.misfit)
 
 
 def steps(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, observed: np.ndarray) -> np.ndarray:

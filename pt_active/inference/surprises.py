@@ -20,10 +20,16 @@ from pt_active.sampling.surprises import compiled, in_classes
 
 FOLDS = 5  # Parts of the queries; what corrects the model of a part is fitted to the labels of the others
 
-_NARROWED = 0.5
-"""By what the distances between classes are multiplied to see how far an estimate depends on them."""
+_SPREADS = (1.0, 0.5, 0.0)
+"""By what the distances between classes are multiplied; with 0 there is one class."""
 
 OWN_CLASSES = 3  # Up to so many rankers, each contrast has classes of its own
+
+_SHARES = np.r_[1e-9, np.arange(1, 200) / 200, 1 - 1e-9]
+"""The shares of queries of the class K that are tried."""
+
+_WITHIN = 1.92
+"""Shares whose log likelihood is within this of the largest are in the interval: half the 0.95 quantile of χ² on 1."""
 
 _COMMON, _SLOPE, _THRESHOLD = 0.1, 2.0, 1.0
 """Ridge penalties of the recalibration: of what all logits have in common, each slope, and each level's own shift."""
@@ -36,27 +42,87 @@ class Surprises(NamedTuple):
     """What labels say about each query."""
 
     value: np.ndarray  # float64[m], f̂
-    narrowed: np.ndarray  # float64[m], f̂ if the classes lie closer to each other
+    others: np.ndarray  # float64[3 or 4, m], f̂ by other choices of classes that the labels do not rule out
     surprise: np.ndarray  # float64[N], δ of each labelled document, 0 for others
     spread: np.ndarray  # float64[N], the standard deviation that was expected of δ
     chance: np.ndarray  # float64[N], π; 1 for labels that were known before
+    misfit: float
 
 
 class _Told(NamedTuple):
-    """What n labels say about rankers."""
+    """What n labels say about rankers, in one of the mixed kinds of queries."""
 
     value: np.ndarray  # float64[k, m], the expectation of each query
     effect: np.ndarray  # float64[k, n, L+1], by how much a label of each level would move it, given the others
     likely: np.ndarray  # float64[n, L+1], how likely each level was, given the others
-    level: np.ndarray  # int64[n]
+    every: np.ndarray  # float64[m], the log of the likelihood of all labels of each query
+    others: np.ndarray  # float64[n], … and of all but each
 
-    def of(self, contrast: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    @classmethod
+    def empty(cls, rankers: int, queries: int, labels: int, levels: int) -> _Told:
+        """Zeros, to which compiled loops add."""
+        shapes = (rankers, queries), (rankers, labels, levels), (labels, levels), (queries,), (labels,)
+        return cls(*(np.zeros(shape) for shape in shapes))
+
+    def of(self, contrast: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``value`` and ``effect`` of a contrast of the rankers, float64[k]."""
+        used = np.flatnonzero(contrast)
+        return contrast[used] @ self.value[used], np.tensordot(contrast[used], self.effect[used], 1)
+
+
+class _Mixed(NamedTuple):
+    """Queries with labels that are independent given a class, mixed with those of the class K [theory 21]."""
+
+    usual: _Told
+    single: _Told
+    every: np.ndarray  # float64[m], how probable K is in each query, given all its labels
+    others: np.ndarray  # float64[n, 1], … and given all but each
+    likely: np.ndarray  # float64[n, L+1], as in `_Told`
+    level: np.ndarray  # int64[n], the labels
+
+    @classmethod
+    def of(cls, usual: _Told, single: _Told, share: float, level: np.ndarray) -> _Mixed:
+        """With a share of K in (0, 1)."""
+        odds = np.log(share) - np.log1p(-share)
+        every = _chance(odds + single.every - usual.every)
+        others = _chance(odds + single.others - usual.others)[:, None]
+        return cls(usual, single, every, others, _between(usual.likely, single.likely, others), level)
+
+    def surprises(self, contrast: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The expectations of a contrast, its surprises, and the standard deviations that were expected of these."""
-        some = np.flatnonzero(contrast)
-        effect = np.tensordot(contrast[some], self.effect[some], 1)
+        value, effect = map(_between, self.usual.of(contrast), self.single.of(contrast), (self.every, self.others))
         mean, square = (self.likely * effect).sum(axis=1), (self.likely * effect**2).sum(axis=1)
         surprise = effect[np.arange(len(effect)), self.level] - mean
-        return contrast @ self.value, surprise, np.sqrt(np.maximum(square - mean**2, 0.0))
+        return value, surprise, np.sqrt(np.maximum(square - mean**2, 0.0))
+
+
+def _between(usual: np.ndarray, single: np.ndarray, chance: np.ndarray | float) -> np.ndarray:
+    return np.asarray((1 - chance) * usual + chance * single)
+
+
+def _chance(logit: np.ndarray) -> np.ndarray:
+    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * logit))
+
+
+class Shares(NamedTuple):
+    """What labels say about the share of queries of the class K."""
+
+    best: float  # The most likely share
+    fewest: float  # The ends of its interval
+    most: float
+    log: float  # By how much the log of the likelihood is larger with the best share than without K
+
+
+def single_shares(advantage: np.ndarray) -> Shares:
+    """The share of queries of the class K.
+
+    Shapes: advantage float64[m], by how much the log of the likelihood of each query is larger in K.
+    """
+    usual, single = np.exp(-np.maximum(advantage, 0.0)), np.exp(np.minimum(advantage, 0.0))
+    log = np.array([np.log((1 - share) * usual + share * single).sum() for share in _SHARES])
+    inside = _SHARES[log >= log.max() - _WITHIN]
+    best = float(log.max() + np.maximum(advantage, 0.0).sum())
+    return Shares(float(_SHARES[log.argmax()]), float(inside[0]), float(inside[-1]), best)
 
 
 def surprises(
@@ -67,22 +133,36 @@ def surprises(
     Where there are few rankers, the classes are those of the rankers of the contrast, and otherwise those of all, so
     that the differences of many rankers are those of their values.
     """
-    used = _rankers_of(contrast)
+    used, label = _rankers_of(contrast), _labels(pool, sample, observed)
     chance = np.where(sample.drawn, sample.design.inclusion, 1.0)
-    label = _labels(pool, sample, observed)
     rows, m = np.flatnonzero(label >= 0), len(pool.weight)
-    values, parts = np.zeros((2, m)), np.zeros((2, 2, len(chance)))
-    for number, told in enumerate(pool.once(lambda: _told(pool, mean, label, used), mean, label, used)):
-        of = told.of(contrast[used])
+    fit, told = pool.once(lambda: _told(pool, mean, label, used), mean, label, used)
+    values, parts = np.zeros((len(told), m)), np.zeros((len(told), 2, len(chance)))
+    for number, each in enumerate(told):
+        of = each.surprises(contrast[used])
         values[number] = _corrected(of, pool.query[rows], chance[rows], m)
         parts[number][:, rows] = of[1:]
-    return Surprises(values[0], values[1], parts[0, 0], parts[0, 1], chance)
+    return Surprises(values[0], values[1:], parts[0, 0], parts[0, 1], chance, float(fit[0]))
 
 
-def _told(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndarray) -> list[_Told]:
-    """What labels say about some rankers, and what they would say if the classes lay closer to each other."""
-    now = _recalibrated(pool, mean, label, used)
-    return [_told_of(now), _told_of(replace(now, spread=_NARROWED))]
+def _told(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, list[_Mixed]]:
+    """What labels say about some rankers, and what they would say by other choices that they do not rule out.
+
+    The distances between the classes, and the share of K, are those that make the labels most likely. Tried are also
+    the distances before and after these, and the ends of the interval of the share. The first result, float64[3], is
+    the `misfit` of the best choice, its share, and its distances.
+    """
+    classes = _recalibrated(pool, mean, label, used)
+    kinds = [_kinds_of(replace(classes, spread=spread)) for spread in _SPREADS]
+    shares = [single_shares(single.every - usual.every) for usual, single in kinds]
+    likelihood = [usual.every.sum() + each.log for (usual, _), each in zip(kinds, shares, strict=True)]
+    best = int(np.argmax(likelihood))
+    tried = [(*kinds[best], share) for share in shares[best][:3]]
+    tried += [(*kinds[near], shares[near].best) for near in (best - 1, best + 1) if 0 <= near < len(kinds)]
+    share, spread = shares[best].best, _SPREADS[best]
+    fit = np.array([misfit(replace(classes, spread=spread), share), share, spread])
+    known = classes.known[classes.known >= 0]
+    return fit, [_Mixed.of(usual, single, share, known) for usual, single, share in tried]
 
 
 def _recalibrated(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndarray) -> InClasses:
@@ -91,15 +171,18 @@ def _recalibrated(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used:
     return classes.recalibrated(recalibration(classes, level, np.arange(len(pool.weight)) % FOLDS), level)
 
 
-def _told_of(now: InClasses) -> _Told:
-    """What the known labels say about all rankers of some queries."""
+def _kinds_of(classes: InClasses) -> tuple[_Told, _Told]:
+    """What the known labels say if they are independent given a class, and in the class K."""
+    from pt_active.sampling._single_kernels import told_if_single
     from pt_active.sampling._surprise_kernels import told_by_labels
 
-    k, m, known = len(now.ranks), len(now.indptr) - 1, now.known[now.known >= 0]
-    shape = len(known), now.logits.shape[1] + 1
-    each = np.zeros((k, m)), np.zeros((k, *shape)), np.zeros(shape)
-    told_by_labels(now.indptr, compiled(now), now.told_by_labels(), each)
-    return _Told(*each, known)
+    known = int((classes.known >= 0).sum())
+    shape = len(classes.ranks), len(classes.indptr) - 1, known, classes.logits.shape[1] + 1
+    usual, single = _Told.empty(*shape), _Told.empty(*shape)
+    pooled, prior = compiled(classes), classes.told_by_labels()
+    told_by_labels(classes.indptr, pooled, prior, tuple(usual))
+    told_if_single(classes.indptr, pooled, prior, tuple(single))
+    return usual, single
 
 
 def moved_by_labels(
@@ -110,11 +193,13 @@ def moved_by_labels(
     One document of each query is given another label at once, for all contrasts, float64[c, k], that share their
     classes. What the labels of queries teach of others is held.
     """
-    used, chance = _rankers_of(contrasts[0]), np.where(sample.drawn, sample.design.inclusion, 1.0)
-    now = _recalibrated(pool, mean, _labels(pool, sample, observed), used)
+    used, label = _rankers_of(contrasts[0]), _labels(pool, sample, observed)
+    chance = np.where(sample.drawn, sample.design.inclusion, 1.0)
+    (_, share, spread), _ = pool.once(lambda: _told(pool, mean, label, used), mean, label, used)
+    now = replace(_recalibrated(pool, mean, label, used), spread=spread)
     rows, levels, grades = np.flatnonzero(sample.drawn), now.logits.shape[1] + 1, observed.shape[1]
     query, moved = pool.query[rows], np.zeros((len(contrasts), len(chance), levels))
-    before = _values(now, pool.query, chance, contrasts[:, used])
+    before = _values(now, share, pool.query, chance, contrasts[:, used])
     turn = np.arange(len(rows)) - np.searchsorted(query, query)
     for number, step in product(range(turn.max(initial=-1) + 1), range(1, levels)):
         some, queries = rows[turn == number], query[turn == number]
@@ -122,19 +207,21 @@ def moved_by_labels(
         other[some] = (other[some] + step) % levels
         inside = np.isin(pool.query, queries)
         part = replace(now, known=other).among(queries)
-        values = _values(part, np.searchsorted(queries, pool.query[inside]), chance[inside], contrasts[:, used])
+        places = np.searchsorted(queries, pool.query[inside])
+        values = _values(part, share, places, chance[inside], contrasts[:, used])
         moved[:, some, other[some]] = values - before[:, queries]
     return moved[:, :, now.level(np.arange(grades))]
 
 
-def _values(now: InClasses, query: np.ndarray, chance: np.ndarray, contrasts: np.ndarray) -> np.ndarray:
+def _values(now: InClasses, share: float, query: np.ndarray, chance: np.ndarray, contrasts: np.ndarray) -> np.ndarray:
     """f̂ of each contrast and query, float64[c, m]."""
-    told, rows, m = _told_of(now), np.flatnonzero(now.known >= 0), len(now.indptr) - 1
-    return np.stack([_corrected(told.of(each), query[rows], chance[rows], m) for each in contrasts])
+    rows, m = np.flatnonzero(now.known >= 0), len(now.indptr) - 1
+    mixed = _Mixed.of(*_kinds_of(now), share, now.known[rows])
+    return np.stack([_corrected(mixed.surprises(each), query[rows], chance[rows], m) for each in contrasts])
 
 
 def _corrected(told: tuple[np.ndarray, ...], query: np.ndarray, chance: np.ndarray, queries: int) -> np.ndarray:
-    """f̂ of each query, float64[m], from the results of `_Told.of`."""
+    """f̂ of each query, float64[m], from the results of `_Mixed.surprises`."""
     value, surprise, _ = told
     return np.asarray(value + np.bincount(query, (1 / chance - 1) * surprise, queries))
 
@@ -147,6 +234,40 @@ def _labels(pool: RevealedPool, sample: TwoPhase, observed: np.ndarray) -> np.nd
     """int64[N], the labels of drawn documents and those that were known before; -1 for others."""
     before = -1 if pool.labels is None else pool.labels
     return pool.once(lambda: np.where(sample.drawn, observed.argmax(axis=1), before), sample.drawn, observed)
+
+
+def misfit(classes: InClasses, share: float) -> float:
+    """How far the spread of the numbers of labels above level 0 is from what their sum leads to expect.
+
+    In standard deviations, with one added to the variance: ``Σ [(n − μ)² − m₂ − β (n − μ)]`` over the queries, with n
+    such labels in each, its moments under the model, and β their slope ``Σ m₃/Σ m₂``. Negative if relevant documents
+    keep apart, positive if they come together.
+
+    Args:
+        classes: The recalibrated pool with its labels.
+        share: That of queries of the class K.
+    """
+    labelled, m = classes.known >= 0, len(classes.indptr) - 1
+    query, odds = np.repeat(np.arange(m), np.diff(classes.indptr)), np.exp(classes.logits[:, 0])
+    logit, side, of = classes.logits[labelled, 0], classes.slope_covariate[labelled], query[labelled]
+    (shifts,), (logs,) = classes.classes
+    kinds = [_cumulants(_chance(logit + common + slope * side), of, m) for common, slope, *_ in shifts]
+    shown = np.bincount(of, odds[labelled], m) / np.maximum(np.bincount(query, odds, m), np.finfo(float).tiny)
+    weight = np.r_[(1 - share) * np.exp(logs), share]
+    mean, second, third, fourth = np.moveaxis(np.stack([*kinds, _cumulants(shown, np.arange(m), m)]), 1, 0)
+    off, n = mean - weight @ mean, np.bincount(of, classes.known[labelled] > 0, m) - weight @ mean
+    two, three = weight @ (second + off**2), weight @ (third + 3 * off * second + off**3)
+    four = weight @ (fourth + 3 * second**2 + 4 * off * third + 6 * off**2 * second + off**4)
+    slope = three.sum() / max(two.sum(), np.finfo(float).tiny)
+    left = (four - two**2).sum() - slope * three.sum()
+    return float((n**2 - two - slope * n).sum() / np.sqrt(1 + max(left, 0.0)))
+
+
+def _cumulants(chance: np.ndarray, query: np.ndarray, queries: int) -> np.ndarray:
+    """The first four of the numbers of independent events in each query, float64[4, m]."""
+    spread = chance * (1 - chance)
+    each = chance, spread, spread * (1 - 2 * chance), spread * (1 - 6 * spread)
+    return np.stack([np.bincount(query, part, queries) for part in each])
 
 
 def recalibration(classes: InClasses, level: np.ndarray, fold: np.ndarray) -> np.ndarray:
@@ -188,7 +309,7 @@ def _ridge(matrix: np.ndarray, offset: np.ndarray, above: np.ndarray, penalty: n
 
     now = loss(line)
     for _ in range(_STEPS):
-        chance = 0.5 + 0.5 * np.tanh(0.5 * (offset + matrix @ line))
+        chance = _chance(offset + matrix @ line)
         slope = matrix.T @ (above - chance) - penalty * line
         step = np.linalg.solve((matrix.T * (chance * (1 - chance))) @ matrix + np.diag(penalty), slope)
         shorter = (step / 2.0**halving for halving in range(_HALVINGS))

@@ -91,8 +91,9 @@ def place_classes(indptr, pool, wide, points, deviation, found):  # type: ignore
         for c in range(len(points)):
             shifts[x, c] = mean + root @ points[c]
         # The points are those of a normal distribution, so what it holds of them is taken off.
-        logs[x] = log_normal(shifts[x] / deviation) - log_normal(points)
-        logs[x] -= logs[x].max()
+        logs[x] = log_normal(shifts[x] / deviation) - log_normal(points) - np.log(len(points))
+        for i in range(len(mean)):
+            logs[x] += np.log(root[i, i] / deviation[i])
 
 
 @_compiled

@@ -111,10 +111,13 @@ class InClasses:
         """The same for each query, float64[m, C, L+1] and float64[m, C], where its labels say that its class lies.
 
         For several levels. Each of them has a shift of its own, since high grades may be rare where low ones are not.
+        Without a spread there is one class.
         """
         from pt_active.relevance import _class_kernels
 
         top, m = self.logits.shape[1], len(self.indptr) - 1
+        if self.spread == 0:
+            return np.zeros((1, 1, top + 1)), np.zeros((1, 1))
         if top == 1:
             return self.classes
         deviation = self.spread * np.r_[LENIENCY, SLOPE, np.full(top - 1, TILT)]

@@ -110,14 +110,16 @@ def told_by_labels(indptr, pool, classes, found):  # type: ignore[no-untyped-def
     """What labels say about each query, and what each label does that the others know nothing of.
 
     ``pool`` is that of `label_effects`, with all labels known; ``classes`` are ``(shifts, logs)`` of all queries or of
-    each, see `relevance.classes`. ``found`` is ``(value, effect, likely)``, which are added to: the expectation of each
-    query given its labels, and, given the other labels of its query, by how much each level of each of n labelled
-    documents would move that, and how likely it is.
+    each, see `relevance.classes`. ``found`` is ``(value, effect, likely, every, others)``. Added to are the expectation
+    of each query given its labels, and, given the other labels of its query, by how much each level of each of n
+    labelled documents would move that, and how likely it is. Written are the logs of the likelihoods of all labels of
+    each query, and of all but each.
 
-    Shapes: indptr int64[m+1], value float64[k, m], effect float64[k, n, L+1], likely float64[n, L+1].
+    Shapes: indptr int64[m+1], value float64[k, m], effect float64[k, n, L+1], likely float64[n, L+1], every float64[m],
+    others float64[n].
     """
     ranks, key, logits, covariate, known, cutoff, samples, form = pool
-    (every_shift, every_log), (value, effect, likely) = classes, found
+    (every_shift, every_log), (value, effect, likely, all_labels, all_others) = classes, found
     number, levels, k, first = every_log.shape[1], logits.shape[1] + 1, len(ranks), 0
     for x in range(len(indptr) - 1):
         a, b = indptr[x], indptr[x + 1]
@@ -131,7 +133,8 @@ def told_by_labels(indptr, pool, classes, found):  # type: ignore[no-untyped-def
         for c in range(number):
             class_chances(logits[a:b], covariate[a:b], shifts[c], chances)
             prior[c] = chances[labelled]
-        whole, others = _posteriors(every_log[own_class], prior, known[a:b][labelled])
+        whole, others, evidence, other_evidence = _posteriors(every_log[own_class], prior, known[a:b][labelled])
+        all_labels[x], all_others[first : first + len(labelled)] = evidence, other_evidence
         for c in range(number):
             class_chances(logits[a:b], covariate[a:b], shifts[c], chances)
             with_labels(chances, known[a:b])
@@ -148,17 +151,27 @@ def told_by_labels(indptr, pool, classes, found):  # type: ignore[no-untyped-def
 def _posteriors(logs, prior, level):  # type: ignore[no-untyped-def]
     """The probabilities of the classes given all s labels of a query, float64[C], and all but each, float64[C, s].
 
+    Also the logs of the likelihoods of these labels, a number and float64[s].
+
     Shapes: logs float64[C], prior float64[C, s, L+1], level int64[s].
     """
     number, count, _ = prior.shape
-    others, whole = np.empty((number, count)), logs.copy()
+    others, whole, evidence = np.empty((number, count)), logs.copy(), np.empty(count)
     for c in range(number):
         for i in range(count):
             others[c, i] = np.log(max(prior[c, i, level[i]], LEAST))
             whole[c] += others[c, i]
     for i in range(count):
-        others[:, i] = whole - others[:, i]
-        others[:, i] = np.exp(others[:, i] - others[:, i].max())
-        others[:, i] /= others[:, i].sum()
-    whole = np.exp(whole - whole.max())
-    return whole / whole.sum(), others
+        others[:, i], evidence[i] = normalised(whole - others[:, i])
+    whole, every = normalised(whole)
+    return whole, others, every, evidence
+
+
+@_compiled
+def normalised(logs):  # type: ignore[no-untyped-def]
+    """Numbers given by their logs, divided by their sum, float64[C], and the log of that sum; zeros if all are 0."""
+    top = logs.max()
+    if top == -np.inf:
+        return np.zeros(len(logs)), top
+    parts = np.exp(logs - top)
+    return parts / parts.sum(), top + np.log(parts.sum())

@@ -1,8 +1,9 @@
 """Which part of a sample comes first, so that one may look at it before everything is judged [theory 19]?
 
-Given the sample, each of its units is in the first k of K parts with probability ``k/K``. So the first parts are a
-sample of the same design, whose probabilities are ``k/K`` times those of the whole, and given the whole sample the mean
-of their estimate is that of the whole. Estimates from growing parts therefore behave as `boundaries` asks.
+Given the sample, each of its units is in the first k of K parts with probability ``k/K``. Single documents that were
+certain to be drawn are all in the first, since a look without one that decides much would not see its error. So the
+first parts are a sample of the same kind with smaller probabilities, and given the whole sample the mean of their
+estimate is that of the whole. Estimates from growing parts therefore behave as `boundaries` asks.
 """
 
 from __future__ import annotations
@@ -53,7 +54,14 @@ def parts_of(
         cost, opened = prices.spent(sample.drawn), np.unique(query[rows])
         units = opened[np.lexsort([turn[opened], cost[opened]])]
         return _spread(units, prices.queries, number, rng)[query] * sample.drawn
-    return _spread(rows[np.lexsort([ties, lean[rows], turn[query[rows]]])], len(query), number, rng)
+    first, order = _first_of_all(sample), rows[np.lexsort([ties, lean[rows], turn[query[rows]]])]
+    return np.where(sample.drawn & first, 1, _spread(order[~first[order]], len(query), number, rng))
+
+
+def _first_of_all(sample: TwoPhase) -> np.ndarray:
+    """bool[N], the documents that are certain to be drawn, which decide most, unless they are most of the sample."""
+    certain = sample.design.inclusion >= 1
+    return certain & (2 * int((certain & sample.drawn).sum()) <= int(sample.drawn.sum()))
 
 
 def _spread(units: np.ndarray, of: int, number: int, rng: np.random.Generator) -> np.ndarray:
@@ -73,6 +81,6 @@ def first_parts(sample: TwoPhase, prices: Costs, part: np.ndarray, k: int, numbe
         design = replace(design, opening=design.opening * share)
         queries = Sample.once(np.where(opened, sample.opening * share, 0.0))
     else:
-        design = replace(design, inclusion=design.inclusion * share)
+        design = replace(design, inclusion=np.where(_first_of_all(sample), 1.0, design.inclusion * share))
     spent = float(prices.spent(drawn).sum())
     return replace(sample, design=design, queries=queries, drawn=drawn, spent=spent, share=share)

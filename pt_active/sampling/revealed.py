@@ -43,7 +43,8 @@ class RevealedPool(DocumentPool):
     prior: np.ndarray  # float64[m, C], the logs of the probabilities of the classes of leniency in each query
     labels: np.ndarray | None = None  # int64[N], the labels that were known before, -1 for others; None if none was
     believed: np.ndarray | None = None  # float64[N, G+1], what the grade model says also of labelled documents
-    kept: dict[bytes, Any] = field(default_factory=dict, repr=False, compare=False)  # The latest results
+    # The latest results, and how many numbers each has
+    kept: dict[bytes, tuple[Any, int]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -195,15 +196,16 @@ class RevealedPool(DocumentPool):
 
     def once(self, compute: Callable[[], _Result], *of: np.ndarray) -> _Result:
         """A result that was computed for equal arrays before, or is computed now and kept; nobody writes into them."""
-        result: _Result
         told = () if self.labels is None or self.believed is None else (self.labels, self.believed)
         name = b"".join(map(_digest, (self.prior, *told, *of)))
-        if name in self.kept:
-            self.kept[name] = result = self.kept.pop(name)
-            return result
-        self.kept[name] = result = compute()
-        while len(self.kept) > _KEPT and sum(map(_numbers, self.kept.values())) > _KEPT_NUMBERS:
+        found = self.kept.pop(name) if name in self.kept else None
+        if found is None:
+            made = compute()
+            found = made, _numbers(made)
+        self.kept[name] = found
+        while len(self.kept) > _KEPT and sum(numbers for _, numbers in self.kept.values()) > _KEPT_NUMBERS:
             self.kept.pop(next(iter(self.kept)))
+        result: _Result = found[0]
         return result
 
 

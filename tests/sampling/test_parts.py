@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -44,15 +45,25 @@ def test_each_document_comes_by_each_part_as_probably_as_it_should(drawing: str)
     assert (part[:, ~drawn] == 0).all()
     assert (part[:, drawn] >= 1).all()
     for k in range(1, PARTS):
-        share = k / PARTS
+        certain = (sample.design.inclusion[drawn] >= 1) & (drawing == "surprises")
+        share = np.where(certain, 1.0, k / PARTS)
         off = (part[:, drawn] <= k).mean(axis=0) - share
-        assert np.abs(off).max() < 4 * np.sqrt(share * (1 - share) / DRAWS)
+        assert (np.abs(off) <= 4 * np.sqrt(share * (1 - share) / DRAWS)).all()
     if drawing == "surprises":  # whichever the start, the golden ratio spreads them
-        numbers = np.apply_along_axis(np.bincount, 1, part[:, drawn], minlength=PARTS + 1)[:, 1:]
-        assert np.abs(numbers - drawn.sum() / PARTS).max() < 3
+        spread = part[:, drawn & (sample.design.inclusion < 1)]
+        numbers = np.apply_along_axis(np.bincount, 1, spread, minlength=PARTS + 1)[:, 1:]
+        assert np.abs(numbers - spread.shape[1] / PARTS).max() < 3
     else:  # a query is judged in one go
         query = PRICES.every
         assert all(len(np.unique(part[0, drawn & (query == x)])) == 1 for x in np.unique(query[drawn]))
+
+
+def test_documents_that_are_most_of_a_sample_are_not_all_first() -> None:
+    """Otherwise there would be nothing left to look at."""
+    sample, rng = sample_of("surprises"), np.random.default_rng(1)
+    design = replace(sample.design, inclusion=np.where(sample.drawn, 1.0, 0.5))
+    part = in_parts(replace(sample, design=design), rng)
+    assert set(part[sample.drawn]) == set(range(1, PARTS + 1))
 
 
 @pytest.mark.parametrize("drawing", ["depth", "surprises"])

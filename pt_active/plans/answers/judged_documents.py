@@ -47,6 +47,10 @@ _NOTED_UNREACHED_SHARE = 0.01
 MAX_UNREACHED_SHARE = 0.05
 """Above this share of the model's variance in documents that could never be drawn, there is no interval."""
 
+MAX_MISFIT = 3.5
+"""If the spread of the numbers of relevant labels in queries is so many standard deviations from what any class of
+queries leads to expect, there is no interval of nDCG or AP."""
+
 _MIN_EFFECTIVE_DOCUMENTS = 10
 """With fewer effective documents, an estimate has a caution."""
 
@@ -105,7 +109,7 @@ class JudgedDocuments(Judged):
             basis=basis,
             certain=census,
             scale=mean.scale,
-            unusable=unreached > MAX_UNREACHED_SHARE,
+            unusable=unreached > MAX_UNREACHED_SHARE or (abs(mean.misfit) > MAX_MISFIT and not census),
             replayed=None if replays is None else partial(replays.replayed, seed=REPLAY_SEED),
             by_query=ByQuery(self.pool.weight, mean.of_query, sampling, None, mean.variance_of_query, labelled),
         )
@@ -235,6 +239,13 @@ class JudgedDocuments(Judged):
                 f"{unreached:.0%} of the variance that the model expects of {self.basis.measure} of {what} lies in "
                 "documents that this plan never asks for; there the estimate rests on the model alone"
                 + (", so there is no interval and no test" if unreached > MAX_UNREACHED_SHARE else "")
+            )
+        if abs(mean.misfit) > MAX_MISFIT and not census:
+            how = "come together" if mean.misfit > 0 else "keep apart"
+            said.append(
+                f"relevant documents {how} in queries more than the estimate allows for: the numbers of relevant "
+                f"labels are spread {abs(mean.misfit):.1f} standard deviations off, so there is no interval and no "
+                'test; design="depth" does not depend on this'
             )
         if self.basis.missing:
             said.append(

@@ -70,6 +70,7 @@ class Point:
     population: QueriesMeant  # The queries
     apart: float = 0.0  # How far their mean may lie from that of the pool's queries; infinite if that is not known
     refusal: str = ""  # Why it is not known; empty if it is
+    unusable: str = ""  # Why labels give no interval by normal approximations; empty if they may
     beside: Point | None = None  # The same for the other queries
 
     @property
@@ -123,11 +124,12 @@ def at_the_end(
 def _point(judged: Judged, contrast: Contrast, how: How[irm.Measure]) -> Point:
     """The estimate of one contrast."""
     measured, both = judged.measured(contrast, how), []
+    unusable = measured.basis.caution if measured.unusable else ""
     for fields in judged.answers(contrast, measured, how):
         error, population = float(fields["standard_error"]), fields["population"]
         certain = measured.certain and population.name == THESE
         told = np.isfinite(error) and (certain or error > 0)
-        point = Point(measured.value, error if told else np.nan, population)
+        point = Point(measured.value, error if told else np.nan, population, unusable=unusable)
         if population.name == NEW:
             about = judged.by_query(measured, how)
             point = replace(point, **gap_to_new(None if fields["degenerate"] else about, how.confidence))

@@ -96,7 +96,7 @@ class Status(Printed):
         population: The queries that it holds for.
         apart: How far their mean may lie from that of the pool's queries [theory 16]: 0 for these queries and at the
             end, and infinite if that is not known.
-        refusal: Why it is not known; empty if it is.
+        refusal: Why it is not known, or why there is no interval; empty if there is one.
         beside: The state for the other queries, whose further labels are not foreseen.
     """
 

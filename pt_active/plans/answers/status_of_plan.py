@@ -100,6 +100,7 @@ def _looked_status(
     nothing = dict.fromkeys(("e_value", "more", "more_high"), np.nan)
     if question.looks is None and point.refusal in (TOO_FEW, UNTOLD):
         point = replace(point, apart=0.0, refusal="")
+    point = replace(point, refusal=point.refusal or point.unusable)
     looked = _reached(grown, question, point.apart, None if result is None else result.confidence_interval())
     ahead = _ahead(grown, question, looked["resolution"] is not None)
     return Status(**(_about(tables, question, point) | nothing | grown.counts | looked | ahead))
