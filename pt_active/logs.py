@@ -18,13 +18,16 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import MAX_SEED, how_many, shown, some, whole_number
+from pt_active.frames.progress import working
 from pt_active.frames.visible import check_visible
 from pt_active.sampling.chances import at_most_one
 
 Files: TypeAlias = "str | Path | Sequence[str | Path]"
 """A file, a pattern such as ``runs/*.parquet``, or several of these."""
 
-_MEMORY = "512MB"  # What DuckDB keeps in memory; beyond it, it writes to a temporary folder
+_MEMORY, _LESS = "512MB", "128MB"
+"""What DuckDB keeps in memory while it reads, and while queries are drawn; the rest is in a temporary folder."""
+
 _DIGITS = 15  # Hexadecimal digits of a hash that make the place of a query: as many as fit into int64
 _NO_NUMBER, _SEVERAL = -1.0, -2.0  # What stands for the traffic of a query that has none, or several different ones
 
@@ -81,7 +84,7 @@ def sample_queries(source: Any, n: int, *, weight: str | Path | None = None, see
     """
     whole_number("n", n, 1)
     whole_number("seed", seed, 0, MAX_SEED)
-    with _log(source, weight, seed) as log:
+    with working("sampling the log"), _log(source, weight, seed) as log:
         place, traffic = log.queries()
         _check_traffic(log, place, traffic)
         if not (traffic > 0).all():
@@ -89,7 +92,9 @@ def sample_queries(source: Any, n: int, *, weight: str | Path | None = None, see
         if len(place) < n:
             raise ValueError(f"{n} queries are too many: the log has {len(place)} with traffic")
         order = np.argsort(place)
-        place, traffic = place[order], traffic[order]
+        place = place[order]
+        traffic = traffic[order]
+        del order  # Where there are many queries, memory is short here.
         chance = inclusion(traffic, n)
         drawn = drawn_in_order(chance, _place(seed, "") / 16**_DIGITS)
         if np.isin(place[drawn], place[1:][place[1:] == place[:-1]]).any():
@@ -136,14 +141,20 @@ def drawn_in_order(chance: np.ndarray, start: float) -> np.ndarray:
     Returns:
         bool[N], whether each is drawn.
     """
-    certain = chance >= 1
-    reach = np.cumsum(np.where(certain, 0.0, chance))
-    if certain.all():
-        return certain
+    drawn = chance >= 1
+    if drawn.all():
+        return drawn
+    reach = np.where(drawn, 0.0, chance)
+    np.cumsum(reach, out=reach)
     # Rounding must not make the sum of the probabilities another number than the whole one that it is.
     number = np.rint(reach[-1])
-    turn = np.minimum(np.floor(number * (reach / reach[-1]) + start), number)
-    return certain | (np.diff(turn, prepend=0.0) > 0)
+    reach /= reach[-1]
+    reach *= number
+    reach += start
+    np.minimum(np.floor(reach, out=reach), number, out=reach)
+    drawn[0] |= reach[0] > 0
+    drawn[1:] |= reach[1:] > reach[:-1]
+    return drawn
 
 
 def places(qids: Iterable[str], seed: int) -> np.ndarray:
@@ -197,9 +208,10 @@ def _read_by_duckdb(source: Mapping[str, Files], weight: str | Path | None, seed
         import duckdb
     except ImportError:
         raise ValueError("files of a log are read by DuckDB: pip install 'pt-active[logs]'") from None
-    config: dict[str, Any] = {"memory_limit": _MEMORY, "temp_directory": folder, "preserve_insertion_order": "false"}
+    config: dict[str, Any] = {"temp_directory": folder, "preserve_insertion_order": "false"}
     try:
         with duckdb.connect(config=config) as database:
+            database.execute("SET enable_progress_bar = false")
             yield _Files(database, source, weight, seed)
     except duckdb.Error as error:
         raise ValueError(f"DuckDB cannot read the log: {' '.join(str(error).split())[:300]}") from error
@@ -265,7 +277,12 @@ class _Files(_Log):
         _check_ids(what, str(about.types[about.columns.index("qid")]))
         return scan
 
+    def _keep(self, memory: str) -> None:
+        """Set what DuckDB keeps in memory; what is more goes to disk at once."""
+        self.database.execute(f"SET memory_limit = '{memory}'")
+
     def queries(self) -> _Traffic:
+        self._keep(_MEMORY)
         number = "1.0" if self.weight is None else _number(f"TRY_CAST({self.weight} AS DOUBLE)")
         parts = " UNION ALL ".join(f"SELECT qid, {number} AS w FROM {scan}" for scan in self.runs.values())
         if self.table is not None:
@@ -281,9 +298,11 @@ class _Files(_Log):
         if self.database.sql("SELECT count(*) - count(qid) FROM queries").fetchall() != [(0,)]:
             raise ValueError("a row of the log has no qid")
         found = self.database.sql("SELECT place, traffic FROM queries").fetchnumpy()
+        self._keep(_LESS)
         return _Traffic(found["place"], found["traffic"])
 
     def rows(self, drawn: np.ndarray) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+        self._keep(_MEMORY)
         wanted = pd.DataFrame({"place": drawn})
         self.database.register("wanted", wanted)
         chosen = "SELECT qid FROM queries SEMI JOIN wanted USING (place)"

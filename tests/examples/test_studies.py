@@ -59,6 +59,7 @@ STUDIES = {
     "new_queries": Study(
         "POOL --repetitions 2", small={"SIZES": (9, 10, 11), "HARD": ("skewed",), "CLUSTERS": (4,), "SHARE": 0.5}
     ),
+    "sampled_logs": Study("--repetitions 3", small={"QUERIES": 2000, "SIZES": (50, 200), "JUDGED": 20}),
     "which_queries": Study("--out OUT/x.png", "x.png", {"QUERIES": 40, "STEPS": 3, "SMALLEST": 60}, page=False),
     "promised_power": Study(
         "POOL --repetitions 1", small={"PAST": 30, "PILOT": 60, "NEW_POOLS": 2, "MEASURES": ("DCG@10",)}
