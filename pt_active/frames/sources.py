@@ -43,10 +43,16 @@ class Limits(NamedTuple):
     columns: int = 1000
     cell: int = 1 << 24  # characters of a cell of a table
     expansion: int = 250  # of a file over 64 MiB to its compressed form; runs have 3 to 50, bombs 1,000
+    elements: int = 1_000_000  # of a spreadsheet's XML, such as of nine columns of 35,000 rows
+
+    def check_expansion(self, what: str, size: int, packed: int) -> None:
+        """Raise if too many bytes come from a few that are packed."""
+        if size > max(_ALWAYS_EXPANDED, packed * self.expansion):
+            raise beyond(f"{what} expands to at least {size:,} bytes, more", self.expansion, "times its size")
 
 
 LIMITS = Limits()  # Unless they are lifted
-NO_LIMITS = Limits(*[sys.maxsize] * 5)  # But those of the memory
+NO_LIMITS = Limits(*[sys.maxsize] * len(LIMITS))  # But those of the memory
 _LIFTED: ContextVar[bool] = ContextVar("limits_lifted", default=False)
 
 
@@ -221,9 +227,8 @@ def _blocks(stream: IO[bytes], limits: Limits, packed: IO[bytes] | None = None) 
         size += len(block)
         if size > limits.size:
             raise too_large
-        large = packed is not None and size > _ALWAYS_EXPANDED and packed.seekable()
-        if large and packed is not None and size > packed.tell() * limits.expansion:
-            raise beyond("the file expands more", limits.expansion, "times")
+        if packed is not None and packed.seekable():
+            limits.check_expansion("the file", size, packed.tell())
         yield block
 
 

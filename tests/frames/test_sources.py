@@ -118,7 +118,11 @@ NOISE = np.random.default_rng(0).bytes(1500).hex().encode()[:2001].replace(b"0",
     [
         ("a", b"x\n" * 1001, "the file is larger than 2,000 bytes, the limit"),
         ("a.gz", gzip.compress(NOISE, mtime=0), "the file is larger than"),
-        ("a.gz", gzip.compress(b"\n" * 1500, mtime=0), "the file expands more than 10 times"),
+        (
+            "a.gz",
+            gzip.compress(b"\n" * 1500, mtime=0),
+            "the file expands to at least 1,100 bytes, more than 10 times its size",
+        ),
         ("a", b"x\n" + b"y" * 501, "line 2 is longer than 500 bytes"),
         ("a", b"x\n" * 30 + b"y" * 501 + b"\n", "line 31 is longer than 500 bytes"),
     ],
@@ -155,7 +159,7 @@ def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path):
         for _ in range(80):
             stream.write(b"\n" * (1 << 20))
     start = time.monotonic()
-    with pytest.raises(ArgumentError, match="bomb.gz: the file expands more than 250 times"):
+    with pytest.raises(ArgumentError, match="bomb.gz: the file expands to at least .*, more than 250 times its size"):
         read_run(tmp_path / "bomb.gz")
     assert time.monotonic() - start < 5
 

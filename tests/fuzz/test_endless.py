@@ -129,6 +129,26 @@ def test_a_cell_far_out_makes_no_table(tmp_path: Path, cells: str, message: str)
         read_file(tmp_path / "a.xlsx")
 
 
+@pytest.mark.parametrize("cell", ["", "<c><v>1</v></c>"], ids=["blank rows", "rows of one cell"])
+def test_a_sheet_of_millions_of_rows_is_refused_before_it_is_parsed(tmp_path: Path, monkeypatch, cell: str) -> None:
+    rows = "".join(f"<row>{cell}<!--{number:x}--></row>" for number in range(800_000))
+    (tmp_path / "a.xlsx").write_bytes(workbook(f"<sheetData>{HEADER}{rows}</sheetData>"))
+    monkeypatch.setattr("openpyxl.load_workbook", lambda *_, **how: pytest.fail("it was parsed"))
+    with pytest.raises(
+        ValueError, match=r"a\.xlsx: the spreadsheet has [\d,]+ XML elements, more than 1,000,000 elements, "
+    ):
+        read_file(tmp_path / "a.xlsx")
+
+
+def test_an_archive_of_blanks_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.csv", b" " * 70_000_000)
+    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was read"))
+    message = r"a\.zip: the archive expands to at least 70,000,000 bytes, more than 250 times its size, the limit"
+    with pytest.raises(ValueError, match=message):
+        read_file(tmp_path / "a.zip")
+
+
 def test_what_a_sheet_says_of_its_size_is_not_believed(tmp_path: Path) -> None:
     rows = HEADER + row(2, A="q", B="d", C="1")
     (tmp_path / "a.xlsx").write_bytes(workbook(f'<dimension ref="A1:XFD1048576"/><sheetData>{rows}</sheetData>'))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+import struct
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from datetime import date, time
 from typing import Any
@@ -19,6 +22,9 @@ from pt_active.judging.worklist import Worklist
 
 COLUMNS = ("qid", "docno", "query", "text", "label", "status", "annotator", "note", "plan")
 """The columns of a table that is written. ``time`` is read too."""
+
+_DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, EOFError, OSError)
+"""What the library raises for archives that are damaged or encrypted."""
 
 _WANTED = ("qid", "docno", "label")
 _READ = (*_WANTED, "annotator", "status", "time", "note", "plan")
@@ -68,6 +74,7 @@ def _workbook(delivery: Delivery) -> pd.DataFrame:
         from openpyxl import load_workbook
     except ImportError:
         raise ValueError(_NEEDS_OPENPYXL) from None
+    _check_size(delivery.content)
     try:
         # A formula has its text in the one, and in the other its value, if the program that saved it worked it out.
         books = [load_workbook(io.BytesIO(delivery.content), True, data_only=only) for only in (False, True)]
@@ -89,6 +96,19 @@ def _workbook(delivery: Delivery) -> pd.DataFrame:
     cells = [[_cell(value, row, names[i]) for i, value in zip(kept, each, strict=True)] for row, each in filled.items()]
     table = pd.DataFrame(cells, index=list(filled), columns=range(len(kept)), dtype=object)
     return _known(table.set_axis([names[i] for i in kept], axis="columns"))
+
+
+def _check_size(content: bytes) -> None:
+    """Raise if a spreadsheet expands too much, or has so many elements that reading them takes minutes."""
+    limits = limits_now()
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as parts:
+            limits.check_expansion("the archive", sum(each.file_size for each in parts.infolist()), len(content))
+            elements = max(parts.read(each).count(b"<") for each in parts.infolist()) // 2
+    except _DAMAGED as error:
+        raise ValueError(f"the spreadsheet is damaged: {' '.join(str(error).split())[:200]}") from error
+    if elements > limits.elements:
+        raise beyond(f"the spreadsheet has {elements:,} XML elements, more", limits.elements, "elements")
 
 
 class _Formula(str):
