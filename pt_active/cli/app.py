@@ -306,6 +306,8 @@ def main(interrupt: Any = None) -> None:
         with failures_told(sys.argv[1:]):
             if interrupt is not None:
                 signal.signal(signal.SIGINT, interrupt)
+            if not os.environ.get("COLUMNS", "").strip("0"):
+                os.environ.pop("COLUMNS", None)  # 0 says that the width is not known, and rich prints nothing
             for stream in (sys.stdout, sys.stderr):
                 if isinstance(stream, io.TextIOWrapper):
                     stream.reconfigure(errors="backslashreplace")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -42,6 +43,17 @@ def test_what_is_listed_is_there_and_its_help_is_short(path):
     assert all(option in said for option in shown)
     every = CliRunner().invoke(app, [*path, "--help-all"], env={"COLUMNS": "200"}).stdout
     assert all(each.opts[0] in every for each in command.params if each.opts[0].startswith("--"))
+
+
+@pytest.mark.parametrize("columns", ["0", "", "00"])
+def test_help_is_printed_where_the_width_is_not_known(columns):
+    command = [sys.executable, "-m", "pt_active", "status", "--help"]
+    said = [
+        subprocess.run(command, env=os.environ | width, capture_output=True, text=True, check=True).stdout
+        for width in ({"COLUMNS": columns}, {"COLUMNS": "80"})
+    ]
+    assert said[0] == said[1]
+    assert "pt-active status" in said[0]
 
 
 def test_the_command_line_is_no_larger_than_it_has_to_be():
