@@ -78,7 +78,8 @@ def init(source: RunFiles, given: AnswerFiles, meant: Meant, made: Made) -> Answ
     hint = f"First look at the {how_many('line', doubts)} with an exclamation mark.\n" if doubts else ""
     hint += "Next, choose what to judge, let people judge it in their browsers, look whenever you like, and report:"
     first = ROAD[:1] if budget else (("budget", "--difference", "X"), ("plan", "--budget", "N"))
-    for words in (*first, *ROAD[1:]):
+    one_pair = len(values.get("runs", ())) <= 2  # a report of the labels so far is of one pair
+    for words in (*first, *ROAD[1:-1], ROAD[-1] if one_pair else ROAD[-1][:1]):
         hint += f"\n  {command_line(*words, *([] if out == FILE else ['--project', out]))}"
     content = {"file": str(out), **values, "findings": [each._asdict() for each in found]}
     return Answer(content, f"{told}\n\nThis is kept in {out}.", hint)

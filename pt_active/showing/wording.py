@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar, cast
 
@@ -30,6 +30,8 @@ _WORD = re.compile(
     rf"(?<![\w\-./=:'\"])(?<!--level )(?:([Aa]) )?({'|'.join(_WORDS)})(?![\w\-/=\"(]|\.\w)", re.IGNORECASE
 )
 
+_MAX_NAMES = 5  # Rankers that a sentence names, at most
+
 _MEASURE = re.compile(r"(?<!\w)Score(?:\([^)]*\))?@\d+")
 
 _NAMED = re.compile(rf"(?<!--measure )(?<!['\"=/]){_MEASURE.pattern}")  # Where the measure is no argument of a command
@@ -40,6 +42,7 @@ _PHRASES = {
     "grade model": "model of the scores",
     "Grade model": "Model of the scores",
     "est grade": "est label",
+    "traffic": "weight",
     "qids and docnos": "columns qid (the item) and docno (the answer)",
 }
 
@@ -49,6 +52,13 @@ _NO_TEXT = re.compile(
     re.DOTALL,
 )
 """What of a page is no text of ours: scripts, styles, tags, and texts and ids of documents."""
+
+
+def listed(names: Sequence[str], last: str = ", ") -> str:
+    """Names as a sentence has them, the ``last`` joined by a word: ``a, b or c``; of many, ``a, b, c or 60 others``."""
+    if len(names) > _MAX_NAMES:
+        names = [*names[:3], f"{len(names) - 3} others"]
+    return last.join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def is_of_answers(text: str) -> bool:

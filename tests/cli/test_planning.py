@@ -100,8 +100,8 @@ def test_a_table_that_people_filled_in_trains_the_model_as_qrels_do(files):
     [
         (
             "",
-            "pass --budget, the most to spend, such as the number of documents that people can judge; pt-active budget "
-            "advises",
+            "pass --budget, the most to spend, such as the number of documents that people can judge; "
+            "pt-active budget advises",
         ),
         ("--budget 60 --rounds 2 --design hedged", "--rounds are of documents: leave out --design hedged"),
         ("--budget 60 --rounds 2 --level query", "--rounds are of documents: pass --level document"),

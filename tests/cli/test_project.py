@@ -130,7 +130,8 @@ def test_many_runs_are_not_repeated(files):
     asked = ("--max-grade", "2", "--measure", "P@5")
     hint = run("budget", *words, *asked, "--difference", "0.5").splitlines()[-1]
     assert hint.strip().startswith("pt-active plan --run ... --max-grade 2 --measure P@5 --level ")
-    run("init", *words, *asked, "--out", "mine.toml")
+    said = run("init", *words, *asked, "--out", "mine.toml")
+    assert said.endswith("pt-active report --project mine.toml\n")  # with --so-far, it is about one pair
     hint = run("budget", "--project", "mine.toml", "--difference", "0.5").splitlines()[-1]
     assert hint.strip().startswith("pt-active plan --project mine.toml --level ")
 

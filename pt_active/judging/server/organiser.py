@@ -27,6 +27,7 @@ from pt_active.plans.answers.status import Status
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
 from pt_active.showing.printed import Facts
+from pt_active.showing.wording import listed
 
 _REST = 5.0  # So many times as long as it took an estimate is shown again; the server is left to the judges
 _NOW_SECONDS = 60.0  # A judge who gave a sign of life in these seconds is there now
@@ -96,9 +97,8 @@ class Organiser:
         measure, names = plan.tables.named(), [visible_field(name) for name in plan.rankers]
         if len(names) == 1:
             return f"How good is {names[0]} by {measure}, within ±{margin:g}?"
-        which = f"{', '.join(names[:-1])} or {names[-1]}"
         counts = f", by more than {margin:g}" if margin and len(names) == 2 else ""
-        return f"Which is better by {measure}{counts}: {which}?"
+        return f"Which is better by {measure}{counts}: {listed(names, ' or ')}?"
 
     def _about(self, name: str) -> dict[str, Any]:
         campaign = self.campaign

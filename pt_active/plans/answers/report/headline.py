@@ -21,11 +21,11 @@ from pt_active.plans.answers.status import Status
 from pt_active.showing.page import MEASURED, OPEN, SETTLED, Headline
 from pt_active.showing.printed import Facts
 from pt_active.showing.rounding import MINUS, decimals, fixed, from_to, minus, roughly, share, with_interval
+from pt_active.showing.wording import listed
 
 _UNKNOWN = "These labels do not show how far off that is."
 
 _MAX_NAMED = 6  # Judges that are named
-_MAX_NAMED_RANKERS = 5  # Rankers that the sentence names, at most
 _MOSTLY = 0.87  # If queries are more than this share of an error, 3/4 of its variance, labels hardly lower it
 
 
@@ -187,8 +187,7 @@ def _for_others(result: Result, status: Status | None) -> Facts:
 
 
 def _of_many(result: Ranking, pairs: Sequence[Difference], facts: Facts) -> Headline:
-    best, *rest = result.names
-    question = f"Which of {len(result.names)} rankers is best: {', '.join([best, *rest][:-1])} or {rest[-1]}?"
+    question = f"Which of {len(result.names)} rankers is best: {listed(result.names, ' or ')}?"
     answer, settled, first = _best_of(result, pairs)
     number = with_interval(first.value, first.low, first.high, sign=True)
     apart = sum(pair.winner is not None for pair in pairs)
@@ -205,10 +204,10 @@ def _best_of(result: Ranking, pairs: Sequence[Difference]) -> tuple[str, bool, D
     open_ones = [name for name, pair in ahead.items() if pair.winner != best and not pair.equal]
     of, where = f"of {how_many('ranker', len(result.names))}", _where(result)
     if open_ones:
-        named = [best, *equal, *open_ones]
-        answer = f"The best is {', '.join(named[:-1])} or {named[-1]}; these labels do not show which{where}."
+        named = listed([best, *equal, *open_ones], " or ")
+        answer = f"The best is {named}; these labels do not show which{where}."
     elif equal:
-        answer = f"{', '.join([best, *equal[:-1]])} and {equal[-1]} are exactly equal, and the best {of}{where}."
+        answer = f"{listed([best, *equal], ' and ')} are exactly equal, and the best {of}{where}."
     else:
         answer = f"{best} is the best {of}{where}."
     return answer, not open_ones, next((each for each in ahead.values() if not each.equal), ahead[rest[0]])
@@ -365,6 +364,4 @@ def _ranked(ranking: Ranking) -> str:
     head = f"Of {len(ranking.names)} rankers, {best} stands first in {ranking.basis.measure}"
     if not joined:
         return f"{head} and is told apart from all others; {apart}."
-    rest = len(joined) - _MAX_NAMED_RANKERS
-    named = ", ".join(joined[:_MAX_NAMED_RANKERS]) + (f" and {rest} more" if rest > 0 else "")
-    return f"{head}, but cannot be told apart from {named}; {apart}."
+    return f"{head}, but cannot be told apart from {listed(joined, ' and ')}; {apart}."

@@ -23,6 +23,7 @@ from pt_active.showing.page import Decided, Page, Section, Shown
 from pt_active.showing.plots import MAX_CONTRIBUTIONS, MAX_ESTIMATES
 from pt_active.showing.rounding import MINUS, decimals, minus, number, with_interval
 from pt_active.showing.svg import ChartRow, Sides, short
+from pt_active.showing.wording import listed
 
 MAX_DECIDING_DOCUMENTS = 10
 """Documents in the open list under "What decided"."""
@@ -43,7 +44,7 @@ def page_of(report: Findings) -> Page:
     sure = [] if ranking is None else [how_sure(report.differences[:_MAX_PAIRS], confidence)]
     facts = [f"- {name}: {minus(text)}" for name, text in basis.facts()]
     return Page(
-        title=f"{basis.measure} of {', '.join(report.made.rankers)}",
+        title=f"{basis.measure} of {listed(report.made.rankers)}",
         made="plan",
         head=report.headline,
         data=report.to_dict(),
