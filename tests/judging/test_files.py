@@ -348,8 +348,10 @@ def test_a_judgment_list_of_opensearch_names_queries_by_their_texts(tmp_path: Pa
     plan.export(path, "opensearch", labels)
     made = json.loads(path.read_text(encoding="utf-8"))
     assert {name: made[name] for name in ("name", "type")} == {"name": "pt_active", "type": "IMPORT_JUDGMENT"}
-    first = made["judgmentRatings"][0]
-    assert (first["query"], first["ratings"][0]) == ("wooden lamp", {"docId": "0012", "rating": "2"})
+    first, row = made["judgmentRatings"][0], labels[labels["qid"] == "007"].iloc[0]
+    rated = {"docId": row.docno, "rating": str(row.label)}
+    assert first["query"] == "wooden lamp"
+    assert rated in first["ratings"]
     assert as_rows(read_labels([path], plan)) == as_rows(labels)
     other = {"query": "of no plan", "ratings": [{"docId": "x", "rating": "3.000"}]}
     stored = {"_source": {"status": "COMPLETED", "judgmentRatings": [*made["judgmentRatings"], other]}}

@@ -103,7 +103,7 @@ def test_every_design_is_drawn_again(loss, options: dict) -> None:
 def test_the_truth_of_a_replay_is_that_of_all_its_labels() -> None:
     """Mean and variance over replays of the risk of all pairs, and that a pair keeps its label if it is drawn again."""
     frame = clear_pool(1)
-    audit = Audit.create(frame.head(60), {"a": "a", "b": "b"}, Squared(), draws=40, seed=0, replace=True)
+    audit = Audit.create(frame.head(60), {"a": "a", "b": "b"}, Squared(), draws=40, seed=1, replace=True)
     replays = audit.judged(wanted(audit, frame)).replays
     number = 4000
     drawn = replays.drawn(number)
