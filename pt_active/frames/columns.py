@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 
 import numpy as np
@@ -19,9 +19,19 @@ DESIGN_COLUMN = re.compile(  # A column that a design or a sample adds to each q
 )
 
 
+NO_NUMBERS = (
+    *("boolean", "date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "bytes"),
+    *("list", "ndarray", "dict"),
+)
+"""Types of values that pandas would take for numbers, or fail at."""
+
+
 def with_string_ids(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a shallow copy whose ``qid`` and ``docno`` are strings."""
+    """Return a shallow copy whose ``qid`` and ``docno`` are strings, of a frame whose labels and scores are numbers."""
     frame = frame.copy(deep=False)
+    for name in frame.columns.intersection(["label", "score"]):
+        if (kind := values_type(frame[name])) in NO_NUMBERS:
+            raise unfit("row 1", f"a {name} that is a number", f"a column of the type {kind}")
     for column in ("qid", "docno"):
         if column not in frame.columns:
             continue
@@ -32,6 +42,9 @@ def with_string_ids(frame: pd.DataFrame) -> pd.DataFrame:
             frame[column] = frame[column].astype(str)
         elif pd.api.types.infer_dtype(frame[column], skipna=False) != "string":
             frame[column] = frame[column].map(id_string)
+        if (blank := np.asarray(frame[column].str.strip() == "")).any():
+            row = int(np.argmax(blank))
+            raise unfit(place_of(frame.index[row]), f"a {column} that is not empty", shown(frame[column].iloc[row]))
         wrong = frame[column].str.contains("\0", regex=False)
         if wrong.any():
             raise ValueError(f"{how_many('row', int(wrong.sum()), 'has')} a NUL character in the {column}")
@@ -39,10 +52,10 @@ def with_string_ids(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def id_string(value: object) -> str:
-    """An id as text; a whole number has no point."""
-    if isinstance(value, (bool, np.bool_, bytes, Mapping)) or not (isinstance(value, str) or np.isscalar(value)):
-        raise ValueError(f"an id must be text or a number, got {shown(value)}")
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    """An id as text."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, np.integer)):
+        raise ValueError(f"an id must be text or a whole number, got {shown(value)}; write it as text")
+    return str(value)
 
 
 def refuse_rows(

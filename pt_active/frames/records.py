@@ -41,8 +41,6 @@ def checked_records(records: pd.DataFrame) -> pd.DataFrame:
     frame = with_string_ids(given).reindex(columns=RECORD_COLUMNS)
     for name in ("annotator", "status", *_OPTIONAL):
         frame[name] = frame[name].astype(object).where(frame[name].notna(), "").map(str)
-    for name in ("qid", "docno"):
-        refuse_rows(frame, frame[name].str.strip() == "", name, "not empty")
     refuse_rows(frame, ~frame["status"].isin(STATUSES), "status", f"one of {', '.join(STATUSES)}")
     label = _numbers(frame["label"])
     judged = (frame["status"] == JUDGED).to_numpy()

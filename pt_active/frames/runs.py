@@ -61,8 +61,8 @@ def ranking_of(run: pd.DataFrame, name: str, depth: int | None = None, topics: p
             run = run[answered[query]].reset_index(drop=True)
             query, qids = id_codes(run["qid"])
     score = pd.to_numeric(run["score"]).to_numpy(dtype=np.float64)
-    if np.isnan(score).any():
-        raise ValueError(f"{what}: {how_many('score', int(np.isnan(score).sum()), 'is')} not a number")
+    if not np.isfinite(score).all():
+        raise ValueError(f"{what}: {how_many('score', int((~np.isfinite(score)).sum()), 'is')} not a finite number")
     order = _trec_order(query, score, run["docno"])
     ordered = query if _ascend(query) else query[order]
     rank = _position_in_group(ordered)

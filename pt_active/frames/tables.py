@@ -15,16 +15,10 @@ from typing import IO, Any, Literal, NamedTuple
 import pandas as pd
 
 from pt_active.frames.checks import file_path, how_many, shown, some, unfit
-from pt_active.frames.columns import values_type, with_string_ids
+from pt_active.frames.columns import with_string_ids
 from pt_active.frames.sources import NOT_UTF8, Source, beyond, limits_now, naming, read_bytes
 
 _IDS = ("qid", "docno")  # The keys of JSON objects whose values are ids
-_NUMBERS = ("label", "score")  # The columns of Parquet tables that hold numbers
-_NO_NUMBERS = (
-    *("boolean", "date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "bytes"),
-    *("list", "ndarray", "dict"),
-)
-"""Types of values that pandas would take for numbers, or fail at."""
 
 
 class Row(NamedTuple):
@@ -175,15 +169,12 @@ def read_parquet(path: str | Path, wanted: tuple[str, ...] = (), no_limit: bool 
         table = _parquet_table(path, no_limit)
         if twice := some(sorted({str(name) for name in table.columns[table.columns.duplicated()]})):
             raise ValueError(f"the table has the columns {twice} more than once")
-        frame = with_string_ids(table)
+        frame = with_string_ids(table.set_axis(range(1, len(table) + 1)))
         if missing := some(name for name in wanted if name not in frame.columns):
             raise ValueError(f"expected the columns {some(wanted)}; missing: {missing}")
         if frame.empty and wanted:
             raise ValueError(f"the table is empty; expected rows with {some(wanted)}")
-        for name in frame.columns.intersection(list(_NUMBERS)):
-            if (kind := values_type(frame[name])) in _NO_NUMBERS:
-                raise unfit("row 1", f"a {name} that is a number", f"a column of the type {kind}")
-        return frame.set_axis(range(1, len(frame) + 1))
+        return frame
 
 
 @contextmanager

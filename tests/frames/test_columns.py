@@ -63,7 +63,7 @@ def test_a_rank_column_that_disagrees_is_overruled_with_a_warning() -> None:
     [
         (RUN.iloc[:0], "run 'x' is empty"),
         (pd.concat([RUN, RUN.iloc[:1]]), "run 'x': 1 duplicate row; document 'a' .* query 'q'"),
-        (RUN.assign(score=[1.0, np.nan, 2.0]), "1 score is not a number"),
+        (RUN.assign(score=[1.0, np.nan, 2.0]), "1 score is not a finite number"),
         (RUN.drop(columns="score"), "lacks 'score'"),
         (RUN.assign(qid=["q", None, "p"]), "1 row has no qid"),
     ],

@@ -1,12 +1,16 @@
 """Tables with a header: its width is that of every row, and nothing is dropped or moved in silence."""
 
 import re
+from decimal import Decimal
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.runs import ranked_run
 from pt_active.frames.sources import Source
 from pt_active.frames.tables import read_table
 from pt_active.frames.trec import read_qrels, read_run
@@ -74,16 +78,51 @@ def test_json_lines_are_strict(line, said, tmp_path):
     assert len(str(caught.value)) < 500
 
 
-@pytest.mark.parametrize("docno", [["a"], {"a": 1}, b"a", True])
-def test_ids_in_frames_are_text_or_numbers(docno, tmp_path):
-    from pt_active.frames.columns import with_string_ids
+@pytest.mark.parametrize(
+    ("docno", "said"),
+    [
+        *((each, "an id must be text or a whole number, got ") for each in (["a"], {"a": 1}, b"a", True)),
+        *((each, "an id must be text or a whole number, got ") for each in (1.0, 1.5, np.float32(2), Decimal("1.0"))),
+        *((each, "row [01]: expected a docno that is not empty; got ") for each in ("", " ", "\u00a0\t")),
+    ],
+)
+def test_ids_are_text_or_whole_numbers_in_frames_and_in_parquet(docno, said, tmp_path):
+    frame = pd.DataFrame({"qid": "q", "docno": pd.Series([docno], dtype=object), "score": 1.0, "label": 1})
+    table, columns = tmp_path / "a.parquet", {"qid": frame["qid"], "score": frame["score"], "label": frame["label"]}
+    pq.write_table(pa.table({**columns, "docno": pa.array([docno])}), table)
+    for reads in (ranked_run, checked_qrels, lambda _: read_run(table), lambda _: read_qrels(table)):
+        with pytest.raises(ValueError, match=said):
+            reads(frame)
 
-    with pytest.raises(ValueError, match="an id must be text or a number, got "):
-        with_string_ids(pd.DataFrame({"docno": pd.Series([docno], dtype=object)}))
+
+INFINITE = "1 score is not a finite number|expected a finite number as score"
+KIND = "row 1: expected a {} that is a number; got a column of the type {}"
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("score", True, KIND.format("score", "boolean")),
+        ("score", pd.Timestamp("2026-01-01"), KIND.format("score", "datetime64")),
+        ("score", np.inf, INFINITE),
+        ("score", -np.inf, INFINITE),
+        ("label", False, KIND.format("label", "boolean")),
+    ],
+)
+def test_numbers_are_the_same_in_frames_and_in_parquet(column, value, said, tmp_path):
+    frame = pd.DataFrame({"qid": "q", "docno": ["d"], column: [value]})
+    frame.to_parquet(tmp_path / "a.parquet")
+    of_frame, of_file = (ranked_run, read_run) if column == "score" else (checked_qrels, read_qrels)
+    for reads, given in ((of_frame, frame), (of_file, tmp_path / "a.parquet")):
+        with pytest.raises(ValueError, match=said):
+            reads(given)
 
 
 def test_parquet_ids_hold_no_nul_and_no_lists(tmp_path):
-    for docno, said in (("a\0b", "1 row has a NUL character in the docno"), (["a"], "an id must be text or a number")):
+    for docno, said in (
+        ("a\0b", "1 row has a NUL character in the docno"),
+        (["a"], "an id must be text or a whole number"),
+    ):
         pd.DataFrame({"qid": ["1"], "docno": [docno], "label": [1]}).to_parquet(tmp_path / "a.parquet")
         with pytest.raises(ValueError, match=rf"a\.parquet: {said}"):
             read_qrels(tmp_path / "a.parquet")

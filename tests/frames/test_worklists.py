@@ -162,7 +162,7 @@ def test_an_existing_file_is_never_overwritten(tmp_path):
         (ASSESSMENTS[["qid", "text"]], "csv", "need the columns qid and docno; missing: 'docno'"),
         (pd.concat([ASSESSMENTS, ASSESSMENTS[:1]]), "csv", "'d1' occurs more than once in query 'q1'"),
         (pd.DataFrame({"qid": ["q"], "docno": ["d 1"]}), "trec", "no docno with white space: 'd 1'"),
-        (pd.DataFrame({"qid": [""], "docno": ["d"]}), "trec", "no qid with white space: ''"),
+        (pd.DataFrame({"qid": [""], "docno": ["d"]}), "trec", "a qid that is not empty; got ''"),
         (ASSESSMENTS[["qid", "docno"]], "prels", "'prels' needs assessments with 'inclusion'; missing: 'inclusion'"),
         (ASSESSMENTS[["qid", "docno"]], "strata", "'strata' needs assessments with 'stratum'; missing: 'stratum'"),
         (ASSESSMENTS.assign(inclusion=[1, 0.5, 0.0]), "prels", "an inclusion .* up to 1, for document .* '2'; got 0.0"),

@@ -45,7 +45,7 @@ def test_records_get_their_columns_and_types() -> None:
     [
         ({"label": 1.5}, "row 0: expected a label that is a whole number from 0 to 1000, for document 'd1' of query "),
         ({"label": -1}, "label that is a whole number"),
-        ({"label": True}, "label that is a whole number"),
+        ({"label": True}, "label that is a number"),
         ({"label": None}, "label that is a whole number"),
         ({"label": "good"}, "got 'good'"),
         ({"status": "Judged"}, "status that is one of judged, skipped, unjudgeable"),

@@ -257,7 +257,7 @@ class TestFeatures:
         [
             (UNION.assign(rank_a=0.5), r"run 'a': document 'd0000' of query 'q00' has rank 0.5"),
             (UNION.assign(score_b=np.nan), "no finite score"),
-            (RUN.assign(score=np.inf), "no finite score"),
+            (RUN.assign(score=np.inf), "scores are not a finite number"),
             (RUN.assign(features=[np.ones(1 + z % 2) for z in range(len(RUN))]), r"the same width, got 1, 2"),
             (RUN.assign(features=[np.array([np.nan])] * len(RUN)), "finite numbers; those of 180"),
             (pd.concat([RUN, RUN]), "occurs more than once"),
