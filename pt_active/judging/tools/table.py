@@ -23,7 +23,7 @@ from pt_active.judging.worklist import Worklist
 COLUMNS = ("qid", "docno", "query", "text", "label", "status", "annotator", "note", "plan")
 """The columns of a table that is written. ``time`` is read too."""
 
-_DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, EOFError, OSError)
+_DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, EOFError, OSError, UnicodeDecodeError)
 """What the library raises for archives that are damaged or encrypted."""
 
 _WANTED = ("qid", "docno", "label")
