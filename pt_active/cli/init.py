@@ -25,6 +25,7 @@ from pt_active.frames.qrels import HIGHEST_LABEL
 from pt_active.frames.topics import dataset_id
 from pt_active.frames.visible import visible
 from pt_active.inference.new_queries import NEW, THESE, check_population
+from pt_active.plans.making.pool import query_weights, traffic_told
 from pt_active.relevance.measures import parse_measure
 from pt_active.showing.rounding import amount
 
@@ -315,6 +316,9 @@ def _findings(answers: Answers, budget: float | None, level: str) -> list[Findin
         found.append(Finding("answers", f"{how_many('answer', empty, 'is')} empty", True))
     if "cluster" in table.columns:
         found.append(Finding("clusters", f"{how_many('cluster', table['cluster'].nunique())}, for new items"))
+    each = pool.drop_duplicates("qid")
+    if told := traffic_told(each, query_weights(each)):
+        found.append(Finding("weights", f"items count{told}"))
     judges = [name for name in answers.judges if table[name].notna().any()]
     said = f"{', '.join(judges)}: decides which answers people score, and nothing else" if judges else "no scores"
     units = (

@@ -108,6 +108,11 @@ def test_the_answers_of_another_plan_stay_and_the_option_that_helps_is_named(fol
     run("init", "--answers", "answers.csv", "--budget", 5, "--plan", "other")
     made(4).drop(columns=["truth", "run"]).to_csv("answers.csv", index=False)
     run("init", "--answers", "answers.csv")  # the project's own are made again
+    table = made(4).drop(columns=["truth", "run"])
+    table.assign(weight=[3.0 if item == table["item"][0] else 1.0 for item in table["item"]]).to_csv("answers.csv")
+    assert re.search(
+        r"weights +items count by weight \(.* has 50%, so they count as 3\)", run("init", "--answers", "answers.csv")
+    )
     assert "5 of 8 answers" in run("init", "--answers", "answers.csv", "--budget", 5)
     assert run("plan").startswith("Plan for mean score of new, old\n")
     assert (folder / "other").is_dir()
