@@ -16,7 +16,8 @@ import pytest
 
 from pt_active import ColdGrades, Plan, Runs
 from pt_active.demo.collection import DemoCollection
-from pt_active.logs import QuerySample, drawn_in_order, inclusion, places, sample_queries
+from pt_active.logs import QuerySample, drawn_in_order, inclusion, sample_queries
+from pt_active.logs.log import places
 from pt_active.sampling.chances import inclusion_probabilities
 
 pytest.importorskip("duckdb")

@@ -1,0 +1,90 @@
+"""How do Dask and Spark read a log from their frames?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pt_active.logs.log import DIGITS, NO_NUMBER, SEVERAL, Log, Traffic, check_columns, check_ids, places
+
+ENGINES = ("dask", "dask_expr", "pyspark")
+"""Packages whose frames can hold a log."""
+
+
+def in_frame(frame: Any, weight: str | None, seed: int) -> Log:
+    """The log of a frame with the columns ``run, qid, docno, score``, and the weight if it is one of them."""
+    columns = ["run", "qid", "docno", "score", *([] if weight is None else [weight])]
+    check_columns("the frame", frame.columns, columns)
+    check_ids("the frame", str(dict(frame.dtypes)["qid"]))
+    spark = type(frame).__module__.startswith("pyspark")
+    return (_OnSpark if spark else _OnDask)(frame, weight, seed)
+
+
+class _OnDask(Log):
+    """A frame of Dask."""
+
+    def __init__(self, frame: Any, weight: str | None, seed: int) -> None:
+        self.frame, self.weight, self.seed = frame, weight, seed
+
+    def queries(self) -> Traffic:
+        traffic = self.frame["qid"].notnull().astype("float64")
+        if self.weight is not None:
+            traffic = self.frame[self.weight].astype("float64")
+            traffic = traffic.where((traffic >= 0) & (traffic < np.inf), NO_NUMBER)
+        rows = self.frame[["qid"]].assign(w=traffic)
+        found = rows.groupby("qid", dropna=False)["w"].agg(["min", "max"], split_out=self.frame.npartitions)
+        found = found.reset_index().compute()
+        if found["qid"].isna().any():
+            raise ValueError("a row of the log has no qid")
+        low, high = found["min"].to_numpy(), found["max"].to_numpy()
+        same = np.where(low == high, low, np.where(low < 0, NO_NUMBER, SEVERAL))
+        return Traffic(places(found["qid"].astype(str), self.seed), same)
+
+    def rows(self, drawn: np.ndarray) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+        frame, seed = self.frame[["run", "qid", "docno", "score"]], self.seed
+
+        def among(part: pd.DataFrame) -> pd.DataFrame:
+            code, qids = pd.factorize(part["qid"].astype(str))
+            return part[np.isin(places(qids, seed), drawn)[code]]
+
+        rows = frame.map_partitions(among, meta=frame._meta).compute()
+        return rows.astype({"qid": str, "docno": str, "score": "float64"}).reset_index(drop=True), None
+
+
+class _OnSpark(Log):
+    """A frame of Spark."""
+
+    def __init__(self, frame: Any, weight: str | None, seed: int) -> None:
+        from pyspark.sql import functions
+
+        self.frame, self.weight = frame, weight
+        text = functions.concat(functions.lit(f"{seed}:"), functions.col("qid").cast("string"))
+        digits = functions.substring(functions.md5(text), 1, DIGITS)
+        self.place = functions.conv(digits, 16, 10).cast("long").alias("place")
+
+    def queries(self) -> Traffic:
+        from pyspark.sql import functions
+
+        traffic = functions.lit(1.0)
+        if self.weight is not None:
+            given = functions.col(self.weight).cast("double")
+            right = (given >= 0) & (given < float("inf"))
+            traffic = functions.when(right, given).otherwise(functions.lit(NO_NUMBER))
+        low, high = functions.min("w"), functions.max("w")
+        same = functions.when(low == high, low).when(low < 0, NO_NUMBER).otherwise(SEVERAL)
+        by_query = self.frame.select("qid", traffic.alias("w")).groupBy("qid").agg(same.alias("traffic"))
+        found = by_query.select(self.place, "traffic").toPandas()
+        if found["place"].isna().any():
+            raise ValueError("a row of the log has no qid")
+        return Traffic(found["place"].to_numpy(np.int64), found["traffic"].to_numpy())
+
+    def rows(self, drawn: np.ndarray) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+        from pyspark.sql import functions
+
+        texts = [functions.col(name).cast("string").alias(name) for name in ("run", "qid", "docno")]
+        rows = self.frame.select(*texts, functions.col("score").cast("double").alias("score"))
+        wanted = self.frame.sparkSession.createDataFrame([(int(each),) for each in drawn], "place long")
+        rows = rows.select("*", self.place).join(functions.broadcast(wanted), "place", "left_semi")
+        return rows.drop("place").toPandas(), None
