@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,10 +14,12 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from pt_active import Plan
+from pt_active.inference import surprises
 from pt_active.inference.agreement import coincidences, judges_variance, ordinal_alpha, quadratic_kappa, second_opinions
 from pt_active.judging.records import qrels_of
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.labelled_plan import labelled_plan
+from pt_active.sampling import _surprise_kernels
 
 GRADES = 4
 
@@ -128,17 +133,20 @@ def judged_by(plan: Plan, truth: pd.DataFrame, rng: np.random.Generator, share: 
     return pd.concat([one, both.assign(label=label(both), annotator="b", status="judged")], ignore_index=True)
 
 
-def population(level: str, measure: str = "DCG@6", **how: str) -> tuple[Plan, pd.DataFrame]:
-    rng, queries, size = np.random.default_rng(8), 40, 6
+def population(
+    level: str, measure: str = "DCG@6", rankers: str = "ab", queries: int = 40, **how: object
+) -> tuple[Plan, pd.DataFrame]:
+    rng, size = np.random.default_rng(8), 6
     frame = pd.DataFrame(
         {"qid": np.repeat([f"q{i}" for i in range(queries)], size), "docno": [f"d{i}" for i in range(size)] * queries}
     )
-    ranks = {f"rank_{name}": np.concatenate([rng.permutation(size) for _ in range(queries)]) for name in "ab"}
+    ranks = {f"rank_{name}": np.concatenate([rng.permutation(size) for _ in range(queries)]) for name in rankers}
     probabilities = rng.dirichlet([1, 1, 1], len(frame))
     grades = {f"grade_{g}": probabilities[:, g] for g in range(3)}
     labels = np.array([rng.choice(3, p=row) for row in probabilities])
     unit, budget = ("query", 240) if level == "census" else (level, 120)
-    plan = Plan.create(frame.assign(**ranks, **grades), None, measure, budget=budget, level=unit, **how)
+    how = {"budget": budget, "level": unit} | how
+    plan = Plan.create(frame.assign(**ranks, **grades), None, measure, **how)
     return plan, frame.assign(label=labels)
 
 
@@ -159,6 +167,76 @@ def test_another_label_moves_the_estimate_as_far_as_it_says(measure: str, design
         assert np.linalg.norm(said - moved) < 0.25 * np.linalg.norm(moved)
     else:
         np.testing.assert_allclose(said, moved, rtol=1e-9, atol=1e-12)
+
+
+def first_result(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """The function as it is at first, whatever its arguments are later."""
+    results: list[np.ndarray] = []
+
+    def held(*arguments: object) -> np.ndarray:
+        if not results:
+            results.append(function(*arguments))
+        return results[0]
+
+    return held
+
+
+@pytest.mark.parametrize("rankers", ["ab", "abcd"])
+@pytest.mark.parametrize("measure", ["nDCG@4", "AP"])
+def test_what_other_labels_would_do_is_what_they_do_one_by_one(
+    measure: str, rankers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By surprises, with what labels teach of other queries, and of their kinds, held; in a second round too."""
+    plan, truth = population("document", measure, rankers, queries=12, design="surprises", budget=24)
+    labels = truth.merge(plan.assessments[["qid", "docno"]], on=["qid", "docno"])
+    with pytest.warns(UserWarning, match="a second test"):
+        plan = plan.extend(24, labels)
+    labels = pd.concat([labels, truth.merge(plan.assessments[["qid", "docno"]], on=["qid", "docno"])])
+    how, contrast = How(plan.measure), np.eye(len(rankers))[0] - np.eye(len(rankers))[1]
+    labelled = labelled_plan(plan.tables, labels)
+    found, one_by_one = labelled.changes(contrast, how), np.zeros((len(truth), 3))
+    for share, each in labelled.judged(how).shares_of_rounds(contrast, how.estimator):
+        about, counts = (each.seen, each.sample, each.expected), each.seen.weight / each.sample.opening
+        each.seen.kept.clear()
+        with monkeypatch.context() as patched:
+            label, used = surprises._labels(each.seen, each.sample, each.observed), surprises._rankers_of(contrast)
+            (_, _, spread), _ = surprises._told(each.seen, each.expected, label, used)
+            patched.setattr(surprises, "_SPREADS", (spread,))
+            for name in ("recalibration", "single_shares"):
+                patched.setattr(surprises, name, first_result(getattr(surprises, name)))
+            before = surprises.surprises(*about, each.observed, contrast).value
+            for row, grade in product(np.flatnonzero(each.sample.drawn), range(3)):
+                other = each.observed.copy()
+                other[row] = each.seen.form.values[grade]
+                moved = (counts * (surprises.surprises(*about, other, contrast).value - before)).sum()
+                one_by_one[row, grade] += share * moved
+    assert np.abs(one_by_one).max() > 0.001
+    assert found == pytest.approx(one_by_one, abs=1e-12)
+
+
+def test_second_labels_take_as_many_passes_for_many_pairs_as_for_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for each grade but its own and for as many labels as a query has, whatever is compared."""
+    passes = []
+    kernel = _surprise_kernels.told_by_labels
+    monkeypatch.setattr(_surprise_kernels, "told_by_labels", lambda *a: (passes.append(1), kernel(*a)))
+    counted = {}
+    for rankers in ("abcd", "abcdefg"):
+        plan, truth = population("document", "nDCG@4", rankers, design="surprises")
+        wanted = truth.merge(plan.assessments[["qid", "docno"]], on=["qid", "docno"])
+        records = judged_by(plan, wanted, np.random.default_rng(3), share=0.3)
+        most = wanted.groupby("qid").size().max()
+        for ask in (plan.rank, plan.status):
+            passes.clear()
+            ask(records)
+            counted[rankers, ask.__name__] = len(passes) - 2 * most
+        passes.clear()
+        plan.status(qrels_of(records))
+        counted[rankers, "without"] = len(passes)
+    for rankers in ("abcd", "abcdefg"):
+        # The labels as they are, with three distances between classes, and before they change; five looks more.
+        assert counted[rankers, "rank"] == 4
+        assert counted[rankers, "status"] <= 19
+        assert counted[rankers, "without"] <= 18
 
 
 def test_the_error_of_judges_is_that_of_other_judges() -> None:
