@@ -163,6 +163,7 @@ class QueriesMeant:
     queries: int  # How many queries of the pool count
     clusters: int | None = None  # How many clusters they form; None if each query is its own
     enough: bool = True  # Whether so many differ that a gate may decide
+    tested: bool = True  # Whether so many differ that a test of their mean keeps its level
     caution: str = ""  # What limits the trust in an interval for them; empty if nothing does
     traffic: str = ""  # How they count by their traffic (`traffic_told`); empty if all count alike
 
@@ -190,7 +191,8 @@ class QueriesMeant:
 def meant(by_query: ByQuery, topics: pd.DataFrame, clusters: str | None) -> tuple[QueriesMeant, QueriesMeant]:
     """The queries of the pool, and those that they are a sample of."""
     groups, traffic = None if clusters is None else by_query.groups, traffic_told(topics, by_query.weight)
-    new = QueriesMeant(NEW, by_query.queries, groups, by_query.enough(), _caution(by_query), traffic)
+    enough, tested = by_query.enough(), not _few_differ(by_query)
+    new = QueriesMeant(NEW, by_query.queries, groups, enough, tested, _caution(by_query), traffic)
     return QueriesMeant(THESE, by_query.queries, traffic=traffic), new
 
 
@@ -262,13 +264,18 @@ def _refusal(by_query: ByQuery, error: float) -> str:
     return ""
 
 
+def _few_differ(by_query: ByQuery) -> bool:
+    """Whether so few queries differ that those that were not seen may decide."""
+    return 0 < by_query.differing < min(MIN_GROUPS, len(by_query.judged) / 2)
+
+
 def _caution(by_query: ByQuery) -> str:
     """What limits the trust in an interval for new queries; empty if nothing does."""
     own, shown_degrees = by_query.degrees, by_query.shown
     units = "queries" if by_query.group is None else "clusters"
     misses = "so the interval for new queries may miss more often than its level allows"
-    differing, judged = by_query.differing, len(by_query.judged)
-    if 0 < differing < min(MIN_GROUPS, judged / 2):
+    if _few_differ(by_query):
+        differing, judged = by_query.differing, len(by_query.judged)
         return f"only {differing} of {judged} judged {units} have another value than the rest, {misses}"
     if shown_degrees < _FEW * own and shown_degrees < _SUFFICIENT_DEGREES:
         return f"few {units} carry the spread: they show {shown_degrees:.1f} of {own:.0f} degrees of freedom, {misses}"

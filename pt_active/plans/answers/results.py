@@ -306,7 +306,8 @@ class Comparison(_Inference):
         first: The ranker that is compared.
         second: The ranker that it is compared with.
         difference: The estimate of ``R_first − R_second``.
-        pvalue: Two-sided p-value of no difference; NaN if nothing varies in the sample, but 1 if it shows none.
+        pvalue: Two-sided p-value of no difference; NaN if nothing varies in the sample, or few queries differ and new
+            ones are asked about, but 1 if it shows none.
         confidence_level: Level of the printed interval; ``1 − level`` is the level of the test.
         lower_is_better: Whether the one with the smaller value wins, as for errors.
 
@@ -339,7 +340,7 @@ class Comparison(_Inference):
         error, pvalue = ends.facing(difference) * fields["standard_error"], np.nan
         population = fields.get("population")
         tied = difference == 0 and not (fields["basis"].census and (population is None or population.name == THESE))
-        if tied or not fields["degenerate"]:
+        if tied or not (fields["degenerate"] or (population is not None and not population.tested)):
             pvalue = float(two_sided_pvalue(difference, error, ends.degrees))
         return cls(first=first, second=second, difference=difference, pvalue=pvalue, **fields)
 
@@ -376,6 +377,8 @@ class Comparison(_Inference):
         unresolved = f"unresolved at the {1 - self.confidence_level:.2g} level"
         if self.certain and self.difference == 0:
             unresolved = "none, the two are exactly equal"
+        elif self.population is not None and not self.population.tested:
+            return [("winner", "not tested, since few queries differ")]
         return [("p-value", f"{self.pvalue:.4g}"), ("winner", self.winner or unresolved)]
 
     @property
