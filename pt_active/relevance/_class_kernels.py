@@ -14,7 +14,7 @@ from pt_active.relevance._revealed_kernels import documents_by_rank, uniform
 
 LEAST = 1e-12  # A label that a class holds less probable counts as so probable
 WIDE = 2.0  # Prior deviations that count as one where classes are looked for
-FLOOR = 0.15  # Prior deviations that are added to those of the posterior
+FLOOR, LEAST_FLOOR = 0.15, 0.05  # Prior deviations added to those of the posterior, to place classes and to compare
 BROADER = 1.25  # Posterior deviations that count as one where classes are placed: without one label it is broader
 
 
@@ -83,17 +83,30 @@ def place_classes(indptr, pool, wide, points, deviation, found):  # type: ignore
         for c in range(len(wide)):
             mean += weight[c] * wide[c]
         for i in range(len(mean)):  # loops, since np.outer and np.diag take seconds to compile
-            spread[i, i] = (FLOOR * deviation[i]) ** 2
+            spread[i, i] = (LEAST_FLOOR * deviation[i]) ** 2
             for c in range(len(wide)):
                 for j in range(len(mean)):
                     spread[i, j] += weight[c] * (wide[c, i] - mean[i]) * (wide[c, j] - mean[j])
+        near = np.linalg.cholesky(spread)
+        for i in range(len(mean)):
+            spread[i, i] += (FLOOR * deviation[i]) ** 2
         root = BROADER * np.linalg.cholesky(spread)
         for c in range(len(points)):
             shifts[x, c] = mean + root @ points[c]
-        # The points are those of a normal distribution, so what it holds of them is taken off.
-        logs[x] = log_normal(shifts[x] / deviation) - log_normal(points) - np.log(len(points))
-        for i in range(len(mean)):
-            logs[x] += np.log(root[i, i] / deviation[i])
+        # The points are those of a normal distribution, so what it holds of them is taken off. The likelihood is that
+        # of a normal posterior: what the points make of one is set right.
+        logs[x] = log_normal(shifts[x] / deviation) - log_normal(points)
+        made = np.exp(log_normal(np.linalg.solve(near, root @ points.T).T) - log_normal(points)).sum()
+        logs[x] += _log_of_diagonal(near, deviation) - np.log(made)
+
+
+@_compiled
+def _log_of_diagonal(matrix, unit):  # type: ignore[no-untyped-def]
+    """``Σ log(m_ii/u_i)``."""
+    total = 0.0
+    for i in range(len(unit)):
+        total += np.log(matrix[i, i] / unit[i])
+    return total
 
 
 @_compiled

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -73,7 +75,7 @@ def test_intervals_of_known_items_cover(measure: str) -> None:
     assert 0.75 < np.sqrt(np.mean(np.square(stated)) / np.mean(np.square(error))) < 2
 
 
-def test_what_fits_no_class_of_queries_has_no_interval_and_says_so() -> None:
+def test_what_fits_no_class_of_queries_has_no_interval_and_says_so(tmp_path: Path) -> None:
     """With five relevant documents in each query, their number hardly varies, which no class expects."""
     plan, qrels = planned(relevant(5, 100, 10, 0), "AP", 0.5, 0)
     found = plan.estimate(qrels)["a"]
