@@ -35,6 +35,8 @@ def measure_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: str | irm.Me
             ``max_rel``, which is 4 if left out.
     """
     measure = parse_measure(measure)
+    if measure.NAME == "Accuracy":
+        raise ValueError(f"{measure} has no value for queries of which nothing, or only what is relevant, is retrieved")
     run, qrels = ranked_run(run), checked_qrels(qrels)
     if qrels.empty:
         return pd.DataFrame({"qid": [], "value": np.zeros(0)}).astype({"qid": object})
@@ -42,7 +44,8 @@ def measure_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: str | irm.Me
         values = _values(run, qrels, measure)
     else:
         names = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
-        ranked = run[["qid", "docno", "score"]].rename(columns=names)
+        # Scores without ties, for some of its providers break them otherwise than trec_eval does.
+        ranked = run[["qid", "docno"]].assign(score=-run["rank"].astype(float)).rename(columns=names)
         metrics = ir_measures.iter_calc([measure], qrels.rename(columns=names), ranked)
         values = pd.Series({metric.query_id: metric.value for metric in metrics}, dtype=np.float64)
     qids = qrels["qid"].unique()

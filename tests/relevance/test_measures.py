@@ -136,6 +136,20 @@ def test_ties_are_broken_by_docno_descending_at_single_precision() -> None:
     assert measure_values(run, qrels, "RR").value[0] == measure_values(run, qrels, "AP").value[0]
 
 
+@pytest.mark.parametrize("measure", ["RR(rel=2)@4", "Judged@2", "IPrec@0.2", "nDCG@3", "Rprec"])
+def test_ties_are_those_of_trec_eval_by_whatever_ir_measures_computes_a_measure(measure: str) -> None:
+    rng = np.random.default_rng(7)
+    pairs = pd.DataFrame({"qid": list("1234")}).merge(pd.DataFrame({"docno": list("abcdefgh")}), how="cross")
+    run = pairs.assign(score=rng.integers(0, 3, len(pairs)).astype(float))
+    qrels = pairs.assign(label=rng.integers(0, 3, len(pairs)))[rng.random(len(pairs)) < 0.7]
+    qrels = qrels[qrels["qid"] != "4"]  # a query without judgments has no value
+    ordered = run.sort_values(["qid", "score", "docno"], ascending=[True, False, False])
+    untied = ordered.assign(score=-np.arange(len(run), dtype=float))
+    expected = by_ir_measures(ir_measures.parse_measure(measure), untied, qrels)
+    found = measure_values(run, qrels, measure).set_index("qid").value
+    assert found.to_dict() == pytest.approx({qid: expected.get(qid, 0.0) for qid in "123"}, abs=1e-12)
+
+
 IN_ORDER = {
     measure: measure_values(RUN, QRELS, measure).set_index("qid").value.to_dict()
     for measure in (DCG @ 3, ERR(max_rel=3), ir_measures.nDCG @ 3)
@@ -161,6 +175,7 @@ def test_row_order_does_not_matter(run_order: list[int], qrel_order: list[int]) 
         ("ERR(max_rel=0)@3", "max_rel must be at least 1"),
         (ERR(max_rel=2) @ 10, "grade 3 lies above max_rel=2"),
         (17, "must be an ir_measures measure"),
+        ("Accuracy@5", "Accuracy@5 has no value for queries of which nothing, or only what is relevant, is retrieved"),
     ],
 )
 def test_bad_measures(name: object, message: str) -> None:
