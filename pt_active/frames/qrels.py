@@ -64,6 +64,9 @@ def _refuse_labels(qrels: pd.DataFrame, wrong: np.ndarray, rule: str) -> None:
 MISSING_POLICIES = ("error", "nonrelevant", "expected")
 """What to do about a sampled document without a label: raise, use grade 0, or use the grade model's mean."""
 
+MISLEADS = "which misleads if people pass over what favours a ranker"
+"""What is said where documents without a label count as not relevant."""
+
 MISSING_LABELS = ("error", "nonrelevant")  # The same where no grade model stands in for a label
 
 _SO_FAR = "; or look at what is judged so far: "

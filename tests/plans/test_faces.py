@@ -208,7 +208,7 @@ def test_missing_labels_are_named_and_never_zeros_by_stealth(kind: str, made: di
         found = estimate(artifact, lacking, missing="nonrelevant")
         assert set(found.missing) == set(known.loc[gone, ["qid", "docno"]].itertuples(index=False, name=None))
         assert (found.basis.missing_policy, found.basis.n_judged) == ("nonrelevant", len(known) - 2)
-        assert "2 labels, taken as nonrelevant" in str(found)
+        assert "2 labels, taken as nonrelevant, which misleads if people pass over what favours" in str(found)
         zero = estimate(artifact, known.assign(label=known["label"].where(~known.index.isin(gone), 0)))
         assert found.value == zero.value
     if kind == "audit":

@@ -11,6 +11,7 @@ import pandas as pd
 
 from pt_active.frames.checks import how_many, shown
 from pt_active.frames.columns import query_columns
+from pt_active.frames.qrels import MISLEADS
 from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import effective_size
 from pt_active.inference.new_queries import MIN_GROUPS, NEW, SHARE_OF_LABELS, THESE, ByQuery, widened_by_queries
@@ -91,7 +92,8 @@ class Basis:
             share = f"{self.judged_twice:.1%} of the documents have two or more"
             facts.append(("judges", f"their part of the error is {self.error_of_judges:.4f}; {share}"))
         if self.missing:
-            facts.append(("missing", f"{how_many('label', len(self.missing))}, taken as {self.missing_policy}"))
+            taken = f"{how_many('label', len(self.missing))}, taken as {self.missing_policy}"
+            facts.append(("missing", f"{taken}, {MISLEADS}" if self.missing_policy == "nonrelevant" else taken))
         if self.ignored:
             facts.append(("ignored", f"{how_many('label', self.ignored)} outside the sample"))
         if self.unknown:

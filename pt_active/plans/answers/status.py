@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pt_active.frames.checks import how_many
+from pt_active.frames.qrels import MISLEADS
 from pt_active.frames.strays import Strays
 from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.looks import (
@@ -395,7 +396,8 @@ class Status(Printed):
             facts.append(("evidence", self._e_value))
         facts += self.gap_facts
         if self.filled:
-            facts.append(("filled", f"{how_many('document', self.filled)} without a label counted as not relevant"))
+            counted = f"{how_many('document', self.filled)} without a label counted as not relevant"
+            facts.append(("filled", f"{counted}, {MISLEADS}"))
         if self.next_look is not None and self.looks not in (ALWAYS, ASYMPTOTIC) and not self.resolved:
             facts.append(("next look", f"after {self.counted(self.next_look)}"))
         if self.unknown:

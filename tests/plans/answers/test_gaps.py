@@ -58,7 +58,7 @@ def test_a_skip_is_named_and_can_be_filled(level: str) -> None:
     assert other.filled == 1
     assert other.blocked == ()
     assert replace(other, filled=0) == plan.status(as_zero)
-    assert "1 document without a label counted as not relevant" in str(other)
+    assert "1 document without a label counted as not relevant, which misleads if people pass over what" in str(other)
 
 
 def test_the_gaps_come_in_the_order_of_the_draws_and_name_everyone() -> None:
