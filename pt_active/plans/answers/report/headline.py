@@ -364,4 +364,4 @@ def _ranked(ranking: Ranking) -> str:
     head = f"Of {len(ranking.names)} rankers, {best} stands first in {ranking.basis.measure}"
     if not joined:
         return f"{head} and is told apart from all others; {apart}."
-    return f"{head}, but cannot be told apart from {listed(joined, ' and ')}; {apart}."
+    return f"{head}, but cannot be told apart from {listed(joined)}; {apart}."
