@@ -188,7 +188,7 @@ def rank_order(query: np.ndarray, ranks: np.ndarray) -> np.ndarray:
 
 
 def check_ranks(qids: np.ndarray, query: np.ndarray, ranks: np.ndarray, names: tuple[str, ...]) -> None:
-    """Raise if a ranker has two documents at one rank."""
+    """Raise if a ranker has two documents at one rank, or none at rank 0; warn if it leaves out ranks."""
     for name, rank in zip(names, ranks, strict=True):
         # One integer for each query and rank, so that a single sort finds all duplicates.
         key = query[rank > 0] * (np.int64(rank.max(initial=0)) + 1) + rank[rank > 0]
@@ -197,3 +197,22 @@ def check_ranks(qids: np.ndarray, query: np.ndarray, ranks: np.ndarray, names: t
         if len(twice):
             x, i = divmod(int(key[twice[0]]), int(rank.max()) + 1)
             raise ValueError(f"run {shown(name)}: query {shown(qids[x])} has more than one document at rank {i - 1}")
+        of, at = np.divmod(key, np.int64(rank.max(initial=0)) + 1)
+        place = _position_in_group(of)
+        late = at - 1 > place
+        if len(late) and late[place == 0].all():
+            lowest = f"its lowest rank is {at.min() - 1} or more in every query, and ranks begin at 0"
+            raise ValueError(f"run {shown(name)}: {lowest}; subtract {at.min() - 1} from rank_{name}")
+        if late.any():
+            gaps = f"{how_many('row', int(late.sum()), 'is')} below a rank without a document"
+            warnings.warn(f"run {shown(name)}: {gaps}, which counts as not relevant", stacklevel=4)
+
+
+def check_scores(query: np.ndarray, rank: np.ndarray, score: np.ndarray, name: str) -> None:
+    """Warn if the scores of a ranker, float64[N], contradict its ranks."""
+    rows = np.flatnonzero(rank > 0)
+    rows = rows[np.argsort(query[rows] * (np.int64(rank.max(initial=0)) + 1) + rank[rows], kind="stable")]
+    query, score = query[rows], _single(score[rows])
+    if wrong := int(((score[1:] > score[:-1]) & (query[1:] == query[:-1])).sum()):
+        said = f"score_{name} is above that of the rank before in {how_many('row', wrong)}"
+        warnings.warn(f"run {shown(name)}: {said}; the ranks count", stacklevel=4)

@@ -28,7 +28,7 @@ from pt_active.frames.columns import (
 )
 from pt_active.frames.ids import Texts, among, id_codes, texts
 from pt_active.frames.progress import working
-from pt_active.frames.runs import check_ranks, rank_order, ranked_run
+from pt_active.frames.runs import check_ranks, check_scores, rank_order, ranked_run
 from pt_active.frames.visible import check_visible, visible_field
 from pt_active.inference.ties import ROUNDING
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
@@ -90,6 +90,9 @@ class Pool:
         order = rank_order(query, ranks)
         query, ranks = query[order], np.ascontiguousarray(ranks[:, order])
         check_ranks(qids, query, ranks, names)
+        for name, rank in zip(names, ranks, strict=True):
+            if f"score_{name}" in frame.columns:
+                check_scores(query, rank, numbers_in(frame, f"score_{name}")[order], name)
         grades = np.empty((len(query), len(columns)))
         for g, column in enumerate(columns):
             grades[:, g] = numbers_in(frame, column)[order]
@@ -141,9 +144,11 @@ class Pool:
 
     def beliefs(self, unit: str) -> np.ndarray:
         """uint64[m], a digest of the grades and ranks in each query, whatever the order and the names of rankers."""
-        key = keys(0, self.qids[self.query_of_document], self.docno if unit == "document" else None)
-        rows = hashed(key, *self.grades.T, *np.sort(self.ranks, axis=0))
-        return np.add.reduceat(rows, self.indptr[:-1])
+        ids = [np.repeat(keys(0, self.qids), np.diff(self.indptr))]
+        ids += [keys(0, self.docno)] if unit == "document" else []
+        # A sum is the same in any order of the rankers.
+        ranks = np.asarray(sum(map(pd.util.hash_array, self.ranks)))
+        return np.add.reduceat(hashed(*ids, ranks, *self.grades.T), self.indptr[:-1])
 
     def seen(self, measure: irm.Measure) -> np.ndarray:
         """bool[N], the documents above the measure's cutoff in some ranker."""

@@ -12,7 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active import DCG, ERR, ColumnCost, Draw, LogLengthCost, Runs, SamplingDistribution, UniformGrades, UnitCost
+from pt_active import (
+    DCG,
+    ERR,
+    ColumnCost,
+    Draw,
+    LogLengthCost,
+    Plan,
+    Runs,
+    SamplingDistribution,
+    UniformGrades,
+    UnitCost,
+)
 from pt_active.cli.files import with_texts
 from pt_active.demo.collection import DemoCollection
 from pt_active.relevance.grades.learned import OrderedLogitGrades
@@ -146,6 +157,16 @@ def test_malformed_costs(cost: object, values: list[float], message: str) -> Non
         ("grade_0", [0.6] + [0.5] * 5, "must sum to 1"),
         ("rank_first", [0.5, 1, 2, -1, 0, -1], "run 'first': rank 0.5"),
         ("rank_first", [0, 0, 2, -1, 0, -1], "run 'first': query '1' has more than one document at rank 0"),
+        (
+            "rank_first",
+            [1, 2, 3, -1, 1, -1],
+            "run 'first': its lowest rank is 1 or more in every query, and ranks begin",
+        ),
+        (
+            "rank_second",
+            [-1, 2, -1, 4, 3, 2],
+            "run 'second': its lowest rank is 2 or more in every query, and ranks begin at 0; subtract 2",
+        ),
         ("traffic", [-1] * 6, "traffic must be finite"),
         ("traffic", [0] * 6, "traffic is 0 for every query"),
         ("rank_a", [0, 1, 2**31 - 1, 0, 1, 2], "ranks are whole numbers from 0"),
@@ -157,6 +178,28 @@ def test_malformed_pools(column: str, values: list[object], message: str) -> Non
     graded = united().assign(**{column: values})
     with pytest.raises(ValueError, match=message):
         SamplingDistribution(DCG @ 2, level="query")(graded)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"rank_first": [0, 2, 4, -1, 0, -1]}, ["run 'first': 2 rows are below a rank without a document"]),
+        ({"rank_second": [-1, 0, -1, 1, 2, 0]}, ["run 'second': 1 row is below a rank without a document"]),
+        (
+            {"score_first": [1, 2, 3, np.nan, 1, np.nan]},
+            ["run 'first': score_first is above that of the rank before in 2"],
+        ),
+        ({"score_second": [np.nan, 2, np.nan, 1, 1, 2]}, []),
+        ({"score_second": [np.nan, 1, np.nan, 1 + 1e-9, 1, 1]}, []),  # ties at single precision, as in trec_eval
+    ],
+)
+def test_gaps_and_contradictions_of_ranks_are_said(columns: dict[str, list[float]], said: list[str]) -> None:
+    graded = united().assign(**columns).sample(frac=1, random_state=1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Plan.create(graded, None, DCG @ 2, budget=3, level="query")
+    assert len(caught) == len(said)
+    assert all(str(each.message).startswith(told) for each, told in zip(caught, said, strict=True))
 
 
 def test_missing_columns_are_pyterrier_errors() -> None:
