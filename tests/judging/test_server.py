@@ -375,6 +375,40 @@ def test_a_label_that_comes_late_counts(plan: Plan, demo, tmp_path: Path) -> Non
     assert document not in work(client, site, "ben")
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_a_clock_that_was_ahead_keeps_no_document_from_the_others(
+    plan: Plan, demo, tmp_path: Path, again: bool
+) -> None:
+    """Also after a start of the server, which reads again when the judge was there."""
+    site = site_of(plan, tmp_path, ("ann", "ben", "cy"), texts=demo.documents, double=0.0)
+    client, ahead = TestClient(site.application()), 400 * 86_400
+    site.campaign.clock.now += ahead
+    one, other = work(client, site, "ann")[:2]
+    send(client, site, "ann", record(one, 1, "key-00000001"))
+    site.campaign.clock.now -= ahead
+    if again:
+        site.campaign.go_on_with(site.campaign.plan, site.campaign.work)
+    assert other not in work(client, site, "ben")
+    site.campaign.clock.now += 3600
+    assert other in work(client, site, "cy")
+
+
+@pytest.mark.parametrize(("age", "label"), [(300, 2), (10, 1), (0, 1), (None, 1), ("old", 1), (-5, 1), (1e300, 1)])
+def test_of_two_devices_of_a_judge_the_later_answer_stays(client, site: Site, age: object, label: int) -> None:
+    """One had no connection when its answer was given; a request may take half a minute."""
+    document = work(client, site, "ann")[0]
+    site.campaign.clock.now += 600
+    send(client, site, "ann", record(document, 2, "key-of-phone") | {"age": 0.1})
+    site.campaign.clock.now += 60
+    kept = send(client, site, "ann", record(document, 1, "key-of-laptop") | ({} if age is None else {"age": age}))
+    assert kept.json()["kept"] == ["key-of-laptop"]
+    place = site.campaign.work.place[document["qid"], document["docno"]]
+    for _ in range(2):
+        assert site.organiser.qrels()["label"].tolist() == ([label] if not site.campaign.work.double else [])
+        assert site.campaign.said[place]["ann"].label == label
+        site.campaign.go_on_with(site.campaign.plan, site.campaign.work)
+
+
 def test_a_correction_is_a_new_record_and_an_undo_takes_a_label_back(client: TestClient, site: Site) -> None:
     document = work(client, site, "ann")[0]
     # Ben leaves it to Ann.

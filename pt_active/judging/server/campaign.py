@@ -30,6 +30,7 @@ _SAID = ("status", "label", "note")  # What of a record its judge is shown again
 _RECENT = 5  # A judge's own last judgments, which a page that was loaded again can go back to
 _MAX_GAP = 600.0  # A longer time between two judgments, in seconds, is a break and does not count as work
 _PACE_OF = 50  # How many of the last judgments tell a judge's pace
+_DELAY = 30.0  # Seconds that a request may take: of answers that are less apart, the one that comes later is the later
 
 
 class Refused(Exception):
@@ -162,10 +163,19 @@ class Campaign:
             self._note(entry)
         return {"kept": sent.keys, "refused": sent.refused, "progress": self.progress(judge)}
 
-    def _entry(self, key: str, qid: str, docno: str, label: int | None, judge: str, status: str, note: str) -> Entry:
-        """A record of now, at a time later than that of any record before, even if the clock was set."""
+    def _entry(
+        self, key: str, qid: str, docno: str, label: int | None, judge: str, status: str, note: str, age: float = 0.0
+    ) -> Entry:
+        """A record of now, at a time later than that of any record before, even if the clock was set.
+
+        An answer that a device without a connection has kept since before the judge's answer on another device, ``age``
+        seconds, is a record of then.
+        """
         self._last = max(self.clock(), self._last + 1e-6)
-        stamp = datetime.fromtimestamp(self._last, tz=UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        known = self.said[self.work.place[qid, docno]].get(judge)
+        late = known is not None and self._last - age < _seconds(known) - _DELAY
+        said = self._last - age if late else self._last
+        stamp = datetime.fromtimestamp(said, tz=UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         # A key is a judge's own, so that nobody's browser can take that of somebody else's record.
         return Entry(f"{judge} {key}", qid, docno, label, judge, status, stamp, note, self.plan.id)
 
@@ -175,6 +185,8 @@ class Campaign:
         if place is None:
             return
         self.kept += 1
+        if judge in self.said[place] and entry.time < self.said[place][judge].time:
+            return
         self.said[place][judge] = entry
         grades = [each.label for each in self.said[place].values() if each.label is not None]
         apart = grades and ADJUDICATOR not in self.said[place] and max(grades) - min(grades) >= FAR_APART
@@ -196,7 +208,9 @@ class Campaign:
             raise Refused("this document was not given to you")
         # A lone surrogate cannot be written as UTF-8.
         note, label = note.encode("utf-8", "replace").decode("utf-8"), self._grade(status, sent.get("label"))
-        return self._entry(key, sent["qid"], sent["docno"], label, judge, status, note)
+        age = sent.get("age", 0.0)
+        age = float(age) if isinstance(age, (int, float)) and 0 <= age < self._last else 0.0
+        return self._entry(key, sent["qid"], sent["docno"], label, judge, status, note, age)
 
     def _place(self, qid: object, docno: object) -> int:
         place = self.work.place.get((qid, docno)) if isinstance(qid, str) and isinstance(docno, str) else None

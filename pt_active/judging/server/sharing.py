@@ -81,6 +81,9 @@ class Sharing:
 
     def next_for(self, judge: str, now: float, ahead: int = AHEAD) -> tuple[list[int], list[int]]:
         """The documents that a judge should judge next."""
+        if any(at > now for at in self.seen.values()):  # the clock was ahead, and was set right
+            self.seen = {name: min(at, now) for name, at in self.seen.items()}
+            self.holders = [{name: min(at, now) for name, at in each.items()} for each in self.holders]
         self.sign(judge, now)
         kept = {place for place in self._held[judge] if self._free(place, judge, now)}
         for place in self._held[judge] - kept:

@@ -19,6 +19,7 @@
 
   // --- what is not sent yet ------------------------------------------------------------------------------------------
 
+  const now = () => performance.timeOrigin + performance.now();  // milliseconds, which no setting of the clock turns back
   let stored = true;
   const remember = (record) => {
     unsent.set(record.key, record);
@@ -45,7 +46,8 @@
     try {
       const answer = await fetch("records", {
         method: "POST", headers: { "Content-Type": "application/json" },
-        body: JSON.stringify(records.map(({ at, ...record }) => record)), signal: AbortSignal.timeout(20000),
+        body: JSON.stringify(records.map(({ at, ...record }) => ({ ...record, age: Math.max(0, now() - at) / 1000 }))),
+        signal: AbortSignal.timeout(20000),
       });
       const content = await answer.json();
       if (answer.status === 403) { ended = content.error; }
@@ -204,7 +206,7 @@
 
   const say = (task, said) => {
     const { qid, docno } = task;
-    remember({ key: random(), qid, docno, ...said, at: performance.timeOrigin + performance.now() });
+    remember({ key: random(), qid, docno, ...said, at: now() });
     refused.clear();
     send();
   };
