@@ -37,7 +37,7 @@ from pt_active.inference.documents import expected_variance
 from pt_active.inference.rounds import Round, drawn_by, estimate_rounds, pool_sizes
 from pt_active.inference.stopping.boundaries import half_widths, spending_boundary
 from pt_active.inference.stopping.looks import PLANNED_LOOKS
-from pt_active.plans.answers.judged_documents import MAX_MISFIT
+from pt_active.inference.surprises import MAX_MISFIT
 from pt_active.plans.answers.looks import PLANNED
 from pt_active.sampling.drawings import SURPRISES, RoundSettings, usual_variance
 from pt_active.sampling.parts import first_parts, leaning, parts_of

@@ -54,7 +54,7 @@ from track_baselines import (
 
 from pt_active.frames.columns import grade_columns
 from pt_active.inference.rounds import drawn_by, estimate_rounds, pool_sizes
-from pt_active.plans.answers.judged_documents import MAX_MISFIT
+from pt_active.inference.surprises import MAX_MISFIT
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.drawings import RoundSettings, usual_variance

@@ -31,6 +31,9 @@ _SHARES = np.r_[1e-9, np.arange(1, 200) / 200, 1 - 1e-9]
 _WITHIN = 1.92
 """Shares whose log likelihood is within this of the largest are in the interval: half the 0.95 quantile of χ² on 1."""
 
+MAX_MISFIT = 3.5
+"""With a larger `misfit`, on either side, there is no interval."""
+
 _COMMON, _SLOPE, _THRESHOLD = 0.1, 2.0, 1.0
 """Ridge penalties of the recalibration: of what all logits have in common, each slope, and each level's own shift."""
 
@@ -261,6 +264,17 @@ def misfit(classes: InClasses, share: float) -> float:
     slope = three.sum() / max(two.sum(), np.finfo(float).tiny)
     left = (four - two**2).sum() - slope * three.sum()
     return float((n**2 - two - slope * n).sum() / np.sqrt(1 + max(left, 0.0)))
+
+
+def misfit_in_words(size: float) -> str:
+    """Why there is no interval, if that is too large; empty otherwise."""
+    if abs(size) <= MAX_MISFIT:
+        return ""
+    return (
+        f"relevant documents {'come together' if size > 0 else 'keep apart'} in queries more than the estimate allows "
+        f"for: the numbers of relevant labels are spread {abs(size):.1f} standard deviations off, so there is no "
+        'interval and no test; design="depth" does not depend on this'
+    )
 
 
 def _cumulants(chance: np.ndarray, query: np.ndarray, queries: int) -> np.ndarray:

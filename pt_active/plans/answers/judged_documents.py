@@ -28,7 +28,7 @@ from pt_active.inference.rounds import (
     round_labels,
     round_weights,
 )
-from pt_active.inference.surprises import OWN_CLASSES
+from pt_active.inference.surprises import MAX_MISFIT, OWN_CLASSES, misfit_in_words
 from pt_active.inference.ties import is_rounding
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan, Measured, Parts
@@ -46,10 +46,6 @@ _NOTED_UNREACHED_SHARE = 0.01
 
 MAX_UNREACHED_SHARE = 0.05
 """Above this share of the model's variance in documents that could never be drawn, there is no interval."""
-
-MAX_MISFIT = 3.5
-"""If the spread of the numbers of relevant labels in queries is so many standard deviations from what any class of
-queries leads to expect, there is no interval of nDCG or AP."""
 
 _MIN_EFFECTIVE_DOCUMENTS = 10
 """With fewer effective documents, an estimate has a caution."""
@@ -240,13 +236,8 @@ class JudgedDocuments(Judged):
                 "documents that this plan never asks for; there the estimate rests on the model alone"
                 + (", so there is no interval and no test" if unreached > MAX_UNREACHED_SHARE else "")
             )
-        if abs(mean.misfit) > MAX_MISFIT and not census:
-            how = "come together" if mean.misfit > 0 else "keep apart"
-            said.append(
-                f"relevant documents {how} in queries more than the estimate allows for: the numbers of relevant "
-                f"labels are spread {abs(mean.misfit):.1f} standard deviations off, so there is no interval and no "
-                'test; design="depth" does not depend on this'
-            )
+        if not census and (unfit := misfit_in_words(mean.misfit)):
+            said.append(unfit)
         if self.basis.missing:
             said.append(
                 f"labels are missing ({len(self.basis.missing)}), and the interval does not account for the error of "
