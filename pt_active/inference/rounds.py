@@ -250,7 +250,9 @@ def label_changes(each: RoundLabels, contrasts: np.ndarray) -> np.ndarray:
     counts = np.divide(seen.weight, opening, out=np.zeros_like(opening), where=opening > 0)
     changes = np.zeros((len(contrasts), *each.observed.shape))
     if isinstance(seen, RevealedPool) and not each.sample.design.nested:
-        moved = moved_by_labels(seen, each.sample, each.expected, each.observed, contrasts)
+        about = each.expected, each.observed, contrasts
+        drawn = each.sample.drawn, each.sample.design.inclusion
+        moved = seen.once(lambda: moved_by_labels(seen, each.sample, *about), *drawn, *about)
         return np.asarray(counts[seen.query, None] * moved)
 
     def estimated(observed: np.ndarray) -> np.ndarray:
