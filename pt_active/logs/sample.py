@@ -72,28 +72,14 @@ def sample_queries(source: Any, n: int, *, weight: str | Path | None = None, see
     whole_number("n", n, 1)
     whole_number("seed", seed, 0, MAX_SEED)
     with working("sampling the log"), _log(source, weight, seed) as log:
-        place, traffic = log.queries()
-        _check_traffic(log, place, traffic)
-        if not (traffic > 0).all():
-            place, traffic = place[traffic > 0], traffic[traffic > 0]
-        if len(place) < n:
-            raise ValueError(f"{n} queries are too many: the log has {len(place)} with traffic")
-        order = np.argsort(place)
-        place = place[order]
-        traffic = traffic[order]
-        del order  # Where there are many queries, memory is short here.
-        chance = inclusion(traffic, n)
-        drawn = drawn_in_order(chance, place_of(seed, "") / 16**DIGITS)
-        if np.isin(place[drawn], place[1:][place[1:] == place[:-1]]).any():
-            raise ValueError(f"two queries have the same hash with the seed {seed}; take another")
-        rows, known = log.rows(place[drawn])
-    about = pd.DataFrame({"traffic": (traffic / chance)[drawn], "inclusion": chance[drawn]}, index=place[drawn])
+        drawn, number = _drawn(log, n, seed)
+        rows, known = log.rows(drawn.index.to_numpy())
     qids = np.sort(rows["qid"].unique())
-    topics = about.loc[[place_of(seed, qid) for qid in qids]].reset_index(drop=True)
+    topics = drawn.loc[[place_of(seed, qid) for qid in qids]].reset_index(drop=True)
     topics.insert(0, "qid", qids)
     if known is not None:
         topics = topics.merge(_once_each(known), how="left", on="qid")
-    return QuerySample(topics, _by_ranker(rows, log.names), len(place))
+    return QuerySample(topics, _by_ranker(rows, log.names), number)
 
 
 def inclusion(traffic: np.ndarray, n: int) -> np.ndarray:
@@ -151,6 +137,26 @@ def _log(source: Any, weight: str | Path | None, seed: int) -> AbstractContextMa
     if type(source).__module__.partition(".")[0] in ENGINES:
         return nullcontext(in_frame(source, None if weight is None else str(weight), seed))
     raise TypeError(f"a log is files by ranker, or a frame of Dask or Spark, got {shown(source)}")
+
+
+def _drawn(log: Log, n: int, seed: int) -> tuple[pd.DataFrame, int]:
+    """``traffic`` (the weight) and ``inclusion`` of drawn queries, by their places; and how many queries there are."""
+    place, traffic = log.queries()
+    _check_traffic(log, place, traffic)
+    if not (traffic > 0).all():
+        place, traffic = place[traffic > 0], traffic[traffic > 0]
+    if len(place) < n:
+        raise ValueError(f"{n} queries are too many: the log has {len(place)} with traffic")
+    order = np.argsort(place)
+    place = place[order]
+    traffic = traffic[order]
+    del order  # Where there are many queries, memory is short here.
+    chance = inclusion(traffic, n)
+    rows = np.flatnonzero(drawn_in_order(chance, place_of(seed, "") / 16**DIGITS))
+    if np.isin(place[rows], place[1:][place[1:] == place[:-1]]).any():
+        raise ValueError(f"two queries have the same hash with the seed {seed}; take another")
+    about = {"traffic": traffic[rows] / chance[rows], "inclusion": chance[rows]}
+    return pd.DataFrame(about, index=place[rows]), len(place)
 
 
 def _check_traffic(log: Log, place: np.ndarray, traffic: np.ndarray) -> None:
