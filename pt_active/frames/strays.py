@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -84,19 +84,20 @@ def not_found(complaint: str, keys: pd.DataFrame, qrels: pd.DataFrame) -> ValueE
 
 
 def restored_zeros(
-    keys: pd.DataFrame, given: pd.DataFrame, rows: Mapping[tuple[str, str], int]
+    keys: pd.DataFrame, given: pd.DataFrame, rows: Collection[tuple[str, str]]
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Give ids their leading zeros back where one document alone is meant; ``rows`` counts all rows of each pair."""
+    """Give ids their leading zeros back where one document alone is meant; ``rows`` has all pairs of a sheet."""
     known, meant = set(zip(keys["qid"], keys["docno"], strict=True)), defaultdict(set)
     for qid, docno in known:
         meant[_as_number(qid), _as_number(docno)].add((qid, docno))
     pairs, changes = [], dict[str, None]()
     for row, pair in zip(given.index, zip(given["qid"], given["docno"], strict=True), strict=True):
-        may_be = meant.get((_as_number(pair[0]), _as_number(pair[1])), set())
-        if len(may_be) > 1 and rows[pair] > 1 and not any(rows.get(other) for other in may_be - {pair}):
+        short = _as_number(pair[0]), _as_number(pair[1])
+        may_be = meant.get(short, set())
+        if len(may_be) > 1 and pair == short in rows and not any(other in rows for other in may_be - {pair}):
             both = " or ".join(shown(docno) for _, docno in sorted(may_be))
-            said = f"the spreadsheet has removed leading zeros, and this may be {both}"
-            raise ValueError(f"row {row}: {said}; format the ids as text, and enter them again")
+            said = f"the spreadsheet may have removed leading zeros, and this may be {both}"
+            raise ValueError(f"row {row}: {said}; keep the rows of all of them, with their ids as text")
         if pair not in known and len(may_be) == 1:
             changes[" ".join(map(shown, pair)) + " → " + " ".join(map(shown, next(iter(may_be))))] = None
             pair = next(iter(may_be))

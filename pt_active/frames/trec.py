@@ -154,6 +154,7 @@ def read_run(path: str | Path, on_error: str = "raise", no_limit: bool = False) 
                 frame, faults = _finite_scores(read_parquet(path, RUN.wanted, no_limit), skip)
             else:
                 frame, faults = read_columns(read_source(path, no_limit), RUN, skip)
+                _warn_if_cut(frame["qid"], path)
             frame, repeated = _once_each(frame, place, skip)
         run = ordered_run(frame, str(path))
     first = ["qid", "docno", "score", "rank"]
@@ -171,6 +172,14 @@ def dropped_in_words(dropped: Mapping[str, Any]) -> str:
     kinds = ", ".join(f"{kind} ({number})" for kind, number in dropped["kinds"].items())
     more = "; …" if dropped["lines"] > len(dropped["examples"]) else ""
     return f"{how_many('line', dropped['lines'], 'was')} dropped: {kinds}; {'; '.join(dropped['examples'])}{more}"
+
+
+def _warn_if_cut(qid: pd.Series, path: str | Path) -> None:
+    """Warn if the last query has fewer lines than all others, as in a file that was cut."""
+    lines, last = qid.value_counts(), str(qid.iloc[-1])
+    if len(lines) > 1 and lines[last] < (others := int(lines.drop(last).min())):
+        said = f"{how_many('line', int(lines[last]))} and all other queries at least {others}"
+        warnings.warn(f"{path}: the last query, {shown(last)}, has {said}; is the file whole?", stacklevel=3)
 
 
 def _finite_scores(frame: pd.DataFrame, skip: bool) -> tuple[pd.DataFrame, dict[int, Fault]]:

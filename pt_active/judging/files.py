@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import warnings
-from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -171,9 +170,7 @@ def _restored(
     """The labels with ids whose leading zeros are given back; a warning says which."""
     if keys is None:
         return labels
-    listed = [(str(each.qid), str(each.docno)) for each in given]
-    rows = Counter(listed or zip(labels["qid"], labels["docno"], strict=True))
-    restored, changes = restored_zeros(keys, labels, rows)
+    restored, changes = restored_zeros(keys, labels, {(str(each.qid), str(each.docno)) for each in given})
     if changes:
         lost = f"{how_many('id', len(changes), 'has')} lost leading zeros, as spreadsheets remove them"
         warnings.warn(f"{path}: {lost}; taken as {'; '.join(changes[:3])}", stacklevel=3)

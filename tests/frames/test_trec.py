@@ -2,6 +2,7 @@
 
 import datetime
 import gzip
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -112,6 +113,25 @@ def test_malformed_run_line_is_named(write, line, complaint, before, suffix):
     expected = rf"bad\.{suffix}: line {before.count(chr(10)) + 1}: expected 6 columns, qid Q0 docno .*; got {complaint}"
     with pytest.raises(ValueError, match=expected):
         read_run(path)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ((20, 20, 10), "the last query, 'q2', has 10 lines and all other queries at least 20; is the file whole"),
+        ((20, 12, 1), "the last query, 'q2', has 1 line and all other queries at least 12; is the file whole"),
+        ((20, 10, 10), None),
+        ((10, 20, 20), None),
+        ((10,), None),
+    ],
+)
+def test_a_run_that_may_have_been_cut_is_said(tmp_path, lines, said):
+    rows = [f"q{x} Q0 d{i} {i} {-i} r\n" for x, number in enumerate(lines) for i in range(number)]
+    (tmp_path / "a.run").write_text("".join(rows))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert len(read_run(tmp_path / "a.run")) == sum(lines)
+    assert [str(each.message).partition(".run: ")[2][: len(said or "")] for each in caught] == ([said] if said else [])
 
 
 def test_duplicate_pair_in_a_run_is_an_error(write):

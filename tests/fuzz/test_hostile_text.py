@@ -98,7 +98,7 @@ def reported(hostile: bool, qids: bool = False) -> Report:
         frame[f"rank_{name}"] = np.concatenate([rng.permutation(8) for _ in range(34)])
     frame[["grade_0", "grade_1", "grade_2"]] = rng.dirichlet(np.ones(3), len(frame))
     frame["label"] = rng.integers(0, 3, len(frame))
-    plan = Plan.create(frame.drop(columns=["q", "d", "label"]), None, DCG @ 5, budget=120, level="query")
+    plan = Plan.create(frame.drop(columns=["q", "d", "label"]), None, DCG @ 5, budget=120, level="query", seed=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Report.of(plan, frame[["qid", "docno", "label"]].iloc[:-1], slices=["qkind"], missing="nonrelevant")

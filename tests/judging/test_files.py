@@ -100,8 +100,14 @@ def plan_of(*docnos: str) -> Plan:
 def test_leading_zeros_are_not_guessed(tmp_path: Path) -> None:
     plan = plan_of("7", "07", "8", "x")
     path = tmp_path / "work.csv"
-    path.write_text("qid,docno,label\nq1,7,1\nq1,8,1\n")
+    for others in ("", "q1,8,1\n"):
+        path.write_text(f"qid,docno,label\nq1,7,1\n{others}")
+        with pytest.raises(ValueError, match=f"{path}: row 2: the spreadsheet may have removed leading zeros"):
+            read_file(path, plan)
+    path.write_text("qid,docno,label\nq1,7,1\nq1,07,\nq1,8,1\n")
     assert as_rows(read_file(path, plan)) == [("q1", "7", 1), ("q1", "8", 1)]
+    (tmp_path / "a.qrels").write_text("q1 0 7 1\n")
+    assert as_rows(read_file(tmp_path / "a.qrels", plan)) == [("q1", "7", 1)]
     path.write_text("qid,docno,label,annotator\nq1,7,1,ann\nq1,7,0,ann\n")
     with pytest.raises(ValueError, match=f"{path}: row 2: .* leading zeros, and this may be '07' or '7'"):
         read_file(path, plan)
@@ -130,7 +136,7 @@ def test_a_label_is_not_given_to_one_of_two_documents(tmp_path: Path, kind: str,
 
     path = written(SHEETS[sheet])
     for read in (lambda: read_labels([path], plan), lambda: import_records(kind, [path], plan, annotator="ann")):
-        with pytest.raises(ValueError, match="removed leading zeros, and this may be '007' or '7'; format the ids as"):
+        with pytest.raises(ValueError, match="removed leading zeros, and this may be '007' or '7'; keep the rows"):
             read()
     with pytest.raises(ValueError, match="this may be '007' or '7'"):
         read_labels([path], keys=plan.assessments)
