@@ -99,13 +99,15 @@ class Setting:
         if len(plan.rankers) == 1 and self.margin is None:
             raise ValueError("the plan has one ranker: pass --margin, how far off its estimate may be")
         guideline = "" if self.guideline is None else guideline_html(self.guideline)
-        store = Store(kept, plan.id)
+        store = Store(kept, plan.tables.manifest.origin)
         store.token(ORGANISER)
         for name in judges or ([] if len(store.people()) > 1 else [_JUDGE]):
             store.token(name)
         order_of: OrderOf = partial(JudgingOrder.of, block=self.block, double=_share(store, double))
         work, longer = order_of(plan, texts), store.setting("folder")
-        if longer is not None and Path(longer).is_dir() and Path(longer) != folder.absolute():
+        if plan.id not in (store.setting("extended") or "").split():
+            store.set("folder", str(folder.absolute()))
+        elif longer is not None and Path(longer).is_dir() and Path(longer) != folder.absolute():
             plan, folder = Plan.load(longer), Path(longer)
             work = order_of(plan, texts_together(work, texts))
         campaign = Campaign(plan, work, store, names, patience)
@@ -257,7 +259,7 @@ def export(
     documents = in_drawing_order(loaded.tables, order)
     given = texts_for(loaded, texts, warned=not offline)
     documents = documents if given is None else with_texts(documents, given)
-    worklist = Worklist(documents, loaded.tables.pool.max_grade, loaded.id, names, annotator)
+    worklist = Worklist(documents, loaded.tables.pool.max_grade, loaded.tables.manifest.origin, names, annotator)
     written = [out]
     if format in FORMATS and not (format == TABLE_FORMAT and annotator):
         if annotator or (names.grades and format != TABLE_FORMAT):

@@ -62,7 +62,7 @@ def import_records(
     if (unknown := together["annotator"] == "").any():
         counted = how_many("record", int(unknown.sum()), "has")
         raise ArgumentError(f"{counted} no annotator: name the judge with ", Argument("annotator", asked=True))
-    return together.assign(plan=plan.id)
+    return together.assign(plan=plan.tables.manifest.origin)
 
 
 def read_labels(

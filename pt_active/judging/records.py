@@ -33,7 +33,7 @@ def checked_records(frame: pd.DataFrame, plan: Plan | None = None) -> pd.DataFra
         ValueError: If a record is malformed, or is not of the plan, its documents and its grades. The message has the
             row.
     """
-    return frame_records.checked_records(frame) if plan is None else records_of_plan(plan.tables, plan.id, frame)
+    return frame_records.checked_records(frame) if plan is None else records_of_plan(plan.tables, frame)
 
 
 def read_records(path: str | Path, plan: Plan | None = None) -> pd.DataFrame:

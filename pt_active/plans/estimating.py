@@ -35,7 +35,7 @@ class Estimating(KeptArtifact[PlanTables]):
 
     @property
     def id(self) -> str:
-        """16 hexadecimal digits that name the sample, the same for its extensions and on every machine.
+        """16 hexadecimal digits that name the sample, the same on every machine; an extension has its own.
 
         Plans from the same frames with the same arguments have the same id.
         """
@@ -154,7 +154,7 @@ class Estimating(KeptArtifact[PlanTables]):
         """The sample with its labels, and with the error of the judges if there are records."""
         said = records_given(qrels, records)
         check_settled(self.tables.pool.keys[wanted_documents(self.tables)], said, how.missing)
-        checked = None if said is None else records_of_plan(self.tables, self.id, said)
+        checked = None if said is None else records_of_plan(self.tables, said)
         return judged_with(labelled_plan(self.tables, as_qrels(qrels, said)), checked, how)
 
     @in_its_words
@@ -167,7 +167,7 @@ class Estimating(KeptArtifact[PlanTables]):
         Raises:
             ValueError: If a record is malformed, or is not of this plan.
         """
-        return agreement_of(records_of_plan(self.tables, self.id, records), self.tables.pool.max_grade)
+        return agreement_of(records_of_plan(self.tables, records), self.tables.pool.max_grade)
 
     @in_its_words
     def judged(

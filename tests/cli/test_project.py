@@ -193,6 +193,13 @@ def test_after_a_next_round_all_commands_go_on_with_the_longer_plan(files, monke
     assert not (files / "my-plan-2.sqlite").exists()
     extended = run("extend", "my-plan-2", "my-plan.sqlite", "--budget", 5, "--out", "longer")
     assert "pt-active judge longer --store my-plan.sqlite\n" in extended  # which holds the labels so far
+    run("extend", "my-plan", "my-plan.sqlite", "--budget", 4, "--out", "sibling")
+    for name, documents in (("longer", 35), ("sibling", 24), ("my-plan-2", 30)):  # the plan that is named, no other
+        run("judge", name, "--store", "my-plan.sqlite")
+        assert served[-1].campaign.plan.id == Plan.load(files / name).id
+        assert len(served[-1].campaign.work.documents) == documents
+    run("judge", "my-plan", "--store", "my-plan.sqlite")
+    assert len(served[-1].campaign.work.documents) == 30
 
 
 def test_init_asks_if_nothing_is_said(files):

@@ -78,7 +78,13 @@ def test_the_id_of_a_plan_lasts(plan: Plan, tmp_path: Path) -> None:
     assert re.fullmatch("[0-9a-f]{16}", plan.id)
     saved = plan.save(tmp_path / "plan")
     assert saved.id == Plan.load(tmp_path / "plan").id == plan.id
-    assert plan.extend(2).id == plan.id
+    longer, other = (plan.extend(more).save(tmp_path / f"longer-{more}") for more in (2, 4))
+    assert len({plan.id, longer.id, other.id}) == 3
+    assert Plan.load(tmp_path / "longer-2").id == longer.id
+    for name in (plan.id, longer.id, ""):  # judgments of the plan count in its extension
+        assert checked_records(records(("007", "ann", 2)).assign(plan=name), longer)["plan"].tolist() == [name]
+    with pytest.raises(ValueError, match=f"expected a plan that is '{plan.id}', the id of this plan"):
+        checked_records(records(("007", "ann", 2)).assign(plan=other.id), longer)
     frame = plan.tables.pool.document_frame()
     assert len({Plan.create(frame, None, "DCG@2", budget=4, seed=seed, level="query").id for seed in (0, 1)}) == 2
 

@@ -122,7 +122,7 @@ class Site:
     # --- judges -------------------------------------------------------------------------------------------------------
 
     async def _judge_page(self, request: Request) -> Response:
-        values = judge_values(self.campaign.plan.id, request.state.name, self.campaign.grades, self.guideline)
+        values = judge_values(self.campaign.store.plan, request.state.name, self.campaign.grades, self.guideline)
         return self._page("judge.html.jinja", **values, offline=None)
 
     async def _work(self, request: Request) -> Response:

@@ -177,7 +177,7 @@ class Campaign:
         said = self._last - age if late else self._last
         stamp = datetime.fromtimestamp(said, tz=UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         # A key is a judge's own, so that nobody's browser can take that of somebody else's record.
-        return Entry(f"{judge} {key}", qid, docno, label, judge, status, stamp, note, self.plan.id)
+        return Entry(f"{judge} {key}", qid, docno, label, judge, status, stamp, note, self.store.plan)
 
     def _note(self, entry: Entry) -> None:
         """Take a record that is on disk into account, if it is of a document of the plan."""

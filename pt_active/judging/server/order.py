@@ -68,8 +68,8 @@ class JudgingOrder:
         size, share = whole_number("block", block, 1), float(within("double", double, 0, 1))
         table = _asked_for(plan)
         table = table.assign(
-            shuffled=clocks(_seed_of(plan.id), table["qid"], table["docno"], stage=_ORDER_STAGE),
-            judges=judges_of(plan.id, table, share),
+            shuffled=clocks(_seed_of(plan.tables.manifest.origin), table["qid"], table["docno"], stage=_ORDER_STAGE),
+            judges=judges_of(plan.tables.manifest.origin, table, share),
             block=_blocks(table, size),
         )
         first = table.groupby(["block", "qid"])["drawn"].transform("min")

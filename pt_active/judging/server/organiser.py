@@ -177,7 +177,10 @@ class Organiser:
         finally:
             self._extending = False
         new = len(work.documents) - len(self.campaign.work.documents)
-        await run_in_threadpool(self.campaign.store.set, "folder", str(folder.absolute()))
+        store = self.campaign.store
+        extended = f"{store.setting('extended') or ''} {self.campaign.plan.id}"
+        await run_in_threadpool(store.set, "extended", extended)
+        await run_in_threadpool(store.set, "folder", str(folder.absolute()))
         self.campaign.go_on_with(plan, work)
         self.extended(self.folder, folder)
         self.folder, self._looked = folder, _NEVER

@@ -86,9 +86,9 @@ def offline_page(
     documents, people = [order.documents[place] for place in places], max(1, len(judges))
     data = {
         "documents": [shown_document(each) | {"judges": min(each.judges, people)} for each in documents],
-        "plan": plan.id,
+        "plan": plan.tables.manifest.origin,
         "annotator": annotator,
-        "file": f"{_NOT_IN_NAMES.sub('-', annotator)}-{plan.id}.jsonl",
+        "file": f"{_NOT_IN_NAMES.sub('-', annotator)}-{plan.tables.manifest.origin}.jsonl",
     }
     offline = {
         "policy": f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:",
@@ -98,7 +98,7 @@ def offline_page(
         "data": Markup(json_text(data).replace("<", "\\u003c")),
     }
     grades = (names or GradeNames()).listed(plan.tables.pool.max_grade, least_label(plan.measure))
-    values = judge_values(plan.id, annotator, grades, guideline)
+    values = judge_values(plan.tables.manifest.origin, annotator, grades, guideline)
     return environment(plan.measure).get_template("judge.html.jinja").render(**values, offline=offline)
 
 

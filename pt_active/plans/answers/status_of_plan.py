@@ -281,7 +281,7 @@ class RunningStatus:
         """Take new labels, and say whether judging can stop."""
         said, open_again = Said(()), np.empty(0, dtype=np.int64)
         if is_records(labels):
-            new = records_of_plan(self._tables, self._tables.manifest.id, labels)
+            new = records_of_plan(self._tables, labels)
             self._records = new if self._records is None else pd.concat([self._records, new], ignore_index=True)
             decided = qrels_of(self._records)
             said = said_of(self._tables, decided, self._records)

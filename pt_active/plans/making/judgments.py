@@ -134,10 +134,10 @@ def records_given(qrels: pd.DataFrame, records: pd.DataFrame | None) -> pd.DataF
     return None if said is None else checked_records(said)
 
 
-def records_of_plan(tables: PlanTables, plan: str, records: pd.DataFrame) -> pd.DataFrame:
-    """Check that records belong to a plan."""
-    checked = checked_records(records)
-    refuse_rows(checked, ~checked["plan"].isin(["", plan]), "plan", f"{shown(plan)}, the id of this plan")
+def records_of_plan(tables: PlanTables, records: pd.DataFrame) -> pd.DataFrame:
+    """Check that records belong to a plan, or to the plan that it extends."""
+    checked, ids = checked_records(records), (tables.manifest.origin, tables.manifest.id)
+    refuse_rows(checked, ~checked["plan"].isin(["", *ids]), "plan", f"{shown(ids[0])}, the id of this plan")
     keys = pd.MultiIndex.from_frame(tables.pool.keys[["qid", "docno"]])
     unknown = ~pd.MultiIndex.from_frame(checked[["qid", "docno"]]).isin(keys)
     if unknown.any():

@@ -173,16 +173,25 @@ class Manifest(Provenance):
     drawn: str | None = None  # digest of the keys of what was drawn first, and how often; None up to format 5
 
     @property
-    def id(self) -> str:
+    def origin(self) -> str:
         """16 hexadecimal digits of the inputs, the arguments and what was drawn first, numbers rounded [theory 17].
 
-        Extensions and cuts leave it as it is.
+        Extensions and cuts leave it as it is, so judgments of the plan fit its extensions.
         """
         made_from: dict[str, Any] = {"inputs": self.inputs, "arguments": self.arguments.to_json()}
         if self.drawn is not None:
             made_from = _rounded(made_from) | {"drawn": self.drawn}
-        text = json.dumps(made_from, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
+        return _digits(made_from)
+
+    @property
+    def id(self) -> str:
+        """The origin; of an extension, 16 hexadecimal digits of it and of how each round was drawn."""
+        steps = [[each.budget, each.seed, each.labels, each.comparable_variance] for each in self.rounds]
+        if self.extensions:
+            steps = [[self.limit]]
+        elif len(steps) < 2 and all(each.budget == self.arguments.budget for each in self.rounds):
+            return self.origin
+        return _digits({"origin": self.origin, "steps": _rounded(steps)})
 
     @property
     def law(self) -> Law:
@@ -202,6 +211,12 @@ class Manifest(Provenance):
         else:
             first = self.arguments.budget
         return first + sum(each.budget for each in self.extensions)
+
+
+def _digits(value: Any) -> str:
+    """16 hexadecimal digits of what JSON holds."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
 
 
 def _rounded(value: Any) -> Any:

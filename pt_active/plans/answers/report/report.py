@@ -106,7 +106,7 @@ class Report(Findings):
         """
         if isinstance(slices, str):
             raise ValueError(f'slices must be a list of columns; write slices=["{slices}"]')
-        records = None if records is None else records_of_plan(plan.tables, plan.tables.manifest.id, records)
+        records = None if records is None else records_of_plan(plan.tables, records)
         if status is not None and status.filled:
             qrels = filled(qrels, said_of(plan.tables, qrels, records).gaps)
         tables = plan.tables if status is None else cut_to_judged(plan.tables, qrels)
