@@ -137,8 +137,8 @@ def test_values_that_do_not_subtract_to_the_difference_say_why(judged):
     drawn = Plan.load("docs").assessments[["qid", "docno"]].copy()
     drawn["label"] = [label(qid, int(docno[2:])) for qid, docno in zip(drawn["qid"], drawn["docno"], strict=True)]
     drawn.to_csv("docs.csv", index=False)
-    for plan, differs in (("docs", True), ("plan", False)):
-        words = "status", plan, f"{plan}.csv", "--measure", "DCG@5", "--estimator", "regression"
+    for plan, estimator, differs in (("docs", "regression", True), ("plan", "snis", False)):
+        words = "status", plan, f"{plan}.csv", "--measure", "DCG@5", "--estimator", estimator
         found = data(*words)
         first, second = (found["estimates"][found["result"][which]]["value"] for which in ("first", "second"))
         assert (abs(first - second - found["result"]["difference"]) > 5e-5) == differs

@@ -238,7 +238,7 @@ def _undrawn(column: str, value: object) -> Callable[[pd.DataFrame], None]:
     [
         ("plan", "queries", _scaled("q_inclusion", 0.5), "'q_importance' must agree with q_inclusion and q_weight"),
         ("plan", "queries", _scaled("q_importance", 2), "'q_importance' must agree with q_inclusion and q_weight"),
-        ("plan", "queries", _scaled("q_inclusion", 2), "'q_inclusion' must be in (0, 1]"),
+        ("plan", "queries", _scaled("q_inclusion", 20), "'q_inclusion' must be in (0, 1]"),
         ("plan", "queries", _scaled("q_inclusion", -1), "'q_inclusion' must be in (0, 1]"),
         ("plan", "queries", _scaled("q_inclusion", 0), "'q_inclusion' must be in (0, 1]"),
         ("plan", "queries", _scaled("q_inclusion", np.nan), "'q_inclusion' must be in (0, 1]"),

@@ -351,7 +351,7 @@ def test_bad_learners(data) -> None:
             beside(lambda r: pd.concat([r, r.head(1)])),
             "run 'b': 1 duplicate row; document 'd....' occurs more than once in query 'q...'",
         ),
-        (beside(lambda r: r.assign(score=np.nan)), "run 'b': 30 scores are not a number"),
+        (beside(lambda r: r.assign(score=np.nan)), "run 'b': 30 scores are not a finite number"),
     ):
         with pytest.raises(ValueError, match=message):
             compared(*data, learners, folds=3)

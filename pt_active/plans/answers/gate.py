@@ -23,7 +23,7 @@ from pt_active.plans.answers.looks import Question, growing, growth_of
 from pt_active.plans.answers.next_release import Reach
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.sequence import Proof, sequence_of
-from pt_active.plans.answers.status import Status
+from pt_active.plans.answers.status import ADD_QUERIES, Status
 from pt_active.plans.answers.status_of_plan import (
     foreseen,
     labels_so_far,
@@ -159,7 +159,7 @@ class Gate(Printed):
             new = ", and judge what is new" if self._is_beyond else ""
             return f"make a new plan with {self.status.first} and {self.status.second}{new}"
         if self.status.refusal == TOO_FEW:
-            return "add queries"
+            return ADD_QUERIES if self.status.population.traffic else "add queries"
         if self.status.looks is None and not self.status.refusal:
             return (
                 "judge the rest of the plan, then ask again"

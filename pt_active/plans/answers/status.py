@@ -38,6 +38,9 @@ VALID = {
 }
 """Looks → when the interval is valid, in words."""
 
+ADD_QUERIES = "add queries, so that none has much of the traffic"
+"""The advice where few queries have much of the traffic."""
+
 RESOLUTIONS = {FIRST: "first", SECOND: "second", WITHIN: "within"}
 """Verdict of looks or bets → `Status.resolution`."""
 
@@ -219,7 +222,7 @@ class Status(Printed):
         if self.refusal == TOO_FEW:
             uneven = self.population.traffic
             once = "look once, at the end" if self.judged == self.drawn else "judge all and look once, at the end"
-            return f"add queries{', so that none has much of the traffic' if uneven else ''}, or {once}"
+            return f"{ADD_QUERIES if uneven else 'add queries'}, or {once}"
         if self.refusal not in ("", TOO_FEW, UNTOLD):
             return "make a new plan with all rankers that are compared"
         if self.within_reach:
