@@ -158,7 +158,10 @@ def _told(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndar
     classes = _recalibrated(pool, mean, label, used)
     kinds = [_kinds_of(replace(classes, spread=spread)) for spread in _SPREADS]
     shares = [single_shares(single.every - usual.every) for usual, single in kinds]
-    likelihood = [usual.every.sum() + each.log for (usual, _), each in zip(kinds, shares, strict=True)]
+    likelihood = [
+        _log_likelihood(replace(classes, spread=spread)) + each.log
+        for spread, each in zip(_SPREADS, shares, strict=True)
+    ]
     best = int(np.argmax(likelihood))
     tried = [(*kinds[best], share) for share in shares[best][:3]]
     tried += [(*kinds[near], shares[near].best) for near in (best - 1, best + 1) if 0 <= near < len(kinds)]
@@ -237,6 +240,19 @@ def _labels(pool: RevealedPool, sample: TwoPhase, observed: np.ndarray) -> np.nd
     """int64[N], the labels of drawn documents and those that were known before; -1 for others."""
     before = -1 if pool.labels is None else pool.labels
     return pool.once(lambda: np.where(sample.drawn, observed.argmax(axis=1), before), sample.drawn, observed)
+
+
+def _log_likelihood(classes: InClasses) -> float:
+    """That of which labels are above level 0; classes of several levels are placed too roughly to be compared."""
+    above, place = classes.known > 0, np.flatnonzero(classes.known >= 0)
+    query = np.repeat(np.arange(len(classes.indptr) - 1), np.diff(classes.indptr))[place]
+    sign, logit, side = np.where(above, 1.0, -1.0)[place], classes.logits[place, 0], classes.slope_covariate[place]
+    (shifts,), (logs,) = classes.classes
+    kinds = [np.logaddexp(0.0, -sign * (logit + common + slope * side)) for common, slope, *_ in shifts]
+    every = np.stack(
+        [log - np.bincount(query, each, query.max(initial=0) + 1) for log, each in zip(logs, kinds, strict=True)]
+    )
+    return float(np.logaddexp.reduce(every).sum())
 
 
 def misfit(classes: InClasses, share: float) -> float:
