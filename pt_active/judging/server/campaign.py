@@ -168,14 +168,12 @@ class Campaign:
     ) -> Entry:
         """A record of now, at a time later than that of any record before, even if the clock was set.
 
-        An answer that a device without a connection has kept since before the judge's answer on another device, ``age``
-        seconds, is a record of then.
+        An answer that a device kept for ``age`` seconds, while its judge answered on another one, is a record of then.
         """
         self._last = max(self.clock(), self._last + 1e-6)
-        known = self.said[self.work.place[qid, docno]].get(judge)
-        late = known is not None and self._last - age < _seconds(known) - _DELAY
-        said = self._last - age if late else self._last
-        stamp = datetime.fromtimestamp(said, tz=UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        known, given = self.said[self.work.place[qid, docno]].get(judge), self._last - age
+        late = known is not None and given < _seconds(known) - _DELAY
+        stamp = datetime.fromtimestamp(given if late else self._last, tz=UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         # A key is a judge's own, so that nobody's browser can take that of somebody else's record.
         return Entry(f"{judge} {key}", qid, docno, label, judge, status, stamp, note, self.store.plan)
 

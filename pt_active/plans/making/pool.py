@@ -32,7 +32,7 @@ from pt_active.frames.runs import check_ranks, check_scores, rank_order, ranked_
 from pt_active.frames.visible import check_visible, visible_field
 from pt_active.inference.ties import ROUNDING
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
-from pt_active.relevance.digits import hashed, total
+from pt_active.relevance.digits import hashed
 from pt_active.relevance.measures import cutoff_of, has_rank_form, rank_form
 from pt_active.relevance.moments import Moments, label_moments
 from pt_active.relevance.revealed import revealed_form
@@ -140,7 +140,7 @@ class Pool:
 
     def believed(self, unit: str) -> int:
         """A digest of what is known before people judge, on which draws of ``query`` or ``document`` depend."""
-        return total(self.beliefs(unit))
+        return int(self.beliefs(unit).sum() >> 1)
 
     def beliefs(self, unit: str) -> np.ndarray:
         """uint64[m], a digest of the grades and ranks in each query, whatever the order and the names of rankers."""
