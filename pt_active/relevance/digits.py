@@ -47,8 +47,8 @@ def hashed(*columns: np.ndarray) -> np.ndarray:
 
 
 def believed(ids: pd.DataFrame, known: np.ndarray) -> int:
-    """A digest of what is known, [N, c], of documents, ``qid, docno``, before people judge, in any order of the rows."""
-    return int(hashed(keys(0, ids["qid"], ids["docno"]), *known.T).sum() >> 1)
+    """A digest of what is known, [N, c], of documents, ``qid, docno``, before people judge, in any order of rows."""
+    return int(hashed(keys(0, ids["qid"], ids["docno"]), *known.T).sum()) >> 1
 
 
 def product(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:

@@ -140,7 +140,7 @@ class Pool:
 
     def believed(self, unit: str) -> int:
         """A digest of what is known before people judge, on which draws of ``query`` or ``document`` depend."""
-        return int(self.beliefs(unit).sum() >> 1)
+        return int(self.beliefs(unit).sum()) >> 1
 
     def beliefs(self, unit: str) -> np.ndarray:
         """uint64[m], a digest of the grades and ranks in each query, whatever the order and the names of rankers."""
