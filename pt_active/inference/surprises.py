@@ -139,21 +139,22 @@ def surprises(
     used, label = _rankers_of(contrast), _labels(pool, sample, observed)
     chance = np.where(sample.drawn, sample.design.inclusion, 1.0)
     rows, m = np.flatnonzero(label >= 0), len(pool.weight)
-    fit, told = pool.once(lambda: _told(pool, mean, label, used), mean, label, used)
+    (fit, _, _, *counts), told = pool.once(lambda: _told(pool, mean, label, used), mean, label, used)
     values, parts = np.zeros((len(told), m)), np.zeros((len(told), 2, len(chance)))
     for number, each in enumerate(told):
         of = each.surprises(contrast[used])
         values[number] = _corrected(of, pool.query[rows], chance[rows], m)
         parts[number][:, rows] = of[1:]
-    return Surprises(values[0], values[1:], parts[0, 0], parts[0, 1], chance, float(fit[0]))
+    values[1:] = _between(values[0], values[1:], np.array(counts)[:, None])
+    return Surprises(values[0], values[1:], parts[0, 0], parts[0, 1], chance, float(fit))
 
 
 def _told(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, list[_Mixed]]:
     """What labels say about some rankers, and what they would say by other choices that they do not rule out.
 
     The distances between the classes, and the share of K, are those that make the labels most likely. Tried are also
-    the distances before and after these, and the ends of the interval of the share. The first result, float64[3], is
-    the `misfit` of the best choice, its share, and its distances.
+    the distances before and after these, and the ends of the interval of the share. The first result has the `misfit`
+    of the best choice, its share, its distances, and by how much the change counts to each other one.
     """
     classes = _recalibrated(pool, mean, label, used)
     kinds = [_kinds_of(replace(classes, spread=spread)) for spread in _SPREADS]
@@ -163,10 +164,15 @@ def _told(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndar
         for spread, each in zip(_SPREADS, shares, strict=True)
     ]
     best = int(np.argmax(likelihood))
-    tried = [(*kinds[best], share) for share in shares[best][:3]]
-    tried += [(*kinds[near], shares[near].best) for near in (best - 1, best + 1) if 0 <= near < len(kinds)]
+    tried, counts = [(*kinds[best], share) for share in shares[best][:3]], [1.0, 1.0]
+    for near in (best - 1, best + 1):
+        if 0 <= near < len(kinds):
+            tried.append((*kinds[near], shares[near].best))
+            # Between two others, the drop in the likelihood tells how far from the best the labels allow to go.
+            drop = max(likelihood[best] - likelihood[near], _WITHIN) if best == 1 else _WITHIN
+            counts.append(float(np.sqrt(_WITHIN / drop)))
     share, spread = shares[best].best, _SPREADS[best]
-    fit = np.array([misfit(replace(classes, spread=spread), share), share, spread])
+    fit = np.array([misfit(replace(classes, spread=spread), share), share, spread, *counts])
     known = classes.known[classes.known >= 0]
     return fit, [_Mixed.of(usual, single, share, known) for usual, single, share in tried]
 
@@ -201,7 +207,7 @@ def moved_by_labels(
     """
     used, label = _rankers_of(contrasts[0]), _labels(pool, sample, observed)
     chance = np.where(sample.drawn, sample.design.inclusion, 1.0)
-    (_, share, spread), _ = pool.once(lambda: _told(pool, mean, label, used), mean, label, used)
+    (_, share, spread, *_), _ = pool.once(lambda: _told(pool, mean, label, used), mean, label, used)
     now = replace(_recalibrated(pool, mean, label, used), spread=spread)
     rows, levels, grades = np.flatnonzero(sample.drawn), now.logits.shape[1] + 1, observed.shape[1]
     query, moved = pool.query[rows], np.zeros((len(contrasts), len(chance), levels))

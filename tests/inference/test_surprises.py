@@ -269,11 +269,13 @@ def test_ap_is_corrected_by_what_the_other_labels_lead_to_expect(contrast: list[
         likelihood = sum(np.log((1 - shares.best) * a.every + shares.best * b.every) for a, b in kinds)
         by_spread.append((likelihood, kinds, shares))
     place = int(np.argmax([likelihood for likelihood, *_ in by_spread]))
-    _, kinds, shares = by_spread[place]
-    near = [by_spread[other] for other in (place - 1, place + 1) if 0 <= other < 3]
+    likelihood_of_best, kinds, shares = by_spread[place]
+    best = np.array(corrected(kinds, shares.best))
     expected = [corrected(kinds, share) for share in (shares.fewest, shares.most)]
-    expected += [corrected(kinds, shares.best) for _, kinds, shares in near]
-    np.testing.assert_allclose(found.value, corrected(kinds, shares.best), atol=1e-7)
+    for less, kinds, shares in (by_spread[other] for other in (place - 1, place + 1) if 0 <= other < 3):
+        far = min(1.0, np.sqrt(1.92 / max(likelihood_of_best - less, 1e-9))) if place == 1 else 1.0
+        expected.append(best + far * (corrected(kinds, shares.best) - best))
+    np.testing.assert_allclose(found.value, best, atol=1e-7)
     np.testing.assert_allclose(found.others, expected, atol=1e-7)
 
 

@@ -200,7 +200,7 @@ def test_what_other_labels_would_do_is_what_they_do_one_by_one(
         each.seen.kept.clear()
         with monkeypatch.context() as patched:
             label, used = surprises._labels(each.seen, each.sample, each.observed), surprises._rankers_of(contrast)
-            (_, _, spread), _ = surprises._told(each.seen, each.expected, label, used)
+            (_, _, spread, *_), _ = surprises._told(each.seen, each.expected, label, used)
             patched.setattr(surprises, "_SPREADS", (spread,))
             for name in ("recalibration", "single_shares"):
                 patched.setattr(surprises, name, first_result(getattr(surprises, name)))
