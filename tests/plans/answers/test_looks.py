@@ -61,8 +61,6 @@ def test_an_answer_stays(looks: str, many: tuple[Plan, pd.DataFrame]) -> None:
         assert (status.winner, status.resolved_at) == ("candidate", found[first].resolved_at)
         assert (status.chance, status.further, status.advice) == (1.0, 0.0, "stop judging")
     assert all(status.resolved_at is None and status.winner is None for status in found[:first])
-    # The verdict of one look stays although the interval of a later one contains 0.
-    assert looks != ASYMPTOTIC or found[4].low < 0 < found[4].high
 
 
 def test_planned_looks_wait_for_their_turn(many: tuple[Plan, pd.DataFrame]) -> None:
@@ -246,7 +244,7 @@ def test_each_round_is_a_look(rounds: tuple) -> None:
 
 def test_what_has_no_interval_at_the_end_has_none_at_a_look(graded, labels, demo: DemoCollection) -> None:
     """A later ranker depends on documents that could not be drawn; the error of the others is known."""
-    plan, _, both = two_rounds(graded, labels, 200)
+    plan, _, both = two_rounds(graded, labels, 100)
     run = demo.runs["candidate"]
     upside_down = run[run["rank"] < 15].assign(score=lambda kept: -kept["score"]).drop(columns="rank")
     pair = {"first": "production", "second": "later"}
@@ -254,7 +252,7 @@ def test_what_has_no_interval_at_the_end_has_none_at_a_look(graded, labels, demo
     with pytest.warns(UserWarning, match="no interval and no test"):
         compared = later.compare(both, **pair)
     assert compared.standard_error > 0
-    assert compared.degrees_of_freedom > MIN_DEGREES
+    assert compared.degrees_of_freedom > 30
     assert np.isnan(compared.confidence_interval().low)
     for looks in (ASYMPTOTIC, None):
         status = later.status(both, looks, **pair)
