@@ -25,7 +25,9 @@ def test_classes_lie_around_the_posterior_of_their_query_and_have_the_weights_of
             above = 1 / (1 + np.exp(-np.minimum.accumulate(moved, axis=1)))
             chances = np.c_[np.ones(9), above] - np.c_[above, np.zeros(9)]
             weight *= chances[:, level[z]] if level[z] >= 0 else 1.0
-        spread = np.cov(wide.T, aweights=weight, ddof=0) + np.diag((kernels.FLOOR**2 + kernels.LEAST_FLOOR**2) * deviation**2)
+        spread = np.cov(wide.T, aweights=weight, ddof=0) + np.diag(
+            (kernels.FLOOR**2 + kernels.LEAST_FLOOR**2) * deviation**2
+        )
         placed = np.average(wide, axis=0, weights=weight) + kernels.BROADER * points @ np.linalg.cholesky(spread).T
         assert shifts == pytest.approx(placed, rel=1e-9)
         prior = stats.norm(scale=deviation).logpdf(placed).sum(axis=1) - stats.norm.logpdf(points).sum(axis=1)
