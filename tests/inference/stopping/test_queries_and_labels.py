@@ -168,6 +168,10 @@ def significant(sample, weight, model, values):
     estimate = weighting.estimate(sample.of(values))
     by_query = by_drawn_query(sample, weighting, weight, model, sample.of(values))
     error, degrees, _ = widened_by_queries(
-        float(estimate.standard_error), float(estimate.degrees_of_freedom), None, by_query
+        float(estimate.standard_error),
+        float(estimate.degrees_of_freedom),
+        None,
+        by_query,
+        0.05,
     )
     return abs(float(estimate.value)) > stats.t.ppf(0.975, degrees) * error

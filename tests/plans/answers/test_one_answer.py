@@ -15,6 +15,7 @@ import pytest
 from pt_active import Plan
 from pt_active.frames.qrels import whole_labels
 from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
+from pt_active.plans.answers.basis import QueriesMeant
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.labelled_plan import Point
 from pt_active.plans.answers.report.headline import with_interval
@@ -286,6 +287,9 @@ def test_four_of_five_continuations_are_settled_by_then(labelled: pd.DataFrame) 
     proof = sequence_of(plan.tables, label, plan.measure).proof(Contrast(0, 1), 0.05)
     verdict = verdict_of(proof, 0.0, True, 0.05)
     value = proof.draws.estimate()[0]
-    found = [prospect_of(proof, verdict, Point(value, 0.0), claims_on(0.0), 0.05, seed) for seed in range(20)]
+    found = [
+        prospect_of(proof, verdict, Point(value, 0.0, QueriesMeant("these", 1)), claims_on(0.0), 0.05, seed)
+        for seed in range(20)
+    ]
     by_then, before = (np.mean([of(each.draws, each.needed) for each in found]) for of in (np.less_equal, np.less))
     assert before - 0.03 <= 0.8 <= by_then + 0.03  # 3 standard errors of 20 numbers, each from 200 continuations
