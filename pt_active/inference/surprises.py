@@ -153,8 +153,9 @@ def _told(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndar
     """What labels say about some rankers, and what they would say by other choices that they do not rule out.
 
     The distances between the classes, and the share of K, are those that make the labels most likely. Tried are also
-    the distances before and after these, and the ends of the interval of the share. The first result has the `misfit`
-    of the best choice, its share, its distances, and by how much the change counts to each other one.
+    the distances before and after these, and the ends of the interval of the share. The first result has the smallest
+    `misfit` of all distances, 0 if it changes its sign, the best share, its distances, and by how much the change
+    counts to each other one.
     """
     classes = _recalibrated(pool, mean, label, used)
     kinds = [_kinds_of(replace(classes, spread=spread)) for spread in _SPREADS]
@@ -172,7 +173,8 @@ def _told(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndar
             drop = max(likelihood[best] - likelihood[near], _WITHIN) if best == 1 else _WITHIN
             counts.append(float(np.sqrt(_WITHIN / drop)))
     share, spread = shares[best].best, _SPREADS[best]
-    fit = np.array([misfit(replace(classes, spread=spread), share), share, spread, *counts])
+    fits = [misfit(replace(classes, spread=each), own.best) for each, own in zip(_SPREADS, shares, strict=True)]
+    fit = np.array([np.clip(0.0, min(fits), max(fits)), share, spread, *counts])
     known = classes.known[classes.known >= 0]
     return fit, [_Mixed.of(usual, single, share, known) for usual, single, share in tried]
 
