@@ -49,7 +49,7 @@ def planned(frame: pd.DataFrame, measure: str, share: float, seed: int) -> tuple
 
 
 def test_no_look_names_a_winner_of_a_tie() -> None:
-    """Before, each of these named one; the level is 0.05, so that two in eight would be one in 17."""
+    """Six of these eight did before. At the level of 0.05, two of eight would be one chance in 17."""
     winners = []
     for seed in range(8):
         plan, qrels = planned(tied(104), "AP", 0.15, seed)
