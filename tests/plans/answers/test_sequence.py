@@ -274,7 +274,7 @@ def test_an_extension_changes_nothing_that_was_said(
     assert longer.status(pd.concat([some, more])).judged > after.judged
 
 
-@pytest.mark.parametrize("kind", ["documents", "steps"])
+@pytest.mark.parametrize("kind", ["documents", "opened", "steps"])
 def test_a_refitted_model_goes_on_from_what_is_known(
     kind: str, demo: DemoCollection, pool: pd.DataFrame, plans: dict[str, Plan], listed: dict, labels: pd.DataFrame
 ) -> None:
