@@ -40,7 +40,7 @@ def test_a_census_gives_the_mean_scores_on_any_scale(scale: str, unit: str) -> N
 
 @pytest.mark.parametrize("runs", [1, 3])
 def test_a_census_for_new_items_is_the_paired_t_test(runs: int) -> None:
-    table = made(40, runs=runs)
+    table = made(120, runs=runs)
     answers = Answers(table)
     plan, labels = answers.plan(len(table)), answers.labels(true_scores(table))
     result = plan.compare(labels, queries="new")

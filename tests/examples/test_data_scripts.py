@@ -391,6 +391,7 @@ def test_runs_and_qrels_become_a_pool(trec):
     with pytest.warns(UserWarning, match="queries are left out") as caught:
         pool = run("trec_to_pool", *trec, *extra)
     assert [str(warning.message) for warning in caught] == [
+        "runs/a-1.x.run: the last query, 'q9', has 1 line and all other queries at least 3; is the file whole?",
         "1 queries are left out, which have no labels: 'q9'",
         "1 queries are left out, which have labels, but are in no run: 'q3'",
     ]

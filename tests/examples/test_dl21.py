@@ -57,10 +57,10 @@ def pair(study):
 
 def test_the_study_in_small(study, pair) -> None:
     """Drawn documents err less than random topics, and judging ends when the better submission is known."""
-    errors = pd.DataFrame(study.at_budgets(pair, samples=2))
+    errors = pd.DataFrame(study.at_budgets(pair, samples=8))
     table = study.summary(errors)
     assert (table.loc["drawn documents", "RMSE"] < table.loc["random topics", "RMSE"]).all()
-    assert (table.loc["drawn documents", "coverage"] == 1).all()
+    assert (table.loc["drawn documents", "coverage"] >= 7 / 8).all()
     verdict = study.until_known(pair, seed=1) | {"by_judge": pair.by_judge}
     assert verdict["resolved"]
     assert verdict["right"]

@@ -228,14 +228,14 @@ class Status(Printed):
         if self.within_reach:
             return f"keep judging, from {self.waiting}{self._outlook}"
         if np.isnan(self.needed) and self.holds_for_new:
-            return "add queries: if the difference is the one estimated now, no number of labels on these settles it"
+            return "add queries: if the estimate is right, no number of labels on these settles it"
         if np.isnan(self.needed):
             return "judge everything, or accept that the question stays open"
         if self.needed >= self.everything:
             return f"{self._lacking}, all that can change the result; or accept that the question stays open"
         if self.second is None:
             return f"{self._lacking}: enough if the error falls as expected"
-        return f"{self._lacking}: that settles it four times out of five if the difference is the one estimated now"
+        return f"{self._lacking}: that settles it four times out of five if the estimate is right"
 
     @property
     def _lacking(self) -> str:

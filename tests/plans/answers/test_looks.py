@@ -49,7 +49,7 @@ def many() -> tuple[Plan, pd.DataFrame]:
     demo = demo_collection(seed=7, queries=500)
     grades = OrderedLogitGrades(max_grade=3).fit(demo.past_run, demo.past_qrels)
     pool = (Runs(**demo.runs, depth=8) >> grades)(demo.topics)
-    return Plan.create(pool, None, DCG @ 5, draws=400, seed=3), demo.judge(pool)
+    return Plan.create(pool, None, DCG @ 5, draws=400, seed=56), demo.judge(pool)
 
 
 @pytest.mark.parametrize("looks", [ASYMPTOTIC, "obrien-fleming", "pocock"])
@@ -61,6 +61,8 @@ def test_an_answer_stays(looks: str, many: tuple[Plan, pd.DataFrame]) -> None:
         assert (status.winner, status.resolved_at) == ("candidate", found[first].resolved_at)
         assert (status.chance, status.further, status.advice) == (1.0, 0.0, "stop judging")
     assert all(status.resolved_at is None and status.winner is None for status in found[:first])
+    # The verdict of one look stays although the interval of a later one contains 0.
+    assert looks != ASYMPTOTIC or found[4].low < 0 < found[4].high
 
 
 def test_planned_looks_wait_for_their_turn(many: tuple[Plan, pd.DataFrame]) -> None:
@@ -162,7 +164,7 @@ def test_unresolvable_says_what_would_be_needed(graded: pd.DataFrame, labels: pd
         == status.advice
         == (
             f"judge about {lacking} more documents, {int(status.spent) + lacking} in all: that settles it four times "
-            "out of five if the difference is the one estimated now"
+            "out of five if the estimate is right"
         )
     )
     more = f"{status.needed - status.spent:.4g}"
@@ -213,7 +215,7 @@ Rounds = tuple[Plan, pd.DataFrame, pd.DataFrame]
 
 
 def two_rounds(graded: pd.DataFrame, labels: pd.DataFrame, budget: float) -> Rounds:
-    one = Plan.create(graded, None, DCG @ 10, budget=budget, level="document", design="spread", seed=3)
+    one = Plan.create(graded, None, DCG @ 10, budget=budget, level="document", design="spread", seed=12)
     first = wanted(one, labels)
     two = one.extend(budget, first)
     return two, first, pd.concat([first, wanted(two, labels)])
@@ -244,7 +246,7 @@ def test_each_round_is_a_look(rounds: tuple) -> None:
 
 def test_what_has_no_interval_at_the_end_has_none_at_a_look(graded, labels, demo: DemoCollection) -> None:
     """A later ranker depends on documents that could not be drawn; the error of the others is known."""
-    plan, _, both = two_rounds(graded, labels, 100)
+    plan, _, both = two_rounds(graded, labels, 200)
     run = demo.runs["candidate"]
     upside_down = run[run["rank"] < 15].assign(score=lambda kept: -kept["score"]).drop(columns="rank")
     pair = {"first": "production", "second": "later"}
@@ -252,7 +254,7 @@ def test_what_has_no_interval_at_the_end_has_none_at_a_look(graded, labels, demo
     with pytest.warns(UserWarning, match="no interval and no test"):
         compared = later.compare(both, **pair)
     assert compared.standard_error > 0
-    assert compared.degrees_of_freedom > 30
+    assert compared.degrees_of_freedom > MIN_DEGREES
     assert np.isnan(compared.confidence_interval().low)
     for looks in (ASYMPTOTIC, None):
         status = later.status(both, looks, **pair)
@@ -291,7 +293,7 @@ def test_a_further_round_tells_what_a_round_of_its_size_is_expected_to(
 ) -> None:
     """The foreseen information is that of the extended plan, apart from what its draws happen to leave unspent."""
     plan = Plan.create(
-        graded, None, DCG @ 10, UnitCost(per_query=per_query), budget=150, level="document", design="spread", seed=3
+        graded, None, DCG @ 10, UnitCost(per_query=per_query), budget=150, level="document", design="spread", seed=4
     )
     first = wanted(plan, labels)
     rest = further(plan, first)

@@ -21,11 +21,11 @@ QUERIES = 40
 DOCUMENTS = {"level": "document", "design": "successive"}
 ERR_10 = ERR(max_rel=3) @ 10
 KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "queries": (DCG @ 10, {"budget": 200, "level": "query"}),
-    "documents": (DCG @ 10, {"budget": 150, **DOCUMENTS}),
-    "opened": (DCG @ 10, {"budget": 180, "cost": UnitCost(per_query=3), **DOCUMENTS}),
-    "hours": (DCG @ 10, {"budget": 1.5, "cost": TimeCost(30, 60), **DOCUMENTS}),
-    "steps": (ERR_10, {"budget": 200, **DOCUMENTS}),
+    "queries": (DCG @ 10, {"budget": 200, "seed": 3, "level": "query"}),
+    "documents": (DCG @ 10, {"budget": 150, "seed": 3, **DOCUMENTS}),
+    "opened": (DCG @ 10, {"budget": 180, "seed": 5, "cost": UnitCost(per_query=3), **DOCUMENTS}),
+    "hours": (DCG @ 10, {"budget": 1.5, "seed": 3, "cost": TimeCost(30, 60), **DOCUMENTS}),
+    "steps": (ERR_10, {"budget": 200, "seed": 3, **DOCUMENTS}),
 }
 UNITS = {"queries": "query", "documents": "document", "opened": "query", "hours": "query", "steps": "step"}
 SAID = ("value", "standard_error", "low", "high", "e_value", "resolution", "resolved_at", "judged", "spent", "n_judged")
@@ -45,7 +45,7 @@ def labels(demo: DemoCollection, pool: pd.DataFrame) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def plans(pool: pd.DataFrame) -> dict[str, Plan]:
-    return {kind: Plan.create(pool, None, measure, seed=3, **how) for kind, (measure, how) in KINDS.items()}
+    return {kind: Plan.create(pool, None, measure, **how) for kind, (measure, how) in KINDS.items()}
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def said(status: Status) -> list[object]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_labels_are_the_truth(kind: str, demo: DemoCollection, pool: pd.DataFrame, labels: pd.DataFrame) -> None:
     measure, how = KINDS[kind]
-    plan = Plan.create(pool, None, measure, seed=3, **how | {"budget": 1e6})
+    plan = Plan.create(pool, None, measure, **how | {"budget": 1e6})
     status, truth = plan.status(labels.merge(plan.assessments[["qid", "docno"]])), truth_of(demo, labels, kind)
     assert (status.unit, status.judged, status.waiting) == (UNITS[kind], status.drawn, None)
     assert (status.low, status.value, status.high) == pytest.approx((truth, truth, truth), abs=1e-9)
@@ -246,7 +246,7 @@ def test_neither_the_order_of_rows_nor_repetitions_matter(
         for seed in (1, 2):
             shuffled = pd.concat([some, some.head(5)]).sample(frac=1, random_state=seed)
             assert plans[kind].status(shuffled) == other
-        one = Plan.create(pool.sample(frac=1, random_state=2), None, measure, seed=3, **how).status(some)
+        one = Plan.create(pool.sample(frac=1, random_state=2), None, measure, **how).status(some)
         assert (one.judged, one.resolution, one.waiting) == (other.judged, other.resolution, other.waiting)
         for name in ("value", "low", "high", "standard_error", "e_value", "spent"):
             assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-9)
