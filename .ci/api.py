@@ -190,7 +190,6 @@ MODULES: dict[str, str] = {
     "pt_active.judging.server.store": "Store stored_records",
     "pt_active.judging.server.order": "JudgingOrder",
     "pt_active.studies.simulate": "labelled_population simulate draw_until_significant",
-    "pt_active.studies.populations": "POPULATIONS",
 }
 """Module → its names that are worth knowing."""
 

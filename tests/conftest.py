@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent / "shared"))
+sys.path[:0] = [str(Path(__file__).parent / "shared"), str(Path(__file__).parents[1] / "examples" / "reproduce")]
 
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 

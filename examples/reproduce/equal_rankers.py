@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 from evidence import markdown
+from populations import DOCUMENTS, HostilePopulation, plain
 from tqdm import tqdm
 
 from pt_active import Plan, UnitCost
@@ -22,7 +23,6 @@ from pt_active.plans.making.queries import has_order
 from pt_active.relevance.losses import Loss
 from pt_active.risk import Accuracy, Audit, Squared, ZeroOne
 from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, SURPRISES
-from pt_active.studies.populations import DOCUMENTS, HostilePopulation, plain
 
 QUERIES = 20
 """Queries of each population."""

@@ -1,4 +1,4 @@
-"""How often verdicts are false on populations that are made to mislead: `pt_active.studies.populations`.
+"""How often verdicts are false on populations that are made to mislead: `populations.py`.
 
     python examples/reproduce/hostile.py [--repetitions N] [--keep FOLDER] [--evidence FOLDER]
     python examples/reproduce/hostile.py --ties
@@ -44,6 +44,7 @@ from evidence import markdown, parser_with, publish
 from known_items import PAIRS, pair_rows
 from late_labels import CASES, campaigns, named
 from leagues import add_keep, kept, with_error
+from populations import DOCUMENTS, POPULATIONS
 from sequences import ever_excluded, recalibrated, refitted, sequences, spoilt
 from stopping import ROUNDS, half_of_rounds, rounds_of
 from tqdm import tqdm
@@ -58,7 +59,6 @@ from pt_active.inference.ties import is_rounding
 from pt_active.plans.making.queries import DESIGN
 from pt_active.sampling.designs import DEFENSIVE_SHARE
 from pt_active.sampling.draws import draw_priorities, prefixes
-from pt_active.studies.populations import DOCUMENTS, POPULATIONS
 from pt_active.studies.simulate import labelled_population
 
 MEASURE, ALPHA, POOLS = "DCG@10", 0.05, 4

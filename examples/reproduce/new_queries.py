@@ -27,12 +27,12 @@ import pandas as pd
 from evidence import markdown, parser_with, publish
 from judged_pools import GRADE_MODELS, read_judged_pool
 from leagues import tasks
+from populations import POPULATIONS
 from tqdm import tqdm
 
 from pt_active import Plan, measure_values
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.results import Comparison, Estimate
-from pt_active.studies.populations import POPULATIONS
 from pt_active.studies.simulate import pool_of_rankers
 
 Held = tuple[Estimate | Comparison, float]

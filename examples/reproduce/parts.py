@@ -4,7 +4,7 @@
     python parts.py --populations plain skewed heavy rare dominant --topics 25 200 --share 0.25 --evidence FOLDER
 
 Two random rankers of a collection (see `surprises`) are traded at random in each of some random topics, so that their
-true difference is near 0. With ``--populations`` the rankers are those of `pt_active.studies.populations`, which are
+true difference is near 0. With ``--populations`` the rankers are those of `populations.py`, which are
 made to mislead, and there is no trade. Samples are drawn, and estimated after each part as a plan does. Columns:
 
 - ``wrong``: the share of samples in which the interval of any look misses the true difference; ``at the end`` that of
@@ -28,6 +28,7 @@ import numpy as np
 import pandas as pd
 from evidence import markdown, parser_with, publish
 from leagues import add_keep, kept, with_error
+from populations import POPULATIONS
 from scipy import stats
 from surprises import LEVEL, Cell, read_collection
 from tqdm import tqdm
@@ -41,7 +42,6 @@ from pt_active.inference.surprises import MAX_MISFIT
 from pt_active.plans.answers.looks import PLANNED
 from pt_active.sampling.drawings import SURPRISES, RoundSettings, usual_variance
 from pt_active.sampling.parts import first_parts, leaning, parts_of
-from pt_active.studies.populations import POPULATIONS
 
 MEASURES = ("AP", "nDCG@10")
 TOPICS = {"dl21": (25, 40, 53)}

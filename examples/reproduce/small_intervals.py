@@ -18,12 +18,12 @@ import numpy as np
 import pandas as pd
 from evidence import markdown, parser_with, publish
 from leagues import with_error
+from populations import POPULATIONS, HostilePopulation
 from tqdm import tqdm
 
 from pt_active import Plan
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.labelled_plan import labelled_plan
-from pt_active.studies.populations import POPULATIONS, HostilePopulation
 from pt_active.studies.simulate import labelled_population, pool_of_rankers
 
 MEASURE, POOLS = "DCG@10", 4

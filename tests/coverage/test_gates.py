@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from populations import plain
 
 from pt_active import Outlook, Plan
-from pt_active.studies.populations import plain
 
 pytestmark = pytest.mark.slow
 

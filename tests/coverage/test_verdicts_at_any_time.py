@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from populations import POPULATIONS, wrong
 
 from pt_active import ColumnCost, Plan, UnitCost
 from pt_active.frames.qrels import whole_labels
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.sequence import sequence_of
 from pt_active.relevance.costs import Cost
-from pt_active.studies.populations import POPULATIONS, wrong
 
 ALPHA, RUNS = 0.05, 150
 """With 150 runs, a share of .15 is found with a probability of .95."""

@@ -7,6 +7,7 @@ from argparse import Namespace
 import numpy as np
 import pandas as pd
 import pytest
+from populations import plain
 
 from pt_active import Plan
 from pt_active.frames.qrels import whole_labels
@@ -18,7 +19,6 @@ from pt_active.risk import Audit, Precision, Recall, ZeroOne
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.pools import Variables
 from pt_active.sampling.sample import Sample
-from pt_active.studies.populations import plain
 from pt_active.studies.simulate import replays
 
 pytest.importorskip("matplotlib")

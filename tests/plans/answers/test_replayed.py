@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from populations import POPULATIONS
 from samples import wanted
 from scipy import stats
 
 from pt_active import DCG, Plan
-from pt_active.studies.populations import POPULATIONS
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from populations import HostilePopulation, plain
 
 from pt_active import Experiment, Plan
-from pt_active.studies.populations import HostilePopulation, plain
 
 MEASURES = [
     *("DCG@10", "P@10", "ERR@10", "nDCG@10", "AP@10"),

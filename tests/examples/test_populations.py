@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from populations import POPULATIONS, HostilePopulation, skewed
 
 from pt_active import Plan
 from pt_active.frames.columns import grade_columns
 from pt_active.inference.replay import Population
 from pt_active.sampling.designs import difference_moments
-from pt_active.studies.populations import POPULATIONS, HostilePopulation, skewed
 from pt_active.studies.simulate import labelled_population
 
 SEEDS = range(2)
