@@ -202,8 +202,8 @@ def compare_learners(
 
     Args:
         learners: Name → learner, two of them; the difference is first minus second. Each fold gets a copy of a
-            pipeline: estimators are copied deeply, parts that learn nothing are shared. A function without arguments is
-            called once per fold instead, and must create new estimators each time.
+            pipeline. What cannot be copied, such as an open index, goes into a function without arguments: it is called
+            once per fold, and must create new estimators each time.
         topics: ``qid, query``, or results with documents (and ``features``), as the pipelines need them. All rows of a
             query go to the same fold.
         qrels: ``qid, docno, label``. Queries without qrels are left out with a warning.
