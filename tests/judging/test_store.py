@@ -10,6 +10,7 @@ import sqlite3
 import stat
 import tempfile
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import astuple
 from pathlib import Path
@@ -359,6 +360,21 @@ def test_another_process_that_writes_is_named(tmp_path: Path, monkeypatch: pytes
             with pytest.raises(ValueError, match=f"{path}: another process is writing to the file; end that process"):
                 read()
     Store(path, "p").close()
+
+
+def test_settings_from_several_threads_are_all_kept(tmp_path: Path) -> None:
+    """Each is a transaction of its own, also while another process has the file for a moment."""
+    path = tmp_path / "judgments.sqlite"
+    kept = Store(path, "p1")
+    with closing(sqlite3.connect(path)) as other, ThreadPoolExecutor(8) as threads:
+        other.execute("BEGIN IMMEDIATE")
+        waiting = [threads.submit(kept.set, str(number), "x") for number in range(40)]
+        other.rollback()
+        assert [each.result() for each in waiting] == [None] * 40
+    kept.close()
+    again = Store(path, "p1")
+    assert [again.setting(str(number)) for number in range(40)] == ["x"] * 40
+    again.close()
 
 
 def test_a_file_system_without_locks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

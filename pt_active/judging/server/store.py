@@ -16,6 +16,7 @@ import sqlite3
 import stat
 import sys
 import tempfile
+import threading
 import zlib
 from collections.abc import Sequence
 from contextlib import closing, suppress
@@ -129,6 +130,7 @@ class Store:
         self._waiting: list[tuple[Sequence[Entry], Sequence[Given], asyncio.Future[None]]] = []
         self._writing: asyncio.Task[None] | None = None
         self._resting: asyncio.TimerHandle | None = None
+        self._one_setting = threading.Lock()  # Threads share the connection, and each needs a transaction of its own
         self._lock = Lock(self.path)
         try:
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -192,19 +194,19 @@ class Store:
 
     def set(self, name: str, value: str) -> None:
         """Keep a value under a name, instead of an earlier one. Any thread may ask for it."""
-        with self._settings as change:
+        with self._one_setting, self._settings as change:
             change.execute("INSERT OR REPLACE INTO about VALUES (?, ?, ?)", (name, value, _sum((name, value))))
         self._about[name] = value
 
     def token(self, name: str) -> str:
         """The secret of a judge's link, the same at every start of the server; who is not known becomes a judge."""
-        with self._settings as change:
+        with self._one_setting, self._settings as change:
             change.execute("INSERT OR IGNORE INTO people VALUES (?, ?)", (name, secrets.token_urlsafe(18)))
         return str(self._connection.execute("SELECT token FROM people WHERE name = ?", (name,)).fetchone()[0])
 
     def renew(self, name: str) -> str:
         """A new secret for somebody's link; the old link is no longer valid. Any thread may ask for it."""
-        with self._settings as change:
+        with self._one_setting, self._settings as change:
             change.execute("UPDATE people SET token = ? WHERE name = ?", (secrets.token_urlsafe(18), name))
         return self.token(name)
 
