@@ -54,6 +54,7 @@ NAMES = {
     "Design, draw, plan": """
         SamplingDistribution
         Draw
+        plan_of
         Plan
         Plan.create
         Plan.save

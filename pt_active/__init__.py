@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pt_active.risk import Audit
     from pt_active.rounds import ActiveTest
     from pt_active.studies.crossval import LearnerComparison, compare_learners
-    from pt_active.transformers import Draw, Runs, SamplingDistribution
+    from pt_active.transformers import Draw, Runs, SamplingDistribution, plan_of
 
 __all__ = [
     "DCG",
@@ -70,6 +70,7 @@ __all__ = [
     "compare_learners",
     "measure_values",
     "parse_measure",
+    "plan_of",
 ]
 
 _SOURCES = {
@@ -93,7 +94,7 @@ _SOURCES = {
     "risk": "Audit",
     "rounds": "ActiveTest",
     "studies.crossval": "LearnerComparison compare_learners",
-    "transformers": "Draw Runs SamplingDistribution",
+    "transformers": "Draw Runs SamplingDistribution plan_of",
 }
 """Module → the public names that it holds."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import rshift
 from typing import Any
 
 import ir_measures.measures as irm
@@ -38,6 +40,7 @@ from pt_active.plans.making.documents import SIZE_COLUMNS, draw_frame, size_fram
 from pt_active.plans.making.pool import SINGLE, Pool, design_table
 from pt_active.plans.making.queries import DESIGN, draw, sample_columns
 from pt_active.plans.making.rankers import Pairs, pair_weights
+from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling import designs
@@ -196,9 +199,9 @@ class Draw(pt.Transformer):
     """Draw queries or documents from a design [theory 4, 9].
 
     Drawn queries get the columns ``q_draws``, ``q_importance`` and ``q_inclusion``. With replacement, as in the
-    sources, a query drawn again costs nothing, since its labels are known. Without replacement, the default of
-    `Plan.create`, the same budget gives more precise estimates. Documents are judged at most once; they get the column
-    ``inclusion``, the probability of being judged.
+    sources, a query drawn again costs nothing, since its labels are known. Without replacement, the default, the same
+    budget gives more precise estimates. Documents are judged at most once; they get the column ``inclusion``, the
+    probability of being judged. `plan_of` makes a plan of the same sample, which is judged and estimated.
 
     Args:
         budget: The most that may be spent, in the unit of the costs.
@@ -210,7 +213,7 @@ class Draw(pt.Transformer):
     schematic = {"label": "Draw", "help_url": HELP}  # noqa: RUF012
 
     def __init__(
-        self, budget: float | None = None, draws: int | None = None, replace: bool = True, seed: int = 0
+        self, budget: float | None = None, draws: int | None = None, replace: bool = False, seed: int = 0
     ) -> None:
         self.budget = budget
         self.draws = draws
@@ -239,6 +242,45 @@ class Draw(pt.Transformer):
         sample = draw(queries, budget, draws, seed, truth_value("replace", self.replace))
         queries = queries.assign(**sample_columns(sample, queries["q_weight"].to_numpy(np.float64)))
         return queries[queries["q_draws"] > 0].reset_index(drop=True)
+
+
+def plan_of(road: pt.Transformer, topics: pd.DataFrame) -> Plan:
+    """The plan of a pipeline that ends in ``SamplingDistribution(…) >> Draw(…)``.
+
+    It has the same sample that the pipeline returns for these topics, and what else people and estimates need: the
+    documents to judge (`Plan.assessments`), and the pool.
+
+    Args:
+        road: The pipeline, such as ``Runs(…) >> grades >> SamplingDistribution("DCG@10", level="query") >> Draw(300)``.
+        topics: ``qid, query`` (+ ``traffic``); or a graded pool, if the pipeline has nothing before the distribution.
+
+    Returns:
+        The plan, in memory; see `Plan.save`.
+
+    Raises:
+        ValueError: If the pipeline ends otherwise, or an argument of its transformers is out of range.
+    """
+    parts: list[Any] = list(road) if isinstance(road, pt.Compose) else [road]
+    if [type(part) for part in parts[-2:]] != [SamplingDistribution, Draw]:
+        raise ValueError(f"a plan is made of a pipeline that ends in SamplingDistribution(…) >> Draw(…), got {road!r}")
+    *before, design, drawn = parts
+    pool = reduce(rshift, before)(topics) if before else topics
+    level = "document" if "doc_size" in design(pool).columns else "query"
+    defensive = designs.DEFENSIVE_SHARE if level == "query" and design.defensive is None else design.defensive
+    return Plan.create(
+        pool,
+        topics if before else None,
+        design.measure,
+        design.cost,
+        drawn.budget,
+        design.design,
+        level,
+        drawn.seed,
+        draws=drawn.draws,
+        replace=drawn.replace and level == "query",
+        defensive=defensive,
+        pairs=design.pairs,
+    )
 
 
 def check_same_queries(answered: dict[str, set[str]]) -> None:

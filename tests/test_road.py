@@ -1,0 +1,56 @@
+"""The sources' road: runs, grades, a sampling distribution, a sample, labels and an estimate, by transformers alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+
+from pt_active import DCG, Draw, Plan, Runs, SamplingDistribution, UnitCost, measure_values, plan_of
+from pt_active.demo.collection import DemoCollection
+
+MEASURE = DCG @ 10
+
+
+@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize("rankers", [1, 2])
+@pytest.mark.parametrize("design", [None, "optimal"])
+def test_a_plan_has_the_sample_that_the_pipeline_returns(
+    demo: DemoCollection, grades: pt.Transformer, rankers: int, replace: bool, design: str | None
+) -> None:
+    runs = Runs(**dict(list(demo.runs.items())[:rankers]))
+    distribution = SamplingDistribution(MEASURE, UnitCost(2.0), level="query", design=design)
+    road = runs >> grades >> distribution >> Draw(300, replace=replace, seed=4)
+    sample, plan = road(demo.topics), plan_of(road, demo.topics)
+    same = [column for column in sample.columns if column in plan.sample.columns and column != "q_believed"]
+    assert {"qid", "q_prob", "q_draws", "q_importance", "q_inclusion"} <= set(same)
+    pd.testing.assert_frame_equal(sample[same], plan.sample[same])
+    own = Plan.create(
+        runs >> grades, demo.topics, MEASURE, UnitCost(2.0), 300, design, "query", 4, replace=replace, defensive=0.1
+    )
+    assert own.id == plan.id
+
+
+def test_estimates_follow_from_the_columns_of_the_sample(demo: DemoCollection, grades: pt.Transformer) -> None:
+    """The sources' estimate, Σ v ℓ / Σ v over the draws, with the importance weights v of `Draw` [theory 5]."""
+    road = Runs(**demo.runs) >> grades >> SamplingDistribution(MEASURE, level="query") >> Draw(300, replace=True)
+    sample, plan = road(demo.topics), plan_of(road, demo.topics)
+    qrels = demo.judge(plan.assessments)
+    assert set(plan.assessments["qid"]) == set(sample["qid"])
+    for name, found in plan.estimate(qrels, estimator="snis").items():
+        values = measure_values(demo.runs[name], qrels, MEASURE).set_index("qid")["value"][sample["qid"]].to_numpy()
+        weights = (sample["q_draws"] * sample["q_importance"]).to_numpy()
+        assert found.value == pytest.approx(np.average(values, weights=weights), abs=1e-12)
+
+
+def test_a_graded_pool_may_stand_in_place_of_topics(demo: DemoCollection, grades: pt.Transformer) -> None:
+    pool = Runs(**demo.runs) >> grades
+    end = SamplingDistribution(MEASURE, level="query") >> Draw(draws=12)
+    assert plan_of(end, pool(demo.topics)).sample["qid"].tolist() == end(pool(demo.topics))["qid"].tolist()
+
+
+def test_another_pipeline_is_refused(demo: DemoCollection, grades: pt.Transformer) -> None:
+    for road in (Draw(300), Runs(**demo.runs) >> grades, grades >> SamplingDistribution(MEASURE)):
+        with pytest.raises(ValueError, match="ends in SamplingDistribution"):
+            plan_of(road, demo.topics)
