@@ -64,7 +64,6 @@ NAMES = {
         Plan.compare
         Plan.rank
         Plan.gate
-        Plan.gate_later
         Plan.status
         Plan.agreement
         Plan.follow

@@ -483,8 +483,6 @@ cut plans: a plan that was cut twice says what the second began with [test_cut]
     (manifest.cut or cut).of => cut.of
 order of documents: later rounds come among the earlier [test_gaps test_running_status test_cut]
     place[drawn] = number + within[drawn] => place[drawn] = within[drawn]
-never drawn: what an earlier round drew [test_next_release]
-    each.grades, ~known & (each.sample.design.inclusion <= 0) => each.grades, each.sample.design.inclusion <= 0
 blocks: the dearest of those left might have been drawn [test_sequence test_left_out test_extension]
     .sum() + left.min(), self.budget => .sum() + left.max(), self.budget
 blocks: labels that come later are not read [test_sequence test_running_status test_extension]

@@ -22,11 +22,10 @@ from pt_active.cli.answer import (
     rounded_up,
 )
 from pt_active.cli.commands import given_words, option
-from pt_active.cli.files import named_file, texts_for
+from pt_active.cli.files import texts_for
 from pt_active.cli.options import Asked, LabelFiles, Labelled, Look, Meant, Pair, confidence_level, for_any_missing
 from pt_active.frames.atomic import write_file
-from pt_active.frames.checks import how_many, some
-from pt_active.frames.trec import read_run
+from pt_active.frames.checks import how_many
 from pt_active.frames.visible import visible
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.new_queries import NEW
@@ -240,9 +239,6 @@ def gate(
         "NAME",
         names=(ALWAYS, AT_THE_END),
     ),
-    run: str | None = option(
-        None, "Decide about a ranker that came after the plan, from the same labels.", "NAME=FILE"
-    ),
     confidence: float = confidence_level(),
     missing: str | None = for_any_missing(),
     junit: Path | None = option(None, "A JUnit file to create.", "FILE"),
@@ -255,17 +251,8 @@ def gate(
     """
     plan, qrels, records = labels.read()
     often, asked = Look(looks=looks).of(plan), BETTER if better else NON_INFERIOR
-    if run is not None:
-        if pair.first is not None or looks is not None or missing is not None:
-            raise ValueError("--run is the first ranker, looked at once: leave out --first, --looks and --missing")
-        name, file = named_file(run, "--run")
-        if pair.second is None and len(plan.rankers) > 1:
-            raise ValueError(f"pass --second, the ranker that --run would replace: one of {some(plan.rankers, 20)}")
-        later = qrels, read_run(file), pair.second or plan.rankers[0], margin, asked, confidence
-        decided, often = plan.gate_later(*later, **vars(meant), name=name), None
-    else:
-        about: dict[str, Any] = {**vars(meant), **vars(pair), "missing": missing, "records": records}
-        decided = plan.gate(qrels, margin, asked, often, confidence, **about)
+    about: dict[str, Any] = {**vars(meant), **vars(pair), "missing": missing, "records": records}
+    decided = plan.gate(qrels, margin, asked, often, confidence, **about)
     if junit is not None:
         write_file(junit, in_junit(decided), replace=True)
     text = f"{in_github(decided)}\n{decided}" if github else str(decided)

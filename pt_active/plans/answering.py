@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import ir_measures.measures as irm
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError
+from pt_active.frames.checks import Argument, ArgumentError, some
 from pt_active.frames.progress import working
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import THESE
@@ -151,8 +151,8 @@ class Answering(Estimating):
           pool's alone [theory 16]. There is no default, since the answers differ.
 
         Raises:
-            ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that looks at
-                any time need.
+            ValueError: If an argument is out of range, no label fits the plan, the plan has no order that looks at any
+                time need, or one of the two was added by `with_rankers`.
         """
         asked, meant = Rule.of(rule, margin), population_asked(queries)
         looks = looks_asked(self.tables, looks)
@@ -162,6 +162,7 @@ class Answering(Estimating):
             named_pair(self.rankers, first, second, or_all=False),
         )
         records = records_given(qrels, records)
+        self._check_planned_for(pair)
         if looks == ALWAYS and not has_order(self.tables):
             raise ArgumentError(
                 "the plan has no order, so nothing is known of it before everything is judged; ask once, at the end: ",
@@ -173,6 +174,14 @@ class Answering(Estimating):
             return gate_at_the_end(*self._once(question, labels, records), asked).with_said(said, given)
         decided = gate_at_any_time if looks == ALWAYS else gate_at_parts
         return decided(self.tables, labels, question, asked, records).with_said(said, given)
+
+    def _check_planned_for(self, pair: tuple[int, int]) -> None:
+        """Raise if a ranker came after the plan: where the plan never asks, the model alone would decide."""
+        if later := {self.rankers[each] for each in pair} & set(self.tables.manifest.later_rankers):
+            raise ValueError(
+                f"{some(sorted(later))} came after the plan, whose labels decide no gate about it; `compare` estimates "
+                "it, and a new plan with the two rankers decides"
+            )
 
     def _once(
         self, question: Question, labels: pd.DataFrame, records: pd.DataFrame | None = None

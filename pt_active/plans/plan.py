@@ -21,11 +21,7 @@ from pt_active.frames.topics import with_texts
 from pt_active.frames.visible import visible
 from pt_active.plans.answering import Answering
 from pt_active.plans.answers.forecast import Forecast, level_chosen, level_told
-from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, gate_at_the_end, population_asked
 from pt_active.plans.answers.interval_caution import interval_caution, single_rankers_caution
-from pt_active.plans.answers.looks import Question
-from pt_active.plans.answers.next_release import known_equal, reach_of, with_unasked
-from pt_active.plans.answers.status_of_plan import plan_status
 from pt_active.plans.making.documents import Extension, extended, first_round
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.kept import FORM, in_words
@@ -39,7 +35,7 @@ from pt_active.plans.making.queries import (
     in_drawing_order,
     plan_of_queries,
 )
-from pt_active.plans.making.rankers import Pairs, listed_weights, named_pair, pair_weights, with_rankers
+from pt_active.plans.making.rankers import Pairs, listed_weights, pair_weights, with_rankers
 from pt_active.plans.making.sampled import cut_to_judged
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query, unit_of
 from pt_active.relevance.measures import parse_lasting
@@ -262,59 +258,13 @@ class Plan(Answering):
                 warning gives their number.
 
         Returns:
-            A plan in memory, for `estimate` and `compare`; what is judged stays the same.
+            A plan in memory, for `estimate` and `compare`, not for `gate`; what is judged stays the same. A note of
+            the results says how much of a ranker rests on documents that the plan never asks for.
 
         Raises:
             ValueError: If a name is taken, or a run is malformed or answers none of the queries.
         """
         return self._of(with_rankers(self.tables, self.measure, runs))
-
-    @in_its_words
-    def gate_later(
-        self,
-        qrels: pd.DataFrame,
-        run: pd.DataFrame,
-        baseline: str,
-        margin: float | None = None,
-        rule: str = NON_INFERIOR,
-        confidence: float = 0.95,
-        *,
-        queries: str | None = None,
-        clusters: str | None = None,
-        name: str = "next",
-    ) -> Gate:
-        """Decide whether a later ranker may replace one of the plan, from the plan's labels [theory 14].
-
-        You look once, when the whole plan is judged. Documents that a plan of queries does not ask for, and those
-        outside the pool, count as not relevant. For other documents of the pool that the plan never asks for, the worst
-        case is assumed, whatever the grade model says about them. The gate is unresolved if too much of the ranker lies
-        in these, or if what counts as not relevant could change the outcome. The ranker must not have been made with
-        these labels.
-
-        ``run`` has ``qid, docno, score`` of the ranker, which is called ``name`` and would replace the ``baseline``, a
-        ranker of the plan. The other arguments are those of `gate`.
-
-        Raises:
-            ValueError: If an argument is out of range, a name is taken or unknown, or the run or the labels are
-                malformed.
-        """
-        asked, meant, labels = Rule.of(rule, margin), population_asked(queries), as_qrels(qrels)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # What they say is part of the answer.
-            later = self.with_rankers(**{name: run})
-            pair = named_pair(later.rankers, name, baseline, or_all=False)
-            labels, unasked = with_unasked(self.tables, later.tables, self.measure, labels)
-            question = Question(pair, self.measure, None, None, confidence, queries=meant, clusters=clusters)
-            state, found = later._once(question, labels)
-            if unasked:
-                own = plan_status(self.tables, labels, Question((0,), self.measure, None, 1.0, confidence))
-                state = dataclasses.replace(state, n_judged=own.n_judged, left_out=own.left_out)
-        if found is None:
-            return gate_at_the_end(state, found, asked)
-        reach = reach_of(later.tables, self.measure, pair, run, found, unasked)
-        if reach.equal:
-            found = known_equal(found)
-        return gate_at_the_end(state, found, asked, reach.worst).with_reach(reach)
 
     @in_its_words
     def export(

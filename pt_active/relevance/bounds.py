@@ -6,7 +6,7 @@ import ir_measures.measures as irm
 import numpy as np
 
 from pt_active.relevance.measures import RankForm, has_rank_form, rank_form
-from pt_active.relevance.moments import discounts, variable_values
+from pt_active.relevance.moments import variable_values
 
 UNIT_MEASURES = (
     *("AP", "Bpref", "Compat", "infAP", "IPrec", "Judged", "nDCG", "P", "R", "RBP", "Rprec", "RR"),
@@ -59,36 +59,6 @@ def contrast_bounds(
     low, high = _summed(least, most, contrast)
     differ = _differ(len(form.weights), indptr, ranks, contrast)
     return low * differ, high * differ
-
-
-def expectation_errors(
-    measure: irm.Measure,
-    indptr: np.ndarray,
-    ranks: np.ndarray,
-    grades: np.ndarray,
-    contrast: np.ndarray,
-    unlabelled: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """How far labels can move a contrast, float64[m] each, from what the model expects of unlabelled documents."""
-    m, query = len(indptr) - 1, np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    counts = unlabelled & _differ(measure.params.get("cutoff"), indptr, ranks, contrast)[query]
-    if not has_rank_form(measure):
-        low, high = contrast_bounds(measure, indptr, ranks, grades.shape[1] - 1, contrast)
-        width = np.where(np.bincount(query[counts], minlength=m) > 0, high - low, 0.0)
-        return -width, width
-    form = rank_form(measure, grades.shape[1] - 1, int(ranks.max(initial=0)))
-    weights = discounts(form, ranks)
-    if form.family == "additive":
-        slopes = [contrast @ weights]
-    else:
-        slopes = [np.minimum(contrast, 0.0) @ weights, np.maximum(contrast, 0.0) @ weights]
-    errors = [end - grades @ form.values for end in (form.values.min(), form.values.max())]
-    corners = np.array([slope * error for slope in slopes for error in errors])
-    low, high = (
-        np.bincount(query, weights=np.where(counts, end, 0.0), minlength=m)
-        for end in (corners.min(axis=0), corners.max(axis=0))
-    )
-    return low, high
 
 
 def document_bounds(form: RankForm, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -73,8 +73,6 @@ def test_qrels_with_holes_take_a_policy(gate: Callable[..., Result], folder: Pat
     assert "nonrelevant" not in told.stdout
     filled = json.loads(gate("all.qrels", "--margin", "0.2", "--missing", "nonrelevant", *looks, "--json").stdout)
     assert (filled["outcome"], filled["filled"]) == ("pass", 2)
-    asked = gate("all.qrels", "--margin", "1", "--run", "x=y.run", "--missing", "nonrelevant")
-    assert asked.exit_code == 2
 
 
 def test_an_undecided_gate_says_what_to_do(gate: Callable[..., Result]) -> None:

@@ -14,7 +14,6 @@ from pt_active.relevance.bounds import (
     cascade_reach,
     contrast_bounds,
     document_bounds,
-    expectation_errors,
 )
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.relevance.moments import discounts, document_moments, variable_values
@@ -101,38 +100,6 @@ def test_documents_are_bounded_one_by_one() -> None:
         assert (low[z], high[z]) == (min(each * form.values), max(each * form.values))
     weight = np.array([1.0, -1.0, 0.0]) @ discounts(form, RANKS)
     assert document_bounds(form, weight)[1][:5].sum() == pytest.approx(bounds("DCG@3", [1.0, -1.0, 0.0])[1][0])
-
-
-@pytest.mark.parametrize("contrast", CONTRASTS)
-@pytest.mark.parametrize("name", [*ADDITIVE, *CASCADE])
-def test_errors_of_documents_that_count_as_expected_hold_for_all_labels(name: str, contrast: list[float]) -> None:
-    """The contrast with all labels, minus the one with grade probabilities in place of some."""
-    rng, measure, weights = np.random.default_rng(3), parse_measure(name), np.array(contrast)
-    grades, unlabelled = rng.dirichlet(np.ones(GRADES), RANKS.shape[1]), rng.random(RANKS.shape[1]) < 0.5
-    low, high = expectation_errors(measure, INDPTR, RANKS, grades, weights, unlabelled)
-    for query, (start, end) in enumerate(pairwise(INDPTR)):
-        offsets, ranks, known = all_labels(start, end)
-        number = len(offsets) - 1
-        hidden = np.tile(unlabelled[start:end], number)[:, None]
-        taken = np.where(hidden, np.tile(grades[start:end], (number, 1)), known)
-        with_all, expected = (
-            document_moments(measure, offsets, ranks, each, GRADES - 1) @ weights for each in (known, taken)
-        )
-        error = with_all - expected
-        assert low[query] <= error.min() + 1e-12
-        assert high[query] >= error.max() - 1e-12
-        if name in ADDITIVE:
-            np.testing.assert_allclose([low[query], high[query]], [error.min(), error.max()], atol=1e-12)
-
-
-def test_an_unlabelled_document_leaves_a_measure_between_its_bounds() -> None:
-    grades, unlabelled = np.full((9, GRADES), 1 / GRADES), np.arange(9) == 0
-    low, high = expectation_errors(
-        parse_measure("nDCG@3"), INDPTR, RANKS, grades, np.array([1.0, -1.0, 0.0]), unlabelled
-    )
-    assert (low.tolist(), high.tolist()) == ([-2, 0, 0], [2, 0, 0])
-    agree = expectation_errors(parse_measure("nDCG@2"), INDPTR, RANKS, grades, np.array([1.0, 0.0, -1.0]), unlabelled)
-    assert not np.any(agree)
 
 
 # --- measures between 0 and 1 -----------------------------------------------------------------------------------------

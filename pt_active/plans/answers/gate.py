@@ -20,7 +20,6 @@ from pt_active.plans.answers.basis import TOO_FEW
 from pt_active.plans.answers.gaps import Said
 from pt_active.plans.answers.labelled_plan import points_so_far
 from pt_active.plans.answers.looks import Question, growing, growth_of
-from pt_active.plans.answers.next_release import Reach
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.sequence import Proof, sequence_of
 from pt_active.plans.answers.status import ADD_QUERIES, Status
@@ -98,29 +97,16 @@ class Gate(Printed):
         rule: What the candidate has to be.
         outcome: ``"pass"`` or ``"fail"`` if it is proved, otherwise ``"unresolved"``.
         decided_at: What had been spent when it was proved; None while unresolved.
-        reach: How much of a candidate that came after the plan its labels can tell; None for one of the plan.
     """
 
     status: Status
     rule: Rule
     outcome: str
     decided_at: float | None
-    reach: Reach | None = None
 
     def with_said(self, said: Said, given: bool) -> Gate:
         """The gate with what is known of the labels, as `Status.with_said`."""
         return replace(self, status=self.status.with_said(said, given))
-
-    def with_reach(self, reach: Reach) -> Gate:
-        """The gate of a candidate that came after the plan, unresolved if the labels do not reach far enough."""
-        if self.outcome == UNRESOLVED or reach.allows(self.outcome == PASS):
-            return replace(self, reach=reach)
-        return replace(self, outcome=UNRESOLVED, decided_at=None, reach=reach)
-
-    @property
-    def _is_beyond(self) -> bool:
-        """Whether the plan's labels do not reach the candidate."""
-        return self.outcome == UNRESOLVED and self.reach is not None and not self.reach.is_whole
 
     @property
     def _is_still(self) -> bool:
@@ -140,8 +126,6 @@ class Gate(Printed):
         state = self.status
         if self.outcome != UNRESOLVED:
             return f"{self.outcome}: {self.rule.shown(self.outcome, state.first, state.second or '')}"
-        if self._is_beyond:
-            return f"{self.outcome}: the labels of this plan do not cover enough of {state.first}"
         if state.refusal == TOO_FEW:
             return f"{self.outcome}: too few queries differ to decide for new ones"
         if self._is_still:
@@ -155,9 +139,6 @@ class Gate(Printed):
             return f"release {self.status.first}"
         if self.outcome == FAIL:
             return f"keep {self.status.second}"
-        if self._is_beyond or (self.reach is not None and self._is_still):
-            new = ", and judge what is new" if self._is_beyond else ""
-            return f"make a new plan with {self.status.first} and {self.status.second}{new}"
         if self.status.refusal == TOO_FEW:
             return ADD_QUERIES if self.status.population.traffic else "add queries"
         if self.status.looks is None and not self.status.refusal:
@@ -177,7 +158,7 @@ class Gate(Printed):
             state.pop(f"{name}_resolution", None)
         own = {name: getattr(self, name) for name in ("outcome", "decided_at", "question", "answer", "advice")}
         rule = {"rule": self.rule.name, "margin": self.rule.margin, "threshold": self.rule.threshold}
-        return state | rule | own | ({} if self.reach is None else {"reach": vars(self.reach)})
+        return state | rule | own
 
     def facts(self) -> Facts:
         """Names and values, as printed."""
@@ -186,8 +167,6 @@ class Gate(Printed):
         facts = [each for each in self.status.facts() if each[0] in shown]
         since = "" if self.decided_at is None else f", after {self.decided_at:.6g}{self.status.cost_unit}"
         facts.append(("threshold", f"{self.rule.threshold:+g}" if self.rule.margin else "0"))
-        if self.reach is not None and not self.reach.is_whole:
-            facts.append(("reach", str(self.reach)))
         if self.status.caution:
             facts.append(("note", self.status.caution))
         return [*facts, ("answer", f"{self.answer}{since}"), ("next", self.advice)]
@@ -256,13 +235,11 @@ def _proved(proof: Proof, rule: Rule, alpha: float, apart: float) -> tuple[str, 
     return first, proved.get(first, 0)
 
 
-def gate_at_the_end(
-    state: Status, comparison: Comparison | None, rule: Rule, worst: tuple[float, float] | None = (0.0, 0.0)
-) -> Gate:
+def gate_at_the_end(state: Status, comparison: Comparison | None, rule: Rule) -> Gate:
     """The gate by the one look at the end of a plan."""
     if comparison is None:
         return Gate(state, rule, UNRESOLVED, None)
-    state = _with_result(state, comparison, worst)
+    state = _with_result(state, comparison)
     if comparison.population is not None and not comparison.population.enough:
         return Gate(replace(state, low=np.nan, high=np.nan, refusal=TOO_FEW), rule, UNRESOLVED, None)
     outcome = _outcome(rule, state.low, state.high)
@@ -291,11 +268,10 @@ def _outcome(rule: Rule, low: float, high: float) -> str:
     return PASS if passes else FAIL if fails else UNRESOLVED
 
 
-def _with_result(state: Status, comparison: Comparison, worst: tuple[float, float] | None) -> Status:
-    """The state with the numbers of a comparison, whose interval is as much wider as what it cannot tell."""
-    ends = zip(comparison.confidence_interval(), (np.nan, np.nan) if worst is None else worst, strict=True)
-    low, high = (end + far for end, far in ends)
+def _with_result(state: Status, comparison: Comparison) -> Status:
+    """The state with the numbers of a comparison."""
+    low, high = comparison.confidence_interval()
     other, error = state.beside, comparison.standard_error
     if other is not None and comparison.beside is not None:
-        other = _with_result(other, comparison.beside, worst)
+        other = _with_result(other, comparison.beside)
     return replace(state, value=comparison.difference, low=low, high=high, standard_error=error, beside=other)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +11,7 @@ import pandas as pd
 from pt_active.frames.checks import document_of, how_many
 from pt_active.frames.qrels import checked_qrels, known_labels, warn_of_ignored, whole_labels
 from pt_active.frames.strays import Strays, stray_labels
-from pt_active.inference.rounds import judged_before, round_weights
+from pt_active.inference.rounds import judged_before
 from pt_active.plans.making.documents import rounds_judged, worklist
 from pt_active.plans.making.documents import sample_columns as round_columns
 from pt_active.plans.making.kept import PlanTables
@@ -78,10 +77,6 @@ class Sampled(ABC):
     def _cut(self, label: np.ndarray) -> PlanTables | None:
         """The plan of what is judged without a gap; None if nothing is."""
 
-    @abstractmethod
-    def never_drawn(self) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
-        """The weight of each round, its grades, and which documents it neither could draw nor knew, bool[N]."""
-
 
 class _SampledQueries(Sampled):
     @property
@@ -121,10 +116,6 @@ class _SampledQueries(Sampled):
         cut_off = replace(tables, queries=queries, assessments=assessments)
         cut, spent = Cut("queries", order.drawn, n), float(order.cost[:n].sum())
         return _with_manifest(cut_off, cut, int(queries["q_draws"].sum()), spent, census=False)
-
-    def never_drawn(self) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
-        q, draws = self.tables.queries["q_prob"].to_numpy(), self.tables.queries["q_draws"].to_numpy()
-        yield 1.0, self.tables.pool.grades, ((q <= 0) & (draws == 0))[self.tables.pool.query_of_document]
 
 
 class _SampledDocuments(Sampled):
@@ -170,12 +161,6 @@ class _SampledDocuments(Sampled):
         manifest = replace(tables.manifest, rounds=entries)
         cut_off = replace(tables, queries=queries, assessments=assessments, rounds=rounds, manifest=manifest)
         return _with_manifest(cut_off, cut, draws, float(sum(each.spent for each in entries)), last.certain)
-
-    def never_drawn(self) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
-        known = np.zeros(len(self.tables.pool.docno), dtype=bool)
-        for share, each in zip(round_weights(self.tables.rounds), self.tables.rounds, strict=True):
-            yield float(share), each.grades, ~known & (each.sample.design.inclusion <= 0)
-            known |= each.sample.drawn
 
 
 def sampled(tables: PlanTables) -> Sampled:

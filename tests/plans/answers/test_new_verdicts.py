@@ -167,9 +167,6 @@ def test_a_gate_asks_for_which_queries(plan, judged, tmp_path, monkeypatch) -> N
         plan.gate(judged, 0.4)
     with pytest.raises(ValueError, match="queries must be 'these' or 'new', got 'all'"):
         plan.gate(judged, 0.4, queries="all")
-    run = judged[["qid", "docno"]].assign(score=1.0)
-    with pytest.raises(ValueError, match="queries is needed"):
-        plan.gate_later(judged, run, plan.rankers[0], 0.4)
     monkeypatch.chdir(tmp_path)
     plan.save("plan")
     judged.to_csv("labels.csv", index=False)
