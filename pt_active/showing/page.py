@@ -46,7 +46,7 @@ class Headline:
     measure: str  # what is measured
     number: str  # the number with its interval, rounded to what the interval supports; empty if there is none
     of: str  # what the number is, but for its measure; empty if it is the value of one ranker
-    relative: str  # the difference as a share, with its interval if that is known; empty if there is none
+    relative: str  # the difference as a share; empty if there is none
     meaning: str  # what the number means, in a sentence
     facts: Facts  # how much was judged of how much, by whom, when, and what to do next
 

@@ -53,20 +53,20 @@ def fixed(value: float, places: int, sign: bool = False) -> str:
     return text.replace("-", MINUS)
 
 
-def with_interval(value: float, low: float, high: float, unit: str = "", sign: bool = False) -> str:
+def with_interval(value: float, low: float, high: float, sign: bool = False) -> str:
     """A number with its interval, rounded to what the interval supports."""
     if not np.isfinite([low, high]).all():
-        return f"about {float(f'{value:.2g}'):+g}{unit}".replace("-", MINUS) if sign else f"about {value:.2g}{unit}"
+        return f"about {float(f'{value:.2g}'):+g}".replace("-", MINUS) if sign else f"about {value:.2g}"
     if difference(high, low) == 0:
-        return f"{fixed(value, 4 if not unit else 1, sign)}{unit}"
+        return fixed(value, 4, sign)
     places, near = decimals(low, high), min(abs(low), abs(high))
     if low * high > 0 and near < 0.5 * 10.0**-places:
         # Without 0, an interval must not seem to touch it.
         places = min(int(np.ceil(-np.log10(2 * near))), _MAX_DECIMALS)
     arms = {fixed(value - low, places), fixed(high - value, places)}
     if len(arms) == 1:
-        return f"{fixed(value, places, sign)}{unit} ± {arms.pop()}"
-    return f"{fixed(value, places, sign)}{unit} ({from_to(low, high, places, sign)})"
+        return f"{fixed(value, places, sign)} ± {arms.pop()}"
+    return f"{fixed(value, places, sign)} ({from_to(low, high, places, sign)})"
 
 
 def from_to(low: float, high: float, places: int | None = None, sign: bool = False) -> str:

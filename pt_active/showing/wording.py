@@ -122,8 +122,7 @@ def _replaced(found: re.Match[str]) -> str:
 WORDS = {
     "interval": "The range in which the true number lies, as far as the labels can tell. Of 100 reports with 95% "
     "intervals, about 95 have intervals that contain the true number.",
-    "change in %": "The difference as a share of the second ranker's value. Its interval also allows for the error of "
-    "that value (Fieller's method).",
+    "change in %": "The difference as a share of the second ranker's value.",
     "told apart": "The difference is too large to be chance, at the level of the interval.",
     "groups": "Rankers that share a letter cannot be told apart by these labels; rankers without a common letter can.",
     "simultaneous": "Intervals that hold for all pairs at once, so that looking at many pairs misleads nobody "

@@ -33,7 +33,6 @@ TERMS = (
         "effective",
         "e-value",
         "F1",
-        "Fieller",
         "hedged",
     ),
     *("grade model", "Holm", "interval", "kappa", "margin", "optimal", "passive", "pool", "p-value", "precision"),

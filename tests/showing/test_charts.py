@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active.plans.answers.relative import RelativeChange
+from pt_active.plans.answers.report.differences import RelativeChange
 from pt_active.plans.answers.report.headline import in_percent
 from pt_active.showing import plots
 from pt_active.showing.charts import Bars, Intervals
@@ -21,7 +21,7 @@ from pt_active.showing.svg import ChartRow, Scale
 @pytest.mark.parametrize(
     ("numbers", "how", "text"),
     [
-        ((4.23, 1.13, 7.33, "%"), {"sign": True}, "+4.2% ± 3.1"),
+        ((4.23, 1.13, 7.33), {"sign": True}, "+4.2 ± 3.1"),
         ((0.27597, -0.14319, 0.71242), {}, "0.28 (−0.14 to +0.71)"),
         ((-0.001234, -0.0023, -0.0002), {}, "−0.0012 (−0.0023 to −0.0002)"),
         ((12.3, 2.3, 22.3), {}, "12 ± 10"),

@@ -210,12 +210,6 @@ class Judged(ABC):
             "relevant, so there is no interval and no test"
         )
 
-    def error_of(self, contrast: Contrast, how: How[Any]) -> tuple[float, float]:
-        """The estimate of a contrast and its standard error, with the error of the judges if it is known."""
-        measured = self.measured(contrast, how)
-        (fields, *_) = self.answers(contrast, measured, replace(how, reference="effective"))
-        return measured.value, float(fields["standard_error"])
-
     def answers(self, contrast: Contrast, measured: Measured, how: How[Any]) -> tuple[dict[str, Any], ...]:
         """The fields of an answer for the queries that were asked for, and for the others if these are known."""
         if beyond := self.beyond(contrast):

@@ -371,8 +371,9 @@ def test_a_winner_settles_the_question(reported) -> None:
     assert (pair.first, pair.second, pair.winner) == ("production", "candidate", "candidate")
     assert (pair.value, pair.low, pair.high) == (found.result.difference, *found.result.confidence_interval())
     assert (head.of, head.number) == (pair.what, with_interval(pair.value, pair.low, pair.high, sign=True))
-    assert head.relative.endswith(f" of candidate's {pair.relative.base:.1f}")
-    assert pair.relative.low < pair.value / pair.relative.base < pair.relative.high
+    assert head.relative.startswith("about −")
+    assert head.relative.endswith(f"% of candidate's {pair.relative.base:.1f}")
+    assert pair.relative.change == pair.value / pair.relative.base
     assert dict(head.facts)["next"] == "Nothing: the question is settled."
 
 
@@ -416,7 +417,7 @@ def test_many_rankers_are_all_named_and_their_intervals_hold_at_once(of_five: Re
         assert (pair.low, pair.high, pair.winner) == (*compared.confidence_interval(1 - 0.05 / 10), winner)
         alone = compared.confidence_interval()
         if set(pair.names) == {"candidate", "twin"}:
-            assert (pair.low, pair.high, pair.relative.low) == (0, 0, 0)
+            assert (pair.low, pair.high, pair.relative.change) == (0, 0, 0)
         else:
             assert pair.low < alone.low < alone.high < pair.high
     best, page = ranking.names[0], found.to_html()
@@ -595,7 +596,6 @@ def test_an_early_stop_has_one_interval(so_far) -> None:
     assert status.winner == "production"
     assert (pair.low, pair.high, pair.value) == (status.low, status.high, status.value)
     assert (shown.low, shown.high, shown.estimate) == (status.low, status.high, status.value)
-    assert not pair.relative.has_interval
     assert found.headline.relative.startswith("about +")
     assert dict(found.headline.facts)["next"] == "Nothing: judging can stop here."
     chart = verdict_of(found).svg

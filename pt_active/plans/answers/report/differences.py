@@ -19,7 +19,6 @@ from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.outlook import BUDGET_SHARES, Outlook, method_of
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.ranking import Result
-from pt_active.plans.answers.relative import RelativeChange, near_zero, relative_change
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.kept import PlanTables
@@ -27,8 +26,16 @@ from pt_active.plans.making.manifest import Manifest
 from pt_active.showing.rounding import roughly
 
 _MOST = 0.5  # If more than this share of all that can be judged is needed, the advice is to decide on other grounds
-MAX_PAIRS = 45  # With more pairs, only those with the best ranker have a change in percent
 _MAX_NAMED = 3  # With more pairs whose intervals hold by themselves, they are counted and not named
+
+
+@dataclass(frozen=True)
+class RelativeChange:
+    """The difference of two rankers over the value ``base`` of the ranker ``of``."""
+
+    of: str
+    base: float
+    change: float
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,7 @@ class Difference:
     Attributes:
         confidence: Level of the interval; of all pairs of a report together, but for those that stand ``alone``.
         winner: The better ranker if that is sure at this level; None if it is not.
-        relative: The difference as a share of the second's value; None if it was not computed.
+        relative: The difference as a share of the second's value; None if that may be 0.
         certain: Whether nothing was left to chance.
         floor: The part of the standard error that no label lowers.
         alone: Whether only a later step of Holm's test tells the pair apart. Its interval then has the level of that
@@ -88,26 +95,18 @@ class Difference:
 
 def differences(judged: Judged, result: Result, status: Status | None, how: How[Any]) -> tuple[Difference, ...]:
     """The differences that a result holds, best pair first, with their shares; none of one ranker."""
-    if status is not None and isinstance(result, Comparison):
-        assert status.second is not None
-        base = _base(judged, status.second, how)
-        share = None if near_zero(base) else RelativeChange(base.name, base.value, status.value / base.value)
-        return (replace(_of_status(status), relative=share),)
     if isinstance(result, Estimate):
         return ()
-    pairs: tuple[Comparison, ...]
-    levels: tuple[float, ...]
-    if isinstance(result, Comparison):
-        pairs, levels = (result,), (how.confidence,)
-    else:
-        pairs, levels = result.comparisons, result.pair_confidences
-    found = []
-    for pair, each, level in zip(pairs, without_shares(result), levels, strict=True):
-        share, at = None, replace(how, confidence=level)
-        if len(pairs) <= MAX_PAIRS or pairs[0].first in each.names:
-            share = relative_change(judged, pair, _base(judged, pair.second, at), at)
-        found.append(replace(each, relative=share))
-    return tuple(found)
+    pairs = without_shares(result) if status is None else (_of_status(status),)
+    bases = {name: _base(judged, name, how) for name in {pair.second for pair in pairs}}
+    return tuple(replace(pair, relative=_relative(pair, bases[pair.second])) for pair in pairs)
+
+
+def _relative(pair: Difference, base: Estimate) -> RelativeChange | None:
+    """The difference as a share; None if the base or its interval reaches 0, or its scale goes below."""
+    if "low=-" in base.basis.measure or not base.value > 0 or base.confidence_interval().low <= 0:
+        return None
+    return RelativeChange(base.name, base.value, pair.value / base.value) if np.isfinite(pair.value) else None
 
 
 def without_shares(result: Result) -> tuple[Difference, ...]:
@@ -148,7 +147,7 @@ def how_sure(pairs: Sequence[Difference], confidence: float) -> str:
 
 
 def _of_status(status: Status) -> Difference:
-    """The difference with the interval that is valid at all looks; its share has none, since the base has none."""
+    """The difference with the interval that is valid at all looks."""
     assert status.second is not None
     ends = status.first, status.second, status.value, status.low, status.high
     return Difference(*ends, status.confidence, status.winner, None, status.standard_error)

@@ -14,8 +14,7 @@ from pt_active.frames.records import JUDGED, checked_records, latest
 from pt_active.inference.new_queries import NEW
 from pt_active.plans.answers.basis import EVERYTHING, TOO_FEW, Basis
 from pt_active.plans.answers.ranking import Ranking, Result
-from pt_active.plans.answers.relative import RelativeChange
-from pt_active.plans.answers.report.differences import Difference, Further, for_others, without_shares
+from pt_active.plans.answers.report.differences import Difference, Further, RelativeChange, for_others, without_shares
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.showing.page import MEASURED, OPEN, SETTLED, Headline
@@ -250,16 +249,13 @@ def _meant(pair: Difference) -> str:
 
 
 def in_percent(change: RelativeChange | None) -> str:
-    """The relative change with its interval; without one if the error of the base is not known."""
-    if change is None or not np.isfinite(change.change):
+    """The relative change in words; empty if there is none."""
+    if change is None:
         return ""
     places = 1 if abs(change.base) >= 10 else 2
     of = f"{change.of}'s {fixed(change.base, places)}"
-    if not change.has_interval:
-        rounded = fixed(100 * change.change, 0, sign=True)
-        return f"about {rounded}% of {of}" if float(rounded.replace(MINUS, "-")) else f"less than 1% of {of}"
-    value, low, high = (100 * each for each in (change.change, change.low, change.high))
-    return f"{with_interval(value, low, high, '%', sign=True)} of {of}"
+    rounded = fixed(100 * change.change, 0, sign=True)
+    return f"about {rounded}% of {of}" if float(rounded.replace(MINUS, "-")) else f"less than 1% of {of}"
 
 
 def _sure(level: float) -> str:
