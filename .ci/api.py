@@ -101,7 +101,6 @@ NAMES = {
         Report.headline
         Report.save
         Report.to_html
-        Report.to_markdown
         Report.to_json
         Report.to_dict
         ModelCheck.of

@@ -38,7 +38,6 @@ from pt_active.plans.answers.results import DIRECTLY, Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
-from pt_active.showing.page import format_of
 
 OUTCOMES = {PASS: (0, "notice"), FAIL: (1, "error"), UNRESOLVED: (3, "warning")}
 """Outcome → exit code, where 2 is bad input, and the kind of annotation in a GitHub workflow."""
@@ -142,16 +141,14 @@ def report(
     pair: Pair,
     look: Look,
     meant: Meant,
-    out: Path = option(
-        MISSING, "The file to create: HTML, or Markdown or JSON if its name ends in .md or .json.", "FILE"
-    ),
+    out: Path = option(MISSING, "The file to create: HTML, or JSON if its name ends in .json.", "FILE"),
     so_far: bool = option(False, "Report before everything is judged, from the labels before the first gap."),
     texts: Path | None = option(None, "Document texts to show; default: those of the plan.", "FILE"),
     slice: list[str] | None = option(None, "A column of the plan that groups queries; you may pass several.", "COLUMN"),
     confidence: float = confidence_level(),
     missing: str | None = for_any_missing(),
 ) -> Answer:
-    """Write everything that a plan and its labels show into one file: HTML, Markdown or JSON."""
+    """Write everything that a plan and its labels show into one file: HTML or JSON."""
     from pt_active.plans.answers.report.report import Report
 
     check_new(out)
@@ -168,7 +165,7 @@ def report(
     how = asked.measure, asked.estimator, confidence, missing or "error"
     about |= {"slices": slice or [], "status": state, "texts": texts_for(plan, texts)}
     made = Report.of(plan, qrels, *how, **about)
-    made.save(out, format_of(out, None))
+    made.save(out)
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
 
 

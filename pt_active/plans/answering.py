@@ -238,8 +238,8 @@ class Answering(Estimating):
     ) -> Report:
         """Write everything that the plan and its labels show into one file.
 
-        ``path`` is a new file, which gets Markdown or JSON if its name ends with ``.md`` or ``.json``, and otherwise
-        an HTML page; ``qrels`` are the labels of `assessments`. The other arguments are those of `Report.of`.
+        ``path`` is a new file, which gets JSON if its name ends with ``.json``, and otherwise an HTML page; ``qrels``
+        are the labels of `assessments`. The other arguments are those of `Report.of`.
 
         Raises:
             FileExistsError: If the file exists.

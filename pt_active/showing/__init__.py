@@ -1,1 +1,1 @@
-"""A page of results and its forms: text, HTML, Markdown, JSON, charts and figures."""
+"""A page of results and its forms: text, HTML, JSON, charts and figures."""

@@ -209,7 +209,7 @@ def test_texts_of_other_documents_are_refused_and_a_few_are_counted(files):
     ):
         assert complaint(*words, "--texts", "other.tsv").startswith(wanted)
     several = Plan.load("plan").assessments["docno"].nunique() - 1
-    for words in (("report", "plan", "plan.csv", "--out", "r.md"), ("export", "plan", "--out", "e.jsonl")):
+    for words in (("report", "plan", "plan.csv", "--out", "r.json"), ("export", "plan", "--out", "e.jsonl")):
         told = invoke(*words, "--texts", "one.tsv")
         assert told.exit_code == 0
         assert told.stderr.startswith(f"warning: one.tsv: no text for {several} documents of the plan: ")

@@ -286,9 +286,6 @@ def test_report(files):
     page = (files / "again.html").read_text(encoding="utf-8")
     kept = json.loads(page.split('id="report-data">')[1].split("</script>")[0])
     assert kept == {key: value for key, value in found.items() if key != "file"}
-    run("report", "plan", "plan.csv", "--out", "report.md")
-    text = (files / "report.md").read_text(encoding="utf-8")
-    assert text.startswith(f"### {found['headline']['question']}\n\n**{found['headline']['answer']}**")
     run("report", "plan", "plan.csv", "--out", "report.json", "--texts", "one.tsv")
     assert json.loads((files / "report.json").read_text(encoding="utf-8"))["differences"] == found["differences"]
     assert "exists; choose another --out" in complaint("report", "plan", "plan.csv", "--out", "report.html")

@@ -83,4 +83,4 @@ def test_a_share_of_what_may_be_nothing_is_not_shown() -> None:
         assert {each.relative for each in report.differences} == {None}
         assert report.headline.relative == ""
         assert report.headline.number
-        assert "% of" not in report.to_markdown()
+        assert "% of" not in report.to_html()

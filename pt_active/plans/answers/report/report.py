@@ -171,10 +171,6 @@ class Report(Findings):
     def _picture(self) -> str:
         return framed(verdict_of(self).svg)
 
-    def to_markdown(self) -> str:
-        """The verdict and its numbers as Markdown, for a pull request."""
-        return self._page.markdown()
-
     def to_json(self) -> str:
         """`to_dict` as text, for a dashboard."""
         return self._page.json()
@@ -183,12 +179,11 @@ class Report(Findings):
         """The report as one HTML page that loads no other file."""
         return self._page.html()
 
-    def save(self, path: str | Path, format: str | None = None) -> Path:
+    def save(self, path: str | Path) -> Path:
         """Write the report to a new file.
 
         Args:
-            path: The file.
-            format: ``html``, ``md`` or ``json``; if left out, what the name of the file ends with, or else ``html``.
+            path: The file, which gets `to_json` if its name ends with ``.json``, and otherwise `to_html`.
 
         Returns:
             The path.
@@ -196,9 +191,9 @@ class Report(Findings):
         Raises:
             FileExistsError: If the path exists.
             FileNotFoundError: If its folder does not.
-            ValueError: If the format is unknown.
         """
-        return self._page.save(path, format)
+        self._page.save(Path(path))
+        return Path(path)
 
 
 def _check_status(status: Status, result: Result) -> None:

@@ -21,7 +21,7 @@ from pt_active.showing import plots
 from pt_active.showing.charts import Intervals
 from pt_active.showing.page import Decided, Page, Section, Shown
 from pt_active.showing.plots import MAX_CONTRIBUTIONS, MAX_ESTIMATES
-from pt_active.showing.rounding import MINUS, decimals, minus, number, with_interval
+from pt_active.showing.rounding import MINUS, decimals, number, with_interval
 from pt_active.showing.svg import ChartRow, Sides, short
 from pt_active.showing.wording import listed
 
@@ -29,7 +29,7 @@ MAX_DECIDING_DOCUMENTS = 10
 """Documents in the open list under "What decided"."""
 
 _MAX_OPEN_PAIRS = 10  # With more pairs, those of more than five rankers, they stand among the details
-_MAX_PAIRS = 28  # Pairs in the chart of all pairs, and in Markdown: eight rankers have so many
+_MAX_PAIRS = 28  # Pairs in the chart of all pairs: eight rankers have so many
 _FAR_WIDER = 4.0  # Budgets whose interval is so many times wider than that of the plan are left out of the chart
 
 
@@ -40,18 +40,12 @@ def page_of(report: Findings) -> Page:
     pairs = [] if ranking is None else [_pairs(report, ranking)]
     below = pairs if len(report.differences) > _MAX_OPEN_PAIRS else []
     sections = [_in_full(report), *below, *_slices(report), *_beside(report), _contributions(report), _budget(report)]
-    confidence = 0.0 if ranking is None else 1 - ranking.alpha
-    sure = [] if ranking is None else [how_sure(report.differences[:_MAX_PAIRS], confidence)]
-    facts = [f"- {name}: {minus(text)}" for name, text in basis.facts()]
     return Page(
         title=f"{basis.measure} of {listed(report.made.rankers)}",
-        made="plan",
         head=report.headline,
         data=report.to_dict(),
         verdict=[verdict_of(report), *([] if below else pairs)],
         sections=[*sections, _check(report), _design(report), _weights(report), _missing(report)],
-        tables=_short_tables(report),
-        lines=[*sure, *facts, f"- plan {report.made.id}"],
         note=report.note,
         reassures=basis.census and not result.holds_for_new and not (basis.missing or basis.label_caution),
         status=None if report.status is None else report.status.facts(),
@@ -137,21 +131,6 @@ def _pairs(report: Findings, ranking: Ranking) -> Section:
 
 def _in_words(pair: Difference) -> str:
     return with_interval(pair.value, pair.low, pair.high, sign=True)
-
-
-def _short_tables(report: Findings) -> list[Shown]:
-    """The tables of the Markdown form."""
-    tables, result = [], report.result
-    if isinstance(result, Ranking):
-        columns = ["place", "ranker", "groups (a common letter: not told apart)"]
-        rows = [[str(place), name, result.letters[name]] for place, name in enumerate(result.names, start=1)]
-        tables.append(Shown("", columns, rows))
-    if report.differences:
-        columns = ["pair", result.basis.measure, "change", "verdict"]
-        shown = report.differences[:_MAX_PAIRS]
-        rows = [[each.what, _in_words(each), in_percent(each.relative), each.verdict] for each in shown]
-        tables.append(Shown("", columns, rows))
-    return tables
 
 
 def _in_full(report: Findings) -> Section:
