@@ -389,8 +389,6 @@ model check: errors half as large again as promised mislead [test_model_check]
     MISLEADING_FACTOR = 4.0 => MISLEADING_FACTOR = 2.0
 model check: errors between two and three times as large as promised do not mislead [test_model_check]
     MISLEADING_FACTOR = 4.0 => MISLEADING_FACTOR = 9.0
-plans in format 4: the new law for all [test_queries]
-    EXPONENTIAL if self.format_version >= _FIRST_SUCCESSIVE_FORMAT else UNIFORM => EXPONENTIAL
 extension of queries: on top of what was spent, not of the budget [test_queries]
     total = manifest.limit + budget => total = manifest.spent + budget
 extended plan: its own end is the unit of information [test_queries]

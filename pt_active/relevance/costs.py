@@ -180,13 +180,6 @@ def unit_of(cost: Cost) -> str:
     return str(getattr(cost, "unit", ""))
 
 
-def kept_unit(cost: str, unit: str | None) -> str:
-    """The unit of a saved plan's costs as it is printed after a number: ``" hours"``, or an empty string."""
-    if unit is None:
-        unit = TimeCost.unit if cost.startswith(TimeCost.__name__) else ""  # a plan that is older than units
-    return f" {unit}" if unit else ""
-
-
 def _numbers(columns: Mapping[str, np.ndarray], name: str, texts: bool = False) -> np.ndarray:
     """float64[N], a column of finite numbers, or of texts, whose words are counted."""
     if name not in columns:

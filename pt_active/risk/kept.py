@@ -208,7 +208,7 @@ def _sample(table: StoredTable, weight: np.ndarray, manifest: AuditManifest) -> 
 
 FORM = Form(
     "audit",
-    (FORMAT_VERSION,),
+    FORMAT_VERSION,
     AuditManifest.from_json,
     lambda manifest: ("pairs", "assessments"),
     _read,

@@ -19,18 +19,7 @@ from pt_active.plans.making.stored import Form, StoredTable
 from pt_active.relevance.grades.learned import ForestGrades
 from pt_active.relevance.grades.models import FittedGrades
 from pt_active.relevance.grades.recalibration import recalibrated_grades
-from pt_active.relevance.losses import (
-    F1,
-    Accuracy,
-    CrossEntropy,
-    Loss,
-    Precision,
-    Recall,
-    Squared,
-    ZeroOne,
-    described,
-    from_description,
-)
+from pt_active.relevance.losses import from_description
 from pt_active.rounds.instances import Instances, Measure, instances_of
 from pt_active.sampling.sample import Steps
 
@@ -39,9 +28,6 @@ STRATEGIES = ("ori", "rec", "rf", "uniform")
 one fitted to them, or none."""
 
 FORMAT_VERSION = 2  # The format of the files on disk
-
-READABLE_FORMATS = (1, FORMAT_VERSION)
-"""Formats that can be read. A test in format 1 is in format 2 once it is saved again."""
 
 _MIN_LEAF = 5  # The smallest leaf of the forest that ``rf`` fits; it is small, since the labels are few
 
@@ -133,19 +119,6 @@ class RoundsSoFar:
         return Labels(label, missing_pairs(instances.frame, lacking, missing, what, strays=strays), ignored, strays)
 
 
-def _manifest(values: dict[str, Any]) -> ActiveTestManifest:
-    """The manifest; in format 1 it named each loss, and had the lowest relevant grade beside it."""
-    if values["format_version"] == 1:
-        arguments = dict(values["arguments"])
-        rel, name = arguments.pop("relevant"), arguments["measure"]
-        losses: dict[str, Loss] = {"cross_entropy": CrossEntropy(), "zero_one": ZeroOne(), "accuracy": Accuracy()}
-        losses |= {"squared": Squared(), "precision": Precision(rel), "recall": Recall(rel), "F1": F1(rel)}
-        if name in losses:
-            arguments["measure"] = described(losses[name])
-        values = values | {"format_version": FORMAT_VERSION, "arguments": arguments}
-    return ActiveTestManifest.from_json(values)
-
-
 def _frames(state: RoundsSoFar) -> dict[str, pd.DataFrame]:
     rounds = state.rounds
     drawn = pd.DataFrame({"step": rounds.step, "probability": rounds.probability, "new": state.new})
@@ -176,4 +149,6 @@ def _read(tables: dict[str, StoredTable], manifest: ActiveTestManifest) -> Round
     return RoundsSoFar(instances, Steps(instances.score(), step, probability, size, independent), new, manifest)
 
 
-FORM = Form("active test", READABLE_FORMATS, _manifest, lambda _: ("pool", "drawn", "steps"), _read, _frames)
+FORM = Form(
+    "active test", FORMAT_VERSION, ActiveTestManifest.from_json, lambda _: ("pool", "drawn", "steps"), _read, _frames
+)

@@ -126,8 +126,9 @@ def test_damage_is_named(kind: str, made: dict, tmp_path: Path) -> None:
         ("{", "is damaged: manifest.json is not JSON"),
         ("[]", "is damaged: manifest.json holds no object"),
         ("{}", "is damaged: manifest.json lacks format_version"),
-        ('{"format_version": true}', "in format True; this version reads the format"),
+        ('{"format_version": true}', "in format True; this version reads format"),
         (json.dumps(json.loads(content) | {"format_version": 99}), "saved by pt-active .* in format 99; this version"),
+        (json.dumps(json.loads(content) | {"format_version": 0}), "in format 0; this version reads format .: make the"),
         (content.replace('"seed": 5', '"seed": 6'), "is damaged: manifest.json is not as it was saved"),
     ):
         manifest.write_text(text)

@@ -1,14 +1,12 @@
-"""Pairs with a predictor under test: what rounds draw for each loss, slices, hard judges, and states of format 1."""
+"""Pairs with a predictor under test: what rounds draw for each loss, slices, and hard judges."""
 
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from samples import as_of_old
 
 from pt_active.relevance.losses import Loss
 from pt_active.risk import Audit
@@ -176,18 +174,3 @@ def test_a_judge_of_single_grades_is_sent_to_audit(pool: pd.DataFrame) -> None:
         warnings.simplefilter("error")
         ActiveTest.create(partly, None, ZeroOne())
         ActiveTest.create(pool, None, CrossEntropy())
-
-
-OLD_NAMES = {"cross_entropy": CrossEntropy(), "zero_one": ZeroOne(), "accuracy": Accuracy(), "squared": Squared()}
-OLD_NAMES |= {"precision": Precision(rel=2), "recall": Recall(rel=2), "F1": F1(rel=2)}
-
-
-@pytest.mark.parametrize("name", OLD_NAMES)
-def test_a_test_saved_in_format_1_goes_on(pool: pd.DataFrame, tmp_path: Path, name: str) -> None:
-    test = ActiveTest.create(pool, None, OLD_NAMES[name], seed=3).next_round(40)
-    arguments = {"measure": name, "relevant": 2, "seed": 3}
-    again = ActiveTest.load(as_of_old(test.save(tmp_path / "test").path, format_version=1, arguments=arguments))
-    assert again.manifest == test.manifest
-    assert str(again) == str(test)
-    pd.testing.assert_frame_equal(again.next_round(20).assessments, test.next_round(20).assessments)
-    ActiveTest.load(again.save(tmp_path / "again").path)

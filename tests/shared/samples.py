@@ -1,10 +1,8 @@
-"""What tests of several folders ask of samples: their labels, their losses, and their files as older versions wrote."""
+"""What tests of several folders ask of samples: their labels and their losses."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,15 +16,6 @@ from pt_active.relevance.losses import Loss
 def wanted(made: Any, labels: pd.DataFrame) -> pd.DataFrame:
     """The labels of what a plan, an audit or an active test asks for."""
     return made.assessments[["qid", "docno"]].merge(labels[["qid", "docno", "label"]], on=["qid", "docno"])
-
-
-def as_of_old(folder: Path | str, **changed: Any) -> Path:
-    """A saved artifact without digests, as older versions saved it, and with other values in its manifest."""
-    file = Path(str(folder)) / "manifest.json"
-    manifest = json.loads(file.read_text(encoding="utf-8"))
-    del manifest["sha256"]
-    file.write_text(json.dumps(manifest | changed), encoding="utf-8")
-    return file.parent
 
 
 def pool_scores(loss: Loss, f: np.ndarray, y: np.ndarray, rho: np.ndarray, p: np.ndarray) -> list[Scores]:

@@ -111,8 +111,7 @@ def _asked_for(plan: Plan) -> pd.DataFrame:
             table["priority"] = part_of(tables).astype(float)
     else:
         wanted = wanted & pool.seen(tables.measure)
-        if "q_priority" in tables.queries.columns:
-            table["priority"] = np.nan_to_num(tables.queries["q_priority"].to_numpy())[pool.query_of_document]
+        table["priority"] = np.nan_to_num(tables.queries["q_priority"].to_numpy())[pool.query_of_document]
     table = with_string_ids(table[wanted])
     table = table.sort_values(["round", "priority", "qid", "docno"], kind="stable").reset_index(drop=True)
     unit = table.groupby(["round", "priority", "qid"], sort=False).ngroup()

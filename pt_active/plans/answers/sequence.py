@@ -33,7 +33,7 @@ from pt_active.plans.making.pool import seen_by
 from pt_active.plans.making.queries import DrawingOrder
 from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.measures import has_rank_form
-from pt_active.sampling.chances import EXPONENTIAL, within_budget
+from pt_active.sampling.chances import within_budget
 from pt_active.sampling.designs import contrast_moments
 from pt_active.sampling.sample import Costs
 from pt_active.sampling.successive import succession_of
@@ -120,11 +120,6 @@ class _Queries(UnitSource):
         super().__init__(tables)
         self.measure = measure
         self.order = order = DrawingOrder.of(tables)
-        if order.law is not EXPONENTIAL:
-            raise ArgumentError(
-                "the plan was saved in an earlier format, whose queries come in another order; use ",
-                Argument("looks", ASYMPTOTIC),
-            )
         pool, rows = tables.pool, order.rows
         place = np.full(len(pool.queries), len(rows))
         place[rows] = np.arange(len(rows))

@@ -15,7 +15,7 @@ from pt_active.frames.columns import ranker_names
 from pt_active.frames.ids import id_codes
 from pt_active.frames.runs import check_ranks
 from pt_active.inference.rounds import Round
-from pt_active.plans.making.manifest import READABLE_FORMATS, Manifest
+from pt_active.plans.making.manifest import FORMAT_VERSION, Manifest
 from pt_active.plans.making.pool import Pool, seen_by, traffic_told
 from pt_active.plans.making.stored import EQUAL, MANIFEST, Form, StoredTable
 from pt_active.relevance.measures import has_rank_form, parse_measure
@@ -172,7 +172,7 @@ def _check_queries(queries: StoredTable, manifest: Manifest) -> None:
     for name in manifest.rankers:
         queries.within(f"q_mean_{name}", -np.inf)
         queries.within(f"q_var_{name}", -EQUAL)
-    if "q_priority" in queries.frame.columns and not np.isnan(priority := queries.numbers("q_priority")).all():
+    if not manifest.rounds and not np.isnan(priority := queries.numbers("q_priority")).all():
         last = priority[draws > 0].max(initial=0)
         queries.must("q_priority", priority > 0, "be positive")
         queries.must("q_priority", (draws > 0) | (priority >= last), "put the drawn queries first")
@@ -246,7 +246,7 @@ def _read(tables: dict[str, StoredTable], manifest: Manifest) -> PlanTables:
         tables[name].length(len(query), "document")
         tables[name].grades(tables["documents"].frame)
     frames = {name: table.frame for name, table in tables.items()}
-    pool = Pool.from_tables(frames["documents"], frames["queries"], manifest.log_keys)
+    pool = Pool.from_tables(frames["documents"], frames["queries"])
     rounds = rounds_from(pool, frames, manifest)
     wanted = frames["queries"]["q_draws"].to_numpy()[pool.query_of_document] > 0
     chance = np.ones(len(wanted))
@@ -257,4 +257,4 @@ def _read(tables: dict[str, StoredTable], manifest: Manifest) -> PlanTables:
     return PlanTables(pool, frames["queries"], frames["assessments"], manifest, rounds)
 
 
-FORM = Form("plan", READABLE_FORMATS, Manifest.from_json, _files, _read, _frames)
+FORM = Form("plan", FORMAT_VERSION, Manifest.from_json, _files, _read, _frames)

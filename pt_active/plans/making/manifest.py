@@ -13,24 +13,11 @@ import pandas as pd
 
 from pt_active.plans.making.artifact import Provenance, Record, digest, versions
 from pt_active.plans.making.pool import Pool
-from pt_active.relevance.costs import kept_unit
 from pt_active.relevance.digits import rounded
-from pt_active.sampling.chances import EXPONENTIAL, UNIFORM, Law
 from pt_active.sampling.pools import GradedPool
 
 FORMAT_VERSION = 6
-"""Version of the tables on disk. Loading a plan in a format that is not in `READABLE_FORMATS` raises."""
-
-READABLE_FORMATS = (3, 4, 5, FORMAT_VERSION)
-"""Formats that can be read. The queries of format 3 lack ``q_priority``, so such a plan has no `Plan.status`; those of
-format 4 come by ``U/q`` (`UNIFORM`); up to format 5, ids leave out what was drawn. A plan keeps the format that it
-was made in, also if it is saved again."""
-
-_FIRST_SUCCESSIVE_FORMAT = 5
-"""The first format whose queries come by ``E/q``."""
-
-_FIRST_FORMAT_WITH_KEYS = 6
-"""The first format whose label vectors follow from whole numbers."""
+"""Version of the tables on disk; a plan in another one is refused, so that it is not misread."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +30,7 @@ class PlanArguments(Record):
     cost: str  # the ``repr`` of the cost
     per_query: float  # the cost of opening a query
     design: str  # of queries, or the way to draw documents
-    cost_unit: str | None = None  # such as ``hours``; None if the cost names none, or the plan is older than units
+    cost_unit: str | None = None  # such as ``hours``; None if the cost names none
     level: str  # ``query`` or ``document``
     seed: int
     budget: float | None  # None if a number of draws was given
@@ -56,7 +43,7 @@ class PlanArguments(Record):
     @property
     def unit(self) -> str:
         """The unit of costs as a suffix of a number, such as ``" hours"``; empty if the cost names none."""
-        return kept_unit(self.cost, self.cost_unit)
+        return f" {self.cost_unit}" if self.cost_unit else ""
 
 
 @dataclass(frozen=True)
@@ -152,10 +139,9 @@ class Manifest(Provenance):
         "cut",
         "dropped",
         "choice",
-        "drawn",
     )
 
-    format_version: int = FORMAT_VERSION  # of the tables that the plan was made in
+    format_version: int = FORMAT_VERSION
     arguments: PlanArguments
     rankers: tuple[str, ...] = ()
     census: bool  # whether all that matters is judged, so that nothing is left to chance
@@ -170,7 +156,7 @@ class Manifest(Provenance):
     cut: Cut | None = None
     dropped: tuple[Dropped, ...] = ()  # one entry per run of which lines were dropped
     choice: LevelChoice | None = None  # None if the plan was told what to sample
-    drawn: str | None = None  # digest of the keys of what was drawn first, and how often; None up to format 5
+    drawn: str  # digest of the keys of what was drawn first, and how often
 
     @property
     def origin(self) -> str:
@@ -179,9 +165,7 @@ class Manifest(Provenance):
         Extensions and cuts leave it as it is, so judgments of the plan fit its extensions.
         """
         made_from: dict[str, Any] = {"inputs": self.inputs, "arguments": self.arguments.to_json()}
-        if self.drawn is not None:
-            made_from = _rounded(made_from) | {"drawn": self.drawn}
-        return _digits(made_from)
+        return _digits(_rounded(made_from) | {"drawn": self.drawn})
 
     @property
     def id(self) -> str:
@@ -192,16 +176,6 @@ class Manifest(Provenance):
         elif len(steps) < 2 and all(each.budget == self.arguments.budget for each in self.rounds):
             return self.origin
         return _digits({"origin": self.origin, "steps": _rounded(steps)})
-
-    @property
-    def law(self) -> Law:
-        """The law by which queries come without replacement."""
-        return EXPONENTIAL if self.format_version >= _FIRST_SUCCESSIVE_FORMAT else UNIFORM
-
-    @property
-    def log_keys(self) -> bool:
-        """Whether the random numbers of label vectors follow from the bits of logarithms."""
-        return self.format_version < _FIRST_FORMAT_WITH_KEYS
 
     @property
     def limit(self) -> float:

@@ -13,7 +13,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames.checks import agreeing, data_frame, how_many, shown, some
-from pt_active.frames.clocks import clocks, keys
+from pt_active.frames.clocks import keys
 from pt_active.frames.columns import (
     are_distributions,
     check_grades,
@@ -70,7 +70,6 @@ class Pool:
     document_cost: np.ndarray
     query_cost: np.ndarray
     query_weight: np.ndarray
-    log_keys: bool = False
     revealed: dict[irm.Measure, RevealedPool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
@@ -185,7 +184,7 @@ class Pool:
         return pd.DataFrame(columns | {"doc_cost": self.document_cost})
 
     @classmethod
-    def from_tables(cls, documents: pd.DataFrame, queries: pd.DataFrame, log_keys: bool = False) -> Pool:
+    def from_tables(cls, documents: pd.DataFrame, queries: pd.DataFrame) -> Pool:
         """Rebuild a pool from its `document_frame` and its design table, without checking them again."""
         names = tuple(ranker_names(documents.columns))
         ranks = documents[[f"rank_{name}" for name in names]].to_numpy(dtype=np.int32).T + np.int32(1)
@@ -202,7 +201,6 @@ class Pool:
             documents["doc_cost"].to_numpy(),
             queries["q_cost"].to_numpy(),
             queries["q_weight"].to_numpy(),
-            log_keys,
         )
 
 
@@ -284,8 +282,7 @@ def seen_by(measure: irm.Measure, pool: Pool) -> DocumentPool:
     """What a measure sees of a pool; for nDCG and AP made once, with what it has computed."""
     if not has_rank_form(measure):
         if measure not in pool.revealed:
-            units = _VECTOR_SEED, pool.qids[pool.query_of_document], pool.docno
-            key = clocks(*units).view(np.uint64) if pool.log_keys else keys(*units)
+            key = keys(_VECTOR_SEED, pool.qids[pool.query_of_document], pool.docno)
             seen = revealed_form(measure, pool.max_grade), pool.indptr, pool.ranks, pool.query_weight, key
             pool.revealed[measure] = RevealedPool.of(*seen)
         return pool.revealed[measure]

@@ -20,7 +20,6 @@ from pt_active.plans.making.manifest import ExtensionEntry, PlanArguments, PlanS
 from pt_active.plans.making.parts import in_parts, part_of
 from pt_active.plans.making.pool import Pool, design_table, known_texts
 from pt_active.plans.making.rankers import stored_weights
-from pt_active.sampling.chances import Law
 from pt_active.sampling.draws import check_budget, draw_number, draw_to_budget, first_within
 from pt_active.sampling.sample import Sample
 from pt_active.showing.rounding import amount
@@ -86,7 +85,7 @@ def has_order(tables: PlanTables) -> bool:
     """Whether the plan has kept the order of its queries, or of documents that come one after the other."""
     if tables.rounds:
         return tables.rounds[-1].sample.priority is not None
-    return "q_priority" in tables.queries.columns and not tables.queries["q_priority"].isna().any()
+    return not tables.queries["q_priority"].isna().any()
 
 
 def in_drawing_order(tables: PlanTables, order: str | None = None) -> pd.DataFrame:
@@ -100,13 +99,12 @@ def in_drawing_order(tables: PlanTables, order: str | None = None) -> pd.DataFra
     if not (has_order(tables) or in_parts(tables)):
         raise ArgumentError(
             Argument("order", order),
-            " needs a plan of queries without replacement, saved in format 4 or later, or one of documents with ",
+            " needs a plan of queries without replacement, or one of documents with ",
             Argument("design", "successive"),
             "; documents of other rounds can only be used as a whole",
         )
-    by_query = tables.queries.set_index("qid").get("q_priority")
-    if by_query is not None:
-        place = tables.assessments["qid"].map(by_query)
+    if not tables.rounds:
+        place = tables.assessments["qid"].map(tables.queries.set_index("qid")["q_priority"])
     else:
         sample, keys = tables.rounds[-1].sample, tables.pool.keys
         documents = sample.design.order
@@ -157,7 +155,7 @@ def extended_by_queries(tables: PlanTables, budget: float, texts: pd.DataFrame |
     q, priority = (tables.queries[column].to_numpy(dtype=np.float64) for column in ("q_prob", "q_priority"))
     total = manifest.limit + budget
     check_budget(total, pool.query_cost[q > 0])
-    sample = first_within(priority, q, pool.query_weight, pool.query_cost, total, manifest.law)
+    sample = first_within(priority, q, pool.query_weight, pool.query_cost, total)
     new = np.setdiff1d(sample.rows, before.rows[: before.drawn])
     if len(new) == 0:
         dearer = amount(before.cost[before.drawn])
@@ -189,17 +187,11 @@ class DrawingOrder:
     cost: np.ndarray
     threshold: np.ndarray
     drawn: int
-    law: Law
 
     @classmethod
     def of(cls, tables: PlanTables) -> DrawingOrder:
         """The order of a plan's queries."""
         queries = tables.queries
-        if "q_priority" not in queries.columns:
-            raise ValueError(
-                "the plan was saved in format 3, which does not keep the order in which queries come; judge all that "
-                "it asks for and compare, or make a new plan"
-            )
         priority = queries["q_priority"].to_numpy(dtype=np.float64)
         if np.isnan(priority).any():
             raise ArgumentError(
@@ -211,12 +203,12 @@ class DrawingOrder:
         rows = rows[np.isfinite(priority[rows])]
         q, weight, cost = (queries[c].to_numpy(dtype=np.float64)[rows] for c in ("q_prob", "q_weight", "q_cost"))
         drawn = int((queries["q_draws"].to_numpy() > 0).sum())
-        return cls(rows, q, weight, cost, np.append(priority[rows], np.inf)[1:], drawn, tables.manifest.law)
+        return cls(rows, q, weight, cost, np.append(priority[rows], np.inf)[1:], drawn)
 
     def first(self, n: int) -> Sample:
         """The first n queries, as they would have been drawn with a budget that ended there."""
         once, threshold = np.ones(n, dtype=np.int64), self.threshold[n - 1]
-        return Sample.by_priority(self.rows[:n], once, self.q[:n], threshold, self.law)
+        return Sample.by_priority(self.rows[:n], once, self.q[:n], threshold)
 
     @property
     def curve(self) -> ErrorCurve:

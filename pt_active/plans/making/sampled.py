@@ -85,8 +85,7 @@ class _SampledQueries(Sampled):
 
     @property
     def place(self) -> np.ndarray:
-        queries, pool = self.tables.queries, self.tables.pool
-        by_query = queries.get("q_priority", pd.Series(np.nan, index=queries.index)).to_numpy(float)
+        pool, by_query = self.tables.pool, self.tables.queries["q_priority"].to_numpy(float)
         place = np.nan_to_num(by_query, nan=0.0, posinf=np.inf)[pool.query_of_document]
         return np.where(pool.seen(self.tables.measure), place, np.inf)
 

@@ -44,7 +44,7 @@ class Form(Generic[Content]):
     """The form of an artifact on disk: Parquet files, and a manifest with the digest of each and of itself."""
 
     what: str
-    formats: tuple[int, ...]  # those that can be read
+    format_version: int  # that can be read
     manifest: Callable[[dict[str, Any]], Any]  # from the values in manifest.json
     names: Callable[[Any], Sequence[str]]  # of the tables, by the manifest
     content: Callable[[dict[str, StoredTable], Any], Content]  # from the tables and the manifest
@@ -69,8 +69,8 @@ class Form(Generic[Content]):
             raise ValueError(f"{folder} holds {_article(kind)}, and {_article(self.what)} is needed")
         with self._checked(folder):
             values = _json_object(folder / MANIFEST)
-        if type(values["format_version"]) is not int or values["format_version"] not in self.formats:
-            raise ValueError(_other_format(folder, self.what, values, self.formats))
+        if type(values["format_version"]) is not int or values["format_version"] != self.format_version:
+            raise ValueError(self._other_format(folder, values))
         digests = values.get(DIGESTS)
         if DIGESTS in values and (not isinstance(digests, dict) or digests.get(MANIFEST) != _digest_of(values)):
             raise self._changed(folder, MANIFEST)
@@ -109,6 +109,14 @@ class Form(Generic[Content]):
     def _changed(self, folder: Path, file: str) -> ValueError:
         return self._damaged(folder, f"{file} is not as it was saved (its SHA-256 differs); {self._remedy}")
 
+    def _other_format(self, folder: Path, values: Mapping[str, Any]) -> str:
+        versions = said if isinstance(said := values.get("versions"), dict) else {}
+        return (
+            f"the {self.what} at {folder} was saved by pt-active {versions.get('pt-active', 'of an unknown version')} "
+            f"in format {shown(values['format_version'])}; this version reads format {self.format_version}: make the "
+            f"{self.what} again from the same inputs and seed"
+        )
+
     @property
     def _remedy(self) -> str:
         return f"restore the folder from a copy, or make the {self.what} again from the same inputs and seed"
@@ -144,16 +152,6 @@ def _kind(folder: Path) -> str:
 
 def _article(what: str) -> str:
     return f"{'an' if what[0] in 'aeiou' else 'a'} {what}"
-
-
-def _other_format(folder: Path, what: str, values: Mapping[str, Any], formats: tuple[int, ...]) -> str:
-    versions = said if isinstance(said := values.get("versions"), dict) else {}
-    by = versions.get("pt-active", versions.get("pyterrier-active", "of an unknown version"))
-    readable = "format" if len(formats) == 1 else "formats"
-    return (
-        f"the {what} at {folder} was saved by pt-active {by} in format {shown(values['format_version'])}; this version "
-        f"reads the {readable} {', '.join(map(str, formats))}"
-    )
 
 
 def _one_line(error: BaseException) -> str:

@@ -134,7 +134,7 @@ def test_many_queries_are_thinned_out(graded: pd.DataFrame, monkeypatch: pytest.
     assert part.other_half_width == pytest.approx(whole.other_half_width, rel=0.15)
 
 
-def test_the_choice_is_kept_and_older_plans_have_none(graded: pd.DataFrame, demo, tmp_path: Path) -> None:
+def test_the_choice_is_kept(graded: pd.DataFrame, demo, tmp_path: Path) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=BUDGET)
     saved = Plan.load(plan.save(tmp_path / "plan").path)
     assert saved.tables.manifest.choice == plan.tables.manifest.choice

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from drawn_order import in_order, prefix
-from samples import as_of_old, wanted
+from samples import wanted
 
 from pt_active import DCG, OrderedLogitGrades, Plan, Runs
 from pt_active.demo.collection import DemoCollection
@@ -81,9 +81,7 @@ def test_unknown_looks_are_called_so_where_few_looks_are_possible(graded, plan: 
             each.status(labels.head(0), "end")
 
 
-def test_a_plan_without_an_order_is_refused(
-    graded: pd.DataFrame, labels: pd.DataFrame, plan: Plan, tmp_path: Path
-) -> None:
+def test_a_plan_without_an_order_is_refused(graded: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path) -> None:
     again = Plan.create(graded, None, DCG @ 10, draws=9, seed=3, replace=True)
     judged = wanted(again, labels)
     assert again.queries.q_priority.isna().all()
@@ -94,17 +92,6 @@ def test_a_plan_without_an_order_is_refused(
         again.compare(judged.head(3))
     with pytest.raises(ValueError, match='order="drawn" needs a plan of queries without replacement'):
         again.export(tmp_path / "list.csv", "csv", order="drawn")
-    folder = as_of_old(plan.save(tmp_path / "old").path, format_version=3)
-    pd.read_parquet(folder / "queries.parquet").drop(columns="q_priority").to_parquet(folder / "queries.parquet")
-    old, judged = Plan.load(folder), wanted(plan, labels)
-    assert old.compare(judged) == plan.compare(judged)
-    for ask in (old.status, old.so_far):
-        with pytest.raises(ValueError, match="saved in format 3"):
-            ask(judged)
-    older = Plan._of(replace(plan.tables, manifest=replace(plan.tables.manifest, format_version=4)))
-    with pytest.raises(ValueError, match='saved in an earlier format, .* in another order; use looks="asymptotic"'):
-        older.status(judged)
-    assert older.status(labels.head(0), "asymptotic").judged == 0
 
 
 def test_one_ranker_has_no_sign(demo: DemoCollection, grades: OrderedLogitGrades, labels: pd.DataFrame) -> None:

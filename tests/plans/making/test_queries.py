@@ -1,4 +1,4 @@
-"""The order in which queries come: by clocks from their ids, in plans of older formats, and beyond a plan's end."""
+"""The order in which queries come: by clocks from their ids, and beyond a plan's end."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import as_of_old
 
-from pt_active import DCG, ColumnCost, Draw, LogLengthCost, Plan, measure_values
+from pt_active import DCG, ColumnCost, Draw, LogLengthCost, Plan
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.checks import ArgumentError
-from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.stopping.looks import ASYMPTOTIC
 from pt_active.plans.making.queries import DrawingOrder, draw, extended_by_queries, sample_columns
 from pt_active.sampling.draws import draw_priorities, first_within, prefixes
@@ -89,80 +87,6 @@ def test_priorities_say_which_queries_were_drawn(plan: Plan) -> None:
     expected = 1 - np.exp(-queries.q_prob[drawn] * threshold)
     np.testing.assert_allclose(queries.q_inclusion[drawn], expected, rtol=1e-12)
     assert DrawingOrder.of(plan.tables).drawn == drawn.sum()
-
-
-# --- plans of older formats -------------------------------------------------------------------------------------------
-
-
-def as_format_4(plan: Plan, folder: Path) -> tuple[Path, pd.DataFrame]:
-    """A plan in format 4, made by hand: priorities ``U/q``, ``π = min(1, q T)``; and its queries in their order."""
-    plan.save(folder)
-    queries, rng = plan.queries, np.random.default_rng(8)
-    queries["q_priority"] = rng.random(len(queries)) / queries.q_prob
-    ordered = queries.sort_values("q_priority")
-    n = int((ordered.q_cost.cumsum() <= BUDGET).sum())
-    drawn, threshold = queries.qid.isin(ordered.qid.iloc[:n]), ordered.q_priority.iloc[n]
-    inclusion = np.minimum(1, queries.q_prob * threshold).where(drawn)
-    queries = queries.assign(
-        q_draws=drawn.astype(int), q_inclusion=inclusion, q_importance=n * queries.q_weight / inclusion
-    )
-    queries.to_parquet(folder / "queries.parquet", index=False)
-    documents = pd.read_parquet(folder / "documents.parquet")
-    seen = (documents.filter(like="rank_").where(lambda rank: rank >= 0, 99) < 10).any(axis=1)
-    wanted = documents.loc[seen & documents.qid.isin(queries.qid[drawn]), ["qid", "docno"]].assign(inclusion=1.0)
-    wanted.sort_values(["qid", "docno"]).to_parquet(folder / "assessments.parquet", index=False)
-    counts = plan.manifest["counts"] | {"sampled_queries": n, "draws": n, "assessments": len(wanted)}
-    return as_of_old(folder, format_version=4, counts=counts, spent=float(queries.q_cost[drawn].sum())), ordered
-
-
-def by_old_formulas(plan: Plan, values: pd.Series, ordered: pd.DataFrame, n: int, estimator: str) -> tuple:
-    """Difference and standard error from the first n queries, ``π = min(1, q T)``, T the priority of the next."""
-    first, model = ordered.iloc[:n], plan.model_means(DCG @ 10)
-    inclusion = np.minimum(1, first.q_prob * ordered.q_priority.iloc[n]).to_numpy()
-    if estimator == "ht":
-        terms = first.q_weight.to_numpy() * values[first.qid].to_numpy() / inclusion
-        return terms.sum(), np.sqrt((1 - inclusion) @ terms**2)
-    sample = Sample(first.index.to_numpy(), np.ones(n, dtype=int), inclusion)
-    controls = Controls(plan.queries.q_weight.to_numpy(), model[:, 0] - model[:, 1])
-    found = ESTIMATORS[estimator].weigh(sample, controls).estimate(values[first.qid].to_numpy())
-    return float(found.value), float(found.standard_error)
-
-
-@pytest.mark.parametrize("again", [False, True])
-def test_plans_in_format_4_answer_by_the_law_that_drew_them(
-    again: bool, plan: Plan, demo: DemoCollection, labels: pd.DataFrame, tmp_path: Path
-) -> None:
-    folder, ordered = as_format_4(plan, tmp_path / "old")
-    old = Plan.load(folder)
-    old = Plan.load(old.save(tmp_path / "again").path) if again else old
-    assert old.manifest["format_version"] == 4
-    n, (first, second) = len(old.sample), old.rankers
-    measured = {name: measure_values(run, labels, DCG @ 10).set_index("qid").value for name, run in demo.runs.items()}
-    values = measured[first] - measured[second]
-    judged = old.assessments[["qid", "docno"]].merge(labels)
-    for estimator in ("ht", "regression"):
-        found = old.compare(judged, estimator=estimator)
-        expected = by_old_formulas(old, values, ordered, n, estimator)
-        assert (found.difference, found.standard_error) == pytest.approx(expected, rel=1e-9)
-    part = judged[judged.qid.isin(ordered.qid.iloc[:12])]
-    status, cut = old.status(part, ASYMPTOTIC), old.so_far(part)
-    expected = by_old_formulas(old, values, ordered, 12, "regression")
-    assert (status.judged, status.drawn) == (12, n)
-    assert (status.value, status.standard_error) == pytest.approx(expected, rel=1e-9)
-    found = cut.compare(part)
-    assert (found.difference, found.standard_error) == pytest.approx(expected, rel=1e-9)
-    inclusion = np.minimum(1, ordered.q_prob * ordered.q_priority.iloc[12]).iloc[:12].sort_index()
-    np.testing.assert_allclose(cut.sample.q_inclusion, inclusion, rtol=1e-12)
-
-
-def test_plans_in_format_4_go_on_by_the_law_that_drew_them(plan: Plan, tmp_path: Path) -> None:
-    folder, ordered = as_format_4(plan, tmp_path / "old")
-    longer = Plan.load(folder).extend(200)
-    assert longer.manifest["format_version"] == 4
-    n = int((ordered.q_cost.cumsum() <= BUDGET + 200).sum())
-    expected = np.minimum(1, ordered.q_prob * ordered.q_priority.iloc[n]).iloc[:n].sort_index()
-    np.testing.assert_allclose(longer.sample.q_inclusion, expected, rtol=1e-12)
-    assert longer.sample.qid.tolist() == ordered.iloc[:n].sort_index().qid.tolist()
 
 
 # --- extensions -------------------------------------------------------------------------------------------------------
@@ -289,11 +213,6 @@ def test_what_cannot_be_extended(plan: Plan, graded: pd.DataFrame, labels: pd.Da
         (plan, -1, "budget must be a positive number"),
         (Plan.create(graded, None, DCG @ 10, budget=300, replace=True), 50, "draws with replacement"),
         (plan.so_far(labels[labels.qid.isin(in_order(plan)[:5])]), 50, "extend the plan as it was drawn"),
-        (
-            Plan._of(replace(plan.tables, queries=plan.queries.drop(columns="q_priority"))),
-            50,
-            "saved in format 3",
-        ),
         (plan.with_rankers(other=run), 50, "and add 'other' to the extended one"),
     ):
         with pytest.raises(ValueError, match=message):
