@@ -180,7 +180,7 @@ MODULES: dict[str, str] = {
     "pt_active.plans.making.artifact": "digest",
     "pt_active.plans.answers.sequence": "sequence_of Progress Proof",
     "pt_active.plans.answers.pairwise": "PairStatus PairStatus.table",
-    "pt_active.showing.plots": "plot_budget plot_design plot_contributions plot_calibration plot_estimates",
+    "pt_active.showing.plots": "estimates budgets classes contributions calibration",
     "pt_active.risk": "Audit ZeroOne Accuracy Squared GaussianSquared CostMatrix FMeasure Precision Recall F1",
     "pt_active.risk.judges": "judged_pool with_beliefs",
     "pt_active.risk.report": "AuditReport.of",

@@ -38,7 +38,7 @@ from pt_active.plans.making.judgments import as_qrels, records_given
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.making.rankers import named_pair
 from pt_active.showing.page import check_page
-from pt_active.showing.plots import plot_budget
+from pt_active.showing.plots import budgets
 from pt_active.showing.wording import in_its_words
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ class Answering(Estimating):
             ValueError: If everything is to be judged, or rankers were added later.
         """
         made = self.tables.manifest
-        budgets = budget_table(made, foreseen(self.tables), asked(self.tables))
-        if budgets.note:
-            raise ValueError(f"there is nothing to draw: {budgets.note}")
-        return plot_budget(budgets.table, made.spent, made.arguments.unit.strip())
+        found = budget_table(made, foreseen(self.tables), asked(self.tables))
+        if found.note:
+            raise ValueError(f"there is nothing to draw: {found.note}")
+        return budgets(found.table, made.spent, made.arguments.unit).figure()

@@ -1,47 +1,70 @@
-"""What is a chart: intervals, bars or lines, as SVG and as a matplotlib figure?"""
+"""What is a chart: intervals, bars or lines, as a matplotlib figure and as SVG?"""
 
 from __future__ import annotations
 
+import html
+import io
+import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from pt_active.frames.visible import visible, visible_field
 from pt_active.showing.rounding import number, with_interval
-from pt_active.showing.svg import (
-    FAINT,
-    FIRST,
-    INK,
-    LEFT,
-    LINE,
-    SECOND,
-    WIDE,
-    Canvas,
-    ChartRow,
-    Scale,
-    Series,
-    Sides,
-    cut_labels,
-    short,
-    toward,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_OF_FIGURES = {FIRST: "#0072b2", SECOND: "#d55e00", INK: "#323130"}
-"""The colours of figures, whose background is transparent: a notebook can show them light or dark."""
+FIRST, SECOND, INK, GROUND = "#0072b2", "#c25400", "#323130", "#ffffff"
+"""The colours of figures: two of Okabe and Ito, that of words, and that inside of hollow marks."""
+
+_ON_PAGES = {FIRST: "var(--first)", SECOND: "var(--second)", INK: "var(--ink)", GROUND: "var(--ground)"}
+"""Colour of a figure → variable of a page, which may be light or dark."""
+
+_VARIABLES = f"--first: {FIRST}; --second: {SECOND}; --ink: currentColor; --ground: transparent"
+"""The colours of charts outside of a report, where text has that of its surroundings."""
+
+_WIDE = 4.6  # Width of a figure in inches: on a phone, its letters are as large as those of a table
+_ONE_LINE = 52  # A label and its numbers share a line if they have at most so many characters
+_CUT = (34, 44, 54)  # Lengths to which labels are cut, in characters: the first at which they stay distinct is used
+
+_UNUSED_ID = re.compile(r' id="[A-Za-z][\w.]*_\d+"')
+"""Matplotlib numbers the groups of each figure alike, and nothing refers to them."""
+
+Sides = tuple[str, str]  # What values left and right of 0 mean
+
+
+class ChartRow(NamedTuple):
+    """A row of a chart: an estimate, whose mark is hollow unless it is strong, or a bar, with its numbers in words."""
+
+    label: str
+    value: float
+    low: float = np.nan
+    high: float = np.nan
+    strong: bool = True
+    text: str = ""
+
+
+class Series(NamedTuple):
+    """Points of a plot with a line and marks as matplotlib names them; ``error`` has the lengths of arms."""
+
+    name: str
+    x: np.ndarray
+    y: np.ndarray
+    colour: str = FIRST
+    line: str = "-"
+    mark: str = "o"
+    error: np.ndarray | None = None
 
 
 class Chart:
-    """What is drawn, on whatever it is drawn; `_told` has its numbers in words, for readers who cannot see it."""
+    """What is drawn; `_told` has its numbers in words, for readers who cannot see it."""
 
     def _told(self) -> str:
-        raise NotImplementedError
-
-    def _on(self, canvas: Canvas) -> None:
         raise NotImplementedError
 
     def _in(self, axes: Axes) -> None:
@@ -49,30 +72,44 @@ class Chart:
 
     @property
     def _tall(self) -> float:
-        return 3.6
+        return 3.4
 
     def figure(self) -> Figure:
-        """The chart as a matplotlib figure."""
+        """The chart as a matplotlib figure, whose background is transparent."""
         import matplotlib as mpl
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
         inked = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
-        look: Any = dict.fromkeys(inked, _OF_FIGURES[INK]) | {"font.size": 10}
+        look: Any = dict.fromkeys(inked, INK) | {"font.size": 10, "text.parse_math": False}
         with mpl.rc_context(look):
-            figure = Figure(figsize=(6.4, self._tall), layout="constrained", facecolor="none")
+            figure = Figure(figsize=(_WIDE, self._tall), layout="constrained", facecolor="none")
             FigureCanvasAgg(figure)
             axes = figure.subplots()
             self._in(axes)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.patch.set_alpha(0.0)
+        axes.patch.set_visible(False)
         return figure
 
     def svg(self, name: str, title: str, message: str = "") -> str:
-        """The chart as an ``<svg>`` element, whose description begins with a message."""
-        canvas = Canvas()
-        self._on(canvas)
-        return canvas.svg(name, title, f"{message} {self._told().rstrip(';')}.".strip())
+        """The chart as an ``<svg>`` element in the colours of its page, whose description begins with a message."""
+        import matplotlib as mpl
+
+        file = io.StringIO()
+        with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # the page has its own letters
+            nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+            self.figure().savefig(file, format="svg", transparent=True, metadata=nothing)
+        # Its own element and its style have no use on a page.
+        head, _, drawn = file.getvalue().partition("</style>\n </defs>")
+        size = re.findall('viewBox="[^"]*"', head)[0]
+        for colour, variable in _ON_PAGES.items():
+            drawn = drawn.replace(colour, variable)
+        named = f'<title id="{name}-title">{html.escape(visible_field(title))}</title>'
+        words = html.escape(visible(f"{message} {self._told().rstrip(';')}.".strip()))
+        told = f'<desc id="{name}-desc">{words}</desc>'
+        labelled = f'role="img" aria-labelledby="{name}-title {name}-desc"'
+        return f"<svg {size} {labelled}>{named}{told}{_UNUSED_ID.sub('', drawn).rstrip()}"
 
 
 @dataclass(frozen=True)
@@ -91,39 +128,27 @@ class Intervals(Chart):
             told.append(f"{row.label} {number(row.value)}{ends}{'' if row.strong else ', not told apart'}")
         return "; ".join(told)
 
-    def _on(self, canvas: Canvas) -> None:
-        ends = [end for row in self.rows for end in row[1:4]]
-        scale = Scale.over([*ends, *([0.0] if self.compared else [])])
-        for row in canvas.headed([row._replace(text=row.text or self._numbers(row)) for row in self.rows]):
-            top, y = canvas.top, canvas.top + 10
-            if self.compared:
-                canvas.line(scale.at(0.0), top, scale.at(0.0), top + 26, INK, 1, "3 3")
-            if np.isfinite(row.low) and np.isfinite(row.high):
-                canvas.line(scale.at(row.low), y, scale.at(row.high), y, FIRST, 3)
-                for end in (row.low, row.high):
-                    canvas.line(scale.at(end), y - 6, scale.at(end), y + 6, FIRST, 2)
-            if np.isfinite(row.value):
-                canvas.dot(scale.at(row.value), y, FIRST, row.strong)
-            canvas.top += 26
-        canvas.axis(scale, self.axis, self.sides)
+    @property
+    def _shown(self) -> list[ChartRow]:
+        return [row._replace(text=self._numbers(row)) for row in self.rows]
 
     def _numbers(self, row: ChartRow) -> str:
         return with_interval(row.value, row.low, row.high, sign=self.compared) if np.isfinite(row.value) else ""
 
     @property
     def _tall(self) -> float:
-        return 0.9 + 0.32 * len(self.rows)
+        return _height(self._shown)
 
     def _in(self, axes: Axes) -> None:
         value, low, high = np.array([row[1:4] for row in self.rows], dtype=float).T
         hollow = np.array([not row.strong for row in self.rows])
-        places, blue = np.arange(len(value)), _OF_FIGURES[FIRST]
+        places = np.arange(len(value))
         arms = np.nan_to_num([value - low, high - value], posinf=0.0, neginf=0.0)
-        axes.errorbar(value, places, xerr=arms, fmt="o", capsize=4, lw=2, color=blue)
-        axes.plot(value[hollow], places[hollow], "o", mfc="white", color=blue)
+        axes.errorbar(value, places, xerr=arms, fmt="o", capsize=4, lw=2, color=FIRST)
+        axes.plot(value[hollow], places[hollow], "o", mfc=GROUND, color=FIRST, zorder=3)
         if self.compared:
-            axes.axvline(0.0, color=_OF_FIGURES[INK], lw=1, ls=":")
-        _name_rows(axes, self.rows, self.axis, self.sides)
+            _mark_zero(axes, places, ":")
+        _name_rows(axes, self._shown, self.axis, self.sides)
 
 
 @dataclass(frozen=True)
@@ -139,107 +164,95 @@ class Bars(Chart):
             f"{row.label}: {number(row.value)};" if np.isfinite(row.value) else row.label for row in self.rows
         )
 
-    def _on(self, canvas: Canvas) -> None:
-        scale = Scale.over([0.0, *(row.value for row in self.rows)])
-        for row in canvas.headed(self.rows):
-            canvas.top += 4
-            if np.isfinite(row.value):
-                top, (left, right) = canvas.top - 4, sorted((scale.share(0.0), scale.share(row.value)))
-                where = f'x="{LEFT + WIDE * left:.2f}%" width="{WIDE * (right - left):.2f}%"'
-                canvas.box(f'{where} height="10"', top + 2, FIRST if row.value >= 0 else SECOND, 10)
-                canvas.line(scale.at(0.0), top - 1, scale.at(0.0), top + 15, INK, 1)
-                canvas.top += 16
-        canvas.axis(scale, self.axis, self.sides)
-
     @property
     def _tall(self) -> float:
-        return 0.8 + 0.27 * max(len(self.rows), 4)
+        return _height(self.rows)
 
     def _in(self, axes: Axes) -> None:
         value = np.array([row.value for row in self.rows], dtype=float)
-        axes.barh(np.arange(len(value)), value, color=[_OF_FIGURES[SECOND if v < 0 else FIRST] for v in value])
-        axes.axvline(0, color=_OF_FIGURES[INK], lw=1)
+        places = np.arange(len(value))
+        axes.barh(places, value, 0.3, color=[SECOND if each < 0 else FIRST for each in value])
+        _mark_zero(axes, places[np.isfinite(value)], "-")
         _name_rows(axes, self.rows, self.axis, self.sides)
 
 
 @dataclass(frozen=True)
 class Lines(Chart):
-    """Lines and points over two scales: in SVG linear ones with 0, in a figure logarithmic ones if asked for."""
+    """Lines and points over two scales that hold 0."""
 
     series: Sequence[Series]
     x_axis: str
     y_axis: str
     marked: tuple[float, str] | None = None
-    logarithmic: bool = False
 
     def _told(self) -> str:
         seen = [each for each in self.series if each.mark]
         points = ((each.name, *point) for each in seen for point in zip(each.x, each.y, strict=True))
         return "; ".join(f"{name}, at {number(x)}: {number(y)}" for name, x, y in points)
 
-    def _on(self, canvas: Canvas) -> None:
-        ends = np.concatenate([y for each in self.series for y in (each.y, each.y + _arms(each))])
-        far = [*(each.x for each in self.series), np.array([self.marked[0] if self.marked else 0.0])]
-        across, up, tall = Scale.with_zero(np.concatenate(far), 0.04), Scale.with_zero(ends, 0.06), 260
-        for each in self.series:
-            canvas.top += 20
-            canvas.key(each, canvas.top - 4)
-        canvas.text(0, canvas.top + 20, self.y_axis, colour=FAINT, size=12)
-        top = canvas.top = canvas.top + 30
-
-        def place(value: float) -> float:
-            return top + tall * (1 - up.share(value))
-
-        for value, label in up.ticks():
-            canvas.line(f"{LEFT}%", place(value), f"{LEFT + WIDE}%", place(value), LINE, 1)
-            canvas.text(f"{LEFT}%", place(value) - 3, label, colour=FAINT, size=12)
-        if self.marked is not None:
-            here, anchor = across.at(self.marked[0]), "end" if across.share(self.marked[0]) > 0.5 else "start"
-            canvas.line(here, top, here, top + tall, INK, 1, "3 3")
-            canvas.text(here, top + 12, f"{self.marked[1]} ", anchor)
-        for each in self.series:
-            points = [(float(x), place(y)) for x, y in zip(each.x, each.y, strict=True)]
-            if each.dash is not None:
-                canvas.path([(100 * across.share(x), y) for x, y in points], each.colour, each.dash, top + tall)
-            for (x, y), value, arm in zip(points, each.y, _arms(each), strict=True) if each.mark else ():
-                if arm:
-                    canvas.line(across.at(x), place(value - arm), across.at(x), place(value + arm), each.colour, 2)
-                canvas.mark(across.at(x), y, each)
-        canvas.top += tall
-        canvas.axis(across, self.x_axis)
-
     def _in(self, axes: Axes) -> None:
-        lines, marks = {None: "", "": "-", "6 4": "--", "2 4": ":"}, {"dot": "o", "box": "s", "": ""}
         for each in self.series:
-            style: Any = {"color": _OF_FIGURES[each.colour], "ls": lines[each.dash], "marker": marks[each.mark]}
-            axes.plot(each.x, each.y, ms=4, label=_plain(each.name), **style)
+            axes.plot(each.x, each.y, color=each.colour, ls=each.line, marker=each.mark, ms=4, label=each.name)
             if each.error is not None:
-                axes.errorbar(each.x, each.y, yerr=_arms(each), fmt="none", capsize=3, color=style["color"])
+                arms = np.nan_to_num(each.error, posinf=0.0)
+                axes.errorbar(each.x, each.y, yerr=arms, fmt="none", capsize=3, color=each.colour)
         if self.marked is not None:
-            axes.axvline(self.marked[0], color=_OF_FIGURES[INK], lw=1, ls=":", label=_plain(self.marked[1]))
-        if self.logarithmic:
-            from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-            axes.set(xscale="log", yscale="log")
-            for axis in (axes.xaxis, axes.yaxis):
-                axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-                axis.set_major_formatter(StrMethodFormatter("{x:g}"))
-                axis.set_minor_formatter(NullFormatter())
-        axes.set(xlabel=_plain(short(self.x_axis, 42)), ylabel=_plain(self.y_axis))
-        axes.legend(frameon=False)
+            axes.axvline(self.marked[0], color=INK, lw=1, ls=":", label=self.marked[1])
+        axes.update_datalim([(0.0, 0.0)])
+        axes.autoscale_view()
+        axes.locator_params(nbins=6)
+        axes.set(xlabel=self.x_axis, ylabel=self.y_axis)
+        axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1))
 
 
-def _arms(series: Series) -> np.ndarray:
-    return np.zeros(len(series.x)) if series.error is None else np.nan_to_num(series.error, posinf=0.0)
+def framed(svg: str) -> str:
+    """A chart with the colours that a report's page has, for a place that has none, such as a notebook."""
+    return f'<div style="max-width: 34rem; {_VARIABLES}">{svg}</div>\n'
+
+
+def _height(rows: Sequence[ChartRow]) -> float:
+    """Height of a chart of rows, in inches."""
+    return 0.8 + (0.42 if _fit_on_lines(rows) else 0.58) * max(len(rows), 1)
+
+
+def _fit_on_lines(rows: Sequence[ChartRow]) -> bool:
+    """Whether the label and the numbers of each row fit on one line."""
+    labels = cut_labels([row.label for row in rows])
+    return all(len(label) + len(row.text) <= _ONE_LINE for label, row in zip(labels, rows, strict=True))
+
+
+def _mark_zero(axes: Axes, places: np.ndarray, line: Literal["-", ":"]) -> None:
+    """Mark 0 in rows, int64[r], below their words."""
+    axes.vlines(np.zeros(len(places)), places - 0.2, places + 0.25, INK, line, lw=1)
 
 
 def _name_rows(axes: Axes, rows: Sequence[ChartRow], axis: str, sides: Sides | None) -> None:
-    """The labels of rows, from the top, and what the scale shows."""
-    axes.set_yticks(np.arange(len(rows)), [_plain(label) for label in cut_labels([row.label for row in rows])])
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_xlabel(_plain("\n".join([axis] if sides is None else [axis, toward(sides)])))
+    """Each row below its label and its numbers, from the top, and what the scale and its two sides mean."""
+    whole, at_left = _fit_on_lines(rows), axes.get_yaxis_transform()
+    for place, (row, label) in enumerate(zip(rows, cut_labels([row.label for row in rows]), strict=True)):
+        words = label if whole else f"{label}\n{row.text}".rstrip()
+        foot = place + 0.2 if np.isnan(row.value) else place - 0.2  # a heading has nothing below it
+        axes.text(0, foot, words, va="bottom", transform=at_left)
+        if whole:
+            axes.text(1, place - 0.2, row.text, va="bottom", ha="right", transform=at_left)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.set_ylim(len(rows) - 0.6, -0.8)
+    axes.locator_params(axis="x", nbins=6)
+    below = [axis] if sides is None else [axis, f"← {short(sides[0], 22)} · {short(sides[1], 22)} →"]
+    axes.set_xlabel("\n".join(below))
 
 
-def _plain(label: str) -> str:
-    """A label with dollar signs escaped: matplotlib takes them for mathematics."""
-    return label.replace("$", r"\$")
+def cut_labels(names: Sequence[str]) -> list[str]:
+    """Short labels of the names; distinct names keep distinct labels if possible."""
+    for length in _CUT:
+        cut = [short(name, length) for name in names]
+        if len(set(cut)) == len(set(names)):
+            break
+    return cut
+
+
+def short(text: str, most: int) -> str:
+    """A label on one line, cut in its middle."""
+    text, half = visible_field(str(text)), (most - 1) // 2
+    return text if len(text) <= most else f"{text[: most - 1 - half]}…{text[-half:]}"

@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.visible import visible
-from pt_active.showing.charts import Intervals
+from pt_active.showing.charts import Intervals, framed
 from pt_active.showing.plots import MAX_ESTIMATES
-from pt_active.showing.svg import framed
 from pt_active.showing.wording import is_of_answers, of_answers
 
 if TYPE_CHECKING:

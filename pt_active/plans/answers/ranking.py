@@ -25,9 +25,8 @@ from pt_active.inference.ties import places
 from pt_active.plans.answers.basis import Basis, QueriesMeant
 from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.results import Comparison, Estimate
-from pt_active.showing.charts import Intervals
+from pt_active.showing.charts import ChartRow, Intervals
 from pt_active.showing.printed import Charted, plain_rows, printed
-from pt_active.showing.svg import ChartRow
 
 _MAX_PRINTED = 20  # Rankers or predictors that are printed, at most
 _MAX_LETTERS = 26  # If there are more groups, they are not printed as letters

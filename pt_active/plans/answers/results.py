@@ -15,9 +15,8 @@ from pt_active.inference.new_queries import NEW, THESE
 from pt_active.inference.reference import Tails
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.plans.answers.basis import EVERYTHING, SAMPLED, Basis, QueriesMeant
-from pt_active.showing.charts import Intervals
+from pt_active.showing.charts import ChartRow, Intervals
 from pt_active.showing.printed import Charted, Facts, plain, printed
-from pt_active.showing.svg import ChartRow
 
 DIRECTLY = (
     "A difference is estimated directly, which is more precise than subtracting two values, and may differ from what "

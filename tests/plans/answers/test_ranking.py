@@ -25,6 +25,7 @@ from pt_active.plans.answers.judged_queries import REPLAY_SEED
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.showing.charts import GROUND
 
 BUDGET = {"query": 700, "document": 500}
 
@@ -248,7 +249,7 @@ def test_what_is_drawn_agrees_with_the_verdicts(correction: str, seed: int) -> N
     ends = np.array([each[:, 0] for each in axes.collections[0].get_segments()])
     apart = np.array([winner is not None for winner in ranking.winners])
     np.testing.assert_array_equal((ends[:, 0] > 0) | (ends[:, 1] < 0), apart)
-    hollow = next(each for each in axes.lines if each.get_markerfacecolor() == "white")
+    hollow = next(each for each in axes.lines if each.get_markerfacecolor() == GROUND)
     differences = np.array([each.difference for each in ranking.comparisons])
     np.testing.assert_allclose(hollow.get_xdata(), differences[~apart])
 

@@ -37,8 +37,8 @@ from pt_active.plans.making.rankers import named_pair
 from pt_active.plans.making.sampled import cut_to_judged
 from pt_active.relevance.digits import rounded
 from pt_active.relevance.measures import cutoff_of
+from pt_active.showing.charts import framed
 from pt_active.showing.page import Beside, Page, Returned
-from pt_active.showing.svg import framed
 
 MAX_DECIDED_PAIRS = 15  # Pairs of a ranking that are taken apart
 N_PER_PAIR = 5  # Queries listed for each of them

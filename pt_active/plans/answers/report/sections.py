@@ -18,11 +18,10 @@ from pt_active.plans.answers.report.headline import in_percent
 from pt_active.plans.answers.results import DIRECTLY, Comparison
 from pt_active.sampling.designs import draws_by_weight
 from pt_active.showing import plots
-from pt_active.showing.charts import Intervals
+from pt_active.showing.charts import ChartRow, Intervals, Sides, short
 from pt_active.showing.page import Decided, Page, Section, Shown
 from pt_active.showing.plots import MAX_CONTRIBUTIONS, MAX_ESTIMATES
 from pt_active.showing.rounding import MINUS, decimals, number, with_interval
-from pt_active.showing.svg import ChartRow, Sides, short
 from pt_active.showing.wording import listed
 
 MAX_DECIDING_DOCUMENTS = 10
@@ -210,8 +209,7 @@ def _budget(report: Findings) -> Section:
     # Budgets so small that they would squeeze the rest are in the table alone.
     spent = table[table["budget"] == report.spent]
     near = table[~(table["half_width"] > _FAR_WIDER * spent["half_width"].max())]
-    axis = f"budget,{report.cost_unit}" if report.cost_unit else "budget, in labels"
-    chart = plots.budgets(near, axis, (report.spent, here))
+    chart = plots.budgets(near, report.spent, report.cost_unit, here)
     drawn = zip(chart.series, spent["half_width"], strict=False)
     widths = " and ".join(f"± {number(width)} with {each.name}" for each, width in drawn)
     said = f"At the cost of this plan, {number(report.spent)}, the expected half-width is {widths}."
