@@ -426,16 +426,8 @@ ranking: the worst first [test_ranking]
 savings: of the budget needed [test_replay]
     np.asarray(1 - needed / spend) => np.asarray(1 - spend / needed)
 # Files, tools and pages
-stored tables: ids may have gaps [test_damage]
-    if column.isna().any() or pd.api => if pd.api
-stored tables: an inclusion probability may be 0 [test_damage]
-    high_enough = (values > least) if open else (values >= least) => high_enough = values >= least
-stored tables: numbers of what was not drawn [test_damage]
-    np.where(where, right, np.isnan(values)), f"be => np.where(where, right, True), f"be
-stored tables: probabilities of assessments are not those of their draw [test_damage]
-    same = ~known | np.isclose(inclusion, chance, rtol=EQUAL, atol=0) => same = ~known | (inclusion > 0)
-stored tables: weights may sum to 1.01 [test_damage]
-    _ROUNDING = 1e-6 => _ROUNDING = 1e-2
+stored tables: a changed table is read [test_damage]
+    if hashlib.sha256(content).hexdigest() != digest => if not content
 TREC files: a wrong last line has the number of the one before [test_trec]
     np.append(ends, len(content)) => np.append(ends, ends[-1:])
 tables: cells in a column without a name [test_tables]

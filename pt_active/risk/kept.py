@@ -11,10 +11,11 @@ import pandas as pd
 
 from pt_active.frames.checks import ArgumentError, positive
 from pt_active.frames.clocks import clocks
+from pt_active.frames.columns import grade_columns
 from pt_active.plans.making.artifact import Provenance, Record, digest, versions
-from pt_active.plans.making.stored import Form, StoredTable
+from pt_active.plans.making.stored import Form
 from pt_active.relevance.digits import believed
-from pt_active.relevance.losses import GaussianSquared, described, from_description
+from pt_active.relevance.losses import described, from_description
 from pt_active.risk.pairs import Pairs
 from pt_active.sampling import designs
 from pt_active.sampling.chances import UNIFORM
@@ -161,56 +162,29 @@ def pair_table(tables: AuditTables) -> pd.DataFrame:
     return pairs.keys.assign(**columns, **sample.columns(pairs.weight))
 
 
-def _read(tables: dict[str, StoredTable], manifest: AuditManifest) -> AuditTables:
-    """The content of an audit; raises if a table breaks a rule by itself, or does not fit the manifest."""
-    pairs = _pairs(tables["pairs"], manifest)
-    sample = _sample(tables["pairs"], pairs.weight, manifest)
-    chance = np.inf if sample.repeated else sample.expected
-    tables["assessments"].judged(len(sample.rows), pairs.keys.iloc[sample.rows].assign(chance=chance))
-    return AuditTables(pairs, sample, tables["assessments"].frame, manifest)
-
-
-def _pairs(table: StoredTable, manifest: AuditManifest) -> Pairs:
-    loss, names, columns = from_description(manifest.loss), manifest.predictors, table.frame.columns
-    table.length(manifest.counts.pairs, "pair")
-    keys, member = table.ids("qid", "docno"), table.truths("in_slice")
-    variances = [f"variance_{name}" for name in names if f"variance_{name}" in columns]
-    if not names or not member.any():
-        raise ValueError(f"{table.file} has no predictor, or no pair in the slice")
-    grades = np.zeros((len(keys), 0)) if isinstance(loss, GaussianSquared) else table.grades(keys)
-    highest = loss.grades_allowed(grades.shape[1] - 1) if loss.needs_grades else np.inf
-    for name in names if loss.needs_grades else ():
-        predicted = table.whole(f"prediction_{name}")
-        table.must(f"prediction_{name}", predicted <= highest, f"be grades from 0 to {highest}")
-    return Pairs(
-        frame=keys,
-        names=names,
-        predictions=np.column_stack([table.within(f"prediction_{name}", -np.inf) for name in names]),
-        grades=grades,
-        variances=np.column_stack([table.within(name, 0) for name in variances] or [np.zeros((len(keys), 0))]),
-        member=member,
-        cost=table.within("cost", 0),
-        loss=loss,
+def _read(tables: dict[str, pd.DataFrame], manifest: AuditManifest) -> AuditTables:
+    table = tables["pairs"]
+    variances = [f"variance_{name}" for name in manifest.predictors if f"variance_{name}" in table.columns]
+    pairs = Pairs(
+        frame=table[["qid", "docno"]],
+        names=manifest.predictors,
+        predictions=table[[f"prediction_{name}" for name in manifest.predictors]].to_numpy(dtype=np.float64),
+        grades=np.ascontiguousarray(table[grade_columns(table.columns)].to_numpy(dtype=np.float64)),
+        variances=table[variances].to_numpy(dtype=np.float64),
+        member=table["in_slice"].to_numpy(),
+        cost=table["cost"].to_numpy(dtype=np.float64),
+        loss=from_description(manifest.loss),
     )
-
-
-def _sample(table: StoredTable, weight: np.ndarray, manifest: AuditManifest) -> Sample:
-    """The sample in the columns of the pairs."""
-    q, stratum = table.within("prob", 0, 1), table.whole("stratum", _NO_STRATUM)
-    table.sums_to_one("prob")
-    rule = "the probabilities of the draws"
-    draws, inclusion = table.drawn("", q, weight, rule, replace=manifest.arguments.replace)
-    if draws.sum() != manifest.counts.draws or (draws > 0).sum() != manifest.counts.assessments:
-        raise ValueError(f"{table.file} has {draws.sum()} draws, and manifest.json {manifest.counts.draws}")
+    q, draws, inclusion, stratum = (table[name].to_numpy() for name in ("prob", "draws", "inclusion", "stratum"))
     kept = None if (stratum == _NO_STRATUM).all() else stratum
-    return Sample.from_columns(q, draws, inclusion, manifest.census, stratum=kept)
+    sample = Sample.from_columns(q, draws, inclusion, manifest.census, stratum=kept)
+    return AuditTables(pairs, sample, tables["assessments"], manifest)
 
 
 FORM = Form(
     "audit",
     FORMAT_VERSION,
     AuditManifest.from_json,
-    lambda manifest: ("pairs", "assessments"),
     _read,
     lambda tables: {"pairs": pair_table(tables), "assessments": tables.assessments},
 )

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pyterrier.validate import InputValidationError
 
-from pt_active.frames.checks import how_many, some
+from pt_active.frames.checks import some
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import Labels, check_policy, checked_qrels, drawn_labels, missing_pairs
 from pt_active.frames.strays import stray_labels
 from pt_active.inference.weightings import inclusion_regression
 from pt_active.plans.making.artifact import Provenance, Record
-from pt_active.plans.making.stored import Form, StoredTable
+from pt_active.plans.making.stored import Form
 from pt_active.relevance.grades.learned import ForestGrades
 from pt_active.relevance.grades.models import FittedGrades
 from pt_active.relevance.grades.recalibration import recalibrated_grades
@@ -126,29 +125,12 @@ def _frames(state: RoundsSoFar) -> dict[str, pd.DataFrame]:
     return {"pool": state.instances.frame, "drawn": drawn, "steps": steps}
 
 
-def _read(tables: dict[str, StoredTable], manifest: ActiveTestManifest) -> RoundsSoFar:
-    """The state of a saved test; raises if a table breaks a rule by itself, or does not fit another or the manifest."""
-    pool, drawn, steps = tables["pool"], tables["drawn"], tables["steps"]
-    pool.ids("qid", "docno")
-    kept = manifest.arguments.measure
-    try:
-        instances = instances_of(pool.frame, kept if isinstance(kept, str) else from_description(kept))
-    except (InputValidationError, LookupError, TypeError, ValueError) as error:
-        raise ValueError(f"{pool.file}: {error}") from error
-    drawn.length(instances.number, "instance")
-    most = sum(entry.drawn if entry.drawing == "single" else 1 for entry in manifest.rounds)
-    if len(steps.frame) > most:
-        raise ValueError(f"{steps.file} has {how_many('row', len(steps.frame))} for {how_many('step', most)}")
-    size, independent = steps.within("size", 0, open=True), steps.truths("independent")
-    step, new = drawn.whole("step"), drawn.truths("new")
-    drawn.must("step", step <= len(size), f"be at most {len(size)}, the number of rows of {steps.file}")
-    probability = drawn.within("probability", 0, 1, open=True, where=step > 0)
-    drawn.must("new", ~new | (step > 0), "be true only where drawn")
-    if (step > 0).sum() != sum(entry.drawn for entry in manifest.rounds):
-        raise ValueError(f"{drawn.file} has {(step > 0).sum()} draws, which is not what manifest.json says")
+def _read(tables: dict[str, pd.DataFrame], manifest: ActiveTestManifest) -> RoundsSoFar:
+    drawn, steps, kept = tables["drawn"], tables["steps"], manifest.arguments.measure
+    instances = instances_of(tables["pool"], kept if isinstance(kept, str) else from_description(kept))
+    step, probability, new = (drawn[name].to_numpy() for name in ("step", "probability", "new"))
+    size, independent = steps["size"].to_numpy(dtype=np.float64), steps["independent"].to_numpy(dtype=bool)
     return RoundsSoFar(instances, Steps(instances.score(), step, probability, size, independent), new, manifest)
 
 
-FORM = Form(
-    "active test", FORMAT_VERSION, ActiveTestManifest.from_json, lambda _: ("pool", "drawn", "steps"), _read, _frames
-)
+FORM = Form("active test", FORMAT_VERSION, ActiveTestManifest.from_json, _read, _frames)

@@ -5,7 +5,6 @@
     python tests/faults full --on DIR           # a disk that is nearly full: a tmpfs of a few megabytes
     python tests/faults races --number 200      # two writers of one target
     python tests/faults flips --number 2000     # single bits of saved artifacts
-    python tests/faults old-flips --number 500  # the same without digests, as older versions saved
     python tests/faults store-flips --number 2000  # single bits of the judgments of a server, and of their log
     python tests/faults store-kills --number 200  # SIGKILL while judgments are kept and the file is copied
 
@@ -15,7 +14,6 @@ The exit status is 1 if a promise was broken.
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import sys
 import tempfile
@@ -23,14 +21,14 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
-from faults import Reference, as_of_old, fill, fill_up, flip, flip_store, kill, kill_store, many, race
-from kept_things import Writer, artifacts, child, kept_store, writers
+from faults import Reference, fill, fill_up, flip, flip_store, kill, kill_store, many, race
+from kept_things import Writer, artifacts, kept_store, writers
 from tqdm import tqdm
 
 FAULTS = {"kills": kill, "disks": fill, "full": fill_up, "races": race}
 
 OF_STORES = ("store-flips", "store-kills")
-KINDS = (*FAULTS, "flips", "old-flips", *OF_STORES)
+KINDS = (*FAULTS, "flips", *OF_STORES)
 
 
 def demonstration() -> Writer:
@@ -63,16 +61,13 @@ def of_writers(
     return outcomes, broken
 
 
-def of_artifacts(number: int, seed: int, folder: Path, *, digests: bool) -> tuple[Counter, list[str]]:
+def of_artifacts(number: int, seed: int, folder: Path) -> tuple[Counter, list[str]]:
     """Flipped bits of every artifact in turn."""
     rng, outcomes, broken = random.Random(seed), Counter[str](), []
     saved = {name: Path(str(made.save(folder / name).path)) for name, (made, _) in artifacts().items()}
     for trial in tqdm(range(number), unit=" bits"):
         name = list(saved)[trial % len(saved)]
-        if digests:
-            outcome, wrong = flip(name, saved[name], rng)
-        else:
-            outcome, wrong = old_flip(name, folder, trial, seed)
+        outcome, wrong = flip(name, saved[name], rng)
         outcomes[outcome] += 1
         broken += wrong
     return outcomes, broken
@@ -94,20 +89,6 @@ def of_store(kind: str, number: int, seed: int, folder: Path) -> tuple[Counter, 
     return outcomes, broken + [outcome for outcome in outcomes if outcome not in known]
 
 
-def old_flip(name: str, folder: Path, trial: int, seed: int) -> tuple[str, list[str]]:
-    """A flipped bit without digests, in a process of its own, since Arrow may crash on damaged pages."""
-    copy, told = folder / f"{name}-{trial}", folder / f"told-{trial}"
-    as_of_old(Path(str(artifacts()[name][0].save(copy).path)))
-
-    def flipped() -> None:
-        outcome, wrong = flip(name, copy, random.Random(f"{seed} {trial}"), digests=False)
-        told.write_text("\n".join([outcome, *wrong]), encoding="utf-8")
-
-    os.waitpid(child(flipped), 0)
-    outcome, *wrong = told.read_text(encoding="utf-8").split("\n") if told.exists() else ["crash", f"{name}: {trial}"]
-    return outcome, wrong
-
-
 def main() -> int:
     """Try the faults, print how often each outcome came, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -126,8 +107,7 @@ def main() -> int:
             asked = arguments.kind, arguments.number, arguments.seed
             outcomes, broken = of_writers(*asked, Path(name), place, arguments.only)
         else:
-            digests = arguments.kind == "flips"
-            outcomes, broken = of_artifacts(arguments.number, arguments.seed, Path(name), digests=digests)
+            outcomes, broken = of_artifacts(arguments.number, arguments.seed, Path(name))
     print(*broken[:20], sep="\n", end="\n" if broken else "")
     counted = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
     print(f"{outcomes.total()} {arguments.kind}: {counted}; {len(broken)} broken promises")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import resource
@@ -126,14 +125,13 @@ def race(reference: Reference, folder: Path, rng: random.Random) -> tuple[str, B
     return str(codes), broken + list(reference.broken(target, "two writers"))
 
 
-def flip(name: str, folder: Path, rng: random.Random, *, digests: bool = True) -> tuple[str, Broken]:
+def flip(name: str, folder: Path, rng: random.Random) -> tuple[str, Broken]:
     """Flip one bit of a saved artifact and load it; ``refused``, ``equal`` or ``changed``, and the broken promises.
 
     Args:
         name: The artifact.
         folder: A saved copy, which is left as it was.
         rng: Chooses the file and the bit.
-        digests: Whether the copy has digests; without them a change need not be seen.
     """
     file = rng.choice(sorted(folder.iterdir()))
     saved = file.read_bytes()
@@ -146,14 +144,14 @@ def flip(name: str, folder: Path, rng: random.Random, *, digests: bool = True) -
         said = answers(type(made).load(folder), labels)
     except ValueError as error:
         rightly = file.name in str(error) and "\n" not in str(error)
-        return "refused", [] if rightly or not digests else [f"{name}: {file.name}, bit {bit}: {error}"]
+        return "refused", [] if rightly else [f"{name}: {file.name}, bit {bit}: {error}"]
     except Exception as error:
         return "odd error", [f"{name}: {file.name}, bit {bit}: {type(error).__name__} {error}"]
     finally:
         file.write_bytes(saved)
     if said == known_answers(name):
         return "equal", []
-    return "changed", [f"{name}: {file.name}, bit {bit}: a changed answer"] if digests else []
+    return "changed", [f"{name}: {file.name}, bit {bit}: a changed answer"]
 
 
 def flip_store(store: Path, copy: Path, rng: random.Random) -> str:
@@ -226,14 +224,6 @@ def kill_store(folder: Path, rng: random.Random) -> tuple[str, Broken]:
     if number <= before and not any("may be missing" in str(each.message) for each in said):
         broken.append(f"a copy of the file alone lacks judgments without a word: {number} of {before + 1}")
     return "told copy" if said else "whole copy", broken
-
-
-def as_of_old(folder: Path) -> Path:
-    """The artifact without its digests, as older versions saved it."""
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    del manifest["sha256"]
-    (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-    return folder
 
 
 def many(fault: object, references: list[Reference], number: int, folder: Path, seed: int) -> tuple[Counter, Broken]:

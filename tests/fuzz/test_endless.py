@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import sys
 import threading
 import zipfile
@@ -16,11 +15,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from pt_active import DCG, Plan
 from pt_active.cli.app import app
 from pt_active.frames.tables import json_value
 from pt_active.frames.topics import read_topics
@@ -165,27 +162,3 @@ def test_a_project_without_an_end_is_not_read_to_it(tmp_path: Path) -> None:
 def test_a_number_of_thousands_of_digits_is_refused(tmp_path: Path, digits: int) -> None:
     (tmp_path / "job.toml").write_text(f'measure = "DCG@5"\nbudget = {"9" * digits}\n')
     said("plan", "--project", tmp_path / "job.toml", "--out", tmp_path / "new")
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A plan of two rankers."""
-    rows = [(f"q{i}", f"d{j}", j, 2 - j) for i in range(4) for j in range(3)]
-    pool = pd.DataFrame(rows, columns=["qid", "docno", "rank_a", "rank_b"])
-    pool[["grade_0", "grade_1"]] = 0.5
-    folder = tmp_path_factory.mktemp("saved") / "plan"
-    Plan.create(pool, None, DCG @ 3, budget=6).save(folder)
-    return folder
-
-
-@pytest.mark.parametrize("name", ["documents.parquet", "queries.parquet", "pt_meta.json"])
-def test_a_table_that_links_to_a_stream_is_not_read(saved: Path, tmp_path: Path, name: str) -> None:
-    plan = Path(shutil.copytree(saved, tmp_path / "plan"))
-    (plan / name).unlink()
-    (plan / name).symlink_to(tmp_path / "stream")
-    with pipe(tmp_path / "stream", bytes(4096)) as taken:
-        if name == "pt_meta.json":
-            Plan.load(plan)
-        else:
-            assert f"{name} cannot be read" in said("status", plan, tmp_path / "none.csv")
-    assert taken() < ENOUGH / 4

@@ -7,12 +7,11 @@ import json
 import platform
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from types import UnionType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast, get_args, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,7 @@ import pyterrier as pt
 from pandas.core.util.hashing import combine_hash_arrays  # type: ignore[attr-defined]
 
 from pt_active.frames.atomic import new_folder
-from pt_active.frames.checks import file_path, shown
+from pt_active.frames.checks import file_path
 from pt_active.frames.progress import working
 from pt_active.frames.worklists import write_assessments
 from pt_active.plans.making.stored import Form
@@ -38,19 +37,11 @@ class Record:
     SOMETIMES: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
-    def from_json(cls, values: Any) -> Self:
-        """Make a record from the dictionary that `to_json` wrote; unknown keys are ignored."""
-        values, types = values if isinstance(values, dict) else {}, _types(cast(Any, cls))
-        needed = {each.name for each in fields(cls) if MISSING is each.default is each.default_factory}
-        if absent := needed - set(values):
-            raise ValueError(f"manifest.json lacks {', '.join(sorted(absent))}")
-        read = {}
-        for name in [each.name for each in fields(cls) if each.name in needed or values.get(each.name) is not None]:
-            try:
-                read[name] = _read(values[name], types[name])
-            except TypeError:
-                raise ValueError(f"manifest.json: {name} cannot be {shown(values[name])}") from None
-        return cls(**read)
+    def from_json(cls, values: dict[str, Any]) -> Self:
+        """Make a record from the dictionary that `to_json` wrote."""
+        types = _types(cast(Any, cls))
+        names = [each.name for each in fields(cls) if each.name in values]
+        return cls(**{name: _read(values[name], _record_in(types[name])) for name in names})
 
     def to_json(self) -> dict[str, Any]:
         """The record as dictionaries and lists, ready for JSON."""
@@ -76,22 +67,18 @@ def versions() -> dict[str, str]:
 _types = cache(get_type_hints)
 
 
-def _read(value: Any, wanted: Any) -> Any:
-    """A value from JSON as a type; whole numbers are numbers too, and truth values are none. Raises TypeError."""
-    origin, inner = get_origin(wanted), get_args(wanted)
-    if origin in (Union, UnionType):
-        for each in inner:
-            with suppress(TypeError):
-                return _read(value, each)
-    elif origin is dict and isinstance(value, dict):
-        return {key: _read(each, inner[1]) for key, each in value.items()}
-    elif origin is not dict and origin is not None and isinstance(value, (list, tuple)):
-        return tuple(_read(each, inner[0]) for each in value)
-    elif isinstance(wanted, type) and issubclass(wanted, Record):
-        return wanted.from_json(value)
-    elif wanted is Any or (type(value) is int and wanted is float) or (origin is None and type(value) is wanted):
-        return value
-    raise TypeError(value)
+def _record_in(wanted: Any) -> type[Record] | None:
+    """The kind of record in a type such as ``Cut | None`` or ``tuple[RoundEntry, ...]``."""
+    if isinstance(wanted, type) and issubclass(wanted, Record):
+        return wanted
+    return next((found for each in get_args(wanted) if (found := _record_in(each))), None)
+
+
+def _read(value: Any, record: type[Record] | None) -> Any:
+    """A value from JSON: its objects are records, and its lists tuples."""
+    if isinstance(value, list):
+        return tuple(_read(each, record) for each in value)
+    return record.from_json(value) if record and isinstance(value, dict) else value
 
 
 def _plain(value: Any) -> Any:

@@ -10,14 +10,11 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import how_many, some
-from pt_active.frames.columns import ranker_names
-from pt_active.frames.ids import id_codes
-from pt_active.frames.runs import check_ranks
+from pt_active.frames.checks import how_many
 from pt_active.inference.rounds import Round
 from pt_active.plans.making.manifest import FORMAT_VERSION, Manifest
 from pt_active.plans.making.pool import Pool, seen_by, traffic_told
-from pt_active.plans.making.stored import EQUAL, MANIFEST, Form, StoredTable
+from pt_active.plans.making.stored import Form
 from pt_active.relevance.measures import has_rank_form, parse_measure
 from pt_active.sampling.drawings import succession_unit
 from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
@@ -142,119 +139,15 @@ def rounds_from(pool: Pool, tables: Mapping[str, pd.DataFrame], manifest: Manife
     return tuple(rounds)
 
 
-def _check_manifest(manifest: Manifest) -> None:
-    amounts = {"spent": manifest.spent, "pool_cost": manifest.pool_cost, "per_query": manifest.arguments.per_query}
-    for number, entry in enumerate(manifest.rounds, start=1):
-        amounts |= {f"{name} of round {number}": getattr(entry, name) for name in ("budget", "spent")}
-        if np.isnan([entry.expected_variance, entry.comparable_variance or 0.0]).any():
-            raise ValueError(f"{MANIFEST}: the variances of round {number} must be numbers")
-    if manifest.rounds and manifest.census and all(entry.expected_variance > 0 for entry in manifest.rounds):
-        raise ValueError(f"{MANIFEST}: a census needs a round that leaves nothing to chance")
-    if wrong := [name for name, amount in amounts.items() if not amount >= 0]:
-        raise ValueError(f"{MANIFEST}: {some(wrong)} must be at least 0")
-
-
-def _check_queries(queries: StoredTable, manifest: Manifest) -> None:
-    queries.ids("qid")
-    queries.length(manifest.counts.queries, "query")
-    weight = queries.within("q_weight", 0)
-    queries.sums_to_one("q_weight")
-    queries.within("q_cost", 0, open=True)
-    q = queries.within("q_prob", 0, 1)
-    if not manifest.rounds:
-        queries.sums_to_one("q_prob")
-    replace, rule = manifest.arguments.replace, "q_inclusion and q_weight"
-    draws, inclusion = queries.drawn("q_", q, weight, rule, replace=replace, rounds=bool(manifest.rounds))
-    if not manifest.rounds and draws.sum() != manifest.counts.draws:
-        raise ValueError(f"{queries.file} has {draws.sum()} draws, and manifest.json {manifest.counts.draws}")
-    if not manifest.rounds and manifest.census and not (inclusion >= 1)[weight > 0].all():
-        raise ValueError(f"{queries.file} has queries that were left to chance, and manifest.json none (census)")
-    for name in manifest.rankers:
-        queries.within(f"q_mean_{name}", -np.inf)
-        queries.within(f"q_var_{name}", -EQUAL)
-    if not manifest.rounds and not np.isnan(priority := queries.numbers("q_priority")).all():
-        last = priority[draws > 0].max(initial=0)
-        queries.must("q_priority", priority > 0, "be positive")
-        queries.must("q_priority", (draws > 0) | (priority >= last), "put the drawn queries first")
-
-
-def _check_documents(documents: StoredTable, queries: StoredTable, manifest: Manifest) -> np.ndarray:
-    """Raise if a document's row is wrong; int64[N], the query of each."""
-    documents.ids("qid", "docno", once=False)
-    documents.length(manifest.counts.documents, "document")
-    code, qids = id_codes(documents.frame["qid"])
-    query = pd.Index(queries.frame["qid"]).get_indexer(qids)[code]
-    documents.must("qid", query >= 0, "be in queries.parquet")
-    documents.must("qid", np.diff(query, prepend=0) >= 0, "be in the order of queries.parquet")
-    if len(np.unique(query)) < len(queries.frame):
-        raise ValueError(f"{documents.file} has no document of some query in queries.parquet")
-    documents.no_pair_twice("qid", "docno")
-    names = tuple(ranker_names(documents.frame.columns))
-    if not names or (manifest.rankers and names != tuple(manifest.rankers)):
-        raise ValueError(f"{documents.file} has the rankers {some(names)}, and manifest.json {some(manifest.rankers)}")
-    ranks = np.array([documents.whole(f"rank_{name}", -1) for name in names]) + 1
-    with documents.named():
-        check_ranks(queries.frame["qid"].to_numpy(dtype=object), query, ranks, names)
-    documents.grades(documents.frame)
-    cost = documents.numbers("doc_cost")
-    documents.must("doc_cost", np.isnan(cost) | ((cost >= 0) & np.isfinite(cost)), "be at least 0, or empty")
-    return query
-
-
-def _check_rounds(documents: StoredTable, queries: StoredTable, query: np.ndarray, manifest: Manifest) -> None:
-    """Raise if what the rounds drew is impossible; ``query`` is int64[N], the query of each document of the pool."""
-    rounds, size = len(manifest.rounds), manifest.counts.queries
-    number = queries.whole("round", 1)
-    queries.length(rounds * size, "query of every round")
-    queries.must("round", number == np.repeat(np.arange(rounds) + 1, size), "count the rounds")
-    queries.truths("apart")
-    queries.within("planned_opening", 0, 1)
-    opening = queries.within("opening", 0, 1).reshape(rounds, size)
-    of_round, document = documents.whole("round", 1), documents.whole("document")
-    documents.must("round", of_round <= rounds, f"be at most {rounds}")
-    documents.must("document", document < len(query), "be a row of documents.parquet")
-    documents.no_pair_twice("round", "document")
-    inclusion, drawn = documents.within("inclusion", 0, 1), documents.truths("drawn")
-    documents.must("inclusion", ~drawn | (inclusion > 0), "be positive where drawn")
-    counts = np.bincount(of_round[drawn], minlength=rounds + 1)[1:].tolist()
-    if counts != [entry.assessments for entry in manifest.rounds]:
-        raise ValueError(f"{documents.file} has {counts} drawn documents by round, and manifest.json others")
-    documents.must("drawn", ~drawn | (opening[of_round - 1, query[document]] > 0), "be in opened queries only")
-    if "priority" in documents.frame.columns:
-        documents.within("rate", 0)
-        documents.must("priority", documents.numbers("priority") >= 0, "be at least 0")
-
-
 def _frames(tables: PlanTables) -> dict[str, pd.DataFrame]:
     frames = {"documents": tables.pool.document_frame(), "queries": tables.queries, "assessments": tables.assessments}
     return frames | (round_tables(tables.rounds) if tables.rounds else {})
 
 
-def _files(manifest: Manifest) -> list[str]:
-    refitted = [f"grades_{number}" for number, entry in enumerate(manifest.rounds, 1) if number > 1 and entry.refitted]
-    return ["documents", "queries", "assessments", *(("rounds", "round_queries") if manifest.rounds else ()), *refitted]
+def _read(tables: dict[str, pd.DataFrame], manifest: Manifest) -> PlanTables:
+    pool = Pool.from_tables(tables["documents"], tables["queries"])
+    rounds = rounds_from(pool, tables, manifest)
+    return PlanTables(pool, tables["queries"], tables["assessments"], manifest, rounds)
 
 
-def _read(tables: dict[str, StoredTable], manifest: Manifest) -> PlanTables:
-    """The content of a plan; raises if a table breaks a rule by itself, or does not fit another or the manifest."""
-    _check_manifest(manifest)
-    _check_queries(tables["queries"], manifest)
-    query = _check_documents(tables["documents"], tables["queries"], manifest)
-    if manifest.rounds:
-        _check_rounds(tables["rounds"], tables["round_queries"], query, manifest)
-    for name in [name for name in tables if name.startswith("grades_")]:
-        tables[name].length(len(query), "document")
-        tables[name].grades(tables["documents"].frame)
-    frames = {name: table.frame for name, table in tables.items()}
-    pool = Pool.from_tables(frames["documents"], frames["queries"])
-    rounds = rounds_from(pool, frames, manifest)
-    wanted = frames["queries"]["q_draws"].to_numpy()[pool.query_of_document] > 0
-    chance = np.ones(len(wanted))
-    if rounds:
-        wanted, chance = rounds[-1].sample.drawn, rounds[-1].sample.chance(pool.query_of_document)
-    drawn = pool.keys_of(np.flatnonzero(wanted)).assign(chance=chance[wanted])
-    tables["assessments"].judged(manifest.counts.assessments, drawn)
-    return PlanTables(pool, frames["queries"], frames["assessments"], manifest, rounds)
-
-
-FORM = Form("plan", FORMAT_VERSION, Manifest.from_json, _files, _read, _frames)
+FORM = Form("plan", FORMAT_VERSION, Manifest.from_json, _read, _frames)
