@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import MISSING
+from dataclasses import MISSING, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -68,7 +68,7 @@ def status(
             raise ValueError("--looks and --margin are for the plan's own measure, and for its usual estimator")
         result, estimates = _at_the_end(labelled, pair, asked, meant, confidence, missing)
         shown = _page_of(labels, *asked.words(), *pair.words(), *words)
-        return _of_results(result, estimates, f"All of it on one page:\n  {shown}")
+        return _with_agreement(_of_results(result, estimates, f"All of it on one page:\n  {shown}"), labelled)
     about: dict[str, Any] = {**vars(pair), **meant.fields, "missing": missing, "records": records}
     state = plan.status(qrels, looks, look.margin, confidence, **about)
     one = state if isinstance(state, Status) else state.slowest
@@ -79,11 +79,23 @@ def status(
     else:
         hint = next_step(one, plan, labels, again, given_words(missing=missing))
     if one.due or one.judged < one.drawn or (missing is None and not labelled.is_whole):
-        return Answer(state.to_dict(), str(state), hint)
+        return _with_agreement(Answer(state.to_dict(), str(state), hint), labelled)
     result, estimates = _at_the_end(labelled, pair, asked, meant, confidence, missing)
     end = _of_results(result, estimates, "")
     said = f"Everything is judged:\n{end.text}" if looks is None else _one_look(result, estimates)
-    return Answer(state.to_dict() | end.content, f"{state}\n\n{said}", hint)
+    return _with_agreement(Answer(state.to_dict() | end.content, f"{state}\n\n{said}", hint), labelled)
+
+
+def _with_agreement(answer: Answer, labelled: Labelled) -> Answer:
+    """An answer, with a line on how far judges agree if the labels are of several."""
+    if labelled.records is None:
+        return answer
+    agree = labelled.plan.agreement(labelled.records)
+    if not agree.twice:
+        return answer
+    alpha, judged = (said for _, said in agree.facts()[:2])
+    told = f"Agreement of {how_many('judge', len(agree.judges))}: alpha {alpha}; {judged}. The report has each pair."
+    return replace(answer, content=answer.content | {"agreement": agree.to_dict()}, text=f"{answer.text}\n\n{told}")
 
 
 def _one_look(result: Comparison | Ranking | None, estimates: dict[str, Estimate]) -> str:

@@ -116,12 +116,6 @@ COMMANDS: Mapping[str, Listed] = {
         "Turn the export of a judging tool into records of who gave which grade, and when.",
         "pt-active import label-studio export.json --plan my-plan --out records.jsonl",
     ),
-    "agreement": Listed(
-        JUDGES,
-        "judging",
-        "Show how well the judges agree, and whether the verdict depends on one of them.",
-        "pt-active agreement my-plan records.jsonl",
-    ),
 }
 """The commands in the order of the help, most wanted first."""
 

@@ -1,4 +1,4 @@
-"""Commands for those who judge and those who collect labels: judge, export, import and agreement."""
+"""Commands for those who judge and those who collect labels: judge, export and import."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pt_active.cli.project import FILE, go_on_with
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import agreeing, how_many, positive, shown, some, within
 from pt_active.frames.qrels import checked_qrels
-from pt_active.frames.records import ADJUDICATOR, STATUSES, is_records
+from pt_active.frames.records import ADJUDICATOR, STATUSES
 from pt_active.frames.topics import read_texts, with_texts
 from pt_active.frames.visible import visible, visible_field
 from pt_active.frames.worklists import FORMAT, FORMATS, TABLE_FORMAT, write_assessments
@@ -326,17 +326,3 @@ def import_(
     said = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
     text = f"{how_many('record', len(records))} of {how_many('annotator', people)} in {out}: {said}."
     return Answer(content, text, next_look(loaded, folder, out))
-
-
-def agreement(
-    plan: Path = plan_folder(),
-    records: list[Path] = argument(MISSING, "Records, or tables that name the judges.", "RECORDS"),
-    grade_names: str | None = of_every_command(None),
-) -> Answer:
-    """Show how well the judges agree."""
-    loaded = Plan.load(plan)
-    judged = read_labels(records, loaded, GradeNames.parsed(grade_names))
-    if not is_records(judged):
-        raise ValueError(f"{', '.join(map(str, records))}: the labels do not name who judged")
-    agree = loaded.agreement(judged)
-    return Answer(agree.to_dict(), str(agree))

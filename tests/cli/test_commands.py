@@ -57,7 +57,7 @@ def test_help_is_printed_where_the_width_is_not_known(columns):
 
 
 def test_the_command_line_is_no_larger_than_it_has_to_be():
-    assert len(COMMANDS) + 1 <= 15
+    assert len(COMMANDS) + 1 <= 14
     every = [each.name for path in PATHS for each in loaded(path).params] + [each.name for each in GROUP.params]
     assert len([name for name in every if name != "help"]) <= 203
 
@@ -88,7 +88,7 @@ def test_the_examples_of_the_help_run(files, monkeypatch):
     assert gate.exit_code in (0, 1, 3), gate.output
     examples["simulate"] += " --repetitions 5 --depth 6"
     example("simulate")
-    assert set(examples) == {"import", "agreement", "demo", "sample-queries"}
+    assert set(examples) == {"import", "demo", "sample-queries"}
 
 
 def test_help_and_version():

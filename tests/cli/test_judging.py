@@ -56,9 +56,11 @@ def test_the_loop_through_a_tool(tmp_path: Path, plan: Plan) -> None:
     found = data("status", "plan", "tasks-records.jsonl")
     assert (found["result"]["difference"], found["judged"]) == pytest.approx((expected, 8))
     run("report", "plan", "tasks-records.jsonl", "--out", "report.html")
-    said = run("agreement", "plan", "tasks-records.jsonl")
-    assert "1.000 (ordinal)" in said
-    assert "1, 2: quadratic kappa 1.000, 24 documents, 100% the same" in said
+    page = (tmp_path / "report.html").read_text()
+    assert "1, 2: quadratic kappa 1.000, 24 documents, 100% the same" in page
+    said = run("status", "plan", "tasks-records.jsonl")
+    assert "Agreement of 2 judges: alpha 1.000 (ordinal); 24 documents, 100.0% by two or more." in said
+    assert found["agreement"]["twice"] == 24
 
 
 def test_the_drawn_order_is_the_default(tmp_path: Path, plan: Plan) -> None:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from pt_active.frames.visible import visible
 from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.plans.answers.agreement import Agreement
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.answers.ranking import Result
@@ -55,6 +56,7 @@ class Findings(Printed):
         made: The manifest of the plan.
         status: The state of the judging if it goes on, whose sentence is then the answer; else None.
         campaign: Who judged how much, and when.
+        agreement: How far the judges agree; None unless records of two judges or more are given.
         differences: All pairs, with intervals that agree with the test, best first; empty if one ranker is estimated.
         further: What to judge next; None if nothing is to be, or nobody can say.
         beside: The judged queries in which the two rankers of `pair` differ most.
@@ -77,6 +79,7 @@ class Findings(Printed):
     made: Manifest
     status: Status | None = None
     campaign: WhoJudged = field(default_factory=lambda: WhoJudged(0, 0, 0, 0, "query"))
+    agreement: Agreement | None = None
     differences: tuple[Difference, ...] = ()
     further: Further | None = None
     beside: tuple[Beside, ...] = ()
@@ -139,6 +142,7 @@ class Findings(Printed):
             "answer": self.answer,
             "headline": self.headline.to_dict(),
             "campaign": self.campaign,
+            "agreement": None if self.agreement is None else self.agreement.to_dict(),
             "differences": self.differences,
             "note": self.note,
             "status": None if self.status is None else self.status.to_dict(),
@@ -170,7 +174,8 @@ class Findings(Printed):
         return kept | shared | {"confidence_level": status.confidence, "note": self.note}
 
     def __str__(self) -> str:
-        return visible(f"{self.answer}\n\n{self.status or self.result}\n\n{self.check}")
+        parts = [self.answer, self.status or self.result, *filter(None, [self.agreement]), self.check]
+        return visible("\n\n".join(map(str, parts)))
 
 
 def compared(result: Result) -> tuple[str, str] | None:

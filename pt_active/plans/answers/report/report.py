@@ -17,6 +17,7 @@ from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import THESE
 from pt_active.inference.ties import difference, settled
+from pt_active.plans.answers.agreement import agreement_of
 from pt_active.plans.answers.contributions import Contributions, slices_of
 from pt_active.plans.answers.gaps import filled, said_of
 from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan
@@ -97,7 +98,7 @@ class Report(Findings):
             status: The result of `Plan.status` for these labels, which then need not be complete: the report is of
                 `Plan.so_far`, and its answer is that of the status, whose interval is valid at all looks.
             records: The records that the qrels follow from; the standard errors then contain the judges' variance, and
-                the report says who judged and when.
+                the report says who judged and when, and how far the judges agree.
             texts: ``docno, text``, to show documents with their texts; those that the plan keeps if left out.
 
         Raises:
@@ -122,11 +123,13 @@ class Report(Findings):
             pair, known = _places(judged.names, result), texts_of(tables.assessments, texts)
             sliced = pair if isinstance(result, Comparison) else None
             groups = [each for column in slices for each in slices_of(labelled, column, sliced, how)]
+            agreement = None if records is None else agreement_of(records, tables.pool.max_grade)
             counting, sizes = int(tables.pool.seen(tables.measure).sum()), tables.manifest.counts
             measured = tables.manifest.arguments.measure
             return replace(
                 made,
                 campaign=WhoJudged.of(result.basis, records, sizes.documents, sizes.queries, measured, counting),
+                agreement=agreement if agreement is not None and len(agreement.judges) > 1 else None,
                 beside=() if pair is None else side_by_side(labelled, pair, how.measure, known),
                 slices=pd.DataFrame([row for each in groups for row in each.rows()], columns=_SLICE_COLUMNS),
                 texts=known,

@@ -44,7 +44,7 @@ def page_of(report: Findings) -> Page:
         head=report.headline,
         data=report.to_dict(),
         verdict=[verdict_of(report), *([] if below else pairs)],
-        sections=[*sections, _check(report), _design(report), _weights(report), _missing(report)],
+        sections=[*sections, *_agreement(report), _check(report), _design(report), _weights(report), _missing(report)],
         note=report.note,
         reassures=basis.census and not result.holds_for_new and not (basis.missing or basis.label_caution),
         status=None if report.status is None else report.status.facts(),
@@ -293,6 +293,16 @@ def _decided(report: Findings) -> list[Decided]:
         Decided(qid, str(queries.get(qid, "")), docno, number(label), number(effect), report.texts.get(docno, ""))
         for qid, docno, label, effect in columns.astype(object).to_numpy().tolist()
     ]
+
+
+def _agreement(report: Findings) -> list[Section]:
+    """How far several judges agree, and what their disagreement costs."""
+    if report.agreement is None:
+        return []
+    words = ["Alpha and kappa are 1 where judges agree on every document, and 0 where they agree as by chance."]
+    words += [f"{said[0].upper()}{said[1:]}." for name, said in report.result.basis.facts() if name == "judges"]
+    tables = [Shown.of(report.agreement.judges, "What each judge gave")]
+    return [Section("Do the judges agree?", words, tables=tables, facts=report.agreement.facts())]
 
 
 def _check(report: Findings) -> Section:
