@@ -140,7 +140,6 @@ RESULTS = {"Estimate", "Comparison", "Ranking", "GradeReport", "Status", "Gate",
 """Answers that nobody makes by hand, of which the fields matter."""
 
 MODULES: dict[str, str] = {
-    "pt_active.frames.sources": "LIMITS limits_lifted",
     "pt_active.frames.strays": "stray_labels",
     "pt_active.frames.trec": "read_run read_qrels",
     "pt_active.frames.topics": "read_topics read_texts",

@@ -92,10 +92,6 @@ class Runs(pt.Transformer):
             check_same_queries({name: set(each.qids.to_numpy(dtype=object)) for name, each in rankings.items()})
         with working("merging the runs"):
             united = with_query_columns(_union(rankings), topics)
-        # What `read_run` dropped goes with the pool, so that a plan of it can say so.
-        frames = {name: ranker for name, ranker in self.rankers.items() if isinstance(ranker, pd.DataFrame)}
-        if dropped := {name: frame.attrs["dropped"] for name, frame in frames.items() if "dropped" in frame.attrs}:
-            united.attrs["dropped"] = dropped
         return united
 
     def _ranked(self, name: str, ranker: pt.Transformer | pd.DataFrame, topics: pd.DataFrame) -> RunOrder:

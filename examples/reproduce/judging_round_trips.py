@@ -108,7 +108,7 @@ def table_csv(folder: Path, path: Path, judged: list[Row]) -> list[Path]:
     """One file for each judge, one as Excel saves it and one in upper case."""
     table = pd.read_csv(path, dtype=str, keep_default_na=False)
     ann, bob = (fill_table(table, judged, name) for name in ("ann", "bob"))
-    ann.to_csv(folder / "ann.csv", index=False, sep=";", encoding="utf-16", lineterminator="\r\n")
+    ann.to_csv(folder / "ann.csv", index=False, sep=";", lineterminator="\r\n")
     bob.rename(columns=str.upper).to_csv(folder / "bob.tsv", index=False, sep="\t", encoding="utf-8-sig")
     return [folder / "ann.csv", folder / "bob.tsv"]
 

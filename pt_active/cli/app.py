@@ -329,12 +329,6 @@ def about(
         Path | None,
         typer.Option(metavar="FILE", help="The file with the options that you leave out; default: pt-active.toml."),
     ] = None,
-    no_limit: Annotated[
-        bool, typer.Option("--no-limit", help="Read files of any size, however long their lines are.")
-    ] = False,
-    lenient: Annotated[
-        bool, typer.Option("--lenient", help="Drop and count bad lines of runs; keep the first of duplicates.")
-    ] = False,
     grade_names: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Words for grades in labels: bad,fair,good, or bad=0,good=2.")
     ] = None,

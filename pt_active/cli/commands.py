@@ -17,7 +17,6 @@ from pt_active.cli.answer import AT_THE_END, Answer
 from pt_active.cli.failures import Usage
 from pt_active.cli.project import FILE, Project, key_of
 from pt_active.frames.checks import Argument, ArgumentError, Named, shown, whole_number
-from pt_active.frames.sources import limits_lifted
 from pt_active.frames.visible import visible
 from pt_active.showing.wording import is_of_answers, told_of_answers
 
@@ -134,8 +133,7 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
     def run(context: typer.Context, **arguments: Any) -> None:
         told, root = "", context.find_root()
         silent = contextlib.redirect_stderr(io.StringIO()) if root.params["quiet"] else contextlib.nullcontext()
-        lifted = limits_lifted() if root.params["no_limit"] else contextlib.nullcontext()
-        with silent, lifted, contextlib.ExitStack() as words, options_named(context):
+        with silent, contextlib.ExitStack() as words, options_named(context):
             of_init = context.info_name == "init"  # which goes on from the file that it writes
             _check_taken(context, {*shared, *(["project"] if takes and not of_init else [])})
             given = {name: value for name, value in root.params.items() if name in shared and _is_typed(root, name)}
@@ -171,7 +169,7 @@ def _is_of_answers(arguments: Mapping[str, Any]) -> bool:
     return bool(arguments.get("answers")) or is_of_answers(f"{arguments.get('measure')} {said}")
 
 
-_OF_SOME = ("project", "lenient", "grade_names", "rule", "ties", "confidence", "queries", "clusters")
+_OF_SOME = ("project", "grade_names", "rule", "ties", "confidence", "queries", "clusters")
 """The options of ``pt-active`` itself that are of use to some commands alone."""
 
 
@@ -241,7 +239,6 @@ def typed(named: Named, context: typer.Context) -> str:
 
 
 _OTHER_NAMES = {
-    "on_error": Argument("lenient", True),
     "looks=None": Argument("looks", AT_THE_END),
     str(Argument("grades", "refit")): Argument("refit", True),
 }

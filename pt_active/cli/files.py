@@ -16,7 +16,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.cli.commands import Typed, of_every_command, option
+from pt_active.cli.commands import Typed, option
 from pt_active.cli.options import JudgingCosts
 from pt_active.frames.checks import MAX_WHOLE, Argument, ArgumentError, how_many, shown, some
 from pt_active.frames.qrels import HIGHEST_LABEL
@@ -67,7 +67,6 @@ class RunFiles(Typed):
     depth: int | None = option(
         None, "The number of documents to keep of each ranking.", "N", within=(1, MAX_WHOLE), rare=True
     )
-    lenient: bool = of_every_command(False)
 
     @property
     def files(self) -> dict[str, str]:
@@ -83,13 +82,9 @@ class RunFiles(Typed):
                 raise ValueError(f"--run {one} and --run {other} are the same file, {file}")
         return files
 
-    def read_run(self, file: str | Path) -> pd.DataFrame:
-        """A run, without the lines that do not fit if that is asked for."""
-        return read_run(file, "skip" if self.lenient else "raise")
-
     def runs(self) -> dict[str, pd.DataFrame]:
         """The run of each ranker."""
-        return {name: self.read_run(file) for name, file in self.files.items()}
+        return {name: read_run(file) for name, file in self.files.items()}
 
 
 @dataclass(frozen=True)
@@ -125,8 +120,8 @@ class PoolFiles(RunFiles):
         """Whether the grades come from other judges, and no human label says how far to trust them."""
         return bool(self.judge) and self.train_qrels is None
 
-    def model(self, measure: str) -> tuple[GradeModel, dict[str, pd.DataFrame], str]:
-        """The grade model, file → training run, and a sentence on where the grades come from, which may be empty."""
+    def model(self, measure: str) -> tuple[GradeModel, str]:
+        """The grade model, and a sentence on where the grades come from, which may be empty."""
         judge, runs, highest = self.judge, self.train_run, self.max_grade
         if judge and self.grades is not None:
             raise ValueError("pass either --grades or --judge, and not both")
@@ -136,13 +131,13 @@ class PoolFiles(RunFiles):
             if highest is None:
                 raise ValueError(f"--grades {name} needs --max-grade N, the highest grade")
             guessed = GRADES[name](highest)
-            return guessed, {}, guessed.described() if isinstance(guessed, ColdGrades) else ""
+            return guessed, guessed.described() if isinstance(guessed, ColdGrades) else ""
         if judge and self.train_qrels is None and not runs:
             judges, told = read_judges(judge), ""
             if highest is None:
                 highest, told = top_grade(judges)
             unchecked = JudgeGrades(max_grade=highest, **judges)
-            return unchecked, {}, unchecked.described() + (f"\nGrades are {told}." if told else "")
+            return unchecked, unchecked.described() + (f"\nGrades are {told}." if told else "")
         if self.train_qrels is None or not (runs or judge):
             needed = "--train-run needs" if judge else "the grade model learns from --train-run and"
             raise ValueError(
@@ -150,14 +145,13 @@ class PoolFiles(RunFiles):
             )
         return self._fitted(name, past_labels(self.train_qrels), measure)
 
-    def _fitted(self, name: str, labels: pd.DataFrame, measure: str) -> tuple[GradeModel, dict[str, pd.DataFrame], str]:
+    def _fitted(self, name: str, labels: pd.DataFrame, measure: str) -> tuple[GradeModel, str]:
         if labels.empty:
             raise ValueError(f"{self.train_qrels}: no document has a label")
         highest = self.max_grade
         if highest is None:
             highest = grade_in_use(labels, self.train_qrels, ("pass ", Argument("max_grade"), " "))
-        training = {str(file): self.read_run(file) for file in self.train_run or []}
-        named = {f"run_{i}": run for i, run in enumerate(training.values())}
+        named = {f"run_{i}": read_run(file) for i, file in enumerate(dict.fromkeys(map(str, self.train_run or [])))}
         documents = united(named, None, self.depth, True) if named else labels[["qid", "docno"]]
         model: Any = GRADES[name](highest)
         if self.judge:
@@ -166,7 +160,7 @@ class PoolFiles(RunFiles):
             warnings.simplefilter("ignore", TrainingWarning)
             fitted = model.fit(documents, labels, unjudged=self.unjudged)
         self._warn_of_model(model, documents, labels, parse_measure(measure, highest).params.get("cutoff"))
-        return fitted, training, model.described() if isinstance(model, (AutoGrades, JudgeGrades)) else ""
+        return fitted, model.described() if isinstance(model, (AutoGrades, JudgeGrades)) else ""
 
     def _warn_of_model(
         self, model: FittedGrades, documents: pd.DataFrame, labels: pd.DataFrame, cutoff: int | None
@@ -185,7 +179,7 @@ class PoolFiles(RunFiles):
             frame = read_parquet(self.pool).reset_index(drop=True)
             queries = read and fitting_topics(*read, frame["qid"])
         else:
-            model, training, described = self.model(measure)
+            model, described = self.model(measure)
             runs = self.runs()
             queries = read and fitting_topics(*read, pd.concat([run["qid"] for run in runs.values()]))
             for _, said in doubts_about(runs, parse_measure(measure, model.max_grade), self.depth):
@@ -193,10 +187,6 @@ class PoolFiles(RunFiles):
             frame = model.transform(united(runs, queries, self.depth, self.allow_missing_queries))
             if described:
                 frame.attrs["grade_model"] = described
-            runs |= {f"{file} (training)": run for file, run in training.items()}
-            frame.attrs["dropped"] = {
-                name: run.attrs["dropped"] for name, run in runs.items() if "dropped" in run.attrs
-            }
         frame = frame if self.texts is None else with_texts(frame, self.texts)
         check_texts(prices, frame)
         return frame, queries

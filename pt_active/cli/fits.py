@@ -15,6 +15,7 @@ from pt_active.frames.checks import agreeing, how_many, some
 from pt_active.frames.columns import unused_weights
 from pt_active.frames.strays import other_zeros, topics_as_in_runs
 from pt_active.frames.topics import read_texts, read_topics, with_texts
+from pt_active.frames.trec import read_run
 from pt_active.plans.making.pool import query_weights, traffic_told
 from pt_active.relevance.costs import UnitCost, unit_of
 from pt_active.relevance.grades.guards import MIN_JUDGED_SHARE, USUAL_DEPTH
@@ -47,7 +48,7 @@ class Files:
     @property
     def runs(self) -> dict[str, pd.DataFrame]:
         """Ranker → ``qid, docno, rank, …``."""
-        runs = {name: self._read(self.source.read_run, file) for name, file in self.source.files.items()}
+        runs = {name: self._read(read_run, file) for name, file in self.source.files.items()}
         depth = self.source.depth
         return runs if depth is None else {name: run[run["rank"] < depth] for name, run in runs.items()}
 
@@ -69,7 +70,7 @@ class Files:
     @property
     def past(self) -> pd.DataFrame | None:
         """The runs that have been judged, one after the other."""
-        past = [self._read(self.source.read_run, file) for file in self.source.train_run or []]
+        past = [self._read(read_run, file) for file in self.source.train_run or []]
         return pd.concat(past, ignore_index=True) if past else None
 
     @property

@@ -127,7 +127,7 @@ def _with_past_runs(files: Files) -> Files:
 def _of_source(source: RunFiles, out: Path) -> dict[str, Any]:
     """The keys of files in the project file; their names are relative to its folder."""
     values: dict[str, Any] = {}
-    for name in ("topics", "texts", "train_run", "train_qrels", "judge", "max_grade", "depth", "lenient"):
+    for name in ("topics", "texts", "train_run", "train_qrels", "judge", "max_grade", "depth"):
         if value := getattr(source, name):
             listed = [_from(each, out) for each in value] if isinstance(value, list) else value
             values[name.replace("_", "-")] = _from(value, out) if isinstance(value, Path) else listed
@@ -256,7 +256,7 @@ def _number(given: str) -> float:
 
 
 def _option(named: Named) -> str:
-    return "--lenient" if named.name == "on_error" else f"--{named.name.replace('_', '-')}"
+    return f"--{named.name.replace('_', '-')}"
 
 
 @dataclass(frozen=True)

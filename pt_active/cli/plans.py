@@ -39,7 +39,6 @@ from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.answers.outlook import Outlook
 from pt_active.plans.making.documents import REFIT
 from pt_active.plans.making.judgments import as_qrels
-from pt_active.plans.making.manifest import dropped_lines
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import unit_of
@@ -236,8 +235,7 @@ def budget(
         frame, queries = source.read(prices, measure)
         outlook, grades = Outlook.of(frame, queries, measure, cost, **wanted.fields), frame.attrs.get("grade_model", "")
         priced, unit = repr(cost), unit_of(cost)
-        dropped = [each.to_json() for each in dropped_lines(frame.attrs.get("dropped", {}))]
-        content = ({"dropped": dropped} if dropped else {}) | ({"grades": grades} if grades else {})
+        content = {"grades": grades} if grades else {}
     else:
         if extra := dict.fromkeys(word for word in words if word.startswith("--") and word != "--project"):
             raise ValueError(f"a plan has its own pool, measure and costs; leave out {', '.join(extra)}")

@@ -33,7 +33,7 @@ _OF_A_KIND = {
     INPUT: "topics texts pool train-qrels guideline",
     NUMBER: "budget defensive per-query seconds-per-document seconds-per-query margin confidence",
     WHOLE: "draws seed max-grade depth rounds",
-    FLAG: "allow-missing-queries lenient",
+    FLAG: "allow-missing-queries",
     WORDS: "judge judges slice",
     TEXT: "measure grades unjudged cost level design grade-names looks missing rule ties queries clusters",
     RUNS: "runs",
@@ -46,15 +46,14 @@ _OTHER_NAMES = {"run": "runs", "qrels": "labels", "folder": "plan"}
 """Argument of a command → key, where the key is not the name of the option."""
 
 _COLLECTION = (
-    "run pool topics texts train_run train_qrels grades judge max_grade unjudged depth allow_missing_queries lenient "
+    "run pool topics texts train_run train_qrels grades judge max_grade unjudged depth allow_missing_queries "
     "cost per_query seconds_per_document seconds_per_query"
 )
 
 _LABELLED = "plan qrels confidence grade_names rule ties missing queries clusters"
 
 _OF_COMMANDS = {
-    "init": "folder run topics texts train_run train_qrels judge max_grade depth lenient measure budget cost queries "
-    "clusters",
+    "init": "folder run topics texts train_run train_qrels judge max_grade depth measure budget cost queries clusters",
     "plan": f"out measure budget draws seed level design defensive rounds {_COLLECTION}",
     "budget": f"measure confidence queries clusters {_COLLECTION}",
     "extend": "plan texts",
@@ -69,7 +68,7 @@ COMMANDS = {command: tuple(arguments.split()) for command, arguments in _OF_COMM
 """Command → the arguments that it takes from the project file if they are not typed."""
 
 _RIVALS = (
-    ("pool", "run", "train_run", "train_qrels", "grades", "judge", "max_grade", "unjudged", "depth", "lenient"),
+    ("pool", "run", "train_run", "train_qrels", "grades", "judge", "max_grade", "unjudged", "depth"),
     ("answers", "run", "topics", "texts", "train_run", "train_qrels", "judge", "measure", "cost", "clusters"),
     ("pool", "allow_missing_queries"),
     ("run", "pool"),

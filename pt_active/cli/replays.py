@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.cli.answer import Answer, check_new, command_line
-from pt_active.cli.commands import argument, of_every_command, option
+from pt_active.cli.commands import argument, option
 from pt_active.cli.files import DEFAULT_GRADES, RunFiles, grade_in_use, united
 from pt_active.cli.options import MEASURES, design_choices, random_seed
 from pt_active.frames.atomic import write_file
@@ -45,7 +45,6 @@ def simulate(
     unjudged: str | None = option(
         None, "How documents without a label count: {}; default: an error.", "NAME", names=("nonrelevant",), rare=True
     ),
-    lenient: bool = of_every_command(False),
     ranker: list[str] | None = option(None, "One ranker, or two to compare; default: all of the pool.", "NAME"),
     grades: str | None = option(
         None, f"The grade model: {{}}; default {DEFAULT_GRADES}.", "NAME", names=GRADES, rare=True
@@ -80,7 +79,7 @@ def simulate(
             raise ValueError("pass --run, once for each ranker, and --qrels; or a Parquet pool with labels")
         if train_fold is not None:
             raise ValueError("--train-fold is for a pool; runs are cut into folds by themselves")
-        frame = cross_graded_pool(RunFiles(run=run, lenient=lenient), qrels, grades, depth, unjudged)
+        frame = cross_graded_pool(RunFiles(run=run), qrels, grades, depth, unjudged)
     table = replayed.simulate(
         replayed.labelled_population(frame, measure, UnitCost(), ranker),
         designs=design,

@@ -10,13 +10,13 @@ import sys
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
 from pt_active.frames.checks import file_path, how_many, shown, some, unfit
 from pt_active.frames.columns import with_string_ids
-from pt_active.frames.sources import NOT_UTF8, Source, beyond, limits_now, naming, read_bytes
+from pt_active.frames.sources import NOT_UTF8, Source, naming
 
 _IDS = ("qid", "docno")  # The keys of JSON objects whose values are ids
 
@@ -38,9 +38,9 @@ def read_table(source: Source, separator: str, wanted: tuple[str, ...], quoted: 
         if header is None:
             raise ValueError(f"the file is empty; expected a header{f' with {some(wanted)}' if wanted else ''}")
         names = [name.strip() for name in header.cells]
-        _check_header(names, header, wanted, source.limits.columns)
+        _check_header(names, header, wanted)
         for row in rows:
-            _check_row(row, names, source.limits.cell)
+            _check_row(row, names)
             numbers.append(row.row)
             cells.append(row.cells)
     table = pd.DataFrame(cells, index=numbers, columns=range(len(names)), dtype=object)
@@ -61,9 +61,7 @@ def check_filled(table: pd.DataFrame, *columns: str) -> None:
             raise ValueError(f"row {table.index[blank][0]}: expected a {name}; it is empty")
 
 
-def _check_header(names: list[str], header: Row, wanted: tuple[str, ...], most: int) -> None:
-    if len(names) > most:
-        raise beyond(f"row {header.row}: the header has {len(names):,} columns, more", most, "columns")
+def _check_header(names: list[str], header: Row, wanted: tuple[str, ...]) -> None:
     if missing := some(name for name in wanted if name not in names):
         got = some(map(_cut, names))
         raise unfit(f"row {header.row}", f"a header with {some(wanted)}; missing: {missing}", got)
@@ -71,13 +69,11 @@ def _check_header(names: list[str], header: Row, wanted: tuple[str, ...], most: 
         raise ValueError(f"row {header.row}: the header must name each column once; got {some(twice)} more than once")
 
 
-def _check_row(row: Row, names: list[str], most: int) -> None:
+def _check_row(row: Row, names: list[str]) -> None:
     if len(row.cells) != len(names):
         wanted, got = (f"{some(map(_cut, each))} ({how_many('cell', len(each))}" for each in (names, row.cells))
         raise unfit(f"line {row.line}", f"{wanted}, as in the header)", f"{got})")
     for column, (name, cell) in enumerate(zip(names, row.cells, strict=True)):
-        if len(cell) > most:
-            raise beyond(f"line {row.line}: a cell of {len(cell):,} characters, more", most, "characters")
         # pandas writes the index of a frame as a first column without a name.
         if not name and cell.strip() and column:
             raise ValueError(f"line {row.line}: {shown(cell)} in a column that has no name in the header")
@@ -163,10 +159,10 @@ def is_parquet(path: str | Path) -> bool:
     return Path(path).suffix == ".parquet"
 
 
-def read_parquet(path: str | Path, wanted: tuple[str, ...] = (), no_limit: bool = False) -> pd.DataFrame:
+def read_parquet(path: str | Path, wanted: tuple[str, ...] = ()) -> pd.DataFrame:
     """Read a Parquet table."""
     with naming(path):
-        table = _parquet_table(path, no_limit)
+        table = _parquet_table(path)
         if twice := some(sorted({str(name) for name in table.columns[table.columns.duplicated()]})):
             raise ValueError(f"the table has the columns {twice} more than once")
         frame = with_string_ids(table.set_axis(range(1, len(table) + 1)))
@@ -194,23 +190,12 @@ def reading_parquet() -> Iterator[None]:
         raise ValueError(f"this is not a Parquet table, or a damaged one: {str(error)[:200]}") from error
 
 
-def _parquet_table(path: str | Path, no_limit: bool) -> pd.DataFrame:
+def _parquet_table(path: str | Path) -> pd.DataFrame:
     import pyarrow
-    from pyarrow.parquet import ParquetFile
 
-    # Parquet needs to seek, so a stream is read whole.
-    given, limit = file_path("path", path), limits_now(no_limit).size
-    regular = given.is_file() or given.is_dir()
-    opened: IO[bytes] = given.open("rb") if regular else io.BytesIO(read_bytes(path, no_limit))
-    with opened, reading_parquet():
-        # The columns may be compressed or say one value many times over, so the size of the file says little.
-        about = ParquetFile(opened)
-        held = sum(about.metadata.row_group(i).total_byte_size for i in range(about.metadata.num_row_groups))
-        cells = about.metadata.num_rows * max(len(about.schema_arrow), 1)
-        if max(held, cells) > limit:
-            raise beyond("the table is larger", limit, "bytes or cells")
-        opened.seek(0)
-        frame = pd.read_parquet(opened)
+    with file_path("path", path).open("rb") as opened, reading_parquet():
+        # Parquet needs to seek, so a stream is read whole.
+        frame = pd.read_parquet(opened if opened.seekable() else io.BytesIO(opened.read()))
         for name, kind in frame.dtypes.items():
             if isinstance(kind, pd.StringDtype):  # pandas 3 does not look whether texts are UTF-8
                 pyarrow.array(frame[name].array).validate(full=True)

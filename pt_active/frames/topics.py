@@ -25,7 +25,7 @@ PREFIXES = ("irds:", "ir_datasets:")
 _ABOUT = ("description", "narrative")  # Further columns of queries of data sets that judges are shown
 
 
-def read_topics(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
+def read_topics(path: str | Path) -> pd.DataFrame:
     """Read queries from lines of ``qid<TAB>query``, a table, a TREC topics file (SGML or XML), or a Parquet frame.
 
     The first line of a table names its columns, among them ``qid`` and ``query``, separated by tabs or commas.
@@ -33,7 +33,6 @@ def read_topics(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
 
     Args:
         path: A text file, compressed or not, ``.parquet`` with ``qid`` and ``query``, or ``ir_datasets:ID``.
-        no_limit: Whether to read the file even if it goes beyond `sources.LIMITS`.
 
     Returns:
         ``qid, query`` in the file's order. Tables and Parquet frames keep their other columns; those of tables are
@@ -44,17 +43,16 @@ def read_topics(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
         ValueError: If the file is empty, a line cannot be read as a topic, a qid has two queries, or the data set
             cannot be fetched.
     """
-    return _read(path, "qid", "query", no_limit, _data_set_topics, _topics)
+    return _read(path, "qid", "query", _data_set_topics, _topics)
 
 
-def read_texts(path: str | Path, no_limit: bool = False, docnos: Iterable[str] | None = None) -> pd.DataFrame:
+def read_texts(path: str | Path, docnos: Iterable[str] | None = None) -> pd.DataFrame:
     """Read document texts from lines of ``docno<TAB>text``, JSON lines, or a Parquet frame.
 
     The first tab ends the docno. Further tabs and quotation marks are part of the text.
 
     Args:
         path: A text file, ``.jsonl`` or ``.parquet`` with ``docno`` and ``text``, or ``ir_datasets:ID``.
-        no_limit: As for `read_topics`.
         docnos: The documents that are wanted of a data set, which may be large; files are read in whole.
 
     Returns:
@@ -64,14 +62,13 @@ def read_texts(path: str | Path, no_limit: bool = False, docnos: Iterable[str] |
         FileNotFoundError: If there is no such file.
         ValueError: As for `read_topics`.
     """
-    return _read(path, "docno", "text", no_limit, lambda name: _data_set_texts(name, docnos), _texts)
+    return _read(path, "docno", "text", lambda name: _data_set_texts(name, docnos), _texts)
 
 
 def _read(
     path: str | Path,
     key: str,
     value: str,
-    no_limit: bool,
     of_data_set: Callable[[str], pd.DataFrame],
     of_text: Callable[[Source], pd.DataFrame],
 ) -> pd.DataFrame:
@@ -79,10 +76,10 @@ def _read(
     if (name := dataset_id(path)) is not None:
         frame = of_data_set(name)
     elif is_parquet(path):
-        frame = read_parquet(path, (key, value), no_limit)
+        frame = read_parquet(path, (key, value))
     else:
         with naming(path):
-            frame = of_text(read_source(path, no_limit))
+            frame = of_text(read_source(path))
     frame = with_string_ids(frame).drop_duplicates([key, value], ignore_index=True)
     if len(repeated := frame[key][frame[key].duplicated()].unique()):
         raise ValueError(f"{path}: each {key} must have one {value}; these have several: {some(repeated)}")

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyarrow import csv
 
-from pt_active.frames.checks import Argument, ArgumentError, document_of, how_many, shown, unfit
+from pt_active.frames.checks import how_many, shown, unfit
 from pt_active.frames.columns import repeated_pairs
 from pt_active.frames.progress import working
 from pt_active.frames.qrels import HIGHEST_LABEL, SPAM, checked_qrels
@@ -29,11 +28,6 @@ _BLOCK = 1 << 22  # Bytes that Arrow parses at a time; a file with a line that i
 _CHECKED = 1 << 18  # Bytes that are checked at a time, so that they stay in the processor's cache
 _SPACE, _LINE_END = ord(" "), ord("\n")
 _NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity)", re.IGNORECASE)
-_EXAMPLES = 5  # Dropped lines that are named
-_SKIP = Argument("on_error", "skip"), " drops and counts such lines"
-ON_ERROR = ("raise", "skip")
-"""What to do about a line that does not fit a run: refuse the run, or drop the line and count it."""
-
 MIN_SWAPPED = 5  # So many lines do not all have the same label by chance while their codes differ
 
 
@@ -62,13 +56,6 @@ INCLUSION = Allowed("a number above 0 and up to 1", lambda values: (values > 0) 
 """The probability with which a sampled document was included in the sample."""
 
 
-class Fault(NamedTuple):
-    """What a line holds instead of what it should, and the kind of mistake, by which dropped lines are counted."""
-
-    kind: str
-    says: str
-
-
 class Layout(NamedTuple):
     """The columns of a text file, which white space separates."""
 
@@ -86,18 +73,18 @@ class Layout(NamedTuple):
         """The columns that are read."""
         return [name for name in self.columns if name in self.wanted or name in self.rules]
 
-    def fault(self, line: str) -> Fault | None:
+    def fault(self, line: str) -> str | None:
         """What is wrong with a line; None if it is blank or correct."""
         if not (fields := _fields(line)):
             return None
         if NOT_UTF8.search(line):
-            return Fault("bytes that are not UTF-8", "bytes that are not UTF-8")
+            return "bytes that are not UTF-8"
         if len(fields) != len(self.columns):
-            return Fault("wrong number of columns", how_many("column", len(fields)))
+            return how_many("column", len(fields))
         for name, field in zip(self.columns, fields, strict=True):
             rule = self.rules.get(name)
             if rule and not rule.holds(np.array(as_number(field))):
-                return Fault(f"{name} that is not {rule.says}", f"{name} {shown(field)}, which is not {rule.says}")
+                return f"{name} {shown(field)}, which is not {rule.says}"
         return None
 
 
@@ -127,16 +114,13 @@ def as_number(text: str) -> float:
     return float(text) if _NUMBER.fullmatch(text) else np.nan
 
 
-def read_run(path: str | Path, on_error: str = "raise", no_limit: bool = False) -> pd.DataFrame:
+def read_run(path: str | Path) -> pd.DataFrame:
     """Read a ranker's results from a TREC run (six columns) or a Parquet frame.
 
     The scores decide the order, as in trec_eval; there is a warning if the file's own ranks contradict them.
 
     Args:
         path: A text file, compressed or not, or ``.parquet`` with ``qid``, ``docno`` and ``score``.
-        on_error: What to do about lines that do not fit, and repeated documents of a query: ``"raise"``, or ``"skip"``
-            them with a warning. ``attrs["dropped"]`` counts them by their mistakes and has examples.
-        no_limit: Whether to read the file even if it goes beyond `sources.LIMITS`.
 
     Returns:
         ``qid, docno, score, rank`` with ``rank`` from 0; a Parquet frame keeps its other columns too.
@@ -145,33 +129,17 @@ def read_run(path: str | Path, on_error: str = "raise", no_limit: bool = False) 
         FileNotFoundError: If there is no such file.
         ValueError: If the file is empty, a line does not fit a run, or a document occurs twice in a query.
     """
-    if on_error not in ON_ERROR:
-        raise ArgumentError(Argument("on_error"), f" must be one of {', '.join(ON_ERROR)}, got {on_error!r}")
-    skip, place = on_error == "skip", "row" if is_parquet(path) else "line"
     with working(f"reading {path}"):
         with naming(path):
             if is_parquet(path):
-                frame, faults = _finite_scores(read_parquet(path, RUN.wanted, no_limit), skip)
+                frame = _with_scores(read_parquet(path, RUN.wanted))
             else:
-                frame, faults = read_columns(read_source(path, no_limit), RUN, skip)
+                frame = read_columns(read_source(path), RUN)
                 _warn_if_cut(frame["qid"], path)
-            frame, repeated = _once_each(frame, place, skip)
+            _check_once(frame, "row" if is_parquet(path) else "line")
         run = ordered_run(frame, str(path))
     first = ["qid", "docno", "score", "rank"]
-    run = run[first + [name for name in run.columns if name not in first]]
-    if dropped := dict(sorted((faults | repeated).items())):
-        kinds = Counter(fault.kind for fault in dropped.values())
-        examples = [f"{place} {number}: {fault.says}" for number, fault in list(dropped.items())[:_EXAMPLES]]
-        run.attrs["dropped"] = {"lines": len(dropped), "kinds": dict(sorted(kinds.items())), "examples": examples}
-        warnings.warn(f"{path}: {dropped_in_words(run.attrs['dropped'])}", stacklevel=2)
-    return run
-
-
-def dropped_in_words(dropped: Mapping[str, Any]) -> str:
-    """What `read_run` dropped, in one sentence, from ``attrs["dropped"]``."""
-    kinds = ", ".join(f"{kind} ({number})" for kind, number in dropped["kinds"].items())
-    more = "; …" if dropped["lines"] > len(dropped["examples"]) else ""
-    return f"{how_many('line', dropped['lines'], 'was')} dropped: {kinds}; {'; '.join(dropped['examples'])}{more}"
+    return run[first + [name for name in run.columns if name not in first]]
 
 
 def _warn_if_cut(qid: pd.Series, path: str | Path) -> None:
@@ -182,37 +150,36 @@ def _warn_if_cut(qid: pd.Series, path: str | Path) -> None:
         warnings.warn(f"{path}: the last query, {shown(last)}, has {said}; is the file whole?", stacklevel=3)
 
 
-def _finite_scores(frame: pd.DataFrame, skip: bool) -> tuple[pd.DataFrame, dict[int, Fault]]:
-    """The rows of a Parquet run, and the mistakes of those that are dropped."""
+def _with_scores(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a Parquet run, whose scores are finite numbers."""
     score = pd.to_numeric(frame["score"], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    wrong = ~np.isfinite(score)
-    if wrong.any() and not skip:
+    if (wrong := ~np.isfinite(score)).any():
         row = frame[wrong].iloc[0]
-        raise ArgumentError(f"row {row.name}: expected a finite number as score; got {shown(row['score'])}; ", *_SKIP)
-    fault = Fault("score that is not a finite number", "a score that is not a finite number")
-    kept = _with_numbers(frame.assign(score=score)[~wrong], RUN)
-    return kept, dict.fromkeys(frame.index[wrong].tolist(), fault)
+        got = f"{shown(row['score'])}{_and_others(int(wrong.sum()), 'row')}"
+        raise ValueError(f"row {row.name}: expected a finite number as score; got {got}")
+    return _with_numbers(frame.assign(score=score), RUN)
 
 
-def _once_each(frame: pd.DataFrame, place: str, skip: bool) -> tuple[pd.DataFrame, dict[int, Fault]]:
-    """Keep the first row of each query and document; raise if there are others and they may not be dropped."""
-    again, faults = repeated_pairs(frame), {}
-    for number, qid, docno in frame.loc[again, ["qid", "docno"]].itertuples(name=None):
-        if not skip:
-            twice = f"document {shown(docno)} occurs more than once in query {shown(qid)}"
-            raise ArgumentError(f"{place} {number}: {twice}; ", *_SKIP)
-        faults[number] = Fault("document that occurred before", f"{document_of(qid, docno)}, again")
-    return frame[~again] if faults else frame, faults
+def _check_once(frame: pd.DataFrame, place: str) -> None:
+    """Raise if a document occurs more than once in a query."""
+    again = frame.loc[repeated_pairs(frame), ["qid", "docno"]]
+    for number, qid, docno in again.itertuples(name=None):
+        twice = f"document {shown(docno)} occurs more than once in query {shown(qid)}"
+        raise ValueError(f"{place} {number}: {twice}{_and_others(len(again), place)}")
 
 
-def read_qrels(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
+def _and_others(wrong: int, place: str = "line") -> str:
+    """How many lines or rows are wrong beside the one that is named."""
+    return f"; {how_many(f'other {place}', wrong - 1, 'is')} wrong too" if wrong > 1 else ""
+
+
+def read_qrels(path: str | Path) -> pd.DataFrame:
     """Read relevance judgments from a TREC qrels file (four columns) or a Parquet frame.
 
     Rows with the label ``-1`` (pooled but unjudged) are dropped. The label ``-2`` (spam) becomes grade 0.
 
     Args:
         path: A text file, compressed or not, or ``.parquet`` with ``qid``, ``docno`` and ``label``.
-        no_limit: Whether to read the file even if it goes beyond `sources.LIMITS`.
 
     Returns:
         ``qid, docno, label`` with string ids and int64 labels from 0.
@@ -223,49 +190,39 @@ def read_qrels(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
     """
     with working(f"reading {path}"), naming(path):
         if is_parquet(path):
-            return checked_qrels(_with_numbers(read_parquet(path, QRELS.wanted, no_limit), QRELS))
-        return checked_qrels(read_columns(read_source(path, no_limit), QRELS)[0])
+            return checked_qrels(_with_numbers(read_parquet(path, QRELS.wanted), QRELS))
+        return checked_qrels(read_columns(read_source(path), QRELS))
 
 
 def _with_numbers(frame: pd.DataFrame, layout: Layout) -> pd.DataFrame:
     return frame.assign(**{name: pd.to_numeric(frame[name]) for name in layout.rules if name in frame})
 
 
-def read_columns(source: Source, layout: Layout, skip: bool = False) -> tuple[pd.DataFrame, dict[int, Fault]]:
-    """The rows of a text file by line number, and the mistakes of the lines that are dropped, if they may be."""
-    frame, faults = _parsed(source.ended, layout), dict[int, Fault]()
+def read_columns(source: Source, layout: Layout) -> pd.DataFrame:
+    """The rows of a text file by line number."""
+    frame = _parsed(source.ended, layout)
     if frame is None:
-        for number, line in source.lines():
-            if fault := layout.fault(line):
-                if not skip:
-                    raise _refused(number, line, fault, layout)
-                faults[number] = fault
-        kept = {number: "\n" if number in faults else line for number, line in source.lines()}
-        frame = _parsed("".join(kept.values()).encode(), layout)
-    if frame is None:
+        if wrong := [(number, line, fault) for number, line in source.lines() if (fault := layout.fault(line))]:
+            raise _refused(*wrong[0], layout, len(wrong))
         # Arrow refuses lines that are longer than its blocks.
-        rows = {number: fields for number, line in kept.items() if (fields := _fields(line))}
+        rows = {number: fields for number, line in source.lines() if (fields := _fields(line))}
         frame = pd.DataFrame(list(rows.values()), index=list(rows), columns=list(layout.columns))[layout.read]
         frame = frame.assign(**{name: frame[name].map(as_number).astype(float) for name in layout.rules})
-    if frame.empty and faults:
-        number, fault = next(iter(faults.items()))
-        none = f"none of its {how_many('line', len(faults))} fits; expected {layout.shape}"
-        raise ValueError(f"{none}; line {number} has {fault.says}")
     if frame.empty:
         raise ValueError(f"the file is empty; expected {layout.shape}")
     if layout is QRELS:
         _check_not_swapped(source, frame)
-    return frame, faults
+    return frame
 
 
 def _fields(line: str) -> list[str]:
     return [field for field in re.split(r"[ \t]+", line.rstrip("\n")) if field]
 
 
-def _refused(number: int, line: str, fault: Fault, layout: Layout) -> ValueError:
+def _refused(number: int, line: str, fault: str, layout: Layout, wrong: int) -> ValueError:
+    """The error about the first line of ``wrong`` ones that do not fit."""
     other = [told for each, told in _MISTAKEN if each is not layout and not each.fault(line)]
-    wrong = unfit(f"line {number}", layout.shape, f"{fault.says}{''.join(other)}")
-    return ArgumentError(f"{wrong}; ", *_SKIP) if layout is RUN else wrong
+    return unfit(f"line {number}", layout.shape, f"{fault}{''.join(other)}{_and_others(wrong)}")
 
 
 def _check_not_swapped(source: Source, frame: pd.DataFrame) -> None:

@@ -82,7 +82,7 @@ def write_assessments(assessments: pd.DataFrame, path: str | Path, format: str =
     write_file(path, FORMATS[format].write(_worklist(assessments, format)))
 
 
-def read_judgments(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
+def read_judgments(path: str | Path) -> pd.DataFrame:
     """Read the labels that judges filled in.
 
     The first line determines the format, which is any of `FORMATS` or plain qrels. Pairs whose label is still empty,
@@ -91,7 +91,6 @@ def read_judgments(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
 
     Args:
         path: The filled-in file, or a stream such as a pipe, which is read once.
-        no_limit: Whether to read it even if it goes beyond `sources.LIMITS`.
 
     Returns:
         ``qid, docno, label``, and from ``prels`` also ``inclusion``, from ``strata`` also ``stratum``;
@@ -102,7 +101,7 @@ def read_judgments(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
         ValueError: If the file is empty, a line does not fit its format, a label is not a grade, a pair has two
             labels, or a pair occurs twice in a ``prels`` or ``strata`` file.
     """
-    return judgments_in(read_source(path, no_limit))
+    return judgments_in(read_source(path))
 
 
 def judgments_in(source: Source, check: Callable[[pd.Series], None] = lambda labels: None) -> pd.DataFrame:
@@ -206,7 +205,7 @@ def _write_lines(format: str, line: str, worklist: pd.DataFrame) -> str:
 
 def _read_lines(layout: trec.Layout, source: Source) -> pd.DataFrame:
     """Read lines of columns that white space separates; a sampled document may not be repeated."""
-    given = trec.read_columns(source, layout)[0]
+    given = trec.read_columns(source, layout)
     if layout is QRELS:
         return given
     if (again := given.duplicated(["qid", "docno"])).any():

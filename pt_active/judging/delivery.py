@@ -16,7 +16,7 @@ import pandas as pd
 from pt_active.frames.checks import document_of, shown, unfit
 from pt_active.frames.columns import place_of
 from pt_active.frames.records import JUDGED, SAID_COLUMNS, SKIPPED, STATUSES, checked_records
-from pt_active.frames.sources import UTF_16, ZIP, Source, naming, read_bytes, source_of
+from pt_active.frames.sources import Source, naming, read_bytes, source_of
 from pt_active.frames.tables import json_value
 from pt_active.judging.worklist import GradeNames
 
@@ -28,22 +28,22 @@ class Delivery:
     """A file of a judging tool, which was read once."""
 
     path: str  # where it came from
-    content: bytes  # its bytes, decompressed; text is UTF-8 unless it is damaged
+    content: bytes  # its bytes, decompressed
 
     @classmethod
     def read(cls, path: str | Path) -> Delivery:
-        """Read a file or a stream; a text in UTF-16 becomes UTF-8."""
-        return cls(os.fspath(path), _utf8(read_bytes(path)))
+        """Read a file or a stream."""
+        return cls(os.fspath(path), read_bytes(path))
 
     @property
     def is_archive(self) -> bool:
         """Whether it is a zip archive, as spreadsheets are."""
-        return self.content.startswith(ZIP)
+        return self.content.startswith(b"PK\x03\x04")
 
     @cached_property
     def source(self) -> Source:
         """Its text."""
-        return source_of(self.path, self.content, long_lines=self.content.lstrip()[:1] in (b"{", b"["))
+        return source_of(self.path, self.content)
 
     @cached_property
     def first_line(self) -> str:
@@ -65,16 +65,6 @@ class Delivery:
         except ValueError:
             return {}
         return value if isinstance(value, dict) else {}
-
-
-def _utf8(content: bytes) -> bytes:
-    """A text that says that it is UTF-16 as UTF-8; everything else as it is."""
-    if not content.startswith(UTF_16):
-        return content
-    try:
-        return content.decode("utf-16").encode("utf-8")
-    except UnicodeDecodeError:
-        raise ValueError("the UTF-16 text is cut off or damaged") from None
 
 
 class Given(NamedTuple):

@@ -101,8 +101,8 @@ def test_help_and_version():
 @pytest.mark.parametrize(
     "words",
     [
-        ("--json", "--quiet", "--no-limit", "export", "none", "--out", "x"),
-        ("export", "--quiet", "none", "--out", "x", "--json", "--no-limit", "--grade-names", "a,b"),
+        ("--json", "--quiet", "export", "none", "--out", "x"),
+        ("export", "--quiet", "none", "--out", "x", "--json", "--grade-names", "a,b"),
         ("--project=none.toml", "export", "none", "--out", "x"),
         ("export", "none", "--out", "x", "--project", "none.toml"),
     ],

@@ -26,7 +26,6 @@ from small_collection import (
 )
 
 from pt_active import Plan
-from pt_active.frames import sources
 from pt_active.relevance.digits import rounded_grades
 
 
@@ -114,13 +113,6 @@ def test_a_table_that_people_filled_in_trains_the_model_as_qrels_do(files):
 )
 def test_what_a_plan_needs_or_refuses_is_said(files, words, said):
     assert complaint("plan", *RUNS, *UNIFORM, "--measure", "DCG@5", "--out", "p", *words.split()) == said
-
-
-def test_limits_are_lifted_by_an_option(files, monkeypatch):
-    monkeypatch.setattr(sources, "LIMITS", sources.Limits(size=500))
-    said = complaint("plan", *RUNS, *MEASURED, *UNIFORM)
-    assert "is larger than 500 bytes, the limit; if it is meant to be, --no-limit lifts the limit" in said
-    planned(*UNIFORM, "--no-limit")
 
 
 def test_options_reach_the_plan(files):

@@ -67,7 +67,7 @@ def texts(draw: st.DrawFn, layout: Layout) -> bytes:
 
 def outcome(content: bytes, layout: Layout) -> object:
     try:
-        frame = read_columns(source_of("a", content), layout)[0]
+        frame = read_columns(source_of("a", content), layout)
     except ValueError as error:
         return str(error)
     return frame.index.tolist(), [str(dtype) for dtype in frame.dtypes], frame.to_numpy(dtype=object).tolist()
@@ -113,6 +113,33 @@ def test_malformed_run_line_is_named(write, line, complaint, before, suffix):
     expected = rf"bad\.{suffix}: line {before.count(chr(10)) + 1}: expected 6 columns, qid Q0 docno .*; got {complaint}"
     with pytest.raises(ValueError, match=expected):
         read_run(path)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (
+            ["q1 Q0 d3 3 t", "", "q1 Q0 d4 x 1 t", "q"],
+            "line 2: .* got 5 columns; 2 other lines are wrong too",
+        ),
+        (["q1 Q0 d1 2 1 t", "q1 Q0 d1 3 inf t"], "line 3: .* got score 'inf', which is not a finite number$"),
+        (
+            ["q1 Q0 d1 2 1 t", "q1 Q0 d1 3 0 t"],
+            "line 2: document .* more than once in query .q1.; 1 other line is wrong too",
+        ),
+        (["q1 Q0 d1 2 1 t"], "line 2: document 'd1' occurs more than once in query 'q1'$"),
+    ],
+)
+def test_the_first_wrong_line_is_named_and_the_others_are_counted(write, lines, said):
+    with pytest.raises(ValueError, match=rf"bad\.run: {said}"):
+        read_run(write("bad.run", "\n".join(["q1 Q0 d1 1 2.5 t", *lines])))
+
+
+def test_scores_of_a_parquet_run_are_finite(tmp_path):
+    frame = pd.DataFrame({"qid": 1, "docno": list("abc"), "score": [2.0, np.inf, np.nan]})
+    frame.to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"row 2: .* finite number as score; got inf; 1 other row is wrong too"):
+        read_run(tmp_path / "a.parquet")
 
 
 @pytest.mark.parametrize(

@@ -67,23 +67,6 @@ def run(data: bytes) -> Rows | None:
     return sorted(found) if all(score is not None and math.isfinite(score) for *_, score in found) else None
 
 
-def lenient_run(data: bytes) -> Rows | None:
-    """``(qid, docno, score)`` of the lines that fit, the first of duplicates, sorted."""
-    if b"\0" in data:
-        return None
-    data = re.sub(b"^([ \t]*\xef\xbb\xbf)+", b"", data)
-    body = data.replace(b"\r\n", b"\n")
-    if b"\r" in body and b"\n" in body:
-        return None
-    kept: dict[tuple[str, str], float] = {}
-    for line in body.replace(b"\r", b"\n").split(b"\n"):
-        # A line in front keeps `run` from taking away a byte order mark that belongs to the line.
-        one = run(b"\n" + line) if line.strip(b" \t") else None
-        for qid, docno, score in one or []:
-            kept.setdefault((qid, docno), score)
-    return sorted((*pair, score) for pair, score in kept.items()) or None
-
-
 def _judged(rows: list[tuple[str, str, int | None]]) -> Rows | None:
     """``(qid, docno, label)`` of what is judged, sorted; None if a label is wrong or a pair has two."""
     if any(label is None for *_, label in rows):

@@ -75,16 +75,11 @@ def in_words(tables: PlanTables) -> str:
     chosen = f"\n  chosen    {manifest.choice}" if manifest.choice and as_made else ""
     traffic = traffic_told(tables.pool.queries, tables.pool.query_weight)
     opening = f"; opening a query costs {arguments.per_query:.3g}{unit}" if arguments.per_query else ""
-    dropped = "".join(
-        f"\n  dropped   {how_many('line', each.lines)} of run {each.ranker}: "
-        + ", ".join(f"{kind} ({number})" for kind, number in each.kinds.items())
-        for each in manifest.dropped
-    )
     return (
         f"Plan for {tables.named()} of {rankers}\n"
         f"  judge     {judge}{again} ({kind})\n"
         f"  cost      {manifest.spent:.6g} of {manifest.pool_cost:.6g}{unit} for the whole pool of "
-        f"{how_many('query', counts.queries)}{traffic}{opening}{_saved(tables)}{cut_line}{chosen}{dropped}"
+        f"{how_many('query', counts.queries)}{traffic}{opening}{_saved(tables)}{cut_line}{chosen}"
     )
 
 

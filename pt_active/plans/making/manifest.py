@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -117,16 +117,6 @@ class Cut(Record):
     to: int
 
 
-@dataclass(frozen=True)
-class Dropped(Record):
-    """Lines of a run that were dropped when it was read, because they did not fit, and how many of each kind."""
-
-    ranker: str
-    lines: int
-    kinds: dict[str, int]
-    examples: Sequence[str]  # some of the lines, each with its number and its mistake
-
-
 @dataclass(frozen=True, kw_only=True)
 class Manifest(Provenance):
     """Everything that is needed to make a plan again, and to check that it is the same."""
@@ -137,7 +127,6 @@ class Manifest(Provenance):
         "later_rankers",
         "strangers",
         "cut",
-        "dropped",
         "choice",
     )
 
@@ -154,7 +143,6 @@ class Manifest(Provenance):
     later_rankers: tuple[str, ...] = ()  # added after the sample was drawn
     strangers: dict[str, float] = field(default_factory=dict)  # later ranker → share of its documents outside the pool
     cut: Cut | None = None
-    dropped: tuple[Dropped, ...] = ()  # one entry per run of which lines were dropped
     choice: LevelChoice | None = None  # None if the plan was told what to sample
     drawn: str  # digest of the keys of what was drawn first, and how often
 
@@ -236,12 +224,6 @@ def plan_manifest(
         spent=spent,
         pool_cost=float(pool.query_cost.sum()),
         inputs={"pool": digest(source.frame), "topics": None if topics is None else digest(topics)},
-        dropped=dropped_lines(source.frame.attrs.get("dropped", {})),
         choice=source.choice,
         drawn=digest(keys),
     )
-
-
-def dropped_lines(counts: Mapping[str, Mapping[str, Any]]) -> tuple[Dropped, ...]:
-    """The entries for runs of which lines were dropped, from ranker → ``attrs["dropped"]`` of `trec.read_run`."""
-    return tuple(Dropped(name, **said) for name, said in counts.items())

@@ -15,7 +15,6 @@ from pt_active.frames import checks
 from pt_active.frames.runs import ordered_run
 from pt_active.frames.visible import check_visible
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.manifest import dropped_lines
 from pt_active.plans.making.pool import Pool
 
 Pairs = Mapping[tuple[str, str], float] | str
@@ -128,10 +127,8 @@ def with_rankers(tables: PlanTables, measure: irm.Measure, runs: Mapping[str, pd
     columns |= {f"q_var_{name}": moments.covariance[:, s, s] for s, name in enumerate(pool.names)}
     queries = tables.queries.drop(columns="q_cov", errors="ignore").assign(**columns)
     later = (*tables.manifest.later_rankers, *runs)
-    dropped = dropped_lines({name: run.attrs["dropped"] for name, run in runs.items() if "dropped" in run.attrs})
-    dropped = (*tables.manifest.dropped, *dropped)
     strangers = tables.manifest.strangers | {name: share for name, share in zip(runs, unknown, strict=True) if share}
-    manifest = replace(tables.manifest, rankers=pool.names, later_rankers=later, strangers=strangers, dropped=dropped)
+    manifest = replace(tables.manifest, rankers=pool.names, later_rankers=later, strangers=strangers)
     return replace(tables, pool=pool, queries=queries, manifest=manifest)
 
 

@@ -9,7 +9,6 @@ import pandas as pd
 
 from pt_active.frames.checks import how_many
 from pt_active.frames.strays import Strays
-from pt_active.frames.trec import dropped_in_words
 from pt_active.inference.calibration import Calibration
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.report.differences import Difference, for_others, how_sure
@@ -356,7 +355,6 @@ def _missing(report: Findings) -> Section:
     ignored = f" Ignored: {how_many('label', basis.ignored)} outside the sample." if basis.ignored else ""
     unknown = f" Not used: {Strays(basis.unknown).counted}." if basis.unknown else ""
     said = f"{how_many('label', len(missing), 'was')} missing and taken as {basis.missing_policy}"
-    dropped = [f"Run {each.ranker}: {dropped_in_words(each.to_json())}." for each in report.made.dropped]
-    words = [f"{said if missing else 'No label was missing'}.{ignored}{unknown}", *dropped]
+    words = [f"{said if missing else 'No label was missing'}.{ignored}{unknown}"]
     table = pd.DataFrame(missing, columns=["qid", "docno"])
     return Section(title, words, tables=[Shown.of(table, "Documents without a label")] if missing else [])
