@@ -137,9 +137,7 @@ depths: chances move without regard to cost [test_depths]
     chance[other] -= moved / swing[other] => chance[other] -= moved / swing[one]
 depths: a cut query forgets that it might have stayed whole [test_depths]
     chance[order[beyond]] = 1 - 1 / len(can) => chance[order[beyond]] = 1.0
-largest variance: no contrast regains weight [test_document_design]
-    * np.sqrt(variances) + MIXED_SHARE * share.mean() => * np.sqrt(variances) + 0 * share.mean()
-largest variance, differences of cascades: a tenth is mixed in [test_document_design]
+differences of cascades: a tenth is mixed in [test_document_design]
     MIXED_SHARE = 0.01 => MIXED_SHARE = 0.1
 differences of cascades: a document whose gradient vanishes is never drawn [test_document_design]
     MIXED_SHARE * (gradient[a] ** 2 => 0 * (gradient[a] ** 2

@@ -137,7 +137,6 @@ def plans(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
             yield made("usual", rankers, measure, 3)
     yield made("twice", 2, "DCG@10", replace=True)
     yield made("optimal", 2, "ERR@10", level="query", design="optimal", defensive=0.01)
-    yield made("largest", 5, "DCG@10", objective="largest", level="document")
     yield made("census", 2, "nDCG@10", level="document", budget=0.98 * len(world.pools[2]))
 
 

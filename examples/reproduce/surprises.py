@@ -130,7 +130,7 @@ class Cell:
 def by_documents(cell: Cell, drawing: str, budget: float) -> Callable[[np.random.Generator], Found]:
     """Samples of a plan of documents, and their estimates."""
     settings = RoundSettings(drawing, usual_variance(cell.seen.form))
-    sizes = pool_sizes(cell.graded, settings, cell.graded.grades, budget=budget)
+    sizes = pool_sizes(cell.graded, settings, cell.graded.grades)
 
     def sampled(rng: np.random.Generator) -> Found:
         drawn = drawn_by(sizes, sizes.gain, cell.graded, settings, budget, rng, None)

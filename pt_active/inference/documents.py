@@ -211,7 +211,8 @@ def cautious_variance(pool: DocumentPool, sample: TwoPhase, variables: Variables
         chance = pool.once(lambda: rounded(design.chance(pool.query) / sample.share), *of)
         return cautious_error(pool, mean, chance, sample.share, contrast, REVEALED_VARIANCE)
     if isinstance(pool, RevealedPool):
-        (gain,) = pool.cautious_gains(design.order, mean, contrast[None], REVEALED_VARIANCE)
+        (square,) = pool.squares(design.order, mean, contrast[None])
+        gain = pool.cautious(design.order, square, pool.differs(contrast), REVEALED_VARIANCE)
     else:
         cautious = hedged(variables, (contrast @ pool.gradients(mean))[None, :], DEFENSIVE_VARIANCE)
         gradient = contrast @ gradients(pool.form, pool.indptr, pool.ranks, cautious)

@@ -57,16 +57,12 @@ class Round:
 
 
 def pool_sizes(
-    pool: GradedPool,
-    settings: RoundSettings,
-    grades: np.ndarray,
-    labels: np.ndarray | None = None,
-    budget: float | None = None,
+    pool: GradedPool, settings: RoundSettings, grades: np.ndarray, labels: np.ndarray | None = None
 ) -> DocumentSizes:
     """The sizes of `document_sizes` under given grades and known labels."""
     variables = Variables.of(pool.seen.form, grades, labels)
     seen = pool.seen.taught(grades, labels)
-    return document_sizes(seen, variables, pool.cost, pool.per_query, settings, budget)
+    return document_sizes(seen, variables, pool.cost, pool.per_query, settings)
 
 
 def draw_round(
@@ -94,8 +90,8 @@ def draw_round(
         ValueError: If an argument is out of range, or there is nothing left to judge.
     """
     grades = pool.grades if grades is None else grades
-    sizes = pool_sizes(pool, settings, grades, labels, budget)
-    first = sizes if grades is pool.grades else pool_sizes(pool, settings, pool.grades, labels, budget)
+    sizes = pool_sizes(pool, settings, grades, labels)
+    first = sizes if grades is pool.grades else pool_sizes(pool, settings, pool.grades, labels)
     return replace(drawn_by(sizes, first.gain, pool, settings, budget, rng, clock), grades=grades)
 
 

@@ -76,7 +76,6 @@ class Plan(Answering):
         draws: int | None = None,
         replace: bool = False,
         defensive: float | None = None,
-        objective: str = "mean",
         pairs: Pairs | None = None,
         texts: pd.DataFrame | None = None,
     ) -> Plan:
@@ -108,8 +107,6 @@ class Plan(Answering):
                 its inverse; if left out, 0.1, or more if fewer than 15 queries of average cost can be drawn
                 (`designs.defensive_share`). For documents how much of the model's average variance is added to the
                 variance of each, 1 if left out.
-            objective: For documents of more than two rankers: which of the variances of their differences is
-                minimised, the ``mean`` or the ``largest``.
             pairs: With more than two rankers, how much each difference counts in the design: (ranker, ranker) →
                 weight, other pairs 0; or the name of one ranker, to compare it with all others [T 5.16]. If left out,
                 all pairs weigh the same.
@@ -124,7 +121,7 @@ class Plan(Answering):
                 ``draws`` is given.
         """
         only = draws is not None or budget is None or bool(replace)
-        level = level_told(level, design, only_queries=only, objective=objective)
+        level = level_told(level, design, only_queries=only)
         seed, replace = whole_number("seed", seed, 0, MAX_SEED), truth_value("replace", replace)
         draws = None if draws is None else whole_number("draws", draws, 1, MAX_DRAWS)
         budget = None if budget is None else positive("budget", budget)
@@ -154,7 +151,6 @@ class Plan(Answering):
             draws=draws,
             replace=replace,
             defensive=usual_defensive if defensive is None else defensive,
-            objective=objective,
             pairs=listed_weights(weights, arrays.names),
         )
         graded, plan_of = (forecast.graded, first_round) if level == "document" else (None, plan_of_queries)

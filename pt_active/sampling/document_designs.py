@@ -25,8 +25,7 @@ RANGE_SHARE, STEP_RANGE_SHARE = 0.1, 0.9
 bounds how far a single label can move a running estimate, also where the model is certain [theory 14]. A step can
 change far more than it usually does, so bets on steps need most of it (``until_known.py``)."""
 
-_REWEIGHTINGS = 10  # How often the pairs of rankers are reweighted to minimise the largest variance
-_SUBSAMPLE = 2000  # Queries used to find the pair weights that minimise the largest variance
+_SUBSAMPLE = 2000  # Queries used to find the weight of single rankers beside differences
 
 
 SINGLES_LOSS = {"additive": 0.02, "cascade": 0.007, "revealed": 0.01}
@@ -43,8 +42,7 @@ _USUAL_SHARE = 0.25
 one size for each document."""
 
 MIXED_SHARE = 0.01
-"""Share of both rankers' squared gradients that is added to that of the difference of two cascades, and share of an
-equal weight that is added to the weight of each pair of rankers."""
+"""Share of both rankers' squared gradients that is added to that of the difference of two cascades."""
 
 _SAME_GRADIENT = 1e-12  # A difference of gradients below this share of the largest one is rounding: it counts as 0
 
@@ -189,11 +187,9 @@ class Sizing:
         del pairs, singles  # Where there are many documents, memory is short here.
         return replace(self.sizes(both), gain=gain)
 
-    def of_gains(self, gains: np.ndarray, single: np.ndarray | None, budget: float | None) -> DocumentSizes:
-        """The sizes for gains of each contrast of which the largest counts, float64[c, N], and for single rankers."""
-        influence = Influence(gains, np.zeros((len(gains), len(self.pool.weight))))
-        share = self.shares(influence, budget) if len(gains) > 1 else np.ones(1)
-        influence = influence.mean(share)
+    def of_gains(self, gain: np.ndarray, single: np.ndarray | None) -> DocumentSizes:
+        """The sizes for the gains of differences, or of the only ranker, and beside them for single rankers."""
+        influence = Influence(gain, np.zeros(len(self.pool.weight)))
         if single is None:
             return self.sizes(influence)
         return self.with_singles(influence, Influence(single, np.zeros(len(self.pool.weight))))
@@ -203,7 +199,7 @@ class Sizing:
         g, h = (self.errors.documents @ each.documents for each in (pairs, singles))
         if not (g > 0 and h > 0):
             return pairs if g > 0 else singles
-        some, (part, single), _ = self._subsample(pairs, singles)
+        some, (part, single) = self._subsample(pairs, singles)
         weight = some._weight_of_singles(part, single, g / h)
         return pairs + weight * singles if weight > 0 else pairs
 
@@ -225,26 +221,8 @@ class Sizing:
             low, high = (middle + 1, high) if dear else (low, middle)
         return float(weights[low]) if low < len(weights) else 0.0
 
-    def shares(self, influence: Influence, budget: float | None) -> np.ndarray:
-        """Weights of the contrasts for which the least weighted mean of the variances has the least largest one."""
-        if budget is None:
-            raise ValueError("a budget is needed to minimise the largest variance")
-        some, (influence,), part = self._subsample(influence)
-        share = best = np.full(len(influence.documents), 1 / len(influence.documents))
-        least = np.inf
-        for _ in range(_REWEIGHTINGS):
-            planned = influence.mean(share)
-            if not (some.errors.documents * planned.documents > 0).any():
-                break
-            variances = some.variance(planned, influence, budget * part, document_design)
-            if variances.max() < least:
-                best, least = share, float(variances.max())
-            share = share * np.sqrt(variances) + MIXED_SHARE * share.mean() * np.sqrt(variances.max())
-            share = share / share.sum() if share.any() else np.full_like(share, 1 / len(share))
-        return best
-
-    def _subsample(self, *influences: Influence) -> tuple[Sizing, list[Influence], float]:
-        """The same for every n-th of many queries, with influences on these, and the share of the queries."""
+    def _subsample(self, *influences: Influence) -> tuple[Sizing, list[Influence]]:
+        """The same for every n-th of many queries, with influences on these."""
         number, pool = len(self.pool.weight), self.pool
         chosen = np.arange(number) % -(-number // _SUBSAMPLE) == 0
         documents = np.repeat(chosen, np.diff(pool.indptr))
@@ -256,7 +234,7 @@ class Sizing:
             prices=Costs(indptr, self.prices.cost[documents], self.prices.overhead),
             keys=[key[documents] for key in self.keys],
         )
-        return some, [each.among(chosen, documents) for each in influences], float(chosen.mean())
+        return some, [each.among(chosen, documents) for each in influences]
 
     def variance(
         self, planned: Influence, asked: Influence, budget: float, design: Callable[..., DocumentDesign]

@@ -17,7 +17,7 @@ from pt_active.sampling.drawings import (
     natural_drawing,
 )
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
-from pt_active.sampling.revealed import RevealedPool, ranker_contrasts
+from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import Costs, DocumentSizes
 from pt_active.sampling.surprises import surprise_sizes
 
@@ -49,7 +49,6 @@ def document_sizes(
     cost: np.ndarray,
     overhead: float,
     settings: RoundSettings,
-    budget: float | None = None,
 ) -> DocumentSizes:
     """How probable the judging of each document should be, relative to the others [theory 9].
 
@@ -68,10 +67,9 @@ def document_sizes(
         cost: float64[N], λ; not read for documents that cannot change the estimate.
         overhead: λ₀, the cost of opening a query.
         settings: How documents are chosen.
-        budget: Λ; the objective ``largest`` depends on it.
 
     Raises:
-        ValueError: If a setting is unknown or out of range, or the budget is missing but needed.
+        ValueError: If a setting is unknown or out of range.
     """
     check_settings(settings, len(pool.ranks))
     if settings.drawing == SURPRISES:
@@ -80,9 +78,9 @@ def document_sizes(
                 f"surprises are for nDCG and AP; documents of a measure that is {pool.form.family} are "
                 f"drawn by {natural_drawing(pool.form, len(pool.ranks), overhead)}"
             )
-        return surprise_sizes(pool, variables.mean, Costs(pool.indptr, cost, overhead), settings, budget)
+        return surprise_sizes(pool, variables.mean, Costs(pool.indptr, cost, overhead), settings)
     if isinstance(pool, RevealedPool):
-        return _revealed_sizes(pool, variables, cost, overhead, settings, budget)
+        return _revealed_sizes(pool, variables, cost, overhead, settings)
     where = pool.gradients(variables.mean)
     average = _average(variables, where)
     if average == 0 and (where * ~variables.known).any():
@@ -101,8 +99,6 @@ def document_sizes(
         rank = np.where(pool.ranks > 0, pool.ranks, np.iinfo(np.int32).max)
         keys = [rank.max(axis=0), rank.min(axis=0)]
     sizing = Sizing(errors, pool, Costs(pool.indptr, cost, overhead), drawing, keys)
-    if settings.objective == "largest" and contrasts > 1 and (errors.documents * influence.documents).any():
-        share = sizing.shares(influence, budget)
     pairs_mean = influence.mean(share)
     several = settings.serves_singles and len(pool.ranks) > 1
     if not (several and can_serve_singles(pool.form, drawing, overhead)):
@@ -116,7 +112,6 @@ def _revealed_sizes(
     cost: np.ndarray,
     overhead: float,
     settings: RoundSettings,
-    budget: float | None,
 ) -> DocumentSizes:
     """The sizes for a measure that is neither additive nor a cascade, from simulated labellings."""
     drawing, k, pairs = settings.drawing, len(pool.ranks), settings.pairs
@@ -131,13 +126,10 @@ def _revealed_sizes(
     order = order[~variables.known[order]]
     prices = Costs(pool.indptr, cost, overhead)
     sizing = Sizing(ErrorVariance(np.ones(len(place)), 0.0), pool, prices, drawing, [place])
-    if settings.objective == "largest" and k > 2:
-        gains = pool.cautious_gains(order, mean, ranker_contrasts(k), settings.defensive)
-    else:
-        square = pool.mean_squares(order, mean, pairs)
-        gains = pool.cautious(order, square, pool.ever_differs(pairs), settings.defensive)[None]
+    square = pool.mean_squares(order, mean, pairs)
+    gain = pool.cautious(order, square, pool.ever_differs(pairs), settings.defensive)
     single = None
     if settings.serves_singles and k > 1:
         square = pool.single_squares(order, mean)
         single = pool.cautious(order, square, np.ones(len(pool.weight), dtype=bool), settings.defensive)
-    return sizing.of_gains(gains, single, budget)
+    return sizing.of_gains(gain, single)

@@ -23,7 +23,6 @@ DOCUMENT_DRAWINGS = ("spread", "poisson", "depth", SUCCESSIVE, SURPRISES)
 the rankings down to a random depth, one after the other, or so that surprises correct the model."""
 
 
-OBJECTIVES = ("mean", "largest")
 """What is minimised: the mean or the largest of the variances of all pairwise differences of rankers."""
 
 
@@ -46,7 +45,6 @@ class RoundSettings:
 
     drawing: str  # A name in `DOCUMENT_DRAWINGS`; with ``depth``, no document is more probable than those above it
     defensive: float = DEFENSIVE_VARIANCE  # ε
-    objective: str = "mean"  # A name in `OBJECTIVES`, for more than two rankers
     pairs: np.ndarray | None = None  # float64[k(k−1)/2], the weight of the variance of each pair of rankers in the mean
     weighed_at: float | None = None  # The budget at which rounds are compared to weight their estimates
     serves_singles: bool = False  # Whether documents that matter to the values of single rankers alone can be drawn too
@@ -90,15 +88,9 @@ def can_serve_singles(form: RankForm, drawing: str, overhead: float) -> bool:
 
 def check_settings(settings: RoundSettings, rankers: int) -> None:
     """Raise if a setting of a round is unknown or out of range."""
-    for what, name, names in (
-        ("document design", settings.drawing, DOCUMENT_DRAWINGS),
-        ("objective", settings.objective, OBJECTIVES),
-    ):
-        if name not in names:
-            raise ValueError(f"unknown {what} {name!r}; it is one of {', '.join(names)}")
+    if settings.drawing not in DOCUMENT_DRAWINGS:
+        raise ValueError(f"unknown document design {settings.drawing!r}; it is one of {', '.join(DOCUMENT_DRAWINGS)}")
     if not 0 <= settings.defensive < np.inf:
         raise ValueError(f"defensive must be a number from 0, got {settings.defensive}")
     if settings.pairs is not None:
         check_pair_weights(settings.pairs, rankers)
-        if settings.objective != "mean":
-            raise ValueError(f'weights of pairs are for objective="mean"; {settings.objective!r} finds its own')

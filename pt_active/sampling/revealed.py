@@ -105,17 +105,6 @@ class RevealedPool(DocumentPool):
 
         return self.once(computed, order, mean, np.zeros(1))
 
-    def cautious_gains(
-        self, order: np.ndarray, mean: np.ndarray, contrasts: np.ndarray, defensive: float
-    ) -> np.ndarray:
-        """``p² (E δ² + ε average)`` for each contrast, smoothed along the order, float64[c, N]; see `cautious`."""
-        return np.stack(
-            [
-                self.cautious(order, square, self.differs(contrast), defensive)
-                for contrast, square in zip(contrasts, self.squares(order, mean, contrasts), strict=True)
-            ]
-        )
-
     def cautious(self, order: np.ndarray, square: np.ndarray, differs: np.ndarray, defensive: float) -> np.ndarray:
         """Expected squares, smoothed along the order, with a share of their average added; times ``p²``.
 

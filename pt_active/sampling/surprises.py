@@ -18,7 +18,7 @@ from pt_active.sampling.chances import UNIFORM
 from pt_active.sampling.document_designs import ErrorVariance, Sizing
 from pt_active.sampling.drawings import SURPRISES, RoundSettings
 from pt_active.sampling.draws import pays_for_all, priorities
-from pt_active.sampling.revealed import RevealedPool, pair_form, ranker_contrasts
+from pt_active.sampling.revealed import RevealedPool, pair_form
 from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes
 
 _NO_MOVE = 1e-12  # A label whose covariance with the measure is smaller moves nothing
@@ -106,24 +106,18 @@ def _cautious(pool: RevealedPool, squares: np.ndarray, defensive: float) -> np.n
     return np.asarray((squares + _added(average, defensive)) * unknown * pool.weight[pool.query] ** 2)
 
 
-def surprise_sizes(
-    pool: RevealedPool, grades: np.ndarray, prices: Costs, settings: RoundSettings, budget: float | None = None
-) -> DocumentSizes:
+def surprise_sizes(pool: RevealedPool, grades: np.ndarray, prices: Costs, settings: RoundSettings) -> DocumentSizes:
     """The sizes ``√(g/λ)`` of a drawing by surprises, and whether relevance of each document raises a contrast.
 
     Shapes: grades float64[N, G+1].
     """
     k, pairs = len(pool.ranks), settings.pairs
     sizing = Sizing(ErrorVariance(np.ones(len(grades)), 0.0), pool, prices, SURPRISES, [])
-    contrasts = list(ranker_contrasts(k)) if settings.objective == "largest" and k > 2 else []
-    forms = np.stack([*(np.outer(c, c) for c in contrasts), pair_form(k, pairs), np.eye(k) / k])
+    forms = np.stack([pair_form(k, pairs), np.eye(k) / k])
     squares, moves, _ = label_effects(pool, grades, forms)
-    gains = _cautious(pool, squares, settings.defensive)
-    if contrasts:
-        asked = gains[:-2] * np.stack([pool.differs(c) for c in contrasts])[:, pool.query]
-    else:
-        asked = (gains[-2] * pool.ever_differs(pairs)[pool.query])[None]
-    sizes = sizing.of_gains(asked, gains[-1] if settings.serves_singles and k > 1 else None, budget)
+    gain, single = _cautious(pool, squares, settings.defensive)
+    gain = gain * pool.ever_differs(pairs)[pool.query]
+    sizes = sizing.of_gains(gain, single if settings.serves_singles and k > 1 else None)
     raised, weight = moves[0], pool.weight[pool.query] ** 2
     if k > 1:  # The pair of rankers that labels move most
 

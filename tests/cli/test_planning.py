@@ -132,7 +132,6 @@ def test_options_reach_the_plan(files):
         "draws": 9,
         "replace": False,
         "defensive": 0.25,
-        "objective": "mean",
         "pairs": None,
     }
 

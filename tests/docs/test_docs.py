@@ -236,7 +236,6 @@ LISTED = {
     "designs of audits": ("auditing", (*designs.GAP_DESIGNS, designs.STRATIFIED)),
     "risk estimators": ("auditing", risk_estimators()),
     "binomial references": ("auditing", BINOMIAL_REFERENCES),
-    "objectives": ("documents", document_drawings.OBJECTIVES),
     "judging tools": ("judging", TOOLS),
     "rules": ("judging", RULES),
     "keys of the project file": ("data-model", KEYS),

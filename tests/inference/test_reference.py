@@ -186,7 +186,7 @@ def test_replays_of_documents_are_those_of_the_drawing(
     size = len(pool.query)
     grades, contrast, cost = rng.dirichlet([4, 2, 1], size=size), np.array([1.0, -1.0]), np.ones(size)
     variables, budget = Variables.of(pool.form, grades), 60.0 + 5 * overhead
-    sizes = document_sizes(pool, variables, cost, overhead, RoundSettings(drawing), budget)
+    sizes = document_sizes(pool, variables, cost, overhead, RoundSettings(drawing))
     design = document_design(sizes, drawing, Costs(pool.indptr, cost, overhead), budget)
     found = []
     values = pool.form.values
@@ -205,7 +205,7 @@ def test_replays_of_documents_are_those_of_the_drawing(
 def test_replays_of_documents_of_two_systems_turn_with_them(random_documents: Callable) -> None:
     rng, (pool, _, _, _) = np.random.default_rng(2), random_documents(2, "DCG@3", queries=30)
     grades, contrast, n = rng.dirichlet([4, 2, 1], size=len(pool.query)), np.array([1.0, -1.0]), len(pool.query)
-    sizes = document_sizes(pool, Variables.of(pool.form, grades), np.ones(n), 0.0, RoundSettings("poisson"), 40.0)
+    sizes = document_sizes(pool, Variables.of(pool.form, grades), np.ones(n), 0.0, RoundSettings("poisson"))
     design = document_design(sizes, "poisson", Costs(pool.indptr, np.ones(n), 0.0), 40.0)
     stands_for = grades @ pool.form.values
     redraws = Redraws(pool.query, design, grades, np.arange(n))
@@ -218,7 +218,7 @@ def replays_of(pool: DocumentPool, drawing: str, budget: float, rng: np.random.G
     """Replays of a difference, in which other values stand in for documents than those that the model expects."""
     size = len(pool.query)
     grades, cost = rng.dirichlet([4, 2, 1], size=size), np.ones(size)
-    sizes = document_sizes(pool, Variables.of(pool.form, grades), cost, 0.0, RoundSettings(drawing), budget)
+    sizes = document_sizes(pool, Variables.of(pool.form, grades), cost, 0.0, RoundSettings(drawing))
     design = document_design(sizes, drawing, Costs(pool.indptr, cost, 0.0), budget)
     redraws = Redraws(pool.query, design, grades, np.arange(size))
     return DocumentReplays(pool, np.array([1.0, -1.0]), redraws, rng.random(size) * pool.form.values.max())

@@ -53,8 +53,8 @@ def random_instance(seed, measure, systems, lengths=LENGTHS):
 
 def sizes_of(instance, overhead, drawing, defensive=0.1, **options):
     form, indptr, ranks, variables, cost, weight = instance
-    budget, settings = options.pop("budget", None), RoundSettings(drawing, defensive, **options)
-    return document_sizes(DocumentPool(form, indptr, ranks, weight), variables, cost, overhead, settings, budget)
+    settings = RoundSettings(drawing, defensive, **options)
+    return document_sizes(DocumentPool(form, indptr, ranks, weight), variables, cost, overhead, settings)
 
 
 @settings(max_examples=40)
@@ -332,41 +332,6 @@ def test_the_gain_is_the_squared_gradient_times_weight_and_variance():
     np.testing.assert_allclose(gain, weight[query] ** 2 * variables.variance * d[0] ** 2, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("seed", "lengths", "share"), [(0, (4,) * 12, 0.6), (2, (4,) * 12, 0.3), (104, (3,) * 4, 0.85)]
-)
-def test_largest_comes_close_to_the_least_that_is_possible(seed, lengths, share):
-    """No design has a largest variance below ``min_ψ Σ w V(ψ)``, whatever the weights w of the pairs; w from a grid.
-
-    In the last case a pair has no variance under equal weights, and has to get its weight back.
-    """
-    instance = random_instance(seed, "DCG", 3, lengths=lengths)
-    form, indptr, ranks, _, cost, _ = instance
-    pairs, budget = [(0, 1), (0, 2), (1, 2)], share * cost.sum()
-    gains = [sizes_of((form, indptr, ranks[list(pair)], *instance[3:]), 0.0, "poisson", 0).gain for pair in pairs]
-
-    def variances(**objective):
-        sizes = sizes_of(instance, 0.0, "poisson", 0, budget=budget, **objective)
-        psi = document_design(sizes, "poisson", Costs(indptr, cost, 0.0), budget).inclusion
-        return np.array(gains) @ np.where(psi > 0, 1 / np.where(psi > 0, psi, 1.0) - 1, 0.0)
-
-    grid = [np.array([a, b, 20 - a - b]) / 20 for a in range(21) for b in range(21 - a)]
-    least = max(w @ variances(pairs=w) for w in grid)
-    assert least * (1 - 1e-9) <= variances(objective="largest").max() <= 1.04 * least
-
-
-def test_of_many_queries_some_speak_for_all():
-    instance = random_instance(0, "DCG", 3, lengths=(4,) * 5000)
-    form, indptr, ranks, _, cost, _ = instance
-    pairs, budget, largest = [(0, 1), (0, 2), (1, 2)], 0.2 * cost.sum(), {}
-    gains = [sizes_of((form, indptr, ranks[list(pair)], *instance[3:]), 0.0, "poisson", 0).gain for pair in pairs]
-    for objective in ("mean", "largest"):
-        sizes = sizes_of(instance, 0.0, "poisson", 0, objective=objective, budget=budget)
-        psi = document_design(sizes, "poisson", Costs(indptr, cost, 0.0), budget).inclusion
-        largest[objective] = max(gain[psi > 0] @ (1 / psi[psi > 0] - 1) for gain in gains)
-    assert largest["largest"] <= largest["mean"]
-
-
 @settings(max_examples=40)
 @given(SEEDS, st.sampled_from(SEVERAL), st.sampled_from(MEASURES), st.integers(1, 3), st.sampled_from([0.0, 1.5]))
 def test_neither_the_order_of_documents_nor_the_unit_of_cost_matters(seed, drawing, measure, systems, overhead):
@@ -395,8 +360,6 @@ def test_what_is_refused():
         ValueError, match="unknown document design 'top'; it is one of spread, poisson, depth, successive"
     ):
         sizes_of(instance, 0.0, "top")
-    with pytest.raises(ValueError, match="unknown objective 'least'; it is one of mean, largest"):
-        sizes_of(instance, 0.0, "depth", objective="least")
     for defensive in (-0.1, np.inf, np.nan):
         with pytest.raises(ValueError, match="defensive must be a number from 0"):
             sizes_of(instance, 0.0, "depth", defensive)

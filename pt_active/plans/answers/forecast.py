@@ -127,7 +127,7 @@ class Forecast:
         """The sizes of the documents for a way to draw them; without settings, those of the plan or the usual ones."""
         usual = RoundSettings(method.design, usual_variance(self.graded.seen.form), serves_singles=True)
         how = settings or self.settings_of(method) or usual
-        return pool_sizes(self.graded, how, self.pool.grades, budget=how.weighed_at)
+        return pool_sizes(self.graded, how, self.pool.grades)
 
     def curve(self, method: Method, settings: RoundSettings | None = None) -> tuple[ErrorCurve, np.ndarray]:
         """The errors of a method at each budget, as the model expects them; computed once without settings."""
@@ -190,7 +190,7 @@ class Forecast:
         return ErrorCurve.of_documents(*units, self.per_query, together, sizes.opening), gain
 
 
-def level_told(level: str | None, design: str | None, *, only_queries: bool, objective: str = "mean") -> str | None:
+def level_told(level: str | None, design: str | None, *, only_queries: bool) -> str | None:
     """The level that the arguments of a plan leave no choice about; None if they leave it open."""
     if level is not None:
         if level not in LEVELS:
@@ -203,9 +203,7 @@ def level_told(level: str | None, design: str | None, *, only_queries: bool, obj
             )
             raise ValueError(f"unknown design {shown(design)}; {known}")
         return "query" if design in DESIGNS else "document"
-    if only_queries:
-        return "query"
-    return None if objective == "mean" else "document"
+    return "query" if only_queries else None
 
 
 def level_chosen(

@@ -380,9 +380,9 @@ class _Rounds:
         """The expected errors of a further round by its cost, and what all documents cost that matter to the result."""
         pool, arguments = self.tables.pool, self.tables.manifest.arguments
         graded = graded_pool(pool, self.tables.measure, arguments.per_query)
-        drawn, last = judged_before(self.tables.rounds), self.tables.manifest.rounds[-1]
+        drawn = judged_before(self.tables.rounds)
         known = np.where(drawn, self.label, -1)
-        sizes = pool_sizes(graded, round_settings(arguments, pool.names), pool.grades, known, last.budget)
+        sizes = pool_sizes(graded, round_settings(arguments, pool.names), pool.grades, known)
         rows = sizes.order[~drawn[sizes.order]]
         cost, query = pool.document_cost[rows], pool.query_of_document[rows]
         matter = sizes.gain[rows] > 0

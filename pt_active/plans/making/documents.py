@@ -177,9 +177,7 @@ def not_empty(drawn: Round) -> Round:
 def round_settings(arguments: PlanArguments, names: tuple[str, ...]) -> RoundSettings:
     """The settings of the design of a plan's rounds."""
     pairs = stored_weights(arguments.pairs, names)
-    return RoundSettings(
-        arguments.design, arguments.defensive, arguments.objective, pairs, arguments.budget, serves_singles=True
-    )
+    return RoundSettings(arguments.design, arguments.defensive, pairs, arguments.budget, serves_singles=True)
 
 
 def sample_columns(pool: Pool, drawn: Round) -> dict[str, np.ndarray]:
@@ -262,8 +260,7 @@ def expected_of(tables: PlanTables, design: DocumentDesign) -> float:
     """The variance that the grade model of the first round expects of a design."""
     arguments, pool, graded = tables.manifest.arguments, tables.pool, graded_of(tables)
     if not tables.gain:
-        budget = None if arguments.budget is None else float(arguments.budget)
-        tables.gain.append(pool_sizes(graded, round_settings(arguments, pool.names), pool.grades, budget=budget).gain)
+        tables.gain.append(pool_sizes(graded, round_settings(arguments, pool.names), pool.grades).gain)
     return expected_variance(graded.seen, design, tables.gain[0])
 
 

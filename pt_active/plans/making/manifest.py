@@ -37,7 +37,6 @@ class PlanArguments(Record):
     draws: int | None  # None if a budget was given
     replace: bool  # whether a query can be drawn more than once
     defensive: float  # the share of ``p`` in the design of queries, or of the average variance in that of documents
-    objective: str  # the variance that the design of documents minimises, ``mean`` or ``largest``
     pairs: Sequence[Sequence[str | float]] | None = None  # ``[ranker, ranker, weight]``; None if all weigh the same
 
     @property

@@ -33,8 +33,6 @@ ORDERS = ("sorted", "drawn")
 
 def plan_of_queries(source: PlanSource, arguments: PlanArguments) -> PlanTables:
     """A plan that samples whole queries."""
-    if arguments.objective != "mean":
-        raise ArgumentError(Argument("objective", arguments.objective), " needs ", Argument("level", "document"))
     within("defensive", arguments.defensive, 0, 1)
     pool, measure, seed = source.pool, source.measure, arguments.seed
     pairs = stored_weights(arguments.pairs, pool.names)

@@ -44,7 +44,6 @@ def test_documents_are_drawn_where_opening_a_query_costs_nothing(measure: str, d
         ({"budget": BUDGET, "replace": True}, "query"),
         ({"budget": BUDGET, "design": "passive"}, "query"),
         ({"budget": BUDGET, "design": "depth"}, "document"),
-        ({"budget": BUDGET, "objective": "largest"}, "document"),
         ({"budget": BUDGET, "level": "query"}, "query"),
     ],
 )

@@ -104,14 +104,6 @@ def test_documents_take_the_weighted_mean_of_the_variances_of_pairs(measure: str
     np.testing.assert_allclose(gain([0, 1, 2], [3.0] * 3), gain([0, 1, 2]), rtol=1e-12, atol=1e-15)
 
 
-def test_the_largest_variance_finds_its_own_weights() -> None:
-    indptr, ranks, grades, cost, weight = small_pool()
-    form = rank_form(parse_measure("DCG@4"), 2, 6)
-    pool, settings = DocumentPool(form, indptr, ranks, weight), RoundSettings("poisson", 0.0, "largest", np.ones(3))
-    with pytest.raises(ValueError, match='weights of pairs are for objective="mean"'):
-        document_sizes(pool, Variables.of(form, grades), cost, 0.0, settings, budget=2.0)
-
-
 # --- how a user says them -------------------------------------------------------------------------------------------
 
 
