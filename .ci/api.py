@@ -33,7 +33,6 @@ NAMES = {
         ForestGrades
         ClassifierGrades
         JudgeGrades
-        AutoGrades
         ColdGrades
         MixtureGrades
         OrderedLogitGrades.fit

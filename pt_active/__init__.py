@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pt_active.plans.answers.status import Status
     from pt_active.plans.plan import Plan
     from pt_active.relevance.costs import ColumnCost, LogLengthCost, TimeCost, UnitCost
-    from pt_active.relevance.grades.auto import AutoGrades
     from pt_active.relevance.grades.judges import JudgeGrades
     from pt_active.relevance.grades.learned import ClassifierGrades, ForestGrades, OrderedLogitGrades
     from pt_active.relevance.grades.models import ColdGrades, MixtureGrades, PriorGrades, UniformGrades
@@ -40,7 +39,6 @@ __all__ = [
     "ActiveTest",
     "Answers",
     "Audit",
-    "AutoGrades",
     "ClassifierGrades",
     "ColdGrades",
     "ColumnCost",
@@ -84,7 +82,6 @@ _SOURCES = {
     "plans.answers.status": "Status",
     "plans.plan": "Plan",
     "relevance.costs": "ColumnCost LogLengthCost TimeCost UnitCost",
-    "relevance.grades.auto": "AutoGrades",
     "relevance.grades.judges": "JudgeGrades",
     "relevance.grades.learned": "ClassifierGrades ForestGrades OrderedLogitGrades",
     "relevance.grades.models": "ColdGrades MixtureGrades PriorGrades UniformGrades",

@@ -14,7 +14,6 @@ from sklearn.linear_model import LogisticRegression
 
 import pt_active
 from pt_active import (
-    AutoGrades,
     ClassifierGrades,
     ColdGrades,
     Draw,
@@ -43,7 +42,6 @@ GRADES = {
     "classifier": ClassifierGrades(LogisticRegression(), 2),
     "judge": JudgeGrades(QRELS, 2),
     "judges": JudgeGrades(None, 2, one=QRELS, other=QRELS.assign(label=QRELS["label"].clip(0, 1))),
-    "auto": AutoGrades(2),
     "mixture": MixtureGrades(UniformGrades(2), PriorGrades(2)),
 }
 DESIGNS = {level: SamplingDistribution("DCG@5", level=level) for level in ("query", "document")}

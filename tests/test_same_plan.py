@@ -203,7 +203,6 @@ def grade_models(world: World) -> dict[str, str]:
     from sklearn.linear_model import LogisticRegression
 
     from pt_active import (
-        AutoGrades,
         ClassifierGrades,
         ColdGrades,
         ForestGrades,
@@ -228,7 +227,6 @@ def grade_models(world: World) -> dict[str, str]:
         "judge": JudgeGrades(judge, 3),
         "judges": JudgeGrades(None, 3, one=judge, other=judge.iloc[::2]),
         "mixture": MixtureGrades(PriorGrades(3), OrderedLogitGrades(3)),
-        "auto": AutoGrades(3, votes=judge),
     }
     said = {"answers": some_answers()[0].pool}
     for name, model in models.items():

@@ -28,16 +28,16 @@ from pt_active.frames.trec import read_qrels, read_run
 from pt_active.frames.worklists import read_judgments
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import Cost
-from pt_active.relevance.grades.auto import GRADES, AutoGrades
 from pt_active.relevance.grades.guards import UNJUDGED_POLICIES, TrainingWarning
 from pt_active.relevance.grades.judge_tables import judge_table, read_judge, votes_in
 from pt_active.relevance.grades.judges import JudgeGrades
+from pt_active.relevance.grades.learned import GRADES
 from pt_active.relevance.grades.models import ColdGrades, FittedGrades, GradeModel
 from pt_active.relevance.grades.report import GradeReport
 from pt_active.relevance.measures import parse_measure
 from pt_active.transformers import Runs
 
-DEFAULT_GRADES = "auto"  # The default of ``--grades``
+DEFAULT_GRADES = "ordered-logit"  # The default of ``--grades``
 
 MAX_STRAY_SHARE = 0.02
 """If a smaller share of the training labels lies above a grade that no label has, they are taken for mistakes."""
@@ -160,7 +160,7 @@ class PoolFiles(RunFiles):
             warnings.simplefilter("ignore", TrainingWarning)
             fitted = model.fit(documents, labels, unjudged=self.unjudged)
         self._warn_of_model(model, documents, labels, parse_measure(measure, highest).params.get("cutoff"))
-        return fitted, model.described() if isinstance(model, (AutoGrades, JudgeGrades)) else ""
+        return fitted, model.described() if isinstance(model, JudgeGrades) else ""
 
     def _warn_of_model(
         self, model: FittedGrades, documents: pd.DataFrame, labels: pd.DataFrame, cutoff: int | None
@@ -168,7 +168,7 @@ class PoolFiles(RunFiles):
         for words in model.coverage_.cautions(self.unjudged, cutoff):
             typed = (word if isinstance(word, str) else f"--{word.name} {getattr(word, 'value', '')}" for word in words)
             warnings.warn("".join(typed), stacklevel=2)
-        if documents["qid"].nunique() > 1 and not isinstance(model, AutoGrades):
+        if documents["qid"].nunique() > 1:
             for caution in GradeReport.cross_validated(model, documents, labels, unjudged=self.unjudged).cautions:
                 warnings.warn(caution, stacklevel=2)
 

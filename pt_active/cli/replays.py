@@ -12,7 +12,7 @@ import pandas as pd
 
 from pt_active.cli.answer import Answer, check_new, command_line
 from pt_active.cli.commands import argument, option
-from pt_active.cli.files import DEFAULT_GRADES, RunFiles, grade_in_use, united
+from pt_active.cli.files import RunFiles, grade_in_use, united
 from pt_active.cli.options import MEASURES, design_choices, random_seed
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import MAX_WHOLE, agreeing, how_many, some
@@ -23,7 +23,7 @@ from pt_active.frames.trec import read_qrels
 from pt_active.frames.visible import guarded
 from pt_active.inference.estimators import ESTIMATORS
 from pt_active.relevance.costs import UnitCost
-from pt_active.relevance.grades.auto import GRADES
+from pt_active.relevance.grades.learned import GRADES, usual_grades
 from pt_active.relevance.grades.validation import FOLDS, out_of_fold
 from pt_active.showing.printed import plain_rows
 from pt_active.studies import simulate as replayed
@@ -47,7 +47,11 @@ def simulate(
     ),
     ranker: list[str] | None = option(None, "One ranker, or two to compare; default: all of the pool.", "NAME"),
     grades: str | None = option(
-        None, f"The grade model: {{}}; default {DEFAULT_GRADES}.", "NAME", names=GRADES, rare=True
+        None,
+        "The grade model: {}; default: a forest if a pool has features, else an ordered logit.",
+        "NAME",
+        names=GRADES,
+        rare=True,
     ),
     train_fold: int | None = option(None, "The fold that the grade model learns from; the rest is replayed.", "N"),
     design: list[str] | None = option(
@@ -112,7 +116,7 @@ def labelled_pool(path: Path, name: str | None, train_fold: int | None) -> pd.Da
     known, labels = (checked_qrels(part.dropna(subset="label")) for part in (frame, frame[train]))
     if known.empty:
         raise ValueError(f"{path}: no document has a label")
-    model = _model(name, known, path)
+    model = _model(name or usual_grades(frame.columns), known, path)
     past = frame[train].drop(columns="label")
     return (model.fit(past, labels) if hasattr(model, "fit") else model).transform(frame[~train])
 
@@ -139,7 +143,7 @@ def cross_graded_pool(
             "nonrelevant to take them as grade 0"
         )
     frame["label"] = frame["label"].fillna(0).astype(np.int64)
-    model = _model(name, known, qrels)
+    model = _model(name or usual_grades(frame.columns), known, qrels)
     if not hasattr(model, "fit"):
         return model.transform(frame)
     documents = frame.drop(columns="label").reset_index(drop=True)
@@ -147,9 +151,9 @@ def cross_graded_pool(
     return frame.reset_index(drop=True).assign(**{f"grade_{g}": column for g, column in enumerate(grades.T)})
 
 
-def _model(name: str | None, known: pd.DataFrame, path: Path) -> Any:
+def _model(name: str, known: pd.DataFrame, path: Path) -> Any:
     remedy = ("give the pool its own grades, in columns grade_0 to grade_",)
-    return GRADES[name or DEFAULT_GRADES](grade_in_use(known, path, remedy))
+    return GRADES[name](grade_in_use(known, path, remedy))
 
 
 def demo(out: Path = option(Path("demo-out"), "The folder to create.", "DIR")) -> Answer:

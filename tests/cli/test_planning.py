@@ -225,7 +225,7 @@ BAD_PLANS = {
     ),
     "unknown grades": (
         (*RUNS, "--grades", "oracle"),
-        "unknown --grades 'oracle'; it is one of auto, ordered-logit, forest",
+        "unknown --grades 'oracle'; it is one of ordered-logit, forest",
     ),
     "cost without texts": ((*RUNS, *UNIFORM, "--cost", "log-length"), "--cost log-length needs the texts"),
     "budget and draws": ((*RUNS, *UNIFORM, "--draws", "5"), "pass either --budget or --draws, and not both"),

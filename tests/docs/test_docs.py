@@ -40,7 +40,7 @@ from pt_active.judging.tools.registry import TOOLS
 from pt_active.plans.making.judgments import RULES
 from pt_active.relevance import costs, measures
 from pt_active.relevance.grades import fitting
-from pt_active.relevance.grades.auto import GRADES
+from pt_active.relevance.grades.learned import GRADES
 from pt_active.relevance.losses import LOSSES
 from pt_active.risk.judged import BINOMIAL_REFERENCES
 from pt_active.rounds.kept import STRATEGIES

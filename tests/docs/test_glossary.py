@@ -18,7 +18,6 @@ SPEAKING = (
     *(f"plans/answers/{name}" for name in ("status", "pairwise", "gaps", "gate", "model_check", "interval_caution")),
     *(f"risk/{name}" for name in ("report", "judged", "agreement")),
     "inference/calibration",
-    "relevance/grades/auto",
     "relevance/grades/validation",
 )
 """The modules whose sentences a reader of results meets."""

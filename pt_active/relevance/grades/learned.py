@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,14 @@ import pandas as pd
 from pt_active.frames.checks import HELP, how_many
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import document_features, feature_columns
-from pt_active.relevance.grades.models import FittedGrades, check_positive
+from pt_active.relevance.grades.models import (
+    ColdGrades,
+    FittedGrades,
+    GradeModel,
+    PriorGrades,
+    UniformGrades,
+    check_positive,
+)
 
 if TYPE_CHECKING:
     from sklearn.base import ClassifierMixin
@@ -162,3 +169,18 @@ class ClassifierGrades(FeatureGrades):
     def _predict_features(self, features: np.ndarray) -> np.ndarray:
         probabilities = self.model_.predict_proba(features)
         return fitting.widened(probabilities, self.model_.classes_, self.max_grade, self.n_)
+
+
+GRADES: dict[str, Callable[[int], GradeModel]] = {
+    "ordered-logit": OrderedLogitGrades,
+    "forest": ForestGrades,
+    "prior": PriorGrades,
+    "cold": ColdGrades,
+    "uniform": UniformGrades,
+}
+"""The grade models that can be made from the highest grade alone, by name; those with ``fit`` learn from labels."""
+
+
+def usual_grades(columns: Iterable[object]) -> str:
+    """The grade model of a training frame with these columns, unless one is named: a forest if it has features."""
+    return "forest" if "features" in set(columns) else "ordered-logit"

@@ -17,6 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from pt_active import (
     ClassifierGrades,
+    ColdGrades,
     ForestGrades,
     GradeReport,
     JudgeGrades,
@@ -535,3 +536,10 @@ TestForestTransformer = pt.testing.transformer_test_class(MODELS["regressor fore
 TestClassifierTransformer = pt.testing.transformer_test_class(MODELS["calibrated"])
 TestJudgeTransformer = pt.testing.transformer_test_class(MODELS["votes of a judge"])
 TestMixtureTransformer = pt.testing.transformer_test_class(MODELS["mixture"])
+
+
+def test_cold_grades_fall_with_the_rank():
+    graded = ColdGrades(3).transform(pd.DataFrame({"qid": "1", "docno": list("ab"), "score": [2.0, 1.0]}))
+    above = [[1, *(1 / (1 + np.exp(g - 1.5 + 0.5 * np.log(rank))) for g in (1, 2, 3)), 0] for rank in (1, 2)]
+    assert_allclose(graded[COLUMNS], rounded_grades(-np.diff(above)), rtol=1e-12)
+    assert ColdGrades(3).described() == "Grade model: none, so grades are guessed from ranks alone"

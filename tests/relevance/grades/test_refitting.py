@@ -1,86 +1,20 @@
-"""The best grade model for the labels at hand, and one fitted to the labels of a plan."""
+"""Grades fitted to the labels of a plan."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pt_active import DCG, AutoGrades, ColdGrades, GradeReport, OrderedLogitGrades, Plan, Runs
+from pt_active import DCG, ColdGrades, Plan, Runs
 from pt_active.demo.collection import demo_collection
 from pt_active.inference.rounds import draw_round, estimate_rounds, judged_before
 from pt_active.plans.making.labelled import measured_values, round_chance
 from pt_active.plans.making.pool import Pool, graded_pool
-from pt_active.relevance.digits import rounded_grades
-from pt_active.relevance.grades import auto
-from pt_active.relevance.grades.auto import TABLE_COLUMNS
 from pt_active.relevance.grades.refitting import refitted_grades
-from pt_active.relevance.grades.validation import Slope
 from pt_active.sampling.drawings import RoundSettings
 
 COLLECTION = demo_collection(queries=60)
-RUN, QRELS = COLLECTION.past_run, COLLECTION.past_qrels
-GRADES = [f"grade_{g}" for g in range(4)]
+QRELS = COLLECTION.past_qrels
 POOL = Runs(**dict(list(COLLECTION.runs.items())[:2])).transform(COLLECTION.topics)
-
-
-@pytest.fixture(scope="module")
-def fitted():
-    return AutoGrades(3).fit(RUN, QRELS)
-
-
-class TestAuto:
-    def test_the_best_by_likelihood_on_queries_not_learned_from_wins(self, fitted):
-        assert tuple(fitted.table_.columns) == TABLE_COLUMNS
-        assert set(fitted.table_["model"]) == {"prior", "ordered-logit", "forest"}
-        report = GradeReport.cross_validated(OrderedLogitGrades(3), RUN, QRELS)
-        row = fitted.table_.set_index("model").loc["ordered-logit"]
-        assert_allclose(row[["likelihood", "gain"]].astype(float), [report.likelihood, report.gain], atol=1e-9)
-        assert fitted.winner_ == fitted.table_.loc[fitted.table_["likelihood"].idxmax(), "model"]
-        said = f"Grade model: {fitted.winner_}, the best of 3 on queries that it has not seen"
-        assert fitted.described().startswith(said)
-
-    def test_a_good_judge_wins_and_a_useless_one_does_not(self):
-        rng = np.random.default_rng(0)
-        pairs = RUN[["qid", "docno"]].merge(QRELS)
-        right = pairs.assign(
-            label=np.where(rng.random(len(pairs)) < 0.8, pairs["label"], rng.integers(0, 4, len(pairs)))
-        )
-        useless = pairs.assign(label=rng.integers(0, 4, len(pairs)))
-        model = AutoGrades(3, right=right, useless=useless).fit(RUN, QRELS)
-        assert model.winner_ in ("right", "stack")
-        place = dict(zip(model.table_["model"], model.table_.index, strict=True))
-        assert set(place) == {"prior", "ordered-logit", "forest", "right", "useless", "stack"}
-        assert place["useless"] > place["ordered-logit"]
-        assert_allclose(model.transform(RUN)[GRADES].sum(axis=1), 1)
-
-    def test_a_model_that_misleads_stands_below_its_table_with_a_warning(self, fitted, monkeypatch):
-        """Where recalibration does not help, as is forced here, what a plan expects with it is not to be relied on."""
-        said = "so forecasts with it, such as the ± of a plan, may be far off. "
-        assert said not in fitted.described()
-        monkeypatch.setattr(auto, "safe_recalibration", lambda *_: None)
-        monkeypatch.setattr(auto, "MIN_FOREST_LABELS", 10**6)
-        monkeypatch.setattr(Slope, "of", lambda *_: Slope(0.1, 0.05, 0.2))
-        with pytest.warns(UserWarning, match="the grade model misleads on queries that it has not seen"):
-            model = AutoGrades(3).fit(RUN, QRELS)
-        assert said in model.described().splitlines()[-1]
-
-    def test_one_query(self):
-        one = RUN[RUN["qid"] == RUN["qid"].iloc[0]]
-        model = AutoGrades(3).fit(one, QRELS)
-        assert model.winner_ == "prior"
-        assert "one query is too few" in model.described()
-
-    def test_the_order_of_rows_does_not_matter(self, fitted):
-        order = np.random.default_rng(0).permutation(len(RUN))
-        again = AutoGrades(3).fit(RUN.iloc[order], QRELS.iloc[::-1])
-        assert_array_equal(again.transform(RUN)[GRADES], fitted.transform(RUN)[GRADES])
-
-
-def test_cold_grades_fall_with_the_rank():
-    graded = ColdGrades(3).transform(pd.DataFrame({"qid": "1", "docno": list("ab"), "score": [2.0, 1.0]}))
-    above = [[1, *(1 / (1 + np.exp(g - 1.5 + 0.5 * np.log(rank))) for g in (1, 2, 3)), 0] for rank in (1, 2)]
-    assert_allclose(graded[GRADES], rounded_grades(-np.diff(above)), rtol=1e-12)
-    assert ColdGrades(3).described() == "Grade model: none, so grades are guessed from ranks alone"
 
 
 def drawn(rng, queries=60, documents=12):
