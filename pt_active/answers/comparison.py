@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -18,7 +17,6 @@ from pt_active.relevance.costs import ColumnCost
 from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades.fitting import NEAR, assumed_confusion
 from pt_active.relevance.grades.models import UniformGrades
-from pt_active.showing.wording import of_answers, told_of_answers
 
 FIRST, SECOND = "First answer", "Second answer"
 """How judges see the two answers that they compare."""
@@ -38,7 +36,8 @@ all alike, so that a judge that says nothing costs little (``examples/reproduce/
 class Answers:
     """The answers of systems to the same items [theory 18].
 
-    An item is a query of the plan, and an answer a document; the value of a system is the mean score of its answers.
+    An item is a query of the plan, an answer a document and a system a ranker, and plans, results and reports call them
+    so. The value of a system is the mean score of its answers.
     Where systems gave an item the same text, it is judged once for all of them.
 
     Args:
@@ -66,10 +65,6 @@ class Answers:
         self.scale = ScoreScale.parsed(scale)
         self.table = answer_table(source)
         self.systems = tuple(dict.fromkeys(self.table["system"]))
-        for name in self.systems:
-            if of_answers(name) != name:  # it would be taken for a word of ours, and said in another
-                other = re.sub(r"\W+", "_", name) + "_1"
-                raise ValueError(f"a system cannot be called {shown(name)}; call it {other}")
         self.runs = int(self.table["run"].groupby([self.table["item"], self.table["system"]]).size().max())
         if self.scale.prefers and (len(self.systems) != 2 or self.runs > 1):
             runs = f" with {self.runs} runs each" if self.runs > 1 else ""
@@ -117,9 +112,8 @@ class Answers:
             ValueError: If an argument is out of range.
         """
         priced = {"cost": ColumnCost()} if "cost" in self.table.columns else {}
-        with told_of_answers():
-            how = {**priced, **self.drawn(unit), **how}
-            return Plan.create(self.pool, None, self.measure, budget=budget, seed=seed, **how)
+        how = {**priced, **self.drawn(unit), **how}
+        return Plan.create(self.pool, None, self.measure, budget=budget, seed=seed, **how)
 
     def drawn(self, unit: str | None = None) -> dict[str, Any]:
         """How a unit is drawn, or the one of choice: arguments of `Plan.create`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from pt_active.cli.failures import naming_stdout
 from pt_active.frames.visible import json_text, visible
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
-from pt_active.showing.wording import of_answers
 
 
 @dataclass(frozen=True)
@@ -26,11 +25,6 @@ class Answer:
     text: str
     hint: str = ""
     code: int = 0
-
-    @property
-    def of_answers(self) -> Answer:
-        """The same in the words of answers."""
-        return replace(self, text=of_answers(self.text), hint=of_answers(self.hint))
 
     def show(self, as_json: bool, quiet: bool) -> None:
         """Print the answer."""

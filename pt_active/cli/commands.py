@@ -18,7 +18,6 @@ from pt_active.cli.failures import Usage
 from pt_active.cli.project import FILE, Project, key_of
 from pt_active.frames.checks import Argument, ArgumentError, Named, shown, whole_number
 from pt_active.frames.visible import visible
-from pt_active.showing.wording import is_of_answers, told_of_answers
 
 _DECLARED = "declared"
 
@@ -133,7 +132,7 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
     def run(context: typer.Context, **arguments: Any) -> None:
         told, root = "", context.find_root()
         silent = contextlib.redirect_stderr(io.StringIO()) if root.params["quiet"] else contextlib.nullcontext()
-        with silent, contextlib.ExitStack() as words, options_named(context):
+        with silent, options_named(context):
             of_init = context.info_name == "init"  # which goes on from the file that it writes
             _check_taken(context, {*shared, *(["project"] if takes and not of_init else [])})
             given = {name: value for name, value in root.params.items() if name in shared and _is_typed(root, name)}
@@ -143,14 +142,12 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
                 taken, told = _from_project(context, typed, arguments["out"] if of_init else root.params["project"])
                 arguments |= taken | ({"typed": typed} if "typed" in every else {})
                 _check_given(context, arguments, required)
-            if of_answers := _is_of_answers(arguments):
-                words.enter_context(told_of_answers())
             for name, kind in bundles.items():
                 arguments[name] = kind(**{each.name: arguments.pop(each.name) for each in fields(kind)})
             answer = function(**arguments)
             if told:
                 typer.echo(told, err=True)
-        (answer.of_answers if of_answers else answer).show(root.params["json_output"], root.params["quiet"])
+        answer.show(root.params["json_output"], root.params["quiet"])
         if answer.code:
             raise typer.Exit(answer.code)
 
@@ -160,13 +157,6 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
     run.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()}
     run.__signature__ = signature  # type: ignore[attr-defined]
     return run
-
-
-def _is_of_answers(arguments: Mapping[str, Any]) -> bool:
-    """Whether a command is asked about answers: by their file, their measure, or a plan of them."""
-    manifest = Path(arguments.get("plan") or "") / "manifest.json"
-    said = manifest.read_text(encoding="utf-8", errors="replace") if manifest.is_file() else ""
-    return bool(arguments.get("answers")) or is_of_answers(f"{arguments.get('measure')} {said}")
 
 
 _OF_SOME = ("project", "grade_names", "rule", "ties", "confidence", "queries", "clusters")

@@ -35,7 +35,6 @@ from pt_active.judging.worklist import GradeNames, Worklist
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.queries import ORDERS, in_drawing_order
 from pt_active.plans.plan import Plan
-from pt_active.showing.wording import is_of_answers
 
 if TYPE_CHECKING:
     from pt_active.judging.server.app import Site
@@ -200,9 +199,8 @@ def judge_names(judges: str | None) -> list[str]:
 def _warn_without_text(site: Site, given: bool) -> None:
     """Name documents that judges cannot read; whether texts were ``given`` decides what helps."""
     if untold := dict.fromkeys(each.docno for each in site.campaign.work.documents if not each.text):
-        what = "answer" if is_of_answers(str(site.campaign.plan.measure)) else "document"
         remedy = "" if given else "; pass --texts FILE"
-        typer.echo(f"warning: {how_many(what, len(untold), 'has')} no text: {some(untold)}{remedy}", err=True)
+        typer.echo(f"warning: {how_many('document', len(untold), 'has')} no text: {some(untold)}{remedy}", err=True)
 
 
 def _serve(site: Site, where: Address) -> None:
@@ -285,8 +283,7 @@ def _exported(loaded: Plan, plan: Path, written: list[Path], worklist: Worklist,
     if format in FORMATS and FORMATS[format].by_query:
         return Answer({"file": str(out), "format": format}, f"The labels that are known are in {out}.")
     content: dict[str, Any] = {"file": str(out), "format": format, "assessments": count, "texts": worklist.has_texts}
-    what = "answer" if is_of_answers(str(loaded.measure)) else "document"
-    text = f"{how_many(what, count)} to judge {agreeing('is', count)} in {out}."
+    text = f"{how_many('document', count)} to judge {agreeing('is', count)} in {out}."
     if worklist.names.grades and format in _TABLES:
         stand = (f"{grade} ({name})" for grade, name in worklist.names.listed(worklist.max_grade))
         text += f" A label is {', '.join(stand)}."

@@ -42,12 +42,11 @@ from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import unit_of
-from pt_active.relevance.measures import parse_measure
+from pt_active.relevance.measures import SCORE, parse_measure
 from pt_active.sampling.designs import DESIGNS
 from pt_active.sampling.drawings import DOCUMENT_DRAWINGS
 from pt_active.showing.printed import plain_rows
 from pt_active.showing.rounding import amount
-from pt_active.showing.wording import is_of_answers
 
 MAX_ROUNDS = 100
 
@@ -267,7 +266,7 @@ def _asked(
 ) -> tuple[pd.DataFrame, str]:
     """The table that answers a question, and what to type next."""
     difference, power, confidence = wanted.difference, wanted.power, wanted.confidence
-    of_answers = is_of_answers(str(outlook.measure))
+    of_answers = outlook.measure.NAME == SCORE.NAME
     if wanted.until_known and difference is not None:
         table = outlook.until_known(difference, power, confidence)
         return table, "" if plan is not None else _draw(table, words, "cost", "cost_90", of_answers)

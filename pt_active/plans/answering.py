@@ -39,7 +39,6 @@ from pt_active.plans.making.queries import has_order
 from pt_active.plans.making.rankers import named_pair
 from pt_active.showing.page import check_page
 from pt_active.showing.plots import budgets
-from pt_active.showing.wording import in_its_words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,7 +51,6 @@ class Answering(Estimating):
         path: The folder of a saved plan.
     """
 
-    @in_its_words
     def status(
         self,
         qrels: pd.DataFrame,
@@ -121,7 +119,6 @@ class Answering(Estimating):
         """The two rankers that are compared, or the only one."""
         return named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
 
-    @in_its_words
     def gate(
         self,
         qrels: pd.DataFrame,
@@ -194,7 +191,6 @@ class Answering(Estimating):
         about: dict[str, Any] = {"queries": question.queries, "clusters": question.clusters, "records": records}
         return state, self.compare(labels, confidence=question.confidence, first=one, second=other, **about)
 
-    @in_its_words
     def follow(
         self,
         margin: float | None = None,
@@ -217,7 +213,6 @@ class Answering(Estimating):
         pair = self._pair(first, second)
         return RunningStatus(self.tables, Question(pair, self.measure, ALWAYS, margin, confidence, **how))
 
-    @in_its_words
     def report(
         self,
         path: str | Path,
@@ -255,7 +250,6 @@ class Answering(Estimating):
         report.save(path)
         return report
 
-    @in_its_words
     def plot(self) -> Figure:
         """A matplotlib figure of the expected half-width of the interval at each budget, before anything is judged.
 

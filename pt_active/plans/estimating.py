@@ -23,7 +23,6 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.rankers import named_pair
 from pt_active.plans.making.sampled import wanted_documents
-from pt_active.showing.wording import in_its_words
 
 
 class Estimating(KeptArtifact[PlanTables]):
@@ -51,7 +50,6 @@ class Estimating(KeptArtifact[PlanTables]):
         """Names of the rankers, in the order of the pool."""
         return self.tables.pool.names
 
-    @in_its_words
     def estimate(
         self,
         qrels: pd.DataFrame,
@@ -95,7 +93,6 @@ class Estimating(KeptArtifact[PlanTables]):
         judged = self._judged(qrels, records, how)
         return {name: judged.estimate(s, how) for s, name in enumerate(judged.names)}
 
-    @in_its_words
     def compare(
         self,
         qrels: pd.DataFrame,
@@ -124,7 +121,6 @@ class Estimating(KeptArtifact[PlanTables]):
         how = asked(self.tables, measure, estimator, confidence, missing, reference, queries, clusters)
         return self._judged(qrels, records, how).compare(one, other, how)
 
-    @in_its_words
     def rank(
         self,
         qrels: pd.DataFrame,
@@ -157,7 +153,6 @@ class Estimating(KeptArtifact[PlanTables]):
         checked = None if said is None else records_of_plan(self.tables, said)
         return judged_with(labelled_plan(self.tables, as_qrels(qrels, said)), checked, how)
 
-    @in_its_words
     def agreement(self, records: pd.DataFrame) -> Agreement:
         """Measure how well the judges agree: Krippendorff's alpha, and kappa of each pair [theory 12].
 
@@ -169,7 +164,6 @@ class Estimating(KeptArtifact[PlanTables]):
         """
         return agreement_of(records_of_plan(self.tables, records), self.tables.pool.max_grade)
 
-    @in_its_words
     def judged(
         self, qrels: pd.DataFrame, measure: str | irm.Measure | None = None, missing: str = "error"
     ) -> JudgedQueries | JudgedDocuments:

@@ -41,7 +41,6 @@ from pt_active.relevance.costs import Cost, UnitCost, check_per_query, unit_of
 from pt_active.relevance.measures import parse_lasting
 from pt_active.sampling.designs import defensive_share
 from pt_active.sampling.drawings import usual_variance
-from pt_active.showing.wording import in_its_words, is_of_answers, of_answers
 
 _SECOND_TEST = (
     "a round after the parts of a plan is a second test: its final answer holds only if nobody has looked before"
@@ -175,7 +174,6 @@ class Plan(Answering):
         """``qid, query`` (+ other columns of the topics) of the queries in which something is judged."""
         return self.sample[query_columns(self.sample.columns)]
 
-    @in_its_words
     def extend(
         self,
         budget: float,
@@ -230,7 +228,6 @@ class Plan(Answering):
             warnings.warn(_SECOND_TEST, stacklevel=3)
         return self._of(extended(self.tables, Extension(budget, qrels, grades, topics, texts, seed, missing)))
 
-    @in_its_words
     def so_far(self, qrels: pd.DataFrame) -> Plan:
         """Cut the plan at the first gap in the labels; notes of its results point to `status` [theory 10].
 
@@ -245,7 +242,6 @@ class Plan(Answering):
         """
         return self._of(cut_to_judged(self.tables, as_qrels(qrels)))
 
-    @in_its_words
     def with_rankers(self, **runs: pd.DataFrame) -> Plan:
         """Add rankers to the plan, to estimate them from the same labels.
 
@@ -262,7 +258,6 @@ class Plan(Answering):
         """
         return self._of(with_rankers(self.tables, self.measure, runs))
 
-    @in_its_words
     def export(
         self, path: str | Path, format: str = "trec", qrels: pd.DataFrame | None = None, order: str | None = None
     ) -> Path:
@@ -294,8 +289,7 @@ class Plan(Answering):
         return "; ".join(filter(None, (single_rankers_caution(self.tables), interval_caution(self.tables))))
 
     def __str__(self) -> str:
-        said = in_words(self.tables) + (f"\n  caution   {self.caution}" if self.caution else "")
-        return visible(of_answers(said) if is_of_answers(str(self.measure)) else said)
+        return visible(in_words(self.tables) + (f"\n  caution   {self.caution}" if self.caution else ""))
 
 
 def _usual(

@@ -15,7 +15,7 @@ from pt_active.frames.atomic import write_file
 from pt_active.frames.visible import json_text, visible
 from pt_active.showing.printed import Facts
 from pt_active.showing.rounding import minus, number
-from pt_active.showing.wording import is_of_answers, meaning, page_of_answers, used_in
+from pt_active.showing.wording import meaning, used_in
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -172,8 +172,7 @@ class Page:
         known = {"page": self, "manifest": manifest_rows(self.data["manifest"])}
         template = _template()
         own = _QUOTED.sub(" ", template.render(known, glossary=[], data="").partition("<body>")[2])
-        html = template.render(known, glossary=used_in(_TAG.sub(" ", own)), data=data)
-        return page_of_answers(html) if is_of_answers(self.head.measure) else html
+        return template.render(known, glossary=used_in(_TAG.sub(" ", own)), data=data)
 
 
 @cache

@@ -14,7 +14,6 @@ import pandas as pd
 from pt_active.frames.visible import visible
 from pt_active.showing.charts import Intervals, framed
 from pt_active.showing.plots import MAX_ESTIMATES
-from pt_active.showing.wording import is_of_answers, of_answers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,8 +56,6 @@ class Charted(Printed):
 
 def printed(head: str, facts: Facts) -> str:
     """A heading, and below it one line per fact."""
-    if is_of_answers(head):
-        head, facts = of_answers(head), [(of_answers(name), of_answers(text)) for name, text in facts]
     return visible("\n  ".join([head, *(f"{name:<12}{text}" for name, text in facts)]))
 
 

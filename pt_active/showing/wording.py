@@ -1,57 +1,11 @@
-"""What do the words on a page mean, and which describe answers to items, not documents of queries [theory 18]?"""
+"""What do the words on a page mean?"""
 
 from __future__ import annotations
 
-import functools
 import re
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from typing import Any, TypeVar, cast
-
-MethodT = TypeVar("MethodT", bound=Callable[..., Any])
-
-_WORDS = {
-    "document": "answer",
-    "documents": "answers",
-    "query": "item",
-    "queries": "items",
-    "ranker": "system",
-    "rankers": "systems",
-    "qrels": "labels",
-    "grade": "score",
-    "grades": "scores",
-    "topics": "items",
-}
-"""Word of rankings → word of answers."""
-
-# A part of a name, such as that of a file, an option or a system, is no word.
-_WORD = re.compile(
-    rf"(?<![\w\-./=:'\"])(?<!--level )(?:([Aa]) )?({'|'.join(_WORDS)})(?![\w\-/=\"(]|\.\w)", re.IGNORECASE
-)
+from collections.abc import Sequence
 
 _MAX_NAMES = 5  # Rankers that a sentence names, at most
-
-_MEASURE = re.compile(r"(?<!\w)Score(?:\([^)]*\))?@\d+")
-
-_NAMED = re.compile(rf"(?<!--measure )(?<!['\"=/]){_MEASURE.pattern}")  # Where the measure is no argument of a command
-
-_PHRASES = {
-    "query–document pairs": "answers",
-    "what each returns at each rank, with its grade": "what each says, with its score",
-    "grade model": "model of the scores",
-    "Grade model": "Model of the scores",
-    "est grade": "est label",
-    "traffic": "weight",
-    "qids and docnos": "columns qid (the item) and docno (the answer)",
-}
-
-_NO_TEXT = re.compile(
-    r"(<script\b.*?</script>|<style\b.*?</style>"
-    r'|<(?P<tag>details|span) class="(?:text|name)">.*?</(?P=tag)>|<[^>]*>)',
-    re.DOTALL,
-)
-"""What of a page is no text of ours: scripts, styles, tags, and texts and ids of documents."""
 
 
 def listed(names: Sequence[str], last: str = ", ") -> str:
@@ -59,64 +13,6 @@ def listed(names: Sequence[str], last: str = ", ") -> str:
     if len(names) > _MAX_NAMES:
         names = [*names[:3], f"{len(names) - 3} others"]
     return last.join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
-def is_of_answers(text: str) -> bool:
-    """Whether a text names the measure of answers."""
-    return _MEASURE.search(text) is not None
-
-
-def of_answers(text: str) -> str:
-    """A text in the words of answers."""
-    for phrase, other in _PHRASES.items():
-        text = text.replace(phrase, other)
-    return _WORD.sub(_replaced, _NAMED.sub("mean score", text))
-
-
-@contextmanager
-def told_of_answers() -> Iterator[None]:
-    """Let warnings and errors speak in the words of answers."""
-    with warnings.catch_warnings():
-        show = warnings.showwarning
-        warnings.showwarning = lambda message, kind, *where, **more: show(
-            kind(of_answers(str(message))), kind, *where, **more
-        )
-        try:
-            yield
-        except (ValueError, OSError) as error:
-            error.args = tuple(of_answers(each) if isinstance(each, str) else each for each in error.args)
-            raise
-
-
-def in_its_words(method: MethodT) -> MethodT:
-    """Let a method of what has a measure warn and refuse in the words of answers if the measure is theirs."""
-
-    @functools.wraps(method)
-    def told(self: Any, *given: Any, **named: Any) -> Any:
-        with told_of_answers() if is_of_answers(str(self.measure)) else nullcontext():
-            return method(self, *given, **named)
-
-    return cast(MethodT, told)
-
-
-def page_of_answers(html: str) -> str:
-    """A page in the words of answers; what it quotes, and what nobody reads, stays."""
-    parts, end = [], 0
-    for kept in _NO_TEXT.finditer(html):
-        parts += [of_answers(html[end : kept.start()]), kept.group()]
-        end = kept.end()
-    return "".join([*parts, of_answers(html[end:])])
-
-
-def _replaced(found: re.Match[str]) -> str:
-    article, word = found.groups()
-    if word.isupper():  # what stands for a file in the help
-        return found.group()
-    other = _WORDS[word.lower()]
-    other = other.capitalize() if word[0].isupper() else other
-    if article is None:
-        return other
-    return f"{article}{'n' if other[0].lower() in 'ai' else ''} {other}"
 
 
 WORDS = {

@@ -1,4 +1,4 @@
-"""From a table of answers to a verdict by the commands, in the words of answers."""
+"""From a table of answers to a verdict by the commands, with the words of plans."""
 
 from __future__ import annotations
 
@@ -13,10 +13,6 @@ from typer.testing import CliRunner, Result
 
 from pt_active import Answers
 from pt_active.cli.app import app
-
-OTHER_WORDS = re.compile(
-    r"(?<![\w/.-])(?:documents?|quer(?:y|ies)|rankers?|qrels|ranks?|grades?|Score@\d)(?![\w=.-])", re.I
-)
 
 
 @pytest.fixture
@@ -49,18 +45,16 @@ def test_five_commands_from_a_table_to_a_verdict(folder: Path) -> None:
     said = run("init", "--answers", "answers.csv", "--budget", 280)
     assert re.search(r"new +an answer to each of 140 items", said)
     assert re.search(r"(?m)^  budget +280 of 280 answers to judge: all, if no verdict comes before$", said)
-    texts = [run("plan")]
-    texts.append(run("export", "--out", "my-plan.csv", "--format", "csv"))
+    run("plan")
+    run("export", "--out", "my-plan.csv", "--format", "csv")
     fill(table.drop(columns="run"), folder / "my-plan.csv")
-    texts += [run("status"), run("gate", "--queries", "new", "--margin", 0.1)]
+    assert "stop: new is better" in run("status")
+    assert "pass: new is at most 0.1 worse than old" in run("gate", "--queries", "new", "--margin", 0.1)
     run("report")
-    texts.append(shown((folder / "my-plan.html").read_text(encoding="utf-8")))
-    for text in texts:
-        assert not OTHER_WORDS.findall(text), OTHER_WORDS.search(text)
-    assert "stop: new is better" in texts[2]
+    assert "new is better than old" in (folder / "my-plan.html").read_text(encoding="utf-8")
 
 
-def test_messages_speak_of_answers_and_an_extension_keeps_their_texts(folder: Path) -> None:
+def test_messages_name_what_is_wrong_and_an_extension_keeps_texts(folder: Path) -> None:
     table = made(30).drop(columns="run")
     table.drop(columns="truth").to_csv("answers.csv", index=False)
     run("init", "--answers", "answers.csv", "--budget", 20)
@@ -69,15 +63,14 @@ def test_messages_speak_of_answers_and_an_extension_keeps_their_texts(folder: Pa
     fill(table, folder / "my-plan.csv")
     Path("stray.csv").write_text("qid,docno,label\ni3,none,1\n")
     for words, wanted in (
-        (("status", "my-plan", "stray.csv"), "no label belongs to an answer of the plan"),
-        (("status", "--first", "best"), "no system 'best' in this plan"),
-        (("plan", "--budget", 1, "--out", "small"), "does not pay for the cheapest item"),
+        (("status", "my-plan", "stray.csv"), "no label belongs to a document of the plan"),
+        (("status", "--first", "best"), "no ranker 'best' in this plan"),
+        (("plan", "--budget", 1, "--out", "small"), "does not pay for the cheapest query"),
     ):
         told = invoke(*words)
         assert told.exit_code == 2
         assert wanted in told.stderr
     assert "(design: successive)" in run("plan", "--level", "document", "--out", "single")
-    assert "queries" not in run("status", "--measure", "P@1")
     run("extend", "my-plan", "my-plan.csv", "--budget", 10, "--out", "more")
     assert "status more LABELS more.csv" in run("export", "more", "--out", "more.csv", "--format", "csv")
     assert pd.read_csv("more.csv")["text"].str.startswith("answer ").all()
@@ -91,11 +84,11 @@ def test_costs_and_clusters_of_the_table_count_and_the_forecast_leaves_the_unit_
     assert "100 of 300, the sum of the column cost (33%)" in said
     assert re.search(r"cost +9\d of 300 units of cost for the whole pool", run("plan"))
     told = invoke("budget", "--difference", 0.2)
-    assert re.search(r"item +passive", told.stdout)
+    assert re.search(r"query +passive", told.stdout)
     assert "--level" not in told.output
     run("export", "--out", "my-plan.csv", "--format", "csv")
     fill(table, folder / "my-plan.csv")
-    assert "for items like them, as 30 clusters" in run("status")
+    assert "for queries like them, as 30 clusters" in run("status")
 
 
 def test_the_answers_of_another_plan_stay_and_the_option_that_helps_is_named(folder: Path) -> None:
@@ -111,17 +104,11 @@ def test_the_answers_of_another_plan_stay_and_the_option_that_helps_is_named(fol
     table = made(4).drop(columns=["truth", "run"])
     table.assign(weight=[3.0 if item == table["item"][0] else 1.0 for item in table["item"]]).to_csv("answers.csv")
     assert re.search(
-        r"weights +items count by weight \(.* has 50%, so they count as 3\)", run("init", "--answers", "answers.csv")
+        r"weights +items count by traffic \(.* has 50%, so they count as 3\)", run("init", "--answers", "answers.csv")
     )
     assert "5 of 8 answers" in run("init", "--answers", "answers.csv", "--budget", 5)
-    assert run("plan").startswith("Plan for mean score of new, old\n")
+    assert run("plan").startswith("Plan for Score@1 of new, old\n")
     assert (folder / "other").is_dir()
-
-
-def shown(html: str) -> str:
-    """What of a page a reader sees."""
-    body = html.partition("<body")[2]
-    return re.sub(r"<[^>]*>", " ", re.sub(r"<(script|style)\b.*?</\1>", " ", body, flags=re.DOTALL))
 
 
 def test_a_file_of_each_system_and_points_in_steps(folder: Path) -> None:
@@ -132,7 +119,7 @@ def test_a_file_of_each_system_and_points_in_steps(folder: Path) -> None:
     project = tomllib.loads((folder / "pt-active.toml").read_text())
     assert project["measure"] == "Score(step=0.5)@1"
     assert project["grade-names"] == "score 0,score 0.5,score 1"
-    assert "Plan for mean score of new, old" in run("plan")
+    assert "Plan for Score(step=0.5)@1 of new, old" in run("plan")
 
 
 def test_a_preference_is_one_decision_an_item(folder: Path) -> None:

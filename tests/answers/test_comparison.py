@@ -10,7 +10,7 @@ import pytest
 from made_answers import made, true_scores
 from scipy import stats
 
-from pt_active import Answers, Plan, UnitCost
+from pt_active import Answers, UnitCost
 from pt_active.judging.files import read_labels
 from pt_active.relevance.digits import GRADE_BITS
 from pt_active.showing.plots import contributions
@@ -169,14 +169,6 @@ def test_the_budget_is_in_the_unit_of_the_costs_and_another_cost_may_be_passed(t
     assert len(priced.plan(60, cost=UnitCost()).assessments) == 60
 
 
-@pytest.mark.parametrize("name", ["query rewriting", "with Query", "documents"])
-def test_a_system_is_not_called_by_a_word_that_reports_replace(name: str, table: pd.DataFrame) -> None:
-    named = table.replace({"system": {"new": name}})
-    with pytest.raises(ValueError, match=f"a system cannot be called '{name}'; call it {name.replace(' ', '_')}_1$"):
-        Answers(named)
-    assert Answers(table.replace({"system": {"new": "query-rewriting"}})).systems == ("old", "query-rewriting")
-
-
 def test_a_chart_names_an_item_by_its_question_alone(table: pd.DataFrame, tmp_path: Path) -> None:
     answers = Answers(table.assign(reference="the truth"))
     plan, labels = answers.plan(60), answers.labels(true_scores(table))
@@ -257,20 +249,6 @@ def test_a_preference_needs_two_systems(table: pd.DataFrame) -> None:
         Answers(table.query("system == 'new'"), "preference")
     with pytest.raises(ValueError, match="not 2 with 2 runs each"):
         Answers(made(10, runs=2), "preference")
-
-
-def test_messages_in_python_speak_of_answers_and_those_of_rankings_do_not(table: pd.DataFrame) -> None:
-    answers = Answers(table)
-    labels, plan = answers.labels(true_scores(table)), answers.plan(40)
-    with pytest.warns(UserWarning, match=r"labels of \d+ items that were not sampled") as told:
-        plan.compare(labels)
-    assert not any(word in str(each.message) for each in told for word in ("document", "quer"))
-    stray = pd.DataFrame({"qid": ["x"], "docno": ["y"], "label": [1]})
-    with pytest.raises(ValueError, match="no label belongs to a sampled answer"):
-        plan.estimate(stray)
-    pool = answers.pool.drop(columns=["rank_old"])
-    with pytest.raises(ValueError, match="no label belongs to a drawn document"):
-        Plan.create(pool, None, "P@1", budget=10).estimate(stray)
 
 
 @pytest.mark.parametrize("label", [-1, -1.0, " -1.0 ", -2])

@@ -23,10 +23,10 @@ def test_a_blank_in_row_4_of_50_is_named_and_all_other_items_count() -> None:
     assert np.isnan(state.value)
     whole = plan.status(labels)
     assert state.low <= whole.low < whole.high <= state.high
-    assert f"estimate    none before item {blank.qid} has its labels" in str(state)
-    assert f"answer '{blank.docno}' of item '{blank.qid}'" in str(state)
+    assert f"estimate    none before query {blank.qid} has its labels" in str(state)
+    assert f"document '{blank.docno}' of query '{blank.qid}'" in str(state)
     with pytest.raises(
-        ValueError, match=f"2 of 49 labels are judged .*: answer '{blank.docno}' of item '{blank.qid}' "
+        ValueError, match=f"2 of 49 labels are judged .*: document '{blank.docno}' of query '{blank.qid}' "
     ):
         plan.so_far(some)
     with pytest.raises(ValueError, match=r'judge them, or pass missing="expected"; or look') as error:

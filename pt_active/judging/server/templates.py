@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import ir_measures.measures as irm
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -18,8 +19,7 @@ from pt_active.frames.visible import json_text, visible, visible_field
 from pt_active.judging.server.order import Document, JudgingOrder
 from pt_active.judging.worklist import GradeNames
 from pt_active.plans.plan import Plan
-from pt_active.relevance.measures import least_label
-from pt_active.showing.wording import is_of_answers, of_answers
+from pt_active.relevance.measures import SCORE, least_label
 
 PAGES = Path(__file__).parent / "pages"  # The templates, the style sheet and the script
 SCRIPTS = ("judge.js", "adjudicate.js", "organiser.js")
@@ -30,8 +30,8 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 _HIGHEST_KEY = 9  # The highest grade that has a key
 
 
-def environment(measure: object) -> Environment:
-    """The templates, in which every text is escaped; ``words`` says what stands in it in the words of the measure."""
+def environment(measure: irm.Measure) -> Environment:
+    """The templates, in which every text is escaped; ``answers`` says whether answers are judged, not documents."""
     made = Environment(
         loader=PackageLoader("pt_active.judging.server", "pages"),
         autoescape=True,
@@ -40,7 +40,7 @@ def environment(measure: object) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["words"] = lambda text: type(text)(of_answers(text)) if is_of_answers(str(measure)) else text
+    made.globals["answers"] = measure.NAME == SCORE.NAME
     return made
 
 
