@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -15,15 +14,11 @@ from pt_active.frames.atomic import write_file
 from pt_active.frames.visible import json_text, visible
 from pt_active.showing.printed import Facts
 from pt_active.showing.rounding import minus, number
-from pt_active.showing.wording import meaning, used_in
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-_TAG = re.compile(r"<[^>]*>")
-
-_QUOTED = re.compile(r'<(?P<tag>details|span|desc) (?:class="(?:text|name)"|id="[^"]*")>.*?</(?P=tag)>', re.DOTALL)
-"""Texts and ids of documents, whose words are not the report's, and charts in words."""
+_GLOSSARY = "https://github.com/pt-active/pt_active/blob/main/pt_active/pt_docs/glossary.md"
 
 MAX_ROWS = 50  # Rows of a table that are shown; all are in the page's data
 
@@ -169,10 +164,8 @@ class Page:
         """One page that loads no other file."""
         # Inside of a script, JSON must not close the element, whatever text it contains.
         data = json_text(self.data).replace("<", "\\u003c")
-        known = {"page": self, "manifest": manifest_rows(self.data["manifest"])}
-        template = _template()
-        own = _QUOTED.sub(" ", template.render(known, glossary=[], data="").partition("<body>")[2])
-        return template.render(known, glossary=used_in(_TAG.sub(" ", own)), data=data)
+        manifest = manifest_rows(self.data["manifest"])
+        return _template().render(page=self, manifest=manifest, data=data, glossary=_GLOSSARY)
 
 
 @cache
@@ -188,7 +181,7 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"meaning": meaning, "minus": minus}
+    environment.filters["minus"] = minus
     return environment.get_template("page.html.jinja")
 
 

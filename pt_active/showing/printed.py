@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from pt_active.showing.plots import MAX_ESTIMATES
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_MAX_NAMES = 5  # Rankers that a sentence names, at most
 _MAX_ROWS = 15  # Rows of a chart above a result's text
 
 Facts = list[tuple[str, str]]  # Pairs of a name and a text, in the order in which they are printed
@@ -57,6 +58,13 @@ class Charted(Printed):
 def printed(head: str, facts: Facts) -> str:
     """A heading, and below it one line per fact."""
     return visible("\n  ".join([head, *(f"{name:<12}{text}" for name, text in facts)]))
+
+
+def listed(names: Sequence[str], last: str = ", ") -> str:
+    """Names as a sentence has them, the ``last`` joined by a word: ``a, b or c``; of many, ``a, b, c or 60 others``."""
+    if len(names) > _MAX_NAMES:
+        names = [*names[:3], f"{len(names) - 3} others"]
+    return last.join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def plain(value: Any) -> Any:

@@ -26,8 +26,7 @@ from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
-from pt_active.showing.printed import Facts
-from pt_active.showing.wording import listed
+from pt_active.showing.printed import Facts, listed
 
 _REST = 5.0  # So many times as long as it took an estimate is shown again; the server is left to the judges
 _NOW_SECONDS = 60.0  # A judge who gave a sign of life in these seconds is there now

@@ -155,7 +155,7 @@ def test_the_same_labels_have_one_answer(kind: str, rankers: int, how_far: str, 
     page = report.to_html()
     assert page.count(number) >= 2
     said = f"{value:+.4f}" if rankers > 1 else f"{value:.4f}"
-    assert f"<dt>estimate</dt><dd>{said}".replace("-", "−") in re.sub(r"<abbr[^>]*>|</abbr>", "", page)
+    assert f"<dt>estimate</dt><dd>{said}".replace("-", "−") in page
     if rankers > 1:
         assert report.headline.of == "b − a"
         assert "lead of" not in page

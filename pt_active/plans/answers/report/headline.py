@@ -18,9 +18,8 @@ from pt_active.plans.answers.report.differences import Difference, Further, Rela
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.showing.page import MEASURED, OPEN, SETTLED, Headline
-from pt_active.showing.printed import Facts
+from pt_active.showing.printed import Facts, listed
 from pt_active.showing.rounding import MINUS, decimals, fixed, from_to, minus, roughly, share, with_interval
-from pt_active.showing.wording import listed
 
 _UNKNOWN = "These labels do not show how far off that is."
 

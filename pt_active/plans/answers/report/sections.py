@@ -20,8 +20,8 @@ from pt_active.showing import plots
 from pt_active.showing.charts import ChartRow, Intervals, Sides, short
 from pt_active.showing.page import Decided, Page, Section, Shown
 from pt_active.showing.plots import MAX_CONTRIBUTIONS, MAX_ESTIMATES
+from pt_active.showing.printed import listed
 from pt_active.showing.rounding import MINUS, decimals, number, with_interval
-from pt_active.showing.wording import listed
 
 MAX_DECIDING_DOCUMENTS = 10
 """Documents in the open list under "What decided"."""
