@@ -151,7 +151,7 @@ MODULES: dict[str, str] = {
     "pt_active.demo": "demo_collection DemoCollection.judge",
     "pt_active.relevance.measures": "RANK_FORMS rank_form",
     "pt_active.relevance.moments": "label_moments document_moments",
-    "pt_active.relevance.revealed": "revealed_form Expectation fitted_leniency",
+    "pt_active.relevance.revealed": "revealed_form Expectation",
     "pt_active.relevance.bounds": "contrast_bounds document_bounds",
     "pt_active.relevance.losses": "LOSSES Loss Loss.terms Loss.decision",
     "pt_active.relevance.costs": "COSTS",

@@ -29,7 +29,7 @@ from pt_active.inference.residuals import steps
 from pt_active.inference.rounds import pool_sizes
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.measures import parse_measure
-from pt_active.relevance.revealed import fitted_leniency
+from pt_active.relevance.revealed import form_of, learned_prior
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.drawings import RoundSettings, usual_variance
 
@@ -38,6 +38,9 @@ MEASURES = {"nDCG@10": "nDCG(dcg='exp-log2')@10", "AP": "AP"}
 FOLDS = 5
 
 TABLES = ("revealed-saving",)
+
+LENIENCIES = np.arange(31) / 10
+"""The values of τ that are tried to fit it to labels."""
 
 
 class Collection(NamedTuple):
@@ -109,6 +112,28 @@ def saving(frame: pd.DataFrame, measure: str, names: tuple[str, ...], share: flo
     before = sums - np.r_[0.0, sums][np.searchsorted(seen.query[order], seen.query[order])] - excess
     target, part = seen.values(truth) @ contrast, share * len(seen.weight)
     return float(target.var(ddof=1) / part * (1 - share) / (step @ (excess + 2 * before)))
+
+
+def fitted_leniency(grades: np.ndarray, label: np.ndarray, query: np.ndarray) -> float:
+    """The τ under which the labels are most probable, if each query has a hidden class of leniency.
+
+    Args:
+        grades: float64[N, G+1], ``P(y = g)``, of a model that was not fitted to these labels.
+        label: int64[N], the labels.
+        query: int64[N], the query of each document, in any order.
+    """
+    order = np.argsort(query, kind="stable")
+    indptr = np.r_[0, np.cumsum(np.unique(query, return_counts=True)[1])]
+    form = form_of("", grades.shape[1] - 1, lambda labels, ranks: labels[:, :1] * 0.0)
+    belief, label = np.ascontiguousarray(grades[order]), label[order].astype(np.int64)
+
+    def likelihood(leniency: float) -> float:
+        lenient = form.lenient(leniency)
+        prior = lenient.log_prior
+        logs = learned_prior(lenient, indptr, belief, label)
+        return float((np.logaddexp.reduce(logs, axis=1) - np.logaddexp.reduce(prior)).sum())
+
+    return float(max(LENIENCIES, key=likelihood))
 
 
 def rows_of(collection: Collection, pairs: int, share: float, seed: int = 1) -> Iterator[dict[str, str]]:

@@ -33,7 +33,6 @@ from pt_active.relevance.grades.judge_tables import judge_table, read_judge, vot
 from pt_active.relevance.grades.judges import JudgeGrades
 from pt_active.relevance.grades.learned import GRADES
 from pt_active.relevance.grades.models import ColdGrades, FittedGrades, GradeModel
-from pt_active.relevance.grades.report import GradeReport
 from pt_active.relevance.measures import parse_measure
 from pt_active.transformers import Runs
 
@@ -159,18 +158,13 @@ class PoolFiles(RunFiles):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TrainingWarning)
             fitted = model.fit(documents, labels, unjudged=self.unjudged)
-        self._warn_of_model(model, documents, labels, parse_measure(measure, highest).params.get("cutoff"))
+        self._warn_of_model(model, parse_measure(measure, highest).params.get("cutoff"))
         return fitted, model.described() if isinstance(model, JudgeGrades) else ""
 
-    def _warn_of_model(
-        self, model: FittedGrades, documents: pd.DataFrame, labels: pd.DataFrame, cutoff: int | None
-    ) -> None:
+    def _warn_of_model(self, model: FittedGrades, cutoff: int | None) -> None:
         for words in model.coverage_.cautions(self.unjudged, cutoff):
             typed = (word if isinstance(word, str) else f"--{word.name} {getattr(word, 'value', '')}" for word in words)
             warnings.warn("".join(typed), stacklevel=2)
-        if documents["qid"].nunique() > 1:
-            for caution in GradeReport.cross_validated(model, documents, labels, unjudged=self.unjudged).cautions:
-                warnings.warn(caution, stacklevel=2)
 
     def read(self, prices: JudgingCosts, measure: str) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """The graded pool, and the topics if there are any."""

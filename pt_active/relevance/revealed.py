@@ -23,7 +23,6 @@ Fitted to the labels of the pools of ``examples/reproduce/revealed_saving.py`` i
 _CLASSES = np.array([-1.8, -0.9, 0.0, 0.9, 1.8])
 """The points of a standard normal distribution that stand for it, in standard deviations."""
 
-_LENIENCIES = np.arange(31) / 10  # The values of τ that are tried to fit it to labels
 
 # For measures with compiled loops, and for those that `ir_measures` evaluates:
 _VECTORS, _SLOW_VECTORS = 30, 10  # label vectors of a query
@@ -202,25 +201,3 @@ def learned_prior(
         known = label >= 0
         _revealed_kernels.learn_classes(np.asarray(indptr, dtype=np.int64), belief, known, label, form.factors, prior)
     return prior
-
-
-def fitted_leniency(grades: np.ndarray, label: np.ndarray, query: np.ndarray) -> float:
-    """The τ under which the labels are most probable, if each query has a hidden class of leniency.
-
-    Args:
-        grades: float64[N, G+1], ``P(y = g)``, of a model that was not fitted to these labels.
-        label: int64[N], the labels.
-        query: int64[N], the query of each document, in any order.
-    """
-    order = np.argsort(query, kind="stable")
-    indptr = np.r_[0, np.cumsum(np.unique(query, return_counts=True)[1])]
-    form = form_of("", grades.shape[1] - 1, lambda labels, ranks: labels[:, :1] * 0.0)
-    belief, label = np.ascontiguousarray(grades[order]), label[order].astype(np.int64)
-
-    def likelihood(leniency: float) -> float:
-        lenient = form.lenient(leniency)
-        prior = lenient.log_prior
-        logs = learned_prior(lenient, indptr, belief, label)
-        return float((np.logaddexp.reduce(logs, axis=1) - np.logaddexp.reduce(prior)).sum())
-
-    return float(max(_LENIENCIES, key=likelihood))

@@ -245,8 +245,3 @@ def reliability(probabilities: np.ndarray, labels: np.ndarray, bins: int = 10) -
     grade, place = np.divmod(held, bins)
     predicted, observed = (np.bincount(cell, x, len(n))[held] / n[held] for x in (probabilities.ravel(), hit))
     return Reliability(grade, place / bins, (place + 1) / bins, n[held], predicted, observed)
-
-
-def calibration_error(table: Reliability) -> float:
-    """Expected calibration error: the mean of ``|predicted − observed|`` over documents and grades."""
-    return float(np.average(np.abs(table.predicted - table.observed), weights=table.n))

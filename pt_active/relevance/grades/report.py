@@ -12,18 +12,9 @@ from pt_active.frames.checks import how_many
 from pt_active.frames.columns import check_pairs, grade_columns, with_string_ids
 from pt_active.frames.qrels import checked_qrels
 from pt_active.relevance.grades import fitting
-from pt_active.relevance.grades.features import document_labels, ranking_columns
-from pt_active.relevance.grades.guards import UNLIKE, check_unjudged, standardised_difference
-from pt_active.relevance.grades.models import PriorGrades
-from pt_active.relevance.grades.validation import (
-    FOLDS,
-    Slope,
-    log_likelihood,
-    mean_by_query,
-    out_of_fold,
-    some_queries,
-)
-from pt_active.relevance.revealed import fitted_leniency
+from pt_active.relevance.grades.features import document_labels
+from pt_active.relevance.grades.guards import check_unjudged
+from pt_active.relevance.grades.validation import FOLDS, Slope, log_likelihood, out_of_fold, some_queries
 
 
 @dataclass(frozen=True)
@@ -33,18 +24,8 @@ class GradeReport:
     Attributes:
         n_judged: The number of documents with a label.
         n_unjudged: The number of documents without a label, which are left out.
-        max_grade: G, the highest grade.
         likelihood: Exponentiated mean log-likelihood per document; uniform grades have ``1 / (G + 1)``.
-        calibration_error: Expected calibration error, the mean of ``|predicted − observed|`` over documents and
-            grades, in ten bins of equal width.
-        leniency: τ, the standard deviation of the shift that the labels of a query have in common, on the scale of
-            cumulative logits, fitted to the labels; 0 if they err independently.
         slope: The slope of the labels on the grades that the model expects, with an interval at 95 %.
-        unlike: The expected grade of unjudged documents minus that of judged ones, in standard deviations; NaN if all
-            are judged.
-        gain: The mean log-likelihood of a document minus that of `PriorGrades`; NaN unless cross-validated on a frame
-            with ranks or scores.
-        gain_error: Its standard error, with the documents of a query as a cluster.
         reliability: A row for each grade and bin that contains a document: the ``grade``, the ends ``low`` and
             ``high`` of the bin, the number ``n`` of documents, the mean probability ``predicted``, and the share
             ``observed`` of documents that have the grade.
@@ -52,14 +33,8 @@ class GradeReport:
 
     n_judged: int
     n_unjudged: int
-    max_grade: int
     likelihood: float
-    calibration_error: float
-    leniency: float
     slope: Slope = field(compare=False)
-    unlike: float = field(compare=False)
-    gain: float = field(compare=False)
-    gain_error: float = field(compare=False)
     reliability: pd.DataFrame = field(repr=False, compare=False)
 
     @classmethod
@@ -113,58 +88,25 @@ class GradeReport:
         labels = np.maximum(labels, 0) if unjudged == "nonrelevant" else labels
         use = some_queries(frame, labels)
         frame, labels = frame[use].reset_index(drop=True), labels[use]
-        grades, prior = out_of_fold(model, frame, labels, folds), None
-        if set(ranking_columns(frame.columns)) <= set(frame.columns):
-            prior = out_of_fold(PriorGrades(model.max_grade), frame, labels, folds)
-        return cls._of(grades, labels, frame["qid"].to_numpy(dtype=object), prior)
+        return cls._of(out_of_fold(model, frame, labels, folds), labels, frame["qid"].to_numpy(dtype=object))
 
     @classmethod
-    def _of(
-        cls, grades: np.ndarray, labels: np.ndarray, qid: np.ndarray, prior: np.ndarray | None = None
-    ) -> GradeReport:
+    def _of(cls, grades: np.ndarray, labels: np.ndarray, qid: np.ndarray) -> GradeReport:
         judged = labels >= 0
-        probabilities, known = grades[judged], labels[judged]
-        table = fitting.reliability(probabilities, known)
-        expected = grades @ np.arange(grades.shape[1])
-        likelihood, gain = log_likelihood(probabilities, known), (np.nan, np.nan)
-        if prior is not None:
-            gain = mean_by_query(likelihood - log_likelihood(prior[judged], known), qid[judged])
+        grades, known = grades[judged], labels[judged]
         return cls(
-            n_judged=int(judged.sum()),
-            n_unjudged=int((~judged).sum()),
-            max_grade=grades.shape[1] - 1,
-            likelihood=float(np.exp(likelihood.mean())),
-            calibration_error=fitting.calibration_error(table),
-            leniency=fitted_leniency(probabilities, known, pd.factorize(qid[judged])[0]),
-            slope=Slope.of(probabilities, known, qid[judged]),
-            unlike=-float(standardised_difference(expected[:, None], judged)[0]),
-            gain=gain[0],
-            gain_error=gain[1],
-            reliability=pd.DataFrame(table._asdict()),
+            n_judged=len(known),
+            n_unjudged=len(labels) - len(known),
+            likelihood=float(np.exp(log_likelihood(grades, known).mean())),
+            slope=Slope.of(grades, known, qid[judged]),
+            reliability=pd.DataFrame(fitting.reliability(grades, known)._asdict()),
         )
-
-    @property
-    def share_judged(self) -> float:
-        """The share of the documents that have a label."""
-        return self.n_judged / (self.n_judged + self.n_unjudged)
-
-    @property
-    def cautions(self) -> list[str]:
-        """What is wrong with the model, a sentence each: a slope far from 1, or less likelihood than by rank alone."""
-        said = [self.slope.caution] if self.slope.misleads else []
-        if self.gain + 2 * self.gain_error < 0:
-            said.append(
-                f"the grade model is worse than the shares of grades by rank (log-likelihood {self.gain:.3f} ± "
-                f"{self.gain_error:.3f} a document); take PriorGrades instead"
-            )
-        return said
 
     def to_frame(self) -> pd.DataFrame:
         """One row with all numbers except the reliability table."""
-        names = ["n_judged", "n_unjudged", "share_judged", "max_grade", "likelihood", "calibration_error", "leniency"]
-        row = {name: getattr(self, name) for name in names}
-        row |= {"slope": self.slope.value, "slope_low": self.slope.low, "slope_high": self.slope.high}
-        return pd.DataFrame([row | {"unlike": self.unlike, "gain": self.gain, "gain_error": self.gain_error}])
+        row = {name: getattr(self, name) for name in ("n_judged", "n_unjudged", "likelihood")}
+        slope = {"slope": self.slope.value, "slope_low": self.slope.low, "slope_high": self.slope.high}
+        return pd.DataFrame([row | slope])
 
     def reliability_by_grade(self) -> pd.DataFrame:
         """The reliability table for reading: a row per bin, a column per grade, ``observed (n)`` in each cell."""
@@ -174,29 +116,15 @@ class GradeReport:
         columns = {"predicted": bins, "grade": [f"grade {g}" for g in table["grade"]], "observed": shown}
         return pd.DataFrame(columns).pivot(index="predicted", columns="grade", values="observed").fillna("")
 
-    def _summary(self) -> list[str]:
+    def __str__(self) -> str:
+        table = self.reliability_by_grade().rename_axis(index=None, columns=None).to_string()
+        uniform = 1 / (self.reliability["grade"].max() + 1)
         lines = [
             f"Grades of {self.n_judged:,} judged documents ({self.n_unjudged:,} without a label left out)",
-            f"  likelihood         {self.likelihood:.4f} a document (uniform grades: {1 / (self.max_grade + 1):.4f})",
-            f"  calibration error  {self.calibration_error:.4f}",
-            f"  leniency           {self.leniency:.1f} (0 if the labels of a query err independently)",
+            f"  likelihood  {self.likelihood:.4f} a document (uniform grades: {uniform:.4f})",
         ]
         if np.isfinite(self.slope.value):
             interval = f"95% interval [{self.slope.low:.2f}, {self.slope.high:.2f}]"
-            lines.append(f"  slope              {self.slope.value:.2f}, {interval}; 1 where the model is right")
-        if np.isfinite(self.unlike):
-            lines.append(
-                f"  judged             {self.share_judged:.1%}; the expected grade of the others is "
-                f"{self.unlike:+.2f} SD apart{', so they are unlike' if abs(self.unlike) > UNLIKE else ''}"
-            )
-        if np.isfinite(self.gain):
-            lines.append(f"  above the prior    {self.gain:.4f} ± {self.gain_error:.4f} log-likelihood a document")
-        lines += [f"  caution            {caution}" for caution in self.cautions]
-        return [*lines, "  share that has the grade (documents), by predicted probability:"]
-
-    def __str__(self) -> str:
-        table = self.reliability_by_grade().rename_axis(index=None, columns=None).to_string()
-        return "\n".join([*self._summary(), *(f"    {line}" for line in table.splitlines())])
-
-    def _repr_html_(self) -> str:
-        return "<pre>" + "\n".join(self._summary()) + "</pre>" + self.reliability_by_grade().to_html()
+            lines.append(f"  slope       {self.slope.value:.2f}, {interval}; 1 where the model is right")
+        lines.append("  share that has the grade (documents), by predicted probability:")
+        return "\n".join([*lines, *(f"    {line}" for line in table.splitlines())])

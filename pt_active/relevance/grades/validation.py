@@ -18,8 +18,6 @@ FOLDS = 5  # The number of folds of queries, at most
 
 MAX_VALIDATED = 20_000  # With more judged documents, a random part of the queries is enough to compare models
 
-ACCEPTED_SLOPES = (0.5, 2.0)  # A slope misleads if its whole interval lies outside this range
-
 _CONFIDENCE = 0.95
 
 Model = Callable[[np.ndarray], np.ndarray]
@@ -112,22 +110,6 @@ class Slope:
         error = _clustered_error(residual * centred / spread, query)
         reach = float(t.ppf((1 + _CONFIDENCE) / 2, len(queries) - 1)) * error
         return cls(value, value - reach, value + reach)
-
-    @property
-    def misleads(self) -> bool:
-        """Whether the whole interval lies outside `ACCEPTED_SLOPES`."""
-        return self.high < ACCEPTED_SLOPES[0] or self.low > ACCEPTED_SLOPES[1]
-
-    @property
-    def caution(self) -> str:
-        """What is wrong with the model, in words; empty if nothing is."""
-        if not self.misleads:
-            return ""
-        return (
-            f"the grade model misleads on queries that it has not seen: where it expects one grade more, labels show "
-            f"{self.value:.2f} more (interval {self.low:.2f} to {self.high:.2f}, outside {ACCEPTED_SLOPES[0]:g} to "
-            f"{ACCEPTED_SLOPES[1]:g}); take another grade model"
-        )
 
 
 def log_likelihood(grades: np.ndarray, labels: np.ndarray) -> np.ndarray:
