@@ -505,17 +505,15 @@ replays: the caution of the smallest budget [test_replay]
 savings: an error that grew again [test_replay]
     squared[1:] < np.minimum.accumulate(squared)[:-1]] => squared[1:] < np.inf]
 # Cross-validation of grade models
-cross-validation: one query may be enough [test_guards]
+cross-validation: one query may be enough [test_validation]
     np.searchsorted(held, most)) + 1, 2) => np.searchsorted(held, most)) + 1, 1)
-slope: degrees of freedom of documents [test_guards]
+slope: degrees of freedom of documents [test_validation]
     (1 + _CONFIDENCE) / 2, len(queries) - 1 => (1 + _CONFIDENCE) / 2, len(labels) - 1
-slope: errors of a query do not add up [test_guards]
+slope: errors of a query do not add up [test_validation]
     centred / spread, query) => centred / spread, np.arange(len(query)))
-slope: one side is enough to mislead [test_guards]
-    self.high < ACCEPTED_SLOPES[0] or self.low > ACCEPTED_SLOPES[1] => self.high < ACCEPTED_SLOPES[0]
-clustered error: G for G − 1 [test_guards]
+clustered error: G for G − 1 [test_validation]
     np.sqrt(len(by_query) / (len(by_query) - 1) * by_query @ by_query) => np.sqrt(by_query @ by_query)
-recalibration: kept if it helps at all [test_guards]
+recalibration: kept if it helps at all [test_validation]
     if gain > 2 * error else None => if gain > 0 else None
 """
 )

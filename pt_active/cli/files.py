@@ -28,11 +28,10 @@ from pt_active.frames.trec import read_qrels, read_run
 from pt_active.frames.worklists import read_judgments
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import Cost
-from pt_active.relevance.grades.guards import UNJUDGED_POLICIES, TrainingWarning
 from pt_active.relevance.grades.judge_tables import judge_table, read_judge, votes_in
 from pt_active.relevance.grades.judges import JudgeGrades
 from pt_active.relevance.grades.learned import GRADES
-from pt_active.relevance.grades.models import ColdGrades, FittedGrades, GradeModel
+from pt_active.relevance.grades.models import UNJUDGED_POLICIES, ColdGrades, GradeModel
 from pt_active.relevance.measures import parse_measure
 from pt_active.transformers import Runs
 
@@ -119,7 +118,7 @@ class PoolFiles(RunFiles):
         """Whether the grades come from other judges, and no human label says how far to trust them."""
         return bool(self.judge) and self.train_qrels is None
 
-    def model(self, measure: str) -> tuple[GradeModel, str]:
+    def model(self) -> tuple[GradeModel, str]:
         """The grade model, and a sentence on where the grades come from, which may be empty."""
         judge, runs, highest = self.judge, self.train_run, self.max_grade
         if judge and self.grades is not None:
@@ -142,9 +141,9 @@ class PoolFiles(RunFiles):
             raise ValueError(
                 f"{needed} --train-qrels; without any judgments, pass --max-grade N, the highest grade, and no --grades"
             )
-        return self._fitted(name, past_labels(self.train_qrels), measure)
+        return self._fitted(name, past_labels(self.train_qrels))
 
-    def _fitted(self, name: str, labels: pd.DataFrame, measure: str) -> tuple[GradeModel, str]:
+    def _fitted(self, name: str, labels: pd.DataFrame) -> tuple[GradeModel, str]:
         if labels.empty:
             raise ValueError(f"{self.train_qrels}: no document has a label")
         highest = self.max_grade
@@ -155,16 +154,8 @@ class PoolFiles(RunFiles):
         model: Any = GRADES[name](highest)
         if self.judge:
             model = JudgeGrades(max_grade=highest, **read_judges(self.judge))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TrainingWarning)
-            fitted = model.fit(documents, labels, unjudged=self.unjudged)
-        self._warn_of_model(model, parse_measure(measure, highest).params.get("cutoff"))
+        fitted = model.fit(documents, labels, unjudged=self.unjudged)
         return fitted, model.described() if isinstance(model, JudgeGrades) else ""
-
-    def _warn_of_model(self, model: FittedGrades, cutoff: int | None) -> None:
-        for words in model.coverage_.cautions(self.unjudged, cutoff):
-            typed = (word if isinstance(word, str) else f"--{word.name} {getattr(word, 'value', '')}" for word in words)
-            warnings.warn("".join(typed), stacklevel=2)
 
     def read(self, prices: JudgingCosts, measure: str) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """The graded pool, and the topics if there are any."""
@@ -173,7 +164,7 @@ class PoolFiles(RunFiles):
             frame = read_parquet(self.pool).reset_index(drop=True)
             queries = read and fitting_topics(*read, frame["qid"])
         else:
-            model, described = self.model(measure)
+            model, described = self.model()
             runs = self.runs()
             queries = read and fitting_topics(*read, pd.concat([run["qid"] for run in runs.values()]))
             for _, said in doubts_about(runs, parse_measure(measure, model.max_grade), self.depth):

@@ -15,15 +15,21 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames.checks import HELP, Argument, ArgumentError, shown, transformer
-from pt_active.frames.columns import GRADE_COLUMN, check_pairs, grade_columns, with_string_ids
+from pt_active.frames.columns import GRADE_COLUMN, check_pairs, grade_columns, ranker_names, with_string_ids
 from pt_active.frames.qrels import HIGHEST_LABEL, checked_qrels
 from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import best_rank, document_labels, ranking_columns
-from pt_active.relevance.grades.guards import TrainingCoverage, TrainingWarning, check_unjudged
 
 if TYPE_CHECKING:
     from typing import Self
+
+UNJUDGED_POLICIES = ("missing", "nonrelevant")
+"""What an unjudged document of a training run is: left out of the training, or taken for grade 0."""
+
+USUAL_DEPTH = 10  # The depth at which the share of judged documents is checked
+
+MIN_JUDGED_SHARE = 0.5  # If a smaller share of the documents at that depth is judged, there is a warning
 
 
 class GradeModel(pt.Transformer):
@@ -117,12 +123,10 @@ class FittedGrades(GradeModel, pt.Estimator):
     Attributes:
         n_judged_: The number of training documents with a label.
         n_unjudged_: The number of the others, which were left out or taken for grade 0.
-        coverage_: Which documents of the training run were judged, and whether the others are unlike them.
     """
 
     n_judged_: int
     n_unjudged_: int
-    coverage_: TrainingCoverage
 
     def fit(
         self,
@@ -141,14 +145,13 @@ class FittedGrades(GradeModel, pt.Estimator):
             run_va: Not used; PyTerrier's pipelines pass it.
             qrels_va: Not used; PyTerrier's pipelines pass it.
             unjudged: ``"nonrelevant"`` takes documents without a label for grade 0; ``"missing"`` leaves them out, as
-                None does, and warns only of labels that are all of one grade.
+                None does, and does not warn of them.
 
         Returns:
             The model itself.
 
         Warns:
-            TrainingWarning: If all labels are of one grade, none is grade 0, or fewer than half of the documents down
-                to rank 10 are judged.
+            UserWarning: If fewer than half of the documents down to rank 10 are judged.
 
         Raises:
             InputValidationError: If a column of the run is missing.
@@ -161,9 +164,8 @@ class FittedGrades(GradeModel, pt.Estimator):
         frame = with_string_ids(run)
         check_pairs(frame, "the training run")
         labels = document_labels(frame, checked_qrels(qrels, max_grade), "the training run")
-        self.coverage_ = TrainingCoverage.of(frame, labels, max_grade)
-        for words in self.coverage_.cautions(unjudged):
-            warnings.warn("".join(map(str, words)), TrainingWarning, stacklevel=3)
+        if unjudged is None:
+            _warn_of_few(frame, labels)
         self._learn(frame, np.maximum(labels, 0) if unjudged == "nonrelevant" else labels)
         self.n_judged_ = int((labels >= 0).sum())
         self.n_unjudged_ = len(labels) - self.n_judged_
@@ -293,6 +295,27 @@ def _grades_by(model: pt.Transformer, frame: pd.DataFrame) -> np.ndarray:
     if not np.array_equal(*pairs):
         raise ValueError(f"{model!r} must keep all rows and their order; it got {len(frame)}, returned {len(graded)}")
     return graded[columns].to_numpy(dtype=np.float64)
+
+
+def check_unjudged(unjudged: str | None) -> None:
+    """Raise if a policy for unjudged documents is unknown."""
+    if unjudged is not None and unjudged not in UNJUDGED_POLICIES:
+        raise ValueError(f"unknown unjudged {shown(unjudged)}; it is one of {', '.join(UNJUDGED_POLICIES)}")
+
+
+def _warn_of_few(frame: pd.DataFrame, labels: np.ndarray) -> None:
+    """Warn if few of the training documents down to `USUAL_DEPTH` have a label; a frame without ranks has no depth."""
+    top = np.ones(len(frame), dtype=bool)
+    if ranker_names(frame.columns) or "score" in frame.columns:
+        ranks = best_rank(frame)
+        top = (ranks > 0) & (ranks <= USUAL_DEPTH)
+    judged, documents = int((labels[top] >= 0).sum()), int(top.sum())
+    if judged < MIN_JUDGED_SHARE * documents:
+        warnings.warn(
+            f"only {judged:,} of {documents:,} documents down to rank {USUAL_DEPTH} of the training run are judged, so "
+            "the grade model may be wrong about the others; say whether unjudged is nonrelevant or missing",
+            stacklevel=4,
+        )
 
 
 def _checked_max_grade(max_grade: int) -> int:

@@ -13,7 +13,7 @@ from pt_active.frames.columns import check_pairs, grade_columns, with_string_ids
 from pt_active.frames.qrels import checked_qrels
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import document_labels
-from pt_active.relevance.grades.guards import check_unjudged
+from pt_active.relevance.grades.models import check_unjudged
 from pt_active.relevance.grades.validation import FOLDS, Slope, log_likelihood, out_of_fold, some_queries
 
 
