@@ -51,7 +51,7 @@ class AuditLabels(Reading):
     def read(self) -> tuple[Audit, pd.DataFrame]:
         """The audit and its labels."""
         loaded = Audit.load(self.audit)
-        qrels, _ = self.labels(self.qrels, None, loaded.tables.pairs.keys)
+        qrels, _ = self.labels(self.qrels, None)
         return loaded, qrels
 
 

@@ -21,7 +21,7 @@ from pt_active.cli.options import JudgingCosts
 from pt_active.frames.checks import MAX_WHOLE, Argument, ArgumentError, how_many, shown, some
 from pt_active.frames.qrels import HIGHEST_LABEL
 from pt_active.frames.sources import naming
-from pt_active.frames.strays import other_zeros, topics_as_in_runs
+from pt_active.frames.strays import lost_zeros
 from pt_active.frames.tables import read_parquet
 from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import read_qrels, read_run
@@ -203,13 +203,10 @@ def check_texts(prices: JudgingCosts, documents: pd.DataFrame) -> None:
 
 
 def fitting_topics(path: Path, topics: pd.DataFrame, qids: pd.Series) -> pd.DataFrame:
-    """The topics that were read from a file, under the ids of the queries; a warning says which were changed."""
-    every = set(qids.map(str))
-    with naming(path):
-        topics, changes = topics_as_in_runs(topics, every)
-    if changes:
-        known = f"{len(every.intersection(topics['qid']))} of {how_many('query', len(every), 'has')} a topic"
-        warnings.warn(f"{path}: {other_zeros(changes)}; so {known}", stacklevel=3)
+    """The topics that were read from a file; a warning says if their ids have other leading zeros than the queries."""
+    every, known = set(qids.map(str)), set(topics["qid"])
+    if said := lost_zeros(known - every, every - known):
+        warnings.warn(f"{path}: {said}; give the topics the qids of the runs", stacklevel=3)
     return topics
 
 

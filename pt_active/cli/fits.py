@@ -13,7 +13,7 @@ from pt_active.cli.files import RunFiles, check_texts, doubts_about, past_labels
 from pt_active.cli.options import JudgingCosts
 from pt_active.frames.checks import agreeing, how_many, some
 from pt_active.frames.columns import unused_weights
-from pt_active.frames.strays import other_zeros, topics_as_in_runs
+from pt_active.frames.strays import lost_zeros
 from pt_active.frames.topics import read_texts, read_topics, with_texts
 from pt_active.frames.trec import read_run
 from pt_active.plans.making.pool import query_weights, traffic_told
@@ -53,10 +53,9 @@ class Files:
         return runs if depth is None else {name: run[run["rank"] < depth] for name, run in runs.items()}
 
     @property
-    def fitting_topics(self) -> tuple[pd.DataFrame, tuple[str, ...]] | None:
-        """The topics, and which of their ids are others in the runs."""
-        read = self._read(read_topics, self.source.topics)
-        return None if read is None else topics_as_in_runs(read, set(self.queries))
+    def topics(self) -> pd.DataFrame | None:
+        """The topics."""
+        return self._read(read_topics, self.source.topics)
 
     @property
     def texts(self) -> pd.DataFrame | None:
@@ -103,8 +102,8 @@ class Files:
         """``qid, docno`` that count for a measure, of queries that have a topic if there are topics."""
         cutoff = measure.params.get("cutoff") if has_rank_form(measure) else None
         runs = [run if cutoff is None else run[run["rank"] < cutoff] for run in self.runs.values()]
-        pairs, topics = pd.concat([run[["qid", "docno"]] for run in runs]).drop_duplicates(), self.fitting_topics
-        return pairs if topics is None else pairs[pairs["qid"].isin(topics[0]["qid"])]
+        pairs, topics = pd.concat([run[["qid", "docno"]] for run in runs]).drop_duplicates(), self.topics
+        return pairs if topics is None else pairs[pairs["qid"].isin(topics["qid"])]
 
 
 def findings(files: Files, measure: str, budget: float | None, prices: JudgingCosts) -> list[Finding]:
@@ -153,17 +152,17 @@ def _counted(queries: list[str]) -> str:
 
 def of_topics(files: Files) -> list[Finding]:
     """Which queries of the runs are among the topics."""
-    if files.fitting_topics is None:
+    if (topics := files.topics) is None:
         return []
-    every, (topics, changes) = files.queries, files.fitting_topics
-    known = set(topics["qid"])
+    every, known = files.queries, set(topics["qid"])
     absent = [qid for qid in every if qid not in known]
     if len(absent) == len(every):
         raise ValueError(
             f"{files.source.topics}: none of the queries of the runs is among the topics: the runs have {some(every)}, "
             f"the topics {some(topics['qid'])}"
         )
-    found = [Finding("topics", other_zeros(changes), True)] if changes else []
+    zeros = lost_zeros(sorted(known.difference(every)), absent)
+    found = [Finding("topics", zeros, True)] if zeros else []
     if said := unused_weights(topics.columns):
         found.append(Finding("topics", said, True))
     counted = topics[topics["qid"].isin(every)]

@@ -105,14 +105,12 @@ class Reading(Typed):
     rule: str = of_every_command(RULES[0])
     ties: str = of_every_command(TIES[0])
 
-    def labels(
-        self, files: list[Path], plan: Plan | None, keys: pd.DataFrame | None = None
-    ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    def labels(self, files: list[Path], plan: Plan | None) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """The labels, and the records that they follow from; None if no file says who judged."""
         for typed, given, known in (("--rule", self.rule, RULES), ("--ties", self.ties, TIES)):
             if given not in known:
                 raise ValueError(f"unknown {typed} {shown(given)}; it is one of {', '.join(known)}")
-        labels = read_labels(files, plan, GradeNames.parsed(self.grade_names), keys)
+        labels = read_labels(files, plan, GradeNames.parsed(self.grade_names))
         return (qrels_of(labels, self.rule, self.ties), labels) if is_records(labels) else (labels, None)
 
 

@@ -13,7 +13,7 @@ from pt_active.frames import checks
 from pt_active.frames.checks import Argument, ArgumentError, MethodName, Named, agreeing, how_many, shown, some
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.ids import first_rows, id_codes
-from pt_active.frames.strays import Strays, not_found
+from pt_active.frames.strays import NO_STRAYS, Strays, not_found
 
 UNJUDGED = -1  # TREC's label for a document that was pooled but not judged. It counts as no label.
 SPAM = -2  # The TREC Web track's label for spam and junk. It counts as a judgment of grade 0.
@@ -158,12 +158,12 @@ def missing_pairs(
     what: str = "document",
     others: bool = True,
     otherwise: Sequence[str | Named] = (),
-    strays: Strays = Strays(),  # noqa: B008
+    strays: Strays = NO_STRAYS,
 ) -> tuple[tuple[str, str], ...]:
     """The (qid, docno) pairs that should have a label and have none; ``unlabelled`` is bool[N]."""
     pairs = tuple(keys.loc[unlabelled, ["qid", "docno"]].itertuples(index=False, name=None))
     if pairs and missing == "error":
-        hint = f"; {strays.counted}: {strays.hint}" if strays.hints else ""
+        hint = "".join(f"; {said}" for said in (strays.counted, strays.hint) if said)
         lacking = f"{how_many(f'sampled {what}', len(pairs), 'has')} no label (-1 is none): {some(pairs)}"
         policy = Argument("missing", "expected" if others else "nonrelevant")
         raise ArgumentError(f"{lacking}{hint}; judge them, or pass ", policy, *otherwise)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import warnings
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -17,10 +16,9 @@ from pt_active.frames.checks import Argument, ArgumentError, document_of, how_ma
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import SAID_COLUMNS, is_records
 from pt_active.frames.sources import naming
-from pt_active.frames.strays import restored_zeros
 from pt_active.frames.tables import is_parquet, read_parquet
 from pt_active.frames.worklists import judgments_in, qids_of_texts
-from pt_active.judging.delivery import Delivery, Given, records_given
+from pt_active.judging.delivery import Delivery, records_given
 from pt_active.judging.records import checked_records, qrels_of, records_in
 from pt_active.judging.server.store import stored_records
 from pt_active.judging.server.wal import is_store
@@ -30,7 +28,6 @@ from pt_active.judging.worklist import GradeNames, Worklist
 from pt_active.plans.plan import Plan
 from pt_active.relevance.measures import check_minus_ones
 
-_TABLES = ("csv", "xlsx")  # Tools that take leading zeros from ids
 _NO_NAMES = GradeNames()
 
 
@@ -55,7 +52,7 @@ def import_records(
     files = []
     for path in paths:
         with naming(path):
-            records = _records_of(Delivery.read(path), tool, names, plan.tables.pool.keys, plan)
+            records = _records_of(Delivery.read(path), tool, names, plan)
             files.append(checked_records(records, plan))
     together = pd.concat(files, ignore_index=True)
     together["annotator"] = together["annotator"].mask(together["annotator"] == "", annotator)
@@ -65,19 +62,13 @@ def import_records(
     return together.assign(plan=plan.tables.manifest.origin)
 
 
-def read_labels(
-    paths: Sequence[str | Path],
-    plan: Plan | None = None,
-    names: GradeNames = _NO_NAMES,
-    keys: pd.DataFrame | None = None,
-) -> pd.DataFrame:
+def read_labels(paths: Sequence[str | Path], plan: Plan | None = None, names: GradeNames = _NO_NAMES) -> pd.DataFrame:
     """The labels in several files: qrels, worklists and tables that were filled in, or records.
 
     Args:
         paths: The files.
-        plan: The plan that they are for, to check records and to give ids their leading zeros back.
+        plan: The plan that they are for, to check records.
         names: The words for grades.
-        keys: ``qid, docno`` of all documents, for ids to get their leading zeros back without a plan.
 
     Returns:
         Records if any file says who judged, those of the other files without an annotator; else qrels.
@@ -87,7 +78,7 @@ def read_labels(
         ValueError: If a file is malformed, holds no label, does not fit the plan, or contradicts
             another.
     """
-    read = {str(path): read_file(path, plan, names, keys) for path in paths}
+    read = {str(path): read_file(path, plan, names) for path in paths}
     for path, frame in read.items():
         if frame.empty:
             raise ValueError(f"{path}: there is no label in it yet (-1 means not judged)")
@@ -99,11 +90,8 @@ def read_labels(
     return frame_records.checked_records(pd.concat(records, ignore_index=True))
 
 
-def read_file(
-    path: str | Path, plan: Plan | None = None, names: GradeNames = _NO_NAMES, keys: pd.DataFrame | None = None
-) -> pd.DataFrame:
+def read_file(path: str | Path, plan: Plan | None = None, names: GradeNames = _NO_NAMES) -> pd.DataFrame:
     """The labels of one file: records if it says who judged, else qrels."""
-    keys = keys if plan is None else plan.tables.pool.keys
     check = partial(check_minus_ones, None if plan is None else plan.measure)
     with naming(path):
         if is_store(path):
@@ -113,7 +101,7 @@ def read_file(
             if is_records(frame):
                 return checked_records(frame, plan)
             check(frame["label"])
-            return _restored(checked_qrels(frame.dropna(subset="label")), keys, path)
+            return checked_qrels(frame.dropna(subset="label"))
         delivery = Delivery.read(path)
         if delivery.first_object.keys() >= set(SAID_COLUMNS):
             return checked_records(records_in(delivery.source), plan)
@@ -123,8 +111,8 @@ def read_file(
             labels = judgments_in(delivery.source, check)
             if labels.attrs["by_query"] and plan is not None:
                 labels = qids_of_texts(labels, plan.assessments)
-            return _restored(labels[["qid", "docno", "label"]], keys, path)
-        records = _records_of(delivery, "xlsx" if delivery.is_archive else "csv", names, keys, plan)
+            return labels[["qid", "docno", "label"]]
+        records = _records_of(delivery, "xlsx" if delivery.is_archive else "csv", names, plan)
         if (records["annotator"] == "").all() and (records["status"] == frame_records.JUDGED).all():
             return records[["qid", "docno", "label"]].astype({"label": "int64"}).drop_duplicates(ignore_index=True)
         return records if plan is None else checked_records(records, plan)
@@ -155,26 +143,10 @@ def write_worklist(worklist: Worklist, path: str | Path, tool: str) -> list[Path
     return list(files)
 
 
-def _records_of(
-    delivery: Delivery, tool: str, names: GradeNames, keys: pd.DataFrame | None, plan: Plan | None = None
-) -> pd.DataFrame:
+def _records_of(delivery: Delivery, tool: str, names: GradeNames, plan: Plan | None) -> pd.DataFrame:
     given = list(TOOLS[tool].read(delivery))
     check_minus_ones(None if plan is None else plan.measure, (each.label for each in given))
-    records = records_given(given, names)
-    return _restored(records, keys, delivery.path, given) if tool in _TABLES else records
-
-
-def _restored(
-    labels: pd.DataFrame, keys: pd.DataFrame | None, path: str | Path, given: Sequence[Given] = ()
-) -> pd.DataFrame:
-    """The labels with ids whose leading zeros are given back; a warning says which."""
-    if keys is None:
-        return labels
-    restored, changes = restored_zeros(keys, labels, {(str(each.qid), str(each.docno)) for each in given})
-    if changes:
-        lost = f"{how_many('id', len(changes), 'has')} lost leading zeros, as spreadsheets remove them"
-        warnings.warn(f"{path}: {lost}; taken as {'; '.join(changes[:3])}", stacklevel=3)
-    return restored
+    return records_given(given, names)
 
 
 def _check_consistent(read: dict[str, pd.DataFrame]) -> None:

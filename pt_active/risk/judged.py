@@ -312,8 +312,7 @@ def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str
         missing=without,
         missing_policy=missing,
         ignored=ignored,
-        unknown=strays.kinds,
-        label_caution=strays.caution,
+        unknown=strays,
         level="pair",
     )
     return JudgedPairs(pairs.names, basis, pairs, sample, label, for_differences)

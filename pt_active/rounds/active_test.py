@@ -114,8 +114,7 @@ def judged_instances(
         missing=labels.missing,
         missing_policy=how.missing,
         ignored=labels.ignored,
-        unknown=labels.strays.kinds,
-        label_caution=labels.strays.caution,
+        unknown=labels.strays,
         level=instances.level,
         n_rounds=len(state.manifest.rounds),
     )

@@ -167,15 +167,10 @@ def numbered(files, topics):
     return *words, "--measure", "DCG@5", "--budget", "1000", "--out"
 
 
-def test_topics_that_differ_by_leading_zeros_are_those_of_the_runs(files):
-    words = numbered(files, [f"{number:03}" for number in range(1, 12)])
+def test_topics_that_differ_by_leading_zeros_are_said(files):
+    words = numbered(files, [f"{number:03}" for number in range(1, 11)] + ["11"])
     made = invoke(*words, "all", "--json")
-    assert json.loads(made.stdout)["counts"]["queries"] == 11
-    said = "numbered.trec: 11 topics have other leading zeros than the runs, taken as '001' → '1'; '002' → '2'; '003' →"
-    assert f"{said} '3'; so 11 of 12 queries have a topic" in made.stderr
-    assert set(Plan.load("all").assessments["query"]) == {"lamp"}
-    said = complaint(*numbered(files, ["07", "007", "3"]), "two")
-    assert "numbered.trec: of query '7' of the runs the topic can be '007' or '07'" in said
+    assert "numbered.trec: 10 ids have other leading zeros, such as '0" in made.stderr
 
 
 def test_missing_queries_only_if_asked(files):

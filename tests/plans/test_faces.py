@@ -13,7 +13,6 @@ import pyterrier as pt
 import pytest
 
 from pt_active import ActiveTest, Estimate, Plan
-from pt_active.frames.strays import SPELLING
 from pt_active.risk import Audit, ZeroOne
 from pt_active.rounds import CrossEntropy
 
@@ -266,16 +265,16 @@ def test_labels_that_stand_twice_count_once_and_those_of_others_not_at_all(
 
 @KINDS
 @pytest.mark.filterwarnings("ignore:.* ignored")
-def test_labels_of_mistyped_documents_are_counted_and_named(kind: str, made: dict, pool: pd.DataFrame) -> None:
+def test_labels_of_mistyped_documents_are_counted_and_one_is_named(kind: str, made: dict, pool: pd.DataFrame) -> None:
     artifact, known = made[kind], labels(made[kind], pool)
     typed = known.assign(docno=known["docno"].where(known.index > 0, known["docno"] + " "))
-    with pytest.raises(ValueError, match=f"did you mean '{known['docno'][0]}'"):
+    with pytest.raises(ValueError, match=f"1 label of documents that are .*, such as document '{known['docno'][0]} '"):
         estimate(artifact, typed)
     found = estimate(artifact, typed, missing="nonrelevant")
-    assert found.basis.unknown == {SPELLING: 1}
+    assert found.basis.unknown.number == 1
     assert found.to_dict()["unknown"] == 1
-    assert f"did you mean '{known['docno'][0]}'" in found.basis.label_caution
-    assert estimate(artifact, known).basis.unknown == {}
+    assert f"'{known['docno'][0]} '" in found.basis.unknown.example
+    assert estimate(artifact, known).basis.unknown.number == 0
 
 
 @KINDS

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import pandas as pd
 from pt_active.frames.checks import how_many, shown
 from pt_active.frames.columns import query_columns
 from pt_active.frames.qrels import MISLEADS
-from pt_active.frames.strays import Strays
+from pt_active.frames.strays import NO_STRAYS, Strays
 from pt_active.inference.estimators import effective_size
 from pt_active.inference.new_queries import MIN_GROUPS, NEW, SHARE_OF_LABELS, THESE, ByQuery, widened_by_queries
 from pt_active.inference.ties import ROUNDING, settled
@@ -40,9 +39,8 @@ class Basis:
             ``stopping_caution`` if the plan was cut to its judged part.
         model_caution: What the labels say against the grade model. A bad model costs precision; an estimate depends on
             it only for documents that are ``unreached`` and labels taken as ``expected``.
-        unknown: Kind → number of labels of the plan's queries that belong to no document of the plan: ``mistyped``,
-            ``case or spaces`` or ``leading zeros`` if a document that lacks a label may have been meant
-            (``label_caution`` has which), or ``other``.
+        unknown: The labels of the plan's queries that belong to no document of the plan: their ``number``, an
+            ``example``, and a ``hint`` if a document that lacks a label is the same but for leading zeros.
         error_of_judges: The part of the standard error due to who judged; None if it is not known.
         judged_twice: The share of the labelled documents that two judges or more have judged; None if it is not known.
     """
@@ -67,8 +65,7 @@ class Basis:
     interval_caution: str = ""
     model_caution: str = ""
     stopping_caution: str = ""
-    unknown: Mapping[str, int] = field(default_factory=dict)
-    label_caution: str = ""
+    unknown: Strays = NO_STRAYS
     error_of_judges: float | None = None
     judged_twice: float | None = None
 
@@ -96,8 +93,8 @@ class Basis:
             facts.append(("missing", f"{taken}, {MISLEADS}" if self.missing_policy == "nonrelevant" else taken))
         if self.ignored:
             facts.append(("ignored", f"{how_many('label', self.ignored)} outside the sample"))
-        if self.unknown:
-            facts.append(("unknown", Strays(self.unknown).counted))
+        if self.unknown.number:
+            facts.append(("unknown", self.unknown.counted))
         return facts
 
     @property

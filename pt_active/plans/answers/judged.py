@@ -306,7 +306,7 @@ class LabelledPlan(ABC, Generic[Sampled]):
         key = how.measure, how.missing
         if key not in self._kept:
             judged = self._made(how)
-            about = {"ignored": self.ignored, "unknown": self.strays.kinds, "label_caution": self.strays.caution}
+            about = {"ignored": self.ignored, "unknown": self.strays}
             about |= {"measure": self.tables.named(how.measure)}
             caution = CUT_CAUTION if self.tables.manifest.cut else ""
             basis = replace(judged.basis, stopping_caution=caution, **about)  # type: ignore[arg-type]

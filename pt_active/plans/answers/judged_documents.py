@@ -13,7 +13,7 @@ import numpy as np
 
 from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
-from pt_active.frames.strays import Strays
+from pt_active.frames.strays import NO_STRAYS, Strays
 from pt_active.inference.documents import DocumentEstimate, DocumentPool, ErrorShown
 from pt_active.inference.new_queries import ByQuery
 from pt_active.inference.reference import rescaled_grades
@@ -344,7 +344,7 @@ def judged_documents(
     rounds: Sequence[Round],
     label: np.ndarray,
     how: How[irm.Measure],
-    strays: Strays = Strays(),  # noqa: B008
+    strays: Strays = NO_STRAYS,
 ) -> JudgedDocuments:
     """Join labels to the rounds that drew their documents.
 

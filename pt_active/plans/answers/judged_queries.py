@@ -11,7 +11,7 @@ import ir_measures.measures as irm
 import numpy as np
 
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
-from pt_active.frames.strays import Strays
+from pt_active.frames.strays import NO_STRAYS, Strays
 from pt_active.inference.estimators import Controls, Estimator, estimator_named, scale_of
 from pt_active.inference.new_queries import by_drawn_query
 from pt_active.inference.reference import Replayed, labellings, redrawn, replayed, rescaled_grades
@@ -219,7 +219,7 @@ def _judged(
     model: np.ndarray,
     label: np.ndarray,
     how: How[irm.Measure],
-    strays: Strays = Strays(),  # noqa: B008
+    strays: Strays = NO_STRAYS,
 ) -> JudgedQueries:
     """Measure the drawn queries of a pool; ``model`` is float64[m, k], and ``label`` int64[N]."""
     measure, sampled = how.measure, pool.select(sample.rows)

@@ -11,7 +11,6 @@ import pandas as pd
 from pt_active.frames.checks import Argument, ArgumentError, how_many
 from pt_active.frames.progress import bar
 from pt_active.frames.qrels import checked_qrels
-from pt_active.frames.strays import Strays
 from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC, check_looks
 from pt_active.plans.answers.basis import TOO_FEW
@@ -120,9 +119,9 @@ class PairStatus(Printed):
         judged = f"{state.judged} of {state.counted(state.drawn)}: {how_many('label', state.n_judged)}, {spent}"
         facts.append(("judged", judged))
         facts += state.gap_facts
-        if state.unknown:
-            facts.append(("unknown", Strays(state.unknown).counted))
-        cautions = dict.fromkeys(filter(None, (state.refusal, state.label_caution)))
+        if state.unknown.number:
+            facts.append(("unknown", state.unknown.counted))
+        cautions = dict.fromkeys(filter(None, (state.refusal, state.unknown.caution)))
         facts += [("note", note) for note in (*self._notes, *cautions)]
         facts += [("answer", self.answer), ("next", self.advice)]
         held = f"valid {state.valid}, for {state.population}"

@@ -187,7 +187,7 @@ class Ranking(Charted):
         said: dict[str, object] = {} if self.population is None else {"queries": self.population.name}
         said |= {} if beside is None else {"beside": beside.to_dict()}
         said |= {name: getattr(basis, name) for name in _COMMON_FIELDS} | {"missing": len(basis.missing)}
-        said |= {"unknown": sum(basis.unknown.values()), "unknown_kinds": dict(basis.unknown)}
+        said |= {"unknown": basis.unknown.number}
         said |= {"correction": self.correction, "confidence_level": self.estimates[0].confidence_level}
         said |= {_RANKED[basis.level]: plain_rows(self.to_frame())}
         return said | {"groups": [list(group) for group in self.groups], "pairs": plain_rows(self.pairs())}

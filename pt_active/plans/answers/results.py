@@ -75,7 +75,7 @@ class _Inference(Charted):
         other, new = self.beside, ""
         if other and other.population and np.isfinite(other.confidence_interval().low):
             new = other.population.caution
-        said = self._sample_note, new, self.basis.stopping_caution, self.basis.label_caution
+        said = self._sample_note, new, self.basis.stopping_caution, self.basis.unknown.caution
         return "; ".join(filter(None, said))
 
     @property
@@ -216,9 +216,8 @@ class _Inference(Charted):
             row["queries"] = self.population.name
             for each in (self, self.beside):
                 row |= {} if each is None else each._named_columns
-        unknown = self.basis.unknown
         row |= asdict(self.basis) | {"missing": len(self.missing), "note": self.note}
-        return pd.DataFrame([row | {"unknown": sum(unknown.values()), "unknown_kinds": dict(unknown)}])
+        return pd.DataFrame([row | {"unknown": self.basis.unknown.number}])
 
     @property
     def _named_columns(self) -> dict[str, object]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from pt_active.frames.checks import how_many
 from pt_active.frames.qrels import MISLEADS
-from pt_active.frames.strays import Strays
+from pt_active.frames.strays import NO_STRAYS, Strays
 from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.looks import (
     ALWAYS,
@@ -87,8 +86,7 @@ class Status(Printed):
         cost_unit: The unit of costs as a suffix of a number, such as ``" hours"``; empty if the cost names none.
         overturned: An earlier verdict, ``"first"``, ``"second"`` or ``"within"``, that what is judged by now shows to
             have been false; None if there is none.
-        unknown: Kind → number of labels of the plan's queries that belong to no document of the plan, as in `Basis`.
-        label_caution: Which labels may have been meant for documents that lack one; empty if there are none.
+        unknown: The labels of the plan's queries that belong to no document of the plan, as in `Basis`.
         blocked: The documents that were passed over and have no label, the first of them first.
         filled: How many documents that were passed over count as not relevant, as was asked for.
         open: How many units are not fully judged although later ones are and count. Evidence, interval and verdict
@@ -136,8 +134,7 @@ class Status(Printed):
     population: QueriesMeant
     cost_unit: str = ""
     overturned: str | None = None
-    unknown: Mapping[str, int] = field(default_factory=dict)
-    label_caution: str = ""
+    unknown: Strays = NO_STRAYS
     blocked: tuple[Gap, ...] = ()
     filled: int = 0
     open: int = 0
@@ -278,7 +275,7 @@ class Status(Printed):
             if each is not None:
                 for name in ("low", "high", "standard_error", "resolution"):
                     content[f"{each.population.name}_{name}"] = plain(getattr(each, name))
-        return content | said | {"unknown": sum(self.unknown.values()), "unknown_kinds": dict(self.unknown)}
+        return content | said | {"unknown": self.unknown.number}
 
     @property
     def what(self) -> str:
@@ -403,8 +400,8 @@ class Status(Printed):
             facts.append(("filled", f"{counted}, {MISLEADS}"))
         if self.next_look is not None and self.looks not in (ALWAYS, ASYMPTOTIC) and not self.resolved:
             facts.append(("next look", f"after {self.counted(self.next_look)}"))
-        if self.unknown:
-            facts.append(("unknown", Strays(self.unknown).counted))
-        if note := "; ".join(filter(None, (self.remark, self.caution, self.label_caution))):
+        if self.unknown.number:
+            facts.append(("unknown", self.unknown.counted))
+        if note := "; ".join(filter(None, (self.remark, self.caution, self.unknown.caution))):
             facts.append(("note", note))
         return [*facts, ("answer", f"{self.answer}{since}"), ("next", self.advice)]

@@ -12,7 +12,7 @@ import pandas as pd
 from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.frames.qrels import check_policy, check_some_known, checked_qrels, known_labels
 from pt_active.frames.records import is_records
-from pt_active.frames.strays import Strays
+from pt_active.frames.strays import NO_STRAYS, Strays
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.boundaries import SPENDING
@@ -77,7 +77,7 @@ def plan_status(
 
 def with_strays(status: Status, strays: Strays) -> Status:
     """The status with the labels that belong to no document of the plan."""
-    return replace(status, unknown=strays.kinds, label_caution=strays.caution)
+    return replace(status, unknown=strays)
 
 
 def status_of_looks(sample: Growing, question: Question, point: Point, records: pd.DataFrame | None) -> Status:
@@ -315,6 +315,6 @@ class RunningStatus:
             self._sequence = replace(self._sequence, label=label)
         if not known.all():
             self._unknown = pd.concat([self._unknown, new[~known]]).drop_duplicates(["qid", "docno"])
-        strays = strays_of(self._tables, self._unknown, label) if len(self._unknown) else Strays()
+        strays = strays_of(self._tables, self._unknown, label) if len(self._unknown) else NO_STRAYS
         (point,) = points_so_far(self._tables, label, [self._question.contrast], self._question.how, self._records)
         return with_strays(_proved_status(self._sequence, self._question, point), strays)

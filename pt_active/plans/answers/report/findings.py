@@ -100,7 +100,7 @@ class Findings(Printed):
             return self.result.note
         # Cautions on the interval of a fixed sample are of another question.
         sample = self.result.note if basis.census else "; ".join(filter(None, (basis.caution, basis.model_caution)))
-        return "; ".join(filter(None, (status.remark, sample, "" if basis.census else basis.label_caution)))
+        return "; ".join(filter(None, (status.remark, sample, "" if basis.census else basis.unknown.caution)))
 
     @property
     def pair(self) -> tuple[str, str] | None:

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many
-from pt_active.frames.strays import Strays
 from pt_active.inference.calibration import Calibration
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.report.differences import Difference, for_others, how_sure
@@ -45,7 +44,7 @@ def page_of(report: Findings) -> Page:
         verdict=[verdict_of(report), *([] if below else pairs)],
         sections=[*sections, *_agreement(report), _check(report), _design(report), _weights(report), _missing(report)],
         note=report.note,
-        reassures=basis.census and not result.holds_for_new and not (basis.missing or basis.label_caution),
+        reassures=basis.census and not result.holds_for_new and not (basis.missing or basis.unknown.hint),
         status=None if report.status is None else report.status.facts(),
     )
 
@@ -353,7 +352,7 @@ def _weights(report: Findings) -> Section:
 def _missing(report: Findings) -> Section:
     basis, title, missing = report.result.basis, "What was missing", report.missing
     ignored = f" Ignored: {how_many('label', basis.ignored)} outside the sample." if basis.ignored else ""
-    unknown = f" Not used: {Strays(basis.unknown).counted}." if basis.unknown else ""
+    unknown = f" Not used: {basis.unknown.counted}." if basis.unknown.number else ""
     said = f"{how_many('label', len(missing), 'was')} missing and taken as {basis.missing_policy}"
     words = [f"{said if missing else 'No label was missing'}.{ignored}{unknown}"]
     table = pd.DataFrame(missing, columns=["qid", "docno"])
