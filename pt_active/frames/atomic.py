@@ -1,34 +1,18 @@
 """How does a file or a folder appear whole or not at all?
 
 All is written to a temporary name in the target's folder, flushed to disk, and then given its name, without replacing
-what has that name. A process that is killed leaves the temporary name behind, from which the next one that writes to
-the folder sees that its owner is dead, and removes it.
+what has that name.
 """
 
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
-import platform
-import re
 import secrets
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
-
-_PREFIX = ".pt-active-"
-_TEMPORARY = re.compile(rf"^{re.escape(_PREFIX)}([0-9a-f]{{8}})-([0-9a-f]{{8}})-(\d+)-(\d+)-[0-9a-f]{{8}}\.tmp")
-"""A temporary name: the machine, its boot, the process, when that started, and a random number."""
-
-_FOREIGN_SECONDS = 24 * 3600
-"""After a day, what another machine began to write to a shared folder counts as left behind."""
-
-_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
-"""Errors of file systems without hard links."""
 
 _TAKEN = {errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.EISDIR}
 
@@ -79,11 +63,11 @@ def new_folder(path: str | Path) -> Iterator[Path]:
 @contextmanager
 def _unfinished(target: Path, replace: bool) -> Iterator[Path]:
     """The temporary path of a target, which is removed if the block fails; errors name the target instead."""
-    temporary = target.absolute().parent / _temporary_name(target.suffix)
+    # The suffix stays, by which some writers choose their format.
+    temporary = target.absolute().parent / f".pt-active-{secrets.token_hex(8)}.tmp{target.suffix[:16]}"
     try:
         if os.path.lexists(target) and not replace:
             raise _taken(target)
-        _remove_leftovers(temporary.parent)
         yield temporary
         _flush_folder(temporary.parent)
     except BaseException as error:
@@ -105,13 +89,8 @@ def _name_file(temporary: Path, target: Path) -> None:
         os.link(temporary, target)
     except FileExistsError:
         raise _taken(target) from None
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        try:
-            # Only one writer can make an empty file of that name, which it then replaces.
-            os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-        except FileExistsError:
+    except OSError:  # of a file system without hard links
+        if os.path.lexists(target):
             raise _taken(target) from None
         os.replace(temporary, target)
     else:
@@ -137,63 +116,3 @@ def _remove(path: Path) -> None:
     else:
         with suppress(OSError):
             path.unlink()
-
-
-# --- what dead processes left -----------------------------------------------------------------------------------------
-
-
-def _temporary_name(suffix: str) -> str:
-    """A name that says who writes; it keeps the target's suffix, by which some writers choose their format."""
-    host, boot = _machine()
-    pid = os.getpid()
-    return f"{_PREFIX}{host}-{boot}-{pid}-{_start(pid)}-{secrets.token_hex(4)}.tmp{suffix[:16]}"
-
-
-@cache
-def _machine() -> tuple[str, str]:
-    """Digests of what tells machines and containers apart, and of the time since the machine was booted."""
-    host, boot = platform.node(), ""
-    with suppress(OSError):
-        host += os.readlink("/proc/self/ns/pid")
-    with suppress(OSError):
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
-    digests = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8] for text in (host, boot)]
-    return digests[0], digests[1]
-
-
-def _start(pid: int) -> int:
-    """When a process started, in ticks of the machine's clock; 0 if that cannot be told."""
-    with suppress(OSError, ValueError, IndexError):
-        # The name of the program stands in parentheses, and may hold any character.
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-        return int(fields[19])
-    return 0
-
-
-def _runs(pid: int, start: int) -> bool:
-    """Whether a process of this machine still runs; another may have its number by now."""
-    if os.name == "nt":
-        return True
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass
-    return start == 0 or _start(pid) in (0, start)
-
-
-def _remove_leftovers(folder: Path) -> None:
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if _is_left(entry):
-                _remove(Path(entry.path))
-
-
-def _is_left(entry: os.DirEntry[str]) -> bool:
-    if (written_by := _TEMPORARY.match(entry.name)) is None:
-        return False
-    host, boot, pid, start = written_by.groups()
-    if host != _machine()[0] or os.name == "nt":
-        return time.time() - entry.stat(follow_symlinks=False).st_mtime > _FOREIGN_SECONDS
-    return boot != _machine()[1] or not _runs(int(pid), int(start))

