@@ -513,8 +513,6 @@ slope: errors of a query do not add up [test_validation]
     centred / spread, query) => centred / spread, np.arange(len(query)))
 clustered error: G for G − 1 [test_validation]
     np.sqrt(len(by_query) / (len(by_query) - 1) * by_query @ by_query) => np.sqrt(by_query @ by_query)
-recalibration: kept if it helps at all [test_validation]
-    if gain > 2 * error else None => if gain > 0 else None
 """
 )
 

@@ -41,7 +41,6 @@ GRADES = {
     "forest": ForestGrades(2, trees=5),
     "classifier": ClassifierGrades(LogisticRegression(), 2),
     "judge": JudgeGrades(QRELS, 2),
-    "judges": JudgeGrades(None, 2, one=QRELS, other=QRELS.assign(label=QRELS["label"].clip(0, 1))),
     "mixture": MixtureGrades(UniformGrades(2), PriorGrades(2)),
 }
 DESIGNS = {level: SamplingDistribution("DCG@5", level=level) for level in ("query", "document")}

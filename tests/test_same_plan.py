@@ -225,7 +225,7 @@ def grade_models(world: World) -> dict[str, str]:
         "classifier": ClassifierGrades(LogisticRegression(), 3),
         "calibrated": ClassifierGrades(LogisticRegression(), 3, calibrate="sigmoid"),
         "judge": JudgeGrades(judge, 3),
-        "judges": JudgeGrades(None, 3, one=judge, other=judge.iloc[::2]),
+        "judges": MixtureGrades(JudgeGrades(judge, 3), JudgeGrades(judge.iloc[::2], 3)),
         "mixture": MixtureGrades(PriorGrades(3), OrderedLogitGrades(3)),
     }
     said = {"answers": some_answers()[0].pool}

@@ -19,6 +19,7 @@ import pandas as pd
 from pt_active.cli.commands import Typed, option
 from pt_active.cli.options import JudgingCosts
 from pt_active.frames.checks import MAX_WHOLE, Argument, ArgumentError, how_many, shown, some
+from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import HIGHEST_LABEL
 from pt_active.frames.sources import naming
 from pt_active.frames.strays import lost_zeros
@@ -29,11 +30,14 @@ from pt_active.frames.worklists import read_judgments
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import Cost
 from pt_active.relevance.grades.judge_tables import judge_table, read_judge, votes_in
-from pt_active.relevance.grades.judges import JudgeGrades
+from pt_active.relevance.grades.judges import mean_of_judges
 from pt_active.relevance.grades.learned import GRADES
-from pt_active.relevance.grades.models import UNJUDGED_POLICIES, ColdGrades, GradeModel
+from pt_active.relevance.grades.models import UNJUDGED_POLICIES, ColdGrades, GradeModel, MixtureGrades
 from pt_active.relevance.measures import parse_measure
 from pt_active.transformers import Runs
+
+Modelled = tuple[GradeModel | MixtureGrades, str]
+"""A grade model, and where the grades come from in words, which may be none."""
 
 DEFAULT_GRADES = "ordered-logit"  # The default of ``--grades``
 
@@ -118,8 +122,8 @@ class PoolFiles(RunFiles):
         """Whether the grades come from other judges, and no human label says how far to trust them."""
         return bool(self.judge) and self.train_qrels is None
 
-    def model(self) -> tuple[GradeModel, str]:
-        """The grade model, and a sentence on where the grades come from, which may be empty."""
+    def model(self) -> Modelled:
+        """The grade model of the options."""
         judge, runs, highest = self.judge, self.train_run, self.max_grade
         if judge and self.grades is not None:
             raise ValueError("pass either --grades or --judge, and not both")
@@ -134,8 +138,9 @@ class PoolFiles(RunFiles):
             judges, told = read_judges(judge), ""
             if highest is None:
                 highest, told = top_grade(judges)
-            unchecked = JudgeGrades(max_grade=highest, **judges)
-            return unchecked, unchecked.described() + (f"\nGrades are {told}." if told else "")
+            unchecked = mean_of_judges(judges, highest)
+            said = unchecked.models[0].described(", ".join(judges))
+            return unchecked, said + (f"\nGrades are {told}." if told else "")
         if self.train_qrels is None or not (runs or judge):
             needed = "--train-run needs" if judge else "the grade model learns from --train-run and"
             raise ValueError(
@@ -143,7 +148,7 @@ class PoolFiles(RunFiles):
             )
         return self._fitted(name, past_labels(self.train_qrels))
 
-    def _fitted(self, name: str, labels: pd.DataFrame) -> tuple[GradeModel, str]:
+    def _fitted(self, name: str, labels: pd.DataFrame) -> Modelled:
         if labels.empty:
             raise ValueError(f"{self.train_qrels}: no document has a label")
         highest = self.max_grade
@@ -151,11 +156,11 @@ class PoolFiles(RunFiles):
             highest = grade_in_use(labels, self.train_qrels, ("pass ", Argument("max_grade"), " "))
         named = {f"run_{i}": read_run(file) for i, file in enumerate(dict.fromkeys(map(str, self.train_run or [])))}
         documents = united(named, None, self.depth, True) if named else labels[["qid", "docno"]]
-        model: Any = GRADES[name](highest)
-        if self.judge:
-            model = JudgeGrades(max_grade=highest, **read_judges(self.judge))
-        fitted = model.fit(documents, labels, unjudged=self.unjudged)
-        return fitted, model.described() if isinstance(model, JudgeGrades) else ""
+        judges = read_judges(self.judge or [])
+        model: Any = mean_of_judges(judges, highest) if judges else GRADES[name](highest)
+        model.fit(documents, labels, unjudged=self.unjudged)
+        told = [each.described(judge) for judge, each in zip(judges, model.models, strict=True)] if judges else []
+        return model, "\n".join(told)
 
     def read(self, prices: JudgingCosts, measure: str) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """The graded pool, and the topics if there are any."""
@@ -167,9 +172,10 @@ class PoolFiles(RunFiles):
             model, described = self.model()
             runs = self.runs()
             queries = read and fitting_topics(*read, pd.concat([run["qid"] for run in runs.values()]))
-            for _, said in doubts_about(runs, parse_measure(measure, model.max_grade), self.depth):
-                warnings.warn(said, stacklevel=2)
             frame = model.transform(united(runs, queries, self.depth, self.allow_missing_queries))
+            highest = len(grade_columns(frame.columns)) - 1
+            for _, said in doubts_about(runs, parse_measure(measure, highest), self.depth):
+                warnings.warn(said, stacklevel=2)
             if described:
                 frame.attrs["grade_model"] = described
         frame = frame if self.texts is None else with_texts(frame, self.texts)
@@ -220,7 +226,7 @@ def united(
 
 
 def read_judges(given: list[str]) -> dict[str, Any]:
-    """Name of a judge → labels, votes, probabilities or scores, as `JudgeGrades` takes them."""
+    """Name of a judge → labels, votes or probabilities, as `JudgeGrades` takes them."""
     judges: dict[str, Any] = {}
     for entry in given:
         if "=" in entry and not Path(entry).is_file():
@@ -239,7 +245,7 @@ def read_judges(given: list[str]) -> dict[str, Any]:
 
 def top_grade(judges: Mapping[str, pd.DataFrame], past: pd.DataFrame | None = None) -> tuple[int, str]:
     """The highest grade that judges give or that past labels have, and where it comes from in words."""
-    highest = max(votes_in(judge_table(each), name).shape[1] - 1 for name, each in judges.items())
+    highest = max(votes_in(judge_table(each)).shape[1] - 1 for each in judges.values())
     highest = highest if past is None else max(highest, int(past["label"].max()))
     source = "the judge gives" if len(judges) == 1 else "the judges give"
     source += "" if past is None else ", or that --train-qrels has"

@@ -9,8 +9,7 @@ import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError, how_many, shown, some
 from pt_active.relevance.grades.judge_tables import judge_labels
-from pt_active.relevance.grades.judges import JudgeGrades
-from pt_active.relevance.grades.models import MixtureGrades
+from pt_active.relevance.grades.judges import mean_of_judges
 
 _PAIR = ["qid", "docno"]
 
@@ -70,7 +69,7 @@ def with_beliefs(
     for name, highest in zip(judges, said, strict=True):
         if highest > max_grade:
             raise ValueError(f"the judge {shown(name)} gives the grade {highest}, above the highest grade {max_grade}")
-    models = MixtureGrades(*(JudgeGrades(frame, max_grade) for frame in judges.values()))
+    models = mean_of_judges(judges, max_grade)
     if past is not None:
         models.fit(past[_PAIR].assign(score=0.0), past)
     graded: pd.DataFrame = models.transform(pool.assign(score=0.0))

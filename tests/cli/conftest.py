@@ -24,7 +24,6 @@ def collection(tmp_path_factory):
     write_run(folder / "past2.run", PAST, seed=3)
     write(folder / "past.qrels.gz", qrels_lines(PAST))
     write(folder / "judge.qrels", qrels_lines(PAST + QUERIES))
-    write(folder / "scores.csv", "qid,docno,score\n" + "".join(f"{q},D-1,0.5\n" for q in QUERIES))
     write(folder / "topics.tsv", "".join(f"{q}\twhat is {q}\n" for q in QUERIES))
     write(folder / "texts.tsv", "".join(f"D-{d}\t{'word ' * (d + 1)}\n" for d in range(DOCUMENTS)))
     return folder

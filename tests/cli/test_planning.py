@@ -212,7 +212,6 @@ BAD_PLANS = {
         "the grade model learns from --train-run and --train-qrels; without any judgments, pass --max-grade N",
     ),
     "no training qrels": ((*RUNS, "--judge", "judge.qrels", *TRAINING[:2]), "--train-run needs --train-qrels"),
-    "scores alone": ((*RUNS, "--judge", "scores.csv"), "the judge scores gives scores, which are no grades before a"),
     "no maximum": ((*RUNS, "--grades", "uniform"), "--grades uniform needs --max-grade"),
     "two models": (
         (*RUNS, *TRAINING, "--grades", "prior", "--judge", "judge.qrels"),

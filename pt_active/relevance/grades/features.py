@@ -39,12 +39,6 @@ def feature_columns(columns: Iterable[object]) -> list[str]:
     return [f"score_{name}" for name in ranker_names(columns)] or ["score"]
 
 
-def has_features(columns: Iterable[object]) -> bool:
-    """Whether `document_features` can be computed from a frame with these columns."""
-    columns = set(columns)
-    return columns.issuperset(feature_columns(columns))
-
-
 def document_features(frame: pd.DataFrame) -> np.ndarray:
     """The ``features`` column of a frame if there is one, else the ranks and scores as `run_features` computes them."""
     return _given_features(frame["features"]) if "features" in frame.columns else run_features(frame)

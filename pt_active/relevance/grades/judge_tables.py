@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import how_many, shown
-from pt_active.frames.columns import check_pairs, with_string_ids
+from pt_active.frames.checks import shown
+from pt_active.frames.columns import with_string_ids
 from pt_active.frames.sources import naming, read_source
 from pt_active.frames.tables import is_parquet, json_value, read_parquet, read_table
 from pt_active.frames.trec import read_qrels
@@ -19,24 +19,23 @@ from pt_active.relevance.grades.features import vote_shares
 ID_COLUMNS = {"topic_id": "qid", "query_id": "qid", "doc_id": "docno", "docid": "docno", "passage_id": "docno"}
 """Other tools' names of ids, which are renamed where ``qid`` and ``docno`` are missing."""
 
-SCORE = "score"  # The column of a judge that gives a real number to each pair, such as a cross-encoder
-_ANSWERS = ("label", SCORE, "probability")
+_ANSWERS = ("label", "probability")
 _PROBABILITY = re.compile(r"^prob_(\d+)$")
 
 _UMBRELA_GRADE = re.compile(r'"?(?:o|o_score|overall|overall[ _]score|final[ _]score|score)"?\s*:\s*([0-3])\b', re.I)
 
 
 def judge_table(judge: pd.DataFrame | str | Path) -> pd.DataFrame:
-    """The answers of a judge as shares of votes, or as scores.
+    """The answers of a judge as shares of votes.
 
     Args:
         judge: A file, as `read_judge` reads it, or a frame: ``qid, docno`` (or ``topic_id, doc_id``, …) and one of
-            ``votes_0 … votes_H``, ``prob_0 … prob_H``, ``prob_yes, prob_no``, ``probability`` (of being relevant),
-            ``label`` or ``score``.
+            ``votes_0 … votes_H``, ``prob_0 … prob_H``, ``prob_yes, prob_no``, ``probability`` (of being relevant)
+            or ``label``.
 
     Returns:
-        ``qid, docno`` as strings, and the shares of the labels in columns ``0 … H``, or ``score``. Pairs without an
-        answer are left out.
+        ``qid, docno`` as strings, and the shares of the labels in columns ``0 … H``. Pairs without an answer are left
+        out.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -47,8 +46,6 @@ def judge_table(judge: pd.DataFrame | str | Path) -> pd.DataFrame:
     votes = _as_votes(frame)
     if votes is not None:
         return vote_shares(votes)
-    if "label" not in frame.columns and {"qid", "docno", SCORE} <= set(frame.columns):
-        return _scores(frame)
     return vote_shares(frame)
 
 
@@ -58,17 +55,9 @@ def judge_labels(judge: pd.DataFrame | str | Path) -> pd.DataFrame:
     return table[["qid", "docno"]].assign(label=votes_in(table).argmax(axis=1))
 
 
-def votes_in(table: pd.DataFrame, name: str = "") -> np.ndarray:
+def votes_in(table: pd.DataFrame) -> np.ndarray:
     """float64[N, H+1], the shares of the votes in a table of `judge_table`."""
-    if is_scored(table):
-        who = f"judge {name}" if name else "judge"
-        raise ValueError(f"the {who} gives scores, which are no grades before a model has learned from people's labels")
     return table.drop(columns=["qid", "docno"]).to_numpy(dtype=np.float64)
-
-
-def is_scored(table: pd.DataFrame) -> bool:
-    """Whether a table of `judge_table` has scores, rather than shares of votes."""
-    return SCORE in table.columns
 
 
 def read_judge(path: str | Path) -> pd.DataFrame:
@@ -157,12 +146,3 @@ def _as_votes(frame: pd.DataFrame) -> pd.DataFrame | None:
         return None
     answered = frame[list(named)].notna().all(axis=1)
     return frame.loc[answered, ["qid", "docno", *named]].rename(columns=named)
-
-
-def _scores(frame: pd.DataFrame) -> pd.DataFrame:
-    table = with_string_ids(frame[["qid", "docno", SCORE]]).reset_index(drop=True)
-    check_pairs(table, "the judge's frame")
-    score = pd.to_numeric(table[SCORE]).to_numpy(dtype=np.float64, na_value=np.nan)
-    if infinite := int(np.isinf(score).sum()):
-        raise ValueError(f"the judge's scores must be finite numbers; those of {how_many('pair', infinite)} are not")
-    return table.assign(score=score)[~np.isnan(score)].reset_index(drop=True)

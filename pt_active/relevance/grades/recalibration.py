@@ -46,22 +46,11 @@ def recalibrated_grades(
     _check_positive(weights[known])
     if not known.any():
         return grades
-    return regraded(recalibration(grades[known], labels[known], weights[known], prior_scale), grades)
-
-
-def recalibration(
-    grades: np.ndarray, labels: np.ndarray, weights: np.ndarray, prior_scale: float = PRIOR_SCALE
-) -> np.ndarray:
-    """float64[G+1], the parameters α_1 … α_G and β of `recalibrated_grades`."""
-    features = np.log(np.maximum(grades, MIN_PROBABILITY))
+    logs = np.log(np.maximum(grades, MIN_PROBABILITY))
     start = np.r_[np.zeros(grades.shape[1] - 1), 1.0]
-    arguments = features, labels, weights / weights.mean(), prior_scale
-    return fitting.optimum(recalibration_objective, start, arguments, "recalibration")
-
-
-def regraded(parameters: np.ndarray, grades: np.ndarray) -> np.ndarray:
-    """float64[N, G+1], the grades P' that the parameters of a `recalibration` make of grades f, float64[N, G+1]."""
-    score = np.r_[0.0, parameters[:-1]] + parameters[-1] * np.log(np.maximum(grades, MIN_PROBABILITY))
+    arguments = logs[known], labels[known], weights[known] / weights[known].mean(), prior_scale
+    parameters = fitting.optimum(recalibration_objective, start, arguments, "recalibration")
+    score = np.r_[0.0, parameters[:-1]] + parameters[-1] * logs
     odds = np.exp(score - score.max(axis=1, keepdims=True))
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.columns import grade_columns
-from pt_active.relevance.grades.recalibration import recalibration, regraded
 
 FOLDS = 5  # The number of folds of queries, at most
 
@@ -118,26 +117,8 @@ def log_likelihood(grades: np.ndarray, labels: np.ndarray) -> np.ndarray:
         return np.asarray(np.log(grades[np.arange(len(labels)), labels]))
 
 
-def mean_by_query(values: np.ndarray, qid: np.ndarray) -> tuple[float, float]:
-    """The mean of documents' values, and its standard error with the documents of a query as a cluster."""
-    mean = float(values.mean())
-    return mean, _clustered_error((values - mean) / len(values), np.unique(qid, return_inverse=True)[1])
-
-
 def _clustered_error(parts: np.ndarray, query: np.ndarray) -> float:
     """The standard error of a sum of parts, float64[n], that are independent between queries, int64[n]."""
     by_query = np.bincount(query, parts)
     few = len(by_query) < 2
     return np.inf if few else float(np.sqrt(len(by_query) / (len(by_query) - 1) * by_query @ by_query))
-
-
-def safe_recalibration(grades: np.ndarray, labels: np.ndarray, qid: np.ndarray) -> np.ndarray | None:
-    """A recalibration whose cross-validated log-likelihood gains more than two standard errors; None if none does."""
-
-    def fit(train: np.ndarray) -> Model:
-        parameters = recalibration(grades[train], labels[train], np.ones(int(train.sum())))
-        return lambda test: regraded(parameters, grades[test])
-
-    corrected = cross_fitted(fit, qid)
-    gain, error = mean_by_query(log_likelihood(corrected, labels) - log_likelihood(grades, labels), qid)
-    return recalibration(grades, labels, np.ones(len(labels))) if gain > 2 * error else None

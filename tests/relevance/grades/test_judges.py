@@ -1,4 +1,4 @@
-"""Judges: the forms of their answers, asking them, keeping what they answer, and putting several together."""
+"""Judges: the forms of their answers, and what they say about grades, one by one and together."""
 
 import gzip
 import json
@@ -6,13 +6,14 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
-from pt_active import GradeReport, JudgeGrades
+from pt_active import JudgeGrades, MixtureGrades
 from pt_active.demo.collection import demo_collection
 from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades.judge_tables import judge_table, umbrela_labels
-from pt_active.relevance.grades.judges import opinion
+from pt_active.relevance.grades.judges import mean_of_judges
+from pt_active.relevance.grades.validation import log_likelihood, out_of_fold
 
 COLLECTION = demo_collection(queries=120)
 RUN = COLLECTION.past_run.merge(COLLECTION.past_topics, on="qid").merge(COLLECTION.documents, on="docno")
@@ -51,12 +52,6 @@ class TestForms:
         assert table[["qid", "docno"]].equals(self.PAIRS)
         assert_allclose(table.drop(columns=["qid", "docno"]), want)
 
-    def test_scores(self):
-        table = judge_table(self.PAIRS.assign(score=[-3.5, np.nan, 2]))
-        assert table["score"].tolist() == [-3.5, 2]
-        with pytest.raises(ValueError, match="scores must be finite numbers; those of 1 pair"):
-            judge_table(self.PAIRS.assign(score=[1, np.inf, 2]))
-
     def test_files(self, tmp_path):
         def table(name, text):
             (tmp_path / name).write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
@@ -86,55 +81,19 @@ class TestForms:
             umbrela_labels(path, pairs.assign(text="z"))
 
 
-class TestSeveral:
-    def test_judges_that_add_something_are_used_and_others_are_not(self):
-        """Whatever the order of the rows."""
-        judges = {"good": frame_of(noisy(1)), "other": frame_of(noisy(2, 0.5)), "noise": frame_of(noisy(3, 0.0))}
-        model = JudgeGrades(max_grade=3, **judges).fit(RUN, QRELS)
-        assert model.stack_.used == ("ranks", "good", "other")
-        assert abs(model.stack_.gains["noise"]) < 0.02
-        assert model.described() == "Grade model: ranks, good, other; noise adds nothing"
-        one_query = RUN[RUN["qid"] == RUN["qid"].iloc[0]]
-        assert JudgeGrades(max_grade=3, **judges).fit(one_query, QRELS).stack_.used == ("ranks", *judges)
-        order = np.random.default_rng(0).permutation(len(RUN))
-        without = JudgeGrades(max_grade=3, good=judges["good"], other=judges["other"].iloc[::-1])
-        without.fit(RUN.iloc[order], QRELS.iloc[::-1])
-        assert_array_equal(model.transform(RUN).filter(like="grade_"), without.transform(RUN).filter(like="grade_"))
+def test_two_judges_are_better_than_each_on_queries_not_learned_from():
+    rng = np.random.default_rng(0)
+    off = [np.clip(np.rint(LABEL + rng.normal(0, spread, len(LABEL))), 0, 3).astype(int) for spread in (0.9, 1.1)]
+    first, second = (JudgeGrades(frame_of(labels), 3) for labels in off)
+    both = out_of_fold(MixtureGrades(first, second), RUN, LABEL)
+    each = [log_likelihood(out_of_fold(model, RUN, LABEL), LABEL).mean() for model in (first, second)]
+    assert log_likelihood(both, LABEL).mean() > max(each)
 
-    def test_two_judges_are_better_than_each_on_queries_not_learned_from(self):
-        rng = np.random.default_rng(0)
-        off = [np.clip(np.rint(LABEL + rng.normal(0, spread, len(LABEL))), 0, 3).astype(int) for spread in (0.9, 1.1)]
-        judges = {"good": frame_of(off[0]), "other": frame_of(off[1])}
-        both = GradeReport.cross_validated(JudgeGrades(max_grade=3, **judges), RUN, QRELS)
-        each = [GradeReport.cross_validated(JudgeGrades(one, 3), RUN, QRELS).likelihood for one in judges.values()]
-        assert both.likelihood > max(each)
-        assert both.slope.low < 1 < both.slope.high
 
-    def test_scores_and_judges_that_have_not_seen_all(self):
-        rng = np.random.default_rng(0)
-        scores = RUN[["qid", "docno"]].assign(score=LABEL + rng.normal(0, 0.7, len(RUN)))
-        half = frame_of(noisy(1))[rng.random(len(RUN)) < 0.5]
-        model = JudgeGrades(max_grade=3, cross_encoder=scores, half=half).fit(RUN, QRELS)
-        assert set(model.stack_.used) == {"ranks", "cross_encoder", "half"}
-        graded = model.transform(RUN).filter(like="grade_").to_numpy()
-        assert_allclose(graded.sum(axis=1), 1)
-        assert np.corrcoef(graded @ np.arange(4), LABEL)[0, 1] > 0.7
-
-    def test_opinions_by_hand(self):
-        frame = pd.DataFrame({"qid": ["1", "1"], "docno": ["a", "b"]})
-        votes = frame.head(1).assign(votes_0=1, votes_1=1, votes_2=2)
-        assert_allclose(opinion(frame, judge_table(votes)), [[0.75, 0.5, 1], [0, 0, 0]])
-        assert_allclose(opinion(frame, judge_table(votes), 2), [[0.75, 1], [0, 0]])
-
-    def test_bad_arguments(self):
-        far = {"near": QRELS, "far": QRELS.assign(qid="x" + QRELS["qid"])}
-        for arguments, message in (
-            ({"judge": QRELS}, "pass the highest grade: max_grade="),
-            ({"max_grade": 3}, "name a judge: judge=, or several by name"),
-            ({"max_grade": 3} | far, "is in the judge far's frame"),
-        ):
-            with pytest.raises(ValueError, match=message):
-                JudgeGrades(**arguments).fit(RUN, QRELS)
+def test_a_judge_of_other_queries_is_an_error():
+    far = QRELS.assign(qid="x" + QRELS["qid"])
+    with pytest.raises(ValueError, match=r"no judged training document \(.* in all\) is in the judge's frame"):
+        JudgeGrades(far, 3).fit(RUN, QRELS)
 
 
 def test_a_frame_with_ranks_alone_is_judged():
@@ -166,17 +125,15 @@ class TestWithoutLabelsOfPeople:
     def test_a_pair_that_the_judge_left_out_is_like_those_that_it_has(self):
         seen = self.PAIRS.head(2).assign(label=[0, 2])
         self.check(JudgeGrades(seen, 2), np.vstack([self.NEAR[[0, 2]], self.NEAR[[0, 2]].mean(axis=0)]))
-        with pytest.warns(UserWarning, match="the judge gpt saw no document"):
-            self.grades(JudgeGrades(max_grade=2, gpt=seen.assign(qid="9")))
+        with pytest.warns(UserWarning, match="the judge saw no document"):
+            self.grades(JudgeGrades(seen.assign(qid="9"), 2))
 
     def test_several_judges_have_the_mean(self):
         one, other = self.PAIRS.assign(label=[0, 2, 1]), self.PAIRS.assign(label=[1, 1, 1])
         want = (self.NEAR[[0, 2, 1]] + self.NEAR[[1, 1, 1]]) / 2
-        model = JudgeGrades(max_grade=2, one=one, other=other)
-        self.check(model, want)
-        assert model.described().startswith("Grade model: what one, other says, not checked by any human label.")
-        with pytest.raises(ValueError, match="the judge ce gives scores, which are no grades before a model has"):
-            self.grades(JudgeGrades(max_grade=2, ce=self.PAIRS.assign(score=[0.1, 3, -1])))
+        self.check(mean_of_judges({"one": one, "other": other}, 2), want)
+        said = JudgeGrades(one, 2).described("one, other")
+        assert said.startswith("Grade model: what one, other says, not checked by any human label.")
 
     def test_labels_say_how_far_the_judge_is_trusted(self):
         model = JudgeGrades(frame_of(noisy(1)), 3).fit(RUN, QRELS)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from pt_active import GradeReport, JudgeGrades, OrderedLogitGrades, PriorGrades
 from pt_active.cli.app import app
 from pt_active.demo.collection import demo_collection
-from pt_active.relevance.grades.validation import Slope, folds_of, out_of_fold, safe_recalibration, some_queries
+from pt_active.relevance.grades.validation import Slope, folds_of, out_of_fold, some_queries
 
 COLLECTION = demo_collection(queries=60)
 RUN, QRELS = COLLECTION.past_run, COLLECTION.past_qrels
@@ -104,15 +104,6 @@ class TestValidation:
     def test_a_constant_model_and_labels_of_one_grade_have_no_slope(self, grades, labels):
         slope = Slope.of(np.array(grades * 3), np.array(labels * 3), np.array([1, 1, 2, 2, 3, 3]))
         assert np.isnan(slope.value)
-
-    def test_a_right_model_is_hardly_ever_recalibrated_and_a_wrong_one_is(self):
-        rng, qid, changed = np.random.default_rng(2), np.repeat(np.arange(12), 5), 0
-        for _ in range(20):
-            grades = rng.dirichlet([2, 1, 1], len(qid))
-            labels = (rng.random((len(qid), 1)) > grades.cumsum(axis=1)).sum(axis=1)
-            changed += safe_recalibration(grades, labels, qid) is not None
-        assert changed <= 1
-        assert safe_recalibration(grades[:, ::-1], labels, qid) is not None
 
 
 def test_the_report_of_a_good_model_and_of_a_wrong_signed_one():
