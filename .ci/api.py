@@ -31,7 +31,6 @@ NAMES = {
         PriorGrades
         OrderedLogitGrades
         ForestGrades
-        ClassifierGrades
         JudgeGrades
         ColdGrades
         MixtureGrades

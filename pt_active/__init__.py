@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pt_active.plans.plan import Plan
     from pt_active.relevance.costs import ColumnCost, LogLengthCost, TimeCost, UnitCost
     from pt_active.relevance.grades.judges import JudgeGrades
-    from pt_active.relevance.grades.learned import ClassifierGrades, ForestGrades, OrderedLogitGrades
+    from pt_active.relevance.grades.learned import ForestGrades, OrderedLogitGrades
     from pt_active.relevance.grades.models import ColdGrades, MixtureGrades, PriorGrades, UniformGrades
     from pt_active.relevance.grades.report import GradeReport
     from pt_active.relevance.measure_values import measure_values
@@ -39,7 +39,6 @@ __all__ = [
     "ActiveTest",
     "Answers",
     "Audit",
-    "ClassifierGrades",
     "ColdGrades",
     "ColumnCost",
     "Comparison",
@@ -83,7 +82,7 @@ _SOURCES = {
     "plans.plan": "Plan",
     "relevance.costs": "ColumnCost LogLengthCost TimeCost UnitCost",
     "relevance.grades.judges": "JudgeGrades",
-    "relevance.grades.learned": "ClassifierGrades ForestGrades OrderedLogitGrades",
+    "relevance.grades.learned": "ForestGrades OrderedLogitGrades",
     "relevance.grades.models": "ColdGrades MixtureGrades PriorGrades UniformGrades",
     "relevance.grades.report": "GradeReport",
     "relevance.measure_values": "measure_values",

@@ -10,11 +10,9 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 import pt_active
 from pt_active import (
-    ClassifierGrades,
     ColdGrades,
     Draw,
     ForestGrades,
@@ -39,7 +37,6 @@ GRADES = {
     "prior": PriorGrades(2),
     "logit": OrderedLogitGrades(2),
     "forest": ForestGrades(2, trees=5),
-    "classifier": ClassifierGrades(LogisticRegression(), 2),
     "judge": JudgeGrades(QRELS, 2),
     "mixture": MixtureGrades(UniformGrades(2), PriorGrades(2)),
 }

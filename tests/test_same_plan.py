@@ -200,10 +200,7 @@ def samples_of_pairs(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
 
 def grade_models(world: World) -> dict[str, str]:
     """A digest of what each grade model says."""
-    from sklearn.linear_model import LogisticRegression
-
     from pt_active import (
-        ClassifierGrades,
         ColdGrades,
         ForestGrades,
         JudgeGrades,
@@ -222,8 +219,6 @@ def grade_models(world: World) -> dict[str, str]:
         "prior": PriorGrades(3),
         "logit": OrderedLogitGrades(3),
         "forest": ForestGrades(3, trees=10),
-        "classifier": ClassifierGrades(LogisticRegression(), 3),
-        "calibrated": ClassifierGrades(LogisticRegression(), 3, calibrate="sigmoid"),
         "judge": JudgeGrades(judge, 3),
         "judges": MixtureGrades(JudgeGrades(judge, 3), JudgeGrades(judge.iloc[::2], 3)),
         "mixture": MixtureGrades(PriorGrades(3), OrderedLogitGrades(3)),

@@ -12,20 +12,39 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from judged_pools import JudgedPool
+from sklearn.base import ClassifierMixin, clone
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from pt_active import ClassifierGrades, ForestGrades, JudgeGrades, OrderedLogitGrades
+from pt_active import ForestGrades, JudgeGrades, OrderedLogitGrades
+from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import vote_shares
+from pt_active.relevance.grades.learned import FeatureGrades
 from pt_active.relevance.grades.models import FittedGrades
+
+
+class Classified(FeatureGrades):
+    """A scikit-learn classifier on ranks and scores, or on the frame's own features."""
+
+    def __init__(self, classifier: ClassifierMixin, max_grade: int) -> None:
+        self.classifier = classifier
+        self.max_grade = max_grade
+
+    def _learn_features(self, features: np.ndarray, labels: np.ndarray) -> None:
+        self.model_, self.n_ = clone(self.classifier).fit(features, labels), len(labels)
+
+    def _predict_features(self, features: np.ndarray) -> np.ndarray:
+        probabilities = self.model_.predict_proba(features)
+        return fitting.widened(probabilities, self.model_.classes_, self.max_grade, self.n_)
+
 
 LEARNED: dict[str, Callable[[int], FittedGrades]] = {
     "ordered logit": OrderedLogitGrades,
-    "naive Bayes": lambda max_grade: ClassifierGrades(GaussianNB(), max_grade),
+    "naive Bayes": lambda max_grade: Classified(GaussianNB(), max_grade),
     "random forest": lambda max_grade: ForestGrades(max_grade, min_leaf=10),
-    "nearest neighbours": lambda max_grade: ClassifierGrades(KNeighborsClassifier(25), max_grade),
-    "tree": lambda max_grade: ClassifierGrades(DecisionTreeClassifier(max_depth=6, random_state=0), max_grade),
+    "nearest neighbours": lambda max_grade: Classified(KNeighborsClassifier(25), max_grade),
+    "tree": lambda max_grade: Classified(DecisionTreeClassifier(max_depth=6, random_state=0), max_grade),
 }
 """Name → model for a highest grade; naive Bayes is far too certain."""
 

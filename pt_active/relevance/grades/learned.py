@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -20,9 +19,6 @@ from pt_active.relevance.grades.models import (
     UniformGrades,
     check_positive,
 )
-
-if TYPE_CHECKING:
-    from sklearn.base import ClassifierMixin
 
 
 class FeatureGrades(FittedGrades):
@@ -41,10 +37,9 @@ class FeatureGrades(FittedGrades):
     def _learn(self, frame: pd.DataFrame, labels: np.ndarray) -> None:
         judged = labels >= 0
         features, labels = document_features(frame)[judged], labels[judged]
-        query = np.unique(frame["qid"].to_numpy(dtype=object)[judged], return_inverse=True)[1]
         # Random forests and rounding depend on the order of the rows, so that of the frame must not reach the fit.
-        order = np.lexsort([query, labels, *features.T])
-        self._learn_features(features[order], labels[order], query[order])
+        order = np.lexsort([labels, *features.T])
+        self._learn_features(features[order], labels[order])
         self.n_features_ = features.shape[1]
 
     def _predict(self, frame: pd.DataFrame) -> np.ndarray:
@@ -57,8 +52,8 @@ class FeatureGrades(FittedGrades):
         return self._predict_features(features)
 
     @abstractmethod
-    def _learn_features(self, features: np.ndarray, labels: np.ndarray, query: np.ndarray) -> None:
-        """Fit to features, float64[n, d], labels and query codes, int64[n], in an order that is not the frame's."""
+    def _learn_features(self, features: np.ndarray, labels: np.ndarray) -> None:
+        """Fit to features, float64[n, d], and labels, int64[n], in an order that is not the frame's."""
 
     @abstractmethod
     def _predict_features(self, features: np.ndarray) -> np.ndarray:
@@ -82,7 +77,7 @@ class OrderedLogitGrades(FeatureGrades):
         self.max_grade = max_grade
         self.prior_scale = prior_scale
 
-    def _learn_features(self, features: np.ndarray, labels: np.ndarray, query: np.ndarray) -> None:
+    def _learn_features(self, features: np.ndarray, labels: np.ndarray) -> None:
         check_positive("prior_scale", self.prior_scale)
         self.model_ = fitting.fit_ordered_logit(features, labels, self.prior_scale)
 
@@ -117,58 +112,13 @@ class ForestGrades(FeatureGrades):
         self.min_leaf = min_leaf
         self.seed = seed
 
-    def _learn_features(self, features: np.ndarray, labels: np.ndarray, query: np.ndarray) -> None:
+    def _learn_features(self, features: np.ndarray, labels: np.ndarray) -> None:
         self.model_ = fitting.fit_forest(
             features, labels, self.max_grade, self.kind, self.trees, self.min_leaf, self.seed
         )
 
     def _predict_features(self, features: np.ndarray) -> np.ndarray:
         return self.model_.probabilities(features)
-
-
-class ClassifierGrades(FeatureGrades):
-    """Any scikit-learn classifier on ranks and scores, or on the frame's own ``features``.
-
-    Boosted trees are far too confident unless they are calibrated; `GradeReport` shows how well they are calibrated.
-
-    Args:
-        classifier: The classifier; a clone of it is fitted.
-        max_grade: G, the highest grade.
-        calibrate: None, ``"sigmoid"`` or ``"isotonic"``. Calibration is cross-validated over queries.
-
-    Attributes:
-        model_: The fitted classifier.
-        n_: The number of documents that it learned from.
-    """
-
-    schematic = {"label": "ClassifierGrades", "help_url": HELP}  # noqa: RUF012
-
-    def __init__(self, classifier: ClassifierMixin, max_grade: int, calibrate: str | None = None) -> None:
-        self.classifier = classifier
-        self.max_grade = max_grade
-        self.calibrate = calibrate
-
-    def _learn_features(self, features: np.ndarray, labels: np.ndarray, query: np.ndarray) -> None:
-        from sklearn.base import clone
-        from sklearn.calibration import CalibratedClassifierCV
-        from sklearn.model_selection import GroupKFold
-
-        if self.calibrate not in (None, "sigmoid", "isotonic"):
-            raise ValueError(f"unknown calibration {self.calibrate!r}; it is None, 'sigmoid' or 'isotonic'")
-        classifier, queries = clone(self.classifier), len(np.unique(query))
-        if self.calibrate is not None:
-            if queries < 2:
-                raise ValueError(f"calibration needs judged documents of at least 2 queries, got {queries}")
-            folds = list(GroupKFold(min(5, queries)).split(features, groups=query))
-            classifier = CalibratedClassifierCV(classifier, method=self.calibrate, cv=folds)
-        elif not hasattr(classifier, "predict_proba"):
-            ask = "set calibrate='sigmoid' or calibrate='isotonic'"
-            raise ValueError(f"{self.classifier!r} gives no probabilities; {ask}")
-        self.model_, self.n_ = classifier.fit(features, labels), len(labels)
-
-    def _predict_features(self, features: np.ndarray) -> np.ndarray:
-        probabilities = self.model_.predict_proba(features)
-        return fitting.widened(probabilities, self.model_.classes_, self.max_grade, self.n_)
 
 
 GRADES: dict[str, Callable[[int], GradeModel]] = {

@@ -12,11 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pandas.testing import assert_frame_equal
 from scipy.optimize import check_grad
 from scipy.special import expit
-from sklearn.linear_model import RidgeClassifier
-from sklearn.naive_bayes import GaussianNB
 
 from pt_active import (
-    ClassifierGrades,
     ColdGrades,
     ForestGrades,
     GradeReport,
@@ -79,8 +76,6 @@ MODELS = {
     "logit": lambda: OrderedLogitGrades(G),
     "classifier forest": lambda: ForestGrades(G, kind="classifier", trees=5, min_leaf=5),
     "regressor forest": lambda: ForestGrades(G, kind="regressor", trees=5, min_leaf=5),
-    "naive bayes": lambda: ClassifierGrades(GaussianNB(), G),
-    "calibrated": lambda: ClassifierGrades(GaussianNB(), G, calibrate="isotonic"),
     "labels of a judge": lambda: JudgeGrades(QRELS, G),
     "votes of a judge": lambda: JudgeGrades(VOTES, G),
     "mixture": lambda: MixtureGrades(UniformGrades(G), PriorGrades(G), OrderedLogitGrades(G)),
@@ -310,7 +305,7 @@ class TestEveryModel:
                 pipeline(topics)
         pipeline.fit(topics, QRELS, topics, QRELS)
         assert_array_equal(of_pairs(pipeline(topics)), of_pairs(fitted(name).transform(RUN)))
-        kept = {key: value for key, value in vars(fresh).items() if key not in ("judge", "classifier", "models")}
+        kept = {key: value for key, value in vars(fresh).items() if key not in ("judge", "models")}
         assert {key: vars(model)[key] for key in kept} == kept
 
     @pytest.mark.parametrize("name", MODELS)
@@ -324,7 +319,7 @@ class TestEveryModel:
         with pytest.raises(ValueError, match=r"no document .* \(180 documents, .* do qid .* match\? .*'q00'.*'other'"):
             MODELS[name]().fit(RUN, pd.DataFrame({"qid": ["other"], "docno": ["d0000"], "label": [1]}))
 
-    @pytest.mark.parametrize("name", ["prior", "logit", "regressor forest", "naive bayes", "votes of a judge"])
+    @pytest.mark.parametrize("name", ["prior", "logit", "regressor forest", "votes of a judge"])
     def test_bad_training_data(self, name):
         with pytest.raises(ValueError, match="highest grade, 3"):
             MODELS[name]().fit(RUN, QRELS.assign(label=4))
@@ -363,7 +358,7 @@ def test_grades_follow_the_band():
 
 class TestFeatureModels:
     def test_better_scores_have_better_grades(self):
-        for name in ("logit", "regressor forest", "classifier forest", "naive bayes", "calibrated"):
+        for name in ("logit", "regressor forest", "classifier forest"):
             mean = fitted(name).transform(RUN)[COLUMNS].to_numpy() @ np.arange(G + 1)
             assert np.corrcoef(mean, RUN["score"])[0, 1] > 0.5
 
@@ -382,21 +377,10 @@ class TestFeatureModels:
         assert_array_equal(one.transform(RUN)[COLUMNS], same.transform(RUN)[COLUMNS])
         assert not np.array_equal(one.transform(RUN)[COLUMNS], other.transform(RUN)[COLUMNS])
 
-    @pytest.mark.parametrize("calibrate", ["sigmoid", "isotonic"])
-    def test_calibration_gives_probabilities_to_a_classifier_that_has_none(self, calibrate):
-        classifier = RidgeClassifier()
-        model = ClassifierGrades(classifier, G, calibrate=calibrate).fit(RUN, QRELS)
-        assert (model.transform(RUN)[COLUMNS] > 0).all(axis=None)
-        assert model.classifier is classifier
-        assert not hasattr(classifier, "coef_"), "a clone is fitted"
-
     @pytest.mark.parametrize(
         ("model", "message"),
         [
             (ForestGrades(G, kind="tree"), "unknown kind of forest 'tree'; it is one of classifier, regressor"),
-            (ClassifierGrades(GaussianNB(), G, calibrate="platt"), "unknown calibration 'platt'"),
-            (ClassifierGrades(RidgeClassifier(), G), "gives no probabilities; set calibrate="),
-            (ClassifierGrades(GaussianNB(), G, calibrate="sigmoid"), "at least 2 queries, got 1"),
             (OrderedLogitGrades(G, prior_scale=0), "prior_scale must be a positive, finite number, got 0"),
             *((PriorGrades(G, bands=bands), "bands must be increasing ranks from 1") for bands in BAD_BANDS),
             *((PriorGrades(G, smoothing=s), "smoothing must be a positive, finite") for s in (0, -1, np.inf, np.nan)),
@@ -512,7 +496,6 @@ TestUniformTransformer = pt.testing.transformer_test_class(MODELS["uniform"])
 TestPriorTransformer = pt.testing.transformer_test_class(MODELS["prior"])
 TestOrderedLogitTransformer = pt.testing.transformer_test_class(MODELS["logit"])
 TestForestTransformer = pt.testing.transformer_test_class(MODELS["regressor forest"])
-TestClassifierTransformer = pt.testing.transformer_test_class(MODELS["calibrated"])
 TestJudgeTransformer = pt.testing.transformer_test_class(MODELS["votes of a judge"])
 TestMixtureTransformer = pt.testing.transformer_test_class(MODELS["mixture"])
 
