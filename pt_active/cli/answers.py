@@ -30,7 +30,7 @@ from pt_active.frames.visible import visible
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
-from pt_active.judging.server.wal import is_store
+from pt_active.judging.server.store import is_store
 from pt_active.plans.answers.gate import BETTER, FAIL, NON_INFERIOR, PASS, UNRESOLVED, Gate
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.ranking import Ranking

@@ -33,7 +33,7 @@ from pt_active.frames.columns import grade_columns
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.stopping.looks import POWER
 from pt_active.judging.files import read_labels
-from pt_active.judging.server.wal import is_store
+from pt_active.judging.server.store import is_store
 from pt_active.plans.answers.forecast import LEVELS
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.answers.outlook import Outlook

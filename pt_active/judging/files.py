@@ -20,8 +20,7 @@ from pt_active.frames.tables import is_parquet, read_parquet
 from pt_active.frames.worklists import judgments_in, qids_of_texts
 from pt_active.judging.delivery import Delivery, records_given
 from pt_active.judging.records import checked_records, qrels_of, records_in
-from pt_active.judging.server.store import stored_records
-from pt_active.judging.server.wal import is_store
+from pt_active.judging.server.store import is_store, stored_records
 from pt_active.judging.tools import table
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.judging.worklist import GradeNames, Worklist

@@ -5,7 +5,7 @@
     python tests/faults full --on DIR           # a disk that is nearly full: a tmpfs of a few megabytes
     python tests/faults races --number 200      # two writers of one target
     python tests/faults flips --number 2000     # single bits of saved artifacts
-    python tests/faults store-flips --number 2000  # single bits of the judgments of a server, and of their log
+    python tests/faults store-flips --number 2000  # single bits of the judgments of a server, and of their journal
     python tests/faults store-kills --number 200  # SIGKILL while judgments are kept and the file is copied
 
 The exit status is 1 if a promise was broken.
@@ -74,7 +74,7 @@ def of_artifacts(number: int, seed: int, folder: Path) -> tuple[Counter, list[st
 
 
 def of_store(kind: str, number: int, seed: int, folder: Path) -> tuple[Counter, list[str]]:
-    """Kills of whoever keeps judgments; or flipped bits of a store, and of one with a log beside it."""
+    """Kills of whoever keeps judgments; or flipped bits of a store, and of one with a journal beside it."""
     stores = kept_store(folder / "s.sqlite"), kept_store(folder / "killed.sqlite", killed=True)
     outcomes, broken = Counter[str](), []
     for trial in tqdm(range(number), unit=" faults"):
@@ -85,7 +85,7 @@ def of_store(kind: str, number: int, seed: int, folder: Path) -> tuple[Counter, 
             outcome = flip_store(stores[trial % 2], folder / "flipped.sqlite", rng)
         outcomes[outcome] += 1
         broken += wrong
-    known = ("refused", "equal", "told", *(f"{each} copy" for each in ("refused", "told", "whole")))
+    known = ("refused", "equal", "refused copy", "whole copy")
     return outcomes, broken + [outcome for outcome in outcomes if outcome not in known]
 
 

@@ -167,16 +167,21 @@ def judged(number: int) -> Entry:
 
 
 def kept_store(path: Path, *, killed: bool = False) -> Path:
-    """The judgments of a server that has ended, or was killed while they were in the file beside it."""
+    """The judgments of a server that has ended, or was killed while it wrote more, which left a journal."""
     store = Store(path.with_name(f"served-{path.name}"), "0123456789abcdef")
     store.set(DOUBLE_SHARE, "0.1")
     for start in range(0, 200, 20):
         store.append([judged(number) for number in range(start, start + 20)])
     if killed:
-        shutil.copy(f"{store.path}-wal", f"{path}-wal")
-        shutil.copy(store.path, path)
+        store._connection.execute("PRAGMA cache_size = 2")
+        store._connection.execute("UPDATE people SET token = name")
+        store._connection.executemany(
+            "INSERT INTO given VALUES (?, ?, ?, ?)", [("q", f"d{number}", "ann", 0.0) for number in range(2000)]
+        )
+        shutil.copy(f"{store.path}-journal", f"{path}-journal")
+    shutil.copy(store.path, path)
     store.close()
-    return path if killed else Path(shutil.copy(store.path, path))
+    return path
 
 
 def content(path: Path) -> dict[str, bytes]:

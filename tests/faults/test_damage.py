@@ -52,8 +52,7 @@ def test_no_flipped_bit_changes_a_judgment_in_silence(tmp_path: Path) -> None:
     assert outcomes.count("refused") > 20
     store = kept_store(tmp_path / "killed.sqlite", killed=True)
     outcomes = [flip_store(store, tmp_path / "flipped.sqlite", random.Random(seed)) for seed in range(60)]
-    assert set(outcomes) <= {"refused", "equal", "told"}
-    assert outcomes.count("told") > 20
+    assert set(outcomes) == {"refused", "equal"}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -629,18 +629,6 @@ def test_the_organiser_takes_a_copy_of_everything(client: TestClient, site: Site
     assert client.get(f"{link(site, 'ann')}judgments.sqlite").status_code == 404
 
 
-def test_a_pause_or_a_download_puts_everything_into_the_file(client: TestClient, site: Site) -> None:
-    wal = Path(f"{site.campaign.store.path}-wal")
-    for number, page in enumerate(("judgments.qrels", "records.jsonl", "pause")):
-        send(client, site, "ann", record(work(client, site, "ann")[0], 1, f"key-0000000{number}"))
-        assert wal.stat().st_size > 0
-        if page == "pause":
-            form(client, site, page, paused="yes")
-        else:
-            opened(client, site, page)
-        assert wal.stat().st_size == 0
-
-
 def test_a_leaked_link_is_renewed(client: TestClient, site: Site) -> None:
     old, other = link(site, "ann"), link(site, "ben")
     page = form(client, site, "renew", name="ann")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 import shutil
 import sqlite3
 import stat
 import tempfile
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import astuple
 from pathlib import Path
 
 import pandas as pd
@@ -69,11 +66,11 @@ def test_a_full_disk_loses_nothing_that_was_kept(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.sqlite", "p")
     store.append([entry(1)])
     # The file may not grow, which is what a full disk says.
-    pages = store._records.execute("PRAGMA page_count").fetchone()[0]
-    store._records.execute(f"PRAGMA max_page_count = {pages}")
+    pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
+    store._connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(sqlite3.OperationalError, match="full"):
         store.append([entry(number, note="x" * 2000) for number in range(2, 50)])
-    store._records.execute(f"PRAGMA max_page_count = {pages + 100}")
+    store._connection.execute(f"PRAGMA max_page_count = {pages + 100}")
     store.append([entry(2)])
     assert stored_records(tmp_path / "s.sqlite")["docno"].tolist() == ["d1", "d2"]
 
@@ -139,108 +136,34 @@ def test_the_judgments_of_another_plan_are_refused(tmp_path: Path) -> None:
 # --- copies, archives and damage --------------------------------------------------------------------------------------
 
 
-def first_format(path: Path, *entries: Entry) -> Path:
-    """A store as the first version left it: in WAL mode, without checksums."""
-    with sqlite3.connect(path) as old:
-        old.execute("PRAGMA journal_mode = WAL")
-        old.executescript(FIRST_TABLES)
-        old.executemany("INSERT INTO about VALUES (?, ?)", [("format", "pt-active judging 1"), ("plan", "p")])
-        old.execute("INSERT INTO people VALUES ('ann', 'her token')")
-        names = "key, qid, docno, label, annotator, status, time, note, plan"
-        rows = map(astuple, entries)
-        old.executemany(f"INSERT INTO records ({names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-    old.close()
-    return path
-
-
-FIRST_TABLES = """
-CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE people (name TEXT PRIMARY KEY, token TEXT NOT NULL UNIQUE);
-CREATE TABLE records (
-  number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, qid TEXT NOT NULL, docno TEXT NOT NULL,
-  label INTEGER, annotator TEXT NOT NULL, status TEXT NOT NULL, time TEXT NOT NULL, note TEXT NOT NULL,
-  plan TEXT NOT NULL);
-CREATE TABLE given (qid TEXT NOT NULL, docno TEXT NOT NULL, annotator TEXT NOT NULL, time REAL NOT NULL);
-CREATE TRIGGER no_change BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'records stay'); END;
-CREATE TRIGGER no_removal BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'records stay'); END;
-"""
-
-
 def copied(path: Path, folder: Path) -> Path:
     """The file alone, as `cp` copies it."""
     folder.mkdir()
     return Path(shutil.copy(path, folder))
 
 
-@pytest.mark.parametrize("ended", [True, False])
-def test_a_copy_of_the_file_lacks_nothing_or_says_so(tmp_path: Path, ended: bool) -> None:
+def test_a_copy_of_the_file_lacks_nothing(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.sqlite", "p")
     store.append([entry(number) for number in range(50)])
-    before = copied(store.path, tmp_path / "before")
-    store.settle()
-    settled = copied(store.path, tmp_path / "settled")
-    if ended:
-        store.close()
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            assert len(stored_records(copied(store.path, tmp_path / "after"))) == 50
-        assert [each.name for each in tmp_path.glob("s.sqlite*")] == ["s.sqlite"]
-        return
-    for copy, number in ((before, 0), (settled, 50)):
-        with pytest.warns(UserWarning, match="s.sqlite-wal is not beside it, so the last judgments may be missing"):
-            assert len(stored_records(copy)) == number
-
-
-def test_judgments_behind_a_damaged_page_of_the_log_are_told(tmp_path: Path) -> None:
-    store = Store(tmp_path / "s.sqlite", "p")
-    for number in range(10):
-        store.append([entry(number)])
-    copy = copied(store.path, tmp_path / "copy")
-    log = bytearray(Path(f"{store.path}-wal").read_bytes())
-    said = "s.sqlite-wal, which has the last of them, is not as it was written, so the last judgments may be missing"
-    for start in (len(log) // 2, 0):
-        log[start : start + 20] = bytes(20)
-        Path(f"{copy}-wal").write_bytes(log)
-        with pytest.warns(UserWarning, match=said):
-            assert len(stored_records(copy)) < 10
-    # Half of the last write was never acknowledged.
-    Path(f"{copy}-wal").write_bytes(Path(f"{store.path}-wal").read_bytes() + bytes(100))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert len(stored_records(copy)) == 10
+    assert len(stored_records(copied(store.path, tmp_path / "before"))) == 50
     store.close()
+    assert len(stored_records(copied(store.path, tmp_path / "after"))) == 50
+    assert [each.name for each in tmp_path.glob("s.sqlite*")] == ["s.sqlite"]
 
 
-def test_what_was_kept_moves_into_the_file_when_nobody_sends_any_more(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("pt_active.judging.server.store._IDLE_SECONDS", 0.01)
+def test_what_was_not_committed_is_undone(tmp_path: Path) -> None:
+    """A kill in the middle of a commit leaves a journal, by which the next reader takes it back."""
     store = Store(tmp_path / "s.sqlite", "p")
-
-    async def judged() -> None:
-        await asyncio.gather(*(store.keep([entry(number)]) for number in range(20)))
-        for _ in range(200):
-            if Path(f"{store.path}-wal").stat().st_size == 0:
-                return
-            await asyncio.sleep(0.01)
-
-    asyncio.run(judged())
-    with pytest.warns(UserWarning, match="may be missing"):
-        assert len(stored_records(copied(store.path, tmp_path / "copy"))) == 20
-
-
-def test_a_removed_wal_loses_nothing_that_had_a_moment(tmp_path: Path) -> None:
-    def work(tell: Tell) -> Store:
-        store = Store(tmp_path / "s.sqlite", "p")
-        for each in tmp_path.glob("s.sqlite-[ws]*"):
-            each.unlink()
-        store.append([entry(1)])
-        store.settle()
-        tell(b"ready\n")
-        return store
-
-    with child(work) as (_, told):
-        assert told.readline()
-    with pytest.warns(UserWarning, match="s.sqlite-wal is not beside it, so the last judgments may be missing"):
-        assert len(stored_records(tmp_path / "s.sqlite")) == 1
+    store.append([entry(number) for number in range(50)])
+    store._connection.execute("PRAGMA cache_size = 2")
+    rows = [(f"new-{number}", "q", f"n{number}", "x" * 200) for number in range(200)]
+    columns = "key, qid, docno, note, annotator, status, time, plan"
+    insert = f"INSERT INTO records ({columns}) VALUES (?, ?, ?, ?, '', '', '', '')"
+    store._connection.executemany(insert, rows)
+    copy = copied(store.path, tmp_path / "copy")
+    shutil.copy(f"{store.path}-journal", f"{copy}-journal")
+    assert stored_records(copy)["docno"].tolist() == [f"d{number}" for number in range(50)]
+    assert not Path(f"{copy}-journal").exists()
 
 
 def test_a_copy_that_the_store_makes_is_a_store(tmp_path: Path) -> None:
@@ -248,56 +171,30 @@ def test_a_copy_that_the_store_makes_is_a_store(tmp_path: Path) -> None:
     token = store.token("ann")
     store.append([entry(1), entry(2)])
     (tmp_path / "copy.sqlite").write_bytes(store.copy())
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        pd.testing.assert_frame_equal(stored_records(tmp_path / "copy.sqlite"), store.records())
-        again = Store(tmp_path / "copy.sqlite", "p")
+    pd.testing.assert_frame_equal(stored_records(tmp_path / "copy.sqlite"), store.records())
+    again = Store(tmp_path / "copy.sqlite", "p")
     assert (again.token("ann"), again.entries()) == (token, store.entries())
 
 
-def test_a_store_of_the_first_version_is_read_and_goes_on(tmp_path: Path) -> None:
-    path = first_format(tmp_path / "s.sqlite", entry(2), entry(1, label=None, status="skipped"))
-    with pytest.warns(UserWarning, match="or was of an earlier version, and s.sqlite-wal is not beside it"):
-        assert stored_records(path)["docno"].tolist() == ["d2", "d1"]
-    with pytest.warns(UserWarning, match="may be missing"):
-        store = Store(path, "p")
-    assert store.token("ann") == "her token"
-    store.append([entry(3)])
-    store.close()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert stored_records(path)["docno"].tolist() == ["d2", "d1", "d3"]
-        assert Store(path, "p").entries() == [entry(2), entry(1, label=None, status="skipped"), entry(3)]
-    with sqlite3.connect(path) as other, pytest.raises(sqlite3.IntegrityError, match="records stay"):
-        other.execute("UPDATE records SET label = 0")
-    with pytest.raises(ValueError, match="1 record is not as written, the first of document 'd5' of query 'q'"):
-        stored_records(first_format(tmp_path / "wrong.sqlite", entry(5, label=1.5)))
-
-
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="needs a user who may not write somewhere")
-@pytest.mark.parametrize("state", ["ended", "killed", "first version"])
+@pytest.mark.parametrize("state", ["ended", "killed"])
 def test_an_archived_store_is_read_where_nothing_can_be_written(state: str) -> None:
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     path = folder / "s.sqlite"
-    if state == "first version":
-        first_format(path, entry(1))
-    else:
-        pid = os.fork()
-        if not pid:
-            store = Store(path, "p")
-            store.append([entry(1)])
-            if state == "ended":
-                store.close()
-            os._exit(0)
-        os.waitpid(pid, 0)
+    pid = os.fork()
+    if not pid:
+        store = Store(path, "p")
+        store.append([entry(1)])
+        if state == "ended":
+            store.close()
+        os._exit(0)
+    os.waitpid(pid, 0)
     for each in (folder, *folder.iterdir()):
         each.chmod(0o555)
     pid = os.fork()
     if not pid:
         os.setuid(65534)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            os._exit(len(stored_records(path)))
+        os._exit(len(stored_records(path)))
     found = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     folder.chmod(0o755)
     shutil.rmtree(folder)

@@ -166,7 +166,6 @@ class Site:
     async def _pause(self, request: Request) -> Response:
         paused = "yes" if (await _form(request)).get("paused") == "yes" else "no"
         await run_in_threadpool(self.campaign.store.set, "paused", paused)
-        await run_in_threadpool(self.campaign.store.settle)
         return RedirectResponse("./", 303)
 
     async def _renew(self, request: Request) -> Response:
@@ -200,14 +199,12 @@ class Site:
         return await self._next(request, said, code)
 
     async def _qrels(self, request: Request) -> Response:
-        await run_in_threadpool(self.campaign.store.settle)
         try:
             return _download(self.organiser.qrels_lines(), "judgments.qrels", "text/plain")
         except ValueError as reason:
             raise HTTPException(409, str(reason)) from None
 
     async def _records(self, request: Request) -> Response:
-        await run_in_threadpool(self.campaign.store.settle)
         return _download(record_lines(self.campaign.store.records()), "records.jsonl", "application/x-ndjson")
 
     async def _copy(self, request: Request) -> Response:

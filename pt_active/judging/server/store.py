@@ -1,8 +1,8 @@
 """Judgments on disk, of which none is lost once it is acknowledged.
 
-One SQLite file, in WAL mode while a server has it: a file beside it has the last records until nobody sends any for
-a moment. Each commit waits until the disk has it, so what `Store.append` returned from survives a killed process and
-a lost machine. Triggers refuse to change or delete a record, and checksums show whether a disk did.
+One SQLite file with a rollback journal: each commit waits until the disk has it, so what `Store.append` returned from
+survives a killed process and a lost machine. Triggers refuse to change or delete a record, and checksums show whether a
+disk did.
 """
 
 from __future__ import annotations
@@ -16,27 +16,25 @@ import sqlite3
 import stat
 import sys
 import tempfile
-import threading
 import zlib
-from collections.abc import Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
+from threading import RLock
 
 import pandas as pd
 
 from pt_active.frames.checks import document_of, how_many, shown
 from pt_active.frames.records import SAID_COLUMNS
 from pt_active.judging.server.order import judges_of
-from pt_active.judging.server.wal import ALONE, MODE, warn_of_lost
 
 if sys.platform != "win32":
     import fcntl
 
 _FORMAT = "pt-active judging 2"  # What the file says it is; another version of the tables gets another number
-_FIRST_FORMAT = "pt-active judging 1"  # The same without checksums
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL, sum INTEGER);
@@ -53,8 +51,7 @@ CREATE TRIGGER IF NOT EXISTS no_removal BEFORE DELETE ON records BEGIN SELECT RA
 _RECORD = ("key", *SAID_COLUMNS)
 DOUBLE_SHARE = "double"  # The setting that holds the share of documents that two people judge
 _WAIT_SECONDS = 5  # How long to wait for another process that writes
-_SETTLE_SECONDS = 0.2  # How long to wait for another process that reads
-_IDLE_SECONDS = 1.0  # After so long without a record, all of them move into the file itself
+_SQLITE = b"SQLite format 3\0"  # How a database begins
 
 
 _NO_LOCKS = "the file system has no locks, without which two servers could write at once; use a local disk"
@@ -129,8 +126,7 @@ class Store:
         self.path, self.plan = Path(path), plan
         self._waiting: list[tuple[Sequence[Entry], Sequence[Given], asyncio.Future[None]]] = []
         self._writing: asyncio.Task[None] | None = None
-        self._resting: asyncio.TimerHandle | None = None
-        self._one_setting = threading.Lock()  # Threads share the connection, and each needs a transaction of its own
+        self._turn = RLock()  # of the threads that write
         self._lock = Lock(self.path)
         try:
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -145,29 +141,27 @@ class Store:
             raise
 
     def _open(self) -> None:
-        # Several connections, so that a commit that waits in another thread holds up no question.
-        warn_of_lost(self.path, self.path)
-        self._records, self._connection = self._connected("FULL"), self._connected("NORMAL")
-        self._settings = self._connected("NORMAL")
-        tables = {name for (name,) in self._records.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        # Two connections, so that a commit that waits for another process holds up no question.
+        self._connection, self._reader = (
+            sqlite3.connect(self.path, timeout=_WAIT_SECONDS, check_same_thread=False) for _ in range(2)
+        )
+        self._connection.execute("PRAGMA journal_mode = DELETE")
+        # The folder is flushed too when the journal is removed, which is what commits.
+        self._connection.execute("PRAGMA synchronous = EXTRA")
+        tables = {name for (name,) in self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if tables and "about" not in tables:
             raise sqlite3.DatabaseError("it is another database")
-        if "about" in tables and _about(self._records).get("format") == _FIRST_FORMAT:
-            _upgrade(self._records)
-        self._records.executescript(_TABLES)
+        self._connection.executescript(_TABLES)
         self._about = _about(self._connection)
-        # One from the start has the same file beside it as the others, even if somebody removes that.
-        self._settling = self._connected("FULL", _SETTLE_SECONDS)
         self._check("format", _FORMAT, "the judgments of this version's judging server")
         self._check("plan", self.plan, f"judgments of the plan {self.plan}")
         self._kept = {entry.key: entry for entry in _entries(self._connection)}
-        self.settle()
 
-    def _connected(self, synchronous: str, seconds: float = _WAIT_SECONDS) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=seconds, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute(f"PRAGMA synchronous = {synchronous}")
-        return connection
+    @contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        """The connection for this thread alone; its changes are on disk after the block, or undone if it fails."""
+        with self._turn, self._connection as connection:
+            yield connection
 
     def _check(self, name: str, value: str, expected: str) -> None:
         known = self.setting(name)
@@ -178,14 +172,9 @@ class Store:
 
     def close(self) -> None:
         """Close the file; what was acknowledged is on disk already."""
-        if self._resting is not None:
-            self._resting.cancel()
-        for each in (self._records, self._settings, self._settling):
-            each.close()
-        # A file that no server has is complete by itself, also where nothing can be written.
-        with suppress(sqlite3.OperationalError):
-            self._connection.execute("PRAGMA journal_mode = DELETE")
-        self._connection.close()
+        self._reader.close()
+        with self._turn:
+            self._connection.close()
         self._lock.release()
 
     def setting(self, name: str) -> str | None:
@@ -194,25 +183,27 @@ class Store:
 
     def set(self, name: str, value: str) -> None:
         """Keep a value under a name, instead of an earlier one. Any thread may ask for it."""
-        with self._one_setting, self._settings as change:
+        with self._changing() as change:
             change.execute("INSERT OR REPLACE INTO about VALUES (?, ?, ?)", (name, value, _sum((name, value))))
         self._about[name] = value
 
     def token(self, name: str) -> str:
         """The secret of a judge's link, the same at every start of the server; who is not known becomes a judge."""
-        with self._one_setting, self._settings as change:
-            change.execute("INSERT OR IGNORE INTO people VALUES (?, ?)", (name, secrets.token_urlsafe(18)))
-        return str(self._connection.execute("SELECT token FROM people WHERE name = ?", (name,)).fetchone()[0])
+        return self.people().get(name) or self.renew(name)
 
     def renew(self, name: str) -> str:
         """A new secret for somebody's link; the old link is no longer valid. Any thread may ask for it."""
-        with self._one_setting, self._settings as change:
-            change.execute("UPDATE people SET token = ? WHERE name = ?", (secrets.token_urlsafe(18), name))
-        return self.token(name)
+        token = secrets.token_urlsafe(18)
+        with self._changing() as change:
+            change.execute(
+                "INSERT INTO people VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET token = excluded.token",
+                (name, token),
+            )
+        return token
 
     def people(self) -> dict[str, str]:
         """Name → token of everyone who has a link."""
-        return dict(self._connection.execute("SELECT name, token FROM people ORDER BY rowid"))
+        return dict(self._reader.execute("SELECT name, token FROM people ORDER BY rowid"))
 
     def append(self, entries: Sequence[Entry], given: Sequence[Given] = ()) -> None:
         """Keep records, and which documents were given to whom. When this returns, the disk has what is new of them.
@@ -229,15 +220,10 @@ class Store:
             if (known.qid, known.docno) != (entry.qid, entry.docno):
                 raise sqlite3.IntegrityError(f"the key {shown(entry.key)} is that of another document")
         insert = f"INSERT INTO records ({', '.join(_RECORD)}, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        with self._records as change:
+        with self._changing() as change:
             change.executemany(insert, ((*row, _sum(row)) for row in map(astuple, new.values())))
             change.executemany("INSERT INTO given VALUES (?, ?, ?, ?)", given)
         self._kept.update(new)
-
-    def settle(self) -> None:
-        """Move all that is kept into the file itself, unless another process reads it. Any thread may ask for it."""
-        with suppress(sqlite3.OperationalError, sqlite3.ProgrammingError):  # of a store that was closed meanwhile
-            self._settling.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     async def keep(self, entries: Sequence[Entry], given: Sequence[Given] = ()) -> None:
         """Append in another thread; one flush of the disk serves all who ask while it is busy."""
@@ -260,10 +246,6 @@ class Store:
             for *_, written in batch:
                 if not written.done():
                     written.set_exception(failed) if failed else written.set_result(None)
-        if self._resting is not None:
-            self._resting.cancel()
-        loop = asyncio.get_running_loop()
-        self._resting = loop.call_later(_IDLE_SECONDS, loop.run_in_executor, None, self.settle)
 
     def kept(self, key: str) -> Entry | None:
         """The record with this key; None if there is none."""
@@ -271,7 +253,7 @@ class Store:
 
     def given(self) -> list[Given]:
         """Which documents judges were given."""
-        return list(self._connection.execute("SELECT qid, docno, annotator, time FROM given ORDER BY rowid"))
+        return list(self._reader.execute("SELECT qid, docno, annotator, time FROM given ORDER BY rowid"))
 
     def entries(self) -> list[Entry]:
         """All records with their keys, in the order in which they came."""
@@ -283,10 +265,16 @@ class Store:
 
     def copy(self) -> bytes:
         """A store with everything that is kept so far. It may be called from any thread."""
-        with closing(_opened(self.path)) as here, closing(sqlite3.connect(":memory:")) as copy:
-            here.backup(copy)
-            content = copy.serialize()
-        return content[: MODE.start] + ALONE + content[MODE.stop :]
+        with self._turn:
+            return self.path.read_bytes()
+
+
+def is_store(path: str | Path) -> bool:
+    """Whether a file is a database such as that of a judging server."""
+    if not Path(path).is_file():
+        return False
+    with Path(path).open("rb") as stream:
+        return stream.read(len(_SQLITE)) == _SQLITE
 
 
 def stored_records(path: str | Path) -> pd.DataFrame:
@@ -301,29 +289,24 @@ def stored_records(path: str | Path) -> pd.DataFrame:
     path = Path(path)
     try:
         if os.access(path.absolute().parent, os.W_OK):
-            return _read(path, path)
-        # What SQLite needs beside a file, such as after a kill, it cannot make in this folder.
+            return _read(path)
+        # After a kill SQLite undoes what was not committed, for which it needs to write.
         with tempfile.TemporaryDirectory(prefix="pt-active-") as folder:
-            for each in (path.with_name(path.name + ending) for ending in ("", "-wal", "-journal")):
+            for each in (path, path.with_name(f"{path.name}-journal")):
                 if each.exists():
                     shutil.copyfile(each, Path(folder, each.name))
-            return _read(Path(folder, path.name), path)
+            return _read(Path(folder, path.name))
     except sqlite3.DatabaseError as error:
         raise _none(path, error) from error
 
 
-def _read(path: Path, original: Path) -> pd.DataFrame:
-    # A file that cannot change makes SQLite look for no other beside it, and make none.
-    mode = "ro&immutable=1" if warn_of_lost(path, original) else "ro"
-    with closing(_opened(path, mode)) as connection:
+def _read(path: Path) -> pd.DataFrame:
+    # It is not made if it is not there.
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", timeout=_WAIT_SECONDS, uri=True)) as connection:
         entries, about = _entries(connection), _about(connection)
     if "plan" not in about:
         raise sqlite3.DatabaseError("it does not say of which plan they are")
     return _frame(entries, about)
-
-
-def _opened(path: Path, mode: str = "ro") -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", timeout=_WAIT_SECONDS, uri=True)
 
 
 def _frame(entries: Sequence[Entry], about: dict[str, str]) -> pd.DataFrame:
@@ -333,11 +316,10 @@ def _frame(entries: Sequence[Entry], about: dict[str, str]) -> pd.DataFrame:
 
 
 def _about(connection: sqlite3.Connection) -> dict[str, str]:
-    """The settings; none but of the first format is without its checksum."""
+    """The settings."""
     _check_table(connection, "about")
     rows = connection.execute("SELECT * FROM about").fetchall()
-    first = ("format", _FIRST_FORMAT) in rows
-    if wrong := [row[0] for row in rows if not first and row[2:] != (_sum(row[:2]),)]:
+    if wrong := [row[0] for row in rows if row[2:] != (_sum(row[:2]),)]:
         raise _damaged(f"the setting {shown(wrong[0])} is not as it was written")
     return {row[0]: row[1] for row in rows}
 
@@ -355,15 +337,12 @@ def _entries(connection: sqlite3.Connection) -> list[Entry]:
     (said,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if said != "ok":
         raise _damaged(" ".join(str(said).split()))
-    summed = "" if _about(connection).get("format") == _FIRST_FORMAT else ", sum"
-    rows = connection.execute(f"SELECT {', '.join(_RECORD)}{summed} FROM records ORDER BY number").fetchall()
+    rows = connection.execute(f"SELECT {', '.join(_RECORD)}, sum FROM records ORDER BY number").fetchall()
     connection.rollback()
-    entries = [Entry(*row[: len(_RECORD)]) for row in rows]
-    sound = (row[-1] == _sum(row[:-1]) if summed else isinstance(row[3], int | None) for row in rows)
-    if wrong := [row for row, right in zip(rows, sound, strict=True) if not right]:
+    if wrong := [row for row in rows if row[-1] != _sum(row[:-1])]:
         first = document_of(*wrong[0][1:3])
         raise _damaged(f"{how_many('record', len(wrong), 'is')} not as written, the first of {first}")
-    return entries
+    return [Entry(*row[:-1]) for row in rows]
 
 
 def _none(path: Path, error: sqlite3.DatabaseError) -> ValueError:
@@ -388,17 +367,3 @@ def _damaged(said: str) -> sqlite3.DatabaseError:
 def _sum(values: Sequence[object]) -> int:
     """The checksum of a row, which any single change moves."""
     return zlib.crc32(repr(tuple(values)).encode("utf-8", "surrogatepass"))
-
-
-def _upgrade(connection: sqlite3.Connection) -> None:
-    """Give a store of the first format its checksums, or leave it as it was."""
-    entries, about = _entries(connection), _about(connection) | {"format": _FORMAT}
-    with connection as change:
-        change.execute("BEGIN IMMEDIATE")
-        change.execute("DROP TRIGGER no_change")
-        change.execute("ALTER TABLE records ADD COLUMN sum INTEGER")
-        change.execute("ALTER TABLE about ADD COLUMN sum INTEGER")
-        sums = ((_sum(astuple(entry)), entry.key) for entry in entries)
-        change.executemany("UPDATE records SET sum = ? WHERE key = ?", sums)
-        rows = ((name, value, _sum((name, value))) for name, value in about.items())
-        change.executemany("INSERT OR REPLACE INTO about VALUES (?, ?, ?)", rows)
