@@ -155,7 +155,7 @@ MODULES: dict[str, str] = {
     "pt_active.relevance.losses": "LOSSES Loss Loss.terms Loss.decision",
     "pt_active.relevance.costs": "COSTS",
     "pt_active.relevance.grades.recalibration": "recalibrated_grades recalibrated_line",
-    "pt_active.relevance.grades.judge_tables": "judge_table read_judge umbrela_labels",
+    "pt_active.relevance.grades.judges": "judge_table read_judge",
     "pt_active.relevance.grades.refitting": "refitted_grades",
     "pt_active.sampling.designs": "DESIGNS sampling_distribution",
     "pt_active.sampling.documents": "document_sizes",

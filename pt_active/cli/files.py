@@ -29,8 +29,7 @@ from pt_active.frames.trec import read_qrels, read_run
 from pt_active.frames.worklists import read_judgments
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import Cost
-from pt_active.relevance.grades.judge_tables import judge_table, read_judge, votes_in
-from pt_active.relevance.grades.judges import mean_of_judges
+from pt_active.relevance.grades.judges import judge_table, mean_of_judges, read_judge, votes_in
 from pt_active.relevance.grades.learned import GRADES
 from pt_active.relevance.grades.models import UNJUDGED_POLICIES, ColdGrades, GradeModel, MixtureGrades
 from pt_active.relevance.measures import parse_measure
@@ -61,7 +60,7 @@ class RunFiles(Typed):
     train_run: list[Path] | None = option(None, "A past run that people judged; you may pass several.", "FILE")
     train_qrels: Path | None = option(None, "Judgments of the training runs: qrels or a filled-in CSV.", "FILE")
     judge: list[str] | None = option(
-        None, "Labels, votes or probabilities of another judge, such as an LLM; you may pass several.", "[NAME=]FILE"
+        None, "Labels or votes of another judge, such as an LLM; you may pass several.", "[NAME=]FILE"
     )
     max_grade: int | None = option(
         None, "The highest grade; default: the highest in the training labels.", "N", within=(1, HIGHEST_LABEL)
@@ -226,7 +225,7 @@ def united(
 
 
 def read_judges(given: list[str]) -> dict[str, Any]:
-    """Name of a judge → labels, votes or probabilities, as `JudgeGrades` takes them."""
+    """Name of a judge → labels or votes, as `JudgeGrades` takes them."""
     judges: dict[str, Any] = {}
     for entry in given:
         if "=" in entry and not Path(entry).is_file():

@@ -18,7 +18,7 @@ from pt_active.frames.topics import read_texts, read_topics, with_texts
 from pt_active.frames.trec import read_run
 from pt_active.plans.making.pool import query_weights, traffic_told
 from pt_active.relevance.costs import UnitCost, unit_of
-from pt_active.relevance.grades.judge_tables import judge_table
+from pt_active.relevance.grades.judges import judge_table
 from pt_active.relevance.grades.models import MIN_JUDGED_SHARE, USUAL_DEPTH
 from pt_active.relevance.measures import has_rank_form, parse_measure
 from pt_active.showing.rounding import amount

@@ -8,8 +8,7 @@ from functools import reduce
 import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError, how_many, shown, some
-from pt_active.relevance.grades.judge_tables import judge_labels
-from pt_active.relevance.grades.judges import mean_of_judges
+from pt_active.relevance.grades.judges import judge_labels, mean_of_judges
 
 _PAIR = ["qid", "docno"]
 
@@ -18,7 +17,7 @@ def judged_pool(judges: Mapping[str, pd.DataFrame], common: bool = False) -> tup
     """The pairs that judges graded, with a column for each judge.
 
     Args:
-        judges: Name of a judge → labels or votes, as `judge_tables.judge_table` takes them; of votes the most frequent
+        judges: Name of a judge → labels or votes, as `judges.judge_table` takes them; of votes the most frequent
             grade is the judge's label, the lowest of those that are tied.
         common: Whether to leave out pairs that some judge did not grade.
 

@@ -9,18 +9,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import HELP, how_many
+from pt_active.frames.checks import HELP, how_many, shown
+from pt_active.frames.sources import naming, read_source
+from pt_active.frames.tables import is_parquet, read_parquet, read_table
+from pt_active.frames.trec import read_qrels
 from pt_active.relevance.grades import fitting
-from pt_active.relevance.grades.features import document_votes, first_pairs
-from pt_active.relevance.grades.judge_tables import judge_table, votes_in
+from pt_active.relevance.grades.features import document_votes, first_pairs, vote_shares
 from pt_active.relevance.grades.models import FittedGrades, MixtureGrades, check_positive
 
 AnyJudge = pd.DataFrame | str | Path
-"""A frame or a file, as `judge_tables.judge_table` takes it."""
+"""A frame or a file, as `judge_table` takes it."""
 
 
 class JudgeGrades(FittedGrades):
-    """Labels, votes or probabilities of a judge, such as a language model, corrected by people's labels.
+    """Labels or votes of a judge, such as a language model, corrected by people's labels.
 
     A pair with the shares ``s_h`` of the votes has ``P(y = g) = Σ_h s_h C[h, g]``, where C is the smoothed confusion
     matrix of the judge. A pair that the judge has not judged has the shares of the grades in training.
@@ -32,8 +34,8 @@ class JudgeGrades(FittedGrades):
     Of several judges take `MixtureGrades`, with a model for each.
 
     Args:
-        judge: A frame or a file with ``qid, docno`` and ``label``, ``votes_0 … votes_H``, ``prob_0 … prob_H``,
-            ``prob_yes, prob_no`` or ``probability``. H may differ from the highest grade.
+        judge: A frame or a file with ``qid, docno`` and ``label`` or ``votes_0 … votes_H``, which may be
+            probabilities. H may differ from the highest grade.
         max_grade: G, the highest grade.
         smoothing: The weight of the overall shares of the grades in each row of the confusion matrix, in pairs.
 
@@ -107,3 +109,62 @@ def _through(
 def mean_of_judges(judges: Mapping[str, AnyJudge], max_grade: int) -> MixtureGrades:
     """The mean of the grades that judges give, each corrected by itself."""
     return MixtureGrades(*(JudgeGrades(judge, max_grade) for judge in judges.values()))
+
+
+def judge_table(judge: AnyJudge) -> pd.DataFrame:
+    """The answers of a judge as shares of votes.
+
+    Args:
+        judge: A file, as `read_judge` reads it, or a frame: ``qid, docno`` and ``label`` or ``votes_0 … votes_H``.
+
+    Returns:
+        ``qid, docno`` as strings, and the shares of the labels in columns ``0 … H``. Pairs without an answer are left
+        out.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If a column is missing, a pair occurs twice, or an answer is not a finite number.
+    """
+    return vote_shares(judge if isinstance(judge, pd.DataFrame) else read_judge(judge))
+
+
+def judge_labels(judge: AnyJudge) -> pd.DataFrame:
+    """One label a pair: the grade with the most votes of the judge, the lowest of those that are tied."""
+    table = judge_table(judge)
+    return table[["qid", "docno"]].assign(label=votes_in(table).argmax(axis=1))
+
+
+def votes_in(table: pd.DataFrame) -> np.ndarray:
+    """float64[N, H+1], the shares of the votes in a table of `judge_table`."""
+    return table.drop(columns=["qid", "docno"]).to_numpy(dtype=np.float64)
+
+
+def read_judge(path: str | Path) -> pd.DataFrame:
+    """Read the answers of a judge.
+
+    Args:
+        path: Parquet; a table with a header whose name has ``.csv`` or ``.tsv``; or TREC qrels, such as those of
+            TREC's LLM judges and of ``umbrela evaluate``. All but Parquet may be compressed.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is malformed.
+    """
+    suffixes = Path(path).suffixes
+    if is_parquet(path):
+        return read_parquet(Path(path))
+    separator = next((each for suffix, each in ((".csv", ","), (".tsv", "\t")) if suffix in suffixes), None)
+    if separator is None:
+        return read_qrels(path)
+    with naming(path):
+        table = read_table(read_source(path), separator, ())
+        answers = [c for c in table.columns if c == "label" or c.startswith("votes_")]
+        return table.assign(**{c: _numbers(table[c]) for c in answers})
+
+
+def _numbers(column: pd.Series) -> pd.Series:
+    values = pd.to_numeric(column.str.strip(), errors="coerce")
+    wrong = values.isna() & (column.str.strip() != "")
+    if wrong.any():
+        raise ValueError(f"column {column.name}: expected numbers; got {shown(column[wrong].iloc[0])}")
+    return values

@@ -1,7 +1,6 @@
 """Judges: the forms of their answers, and what they say about grades, one by one and together."""
 
 import gzip
-import json
 
 import numpy as np
 import pandas as pd
@@ -11,8 +10,7 @@ from numpy.testing import assert_allclose
 from pt_active import JudgeGrades, MixtureGrades
 from pt_active.demo.collection import demo_collection
 from pt_active.relevance.digits import rounded_grades
-from pt_active.relevance.grades.judge_tables import judge_table, umbrela_labels
-from pt_active.relevance.grades.judges import mean_of_judges
+from pt_active.relevance.grades.judges import judge_table, mean_of_judges
 from pt_active.relevance.grades.validation import log_likelihood, out_of_fold
 
 COLLECTION = demo_collection(queries=120)
@@ -39,12 +37,7 @@ class TestForms:
         [
             ({"label": [0, 2, 1]}, [[1, 0, 0], [0, 0, 1], [0, 1, 0]]),
             ({"votes_0": [3, 0, 1], "votes_1": [1, 5, 1]}, [[0.75, 0.25], [0, 1], [0.5, 0.5]]),
-            ({"prob_0": [0.2, 0.1, 1], "prob_1": [0.8, 0.9, 0]}, [[0.2, 0.8], [0.1, 0.9], [1, 0]]),
-            (
-                {"annotation": [1, 0, 1], "prob_yes": [0.8, 0.1, 0.6], "prob_no": [0.2, 0.9, 0.4]},
-                [[0.2, 0.8], [0.9, 0.1], [0.4, 0.6]],
-            ),
-            ({"probability": [0.25, 0.5, 1]}, [[0.75, 0.25], [0.5, 0.5], [0, 1]]),
+            ({"votes_0": [0.2, 0.1, 1], "votes_1": [0.8, 0.9, 0]}, [[0.2, 0.8], [0.1, 0.9], [1, 0]]),
         ],
     )
     def test_frames(self, columns, want):
@@ -57,28 +50,14 @@ class TestForms:
             (tmp_path / name).write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
             return judge_table(str(tmp_path / name))
 
-        lara = "topic_id,doc_id,annotation,prob_yes,prob_no\n301,FT-1,1,0.9,0.1\n301,FT-2,0,0.2,0.8\n"
-        found = table("lara.csv", lara)
+        found = table("labels.csv", "qid,docno,label,model\n301,FT-1,1,gpt\n301,FT-2,0,gpt\n")
         assert found[["qid", "docno"]].to_numpy().tolist() == [["301", "FT-1"], ["301", "FT-2"]]
-        assert_allclose(found[[0, 1]], [[0.1, 0.9], [0.8, 0.2]])
+        assert_allclose(found[[0, 1]], [[0, 1], [1, 0]])
         votes = table("votes.tsv.gz", "qid\tdocno\tvotes_0\tvotes_1\n1\ta\t1\t3\n")
         assert_allclose(votes[[0, 1]], [[0.25, 0.75]])
         assert table("llm.qrels", "1 0 a 2\n1 0 b 0\n")[2].tolist() == [1, 0]
         with pytest.raises(ValueError, match="bad.csv: column label: expected numbers; got 'good'"):
             table("bad.csv", "qid,docno,label\n1,a,good\n")
-
-    def test_umbrela(self, tmp_path):
-        pairs, path = self.PAIRS.assign(query=["q1", "q1", "q2"], text=["x", "y", "x"]), tmp_path / "out.json"
-        entries = [
-            {"model": "gpt", "query": "q1", "passage": "x", "predition": "##final score: 3", "judgment": 3},
-            {"model": "gpt", "query": "q1", "passage": "y", "predition": "I cannot help with that", "judgment": 0},
-            {"model": "gpt", "query": "q2", "passage": "x", "judgment": 1},
-        ]
-        for text in ("\n".join(map(json.dumps, entries)), json.dumps(entries, indent=1)):
-            path.write_text(text)
-            assert umbrela_labels(path, pairs).to_numpy().tolist() == [["1", "a", 3], ["2", "a", 1]]
-        with pytest.raises(ValueError, match="no query and passage is among the pairs"):
-            umbrela_labels(path, pairs.assign(text="z"))
 
 
 def test_two_judges_are_better_than_each_on_queries_not_learned_from():
