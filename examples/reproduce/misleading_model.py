@@ -20,6 +20,7 @@ from tqdm import tqdm
 
 from pt_active import Plan
 from pt_active.frames.columns import grade_columns
+from pt_active.inference.calibration import MISLEADING_FACTOR
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.studies.simulate import labelled_population, pool_of_rankers
 
@@ -51,7 +52,8 @@ def compared(frame: pd.DataFrame, measure: str, repetitions: int) -> dict[str, s
     for seed in tqdm(range(repetitions), unit="sample", leave=False):
         first = Plan.create(frame, None, measure, budget=budget, level="document", seed=seed)
         judged = first.assessments[["qid", "docno"]].merge(labels)
-        misled += ModelCheck.of(first, judged).misleads
+        check = ModelCheck.of(first, judged)
+        misled += check.calibration.misleads or check.optimism > MISLEADING_FACTOR
         errors = []
         for again in (grades, None):
             second = first.extend(budget, judged, again)

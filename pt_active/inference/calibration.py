@@ -32,7 +32,6 @@ class Calibration:
     slope_error: float  # Standard error of the slope
     intercept: float  # 0 if the model is right
     intercept_error: float  # Standard error of the intercept
-    correlation: float  # Pearson's correlation of expectation and label, with the same weights
     degrees_of_freedom: float  # ``3 (Σ u²)²/Σ u⁴ − 1``, u the part of each query in the error of the slope
     n_documents: int  # Number of labelled documents
     n_queries: int  # Number of their queries
@@ -101,19 +100,18 @@ def calibration(mean: np.ndarray, observed: np.ndarray, chance: np.ndarray, quer
         "level_degrees": _degrees(of_level),
     }
     if spread <= _MIN_RELATIVE_SPREAD * float(weight @ mean**2) or sizes < 2:
-        return Calibration(np.nan, np.nan, np.nan, np.nan, np.nan, 0.0, len(mean), sizes, **level)
+        return Calibration(np.nan, np.nan, np.nan, np.nan, 0.0, len(mean), sizes, **level)
     slope = float(weight @ (centred * deviation)) / spread
     intercept = float(weight @ observed - slope * (weight @ mean))
     residual = weight * (deviation - slope * centred)
     of_slope = np.bincount(code, weights=residual * centred / spread)
     of_intercept = np.bincount(code, weights=residual * (1 - centred * (weight @ mean) / spread))
-    scale, variance = sizes / (sizes - 1), float(weight @ deviation**2)
+    scale = sizes / (sizes - 1)
     return Calibration(
         slope=slope,
         slope_error=float(np.sqrt(scale * of_slope @ of_slope)),
         intercept=intercept,
         intercept_error=float(np.sqrt(scale * of_intercept @ of_intercept)),
-        correlation=slope * float(np.sqrt(spread / variance)) if variance > 0 else np.nan,
         degrees_of_freedom=_degrees(of_slope),
         n_documents=len(mean),
         n_queries=sizes,

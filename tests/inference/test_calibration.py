@@ -28,8 +28,6 @@ def test_it_is_weighted_least_squares_with_errors_by_query() -> None:
     assert [found.intercept, found.slope] == pytest.approx(list(fitted.params), rel=1e-10)
     errors = fitted.bse * np.sqrt(40 / 39)
     assert [found.intercept_error, found.slope_error] == pytest.approx(list(errors), rel=1e-10)
-    both = np.cov(mean, observed, aweights=1 / chance)
-    assert found.correlation == pytest.approx(both[0, 1] / np.sqrt(both[0, 0] * both[1, 1]), rel=1e-10)
 
 
 def test_degrees_of_freedom_fall_where_one_query_carries_the_error() -> None:
@@ -70,7 +68,7 @@ def test_a_right_level_is_called_wrong_as_rarely_as_the_interval_allows() -> Non
 
 
 def line(slope: float, error: float, degrees: float = 50.0) -> Calibration:
-    return Calibration(slope, error, 0.0, 0.1, 0.5, degrees, 100, 50)
+    return Calibration(slope, error, 0.0, 0.1, degrees, 100, 50)
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many
-from pt_active.inference.calibration import (
-    MISLEADING_FACTOR,
-    Calibration,
-    calibration,
-    calibration_bins,
-)
+from pt_active.inference.calibration import Calibration, calibration, calibration_bins
 from pt_active.inference.replay import YARDSTICK, Method
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.forecast import Forecast
@@ -22,7 +17,6 @@ from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import bounded_chance, document_variable
-from pt_active.plans.making.manifest import PlanArguments
 from pt_active.showing.printed import Facts, Printed, printed
 
 
@@ -41,7 +35,6 @@ class ModelCheck(Printed):
         promised: Label-equivalents that the model promised: the cost of plain random queries for the same error, over
             the cost of the plan.
         realised: Label-equivalents with the errors that the labels show, instead of those that the model promised.
-        advice: What to do about a model that misleads; empty if it does not.
         bins: ``low, high, documents, expected, observed, standard_error``, one row per bin of documents by what the
             model expects of them.
     """
@@ -52,7 +45,6 @@ class ModelCheck(Printed):
     optimism: float
     promised: float
     realised: float
-    advice: str
     bins: pd.DataFrame = field(repr=False, compare=False)
 
     @classmethod
@@ -86,21 +78,15 @@ class ModelCheck(Printed):
             optimism=optimism,
             promised=promised,
             realised=realised,
-            advice=_advice(pilot.plan.tables.manifest.arguments, line, optimism),
             bins=pd.DataFrame(vars(calibration_bins(expected, observed, chance, query))).astype({"documents": int}),
         )
-
-    @property
-    def misleads(self) -> bool:
-        """Whether further draws should rely on the model less."""
-        return bool(self.advice)
 
     def to_frame(self) -> pd.DataFrame:
         """One row with every number except those of the bins."""
         low, high = self.calibration.interval
         row = {"measure": self.measure, "variable": self.variable} | asdict(self.calibration)
         row |= {"slope_low": low, "slope_high": high, "optimism": self.optimism, "promised": self.promised}
-        return pd.DataFrame([row | {"realised": self.realised, "misleads": self.misleads, "advice": self.advice}])
+        return pd.DataFrame([row | {"realised": self.realised}])
 
     @property
     def head(self) -> str:
@@ -110,7 +96,7 @@ class ModelCheck(Printed):
         return f"Grade model on {labels}, {self.variable} in {self.measure}"
 
     def facts(self) -> Facts:
-        """The printed lines below the first: the line through the labels, the variance, label-equivalents, advice."""
+        """The printed lines below the first: the line through the labels, the variance, label-equivalents."""
         line, (low, high) = self.calibration, self.calibration.interval
         slope = "none: the model expects the same of every document"
         if np.isfinite(line.slope):
@@ -125,7 +111,7 @@ class ModelCheck(Printed):
         if np.isfinite(self.realised):
             worth = f"worth {self.realised:.2f} labels of random queries; promised {self.promised:.2f}"
             facts.append(("one label", worth))
-        return facts + ([("advice", self.advice)] if self.advice else [])
+        return facts
 
     def __str__(self) -> str:
         return printed(self.head, self.facts())
@@ -149,18 +135,3 @@ def _gains(pilot: Pilot, forecast: Forecast | None) -> tuple[float, float, float
         return passive.budget_for(lambda budget: passive.standard_error(budget) <= error) / manifest.spent
 
     return shown[own], gain(expected), gain(seen)
-
-
-def _advice(arguments: PlanArguments, line: Calibration, optimism: float) -> str:
-    if not line.misleads and not optimism > MISLEADING_FACTOR:
-        return ""
-    if arguments.level == "document":
-        return (
-            "extend the plan with the grades of a model that is fitted to these labels; without them, extend relies on "
-            "the model less"
-        )
-    less = min(1.0, max(0.5, 2 * arguments.defensive))
-    return (
-        "plan the next queries with a model that is fitted to these labels, or rely on it less in a new plan "
-        f"(defensive={less:g} instead of {arguments.defensive:g})"
-    )

@@ -61,7 +61,6 @@ def test_it_is_the_line_through_the_labels_by_hand(level, measure, variable, wor
         [by_hand.slope, by_hand.slope_error, by_hand.intercept], rel=1e-9
     )
     assert found.bins["documents"].sum() == len(qrels) == found.calibration.n_documents
-    assert not found.misleads
 
 
 def rank_values(measure, worth):
@@ -96,10 +95,7 @@ def test_the_outlook_of_a_plan_is_that_of_its_pool(level, demo, graded) -> None:
 def test_a_spoilt_model_is_found_out_and_said(level, demo, spoilt) -> None:
     plan, qrels = judged(spoilt, demo, level, budget=600)
     check = ModelCheck.of(plan, qrels)
-    assert check.misleads
-    advice = "extend relies on the model less" if level == "document" else "defensive=0.5 instead of 0.1"
-    assert advice in check.advice
-    assert "advice" in str(check)
+    assert check.calibration.misleads
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # documents cannot tell of a single ranker what they were not drawn for
         assert SAID in plan.compare(qrels).note
@@ -113,7 +109,7 @@ def test_a_fair_model_is_left_in_peace(level, demo, graded) -> None:
     for seed in range(8):
         plan, qrels = judged(graded, demo, level, seed=seed)
         assert plan.compare(qrels).basis.model_caution == ""
-        assert not ModelCheck.of(plan, qrels).misleads
+        assert not ModelCheck.of(plan, qrels).calibration.misleads
 
 
 def test_drawing_on_with_a_spoilt_model_warns(demo, spoilt, graded) -> None:
@@ -152,8 +148,7 @@ def assert_trusted(longer: Plan, plan: Plan, qrels: pd.DataFrame, trust: float) 
 def test_a_model_that_is_wrong_about_its_errors_alone_is_found_out(level, demo, sharp) -> None:
     plan, qrels = judged(sharp, demo, level, budget=600)
     check = ModelCheck.of(plan, qrels)
-    assert (check.misleads, check.calibration.misleads, check.optimism > MISLEADING_FACTOR) == (True, False, True)
-    assert ("extend relies on the model less" if level == "document" else "or rely on it less") in check.advice
+    assert (check.calibration.misleads, check.optimism > MISLEADING_FACTOR) == (False, True)
 
 
 @pytest.mark.parametrize("measure", [DCG @ 10, ERR(max_rel=3) @ 10])

@@ -498,8 +498,7 @@ def test_a_report_says_whether_the_model_can_be_trusted(pool, demo, change, said
     plan = Plan.create(frame, None, DCG @ 10, budget=600, level="document", seed=1)
     found = Report.of(plan, demo.judge(plan.assessments))
     words = Page(found.to_html()).text
-    assert said in words, found.check.advice
-    assert found.check.advice in words
+    assert said in words
 
 
 @pytest.mark.parametrize("queries", ["these", "new"])
