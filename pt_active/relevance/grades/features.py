@@ -18,11 +18,6 @@ from pt_active.frames.columns import check_pairs, numbers_in, ranker_names, with
 from pt_active.frames.qrels import UNJUDGED, checked_qrels
 from pt_active.frames.runs import ranked_run
 
-FEATURES = (
-    *("best_reciprocal_rank", "mean_reciprocal_rank", "best_unit_score", "mean_unit_score", "share_of_rankers"),
-)
-"""The names of the five features that `run_features` returns, in order."""
-
 VOTES_COLUMN = re.compile(r"^votes_(\d+)$")  # The number of a judge's votes for each label, ``votes_0 … votes_H``
 
 
@@ -45,7 +40,10 @@ def document_features(frame: pd.DataFrame) -> np.ndarray:
 
 
 def run_features(frame: pd.DataFrame) -> np.ndarray:
-    """float64[N, 5], `FEATURES` of ranks and scores min–max scaled within ranker and query, ½ if all are equal."""
+    """float64[N, 5]: best and mean reciprocal rank, best and mean score, and the share of rankers that retrieve it.
+
+    Scores are min–max scaled within ranker and query, ½ if all are equal.
+    """
     ranks, names = _ranks(frame), [f"score_{name}" for name in ranker_names(frame.columns)] or ["score"]
     scores = [numbers_in(frame, name) for name in names]
     query = pd.factorize(frame["qid"])[0]
