@@ -64,7 +64,6 @@ NAMES = {
         Plan.gate
         Plan.status
         Plan.agreement
-        Plan.follow
         Plan.report
         Plan.extend
         Plan.so_far
@@ -171,7 +170,7 @@ MODULES: dict[str, str] = {
     "pt_active.inference.stopping.bets": "Stakes excluded interval holm",
     "pt_active.inference.stopping.draws": "Units Draws",
     "pt_active.inference.stopping.foresight": "Ahead Claim decided_after",
-    "pt_active.inference.stopping.boundaries": "mixture_boundary spending_boundary SPENDING",
+    "pt_active.inference.stopping.boundaries": "spending_boundary",
     "pt_active.inference.stopping.topics": "residual_variance topics_for_power topics_for_width",
     "pt_active.plans.making.artifact": "digest",
     "pt_active.plans.answers.sequence": "sequence_of Progress Proof",

@@ -234,8 +234,6 @@ Nadeau–Bengio: test sets of 1/K [test_crossval]
     overlap = 1 / (folds - 1) => overlap = 1 / folds
 calibration: plain mean of the expectations [test_calibration]
     centred, deviation = mean - weight @ mean => centred, deviation = mean - mean.mean()
-always-valid boundary: level not squared [test_boundaries]
-    (rho * alpha**2) => (rho * alpha)
 bets: the draw weighted as if all units were left [test_bets]
     each[:draws] * self.left[:draws] => each[:draws] * self.left[0]
 bets: a step over its own rate, not over that at which it becomes known [test_bets]
@@ -282,8 +280,6 @@ gate: a pass at the level of both sides [answers/test_gate]
     PASS: excluded(draws, proof.stakes, above, alpha / 2) => PASS: excluded(draws, proof.stakes, above, alpha)
 gate: a fail at the level of both sides [answers/test_gate]
     proof.stakes, -below, alpha / 2) => proof.stakes, -below, alpha)
-gate: worst cases of later releases do not count [answers/test_gate]
-    low, high = (end + far for end, far in ends) => low, high = (end + 0 * far for end, far in ends)
 gate: an interval that few queries carry decides at the end [answers/test_gate]
     comparison.population is not None and not comparison.population.enough => False
 new queries: any number of them may differ [test_new_queries]
@@ -389,8 +385,6 @@ model check: errors between two and three times as large as promised do not misl
     MISLEADING_FACTOR = 4.0 => MISLEADING_FACTOR = 9.0
 extension of queries: on top of what was spent, not of the budget [test_queries]
     total = manifest.limit + budget => total = manifest.spent + budget
-extended plan: its own end is the unit of information [test_queries]
-    order.drawn - sum(each.queries for each in extensions) - 1 => order.drawn - 1
 status: hopeless below three in a hundred [answers/test_status]
     _MIN_CHANCE = 0.05 => _MIN_CHANCE = 0.03
 looks at rounds: an interval where there is none at the end [test_looks]
@@ -469,22 +463,20 @@ charts: the ways to sample change their order [test_charts]
 # Units, looks and forecasts
 cut plans: a plan that was cut twice says what the second began with [test_cut]
     (manifest.cut or cut).of => cut.of
-order of documents: later rounds come among the earlier [test_gaps test_running_status test_cut]
+order of documents: later rounds come among the earlier [test_gaps test_cut]
     place[drawn] = number + within[drawn] => place[drawn] = within[drawn]
 blocks: the dearest of those left might have been drawn [test_sequence test_left_out test_extension]
     .sum() + left.min(), self.budget => .sum() + left.max(), self.budget
-blocks: labels that come later are not read [test_sequence test_running_status test_extension]
+blocks: labels that come later are not read [test_sequence test_extension]
     key = contrast, number, int(passed.sum()) => key = contrast, number
 blocks: documents of queries in their order in the pool [test_sequence answers/test_status]
     np.argsort(place[own], kind => np.argsort(pool.query_of_document[own], kind
 sequence: waits for a document that is judged [test_sequence answers/test_status]
     self.source.named(first[label[first] < 0][0]) => self.source.named(first[0])
 looks: opening is paid where nothing matters [test_looks]
-    len(np.unique(query[matter])) => len(np.unique(query))
+    len(np.unique(pool.query_of_document[matter])) => len(np.unique(pool.query_of_document))
 parts: the first parts are as probable as the whole [test_parts]
     replace(design, inclusion=design.inclusion * share) => design
-looks: no error is spent at the end [test_looks]
-    (degrees >= self.least) | (sizes == sizes[-1])] => degrees >= self.least]
 units: the first document of a query need not be judged [test_sequence test_unjudged]
     before = absent[first] - (label[documents[first]] < 0) => before = absent[first]
 units: rates of steps end at another query [test_sequence]

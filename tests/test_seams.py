@@ -24,7 +24,6 @@ from pt_active.demo.collection import DemoCollection
 from pt_active.frames import worklists
 from pt_active.inference import estimators, weightings
 from pt_active.inference.replay import Method
-from pt_active.inference.stopping import boundaries, looks
 from pt_active.inference.stopping.bets import interval
 from pt_active.inference.stopping.draws import Units
 from pt_active.judging.delivery import Delivery, Given
@@ -260,29 +259,6 @@ def test_a_round_estimator(pool: pd.DataFrame, labels: pd.DataFrame, monkeypatch
     assert found.basis.estimator == "levelled"
     with pytest.raises(ValueError, match="levelled, lur_difference"):
         test.estimate(judged, estimator="x")
-
-
-def _linear(spent: np.ndarray, alpha: float) -> np.ndarray:
-    return alpha * np.asarray(spent)
-
-
-def test_a_spending_rule(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setitem(boundaries.SPENDING, "linear", _linear)
-    # The pool is too small for intervals at planned looks.
-    monkeypatch.setattr(looks, "MIN_PLANNED", 0)
-    plan = of_queries(pool).save(tmp_path / "plan")
-    half, whole = half_judged(plan, labels), wanted(plan, labels)
-    found = [plan.status(half, name) for name in ("pocock", "linear", "obrien-fleming")]
-    widths = [each.high - each.low for each in found]
-    assert 0 < widths[0] < widths[1] < widths[2]
-    assert "valid after each fifth of the plan (linear)" in str(found[1])
-    assert "linear" in looks.look_names()
-    assert "linear" in completed("status", "looks")
-    assert "linear" in completed("report", "looks")
-    whole.to_csv(tmp_path / "judged.csv", index=False)
-    assert "pocock, linear, end" in complaint("status", plan.path, tmp_path / "judged.csv", "--looks", "x")
-    shown = said("status", plan.path, tmp_path / "judged.csv", "--looks", "linear", "--json")
-    assert json.loads(shown)["looks"] == "linear"
 
 
 def _write_bars(worklist: pd.DataFrame) -> str:

@@ -116,7 +116,7 @@ def coverage() -> Figure:
 
 def false_verdicts() -> Figure:
     """False winners on populations that are made to mislead."""
-    looks, bets = numbers("hostile-rounds", "each, plain", "once"), numbers("hostile-bets", "queries", "documents")
+    looks, bets = numbers("hostile-looks", "each, plain", "once"), numbers("hostile-bets", "queries", "documents")
     bets = bets.set_index("population")
     looks = looks.set_index("population").loc[bets.index]
     place = np.arange(len(bets))

@@ -15,25 +15,22 @@ difference lacks 0 at any look, so that a winner is named.
   after the other. All budgets that depend on results end at one of these looks. In two columns the model is fitted
   again `FITS` times, after each `BLOCK` documents, as a calibration to the labels so far or by an enemy who knows all
   labels.
-- Rules that rest on normal approximations, in small pools. Documents come in five rounds, with a look after each.
-- The same in large pools, with enough labels for the looks that need many. Looks at any time are `EVERY` queries apart.
+- Plain intervals of whole queries, after each query and once, at the end.
 
-Each share is from four pools, with ``--repetitions`` samples of each (half of them for bets on documents, a tenth for
-rounds), and has its Monte Carlo error.
+Each share is from four pools, with ``--repetitions`` samples of each (half of them for bets on documents), and has its
+Monte Carlo error.
 
 With ``--late``, the only table is of bets on documents whose labels come late or are changed (`late_labels.CASES`).
 
 With ``--known-items``, the only table is of nDCG and AP where a query has one relevant document or few (`known_items`):
 how often any of five looks at a plan by surprises misses the difference of two rankers, which is 0 for AP in the ties.
 
-To follow the labels in another way, write a function with the arguments and the result of `looked_at`, and a line in
-`RULES`.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import product
 
@@ -45,16 +42,14 @@ from known_items import PAIRS, pair_rows
 from late_labels import CASES, campaigns, named
 from leagues import add_keep, kept, with_error
 from populations import DOCUMENTS, POPULATIONS
+from scipy.stats import norm
 from sequences import ever_excluded, recalibrated, refitted, sequences, spoilt
-from stopping import ROUNDS, half_of_rounds, rounds_of
 from tqdm import tqdm
 
 from pt_active import Plan
 from pt_active.inference.estimators import Controls, estimator_named, scale_of
 from pt_active.inference.replay import Population
-from pt_active.inference.stopping.boundaries import SPENDING, half_widths
-from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.inference.stopping.looks import ASYMPTOTIC, critical_values, information, look_sizes, needed_degrees
+from pt_active.inference.stopping.boundaries import half_widths
 from pt_active.inference.ties import is_rounding
 from pt_active.plans.making.queries import DESIGN
 from pt_active.sampling.designs import DEFENSIVE_SHARE
@@ -66,7 +61,6 @@ QUERIES, JUDGED = 200, 60
 """Queries of a small pool, and how many of them are judged."""
 
 LARGE, MOST, EVERY = 1000, 400, 5
-"""Queries of a large pool, how many of them are judged, and the queries from one look at any time to the next."""
 
 BLOCK, FITS = 40, 10
 """Documents that are judged before the model is fitted again, and how often it is."""
@@ -80,7 +74,7 @@ BETS = {"query": "queries", "document": "documents"}
 NAIVE = "each, plain"
 """Plain intervals at each query, as if it were the last."""
 
-TABLES = ("hostile-bets", "hostile-rounds", "hostile-looks")
+TABLES = ("hostile-bets", "hostile-looks")
 
 LOOK = 40
 """Documents from one look to the next where labels come late."""
@@ -100,38 +94,28 @@ def estimates(
 
 
 def looked_at(
-    population: Population, q: np.ndarray, priority: np.ndarray, number: int, every: int = 1, *, looks: str | None
+    population: Population, q: np.ndarray, priority: np.ndarray, number: int, *, each: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The intervals of R growing samples of queries, as `Plan.status` computes them.
+    """Plain intervals of R growing samples of queries.
 
     Args:
         population: Two rankers to be compared.
         q: float64[m], the distribution that queries are drawn from.
         priority: float64[R, m], the order in which queries come in each sample, smallest first.
         number: How many queries are judged in the end, fewer than m.
-        every: The number of queries from one look at any time to the next.
-        looks: A name of `look_names` other than that of bets, `NAIVE`, or None for the end alone.
+        each: Whether there is a look after each query, and not only one at the end.
 
     Returns:
         Lower and upper ends, float64[L, R] each, at L looks; infinite where there is no interval.
     """
-    anytime = looks in (NAIVE, ASYMPTOTIC)
-    sizes = np.arange(number, 0, -every)[::-1] if anytime else look_sizes(looks, number)
+    sizes = np.arange(1 if each else number, number + 1)
     value, error, degrees = (np.array(part) for part in zip(*estimates(population, q, priority, sizes), strict=True))
-    unit, rule = np.ones_like(q), None if looks == NAIVE else looks
-    curve = ErrorCurve(q, q**2, unit, unit, np.arange(len(q)), share=population.weight)
-    time = information(curve, sizes.astype(np.float64), float(number))
-    half = half_widths(critical_values(rule, sizes, time, ALPHA)[:, None], error, degrees)
-    half[degrees < needed_degrees(rule)] = np.inf
+    half = half_widths(np.full((len(sizes), 1), norm.isf(ALPHA / 2)), error, degrees)
     return value - half, value + half
 
 
-Follow = Callable[[Population, np.ndarray, np.ndarray, int, int], tuple[np.ndarray, np.ndarray]]
-
-RULES: dict[str, Follow] = {
-    looks or "once": partial(looked_at, looks=looks) for looks in (NAIVE, ASYMPTOTIC, *SPENDING, None)
-}
-"""Ways to follow the labels by normal approximations, by name."""
+RULES = {NAIVE: True, "once": False}
+"""How often one looks at plain intervals, by name → whether after each query."""
 
 
 def populations_of(name: str, queries: int, pools: int) -> Iterator[Population]:
@@ -141,16 +125,14 @@ def populations_of(name: str, queries: int, pools: int) -> Iterator[Population]:
         yield labelled_population(pool.merge(qrels, on=["qid", "docno"]), MEASURE, rankers=["a", "b"])
 
 
-def of_queries(
-    name: str, queries: int, judged: int, every: int, repetitions: int, pools: int
-) -> Iterator[dict[str, object]]:
-    """One row for each way to follow the labels of whole queries by normal approximations."""
-    for rule, follow in RULES.items():
+def of_queries(name: str, queries: int, judged: int, repetitions: int, pools: int) -> Iterator[dict[str, object]]:
+    """One row for each way to look at plain intervals of whole queries."""
+    for rule, each in RULES.items():
         wrong = []
         for seed, population in enumerate(populations_of(name, queries, pools)):
             q = population.distribution(DESIGN, DEFENSIVE_SHARE)
             priority = draw_priorities(q, repetitions, np.random.default_rng(seed))
-            low, high = follow(population, q, priority, judged, every)
+            low, high = looked_at(population, q, priority, judged, each=each)
             wrong.append(((low > population.truth) | (high < population.truth)).any(axis=0))
         yield {"population": name, "looks": rule} | named_share(np.concatenate(wrong))
 
@@ -178,18 +160,6 @@ def _named_by_bets(name: str, queries: int, repetitions: int, seed: int) -> Iter
             for how, refit in REFITS.items() if level == "document" else ():
                 draws = refitted(proof, refit, BLOCK, FITS, rng)
                 yield f"{BETS[level]}, {how}", ever_excluded(draws, proof, 0.0, ALPHA)
-
-
-def of_rounds(name: str, repetitions: int, pools: int) -> Iterator[dict[str, object]]:
-    """One row for each way to look at rounds of documents."""
-    replayed = [
-        rounds_of(population, repetitions, False, seed)
-        for seed, population in enumerate(populations_of(name, QUERIES, pools))
-    ]
-    for looks, at in ((ASYMPTOTIC, np.arange(ROUNDS)), (None, np.array([ROUNDS - 1]))):
-        wrong = [np.abs(found.error[at]) > half_of_rounds(found, time, looks, at) for found, time in replayed]
-        false = np.concatenate([each.any(axis=0) for each in wrong])
-        yield {"population": name, "looks": f"rounds, {looks or 'once'}"} | named_share(false)
 
 
 def of_late_labels(name: str, queries: int, repetitions: int, pools: int) -> Iterator[dict[str, object]]:
@@ -264,17 +234,14 @@ def main() -> None:
         )
         print(late_page(pd.DataFrame(rows)))
         return
-    bets, small, large = [], [], []
+    bets, plain = [], []
     for name in tqdm(arguments.populations, unit="population"):
         setting = f"{name}, {number} repetitions"
         bets += keep(f"{setting}, bets", of_bets(name, QUERIES, number, POOLS))
-        small += keep(f"{setting}, small", of_queries(name, QUERIES, JUDGED, 1, number, POOLS))
-        small += keep(f"{setting}, rounds", of_rounds(name, max(1, number // 10), POOLS))
-        large += keep(f"{setting}, large", of_queries(name, LARGE, MOST, EVERY, number, POOLS))
+        plain += keep(f"{setting}, plain", of_queries(name, QUERIES, JUDGED, number, POOLS))
     tables = {
         "by bets, until everything is judged": pd.DataFrame(bets),
-        f"{JUDGED} of {QUERIES} queries": pd.DataFrame(small),
-        f"{MOST} of {LARGE} queries": pd.DataFrame(large),
+        f"{JUDGED} of {QUERIES} queries": pd.DataFrame(plain),
     }
     text = page(tables)
     print(text)

@@ -39,7 +39,6 @@ from pt_active.inference.rounds import Round, drawn_by, estimate_rounds, pool_si
 from pt_active.inference.stopping.boundaries import half_widths, spending_boundary
 from pt_active.inference.stopping.looks import PLANNED_LOOKS
 from pt_active.inference.surprises import MAX_MISFIT
-from pt_active.plans.answers.looks import PLANNED
 from pt_active.sampling.drawings import SURPRISES, RoundSettings, usual_variance
 from pt_active.sampling.parts import first_parts, leaning, parts_of
 
@@ -94,7 +93,7 @@ def samples_of(cell: Cell, budget: float, repetitions: int, seed: int) -> Sample
     expected = np.array([expected_variance(seen, each.design, sizes.gain) for each in firsts])
     if not expected[-1] > 0:
         return None
-    critical = spending_boundary(NUMBERS / PLANNED_LOOKS, expected[-1] / expected, 1 - LEVEL, PLANNED)
+    critical = spending_boundary(NUMBERS / PLANNED_LOOKS, expected[-1] / expected, 1 - LEVEL)
     for number, whole in enumerate(rounds):
         rng = np.random.default_rng([seed, number, 1])
         turn = rng.permutation(pool.prices.queries)

@@ -106,11 +106,8 @@ def until_known(pair: Pair, seed: int) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         worklist = plan.export(Path(folder) / "judge-me.csv", format="csv", order="drawn")
         labels = pair.labels(pd.read_csv(worklist, dtype={"qid": str, "docno": str}))
-    following = plan.follow()
-    for judged in range(1, len(labels) + 1):
-        state = following.add(labels.iloc[[judged - 1]])
-        if state.resolved:
-            break
+    state = plan.status(labels)  # a verdict stays, so the state of all labels knows at which of them it fell
+    judged = len(labels) if state.resolved_at is None else int(state.resolved_at)
     right = state.resolved and (state.resolution == "first") == (pair.truth > 0)
     return {"truth": pair.truth, "labels": judged, "resolved": state.resolved, "right": right}
 

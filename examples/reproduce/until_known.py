@@ -8,7 +8,6 @@ the value that it is compared with lies .13, .39 or .78 standard deviations of t
 equals it (the null). The bets are planned for the labels that a fixed sample of the same units needs for 80 % power,
 and for four times as many. The sizes of the fixed samples are chosen for the true difference, as if it were known
 beforehand: whole queries at random without replacement, and documents drawn at once with the probabilities of the plan.
-The asymptotic sequence is the normal mixture on the weighted mean of the same draws, from the 50th on.
 
 ``--pairs NAME=N`` replays N random pairs of a pool's rankers at their true differences.
 
@@ -32,7 +31,7 @@ from evidence import markdown, parser_with, publish
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
 from leagues import tasks, with_error
 from tqdm import tqdm
-from verdicts import ALPHA, CRITICAL, LEVELS, MEASURE, POWER, Contest, asymptotically, by_bets
+from verdicts import ALPHA, CRITICAL, LEVELS, MEASURE, POWER, Contest, by_bets
 
 from pt_active import JudgeGrades
 from pt_active.frames.trec import read_qrels
@@ -43,9 +42,6 @@ DIFFERENCES = (0.13, 0.39, 0.78)
 
 PLANNED = {"bets": 1, "bets ×4": 4}
 """Column of the table → how many times the labels of a fixed sample the bets are planned for."""
-
-ASYMPTOTIC = "asymptotic"
-"""Name of the asymptotic sequence in the tables."""
 
 WIDTHS = {"mq2007-agg": (300, 1000, 3000)}
 """Pool → numbers of documents at which widths of intervals are compared."""
@@ -65,7 +61,7 @@ TABLES_OF_ERR = {"### Labels": "until-known-err", "### Wrong": "until-known-wron
 def replayed(
     contest: Contest, level: str, difference: float, times: int, repetitions: int, seed: int
 ) -> Iterator[dict[str, object]]:
-    """How the bets and the asymptotic sequence end in each order.
+    """How the bets end in each order.
 
     Args:
         contest: Two rankers.
@@ -76,21 +72,12 @@ def replayed(
         seed: Seed of the orders.
 
     Yields:
-        ``labels, wrong`` of the bets, ``null`` for their wrong verdicts at the null, and the same with the prefix
-        ``asymptotic_``.
+        ``labels, wrong`` of the bets, and ``null`` for their wrong verdicts at the null.
     """
     truth, planned = contest.truth, times * contest.fixed(level, difference)
     for each in contest.sequences(level, planned, repetitions, seed):
         bets, null = by_bets(each, truth - difference, truth), by_bets(each, truth, truth)
-        usual, usual_null = (asymptotically(each, planned, value, truth) for value in (truth - difference, truth))
-        yield {
-            "labels": bets.labels,
-            "wrong": bets.wrong,
-            "null": null.wrong,
-            "asymptotic_labels": usual.labels,
-            "asymptotic_wrong": usual.wrong,
-            "asymptotic_null": usual_null.wrong,
-        }
+        yield {"labels": bets.labels, "wrong": bets.wrong, "null": null.wrong}
 
 
 def graded_pool(pool: JudgedPool, judges: dict[str, Path]) -> pd.DataFrame:
@@ -130,8 +117,6 @@ def price_table(rows: pd.DataFrame) -> pd.DataFrame:
             row[f"{unit}, fixed"] = f"{cell[level].iloc[0]:,.0f}"
             for name in PLANNED:
                 row[f"{unit}, {name}"] = _quantiles(chosen.loc[chosen["planned"] == name, "labels"])
-            usual = chosen.loc[chosen["planned"] == next(iter(PLANNED)), "asymptotic_labels"]
-            row[f"{unit}, {ASYMPTOTIC}"] = _quantiles(usual)
         table.append(row)
     return pd.DataFrame(table)
 
@@ -142,12 +127,7 @@ def _quantiles(labels: pd.Series) -> str:
 
 def wrong_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Shares of wrong verdicts over all differences and plans: one row per pool, pair and unit."""
-    columns = {
-        "bets": "wrong",
-        "bets, null": "null",
-        ASYMPTOTIC: "asymptotic_wrong",
-        f"{ASYMPTOTIC}, null": "asymptotic_null",
-    }
+    columns = {"bets": "wrong", "bets, null": "null"}
     table = []
     for (data, task, level), cell in rows.groupby(["data", "task", "level"], sort=False):
         shares = {name: with_error(cell[column].mean(), len(cell)) for name, column in columns.items()}

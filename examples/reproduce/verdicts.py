@@ -17,7 +17,6 @@ from pt_active.inference.replay import LabelledPool, Population
 from pt_active.inference.residuals import steps
 from pt_active.inference.rounds import pool_sizes
 from pt_active.inference.stopping.bets import excluded
-from pt_active.inference.stopping.boundaries import mixture_boundary
 from pt_active.inference.stopping.draws import Draws
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.drawings import SUCCESSIVE, RoundSettings
@@ -29,9 +28,6 @@ MEASURE, ALPHA, POWER = "DCG@10", 0.05, 0.8
 
 LEVELS = {"document": "documents", "query": "queries"}
 """Level of a plan → its units."""
-
-FIRST_LOOK = 50
-"""The number of draws at the first look of the asymptotic sequence."""
 
 CRITICAL = float(stats.norm.ppf(1 - ALPHA / 2))
 """Half-width of an interval from a fixed sample, in standard errors."""
@@ -168,16 +164,3 @@ def running(draws: Draws) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     information = np.cumsum(weight)
     mean = np.cumsum(weight * draws.value) / information
     return mean, np.sqrt(draws.trust[1:] * draws.expected.min() / information), information
-
-
-def asymptotically(sequence: Sequence, planned: float, value: float, truth: float) -> Verdict:
-    """The first verdict of the normal mixture, which is narrowest at the planned number of labels."""
-    mean, error, information = running(sequence.proof.draws)
-    labels = np.cumsum(sequence.progress.documents)
-    at_plan = information[min(int(np.searchsorted(labels, planned)), len(labels) - 1)]
-    apart = np.abs(mean - value) > mixture_boundary(information / at_plan, ALPHA) * error
-    apart[: FIRST_LOOK - 1] = False
-    at = int(apart.argmax())
-    return Verdict(
-        int(labels[at if apart.any() else -1]), bool(apart.any() and (mean[at] - value) * (truth - value) <= 0)
-    )

@@ -29,7 +29,7 @@ from pt_active.frames.checks import how_many
 from pt_active.frames.visible import visible
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.new_queries import NEW
-from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
+from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.judging.server.store import is_store
 from pt_active.plans.answers.gate import BETTER, FAIL, NON_INFERIOR, PASS, UNRESOLVED, Gate
 from pt_active.plans.answers.pairwise import PairStatus
@@ -195,7 +195,7 @@ def next_step(
     if state.resolved:
         page = _page_of(labels, "--so-far", *asked)
         return f"You can stop judging: the interval at the top is the result. To put everything on one page:\n  {page}"
-    planned = state.unit in ("query", "part") and state.looks not in (ALWAYS, ASYMPTOTIC)
+    planned = state.unit in ("query", "part") and state.looks != ALWAYS
     if state.within_reach or (planned and state.judged < state.drawn):
         return _judge_on(state, labels)
     if planned:

@@ -17,13 +17,12 @@ from pt_active.frames.records import is_records
 from pt_active.inference.agreement import TIES
 from pt_active.inference.estimators import ESTIMATOR, ESTIMATORS
 from pt_active.inference.new_queries import POPULATIONS, THESE
-from pt_active.inference.stopping.looks import ALWAYS, look_names
+from pt_active.inference.stopping.looks import ALWAYS, PLANNED
 from pt_active.judging.files import read_labels
 from pt_active.judging.worklist import GradeNames
 from pt_active.plans.answers.looks import USUAL, looks_asked
 from pt_active.plans.answers.status_of_plan import labels_so_far
 from pt_active.plans.making.judgments import RULES, qrels_of
-from pt_active.plans.making.queries import has_order
 from pt_active.plans.making.sampled import wanted_documents
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import COSTS, Cost, TimeCost
@@ -166,11 +165,10 @@ class Look(Typed):
 
     looks: str | None = option(
         None,
-        "When you look at the labels: always or asymptotic (at any time), obrien-fleming or pocock (after each fifth), "
-        "end (once, when everything is judged). Default: always; obrien-fleming for plans in five parts, as for nDCG, "
-        "AP and ERR; end for plans without an order.",
+        "When you look at the labels: always (at any time), obrien-fleming (after each fifth of plans in five parts, "
+        "as for nDCG, AP and ERR), end (once, when everything is judged). Default: the first that the plan allows.",
         "NAME",
-        names=lambda: (*look_names(), AT_THE_END),
+        names=(ALWAYS, PLANNED, AT_THE_END),
     )
     margin: float | None = option(
         None, "The largest difference that does not matter; for one ranker, the half-width that you want."
@@ -178,11 +176,7 @@ class Look(Typed):
 
     def of(self, plan: Plan) -> str | None:
         """The value of ``looks`` in Python for a plan."""
-        usual = looks_asked(plan.tables, USUAL)
-        if usual == ALWAYS and not has_order(plan.tables):
-            usual = AT_THE_END
-        asked = self.looks or usual
-        return None if asked == AT_THE_END else asked
+        return None if self.looks == AT_THE_END else looks_asked(plan.tables, self.looks or USUAL)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from pt_active.plans.answers.gate import (
     NON_INFERIOR,
     Gate,
     Rule,
-    check_gate_looks,
     gate_at_any_time,
     gate_at_parts,
     gate_at_the_end,
@@ -32,7 +31,7 @@ from pt_active.plans.answers.report.differences import budget_table, foreseen
 from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.status import Status
-from pt_active.plans.answers.status_of_plan import RunningStatus, missing_policy, plan_status
+from pt_active.plans.answers.status_of_plan import missing_policy, plan_status
 from pt_active.plans.estimating import Estimating
 from pt_active.plans.making.judgments import as_qrels, records_given
 from pt_active.plans.making.queries import has_order
@@ -70,11 +69,9 @@ class Answering(Estimating):
         Args:
             qrels: The labels so far, or records of judgments; may be empty.
             looks: When you look at the labels. ``"always"``: at any time, by bets that hold for any data at every
-                sample size. ``"asymptotic"``: at any time, by a normal approximation, with 50 degrees of freedom or
-                more. A name in `boundaries.SPENDING`, such as ``"pocock"``: after each fifth of the queries, or of the
-                documents of a plan by ``depth`` or ``surprises`` [theory 19]. None: at the end. By default,
-                ``"obrien-fleming"`` for plans by ``depth`` or ``surprises``, otherwise ``"always"``. The intervals of
-                all looks hold simultaneously.
+                sample size, in plans with an order. ``"obrien-fleming"``: after each fifth of the documents of a plan
+                by ``depth`` or ``surprises`` [theory 19]. None: at the end. By default, the first of these that the
+                plan allows. The intervals of all looks hold simultaneously.
             margin: The largest difference that does not matter; for one ranker, the half-width that you want.
             confidence: Level of all intervals together.
             queries: The queries that the answer holds for, as in `estimate`: ``"these"`` or ``"new"``. At any time the
@@ -89,7 +86,7 @@ class Answering(Estimating):
                 counts. ``"nonrelevant"``: grade 0 for those that were passed over. With records, somebody skipped
                 these or found them unjudgeable; without, all count as passed over, and so does every document without
                 a label if the plan has no order. If left out, ``"expected"``, or
-                ``"error"`` for other looks.
+                ``"error"`` for a look at the end.
             records: The records that the qrels follow from, to say who passed a document over and which labels changed.
                 A document that waits for another judge by them has no label yet.
 
@@ -103,7 +100,7 @@ class Answering(Estimating):
         """
         every = len(self.rankers) > 2 and first is None and second is None
         looks = looks_asked(self.tables, looks)
-        policy = missing_policy(self.tables, missing, looks)
+        policy = missing_policy(missing, looks)
         records = records_given(qrels, records)
         labels, said, given = labels_and_said(self.tables, qrels, records, policy)
         if every:
@@ -153,11 +150,7 @@ class Answering(Estimating):
         """
         asked, meant = Rule.of(rule, margin), population_asked(queries)
         looks = looks_asked(self.tables, looks)
-        check_gate_looks(self.tables, looks)
-        policy, pair = (
-            missing_policy(self.tables, missing, looks),
-            named_pair(self.rankers, first, second, or_all=False),
-        )
+        policy, pair = missing_policy(missing, looks), named_pair(self.rankers, first, second, or_all=False)
         records = records_given(qrels, records)
         self._check_planned_for(pair)
         if looks == ALWAYS and not has_order(self.tables):
@@ -190,28 +183,6 @@ class Answering(Estimating):
         one, other = (self.rankers[each] for each in question.pair)
         about: dict[str, Any] = {"queries": question.queries, "clusters": question.clusters, "records": records}
         return state, self.compare(labels, confidence=question.confidence, first=one, second=other, **about)
-
-    def follow(
-        self,
-        margin: float | None = None,
-        confidence: float = 0.95,
-        *,
-        queries: str = THESE,
-        clusters: str | None = None,
-        first: str | None = None,
-        second: str | None = None,
-    ) -> RunningStatus:
-        """Follow the plan as labels or records come in: ``add(labels)`` takes the new ones and returns the `status`.
-
-        The arguments are those of `status` with looks ``"always"``. Labels may change; the state counts them.
-
-        Raises:
-            ValueError: If an argument is out of range, the plan has no order, or has more than two rankers and they are
-                not named.
-        """
-        how: dict[str, Any] = {"queries": queries, "clusters": clusters}
-        pair = self._pair(first, second)
-        return RunningStatus(self.tables, Question(pair, self.measure, ALWAYS, margin, confidence, **how))
 
     def report(
         self,

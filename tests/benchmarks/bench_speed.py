@@ -229,12 +229,6 @@ def main() -> None:
     rows.append(
         (f"status at any time, {queries:,} queries, {len(labels):,} labels", "merging the labels", ours, theirs)
     )
-    plan, labels = judged_plan(max(queries // 10, 500), "document")
-    following = plan.follow()
-    following.add(labels.head(len(labels) - 50))
-    last = [labels.iloc[i : i + 1] for i in range(len(labels) - 50, len(labels))]
-    ours, theirs = timed(lambda: [following.add(one) for one in last]) / 50, timed(lambda: plan.status(labels), 3)
-    rows.append((f"one more label after {len(labels):,}", "status of all labels", ours, theirs))
     imports = import_seconds("pt_active"), import_seconds("pyterrier")
     rows.append(("import pt_active, by the clock", "import pyterrier", *imports))
     rows.append(

@@ -63,8 +63,8 @@ def test_status_says_what_the_library_says(judged):
     labels = pd.read_csv("plan.csv")[["qid", "docno", "label"]]
     plan, part = Plan.load("plan"), labels.head(60)
     assert data("status", "plan", "part.csv") == plan.status(part).to_dict()
-    looked = data("status", "plan", "part.csv", "--looks", "pocock", "--margin", "0.2")
-    assert looked == plan.status(part, "pocock", 0.2).to_dict()
+    looked = data("status", "plan", "part.csv", "--looks", "end", "--margin", "0.2")
+    assert looked == plan.status(part, None, 0.2).to_dict()
     assert 0 < looked["judged"] < looked["drawn"]
     found = data("status", "plan", "plan.csv")
     assert found["result"] == json.loads(json.dumps(plan.compare(labels).to_dict()))
@@ -175,7 +175,7 @@ def test_what_is_judged_so_far_can_be_shown(judged):
     assert kept["manifest"]["cut"] == {"unit": "queries", "of": status["drawn"], "to": status["judged"]}
     assert "optimism" in data("budget", "plan", "part.csv", "--width", "0.5")["rows"][0]
     assert complaint("report", "plan", "part.csv", "--out", "r.html").endswith("pt-active status, or --so-far")
-    assert complaint("report", "plan", "part.csv", "--out", "r.html", "--looks", "pocock").endswith("are for --so-far")
+    assert complaint("report", "plan", "part.csv", "--out", "r.html", "--looks", "end").endswith("are for --so-far")
 
 
 def test_labels_come_in_bit_by_bit(judged):
@@ -251,7 +251,7 @@ def test_bad_answers_say_why(judged):
         "plan plan.csv --estimator best": "unknown --estimator 'best'; it is one of regression",
         "plan plan.csv --confidence 95": "confidence must lie between 0 and 1",
         "plan plan.csv --second c": "no ranker 'c' in this plan",
-        "plan part.csv --looks daily": "pocock, end",
+        "plan part.csv --looks daily": "always, obrien-fleming, end",
         "plan part.csv --margin -1": "--margin must be a positive number, got -1.0",
         "plan absent.csv --quiet": "absent.csv",
     }.items():
@@ -313,12 +313,11 @@ def test_documents_from_plan_to_verdict_in_two_rounds(files):
     second[["qid", "docno"]].assign(label=1).to_csv("judged2.csv", index=False)
     assert "pt-active status p2 LABELS p2.csv" in run("export", "p2", "--out", "p2.csv", "--format", "csv")
     said = complaint("status", "p2", "judged.csv", "--looks", "always")
-    assert "use --looks end, after each of many rounds --looks asymptotic, or make a plan with --design succ" in said
+    assert "use --looks end, or make a plan with --design succ" in said
     assert "valid at the end" in run("status", "p2", "judged.csv")
-    large = ("--looks", "asymptotic")
-    early = data("status", "p2", "judged.csv", *large)
+    early = data("status", "p2", "judged.csv")
     assert (early["unit"], early["judged"], early["drawn"]) == ("round", 1, 2)
-    all_labels = ("status", "p2", "judged.csv", "judged2.csv", *large, "--confidence", "0.999999")
+    all_labels = ("status", "p2", "judged.csv", "judged2.csv", "--looks", "end")
     proposed = re.search(
         r"pt-active extend p2 judged.csv judged2.csv --budget ([0-9.]+) --out p2-more", run(*all_labels)
     )

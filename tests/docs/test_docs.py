@@ -34,7 +34,7 @@ from pt_active.inference import documents as document_estimators
 from pt_active.inference.estimators import ESTIMATORS
 from pt_active.inference.intervals import REFERENCES
 from pt_active.inference.ratios import risk_estimators
-from pt_active.inference.stopping.looks import look_names
+from pt_active.inference.stopping.looks import ALWAYS, PLANNED
 from pt_active.inference.weightings import round_estimators
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.plans.making.judgments import RULES
@@ -229,7 +229,7 @@ LISTED = {
     "grade models": ("data-model", GRADES),
     "costs": ("data-model", options.cost_names()),
     "round estimators": ("rounds", round_estimators()),
-    "looks": ("stopping", look_names()),
+    "looks": ("stopping", (ALWAYS, PLANNED)),
     "strategies": ("rounds", STRATEGIES),
     "round drawings": ("rounds", round_drawing.ROUND_DRAWINGS),
     "losses": ("auditing", LOSSES),

@@ -55,7 +55,7 @@ COMMANDS = [
     "export plan --out new.csv --format csv --labels judged.qrels",
     "export docs --out new.jsonl --format prels --order drawn",
     "status docs judged.csv --margin 0.1 --confidence 0.9",
-    "status plan judged.csv --looks obrien-fleming --json",
+    "status plan judged.csv --looks end --json",
     "extend docs judged.csv --budget 10 --out new --texts texts.tsv",
     "extend plan --budget 10 --out new",
     "status plan judged.csv --estimator regression --confidence 0.9 --json",

@@ -544,7 +544,7 @@ def test_no_winner_is_named_while_second_judgments_are_due(
     assert "<dt>waiting</dt><dd>120 documents have a label that does not count yet: another judge is asked" in page
     assert "0 of 120 documents are done" in page
     records = site.campaign.store.records()
-    for state in (plan.status(records), plan.gate(records, 0.1, queries="these").status, plan.follow().add(records)):
+    for state in (plan.status(records), plan.gate(records, 0.1, queries="these").status):
         assert (state.judged, state.due, state.changed) == (0, 120, 0)
     assert client.get(f"{link(site, ORGANISER)}judgments.qrels").text == ""
     for missing in ("error", "nonrelevant"):
@@ -598,8 +598,8 @@ def test_plans_of_one_and_of_many_rankers_have_their_page(graded, tmp_path, rank
     client = TestClient(site.application())
     documents = work(client, site, "ann")
     send(client, site, "ann", *[record(each, 1, f"key-{n:08}") for n, each in enumerate(documents)])
-    page, looks = opened(client, site), "asymptotic" if rankers == 1 else "always"
-    assert plan.status(site.campaign.store.records(), looks, margin).answer[1:] in page
+    page = opened(client, site)
+    assert plan.status(site.campaign.store.records(), margin=margin).answer[1:] in page
     assert page.count("<dt>next</dt>") == 1
     assert f"<h1>{question}</h1>" in page
     assert ("<dt>production − noisy</dt>" in page) == (rankers > 1)

@@ -8,7 +8,7 @@ those before it, and for samples without replacement that are prefixes of one dr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -18,29 +18,6 @@ _MAX_ERRORS = 9.0  # The limit of integration, in standard errors
 _TINY = np.finfo(np.float64).tiny  # Added to probabilities so that the logarithm of 0 is finite
 
 
-def mixture_scale(alpha: float) -> float:
-    """The ρ that makes `mixture_boundary` narrowest at time 1 [Howard et al. 2021, 3.5]."""
-    from scipy import special
-
-    _check_alpha(alpha)
-    return float(-1 / (1 + special.lambertw(-(alpha**2) / np.e, -1).real))
-
-
-def mixture_boundary(time: np.ndarray | float, alpha: float) -> np.ndarray:
-    """``√((t + ρ) log((t + ρ)/(ρ α²)) / t)``: the asymptotic confidence sequence of a normal mixture.
-
-    [Robbins 1970; Waudby-Smith et al. 2021, 2.2]. ``|B(t)|/√t`` stays below it at all times t with probability
-    ``1 − α``; ρ is that of `mixture_scale`, so it is narrowest at time 1. At infinite time, where nothing is left to
-    chance, it is infinite.
-    """
-    rho, time = mixture_scale(alpha), np.asarray(time, dtype=np.float64)
-    if not (time > 0).all():
-        raise ValueError("time must be positive")
-    finite = np.where(np.isfinite(time), time, 1.0)
-    boundary = np.sqrt((finite + rho) / finite * np.log((finite + rho) / (rho * alpha**2)))
-    return np.where(np.isfinite(time), boundary, np.inf)
-
-
 def obrien_fleming(spent: np.ndarray, alpha: float) -> np.ndarray:
     """``4 Φ(−z/√s)``, z the ``1 − α/4`` quantile: little is spent before the end [Lan and DeMets 1983]."""
     from scipy import special
@@ -48,18 +25,8 @@ def obrien_fleming(spent: np.ndarray, alpha: float) -> np.ndarray:
     return np.asarray(4 * special.ndtr(special.ndtri(alpha / 4) / np.sqrt(spent)))
 
 
-def pocock(spent: np.ndarray, alpha: float) -> np.ndarray:
-    """``α log(1 + (e − 1) s)``: about the same error is spent at each look [Lan and DeMets 1983]."""
-    return np.asarray(alpha * np.log1p((np.e - 1) * np.asarray(spent)))
-
-
-SPENDING: dict[str, Callable[[np.ndarray, float], np.ndarray]] = {"obrien-fleming": obrien_fleming, "pocock": pocock}
-"""How the error α is spent over planned looks, by name. To add a rule, write a function above and an entry here: from
-the share s of the sample that is judged, in (0, 1], and α to the error that may be spent by then, α at ``s = 1``."""
-
-
-def spending_boundary(spent: Sequence[float], time: Sequence[float], alpha: float, spending: str) -> np.ndarray:
-    """The boundaries of planned looks, between which B is a Brownian motion [Lan and DeMets 1983].
+def spending_boundary(spent: Sequence[float], time: Sequence[float], alpha: float) -> np.ndarray:
+    """The boundaries of planned looks, between which B is a Brownian motion, by `obrien_fleming` [Lan and DeMets 1983].
 
     Look k crosses for the first time with the probability that is spent at it, which is found by integrating the
     density of what has stayed inside [Armitage, McPherson and Rowe 1969].
@@ -68,24 +35,22 @@ def spending_boundary(spent: Sequence[float], time: Sequence[float], alpha: floa
         spent: The share of the sample that is judged at each look, increasing, in (0, 1].
         time: The information at each look, increasing, in any unit.
         alpha: In (0, 1), two-sided.
-        spending: A name in `SPENDING`.
 
     Returns:
         float64[L], critical values of ``|θ̂ − θ|/SE``.
 
     Raises:
-        ValueError: If the name is unknown, or an argument is out of range.
+        ValueError: If an argument is out of range.
     """
-    _check_alpha(alpha)
-    if spending not in SPENDING:
-        raise ValueError(f"unknown spending {spending!r}; it is one of {', '.join(SPENDING)}")
+    if not 0 < alpha < 1:
+        raise ValueError(f"the confidence level must lie between 0 and 1, got {1 - alpha:g}")
     part, clock = np.asarray(spent, dtype=np.float64), np.asarray(time, dtype=np.float64)
     for name, numbers in (("spent", part), ("time", clock)):
         if not (len(part) == len(clock) and (np.diff(numbers, prepend=0) > 0).all() and np.isfinite(numbers).all()):
             raise ValueError(f"{name} must be increasing positive numbers, one a look; got {numbers.tolist()}")
     if part[-1] > 1 + 1e-12:
         raise ValueError(f"spent must not pass 1, got {part.tolist()}")
-    error = np.diff(SPENDING[spending](part, alpha), prepend=0.0)
+    error = np.diff(obrien_fleming(part, alpha), prepend=0.0)
     return _recursion(tuple(error.tolist()), tuple(clock.tolist())).copy()
 
 
@@ -123,8 +88,3 @@ def half_widths(critical: np.ndarray, standard_error: np.ndarray, degrees: np.nd
     tail = special.ndtr(-np.where(np.isfinite(critical), critical, 0.0))
     quantile = -special.stdtrit(np.where(usable, degrees, 1.0), tail)
     return np.where(usable, quantile * np.where(usable, standard_error, 0.0), np.inf)
-
-
-def _check_alpha(alpha: float) -> None:
-    if not 0 < alpha < 1:
-        raise ValueError(f"the confidence level must lie between 0 and 1, got {1 - alpha:g}")

@@ -176,6 +176,22 @@ class ErrorCurve:
         """The smallest budget that suffices, to a thousandth; the cost of judging everything always does."""
         return least_budget(self.total, reached)
 
+    def budget_falling_to(self, share: float, spent: float, floor: float = 0.0) -> float:
+        """The budget at which an error is a share of that at a budget spent, of which a part does not fall [theory 16].
+
+        Args:
+            share: The share; from 1 on, what was spent is enough.
+            spent: The budget spent, between 0 and `total`.
+            floor: The part, as a share of the error at the budget spent.
+
+        Returns:
+            The budget; NaN if the error never falls so far.
+        """
+        if share <= floor:
+            return np.nan
+        left = (min(share, 1.0) ** 2 - floor**2) / (1 - floor**2) * self.variance(spent)
+        return max(spent, self.budget_for(lambda each: self.variance(each) <= left))
+
 
 def least_budget(whole: float, reached: Callable[[float], bool]) -> float:
     """The smallest budget up to a whole one that suffices, to a thousandth; the whole one is taken to suffice."""

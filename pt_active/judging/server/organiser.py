@@ -16,15 +16,12 @@ from starlette.concurrency import run_in_threadpool
 from pt_active.frames.checks import how_many
 from pt_active.frames.records import JUDGED, SKIPPED, UNJUDGEABLE
 from pt_active.frames.visible import visible_field
-from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
 from pt_active.judging.records import qrels_of
 from pt_active.judging.server.campaign import Campaign
 from pt_active.judging.server.order import JudgingOrder, OrderOf, texts_together
 from pt_active.judging.server.templates import shown_document
-from pt_active.plans.answers.looks import USUAL, looks_asked
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.status import Status
-from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
 from pt_active.showing.printed import Facts, listed
 
@@ -139,9 +136,7 @@ class Organiser:
         counts = {pair: table.tolist() for pair, table in agreed.confusions.items()}
         told = {"agreement": agreed.facts() if agreed.twice else [], "confusions": list(counts.items())}
         try:
-            looks = looks_asked(plan.tables, USUAL)
-            looks = ASYMPTOTIC if looks == ALWAYS and not has_order(plan.tables) else looks
-            status = plan.status(records, looks, **self.asked)
+            status = plan.status(records, **self.asked)
         except ValueError as error:
             return told | {"stop": False, "answer": str(error), "facts": [], "what": ""}
         what = status.what if isinstance(status, Status) else ""

@@ -21,7 +21,7 @@ from pt_active.inference.ties import settled
 from pt_active.plans.answers.basis import clustered
 from pt_active.plans.making.documents import round_settings
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.manifest import LevelChoice
+from pt_active.plans.making.manifest import LevelChoice, PlanArguments
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.plans.making.queries import DESIGN
 from pt_active.relevance.digits import rounded
@@ -188,6 +188,11 @@ class Forecast:
         cost, query = pool.document_cost[order], pool.query_of_document[order]
         units = sizes.size[order], gain[order], cost, query
         return ErrorCurve.of_documents(*units, self.per_query, together, sizes.opening), gain
+
+
+def method_of(arguments: PlanArguments, estimator: str = ESTIMATOR) -> Method:
+    """The method of a plan with these arguments, taken to sample without replacement and in one round."""
+    return Method(arguments.design, estimator, with_replacement=False)
 
 
 def level_told(level: str | None, design: str | None, *, only_queries: bool) -> str | None:

@@ -12,14 +12,13 @@ from pt_active.frames.checks import Argument, ArgumentError, within
 from pt_active.frames.qrels import checked_qrels
 from pt_active.inference.new_queries import NEW, POPULATIONS, THESE, check_population
 from pt_active.inference.stopping.bets import excluded
-from pt_active.inference.stopping.boundaries import SPENDING
 from pt_active.inference.stopping.foresight import Claim
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.inference.ties import difference
 from pt_active.plans.answers.basis import TOO_FEW
 from pt_active.plans.answers.gaps import Said
 from pt_active.plans.answers.labelled_plan import points_so_far
-from pt_active.plans.answers.looks import Question, growing, growth_of
+from pt_active.plans.answers.looks import PartsInOrder, Question
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.sequence import Proof, sequence_of
 from pt_active.plans.answers.status import ADD_QUERIES, Status
@@ -32,7 +31,6 @@ from pt_active.plans.answers.status_of_plan import (
 )
 from pt_active.plans.answers.verdict import Prospect, prospect_of, verdict_of
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.parts import in_parts
 from pt_active.plans.making.sampled import strays_told
 from pt_active.showing.printed import Facts, Printed, printed
 
@@ -186,13 +184,6 @@ def population_asked(queries: str | None) -> str:
     return check_population(queries)
 
 
-def check_gate_looks(tables: PlanTables, looks: str | None) -> None:
-    """Raise unless such looks can decide a gate: planned ones can where a plan comes in parts."""
-    if looks not in (None, ALWAYS) and not (looks in SPENDING and in_parts(tables)):
-        either = Argument("looks", ALWAYS), " or, once at the end, ", Argument("looks", None)
-        raise ArgumentError(Argument("looks", looks), " cannot decide a gate; use ", *either)
-
-
 def gate_at_any_time(
     tables: PlanTables, qrels: pd.DataFrame, question: Question, rule: Rule, records: pd.DataFrame | None = None
 ) -> Gate:
@@ -252,7 +243,7 @@ def gate_at_parts(
     """The gate by the looks after the parts of a plan; the first that resolves decides."""
     state = plan_status(tables, qrels, question, records)
     label = labels_so_far(tables, checked_qrels(qrels, tables.pool.max_grade))
-    past = growth_of(growing(tables, label, question.looks, question.bridged), question).past
+    past, _ = PartsInOrder(tables, label, question.bridged).looks(question)
     wide = past.half_width + state.apart
     looks = zip(past.cost.tolist(), past.value - wide, past.value + wide, strict=True)
     found = [(_outcome(rule, low, high), cost) for cost, low, high in looks]

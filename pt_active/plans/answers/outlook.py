@@ -30,6 +30,7 @@ from pt_active.plans.answers.forecast import (
     Aim,
     Forecast,
     floor_notes,
+    method_of,
     remarks,
     tiny_budgets,
 )
@@ -38,7 +39,6 @@ from pt_active.plans.answers.simulated_judging import simulated_effort
 from pt_active.plans.making import artifact
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.manifest import PlanArguments
 from pt_active.plans.making.pool import Pool, graded_frame
 from pt_active.plans.making.queries import DESIGN
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
@@ -374,11 +374,6 @@ class Outlook(Printed):
 
     def __str__(self) -> str:
         return visible(self.described(self.table()))
-
-
-def method_of(arguments: PlanArguments, estimator: str = ESTIMATOR) -> Method:
-    """The method of a plan with these arguments, taken to sample without replacement and in one round."""
-    return Method(arguments.design, estimator, with_replacement=False)
 
 
 def _least(curve: Curve, aim: Aim, query_cost: float = 0.0) -> tuple[Curve, float]:

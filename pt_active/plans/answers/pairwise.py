@@ -12,7 +12,7 @@ from pt_active.frames.checks import Argument, ArgumentError, how_many
 from pt_active.frames.progress import bar
 from pt_active.frames.qrels import checked_qrels
 from pt_active.inference.new_queries import NEW
-from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC, check_looks
+from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.basis import TOO_FEW
 from pt_active.plans.answers.gaps import Said
 from pt_active.plans.answers.labelled_plan import points_so_far
@@ -144,9 +144,8 @@ def _ends(state: Status) -> str:
 
 def check_pairs_asked(looks: str | None, margin: float | None) -> None:
     """Raise if the state of all pairs together is asked for with what only that of one pair can have."""
-    check_looks(looks)
     names = Argument("first", asked=True), " and ", Argument("second", asked=True)
-    for asked, given in (("margin", margin is not None), ("looks", looks in (None, ASYMPTOTIC))):
+    for asked, given in (("margin", margin is not None), ("looks", looks is None)):
         if given:
             raise ArgumentError(Argument(asked, asked=True), " is for one pair: pass ", *names)
 
@@ -156,7 +155,7 @@ def pair_status(
 ) -> PairStatus:
     """The state of all pairs of rankers of a plan, whatever pair the question names.
 
-    For new queries, and at planned looks, each pair has its share of the level [theory 16]; else verdicts are by Holm.
+    For new queries, and after parts, each pair has its share of the level [theory 16]; else verdicts are by Holm.
     """
     qrels = checked_qrels(qrels, tables.pool.max_grade)
     label = labels_so_far(tables, qrels)
@@ -165,7 +164,7 @@ def pair_status(
     questions = [replace(question, pair=pair, pairs=len(several)) for pair in several]
     points = points_so_far(tables, label, [each.contrast for each in questions], questions[0].how, records)
     if question.looks != ALWAYS:
-        sample = growing(tables, label, question.looks, question.bridged)
+        sample = growing(tables, label, question.bridged)
         waiting = bar(list(zip(questions, points, strict=True)), "comparing", unit="pair", delay=1, leave=False)
         found = (status_of_looks(sample, each, point, records) for each, point in waiting)
         return PairStatus(tuple(with_strays(each, strays) for each in found), question.confidence)

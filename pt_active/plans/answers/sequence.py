@@ -14,7 +14,6 @@ from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.inference.rounds import judged_before
 from pt_active.inference.stopping.bets import Stakes
 from pt_active.inference.stopping.draws import Draws, Units
-from pt_active.inference.stopping.looks import ASYMPTOTIC
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.looks import PLANNED
 from pt_active.plans.answers.units import (
@@ -173,8 +172,7 @@ class _Documents(UnitSource):
                 f"the documents were drawn at once, by {manifest.arguments.design}, so nothing can be proved "
                 "after each label; when everything is judged, use ",
                 Argument("looks", None),
-                ", after each of its parts " if parted else ", after each of many rounds ",
-                Argument("looks", PLANNED if parted else ASYMPTOTIC),
+                *((", after each of its parts ", Argument("looks", PLANNED)) if parted else ()),
                 *(other if has_rank_form(tables.measure) else ()),
             )
         self.unit = self.successions[0].design.unit

@@ -10,15 +10,7 @@ from pt_active.frames.checks import how_many
 from pt_active.frames.qrels import MISLEADS
 from pt_active.frames.strays import NO_STRAYS, Strays
 from pt_active.inference.new_queries import NEW
-from pt_active.inference.stopping.looks import (
-    ALWAYS,
-    ASYMPTOTIC,
-    FIRST,
-    MIN_DEGREES,
-    SECOND,
-    WITHIN,
-    needed_degrees,
-)
+from pt_active.inference.stopping.looks import ALWAYS, FIRST, PLANNED, SECOND, WITHIN
 from pt_active.plans.answers.basis import TOO_FEW, UNTOLD, QueriesMeant, caution_for_new
 from pt_active.plans.answers.gaps import Gap, Said, in_words
 from pt_active.showing.printed import Facts, Printed, plain, printed
@@ -33,7 +25,7 @@ _MIN_CHANCE = 0.05
 VALID = {
     None: "at the end",
     ALWAYS: "at any time, for any data",
-    ASYMPTOTIC: f"at any time in large samples, with {MIN_DEGREES} degrees of freedom or more",
+    PLANNED: f"after each fifth of the plan ({PLANNED})",
 }
 """Looks → when the interval is valid, in words."""
 
@@ -53,7 +45,7 @@ class Status(Printed):
         first: The ranker that is compared, or the only one.
         second: The ranker that it is compared with; None if there is one ranker.
         estimator: The name of the estimator.
-        looks: When the state may be looked at: a name of `looks.look_names`, or None for the end.
+        looks: When the state may be looked at: ``"always"``, ``"obrien-fleming"``, or None for the end.
         confidence: Level at which *all* intervals at all looks hold together.
         margin: Differences up to this do not matter (or the half-width that is wanted); None if it was not given.
         resolution: ``"first"`` or ``"second"`` is better, ``"within"`` the margin, or None while unresolved.
@@ -92,8 +84,8 @@ class Status(Printed):
         open: How many units are not fully judged although later ones are and count. Evidence, interval and verdict
             assume the worst case, and so hold whatever their labels are; the estimate ends before the first of them.
         due: How many documents have a label that does not count yet, since another judge is asked.
-        changed: How many labels were others before, as the times of records or the steps of `RunningStatus` tell. All
-            is computed as if they had always been what they are now, so that earlier looks do not count.
+        changed: How many labels were others before, as the times of records tell. All is
+            computed as if they had always been what they are now, so that earlier looks do not count.
         voided: Whether a verdict had fallen before they changed, as far as the plan was followed.
         population: The queries that it holds for.
         apart: How far their mean may lie from that of the pool's queries [theory 16]: 0 for these queries and at the
@@ -230,9 +222,10 @@ class Status(Printed):
             return "judge everything, or accept that the question stays open"
         if self.needed >= self.everything:
             return f"{self._lacking}, all that can change the result; or accept that the question stays open"
+        look = ", and look once" if self.looks is None else ""
         if self.second is None:
-            return f"{self._lacking}: enough if the error falls as expected"
-        return f"{self._lacking}: that settles it four times out of five if the estimate is right"
+            return f"{self._lacking}{look}: enough if the error falls as expected"
+        return f"{self._lacking}{look}: that settles it four times out of five if the estimate is right"
 
     @property
     def _lacking(self) -> str:
@@ -287,7 +280,7 @@ class Status(Printed):
         """When the interval is valid, in words."""
         if self.holds_for_new and self.looks == ALWAYS:
             return "at any time, in large samples of queries"
-        return VALID.get(self.looks, f"after each fifth of the plan ({self.looks})")
+        return VALID[self.looks]
 
     @property
     def interval_text(self) -> str:
@@ -331,12 +324,6 @@ class Status(Printed):
             return f"the estimate, {part}, lies outside the interval, which rests on all labels"
         if outside:
             return "the estimate lies outside the interval, which no later label widens"
-        if known and self.looks not in (None, ALWAYS) and self.unit != "part" and np.isinf(self.low):
-            least = needed_degrees(self.looks)
-            return (
-                f"these looks have no interval below {least} degrees of freedom; look once, at the end, or use looks "
-                f"{ALWAYS!r} if the plan has an order"
-            )
         return None
 
     @property
@@ -398,7 +385,7 @@ class Status(Printed):
         if self.filled:
             counted = f"{how_many('document', self.filled)} without a label counted as not relevant"
             facts.append(("filled", f"{counted}, {MISLEADS}"))
-        if self.next_look is not None and self.looks not in (ALWAYS, ASYMPTOTIC) and not self.resolved:
+        if self.next_look is not None and self.looks != ALWAYS and not self.resolved:
             facts.append(("next look", f"after {self.counted(self.next_look)}"))
         if self.unknown.number:
             facts.append(("unknown", self.unknown.counted))

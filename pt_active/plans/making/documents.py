@@ -256,12 +256,17 @@ def graded_of(tables: PlanTables) -> GradedPool:
     return graded_pool(tables.pool, tables.measure, tables.manifest.arguments.per_query)
 
 
+def gain_of(tables: PlanTables) -> np.ndarray:
+    """float64[N], what each document adds to the variance that the grade model of the first round expects."""
+    arguments, pool = tables.manifest.arguments, tables.pool
+    if not tables.gain:
+        tables.gain.append(pool_sizes(graded_of(tables), round_settings(arguments, pool.names), pool.grades).gain)
+    return tables.gain[0]
+
+
 def expected_of(tables: PlanTables, design: DocumentDesign) -> float:
     """The variance that the grade model of the first round expects of a design."""
-    arguments, pool, graded = tables.manifest.arguments, tables.pool, graded_of(tables)
-    if not tables.gain:
-        tables.gain.append(pool_sizes(graded, round_settings(arguments, pool.names), pool.grades).gain)
-    return expected_variance(graded.seen, design, tables.gain[0])
+    return expected_variance(graded_of(tables).seen, design, gain_of(tables))
 
 
 def _continued(tables: PlanTables, asked: Extension, texts: pd.DataFrame | None) -> PlanTables:

@@ -8,13 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.stopping.boundaries import (
     half_widths,
-    mixture_boundary,
-    mixture_scale,
     obrien_fleming,
-    pocock,
     spending_boundary,
 )
 from pt_active.inference.stopping.error_curve import ErrorCurve
@@ -23,69 +19,51 @@ from pt_active.inference.stopping.looks import (
     SECOND,
     WITHIN,
     Looks,
+    Seen,
+    cost_of_one_look,
     cost_to_resolve,
-    information,
-    look_sizes,
-    nested_estimates,
     prospect,
     verdicts,
 )
 from pt_active.sampling.draws import draw_priorities, prefixes
-from pt_active.sampling.sample import Sample
 
 FIFTHS = np.arange(1, 6) / 5
 
 
-@pytest.mark.parametrize(
-    ("spending", "alpha", "table"),
-    [  # Reboussin, DeMets, Kim and Lan 2000; Jennison and Turnbull 2000.
-        ("obrien-fleming", 0.05, [4.877, 3.357, 2.680, 2.290, 2.031]),
-        ("pocock", 0.05, [2.438, 2.427, 2.410, 2.397, 2.386]),
-    ],
-)
-def test_boundaries_are_those_of_the_tables(spending: str, alpha: float, table: list[float]) -> None:
-    np.testing.assert_allclose(spending_boundary(FIFTHS, FIFTHS, alpha, spending), table, atol=6e-4)
+def test_boundaries_are_those_of_the_tables() -> None:
+    """Reboussin, DeMets, Kim and Lan 2000; Jennison and Turnbull 2000."""
+    table = [4.877, 3.357, 2.680, 2.290, 2.031]
+    np.testing.assert_allclose(spending_boundary(FIFTHS, FIFTHS, 0.05), table, atol=6e-4)
 
 
-@pytest.mark.parametrize(("spending", "spend"), [("obrien-fleming", obrien_fleming), ("pocock", pocock)])
-def test_each_of_many_looks_spends_what_it_may(spending: str, spend) -> None:
+def test_each_of_many_looks_spends_what_it_may() -> None:
     """20,000 random walks with 500 looks: finds a total error of 0.05 that is off by 0.005."""
     walks, time = 20_000, np.arange(1, 501) / 500
-    edge = spending_boundary(time, time, 0.05, spending)
+    edge = spending_boundary(time, time, 0.05)
     rng = np.random.default_rng(11)
     place, left = np.zeros(walks), np.ones(walks, dtype=bool)
     for look in range(500):
         place += rng.normal(0, 500**-0.5, walks)
         left &= np.abs(place) <= edge[look] * time[look] ** 0.5
         if look % 100 == 99:
-            spent = float(spend(time[look], 0.05))
+            spent = float(obrien_fleming(time[look], 0.05))
             assert 1 - left.mean() == pytest.approx(spent, abs=3 * np.sqrt(spent * (1 - spent) / walks) + 1e-9)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([0.5, 1], [1, 2], 0.05, "haybittle"), "unknown spending 'haybittle'; it is one of obrien-fleming, pocock"),
-        (([0.5, 1], [1, 2], 1.0, "pocock"), "must lie between 0 and 1"),
-        (([0.5, 0.5], [1, 2], 0.05, "pocock"), "spent must be increasing"),
-        (([0.5, 1], [2, 1], 0.05, "pocock"), "time must be increasing"),
-        (([0.5, 1], [2], 0.05, "pocock"), "one a look"),
-        (([0.5, 1], [2, np.inf], 0.05, "pocock"), "time must be increasing"),
-        (([0.5, 1.5], [1, 2], 0.05, "pocock"), "must not pass 1"),
+        (([0.5, 1], [1, 2], 1.0), "must lie between 0 and 1"),
+        (([0.5, 0.5], [1, 2], 0.05), "spent must be increasing"),
+        (([0.5, 1], [2, 1], 0.05), "time must be increasing"),
+        (([0.5, 1], [2], 0.05), "one a look"),
+        (([0.5, 1], [2, np.inf], 0.05), "time must be increasing"),
+        (([0.5, 1.5], [1, 2], 0.05), "must not pass 1"),
     ],
 )
 def test_bad_looks_are_refused(arguments: tuple, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         spending_boundary(*arguments)
-
-
-def test_the_boundary_is_where_the_mixture_of_likelihood_ratios_reaches_one_over_alpha() -> None:
-    """``∫ exp(λ B − λ² t/2) N(λ; 0, 1/ρ) dλ`` is a martingale from 1, so it stays below 1/α [Ville]."""
-    alpha, rho, drift = 0.05, mixture_scale(0.05), np.linspace(-40, 40, 200_001)
-    for time in (0.2, 1.0, 5.0):
-        level = float(mixture_boundary(time, alpha)) * np.sqrt(time)
-        mixed = np.exp(drift * level - drift**2 * time / 2) * stats.norm.pdf(drift, scale=rho**-0.5)
-        assert np.trapezoid(mixed, drift) == pytest.approx(1 / alpha, rel=1e-9)
 
 
 def test_widths_are_t_quantiles_of_the_same_tail() -> None:
@@ -108,45 +86,6 @@ def test_prefixes_of_one_order_have_the_covariance_of_the_larger() -> None:
     product_of = (early - terms.sum()) * (late - terms.sum()) - (late - terms.sum()) ** 2
     assert abs(product_of.mean()) <= 3 * product_of.std() / np.sqrt(repetitions)
     assert late.mean() == pytest.approx(terms.sum(), abs=3 * late.std() / np.sqrt(repetitions))
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_nested_estimates_are_those_of_each_sample_alone(estimator: str) -> None:
-    rng = np.random.default_rng(6)
-    q, p, values, model = rng.dirichlet(np.ones(15)), np.full(15, 1 / 15), rng.normal(size=15), rng.normal(size=15)
-    priority = draw_priorities(q, 1, rng)
-    rows = np.argsort(priority[0])
-    threshold = np.append(priority[0][rows], np.inf)[1:]
-    weigh, controls = ESTIMATORS[estimator].weigh, Controls(p, model)
-    first = [Sample.by_priority(rows[:n], np.ones(n, int), q[rows[:n]], threshold[n - 1]) for n in (4, 9, 15)]
-    found = nested_estimates(weigh, first, controls, values[rows])
-    for i, sample in enumerate(prefixes(priority, q, np.ones(15), [4, 9, 15])):
-        alone = weigh(sample.first, controls).estimate(values[sample.first.rows])
-        assert found.value[i] == pytest.approx(float(alone.value), rel=1e-12)
-        assert found.standard_error[i] == pytest.approx(float(alone.standard_error), rel=1e-12)
-        assert found.degrees_of_freedom[i] == pytest.approx(float(alone.degrees_of_freedom), rel=1e-12)
-
-
-def curve_of(q: np.ndarray, cost: np.ndarray) -> ErrorCurve:
-    return ErrorCurve(q, cost * q**2, cost, np.ones_like(q), np.arange(len(q)), share=np.full(len(q), 1 / len(q)))
-
-
-def test_information_is_the_variance_turned_round() -> None:
-    q, cost = np.array([0.4, 0.3, 0.2, 0.1]), np.ones(4)
-    time = information(curve_of(q, cost), np.array([1.0, 2.0, 4.0]), 2.0)
-    by_hand = [(q**2 * (1 / np.minimum(1, tau * q) - 1)).sum() for tau in (1.0, 2.0)]
-    np.testing.assert_allclose(time, [by_hand[1] / by_hand[0], 1.0, np.inf])
-    assert information(curve_of(q, cost), np.array([2.0]), 4.0)[0] == pytest.approx(1.0)
-
-
-def test_looks_are_where_they_were_planned() -> None:
-    assert look_sizes(None, 12).tolist() == [12]
-    assert look_sizes("asymptotic", 3).tolist() == [1, 2, 3]
-    assert look_sizes("pocock", 12).tolist() == [3, 5, 8, 10, 12]
-    assert look_sizes("pocock", 3).tolist() == [1, 2, 3]
-    names = "always, asymptotic, obrien-fleming, pocock, or None for the end alone"
-    with pytest.raises(ValueError, match=f"unknown looks 'daily'; it is one of {names}"):
-        look_sizes("daily", 3)
 
 
 def test_verdicts() -> None:
@@ -187,6 +126,25 @@ def test_a_census_always_resolves_a_difference() -> None:
     assert cost_to_resolve(one_look(1.09, 0.4), coming, 0.0, True) == 20.0
     assert prospect(one_look(0.1, 0.4), coming.part(np.s_[:0]), 0.0, True) == (0.0, 10.0)
     assert np.isnan(cost_to_resolve(one_look(0.1, 0.4), coming.part(np.s_[:1]), 0.0, True))
+
+
+def test_one_look_at_a_larger_sample_finds_the_estimate_with_the_power() -> None:
+    """Variances go with ``1/Λ − 1/Λ_all`` here; and floors do not fall."""
+    unit = np.ones(1000)
+    curve = ErrorCurve(unit, unit, unit, unit, np.arange(1000))
+    now = Seen(0.5, 0.4, 0.8)
+    cost = cost_of_one_look(curve, 100.0, now, 0.0, True)
+    error = 0.4 * np.sqrt((1000 / cost - 1) / (1000 / 100 - 1))
+    assert stats.norm.cdf(0.5 / error - 2) == pytest.approx(0.8, abs=1e-3)
+    assert cost_of_one_look(curve, 100.0, now._replace(value=-0.5), 0.0, True) == cost
+    assert cost_of_one_look(curve, 100.0, now._replace(floor=0.1), 0.0, True) > cost
+    assert np.isnan(cost_of_one_look(curve, 100.0, now._replace(floor=0.3), 0.0, True))
+    # Whether a difference lies within a margin, and how well one ranker is known.
+    within = cost_of_one_look(curve, 100.0, now._replace(value=0.1), 0.6, True)
+    assert within == pytest.approx(cost, rel=1e-3)
+    half = cost_of_one_look(curve, 100.0, now, 0.4, False)
+    assert 0.8 * np.sqrt((1000 / half - 1) / (1000 / 100 - 1)) == pytest.approx(0.4, rel=1e-3)
+    assert np.isnan(cost_of_one_look(None, 100.0, now, 0.0, True))
 
 
 def test_degrees_of_freedom_grow_with_the_cost() -> None:

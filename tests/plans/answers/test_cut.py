@@ -11,7 +11,6 @@ from drawn_order import in_order, prefix
 from samples import wanted
 
 from pt_active import DCG, Plan
-from pt_active.inference.stopping.looks import ASYMPTOTIC
 
 CUT = "the plan was cut to what is judged: the interval here assumes a number of labels fixed beforehand"
 
@@ -21,7 +20,7 @@ def test_a_cut_plan_estimates_what_the_status_does(
     n: int, census: bool, plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame
 ) -> None:
     whole = Plan.create(graded, None, DCG @ 10, budget=1e6, seed=3, level="query") if census else plan
-    cut, status = whole.so_far(prefix(whole, labels, n)), whole.status(prefix(whole, labels, n), ASYMPTOTIC)
+    cut, status = whole.so_far(prefix(whole, labels, n)), whole.status(prefix(whole, labels, n), None)
     found = cut.compare(prefix(whole, labels, n))
     assert found.difference == pytest.approx(status.value, rel=1e-12, abs=1e-12)
     assert found.standard_error == pytest.approx(status.standard_error, rel=1e-12)
@@ -47,10 +46,10 @@ def test_a_cut_plan_is_kept_and_cut_again(plan: Plan, labels: pd.DataFrame, tmp_
     some = prefix(plan, labels, 14)
     cut = Plan.load(plan.so_far(some).save(tmp_path / "cut").path)
     assert cut.compare(some) == plan.so_far(some).compare(some)
-    assert cut.status(some, ASYMPTOTIC) == plan.status(some, ASYMPTOTIC)
+    assert cut.status(some, None) == plan.status(some, None)
     fewer = prefix(plan, labels, 9)
     again = cut.so_far(fewer)
-    assert again.manifest["cut"] == {"unit": "queries", "of": plan.status(some, ASYMPTOTIC).drawn, "to": 9}
+    assert again.manifest["cut"] == {"unit": "queries", "of": plan.status(some, None).drawn, "to": 9}
     assert again.compare(fewer) == plan.so_far(fewer).compare(fewer)
 
 
@@ -76,7 +75,7 @@ def test_rounds_of_documents_are_cut_as_wholes(graded: pd.DataFrame, labels: pd.
     part = pd.concat([first, wanted(two, labels).head(20)])
     cut = two.so_far(part)
     assert cut.compare(part).difference == one.compare(first).difference
-    status, found = two.status(part, ASYMPTOTIC), cut.compare(part)
+    status, found = two.status(part, None), cut.compare(part)
     assert (found.difference, found.standard_error) == pytest.approx((status.value, status.standard_error), rel=1e-12)
     assert cut.manifest["cut"] == {"unit": "rounds", "of": 2, "to": 1}
     assert CUT in found.note

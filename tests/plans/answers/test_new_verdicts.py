@@ -61,7 +61,7 @@ def test_it_has_no_e_value_and_is_never_certain(census, labels) -> None:
 
 
 def test_both_intervals_are_told_the_one_asked_for_first(plan, judged) -> None:
-    for looks in ("always", "asymptotic", None):
+    for looks in ("always", None):
         these, new = (plan.status(judged, looks, queries=each) for each in ("these", "new"))
         words = "for these 120 queries", "for queries like them"
         assert str(these).index(words[0]) < str(these).index(words[1])
@@ -80,14 +80,6 @@ def test_what_is_proved_of_new_queries_is_proved_of_these(plan, judged) -> None:
         assert not new.winner or new.winner == these.winner
         found.add(new.winner)
     assert None in found
-
-
-def test_planned_and_asymptotic_looks_are_wider_by_as_much(census, labels) -> None:
-    for looks in ("pocock", "asymptotic"):
-        new = census.status(labels, looks, queries="new", confidence=0.9)
-        these = census.status(labels, looks, confidence=1 - 0.1 * SHARE_OF_LABELS)
-        ends = these.low - new.apart, these.high + new.apart
-        assert (new.low, new.high) == pytest.approx(ends)
 
 
 @pytest.mark.parametrize("few", ["queries", "clusters", "weights"])
@@ -127,12 +119,6 @@ def test_clusters_are_one_draw_each(plan, judged) -> None:
     state = plan.status(judged, queries="new", clusters="qneed")
     assert (by_t[1].clusters, state.population) == (40, by_t[1])
     assert "for queries like them, as 40 clusters" in str(state)
-
-
-def test_followers_say_the_same(plan, judged) -> None:
-    following = plan.follow(queries="new", clusters="qneed")
-    following.add(judged.head(200))
-    assert following.add(judged.iloc[200:230]) == plan.status(judged.head(230), queries="new", clusters="qneed")
 
 
 def test_all_pairs_share_the_level(graded, topics, labels) -> None:

@@ -14,9 +14,9 @@ from pt_active.frames.checks import how_many
 from pt_active.inference.replay import YARDSTICK
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.looks import POWER
-from pt_active.plans.answers.forecast import Forecast
+from pt_active.plans.answers.forecast import Forecast, method_of
 from pt_active.plans.answers.judged import How, Judged
-from pt_active.plans.answers.outlook import BUDGET_SHARES, Outlook, method_of
+from pt_active.plans.answers.outlook import BUDGET_SHARES, Outlook
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.ranking import Result
 from pt_active.plans.answers.results import Comparison, Estimate
