@@ -37,7 +37,7 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import judged_values, model_moments
 from pt_active.relevance import costs, losses, measures
 from pt_active.relevance.bounds import contrast_bounds
-from pt_active.relevance.grades import auto
+from pt_active.relevance.grades import learned
 from pt_active.relevance.grades.models import GradeModel, PriorGrades
 from pt_active.sampling import designs
 
@@ -401,8 +401,8 @@ class _Prior(PriorGrades):
 
 @pytest.fixture
 def grade_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(auto.GRADES, "falling", _Falling)
-    monkeypatch.setitem(auto.GRADES, "other-prior", _Prior)
+    monkeypatch.setitem(learned.GRADES, "falling", _Falling)
+    monkeypatch.setitem(learned.GRADES, "other-prior", _Prior)
 
 
 def _trec(table: pd.DataFrame, path: Path, middle: str, end: str) -> Path:
