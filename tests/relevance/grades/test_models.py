@@ -26,6 +26,7 @@ from pt_active import (
 from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import best_rank, document_features, run_features
+from pt_active.relevance.grades.learned import GRADES, usual_grades
 
 G = 3
 COLUMNS = [f"grade_{g}" for g in range(G + 1)]
@@ -498,6 +499,11 @@ TestOrderedLogitTransformer = pt.testing.transformer_test_class(MODELS["logit"])
 TestForestTransformer = pt.testing.transformer_test_class(MODELS["regressor forest"])
 TestJudgeTransformer = pt.testing.transformer_test_class(MODELS["votes of a judge"])
 TestMixtureTransformer = pt.testing.transformer_test_class(MODELS["mixture"])
+
+
+def test_the_usual_model_is_a_forest_where_documents_have_features():
+    assert GRADES[usual_grades(RUN.columns)] is OrderedLogitGrades
+    assert GRADES[usual_grades([*RUN.columns, "features"])] is ForestGrades
 
 
 def test_cold_grades_fall_with_the_rank():
