@@ -14,7 +14,7 @@ import pyterrier as pt
 
 from pt_active.frames.checks import how_many, shown, some, whole_number
 from pt_active.frames.columns import query_columns, with_string_ids
-from pt_active.frames.qrels import MISSING_LABELS, check_policy, checked_qrels, whole_labels
+from pt_active.frames.qrels import check_policy, checked_qrels, whole_labels
 from pt_active.frames.runs import ranked_run
 from pt_active.inference import ties
 from pt_active.inference.estimators import ESTIMATOR
@@ -108,7 +108,7 @@ def Experiment(
         raise TypeError("dataframe=False is not supported: the answer is a frame, and its to_dict makes a dictionary")
     if "test" in kwargs:
         raise TypeError("test cannot be chosen: a test on two vectors of values would ignore the sampling weights")
-    check_policy(missing, MISSING_LABELS)
+    check_policy(missing)
     if correction is not None:
         if baseline is None:
             raise ValueError("a correction needs a baseline")

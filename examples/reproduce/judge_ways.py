@@ -69,14 +69,14 @@ def case_of(frame: pd.DataFrame, measure: str, rankers: list[str]) -> Case:
     label, said = (known[name].to_numpy(np.int64) for name in ("label", "said"))
     sizes = np.bincount(pool.query_of_document[pool.seen(parsed)], minlength=len(pool.queries))
     population = Population(
-        values=measured_values(pool, parsed, label, expected=False),
+        values=measured_values(pool, parsed, label),
         moments=pool.moments(parsed, samples=300, seed=0),
         uniform=pool.moments(parsed, uniform_grades=True, samples=300, seed=0),
         cost=pool.query_cost,
         weight=pool.query_weight,
         documents=sizes,
     )
-    values = measured_values(pool, parsed, said, expected=False)
+    values = measured_values(pool, parsed, said)
     alone = values[:, 0] - values[:, 1] if len(rankers) == 2 else values[:, 0]
     single = LabelledPool(graded_pool(pool, parsed, 0.0), label)
     return Case(population, single, alone)

@@ -17,7 +17,7 @@ from pt_active.cli.options import (
     random_seed,
 )
 from pt_active.frames.checks import how_many
-from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_LABELS
+from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_POLICIES
 from pt_active.frames.topics import read_topics
 from pt_active.frames.worklists import FORMATS, TABLE_FORMAT, write_assessments
 from pt_active.judging.files import write_worklist
@@ -46,7 +46,7 @@ class AuditLabels(Reading):
     qrels: list[Path] = label_files()
     rel: int = option(1, "The lowest grade that counts as relevant.", "N", within=(1, HIGHEST_LABEL))
     confidence: float = confidence_level()
-    missing: str = option(MISSING_LABELS[0], "How missing labels count: {}.", "NAME", names=MISSING_LABELS)
+    missing: str = option(MISSING_POLICIES[0], "How missing labels count: {}.", "NAME", names=MISSING_POLICIES)
 
     def read(self) -> tuple[Audit, pd.DataFrame]:
         """The audit and its labels."""

@@ -61,13 +61,11 @@ def _refuse_labels(qrels: pd.DataFrame, wrong: np.ndarray, rule: str) -> None:
         raise ValueError(f"qrels: labels {rule}; {how_many('label', int(wrong.sum()), 'is')} not, such as {such}")
 
 
-MISSING_POLICIES = ("error", "nonrelevant", "expected")
-"""What to do about a sampled document without a label: raise, use grade 0, or use the grade model's mean."""
+MISSING_POLICIES = ("error", "nonrelevant")
+"""What to do about a sampled document without a label: raise, or use grade 0."""
 
 MISLEADS = "which misleads if people pass over what favours a ranker"
 """What is said where documents without a label count as not relevant."""
-
-MISSING_LABELS = ("error", "nonrelevant")  # The same where no grade model stands in for a label
 
 _SO_FAR = "; or look at what is judged so far: "
 LOOK_SO_FAR: tuple[str | Named, ...] = (_SO_FAR, MethodName("status"), ", or ", MethodName("so_far"))
@@ -84,10 +82,10 @@ class Labels:
     strays: Strays = field(default_factory=Strays)  # the labels that belong to no document that could be drawn
 
 
-def check_policy(missing: str, policies: Sequence[str] = MISSING_POLICIES) -> None:
+def check_policy(missing: str) -> None:
     """Raise if ``missing`` is not a known policy."""
-    if missing not in policies:
-        raise ValueError(f"unknown missing {shown(missing)}; it is one of {', '.join(policies)}")
+    if missing not in MISSING_POLICIES:
+        raise ValueError(f"unknown missing {shown(missing)}; it is one of {', '.join(MISSING_POLICIES)}")
 
 
 def check_judged(qrels: pd.DataFrame) -> None:
@@ -156,7 +154,6 @@ def missing_pairs(
     unlabelled: np.ndarray,
     missing: str,
     what: str = "document",
-    others: bool = True,
     otherwise: Sequence[str | Named] = (),
     strays: Strays = NO_STRAYS,
 ) -> tuple[tuple[str, str], ...]:
@@ -165,6 +162,5 @@ def missing_pairs(
     if pairs and missing == "error":
         hint = "".join(f"; {said}" for said in (strays.counted, strays.hint) if said)
         lacking = f"{how_many(f'sampled {what}', len(pairs), 'has')} no label (-1 is none): {some(pairs)}"
-        policy = Argument("missing", "expected" if others else "nonrelevant")
-        raise ArgumentError(f"{lacking}{hint}; judge them, or pass ", policy, *otherwise)
+        raise ArgumentError(f"{lacking}{hint}; judge them, or pass ", Argument("missing", "nonrelevant"), *otherwise)
     return pairs

@@ -80,13 +80,12 @@ class Answering(Estimating):
             clusters: A column of the topics whose equal values mark queries that belong together, as in `estimate`.
             first: The first ranker; by default, the first of two.
             second: The ranker that is subtracted from the first; by default, the second of two.
-            missing: What to do about a gap, documents without a label before others that have one. ``"expected"``, at
-                any time and after each part: evidence and interval assume the worst case, so that what is proved holds
-                whatever their labels are; the estimate ends before them. ``"error"``: nothing after the first of them
-                counts. ``"nonrelevant"``: grade 0 for those that were passed over. With records, somebody skipped
-                these or found them unjudgeable; without, all count as passed over, and so does every document without
-                a label if the plan has no order. If left out, ``"expected"``, or
-                ``"error"`` for a look at the end.
+            missing: What to do about a gap, documents without a label before others that have one. If left out,
+                evidence and interval at any time and after each part assume the worst case, so that what is proved
+                holds whatever their labels are; the estimate ends before them. ``"error"``, the default of a look at
+                the end: nothing after the first of them counts. ``"nonrelevant"``: grade 0 for those that were passed
+                over. With records, somebody skipped these or found them unjudgeable; without, all count as passed
+                over, and so does every document without a label if the plan has no order.
             records: The records that the qrels follow from, to say who passed a document over and which labels changed.
                 A document that waits for another judge by them has no label yet.
 

@@ -71,8 +71,7 @@ class Estimating(KeptArtifact[PlanTables]):
             measure: A measure to estimate from the same labels; the plan's own if left out.
             estimator: ``regression``, ``snis``, ``ht`` or ``difference``; for plans of documents all but ``snis``.
             confidence: Level of the intervals.
-            missing: What to do about a sampled document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
-                ``"expected"`` (the model's mean).
+            missing: What to do about a sampled document without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
             reference: The reference distribution of the intervals: ``auto`` for t on the effective degrees of freedom,
                 or for the hull of it and of replays under the grade model where there are few draws; ``simulated`` for
                 this hull; ``effective`` for that t alone; ``t`` for t on n − 1, or ``normal``.
@@ -149,7 +148,7 @@ class Estimating(KeptArtifact[PlanTables]):
     def _judged(self, qrels: pd.DataFrame, records: pd.DataFrame | None, how: How[irm.Measure]) -> Any:
         """The sample with its labels, and with the error of the judges if there are records."""
         said = records_given(qrels, records)
-        check_settled(self.tables.pool.keys[wanted_documents(self.tables)], said, how.missing)
+        check_settled(self.tables.pool.keys[wanted_documents(self.tables)], said)
         checked = None if said is None else records_of_plan(self.tables, said)
         return judged_with(labelled_plan(self.tables, as_qrels(qrels, said)), checked, how)
 

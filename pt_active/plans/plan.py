@@ -206,8 +206,8 @@ class Plan(Answering):
             topics: ``qid, query``, for a pipeline.
             texts: ``docno, text``, for the judges; those in ``grades`` if left out.
             seed: For documents, the seed of the draws; the plan's own if left out.
-            missing: For documents, what to do about a drawn document without a label: ``"error"``, ``"nonrelevant"``
-                (grade 0) or ``"expected"`` (the model's mean).
+            missing: For documents, what to do about a drawn document without a label: ``"error"`` or ``"nonrelevant"``
+                (grade 0).
 
         Returns:
             A plan of all that is drawn, in memory. Its `assessments` are the new ones; its estimates need the labels of

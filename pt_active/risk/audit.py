@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, how_many, number, positive, truth_value, whole_number
-from pt_active.frames.qrels import MISSING_LABELS, check_policy
+from pt_active.frames.qrels import check_policy
 from pt_active.frames.visible import visible
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
@@ -148,7 +148,7 @@ class Audit(KeptArtifact[AuditTables]):
         return {each.name: each for each in estimates}
 
     def _asked(self, estimator: str | None, confidence: float, missing: str, reference: str) -> How[Loss]:
-        check_policy(missing, MISSING_LABELS)
+        check_policy(missing)
         estimator = usual_estimator(self.tables.sample, reference) if estimator is None else estimator
         return How(self.loss, estimator, confidence, missing, reference)
 

@@ -13,7 +13,6 @@ import pandas as pd
 from pt_active.frames.checks import Argument, ArgumentError, how_many
 from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.qrels import (
-    MISSING_LABELS,
     check_highest_grade,
     check_policy,
     checked_qrels,
@@ -287,7 +286,7 @@ def usual_estimator(sample: Sample, reference: str = "effective") -> str:
 
 def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str, for_differences: bool) -> JudgedPairs:
     """Match labels to the drawn pairs."""
-    check_policy(missing, MISSING_LABELS)
+    check_policy(missing)
     keys = pairs.keys.iloc[sample.rows]
     known = _real_qrels(qrels) if pairs.is_gaussian else checked_qrels(qrels)
     if pairs.max_grade is not None:
@@ -302,7 +301,7 @@ def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str
     lacking = np.zeros(len(pairs.keys), dtype=bool)
     lacking[sample.rows] = absent
     strays = stray_labels(pairs.keys, lacking, known)
-    without = missing_pairs(keys, absent, missing, "pair", others=False, strays=strays)
+    without = missing_pairs(keys, absent, missing, "pair", strays=strays)
     basis = Basis.of(
         sample,
         pairs.weight,

@@ -104,7 +104,7 @@ def judged_instances(
     """Match labels to the draws of all rounds."""
     instances, drawn = state.instances, state.rounds.drawn
     labels = state.labels(qrels, how.measure, how.missing)
-    statistic, model = instances.statistic(how.measure, labels.label, how.missing == "expected", slice)
+    statistic, model = instances.statistic(how.measure, labels.label, slice)
     basis = Basis(
         measure=str(how.measure),
         n_draws=int(drawn.sum()),
@@ -206,8 +206,7 @@ class ActiveTest(KeptArtifact[RoundsSoFar]):
                 recalibrated on the labels), ``rf`` (a new one, fitted to the labels), or ``uniform`` (none).
             drawing: ``fixed`` (a round of that size), ``poisson`` (independent draws), or ``single`` (one at a time).
             model: The model that ``rf`` fits to the labels; `ForestGrades` by default.
-            missing: How to treat a drawn document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
-                ``"expected"`` (the model's mean).
+            missing: How to treat a drawn document without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
 
         Returns:
             A test with one more round, in memory. Its `assessments` are those of the new round.
@@ -263,8 +262,7 @@ class ActiveTest(KeptArtifact[RoundsSoFar]):
                 default is ``lur_regression`` for queries (``lur`` for a slice) and ``aiipw_ratio`` for pairs (``lur``
                 if the test's measure has a slice).
             confidence: Confidence level of the interval.
-            missing: How to treat a drawn document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
-                ``"expected"`` (the model's mean).
+            missing: How to treat a drawn document without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
             bandwidth: h of the kernel regressions, in the unit of g, or ``"cross_validated"``; a rule of thumb by
                 default.
             slice: Name of a true/false column of the pool that confines the estimate to a slice of the queries. A

@@ -110,10 +110,10 @@ class QueryInstances(_Drawable):
             raise ValueError(f"{measure} is a measure of pairs; this test draws queries, for measures such as DCG@10")
         return parse_measure(measure, self.pool.max_grade)
 
-    def statistic(self, measure: Measure, labels: np.ndarray, expected: bool, slice: str | None = None) -> Values:
+    def statistic(self, measure: Measure, labels: np.ndarray, slice: str | None = None) -> Values:
         """The mean of the measure, or the ratio of two means over a slice of queries, from labels int64[D]."""
         parsed = self.parsed(measure)
-        values = self._of_queries(measured_values(self.pool, parsed, labels, expected))
+        values = self._of_queries(measured_values(self.pool, parsed, labels))
         if slice is not None:
             inside = np.zeros(self.number, dtype=bool)
             inside[self.instance[slice_rows(self.frame, slice)]] = True
@@ -205,13 +205,12 @@ class PairInstances(_Drawable):
         measure.grades_allowed(self.grades.shape[1] - 1)
         return measure
 
-    def statistic(self, measure: Measure, labels: np.ndarray, expected: bool, slice: str | None = None) -> Values:
+    def statistic(self, measure: Measure, labels: np.ndarray, slice: str | None = None) -> Values:
         """A mean loss, a ratio (such as a mean over a slice), or an area under a curve, from labels int64[D]."""
         chosen = self.parsed(measure)
         if slice is not None:
             raise ValueError(f"a measure of pairs names its own slice: write {chosen.name}(…, slice={slice!r})")
-        known = np.eye(self.grades.shape[1])[np.maximum(labels, 0)]
-        observed = np.where((labels < 0)[:, None], self.grades, known) if expected else known
+        observed = np.eye(self.grades.shape[1])[np.maximum(labels, 0)]
         if isinstance(chosen, Area):
             area = chosen.statistic(relevance(self.grades, chosen.rel), relevance(observed, chosen.rel))
             return statistics.within(area, slice_rows(self.frame, chosen.slice)), None

@@ -83,7 +83,7 @@ def labelled_population(
         )
     seen = arrays.seen(parsed)
     return Population(
-        values=measured_values(arrays, parsed, labels.label, expected=False),
+        values=measured_values(arrays, parsed, labels.label),
         moments=arrays.moments(parsed, samples=samples, seed=seed),
         uniform=arrays.moments(parsed, uniform_grades=True, samples=samples, seed=seed),
         cost=arrays.query_cost,

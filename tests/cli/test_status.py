@@ -103,9 +103,9 @@ def test_a_look_at_the_end_counts_the_pairs_that_it_then_tells_apart(files):
 
 
 def test_other_measures_and_estimators_have_the_look_at_the_end(judged):
-    words = ("--measure", "P(rel=1)@3", "--estimator", "snis", "--confidence", "0.9", "--missing", "expected")
+    words = ("--measure", "P(rel=1)@3", "--estimator", "snis", "--confidence", "0.9", "--missing", "nonrelevant")
     labels = pd.read_csv("plan.csv")[["qid", "docno", "label"]]
-    expected = Plan.load("plan").compare(labels, "P(rel=1)@3", "snis", 0.9, "expected")
+    expected = Plan.load("plan").compare(labels, "P(rel=1)@3", "snis", 0.9, "nonrelevant")
     found = data("status", "plan", "plan.csv", *words)
     assert found["result"] == json.loads(json.dumps(expected.to_dict()))
     assert set(found) == {"result", "estimates"}

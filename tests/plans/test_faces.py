@@ -216,11 +216,6 @@ def test_missing_labels_are_named_and_never_zeros_by_stealth(kind: str, made: di
         assert "2 labels, taken as nonrelevant, which misleads if people pass over what favours" in str(found)
         zero = estimate(artifact, known.assign(label=known["label"].where(~known.index.isin(gone), 0)))
         assert found.value == zero.value
-    if kind == "audit":
-        with pytest.raises(ValueError, match="unknown missing 'expected'"):
-            estimate(artifact, known, missing="expected")
-    else:
-        assert "2 labels, taken as expected" in str(estimate(artifact, gap, missing="expected"))
     with pytest.raises(ValueError, match="unknown missing 'zero'"):
         estimate(artifact, gap, missing="zero")
 

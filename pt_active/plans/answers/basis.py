@@ -29,7 +29,7 @@ class Basis:
         n_effective: ``(Σv)²/Σv²``, the number of equally weighted draws that would say as much.
         census: Whether every query of the pool was judged, so that nothing was left to chance.
         missing: The (qid, docno) pairs that the plan asks for and that have no label.
-        missing_policy: What was done about them: ``error``, ``nonrelevant`` or ``expected``.
+        missing_policy: What was done about them: ``error`` or ``nonrelevant``.
         ignored: The number of labels of what was not sampled; they are not part of the sample.
         level: What was sampled: ``query``, ``document``, or ``pair`` if predictors are tested.
         error_of_model: For documents, the part of the error that comes from the grade model: its variance in documents
@@ -38,7 +38,7 @@ class Basis:
         caution: What limits the trust in the estimate; ``interval_caution`` in the interval, or why there is none;
             ``stopping_caution`` if the plan was cut to its judged part.
         model_caution: What the labels say against the grade model. A bad model costs precision; an estimate depends on
-            it only for documents that are ``unreached`` and labels taken as ``expected``.
+            it only for documents that are ``unreached``.
         unknown: The labels of the plan's queries that belong to no document of the plan: their ``number``, an
             ``example``, and a ``hint`` if a document that lacks a label is the same but for leading zeros.
         error_of_judges: The part of the standard error due to who judged; None if it is not known.

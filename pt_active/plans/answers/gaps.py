@@ -98,7 +98,7 @@ def filled(qrels: pd.DataFrame, gaps: Iterable[Gap]) -> pd.DataFrame:
 
 
 def labels_and_said(
-    tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None, policy: str
+    tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None, policy: str | None
 ) -> tuple[pd.DataFrame, Said, bool]:
     """The labels, what is known of them, and whether the documents that were passed over have got grade 0."""
     labels, given = as_qrels(qrels, records), policy == "nonrelevant"

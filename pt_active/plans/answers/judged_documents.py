@@ -367,8 +367,7 @@ def judged_documents(
     first = rounds[0].sample
     otherwise = LOOK_SO_FAR if first.priority is not None or (label[first.drawn] >= 0).all() else ()
     unlabelled = missing_pairs(pool.keys, drawn & (label < 0), how.missing, otherwise=otherwise, strays=strays)
-    if how.missing == "nonrelevant":
-        label = np.where(drawn & (label < 0), 0, label)
+    label = np.where(drawn & (label < 0), 0, label)
     basis = Basis(
         measure=str(how.measure),
         n_draws=int(drawn.sum()),

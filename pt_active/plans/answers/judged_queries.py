@@ -53,7 +53,7 @@ class QueryReplays:
         weight[inside] = 1 / query_chance(self.pool.select(self.sample.rows), self.sample)
         grades = rescaled_grades(self.pool.grades, known, weight)
         drawn = labellings(grades, self.pool.by_name, REPLAY_SEED)
-        return np.stack([measured_values(self.pool, self.measure, each, expected=False) for each in drawn])
+        return np.stack([measured_values(self.pool, self.measure, each) for each in drawn])
 
     @cached_property
     def _redrawn(self) -> dict[int, Sample]:
@@ -243,7 +243,7 @@ def _judged(
         names=pool.names,
         basis=basis,
         sample=sample,
-        values=measured_values(sampled, measure, known, expected=how.missing == "expected"),
+        values=measured_values(sampled, measure, known),
         pool_weight=pool.query_weight,
         pool_model=model,
         replays=replays if replays.possible else None,

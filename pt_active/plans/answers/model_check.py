@@ -54,7 +54,7 @@ class ModelCheck(Printed):
         Args:
             plan: Of queries or of documents.
             qrels: Its labels so far, of all rounds.
-            missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.
+            missing: What to do about a document without a label: ``"error"`` or ``"nonrelevant"``.
                 The check itself leaves such a document out.
 
         Raises:

@@ -136,7 +136,7 @@ class Outlook(Printed):
             methods: Ways of sampling, all without replacement. If left out: plain random queries, the plan's own way of
                 sampling in one round, and the defaults of queries and of documents. A method with the plan's design has
                 the plan's other settings too.
-            missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.
+            missing: What to do about a document without a label: ``"error"`` or ``"nonrelevant"``.
             queries: As in `of`.
             clusters: As in `of`.
 

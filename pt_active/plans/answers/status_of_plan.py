@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.frames.qrels import check_policy, checked_qrels, known_labels
 from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import ESTIMATOR
@@ -38,21 +37,12 @@ _MIN_FORESEEN = 10
 """With fewer labels, the status does not say how many more it will take: the error is a guess of the model."""
 
 
-def missing_policy(missing: str | None, looks: str | None) -> str:
-    """What a status does about documents without a label before others that have one."""
-    bridged = looks is not None
-    if missing is None:
-        return "expected" if bridged else "error"
-    check_policy(missing)
-    if missing == "expected" and not bridged:
-        raise ArgumentError(
-            Argument("missing", missing),
-            " would leave the error of these documents out of the interval of a look at the end; use ",
-            Argument("looks", ALWAYS),
-            ", whose bets assume the worst case, or ",
-            Argument("missing", "nonrelevant"),
-        )
-    return missing
+def missing_policy(missing: str | None, looks: str | None) -> str | None:
+    """What a status does about documents without a label before others that have one; None is the worst case."""
+    if missing is not None:
+        check_policy(missing)
+        return missing
+    return None if looks is not None else "error"
 
 
 def plan_status(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, agreeing, how_many, shown, some
+from pt_active.frames.checks import ArgumentError, agreeing, how_many, shown, some
 from pt_active.frames.columns import place_of, refuse_rows
-from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.qrels import LOOK_SO_FAR, checked_qrels
 from pt_active.frames.records import (
     ADJUDICATOR,
     JUDGED,
@@ -82,15 +82,15 @@ def _waiting(last: pd.DataFrame) -> pd.DataFrame:
     return found[[still_wanted(*each) > 0 for each in numbers]].index.to_frame(index=False)
 
 
-def check_settled(documents: pd.DataFrame, records: pd.DataFrame | None, missing: str) -> None:
-    """Raise if a document waits for another judge, unless the model stands in for what has no label."""
-    if records is None or missing == "expected":
+def check_settled(documents: pd.DataFrame, records: pd.DataFrame | None) -> None:
+    """Raise if a document waits for another judge."""
+    if records is None:
         return
     waiting = waiting_of(records).merge(documents[["qid", "docno"]])
     if len(waiting):
         pairs = some(waiting.itertuples(index=False, name=None))
         counted = f"{how_many('document', len(waiting), 'has')} a label that does not count yet: {pairs}"
-        raise ArgumentError(f"{counted}; let another judge see them, or pass ", Argument("missing", "expected"))
+        raise ArgumentError(f"{counted}; let another judge see them", *LOOK_SO_FAR)
 
 
 def changed_of(records: pd.DataFrame) -> pd.DataFrame:

@@ -26,7 +26,7 @@ from pt_active.inference.rounds import Round
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import has_rank_form, rank_form
-from pt_active.relevance.moments import Moments, document_moments, evaluator, label_moments
+from pt_active.relevance.moments import Moments, document_moments, evaluator
 from pt_active.sampling.sample import Sample
 
 _LEAST_CHANCE = 0.25
@@ -113,14 +113,11 @@ def bounded_chance(chance: np.ndarray) -> np.ndarray:
     return np.maximum(chance, _LEAST_CHANCE * np.median(chance))
 
 
-def measured_values(pool: Pool, measure: irm.Measure, label: np.ndarray, expected: bool) -> np.ndarray:
-    """The measure of every ranker for each sampled query, float64[s, k]; ``label`` is int64[N]."""
-    known = np.eye(pool.max_grade + 1)[np.maximum(label, 0)]
-    grades = np.where((label < 0)[:, None], pool.grades, known) if expected else known
+def measured_values(pool: Pool, measure: irm.Measure, label: np.ndarray) -> np.ndarray:
+    """The measure of every ranker for each sampled query, float64[s, k]; ``label`` is int64[N], -1 counting as 0."""
     if has_rank_form(measure):
+        grades = np.eye(pool.max_grade + 1)[np.maximum(label, 0)]
         return document_moments(measure, pool.indptr, pool.ranks, grades, pool.max_grade)
-    if expected and (label < 0).any():
-        return label_moments(measure, pool.indptr, pool.ranks, grades, progress=True).mean
     evaluate = evaluator(measure, pool.max_grade)
     queries = [slice(*ends) for ends in zip(pool.indptr[:-1], pool.indptr[1:], strict=True)]
     return np.vstack([evaluate(np.maximum(label[z], 0)[None, :], pool.ranks[:, z]) for z in queries])
@@ -132,7 +129,7 @@ def judged_values(pool: Pool, label: np.ndarray, measure: irm.Measure, order: np
         return np.empty((0, len(pool.names)))
     rows = np.sort(order)
     labels = label[np.isin(pool.query_of_document, rows)]
-    return measured_values(pool.select(rows), measure, labels, expected=False)[np.searchsorted(rows, order)]
+    return measured_values(pool.select(rows), measure, labels)[np.searchsorted(rows, order)]
 
 
 def round_chance(pool: Pool, rounds: Sequence[Round]) -> np.ndarray:

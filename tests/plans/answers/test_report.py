@@ -461,9 +461,9 @@ def test_rounds_and_other_measures(graded, demo) -> None:
 def test_what_is_missing_is_listed(level, reported) -> None:
     with pytest.raises(ValueError, match="have no label"):
         reported(level=level, lost=4)
-    found = reported(level=level, lost=4, missing="expected")
+    found = reported(level=level, lost=4, missing="nonrelevant")
     words = Page(found.to_html()).text
-    assert "4 labels were missing and taken as expected." in words
+    assert "4 labels were missing and taken as nonrelevant." in words
     assert len(found.to_dict()["missing"]["pairs"]) == 4
     assert all(docno in words for _, docno in found.missing)
     assert "No label was missing." in Page(reported(level=level).to_html()).text

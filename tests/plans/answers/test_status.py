@@ -87,7 +87,7 @@ def test_a_plan_without_an_order_is_refused(graded: pd.DataFrame, labels: pd.Dat
     for ask in (again.status, again.so_far):
         with pytest.raises(ValueError, match="draws with replacement"):
             ask(judged)
-    with pytest.raises(ValueError, match=r'missing="expected"$'):
+    with pytest.raises(ValueError, match=r'missing="nonrelevant"$'):
         again.compare(judged.head(3))
     with pytest.raises(ValueError, match='order="drawn" needs a plan of queries without replacement'):
         again.export(tmp_path / "list.csv", "csv", order="drawn")

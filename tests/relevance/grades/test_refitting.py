@@ -65,7 +65,7 @@ def test_three_refitted_rounds_are_unbiased_and_their_errors_are_right():
     graded = graded_pool(pool, DCG @ 5, 0.0)
     truth = COLLECTION.judge(pool.keys)["label"].to_numpy()
     settings = RoundSettings("spread", 1.0, weighed_at=30.0)
-    values = measured_values(pool, DCG @ 5, truth, expected=False)
+    values = measured_values(pool, DCG @ 5, truth)
     errors, variances, refitted = [], [], 0
     for _ in range(60):
         rounds, known, grades = [], None, None

@@ -87,8 +87,7 @@ class Report(Findings):
             estimator: A name in `estimators.ESTIMATORS`; for plans of documents one in
                 `documents.DOCUMENT_ESTIMATORS`.
             confidence: Level of all intervals.
-            missing: What to do about a sampled document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
-                ``"expected"`` (the model's mean).
+            missing: What to do about a sampled document without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
             queries: The queries that the first sentence holds for, ``"these"`` of the pool or ``"new"`` ones like them;
                 the answer for the others stands below it.
             clusters: A column of the topics whose equal values mark queries that belong together.
