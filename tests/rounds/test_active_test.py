@@ -122,7 +122,7 @@ def test_queries_are_drawn_by_the_optimal_design_at_equal_costs(demo, grades, ra
     q = sampling_distribution("optimal", pool.moments(DCG @ 10), np.ones(len(size)), pool.query_weight, defensive=0)
     np.testing.assert_allclose(size / size.sum(), q, atol=1e-14)
     everything = np.zeros(len(queries.frame), dtype=int)
-    model = queries.statistic(DCG @ 10, everything, False)[1]
+    model = queries.statistic(DCG @ 10, everything)[1]
     np.testing.assert_allclose(model, queries.score(), atol=1e-14)
     means = pool.moments(DCG @ 10).mean @ [1, -1][: len(rankers)]
     assert model.mean() == pytest.approx(pool.query_weight @ means, abs=1e-12)
