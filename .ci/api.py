@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from operator import attrgetter
@@ -137,55 +138,27 @@ RESULTS = {"Estimate", "Comparison", "Ranking", "GradeReport", "Status", "Gate",
 """Answers that nobody makes by hand, of which the fields matter."""
 
 MODULES: dict[str, str] = {
-    "pt_active.frames.strays": "stray_labels",
     "pt_active.frames.trec": "read_run read_qrels",
     "pt_active.frames.topics": "read_topics read_texts",
-    "pt_active.frames.clocks": "clocks",
-    "pt_active.frames.worklists": "write_assessments read_judgments FORMATS",
-    "pt_active.frames.records": "RECORD_COLUMNS STATUSES latest",
+    "pt_active.frames.worklists": "write_assessments read_judgments",
     "pt_active.judging.records": "checked_records read_records write_records qrels_of",
     "pt_active.judging.files": "import_records read_labels write_worklist",
-    "pt_active.judging.tools.registry": "TOOLS",
     "pt_active.demo": "demo_collection DemoCollection.judge",
     "pt_active.relevance.measures": "RANK_FORMS rank_form",
-    "pt_active.relevance.moments": "label_moments document_moments",
-    "pt_active.relevance.revealed": "revealed_form Expectation",
-    "pt_active.relevance.bounds": "contrast_bounds document_bounds",
     "pt_active.relevance.losses": "LOSSES Loss Loss.terms Loss.decision",
-    "pt_active.relevance.costs": "COSTS",
     "pt_active.relevance.grades.recalibration": "recalibrated_grades recalibrated_line",
-    "pt_active.relevance.grades.judges": "judge_table read_judge",
-    "pt_active.relevance.grades.refitting": "refitted_grades",
     "pt_active.sampling.designs": "DESIGNS sampling_distribution",
-    "pt_active.sampling.documents": "document_sizes",
-    "pt_active.sampling.drawings": "DOCUMENT_DRAWINGS",
-    "pt_active.sampling.document_designs": "document_design",
-    "pt_active.sampling.revealed": "RevealedPool",
-    "pt_active.sampling.successive": "Succession succession_design",
-    "pt_active.sampling.draws": "draw_to_budget draw_number races priorities",
-    "pt_active.inference.estimators": "ESTIMATORS EstimatorKind Sample Controls Weighting",
-    "pt_active.inference.documents": "DOCUMENT_ESTIMATORS document_estimate",
-    "pt_active.inference.rounds": "draw_round estimate_rounds",
-    "pt_active.inference.significance": "tukey_pvalues studentized_range_tail indistinct_groups",
-    "pt_active.inference.stopping.bets": "Stakes excluded interval holm",
-    "pt_active.inference.stopping.draws": "Units Draws",
-    "pt_active.inference.stopping.foresight": "Ahead Claim decided_after",
-    "pt_active.inference.stopping.boundaries": "spending_boundary",
+    "pt_active.sampling.draws": "draw_to_budget draw_number",
     "pt_active.inference.stopping.topics": "residual_variance topics_for_power topics_for_width",
-    "pt_active.plans.making.artifact": "digest",
-    "pt_active.plans.answers.sequence": "sequence_of Progress Proof",
-    "pt_active.plans.answers.pairwise": "PairStatus PairStatus.table",
     "pt_active.showing.plots": "estimates budgets classes contributions calibration",
     "pt_active.risk": "Audit ZeroOne Accuracy Squared GaussianSquared CostMatrix FMeasure Precision Recall F1",
-    "pt_active.risk.judges": "judged_pool with_beliefs",
     "pt_active.risk.report": "AuditReport.of",
-    "pt_active.logs": "sample_queries QuerySample inclusion drawn_in_order",
+    "pt_active.logs": "sample_queries QuerySample",
     "pt_active.rounds": "ActiveTest CrossEntropy AUC AP",
     "pt_active.judging.server.store": "Store stored_records",
-    "pt_active.judging.server.order": "JudgingOrder",
     "pt_active.studies.simulate": "labelled_population simulate draw_until_significant",
 }
-"""Module → its names that are worth knowing."""
+"""Module → its names that pages use; CONTRIBUTING.md names the registries."""
 
 HEAD = """\
 # API
@@ -206,9 +179,9 @@ MODULES_HEAD = """\
 
 
 def summary(thing: object) -> str:
-    """The first paragraph of a docstring, as Markdown on one line."""
+    """The first sentence of a docstring, as Markdown on one line."""
     first = (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ").replace("``", "`")
-    return first.replace("|", "\\|")
+    return re.split(r"(?<=\.) (?=[A-Z])", first)[0].replace("|", "\\|")
 
 
 def signature(name: str, thing: object) -> str:
