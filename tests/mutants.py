@@ -117,22 +117,10 @@ null replays: all repetitions swapped alike [test_replay]
     (np.where(traded, -each, each) for => (np.where(traded[:1], -each, each) for
 Monte Carlo error: none for a share of 0 [test_replay]
     repetitions + 2) / (repetitions + 4) => repetitions) / repetitions
-pivotal draws: holder and rival swapped above 1 [test_two_phase]
+pivotal draws: holder and rival swapped above 1 [test_steps]
     (2.0 - both) < 1.0 - held: => (2.0 - both) < 1.0 - inclusion[rival]:
-spread draws: documents of a query in their order [test_two_phase]
-    [rng.random(len(documents)), rng.random(len(apart)) => [np.arange(len(documents)), rng.random(len(apart))
-spread draws: half of the queries have theirs drawn independently [test_two_phase]
-    APART_SHARE = 0.25 => APART_SHARE = 0.5
-spread draws: too few queries have theirs drawn independently [test_two_phase]
-    APART_SHARE = 0.25 => APART_SHARE = 0.1
-prices of a query: four standard deviations above the mean [test_two_phase]
-    _MAX_DEVIATIONS = 6 => _MAX_DEVIATIONS = 4
-prices of a query: nearly all of its documents [test_two_phase]
-    _MAX_DEVIATIONS = 6 => _MAX_DEVIATIONS = 12
-document sizes: overhead on every document [test_document_design]
-    cost[z] + (overhead if place == first and common[x] == 0 else 0.0) => cost[z] + overhead
 document design: inclusion not given its query is open [test_document_design]
-    at_most_one(factor * size) / opening[query] => at_most_one(factor * size)
+    drawn / opening[query] => drawn
 depths: chances move without regard to cost [test_depths]
     chance[other] -= moved / swing[other] => chance[other] -= moved / swing[one]
 depths: a cut query forgets that it might have stayed whole [test_depths]
@@ -156,23 +144,17 @@ successive draws: chance at the planned threshold, not where drawing ended [test
 successive draws: threshold of the last drawn [test_successive]
     self.priority[order[documents]] => self.priority[order[max(documents - 1, 0)]]
 successive draws: rates are the planned chances [test_successive]
-    np.negative(np.log1p(share, out=share), out=share) => -share
+    -np.log1p(-planned)) => planned)
 successive draws: the budget is planned as if all could be certain [test_successive]
-    each, spend / MAX_PLANNED_PROBABILITY) => each, spend)
+    spend / MAX_PLANNED_PROBABILITY) => spend)
 successive draws: opening paid by every document [test_successive]
-    self.prices.overhead * first)) => self.prices.overhead))
-steps: each with the rate of all below it [test_successive]
-    own = rate[order] - following => own = rate[order] - 0 * following
-steps: do not bring the documents above [test_successive]
-    priority[order] = -largest_below(-alone, query) => priority[order] = alone
-steps: ranges of queries as if each had one step [test_successive]
-    return found * np.bincount(query, weights=found * prices.of(order))[query] => return found
+    self.overhead * first)) => self.overhead))
 successive draws: the order ends before the budget [test_successive]
     most = 2 * budget / self => most = 0.2 * budget / self
 successive sizes: no share for the range [test_successive]
-    (1 - share) * by_model / by_model.sum() + share * by_range / by_range.sum() => by_model / by_model.sum()
-successive sizes: a query without its opening cost [test_successive]
-    whole = np.bincount(query, weights=cost[order]) + overhead => whole = np.bincount(query, weights=cost[order]) + 1e-9
+    (1 - RANGE_SHARE) * by_model / by_model.sum() + RANGE_SHARE * by_range / by_range.sum() => by_model / by_model.sum()
+openings: not paid for by the budget of the documents [test_document_design test_successive]
+    optimize.brentq(excess, _ROUNDING * budget, budget) => budget
 strata: allocation by the root of the variance's share [test_ratios]
     wanted**2 / (drawn * (drawn + 1)) => wanted / (drawn * (drawn + 1))
 one at a time: chance among all instead of the rest [test_steps]
@@ -235,11 +217,9 @@ Nadeau–Bengio: test sets of 1/K [test_crossval]
 calibration: plain mean of the expectations [test_calibration]
     centred, deviation = mean - weight @ mean => centred, deviation = mean - mean.mean()
 bets: the draw weighted as if all units were left [test_bets]
-    each[:draws] * self.left[:draws] => each[:draws] * self.left[0]
-bets: a step over its own rate, not over that at which it becomes known [test_bets]
-    values / self.hazard, minlength => values / self.rate, minlength
+    (values / self.rate)[:draws] * self.left[:draws] => (values / self.rate)[:draws] * self.left[0]
 bets: what is known does not enter the sum [test_bets]
-    base = expected + self._so_far(error, draws) => base = expected + 0 * self._so_far(error, draws)
+    base = expected + _so_far(error, draws) => base = expected + 0 * _so_far(error, draws)
 bets: a later block goes on from the sum of the first [test_bets]
     base=np.r_[self.base[:-1], later.base], => base=np.r_[self.base, later.base[1:]],
 bets: the cap of the mirrored bets from the wrong side [test_bets]
@@ -253,13 +233,7 @@ bets: a stake knows the draw that it is on [test_bets]
 bets: excluded at half of the capital [test_bets]
     stakes.share.copy(), 1 / alpha => stakes.share.copy(), 0.5 / alpha
 bets: the lower bound of what is known from the upper [test_bets]
-    np.where(known, least - self.ends[0], 0.0) => np.where(known, most - self.ends[1], 0.0)
-bets: deeper steps reach as far as all together [test_bets]
-    below, above = self.reach - following => below, above = self.reach
-reach of a cascade: the labels above are as expected [test_bounds]
-    if own < 0 or own >= i else 0.0 => if own < i or own >= i else 0.0
-reach of a cascade: ranks above the best one too [test_bounds]
-    best[a] = min(best[a], ranks[a, order[i]] - 1) => best[a] = 0
+    np.where(known, least - self.low, 0.0) => np.where(known, most - self.high, 0.0)
 bets: rounding excludes [test_bets]
     draws.least > truth + draws.rounding => draws.least > truth
 bets: the upper end at the level of both [test_bets]
@@ -317,18 +291,8 @@ topic sets: cells for degrees of freedom [test_topics]
 # Inference from documents
 documents, first phase: chance not squared [test_document_estimators]
     queries.left * (weighting.weights * step) ** 2 => queries.left * weight * step**2
-documents, cascade: no 1 − π [test_document_estimators]
-    (influence * (observed - mean)) ** 2 * (1 - inclusion) => (influence * (observed - mean)) ** 2
 documents, depth: covariance of steps once [test_document_estimators]
     step * (inverse - 1) + 2 * before => step * (inverse - 1) + before
-documents, spread: gain not for those drawn apart alone [test_document_estimators]
-    scale = (1 - APART_SHARE) / APART_SHARE => scale = 1 / APART_SHARE
-documents, spread: up to all of the variance is gained [test_document_estimators]
-    scale * (total - spread), float(second.sum()) / 2) => scale * (total - spread), float(second.sum()))
-documents, spread: what is gained counts without its standard error [test_document_estimators]
-    if total < spread else min( => if total < 0 else min(
-documents, spread: products shared out by squared chances [test_document_estimators]
-    parts = self.inclusion, self.inclusion * (1 - self.inclusion) => parts = self.inclusion, self.inclusion**2
 documents: lines weighted by the root of the chance [test_document_estimators]
     pool.weight[query] * np.sqrt(1 - chance) / chance => pool.weight[query] * np.sqrt(1 - chance) / np.sqrt(chance)
 cascade steps: tail below the document ignored [test_document_design]
@@ -340,7 +304,7 @@ rounds: weights follow the budgets [test_adaptive_budgets]
 extended order: to the new budget alone [test_extension]
     entry.budget + float(asked.budget) => float(asked.budget)
 cut order: labels after the gap count [test_extension]
-    missing[0], side="right") - 1] => missing[-1], side="right") - 1]
+    np.logical_and.accumulate(has_label[self.order]).sum() => has_label[self.order].sum()
 rounds: weighted by what the refitted model expects [test_document_rounds]
     drawn_by(sizes, first.gain, pool => drawn_by(sizes, sizes.gain, pool
 documents: caution is added to what labels show [test_document_rounds]
@@ -477,10 +441,6 @@ looks: opening is paid where nothing matters [test_looks]
     len(np.unique(pool.query_of_document[matter])) => len(np.unique(pool.query_of_document))
 parts: the first parts are as probable as the whole [test_parts]
     replace(design, inclusion=design.inclusion * share) => design
-units: the first document of a query need not be judged [test_sequence test_unjudged]
-    before = absent[first] - (label[documents[first]] < 0) => before = absent[first]
-units: rates of steps end at another query [test_sequence]
-    np.where(query[1:] == query[:-1], rate[1:], 0.0), 0.0] => rate[1:], 0.0]
 forecast: the whole budget for a part of the queries [test_level]
     if budget is None else budget * share => if budget is None else budget
 forecast: a caution for queries that only documents can have [test_level]

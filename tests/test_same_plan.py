@@ -43,16 +43,12 @@ SETTINGS: dict[str, dict[str, str]] = {
 """The first two are those that ``.ci/run`` takes."""
 
 DOCUMENTS = (
-    ("DCG@10", "spread", 0),
-    ("DCG@10", "poisson", 0),
     ("DCG@10", "depth", 0),
     ("DCG@10", "successive", 0),
-    ("DCG@10", "spread", 3),
     ("DCG@10", "depth", 3),
     ("DCG@10", "successive", 3),
     ("ERR@10", "depth", 0),
-    ("ERR@10", "successive", 0),
-    ("ERR@10", "spread", 3),
+    ("ERR@10", "depth", 3),
     ("nDCG@10", "depth", 0),
     ("nDCG@10", "depth", 3),
     ("AP", "depth", 0),
@@ -164,7 +160,7 @@ def extensions(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
     from pt_active import Plan
 
     for measure, design, how in (
-        ("DCG@10", "spread", {"grades": "refit"}),
+        ("DCG@10", "successive", {"grades": "refit"}),
         ("nDCG@10", "depth", {"grades": "refit"}),
         ("AP", "surprises", {"grades": "refit"}),
         ("ERR@10", "depth", {}),

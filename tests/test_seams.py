@@ -130,7 +130,7 @@ class _Sessions(UnitSource):
         bounds = contrast_bounds(measure, pool.indptr, pool.ranks, pool.max_grade, contrast.weights(len(pool.names)))
         low, high = (self.summed(end) for end in bounds)
         mean = self.summed(contrast.of(model_moments(self.tables, measure).mean))
-        units = Units.one_by_one(self.rate[self.order], mean, (high - low) ** 2 / 12, low, high)
+        units = Units(self.rate[self.order], mean, (high - low) ** 2 / 12, low, high)
 
         def known(label: np.ndarray) -> Known:
             whole = np.bincount(pool.query_of_document, weights=label < 0) == 0

@@ -28,7 +28,6 @@ import pandas as pd
 from evidence import markdown, parser_with
 from figures import legend_below, log_errors, panels, write
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import AT_ONCE
 from matplotlib.figure import Figure
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -281,7 +280,7 @@ def planned(task: Task, repetitions: int, seed: int) -> pd.DataFrame:
         return pd.DataFrame()
     numbers = range(1, ROUNDS + 1)
     budgets = [number * task.labels * population.cost.mean() for number in numbers]
-    documents = Method(AT_ONCE[population.single.graded.seen.form.family], "regression", False)
+    documents = Method(population.single.graded.usual_drawing, "regression", False)
     methods = {"Plan of queries": Method("hedged", "regression", False), "Plan of documents": documents}
     replayed_plans = replays(population, methods.values(), repetitions, budgets=budgets, seed=seed, progress=False)
     rows = [

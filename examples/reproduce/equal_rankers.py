@@ -22,17 +22,16 @@ from pt_active.plans.making.parts import in_parts
 from pt_active.plans.making.queries import has_order
 from pt_active.relevance.losses import Loss
 from pt_active.risk import Accuracy, Audit, Squared, ZeroOne
-from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, SURPRISES
 
 QUERIES = 20
 """Queries of each population."""
 
-MEASURES = ("DCG@10", "DCG(gain='linear')@10", "P@10", "RBP(p=0.8)@10", "ERR@10", "RR@10")
-AS_A_WHOLE = ("nDCG@10", "AP@10")
-"""Measures; those of the second kind need labels from the top."""
-
-SAMPLES = (None, *(each for each in DOCUMENT_DRAWINGS if each != SURPRISES))
-"""How documents are drawn; None for whole queries."""
+MEASURES = {
+    ("DCG@10", "DCG(gain='linear')@10", "P@10", "RBP(p=0.8)@10"): (None, "successive", "depth"),
+    ("ERR@10", "RR@10"): (None, "depth"),
+    ("nDCG@10", "AP@10"): (None, "surprises", "depth"),
+}
+"""Measures, and how documents are drawn for them; None for whole queries."""
 
 
 def releases(seed: int, names: Sequence[str] = "ab", every: bool = False) -> HostilePopulation:
@@ -120,8 +119,7 @@ def page(repetitions: int) -> str:
     Args:
         repetitions: Populations of each row.
     """
-    every = [(measure, each) for measure in MEASURES for each in SAMPLES]
-    every += [(measure, each) for measure in AS_A_WHOLE for each in (None, "depth", SURPRISES)]
+    every = [(measure, each) for names, ways in MEASURES.items() for measure in names for each in ways]
     parts = []
     for labels, share in (("all labels", 1.0), ("a third of the labels", 1 / 3)):
         rows = [of_rankers(*each, share, repetitions) for each in tqdm(every, desc=labels, unit="row")]

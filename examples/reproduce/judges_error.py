@@ -30,7 +30,7 @@ JUDGES = {"ann": (0.05, 0.05), "bob": (0.1, 0.1), "eve": (0.45, 0.02), "kim": (0
 DESIGNS = {
     "queries": {"level": "query"},
     "documents, one after the other": {"level": "document", "design": "successive"},
-    "documents, at once": {"level": "document", "design": "spread"},
+    "documents, from the top": {"level": "document", "design": "depth"},
 }
 
 

@@ -17,9 +17,6 @@ from tqdm import tqdm
 from pt_active.frames.atomic import write_file
 from pt_active.inference.replay import Population, Replays, share_error
 
-AT_ONCE = {"additive": "spread", "cascade": "depth"}
-"""Family of a measure → how the documents of a sample are drawn at once."""
-
 DRAWS = 60
 """Average queries that the budget pays for; at most `LARGEST_SHARE` of the pool."""
 

@@ -15,7 +15,6 @@ from pt_active.inference.stopping.draws import Draws, Units
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.sequence import Progress, Proof, UnitSequence, sequence_of
 from pt_active.plans.making.kept import PlanTables
-from pt_active.sampling.sample import Costs
 from pt_active.sampling.successive import priorities_of
 
 
@@ -52,11 +51,8 @@ def reordered(tables: PlanTables, rng: np.random.Generator) -> PlanTables:
             priority = rng.exponential(size=len(q)) / q
         return replace(tables, queries=tables.queries.assign(q_priority=priority, q_draws=(q > 0).astype(int)))
     (each,) = tables.rounds
-    design, indptr = each.sample.design, tables.pool.indptr
-    clock = rng.exponential(size=len(design.inclusion))
-    if design.unit == "query":
-        clock = np.repeat(rng.exponential(size=len(indptr) - 1), np.diff(indptr))
-    priority = priorities_of(design, Costs(indptr, tables.pool.document_cost, 0.0), clock)
+    design = each.sample.design
+    priority = priorities_of(design, rng.exponential(size=len(design.inclusion)))
     sample = replace(each.sample, priority=priority, drawn=np.isfinite(priority))
     return replace(tables, rounds=(replace(each, sample=sample),))
 
@@ -109,7 +105,7 @@ def flipped(proof: Proof, sign: np.ndarray) -> Draws:
     """
     units = proof.units
     low, high = np.where(sign > 0, (units.low, units.high), (-units.high, -units.low))
-    traded = Units.one_by_one(units.rate, sign * units.mean, units.variance, low, high, units.settled)
+    traded = Units(units.rate, sign * units.mean, units.variance, low, high, units.settled)
     return traded.judged(sign * contributions(proof), len(sign))
 
 
@@ -137,7 +133,7 @@ def refitted(proof: Proof, refit: Refit, block: int, times: int, rng: np.random.
         number = len(rest) if time == times - 1 else min(block, len(rest))
         rest = rest[np.argsort(rng.exponential(size=len(rest)) / new.rate[rest])]
         columns = (column[rest] for column in (new.rate, new.mean, new.variance, new.low, new.high))
-        part = Units.one_by_one(*columns, settled=units.settled + float(value[known].sum()))
+        part = Units(*columns, settled=units.settled + float(value[known].sum()))
         draws = draws.then(part.judged(value[rest], number))
         known[rest[:number]] = True
     return draws

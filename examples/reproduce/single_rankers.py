@@ -3,8 +3,8 @@
     python single_rankers.py mq2007-agg.parquet mq2008.parquet --evidence FOLDER
 
 A plan of two rankers draws documents for their difference, and a few that matter to the value of a single ranker alone.
-The variances are exact, computed from the design and all labels, for documents that are drawn independently and for
-those that are judged from the top. The grades are from a random forest.
+The variances are exact, computed from the design and all labels, for documents that come one after the other and
+for those that are judged from the top. The grades are from a random forest.
 """
 
 from __future__ import annotations
@@ -68,15 +68,14 @@ def ratios(frame: pd.DataFrame, measure: str, names: tuple[str, str], share: flo
     label = pool.keys.merge(frame[["qid", "docno", "label"]], on=["qid", "docno"])["label"].to_numpy(int)
     graded = graded_pool(pool, parsed, 0.0)
     form = graded.seen.form
-    settings = RoundSettings(natural_drawing(form, 2, 0.0), usual_variance(form), serves_singles=True)
+    settings = RoundSettings(natural_drawing(form), usual_variance(form), serves_singles=True)
     budget = share * float(pool.query_cost.sum())
     with_singles = design_of(graded, settings, budget)
     without = design_of(graded, replace(settings, serves_singles=False), budget)
     difference, single = np.array([1.0, -1.0]), np.array([1.0, 0.0])
     rise = variance(graded, with_singles, label, difference) / variance(graded, without, label, difference) - 1
     alone = replace(graded, seen=replace(graded.seen, ranks=np.ascontiguousarray(pool.ranks[:1])))
-    drawing = "poisson" if form.family == "additive" else settings.drawing
-    own = design_of(alone, replace(settings, drawing=drawing), budget)
+    own = design_of(alone, settings, budget)
     wider = variance(graded, with_singles, label, single) / variance(alone, own, label, np.ones(1))
     return rise, float(np.sqrt(wider))
 

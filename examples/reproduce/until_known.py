@@ -11,8 +11,6 @@ beforehand: whole queries at random without replacement, and documents drawn at 
 
 ``--pairs NAME=N`` replays N random pairs of a pool's rankers at their true differences.
 
-``--measure ERR@10`` compares by a cascade, whose fixed sample of documents is judged from the top.
-
 ``--judge NAME=QRELS`` takes an LLM judge's labels as the grade model of a pool; otherwise it is a random forest. Grade
 models are trained on the first training fold. ``--quick`` replays few orders.
 """
@@ -54,9 +52,6 @@ TABLES = {
 }
 """Beginning of a heading → the name of its table."""
 
-TABLES_OF_ERR = {"### Labels": "until-known-err", "### Wrong": "until-known-wrong-err"}
-"""The same for ERR."""
-
 
 def replayed(
     contest: Contest, level: str, difference: float, times: int, repetitions: int, seed: int
@@ -88,14 +83,12 @@ def graded_pool(pool: JudgedPool, judges: dict[str, Path]) -> pd.DataFrame:
     return pool.graded(model, pool.train_folds[0])
 
 
-def prices(
-    pool: JudgedPool, graded: pd.DataFrame, measure: str, repetitions: int, seed: int
-) -> Iterator[dict[str, object]]:
+def prices(pool: JudgedPool, graded: pd.DataFrame, repetitions: int, seed: int) -> Iterator[dict[str, object]]:
     """`replayed` for the clear and the near-tied pair, with what fixed samples need."""
     for task, rankers in tasks(pool, pool.train_folds[0]).items():
         if len(rankers) == 1:
             continue
-        contest = Contest.of(graded, rankers, measure)
+        contest = Contest.of(graded, rankers)
         for deviations in DIFFERENCES:
             difference = deviations * contest.deviation
             head = {"data": pool.name, "task": task, "difference": deviations}
@@ -213,16 +206,15 @@ def page(arguments: argparse.Namespace) -> str:
     for path in tqdm(arguments.pools, unit="pool"):
         pool = read_judged_pool(path)
         graded = graded_pool(pool, judges)
-        paid += tqdm(prices(pool, graded, arguments.measure, repetitions, arguments.seed), unit="order", leave=False)
-        if arguments.measure == MEASURE:
-            widths += width_rows(pool, graded, repetitions, arguments.seed)
+        paid += tqdm(prices(pool, graded, repetitions, arguments.seed), unit="order", leave=False)
+        widths += width_rows(pool, graded, repetitions, arguments.seed)
         if pool.name in chosen:
             pairs.append(pd.DataFrame(pair_rows(pool, graded, chosen[pool.name], repetitions, arguments.seed)))
     rows = pd.DataFrame(paid)
     total = repetitions * len(DIFFERENCES) * len(PLANNED)
     parts = [
         "### Labels to a verdict\n\n"
-        f"{arguments.measure}, medians over {repetitions} orders, in brackets the 90th percentile. Fixed samples have "
+        f"{MEASURE}, medians over {repetitions} orders, in brackets the 90th percentile. Fixed samples have "
         f"{POWER:.0%} power, so one in five of them ends without a verdict. With ×4, the bets are planned for four "
         "times as many labels.",
         markdown(price_table(rows)),
@@ -243,13 +235,11 @@ def main() -> None:
     """Replay, print the tables, and write them into a page if requested."""
     parser = parser_with(__doc__, pools="+", repetitions=120, seed=0, quick="5 orders")
     parser.add_argument("--judge", action="append", default=[], metavar="NAME=QRELS")
-    parser.add_argument("--measure", default=MEASURE)
     parser.add_argument("--pairs", action="append", default=[], metavar="NAME=N")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     text = page(arguments)
-    tables = TABLES_OF_ERR if arguments.measure.startswith("ERR") else TABLES
-    publish(text, arguments, *(name for heading, name in tables.items() if heading in text))
+    publish(text, arguments, *(name for heading, name in TABLES.items() if heading in text))
     print(text)
 
 

@@ -14,7 +14,6 @@ from sequences import Sequence, sequences
 
 from pt_active import Plan
 from pt_active.inference.replay import LabelledPool, Population
-from pt_active.inference.residuals import steps
 from pt_active.inference.rounds import pool_sizes
 from pt_active.inference.stopping.bets import excluded
 from pt_active.inference.stopping.draws import Draws
@@ -44,21 +43,19 @@ class Contest:
         frame: The graded pool of these rankers.
         qrels: All labels.
         population: The values in each query.
-        measure: An additive one, or a cascade.
     """
 
     frame: pd.DataFrame
     qrels: pd.DataFrame
     population: Population
-    measure: str = MEASURE
 
     @classmethod
-    def of(cls, graded: pd.DataFrame, rankers: list[str], measure: str = MEASURE) -> Contest:
+    def of(cls, graded: pd.DataFrame, rankers: list[str]) -> Contest:
         """The contest of some rankers on a pool with grades and labels."""
         chosen = pool_of_rankers(graded, rankers)
         frame = chosen.drop(columns=["label", "features"], errors="ignore")
-        population = labelled_population(graded, measure, rankers=rankers)
-        return cls(frame, chosen[["qid", "docno", "label"]], population, measure)
+        population = labelled_population(graded, MEASURE, rankers=rankers)
+        return cls(frame, chosen[["qid", "docno", "label"]], population)
 
     @property
     def truth(self) -> float:
@@ -73,12 +70,7 @@ class Contest:
     @cached_property
     def _sizes(self) -> DocumentSizes:
         graded = self._single.graded
-        return pool_sizes(graded, RoundSettings(self._drawing, serves_singles=True), graded.grades)
-
-    @property
-    def _drawing(self) -> str:
-        """How a fixed sample is drawn: single documents, or from the top for cascades."""
-        return SUCCESSIVE if self._single.graded.seen.form.family == "additive" else "depth"
+        return pool_sizes(graded, RoundSettings(SUCCESSIVE, serves_singles=True), graded.grades)
 
     @property
     def _single(self) -> LabelledPool:
@@ -88,33 +80,23 @@ class Contest:
         return single
 
     @cached_property
-    def _steps(self) -> np.ndarray:
-        """float64[n], by how much each label that can change the estimate moves it, those above it being known."""
+    def _moves(self) -> np.ndarray:
+        """float64[n], by how much each label that can change the estimate moves it."""
         single, seen = self._single, self._single.graded.seen
         mean, observed = Variables.of(seen.form, single.graded.grades).mean, seen.form.values[single.label]
-        order = self._sizes.order
-        return np.asarray(
-            seen.weight[seen.query[order]] * (single.contrast @ steps(seen, order, mean, observed))[order]
-        )
+        moves = seen.weight[seen.query] * (single.contrast @ seen.gradients(mean)) * (observed - mean)
+        return np.asarray(moves[self._sizes.order])
 
     def size(self, level: str) -> int:
         """The number of labels when everything is judged."""
         return len(self._sizes.order) if level == "document" else int(self.population.documents.sum())
 
     def error(self, budget: float) -> float:
-        """The standard error of a fixed sample of documents.
-
-        Steps of one query from the top are known together: ``Σ_j δ_j [δ_j (1/π_j − 1) + 2 Σ_{i<j} δ_i (1/π_i − 1)]``.
-        """
-        graded, order, step = self._single.graded, self._sizes.order, self._steps
-        design = document_design(self._sizes, self._drawing, graded.prices, budget)
-        query = graded.seen.query
-        part = step * (1 / design.chance(query)[order] - 1)
-        variance = step @ part
-        if self._drawing == "depth":
-            above = pd.Series(part).groupby(query[order]).cumsum().to_numpy() - part
-            variance += 2 * step @ above
-        return float(np.sqrt(variance))
+        """The standard error of a fixed sample of documents."""
+        graded = self._single.graded
+        design = document_design(self._sizes, SUCCESSIVE, graded.prices, budget)
+        chance = design.chance(graded.seen.query)[self._sizes.order]
+        return float(np.sqrt(self._moves**2 @ (1 / chance - 1)))
 
     def fixed(self, level: str, difference: float) -> float:
         """The labels that a fixed sample needs to find a difference with the given power."""
@@ -131,7 +113,7 @@ class Contest:
         """Random orders of a plan, all judged; the bets are planned for a budget."""
         successive = SUCCESSIVE if level == "document" else None
         planned = min(budget, self.size(level) - 1)
-        plan = Plan.create(self.frame, None, self.measure, budget=planned, level=level, design=successive, seed=0)
+        plan = Plan.create(self.frame, None, MEASURE, budget=planned, level=level, design=successive, seed=0)
         pair = (0, 1) if self.population.compared else (0,)
         return sequences(plan, self.qrels, repetitions, seed, ALPHA, pair)
 

@@ -1,9 +1,9 @@
 """From the labels of drawn documents to a mean and its standard error [theory 9].
 
-Each document variable is replaced by one that has the right mean whatever the model says: ``κ̃ = μ + (I/π)(κ − μ)``.
-Additive measures are linear in it. Cascades are multilinear, so independent κ̃ can be inserted. Under the drawing
-``depth`` the labels of a query become known from the top; the expectation then changes by a step with each label, and
-the steps are weighted by ``1/π`` instead. That is unbiased for any measure [theory 11].
+Each document variable of an additive measure is replaced by one that has the right mean whatever the model says:
+``κ̃ = μ + (I/π)(κ − μ)``. Under the drawing ``depth`` the labels of a query become known from the top; the
+expectation then changes by a step with each label, and the steps are weighted by ``1/π`` instead. That is unbiased for
+any measure [theory 11].
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentDesign, TwoPhase
 from pt_active.sampling.surprises import cautious_error
-from pt_active.sampling.two_phase import APART_SHARE
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class DocumentEstimate:
     degrees_of_freedom: float  # Those of the t distribution that the interval uses
     n_effective: float  # The number of documents of equal influence that would be as informative
     of_query: np.ndarray  # float64[m], the estimate of each query, ``M + (1/Π)(ℓ̃ − M)``
-    variance_of_query: np.ndarray  # float64[m], what each query adds to both parts, but for what spreading takes off
+    variance_of_query: np.ndarray  # float64[m], what each query adds to both parts
     cautious: float = 0.0  # Variance that is added because few documents carry the estimate of the variance
     scale: float = 0.0  # The sum of the absolute terms of the value; see `ties.is_rounding`
     misfit: float = 0.0  # See `surprises.misfit`
@@ -156,8 +155,7 @@ def document_estimate(
 
     ``R̂ = Σ p [M + (1/Π)(ℓ̃ − M)]`` over the opened queries: `estimators.difference` of queries whose values ``ℓ̃`` are
     themselves estimated from documents. The variance is estimated by ``Σ p² (ℓ̃ − M)² (1 − Π)/Π²`` for the choice of
-    queries and ``Σ p² V̂/Π`` for that of documents. It is unbiased for ``depth`` and for additive measures drawn by
-    ``poisson``, not too low on average for cascades drawn by ``poisson``, and approximate for ``spread``.
+    queries and ``Σ p² V̂/Π`` for that of documents. It is unbiased for ``depth`` and ``successive``.
 
     Args:
         pool: The pool as the measure sees it.
@@ -175,11 +173,7 @@ def document_estimate(
     step, weight = queries.of(residuals.step), weighting.weights * queries.of(pool.weight)
     first = queries.left * (weighting.weights * step) ** 2
     second = weight * queries.of(residuals.variance)
-    parts, together = np.maximum(first + second, 0.0), weight * queries.of(residuals.together)
-    # What spreading the documents takes off the variance, estimated from queries with independent draws.
-    total, spread = float(together.sum()), float(np.sqrt((together**2).sum()))
-    scale = (1 - APART_SHARE) / APART_SHARE
-    gained = scale * min(total, 0.0) if total < spread else min(scale * (total - spread), float(second.sum()) / 2)
+    parts = np.maximum(first + second, 0.0)
     query = pool.query[sample.drawn]
     influence = residuals.influence[sample.drawn] * pool.weight[query] / sample.opening[query]
     doubts = np.zeros((1, 1)) if residuals.doubt is None else weighting.weights * queries.of(residuals.doubt)
@@ -188,7 +182,7 @@ def document_estimate(
     return DocumentEstimate(
         value=float(weighting.estimate(queries.of(model) + step).value),
         first=float(first.sum()),
-        second=max(float(second.sum()) - gained, 0.0),
+        second=max(float(second.sum()), 0.0),
         degrees_of_freedom=_ratio(3 * parts.sum() ** 2, (parts**2).sum()) - 1 if (parts > 0).sum() > 1 else 0.0,
         n_effective=_ratio(influence.sum() ** 2, (influence**2).sum()),
         cautious=max(max(float(each.sum()) ** 2, float(each @ each)) for each in doubts),

@@ -1,7 +1,6 @@
 """Replays of a sample of documents under the recalibrated grade model [theory 9, 14].
 
-They stand for the sample in one respect, the shape of its studentised errors: documents count by their gradients, and
-those that are spread over the queries count as drawn independently.
+They stand for the sample in one respect, the shape of its studentised errors: documents count by their gradients.
 """
 
 from __future__ import annotations

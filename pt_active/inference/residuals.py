@@ -10,7 +10,6 @@ from pt_active.inference.surprises import surprises
 from pt_active.sampling.pools import DocumentPool
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import TwoPhase
-from pt_active.sampling.two_phase import APART_SHARE
 
 _LABELLINGS = 5000  # Queries whose labels are simulated to compute what the grade model expects of a cascade
 
@@ -24,7 +23,6 @@ class QueryResiduals:
 
     step: np.ndarray  # float64[m], ``ℓ̃ − M``
     variance: np.ndarray  # float64[m], an estimate of the variance of ``ℓ̃`` given the labels
-    together: np.ndarray  # float64[m], what fixing the number of documents takes off the variance; 0 if not `apart`
     influence: np.ndarray  # float64[N], by how much the error of each drawn document moves ``ℓ̃``; not negative
     size: np.ndarray  # float64[m], the sum of the absolute terms of ``step``, those of all systems
     terms: np.ndarray | None = None  # float64[N], what each label adds to ``ℓ̃``; None if they act together
@@ -41,13 +39,11 @@ def query_residuals(
     share: float = 0.0,
 ) -> QueryResiduals:
     """What the labels add to the model in each query, for the arguments of `document_estimate`."""
-    if isinstance(pool, RevealedPool) and not sample.design.nested:
-        return _by_surprises(pool, sample, mean, observed, contrast)
     if sample.design.nested:
         return _by_depth(pool, sample, mean, observed, contrast)
-    if pool.form.family == "additive":
-        return _linear(pool, sample, mean, observed, contrast, share)
-    return _multilinear(pool, sample, mean, observed, contrast)
+    if isinstance(pool, RevealedPool):
+        return _by_surprises(pool, sample, mean, observed, contrast)
+    return _linear(pool, sample, mean, observed, contrast, share)
 
 
 def _linear(
@@ -64,37 +60,11 @@ def _linear(
     slope = contrast @ gradients
     influence = within.coefficient(slope)
     term = np.where(sample.drawn, slope / _divisor(sample) * (error - within.shift(error)), 0.0)
-    chance = 1 - sample.design.inclusion
     each = np.abs(contrast) @ np.abs(gradients) * (np.abs(observed) + np.abs(mean)) * sample.drawn / _divisor(sample)
-    parts = influence * error, term**2 * chance, each
+    parts = influence * error, term**2 * (1 - sample.design.inclusion), each
     step, variance, size = (np.bincount(query, weights=a, minlength=m) for a in parts)
     variance += within.shared_variance(slope, error, m)
-    if sample.design.drawing != "spread":
-        return QueryResiduals(step, variance, np.zeros(m), np.abs(influence), size)
-    shared, square = (np.bincount(query, weights=a, minlength=m) for a in (term * chance, (term * chance) ** 2))
-    expected = sample.design.sums(query)[1]
-    together = np.where(sample.apart, (shared**2 - square) / np.maximum(expected, 1.0), 0.0)
-    return QueryResiduals(step, variance, together, np.abs(influence), size)
-
-
-def _multilinear(
-    pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
-) -> QueryResiduals:
-    """``ℓ(κ̃) − M`` for queries with independent draws, its linear part for others; Efron and Stein's variance."""
-    linear = _linear(pool, sample, mean, observed, contrast, 0.0)
-    divisor, inclusion = _divisor(sample), sample.design.inclusion
-    replaced = mean + np.where(sample.drawn, (observed - mean) / divisor, 0.0)
-    values = pool.values(replaced)
-    step, size = (values - pool.values(mean)) @ contrast, linear.size + np.abs(values) @ np.abs(contrast)
-    if sample.design.drawing == "spread":
-        chancy = sample.design.sums(pool.query)[1] > 0
-        bend = np.where(chancy, np.where(sample.apart, (step - linear.step) / APART_SHARE, 0.0), step - linear.step)
-        variance = linear.variance + np.where(chancy, bend**2, 0.0)
-        return QueryResiduals(linear.step + bend, variance, linear.together, linear.influence, size)
-    influence = np.where(sample.drawn, (contrast @ pool.gradients(replaced)) / divisor, 0.0)
-    square = (influence * (observed - mean)) ** 2 * (1 - inclusion)
-    variance = np.bincount(pool.query, weights=square, minlength=len(step))
-    return QueryResiduals(step, variance, linear.together, linear.influence, size)
+    return QueryResiduals(step, variance, np.abs(influence), size)
 
 
 def _by_depth(
@@ -121,7 +91,7 @@ def _by_depth(
     terms[order] = inverse * step
     parts = inverse * step, variance, inverse * each
     total, spread, size = (np.bincount(query, weights=a, minlength=m) for a in parts)
-    return QueryResiduals(total, spread, np.zeros(m), influence, size, terms)
+    return QueryResiduals(total, spread, influence, size, terms)
 
 
 def _by_surprises(
@@ -134,7 +104,7 @@ def _by_surprises(
     # Both measures lie between 0 and 1.
     size = np.abs(contrast).sum() + np.bincount(pool.query, np.abs(terms), m)
     step, influence = found.value - pool.values(mean) @ contrast, found.spread / found.chance
-    return QueryResiduals(step, variance, np.zeros(m), influence, size, terms, found.value - found.others, found.misfit)
+    return QueryResiduals(step, variance, influence, size, terms, found.value - found.others, found.misfit)
 
 
 def steps(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, observed: np.ndarray) -> np.ndarray:
@@ -185,7 +155,7 @@ class WithinQueries:
     def of(cls, query: np.ndarray, sample: TwoPhase, share: float = COMMON_SHARE) -> WithinQueries:
         """The correction for a sample."""
         inclusion, drawn = sample.design.inclusion, sample.drawn
-        others = sample.design.sums(query)[0][query] - inclusion
+        others = sample.design.sums(query)[query] - inclusion
         rate = np.where(inclusion > 0, share / (1 - share + share * others), 0.0)
         inverse = np.divide(drawn, inclusion, out=np.zeros_like(rate), where=inclusion > 0)
         return cls(query, inclusion, drawn, rate, inverse)

@@ -62,7 +62,7 @@ def pool_sizes(
     """The sizes of `document_sizes` under given grades and known labels."""
     variables = Variables.of(pool.seen.form, grades, labels)
     seen = pool.seen.taught(grades, labels)
-    return document_sizes(seen, variables, pool.cost, pool.per_query, settings)
+    return document_sizes(seen, variables, pool.cost, settings)
 
 
 def draw_round(
@@ -107,7 +107,7 @@ def drawn_by(
     """Draw documents by given sizes, under the grades of the pool."""
     design = document_design(sizes, settings.drawing, pool.prices, budget)
     sample = draw_documents(design, pool.prices, budget, rng, clock)
-    everything = pool.cost[sizes.order].sum() + pool.per_query * pool.prices.firsts(sizes.order).sum()
+    everything = pool.prices.of(sizes.order).sum()
     usual = min(budget if settings.weighed_at is None else settings.weighed_at, everything / 2)
     expected = comparable = expected_variance(pool.seen, design, gain)
     if usual != budget:
@@ -194,7 +194,7 @@ def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
     if isinstance(seen, RevealedPool):
         return np.asarray(seen.weight[seen.query] ** 2 * seen.mean_squares(seen.judging_order(grades), grades))
     sizes = pool_sizes(pool, RoundSettings(drawing, defensive=0.0), grades)
-    if seen.form.family == "additive" or not (drawing == "depth" or sizes.unit == "step"):
+    if seen.form.family == "additive":
         return sizes.gain
     return expected_squares(seen, sizes.order, grades, ranker_contrasts(len(seen.ranks)), seed)
 

@@ -90,9 +90,8 @@ class Plan(Answering):
             cost: Labelling cost; `UnitCost` (each document 1) if left out.
             budget: What may be spent, in the unit of the cost. A budget that pays for all queries is a census.
             design: For queries a name in `designs.DESIGNS`, ``hedged`` if left out. For documents one of
-                `drawings.DOCUMENT_DRAWINGS`; if left out, ``successive`` for additive measures,
-                or ``spread`` if there is one ranker or opening a query costs something; ``surprises`` for nDCG and AP
-                if opening a query costs nothing; and ``depth`` for all others, which has no bias at all.
+                `drawings.DOCUMENT_DRAWINGS`; if left out, ``successive`` for additive measures, ``surprises`` for
+                nDCG and AP, and ``depth`` for all others, which has no bias at all.
                 With ``successive`` documents come one after the other, and judging can end or go on at any of them.
             level: What is sampled: ``"query"``, or ``"document"``, which needs several times fewer judgments
                 [theory 9, 11]. If left out, it is that of the ``design``; whole queries where ``draws`` or ``replace``

@@ -72,32 +72,6 @@ def document_bounds(form: RankForm, weight: np.ndarray) -> tuple[np.ndarray, np.
     return np.minimum(*ends), np.maximum(*ends)
 
 
-def cascade_reach(
-    form: RankForm, indptr: np.ndarray, order: np.ndarray, ranks: np.ndarray, mean: np.ndarray, contrast: np.ndarray
-) -> np.ndarray:
-    """How far the labels of a document and of those after it can move the expectation of a contrast [theory 14].
-
-    Each ranker is bounded by itself, whatever the labels before it are.
-
-    Args:
-        form: The form of a cascade measure, whose weights do not rise with the rank.
-        indptr: int64[m+1], the offsets of the queries.
-        order: int64[n], the documents that are judged, query by query, in the order in which they are.
-        ranks: int32[k, N], from 1; 0 = not retrieved.
-        mean: float64[N], what is expected of the variable of each document.
-        contrast: float64[k].
-
-    Returns:
-        How far down and how far up, float64[2, n]; neither rises within a query.
-    """
-    from pt_active.relevance import _kernels
-
-    reach = np.zeros((2, len(order)))
-    of_form = form.weights, float(form.values.max())
-    _kernels.cascade_reach(indptr, order, (ranks, mean), of_form, contrast, reach)
-    return reach
-
-
 def _summed(low: np.ndarray, high: np.ndarray, contrast: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Bounds of the contrast, float64[m] each, from those of the rankers, float64[m, k] each."""
     ends = low * contrast, high * contrast

@@ -39,23 +39,19 @@ def sorted_within(indptr, chosen, keys):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def pooled_sizes(indptr, order, gain, cost, overhead, size, common, opening):  # type: ignore[no-untyped-def]
-    """``√(Σ g / Σ λ)`` of pools, so that none rises along an order; openings first [theory 9, BB]."""
-    n, most = len(order), 2
+def pooled_sizes(indptr, order, gain, cost, size):  # type: ignore[no-untyped-def]
+    """``√(Σ g / Σ λ)`` of pools, so that none rises along an order [theory 9, BB]."""
+    n, most = len(order), 1
     for x in range(len(indptr) - 1):  # np.diff takes seconds to compile
-        most = max(most, 2 + indptr[x + 1] - indptr[x])
+        most = max(most, 1 + indptr[x + 1] - indptr[x])
     pool_gain, pool_cost, pool_start = np.empty(most), np.empty(most), np.empty(most, dtype=np.int64)
     place = 0
     for x in range(len(indptr) - 1):
         pools = 0
-        first = place
-        if common[x] > 0 and place < n and order[place] < indptr[x + 1]:
-            pool_gain[0], pool_cost[0], pool_start[0] = common[x], overhead, place
-            pools = 1
         while place < n and order[place] < indptr[x + 1]:
             z = order[place]
             pool_gain[pools], pool_start[pools] = gain[z], place
-            pool_cost[pools] = cost[z] + (overhead if place == first and common[x] == 0 else 0.0)
+            pool_cost[pools] = cost[z]
             pools += 1
             place += 1
             while (
@@ -66,8 +62,6 @@ def pooled_sizes(indptr, order, gain, cost, overhead, size, common, opening):  #
                 pool_gain[pools - 1] += pool_gain[pools]
                 pool_cost[pools - 1] += pool_cost[pools]
         pool_start[pools] = place
-        if pools > 0:
-            opening[x] = np.sqrt(pool_gain[0] / pool_cost[0])
         for pool in range(pools):
             for at in range(pool_start[pool], pool_start[pool + 1]):
                 size[order[at]] = np.sqrt(pool_gain[pool] / pool_cost[pool])

@@ -81,6 +81,45 @@ def within_budget(spent: np.ndarray, budget: float) -> np.ndarray:
     return spent <= budget * (1 + _ROUNDING)
 
 
+def opened(drawing: str, query: np.ndarray, chance: np.ndarray) -> np.ndarray:
+    """float64[m], the probability that a document is drawn in each query, from those of documents, float64[n].
+
+    Documents that come one after the other are drawn independently. Those of a query that are drawn by surprises lie
+    side by side in one pass, and by depth the most probable one is drawn with each of the others.
+    """
+    if drawing == "successive":
+        with np.errstate(divide="ignore"):
+            return np.asarray(-np.expm1(np.bincount(query, np.log1p(-chance))))
+    if drawing == "surprises":
+        return np.minimum(1.0, np.bincount(query, chance))
+    most = np.zeros(int(query.max(initial=-1)) + 1)
+    np.maximum.at(most, query, chance)
+    return most
+
+
+def left_for_documents(
+    budget: float, overhead: float, drawing: str, query: np.ndarray, chance: Callable[[float], np.ndarray]
+) -> float:
+    """What documents may cost, so that a budget also pays for the queries that they are expected to open.
+
+    Args:
+        budget: Λ; returned as it is if opening a query costs nothing.
+        overhead: λ₀, the cost of opening a query.
+        drawing: As in `opened`.
+        query: int64[n], the query of each document.
+        chance: What documents cost → their probabilities, float64[n].
+    """
+    from scipy import optimize
+
+    if overhead == 0 or not budget > 0 or not np.isfinite(budget):
+        return budget
+
+    def excess(spend: float) -> float:
+        return spend + overhead * float(opened(drawing, query, chance(spend)).sum()) - budget
+
+    return float(optimize.brentq(excess, _ROUNDING * budget, budget))
+
+
 def inclusion_probabilities(size: np.ndarray, number: float) -> np.ndarray:
     """``π = min(1, τ size)``, with τ such that ``Σ π`` is a given number [theory 7]."""
     if not (size > 0).all() or not np.isfinite(size).all():

@@ -7,23 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from pt_active.sampling.document_designs import ErrorVariance, Sizing, influence_of, influence_of_singles
-from pt_active.sampling.drawings import (
-    SUCCESSIVE,
-    SURPRISES,
-    RoundSettings,
-    can_serve_singles,
-    check_settings,
-    natural_drawing,
-)
+from pt_active.sampling.document_designs import Sizing, influence_of, influence_of_singles
+from pt_active.sampling.drawings import SURPRISES, RoundSettings, can_serve_singles, check_settings
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.revealed import RevealedPool
-from pt_active.sampling.sample import Costs, DocumentSizes
+from pt_active.sampling.sample import DocumentSizes
 from pt_active.sampling.surprises import surprise_sizes
-
-COMMON_SHARE = 0.5
-"""Share of the added variance that the documents of a query have in common, because a model errs in whole queries. On
-labelled pools errors of two documents of a query correlate by .1 to .5."""
 
 
 def hedged(variables: Variables, gradient: np.ndarray, defensive: float) -> Variables:
@@ -47,85 +36,60 @@ def document_sizes(
     pool: DocumentPool,
     variables: Variables,
     cost: np.ndarray,
-    overhead: float,
     settings: RoundSettings,
 ) -> DocumentSizes:
     """How probable the judging of each document should be, relative to the others [theory 9].
 
     The variance of an estimate is ``Σ g_z (1/ψ_z − 1)`` with ``g_z = p² D_z² v_z``. For two rankers D is the difference
-    of their gradients; for more, D² is its (weighted) mean square over all pairs. At equal cost
-    ``Σ ψ λ + Σ λ₀ max ψ`` the variance is smallest for ``ψ ∝ √(g/λ)``, with the documents pooled that share the
-    opening of a query.
-
-    Where opening a query costs something and its documents are not nested, errors that they have in common count
-    besides: ``Σ h (1/Π − 1)`` with ``h = s² p² [(Σ D)² + Σ D²]``. Then queries are opened more often than their most
-    probable document.
+    of their gradients; for more, D² is its (weighted) mean square over all pairs. At equal cost ``Σ ψ λ`` the variance
+    is smallest for ``ψ ∝ √(g/λ)``. What opening a query costs is not in the sizes; it counts where they meet a budget.
 
     Args:
         pool: The pool as the measure sees it.
         variables: The document variables under the grade model.
         cost: float64[N], λ; not read for documents that cannot change the estimate.
-        overhead: λ₀, the cost of opening a query.
         settings: How documents are chosen.
 
     Raises:
-        ValueError: If a setting is unknown or out of range.
+        ValueError: If a setting is unknown, out of range or not for the measure.
     """
-    check_settings(settings, len(pool.ranks))
-    if settings.drawing == SURPRISES:
-        if not isinstance(pool, RevealedPool):
-            raise ValueError(
-                f"surprises are for nDCG and AP; documents of a measure that is {pool.form.family} are "
-                f"drawn by {natural_drawing(pool.form, len(pool.ranks), overhead)}"
-            )
-        return surprise_sizes(pool, variables.mean, Costs(pool.indptr, cost, overhead), settings)
+    check_settings(settings, pool.form, len(pool.ranks))
     if isinstance(pool, RevealedPool):
-        return _revealed_sizes(pool, variables, cost, overhead, settings)
+        if settings.drawing == SURPRISES:
+            return surprise_sizes(pool, variables.mean, cost, settings)
+        return _revealed_sizes(pool, variables, cost, settings)
     where = pool.gradients(variables.mean)
-    average = _average(variables, where)
-    if average == 0 and (where * ~variables.known).any():
+    if _average(variables, where) == 0 and (where * ~variables.known).any():
         warnings.warn(
             "the model is certain of every grade that can matter; documents are drawn by their ranks alone",
             stacklevel=3,
         )
-    common = COMMON_SHARE * added_variance(average, settings.defensive)
     variables = hedged(variables, where, settings.defensive)
     gradient = gradients(pool.form, pool.indptr, pool.ranks, variables)
-    influence, errors = influence_of(pool, gradient, variables.known), ErrorVariance(variables.variance, common)
-    contrasts, pairs, drawing = len(influence.documents), settings.pairs, settings.drawing
+    influence = influence_of(pool, gradient)
+    contrasts, pairs, drawing = len(influence), settings.pairs, settings.drawing
     share = np.full(contrasts, 1 / contrasts) if pairs is None else pairs / pairs.sum()
     keys = []
-    if drawing == "depth" or (drawing == SUCCESSIVE and pool.form.family == "cascade"):
+    if drawing == "depth":
         rank = np.where(pool.ranks > 0, pool.ranks, np.iinfo(np.int32).max)
         keys = [rank.max(axis=0), rank.min(axis=0)]
-    sizing = Sizing(errors, pool, Costs(pool.indptr, cost, overhead), drawing, keys)
-    pairs_mean = influence.mean(share)
+    sizing = Sizing(variables.variance, pool, cost, drawing, keys)
+    pairs_mean = share @ influence
     several = settings.serves_singles and len(pool.ranks) > 1
-    if not (several and can_serve_singles(pool.form, drawing, overhead)):
+    if not (several and can_serve_singles(pool.form, drawing)):
         return sizing.sizes(pairs_mean)
-    return sizing.with_singles(pairs_mean, influence_of_singles(pool, gradient, variables.known))
+    return sizing.with_singles(pairs_mean, influence_of_singles(pool, gradient))
 
 
 def _revealed_sizes(
-    pool: RevealedPool,
-    variables: Variables,
-    cost: np.ndarray,
-    overhead: float,
-    settings: RoundSettings,
+    pool: RevealedPool, variables: Variables, cost: np.ndarray, settings: RoundSettings
 ) -> DocumentSizes:
-    """The sizes for a measure that is neither additive nor a cascade, from simulated labellings."""
-    drawing, k, pairs = settings.drawing, len(pool.ranks), settings.pairs
-    if drawing != "depth":
-        raise ValueError(
-            f"{pool.form.name} is neither additive nor a cascade, so its documents are judged from the top: the design "
-            f'is "depth", not {drawing!r}'
-        )
-    mean, place = variables.mean, np.zeros(len(variables.known))
+    """The sizes from the top for a measure that is neither additive nor a cascade, from simulated labellings."""
+    mean, k, pairs, place = variables.mean, len(pool.ranks), settings.pairs, np.zeros(len(variables.known))
     order = pool.judging_order(mean)
     place[order] = np.arange(len(order))
     order = order[~variables.known[order]]
-    prices = Costs(pool.indptr, cost, overhead)
-    sizing = Sizing(ErrorVariance(np.ones(len(place)), 0.0), pool, prices, drawing, [place])
+    sizing = Sizing(np.ones(len(place)), pool, cost, settings.drawing, [place])
     square = pool.mean_squares(order, mean, pairs)
     gain = pool.cautious(order, square, pool.ever_differs(pairs), settings.defensive)
     single = None

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from pt_active.sampling.drawings import SURPRISES
 from pt_active.sampling.sample import Costs, Sample, TwoPhase
 
 _STEP = (np.sqrt(5) - 1) / 2
@@ -21,10 +20,7 @@ _STEP = (np.sqrt(5) - 1) / 2
 
 def can_part(sample: TwoPhase) -> bool:
     """Whether a sample comes in parts: judged from the top by whole queries, by surprises by single documents."""
-    design = sample.design
-    if sample.priority is not None:
-        return False
-    return design.drawing == "depth" or (design.drawing == SURPRISES and bool((design.opening >= 1).all()))
+    return sample.priority is None
 
 
 def leaning(ranks: np.ndarray) -> np.ndarray:

@@ -121,4 +121,4 @@ class GradedPool:
     @property
     def usual_drawing(self) -> str:
         """The drawing of documents that suits the measure."""
-        return natural_drawing(self.seen.form, len(self.seen.ranks), self.per_query)
+        return natural_drawing(self.seen.form)

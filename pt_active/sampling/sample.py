@@ -8,8 +8,6 @@ import numpy as np
 
 from pt_active.sampling.chances import EXPONENTIAL, Law
 
-_MARGIN = 1.5  # Standard deviations of the cost of documents judged from the top that are kept in reserve
-
 
 @dataclass(frozen=True)
 class Sample:
@@ -148,6 +146,12 @@ class Costs:
         """float64[m], the sums of values of documents, or the number of these, in each query."""
         return np.bincount(self.query(documents), weights=values, minlength=self.queries)
 
+    def spent_in(self, order: np.ndarray) -> np.ndarray:
+        """float64[n], the cost of the documents up to each one in any order; the first of a query opens it."""
+        first = np.zeros(len(order), dtype=bool)
+        first[np.unique(self.query(order), return_index=True)[1]] = True
+        return np.asarray(np.cumsum(self.cost[order] + self.overhead * first))
+
     def spent(self, drawn: np.ndarray) -> np.ndarray:
         """float64[m], what drawn documents of each query cost."""
         rows = np.flatnonzero(drawn)
@@ -161,8 +165,6 @@ class DocumentSizes:
     order: np.ndarray  # int64[n], the documents that can change the estimate, query by query
     size: np.ndarray  # float64[N]; 0 for documents that cannot change the estimate
     gain: np.ndarray  # float64[N], g; a document adds ``g (1/ψ − 1)`` to the variance
-    unit: str = "document"  # What comes at once in a ``successive`` drawing, as `drawings.succession_unit` returns it
-    opening: np.ndarray | None = None  # float64[m], the size of the opening of each query, ``Π = min(1, τ · opening)``
     raises: np.ndarray | None = None  # bool[N], which labels raise what is estimated; None if that plays no part
 
 
@@ -174,17 +176,13 @@ class DocumentDesign:
     order: np.ndarray  # int64[r], the documents that can change the estimate, query by query
     opening: np.ndarray  # float64[m], Π, the probability that a query is opened
     inclusion: np.ndarray  # float64[N], π, the probability that a document is drawn if its query is opened
-    unit: str = "document"  # What comes at once in a ``successive`` drawing: a ``document``
     rate: np.ndarray | None = None  # float64[N], the rates of a ``successive`` drawing
     raises: np.ndarray | None = None  # As in `DocumentSizes`; it is not kept after drawing
-    whole: np.ndarray | None = None  # float64[2, m], `sums` of all documents, where only some of them are here
+    whole: np.ndarray | None = None  # float64[m], `sums` of all documents, where only some of them are here
 
     def sums(self, query: np.ndarray) -> np.ndarray:
-        """float64[2, m], ``Σ π`` and ``Σ π (1 − π)`` over the documents of each query."""
-        if self.whole is not None:
-            return self.whole
-        parts = self.inclusion, self.inclusion * (1 - self.inclusion)
-        return np.array([np.bincount(query, each, len(self.opening)) for each in parts])
+        """float64[m], ``Σ π`` over the documents of each query."""
+        return np.bincount(query, self.inclusion, len(self.opening)) if self.whole is None else self.whole
 
     def among(self, documents: np.ndarray) -> DocumentDesign:
         """The design of some documents, in increasing order, once `whole` is known."""
@@ -197,18 +195,7 @@ class DocumentDesign:
     @property
     def nested(self) -> bool:
         """Whether a document is judged only if those above it in its query are judged too."""
-        return self.drawing == "depth" or self.unit == "step"
-
-    def reserve(self, prices: Costs) -> float:
-        """`_MARGIN` standard deviations of the cost of certain queries, of ``Σ_j ψ_j λ_j (λ_j + 2 Σ_{i<j} λ_i)``."""
-        price, chance = prices.of(self.order), self.inclusion[self.order]
-        before = np.cumsum(price) - price
-        before -= np.maximum.accumulate(np.where(prices.firsts(self.order), before, 0.0))
-        mean = prices.sums(self.order, price * chance)
-        square = prices.sums(self.order, chance * price * (price + 2 * before))
-        variance = np.where(self.opening == 1, square - mean**2, 0.0)
-        # A variance far below the mean square is what rounding left of 0.
-        return _MARGIN * float(np.sqrt(variance[variance > 1e-9 * square].sum()))
+        return self.drawing == "depth"
 
     def chance(self, query: np.ndarray) -> np.ndarray:
         """``Π π``, the probability that each document is judged, float64[N]."""
@@ -222,7 +209,6 @@ class TwoPhase:
     design: DocumentDesign  # The design that they were drawn from
     queries: Sample  # The queries that were opened, with their Π given what the documents of the other queries cost
     drawn: np.ndarray  # bool[N], which documents are to be judged
-    apart: np.ndarray  # bool[m], queries whose documents were drawn independently of each other
     spent: float  # What judging the drawn documents costs
     priority: np.ndarray | None = None  # float64[N], the priorities of a ``successive`` drawing
     share: float = 1.0  # Of the chances of a whole sample, at least, if this one is the first of its parts

@@ -7,63 +7,51 @@ from functools import cached_property
 
 import numpy as np
 
-from pt_active.sampling.chances import at_most_one, clipping_factor, within_budget
+from pt_active.sampling.chances import at_most_one, clipping_factor, left_for_documents, opened, within_budget
+from pt_active.sampling.drawings import SUCCESSIVE
 from pt_active.sampling.draws import pays_for_all
 from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes, Sample, TwoPhase
 
 MAX_PLANNED_PROBABILITY = 0.95
 """No document is more probable than this at the planned budget, because a certain one would need an infinite rate."""
 
-_ROUNDING = 1e-12  # Rates whose difference is at most this share are equal but for rounding
 _TOLERANCE = 1e-13  # A threshold is known to this, and to this share of it
 
 
 def succession_design(sizes: DocumentSizes, prices: Costs, budget: float) -> DocumentDesign:
     """Rates, and the probabilities that they are expected to lead to within a budget.
 
-    Units come in the order of ``E/r``, E exponential, so by the time T with probability ``1 − exp(−r T)``. The rates
-    ``r = −log(1 − ψ)`` make the unit as probable at ``T = 1`` as it should be at the planned budget,
-    ``ψ = min(c, τ size)`` with `MAX_PLANNED_PROBABILITY` c. Rates ∝ size would waste judgments on large units at large
+    Documents come in the order of ``E/r``, E exponential, so by the time T with probability ``1 − exp(−r T)``. The
+    rates ``r = −log(1 − ψ)`` make each as probable at ``T = 1`` as it should be at the planned budget,
+    ``ψ = min(c, τ size)`` with `MAX_PLANNED_PROBABILITY` c. Rates ∝ size would waste judgments on large sizes at large
     budgets. If the budget pays for everything, all is certain and the rates are the sizes.
 
     Raises:
         ValueError: If the budget is not a positive number.
     """
-    size = sizes.size[sizes.order]
-    top = np.maximum.reduceat(size, np.flatnonzero(prices.firsts(sizes.order)))
-    each = np.r_[prices.cost[sizes.order], np.full(len(top), prices.overhead)]
+    size, cost, query = sizes.size[sizes.order], prices.cost[sizes.order], prices.query(sizes.order)
+    if pays_for_all(budget, prices.of(sizes.order)):
+        return at(_with_rate(sizes, prices, size), np.inf)
 
-    def planned(spend: float) -> DocumentDesign:
-        factor = clipping_factor(np.r_[size, top], each, spend / MAX_PLANNED_PROBABILITY)
-        share = at_most_one(factor * size)
-        share *= -MAX_PLANNED_PROBABILITY
-        return _with_rate(sizes, prices, np.negative(np.log1p(share, out=share), out=share))
+    def chance(spend: float) -> np.ndarray:
+        factor = clipping_factor(size, cost, spend / MAX_PLANNED_PROBABILITY)
+        return MAX_PLANNED_PROBABILITY * at_most_one(factor * size)
 
-    if pays_for_all(budget, each):
-        return at(_with_rate(sizes, prices, size), prices, np.inf)
-    design = planned(budget)
-    if not design.nested:
-        return design
-    design = planned(max(budget - design.reserve(prices), 0.5 * budget))
-    return at(design, prices, planned_threshold(design, prices, budget))
+    planned = chance(left_for_documents(budget, prices.overhead, SUCCESSIVE, query, chance))
+    return at(_with_rate(sizes, prices, -np.log1p(-planned)), 1.0)
 
 
 def _with_rate(sizes: DocumentSizes, prices: Costs, rates: np.ndarray) -> DocumentDesign:
-    """The design at ``T = 1`` with the rates of the documents in `DocumentSizes.order`, float64[n]."""
-    rate = np.zeros(len(sizes.size))
+    """A design with the rates of the documents in `DocumentSizes.order`, float64[n]."""
+    opening, rate = np.zeros(prices.queries), np.zeros(len(sizes.size))
+    opening[prices.query(sizes.order)] = 1.0
     rate[sizes.order] = rates
-    nothing = np.zeros(prices.queries), np.zeros(len(rate))
-    return at(DocumentDesign("successive", sizes.order, *nothing, unit=sizes.unit, rate=rate), prices, 1.0)
+    return DocumentDesign(SUCCESSIVE, sizes.order, opening, np.zeros(len(rate)), rate=rate)
 
 
-def at(design: DocumentDesign, prices: Costs, threshold: float) -> DocumentDesign:
-    """The design with the probabilities of the units to come before a threshold."""
-    chance, opening, query = inclusion(design, threshold), np.zeros(prices.queries), prices.query(design.order)
-    if design.unit == "query":
-        opening[query] = chance[design.order]
-        return replace(design, opening=opening, inclusion=(_rate(design) > 0).astype(np.float64))
-    opening[query] = 1.0
-    return replace(design, opening=opening, inclusion=chance)
+def at(design: DocumentDesign, threshold: float) -> DocumentDesign:
+    """The design with the probabilities of the documents to come before a threshold."""
+    return replace(design, inclusion=inclusion(design, threshold))
 
 
 def inclusion(design: DocumentDesign, threshold: float) -> np.ndarray:
@@ -80,16 +68,17 @@ def _rate(design: DocumentDesign) -> np.ndarray:
 
 
 def planned_threshold(design: DocumentDesign, prices: Costs, budget: float) -> float:
-    """The threshold up to which units are expected to cost a budget, with the reserve of steps (`DocumentDesign`)."""
+    """The threshold up to which documents are expected to cost a budget."""
     from scipy import optimize
 
-    price = prices.of(design.order)
+    cost, query = prices.cost[design.order], prices.query(design.order)
 
     def excess(threshold: float) -> float:
-        reserve = at(design, prices, threshold).reserve(prices) if design.nested else 0.0
-        return float(price @ inclusion(design, threshold)[design.order]) + reserve - budget
+        chance = inclusion(design, threshold)[design.order]
+        openings = prices.overhead * opened(SUCCESSIVE, query, chance).sum() if prices.overhead else 0.0
+        return float(cost @ chance + openings) - budget
 
-    if pays_for_all(budget, price):
+    if pays_for_all(budget, prices.of(design.order)):
         return np.inf
     low = high = 1.0
     while excess(high) <= 0:
@@ -99,28 +88,22 @@ def planned_threshold(design: DocumentDesign, prices: Costs, budget: float) -> f
     return float(optimize.brentq(excess, low, high, xtol=_TOLERANCE * low, rtol=_TOLERANCE))
 
 
-def priorities_of(design: DocumentDesign, prices: Costs, clock: np.ndarray) -> np.ndarray:
-    """The priorities, smallest first: the least ``E/(r − r')`` of the steps down to a document and the deeper ones."""
+def priorities_of(design: DocumentDesign, clock: np.ndarray) -> np.ndarray:
+    """The priorities ``E/r``, float64[N], smallest first; infinite for documents that are never judged."""
     order, rate = design.order, _rate(design)
     priority = np.full(len(rate), np.inf)
-    if design.unit != "step":
-        priority[order] = clock[order] / rate[order]
-        return priority
-    query = prices.query(order)
-    following = np.r_[np.where(query[1:] == query[:-1], rate[order][1:], 0.0), 0.0]
-    own = rate[order] - following
-    with np.errstate(divide="ignore"):
-        alone = np.where(own > _ROUNDING * rate[order], clock[order] / own, np.inf)
-    priority[order] = -largest_below(-alone, query)
+    priority[order] = clock[order] / rate[order]
     return priority
 
 
-def largest_below(values: np.ndarray, query: np.ndarray) -> np.ndarray:
-    """The largest of the values of each document and those after it in its query, float64[n]."""
-    distinct, rank = np.unique(values, return_inverse=True)
-    # Offsets that fall from query to query keep the largest of one query apart from those of the next.
-    offset = (query[-1] - query) * len(distinct)
-    return np.asarray(distinct[np.maximum.accumulate((rank + offset)[::-1])[::-1] - offset])
+def check_dearest(design: DocumentDesign, prices: Costs, budget: float) -> None:
+    """Raise if a document costs more than the budget, because it could never be judged."""
+    dearest = prices.overhead + float(prices.cost[design.order].max())
+    if not within_budget(np.array(dearest), budget):
+        raise ValueError(
+            f"budget {budget:g} does not pay for the dearest document, which costs {dearest:g}, so it could never be "
+            "judged and estimates would be biased; raise the budget, or cut the ranking depth"
+        )
 
 
 @dataclass(frozen=True)
@@ -140,70 +123,45 @@ class Succession:
         return np.asarray(order[np.argsort(self.priority[order], kind="stable")])
 
     @cached_property
-    def ends(self) -> np.ndarray:
-        """int64[u], increasing: how many documents have come with each unit."""
-        priority = self.priority[self.order]
-        return np.asarray(np.flatnonzero(np.r_[priority[1:] > priority[:-1], True]) + 1)
-
-    @cached_property
     def spent(self) -> np.ndarray:
         """float64[n], the cost of the documents up to each one in `order`."""
-        order, first = self.order, np.zeros(len(self.order), dtype=bool)
-        first[np.unique(self.prices.query(order), return_index=True)[1]] = True
-        return np.asarray(np.cumsum(self.prices.cost[order] + self.prices.overhead * first))
+        return self.prices.spent_in(self.order)
 
     def threshold(self, documents: int) -> float:
-        """T, the priority of the unit that comes after the first documents, one of `ends` or 0; infinite at the end."""
+        """T, the priority of the document that comes after the first ones; infinite at the end."""
         order = self.order
         return float(self.priority[order[documents]]) if documents < len(order) else np.inf
 
     def within(self, budget: float) -> int:
-        """The number of documents that come before the first unit that would overspend."""
-        ends = self.ends
-        return int(np.r_[0, ends][within_budget(self.spent[ends - 1], budget).sum()])
+        """The number of documents that come before the first that would overspend."""
+        return int(within_budget(self.spent, budget).sum())
 
     def judged(self, has_label: np.ndarray) -> int:
-        """The number of documents that come before the first unit that lacks a label, bool[N]."""
-        missing = np.flatnonzero(~has_label[self.order])
-        ends = np.r_[0, self.ends]
-        return int(ends[np.searchsorted(ends, missing[0], side="right") - 1]) if len(missing) else int(ends[-1])
+        """The number of documents that come before the first that lacks a label, bool[N]."""
+        return int(np.logical_and.accumulate(has_label[self.order]).sum())
 
     def sample(self, threshold: float) -> TwoPhase:
         """The documents that come before a threshold."""
-        design, drawn = at(self.design, self.prices, threshold), self.priority < threshold
-        opened = self.prices.sums(np.flatnonzero(drawn)) > 0
-        queries = Sample.once(np.where(opened, design.opening, 0.0) if design.unit == "query" else design.opening)
+        design, drawn = at(self.design, threshold), self.priority < threshold
         count = int(drawn.sum())
         spent = float(self.spent[count - 1]) if count else 0.0
-        apart = np.full(len(design.opening), design.unit == "document")
-        return TwoPhase(design, queries, drawn, apart, spent, self.priority)
+        return TwoPhase(design, Sample.once(design.opening), drawn, spent, self.priority)
 
     def first(self, documents: int) -> TwoPhase:
-        """The first documents, one of `ends`, as if the budget had ended there."""
+        """The first documents, as if the budget had ended there."""
         return self.sample(self.threshold(documents))
 
     def drawn_to(self, budget: float) -> TwoPhase:
-        """Documents in the order in which they come, until the next unit would overspend.
+        """Documents in the order in which they come, until the next would overspend.
 
-        That unit is left out with all after it, and its priority is the threshold T. Given the others, each unit came
-        before T with probability ``1 − exp(−r T)``, independently of each other [theory 4]. The cost of steps depends
-        on which others came, so for them `planned_threshold` fixes T beforehand. If steps of fewer than two queries
-        come before it, T is when the second query would be opened: given the steps of the other queries, those of a
-        query then come before the larger of both thresholds, so the probabilities hold, and something is always drawn.
-        If the documents before T overspend nevertheless, which is rare, they are cut like other units; these cuts are
-        the only inexactness.
+        That one is left out with all after it, and its priority is the threshold T. What the first documents cost, with
+        the queries that they open, does not depend on their order. So given the others, each document came before T
+        with probability ``1 − exp(−r T)``, independently of each other [theory 4].
 
         Raises:
-            ValueError: If the budget does not pay for every single unit.
+            ValueError: If the budget does not pay for every single document.
         """
-        self._check(budget)
-        if self.design.nested:
-            order, fixed = self.design.order, planned_threshold(self.design, self.prices, budget)
-            opened = np.minimum.reduceat(self.priority[order], np.flatnonzero(self.prices.firsts(order)))
-            second = float(np.sort(opened)[1]) if len(opened) > 1 else np.inf
-            sample = self.sample(max(fixed, second))
-            if within_budget(np.array(sample.spent), budget):
-                return sample
+        check_dearest(self.design, self.prices, budget)
         begin = self._begin(budget)
         return begin.first(begin.within(budget))
 
@@ -214,17 +172,6 @@ class Succession:
         if most >= len(order):
             return self
         return replace(self, last=float(np.partition(self.priority[order], int(most))[int(most)]))
-
-    def _check(self, budget: float) -> None:
-        """Raise if a unit costs more than the budget, because it could never be judged."""
-        price, what = self.prices.cost[self.design.order], "document"
-        if self.design.unit != "document":
-            price, what = self.prices.overhead + self.prices.sums(self.design.order, price), "query"
-        if not within_budget(price.max(), budget):
-            raise ValueError(
-                f"budget {budget:g} does not pay for the dearest {what}, which costs {price.max():g}, so it could "
-                "never be judged and estimates would be biased; raise the budget, or cut the ranking depth"
-            )
 
 
 def succession_of(sample: TwoPhase, prices: Costs) -> Succession | None:

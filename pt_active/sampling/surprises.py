@@ -14,10 +14,10 @@ import numpy as np
 
 from pt_active.relevance.classes import InClasses
 from pt_active.relevance.digits import rounded
-from pt_active.sampling.chances import UNIFORM
-from pt_active.sampling.document_designs import ErrorVariance, Sizing
+from pt_active.sampling.chances import within_budget
+from pt_active.sampling.document_designs import Sizing
 from pt_active.sampling.drawings import SURPRISES, RoundSettings
-from pt_active.sampling.draws import pays_for_all, priorities
+from pt_active.sampling.draws import pays_for_all
 from pt_active.sampling.revealed import RevealedPool, pair_form
 from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes
 
@@ -106,13 +106,13 @@ def _cautious(pool: RevealedPool, squares: np.ndarray, defensive: float) -> np.n
     return np.asarray((squares + _added(average, defensive)) * unknown * pool.weight[pool.query] ** 2)
 
 
-def surprise_sizes(pool: RevealedPool, grades: np.ndarray, prices: Costs, settings: RoundSettings) -> DocumentSizes:
+def surprise_sizes(pool: RevealedPool, grades: np.ndarray, cost: np.ndarray, settings: RoundSettings) -> DocumentSizes:
     """The sizes ``√(g/λ)`` of a drawing by surprises, and whether relevance of each document raises a contrast.
 
     Shapes: grades float64[N, G+1].
     """
     k, pairs = len(pool.ranks), settings.pairs
-    sizing = Sizing(ErrorVariance(np.ones(len(grades)), 0.0), pool, prices, SURPRISES, [])
+    sizing = Sizing(np.ones(len(grades)), pool, cost, SURPRISES, [])
     forms = np.stack([pair_form(k, pairs), np.eye(k) / k])
     squares, moves, _ = label_effects(pool, grades, forms)
     gain, single = _cautious(pool, squares, settings.defensive)
@@ -150,9 +150,13 @@ def paid_for(
 ) -> tuple[DocumentDesign, np.ndarray]:
     """The documents drawn that a budget pays for, left out at random with known probabilities."""
     rows = np.flatnonzero(drawn)
-    if pays_for_all(budget, prices.cost[rows]):
+    if pays_for_all(budget, prices.of(rows)):
         return design, drawn
-    kept = next(priorities(np.ones(len(rows)), prices.cost[rows], [budget], 1, rng, UNIFORM)).first
+    clock = rng.random(len(rows))
+    order = np.argsort(clock, kind="stable")
+    within = within_budget(prices.spent_in(rows[order]), budget)
+    # Given the others, each that stays could have come at any time before the first that would overspend.
+    kept, threshold = rows[order[within]], float(clock[order[~within][0]])
     stays, chance = np.zeros_like(drawn), np.ones(len(drawn))
-    stays[rows[kept.rows]], chance[rows[kept.rows]] = True, kept.expected
+    stays[kept], chance[kept] = True, threshold
     return replace(design, inclusion=design.inclusion * chance), stays

@@ -1,4 +1,4 @@
-"""Drawing documents within a budget: first queries to open, then documents in them [theory 9]."""
+"""Drawing documents within a budget, which also pays for opening their queries [theory 9]."""
 
 from __future__ import annotations
 
@@ -7,19 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from pt_active.sampling.chances import UNIFORM
-from pt_active.sampling.drawings import SURPRISES
+from pt_active.sampling.drawings import SUCCESSIVE
 from pt_active.sampling.draws import pays_for_all, priorities
 from pt_active.sampling.sample import Costs, DocumentDesign, Sample, TwoPhase
-from pt_active.sampling.successive import Succession, priorities_of
+from pt_active.sampling.successive import Succession, check_dearest, priorities_of
 from pt_active.sampling.surprises import drawn_in_one_pass, paid_for
-
-APART_SHARE = 0.25
-"""Probability that a query has its documents drawn independently although those of the others are spread. Products of
-the residuals of a query can be estimated from these queries alone: what spreading gains, and how a cascade bends."""
 
 _ROUNDING = 1e-9  # Share of an excess below which a difference of costs is rounding
 _SAME = 1e-12  # Probabilities that differ by less than this share are equal but for rounding
-_MAX_DEVIATIONS = 6  # Standard deviations by which the cost of the documents drawn in a query may exceed its mean
 
 
 def draw_documents(
@@ -29,41 +24,23 @@ def draw_documents(
     rng: np.random.Generator,
     clock: np.ndarray | None = None,
 ) -> TwoPhase:
-    """Draw documents as if every query were opened, then open queries by ``U/Π`` while the budget pays for theirs."""
-    if design.rate is not None:
-        if clock is None:
-            whole = design.unit == "query"
-            clock = rng.exponential(size=prices.queries if whole else len(design.inclusion))
-            clock = clock[prices.every] if whole else clock
-        return Succession(design, priorities_of(design, prices, clock), prices).drawn_to(budget)
-    _check_prices(design, prices, budget)
+    """Draw documents while the budget pays for them and for opening their queries.
+
+    The clock, float64[N], is that of a successive drawing; it is drawn if left out.
+    """
     if design.drawing == "depth":
         return _from_the_top(design, prices, budget, rng)
-    m = prices.queries
-    if design.drawing == SURPRISES:
-        drawn = drawn_in_one_pass(design, prices, rng)
-        if prices.overhead == 0:
-            design, drawn = paid_for(design, prices, drawn, budget, rng)
-        return _opened(design, prices, budget, rng, drawn)
-    apart = rng.random(m) < APART_SHARE if design.drawing == "spread" else np.full(m, design.drawing == "poisson")
-    drawn = _second_phase(design, prices, apart, rng)
-    return replace(_opened(design, prices, budget, rng, drawn), apart=apart)
-
-
-def _opened(
-    design: DocumentDesign, prices: Costs, budget: float, rng: np.random.Generator, drawn: np.ndarray
-) -> TwoPhase:
-    """Open as many queries as the budget pays for, given what would be drawn in each."""
-    price, every = prices.spent(drawn), np.arange(prices.queries)
-    queries = _first_phase(design.opening, price, budget, rng)
-    opened = np.isin(every, queries.rows)
-    return TwoPhase(
-        design, queries, drawn & opened[prices.every], np.zeros(len(every), dtype=bool), float(price[opened].sum())
-    )
+    if design.drawing == SUCCESSIVE:
+        clock = rng.exponential(size=len(design.inclusion)) if clock is None else clock
+        return Succession(design, priorities_of(design, clock), prices).drawn_to(budget)
+    check_dearest(design, prices, budget)
+    design, drawn = paid_for(design, prices, drawn_in_one_pass(design, prices, rng), budget, rng)
+    return TwoPhase(design, Sample.once(design.opening), drawn, float(prices.spent(drawn).sum()))
 
 
 def _from_the_top(design: DocumentDesign, prices: Costs, budget: float, rng: np.random.Generator) -> TwoPhase:
     """Draw a depth for each query; what exceeds the budget is cut off from one of them, or queries are left out."""
+    _check_prices(design, prices, budget)
     query, number = prices.every, depth_numbers(design, prices, rng)
     drawn, opening = number[query] < design.chance(query), np.where(number < design.opening, design.opening, 0.0)
     price = prices.spent(drawn)
@@ -78,7 +55,7 @@ def _from_the_top(design: DocumentDesign, prices: Costs, budget: float, rng: np.
             kept, drawn = cut
             design = replace(design, inclusion=design.inclusion * kept)
         price = prices.spent(drawn)
-    return TwoPhase(design, Sample.once(opening), drawn, np.zeros(prices.queries, dtype=bool), float(price.sum()))
+    return TwoPhase(design, Sample.once(opening), drawn, float(price.sum()))
 
 
 def depth_numbers(design: DocumentDesign, prices: Costs, rng: np.random.Generator) -> np.ndarray:
@@ -139,14 +116,7 @@ def cut_to_budget(
 
 def _check_prices(design: DocumentDesign, prices: Costs, budget: float) -> None:
     """Raise if the budget might not pay for the documents drawn in a single query, before anything is drawn."""
-    price, chance = prices.cost[design.order], design.inclusion[design.order]
-    parts = price, price * chance, price**2 * chance * (1 - chance)
-    most, mean, variance = (prices.sums(design.order, part) for part in parts)
-    if design.drawing == SURPRISES and prices.overhead == 0:
-        return
-    if design.drawing != "depth":
-        most = np.minimum(most, mean + _MAX_DEVIATIONS * np.sqrt(variance))
-    dearest = prices.overhead + most.max()
+    dearest = prices.overhead + prices.sums(design.order, prices.cost[design.order]).max()
     if dearest > budget * (1 + 1e-9):
         raise ValueError(
             f"budget {budget:g} may not pay for the documents drawn in one query, which can cost {dearest:.4g}; "
@@ -160,18 +130,3 @@ def _first_phase(opening: np.ndarray, price: np.ndarray, budget: float, rng: np.
         return Sample.once(can.astype(np.float64))
     # Not by exponential clocks: a query with Π = 1 must be certain, unless chance puts the cost above the budget.
     return next(priorities(opening, price, [budget], 1, rng, UNIFORM)).first
-
-
-def _second_phase(design: DocumentDesign, prices: Costs, apart: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """bool[N], which documents are judged if their query is opened."""
-    from pt_active.sampling import _kernels
-
-    drawn = np.zeros(len(design.inclusion), dtype=bool)
-    query, inclusion = prices.query(design.order), design.inclusion[design.order]
-    alone = apart[query]
-    drawn[design.order] = alone & (rng.random(len(query)) < inclusion)
-    if not alone.all():
-        documents = design.order[~alone]
-        order = documents[np.lexsort([rng.random(len(documents)), rng.random(len(apart))[query[~alone]]])]
-        _kernels.pivotal(design.inclusion, order, rng.random(len(order)), drawn)
-    return drawn

@@ -73,9 +73,9 @@ def test_a_pilot_tells_what_a_plan_lacks(pilot):
         r"Next, draw more:\n  pt-active extend plan --budget ([0-9]+)", run("budget", "plan", "--width", "0.05")
     )
     assert float(more) > 0
-    run("plan", *RUNS, *TRAINING, *PILOT, "--design", "spread", "--measure", "DCG@5", "--out", "spread")
+    run("plan", *RUNS, *TRAINING, *PILOT, "--design", "depth", "--measure", "DCG@5", "--out", "depth")
     (again,) = re.findall(
-        r"plan again as before, but with --budget ([0-9]+) --seed 0\.", run("budget", "spread", "--width", "0.05")
+        r"plan again as before, but with --budget ([0-9]+) --seed 0\.", run("budget", "depth", "--width", "0.05")
     )
     assert float(again) > 60
 
@@ -114,7 +114,7 @@ def test_new_queries_take_queries_and_labels(pilot):
     assert {row["assurance"] for row in after["rows"]} == {0.9}
 
 
-@pytest.mark.parametrize("design", ["hedged", "successive", "spread"])
+@pytest.mark.parametrize("design", ["hedged", "successive", "depth"])
 def test_what_a_plan_lacks_is_counted_from_its_budget_if_it_goes_on(files, design):
     level = "query" if design == "hedged" else "document"
     sampled = ("--level", level, "--design", design, "--per-query", "3.3", "--seed", "1", "--out", "plan")
@@ -123,7 +123,7 @@ def test_what_a_plan_lacks_is_counted_from_its_budget_if_it_goes_on(files, desig
     plan = Plan.load("plan")
     spent = plan.manifest["spent"]
     assert spent < 99.9
-    before = spent if design == "spread" else 100
+    before = spent if design == "depth" else 100
     (row,) = (
         each
         for each in data("budget", "plan", "plan.csv", "--width", "0.3")["rows"]
@@ -132,7 +132,7 @@ def test_what_a_plan_lacks_is_counted_from_its_budget_if_it_goes_on(files, desig
     said = run("budget", "plan", "plan.csv", "--width", "0.3")
     assert f"The plan's budget is {row['budget'] - before:.4g} short of it. Next, draw" in said
     run(*shlex.split(said.splitlines()[-1])[1:])
-    if design != "spread":
+    if design != "depth":
         assert Plan.load("plan-more").manifest["spent"] <= row["budget"] + 1
         words = ("plan", "plan.csv", "--confidence", "0.999999")
         state, hint = data("status", *words), run("status", *words).splitlines()[-1]

@@ -233,9 +233,9 @@ BAD_PLANS = {
     "a folder": (("--pool", "."), ".: Is a directory"),
     "out exists": ((*RUNS, *UNIFORM, "--out", "a.run.gz"), "a.run.gz exists; choose another --out"),
     "out of nowhere": ((*RUNS, *UNIFORM, "--out", "no/where"), "the folder no does not exist"),
-    "drawn from the top": (
-        (*RUNS, *UNIFORM, "--measure", "nDCG@5", "--level", "document", "--design", "spread"),
-        "nDCG@5 is neither additive nor a cascade, so its documents are judged from the top",
+    "another drawing": (
+        (*RUNS, *UNIFORM, "--measure", "nDCG@5", "--level", "document", "--design", "successive"),
+        "documents of this measure are drawn by surprises or depth, not by successive",
     ),
     "rounds of a design of queries": (
         (*RUNS, *UNIFORM, "--level", "query", "--design", "hedged", "--rounds", "2"),

@@ -298,15 +298,15 @@ def test_report(files):
 
 
 def test_documents_from_plan_to_verdict_in_two_rounds(files):
-    level = ("--level", "document", "--per-query", "2", "--measure", "DCG@5", "--budget", "60", "--out", "p1")
+    level = ("--design", "depth", "--per-query", "2", "--measure", "DCG@5", "--budget", "60", "--out", "p1")
     made = data("plan", *RUNS, *UNIFORM, *level)
-    assert made["arguments"]["design"] == "spread"
+    assert made["arguments"]["level"] == "document"
     assert made["spent"] <= 60
     labels = Plan.load("p1").assessments[["qid", "docno"]]
     labels = labels.assign(label=np.where(np.arange(len(labels)) % 3, 1, 0))
     labels.to_csv("judged.csv", index=False)
     text = run("extend", "p1", "judged.csv", "--budget", "40", "--out", "p2", "--texts", "texts.tsv")
-    assert "in round 2 (design: spread)" in text
+    assert "in round 2 (design: depth)" in text
     assert "pt-active export p2 --out p2.csv --format csv" in text
     second = Plan.load("p2").assessments
     assert second["text"].notna().all()
@@ -339,7 +339,7 @@ def test_queries_are_extended_without_labels(files):
     assert Plan.load("plan-more").manifest["spent"] > Plan.load("plan").manifest["spent"]
     said = complaint("extend", "plan", "past.qrels.gz", "--budget", "40", "--out", "p3", "--refit")
     assert said == "the order of the queries is drawn already: --refit is for plans with --level document"
-    planned("--level", "document", "--design", "spread", *TRAINING, "--out", "documents")
+    planned("--level", "document", "--design", "depth", *TRAINING, "--out", "documents")
     said = complaint("extend", "documents", "--budget", "40", "--out", "p3")
     assert said == "a round of documents learns from the labels so far, and there are none"
 

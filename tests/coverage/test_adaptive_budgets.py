@@ -44,7 +44,7 @@ def errors(pool: LabelledPool, drawing: str, repetitions: int) -> np.ndarray:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("drawing", ["spread", "poisson"])
+@pytest.mark.parametrize("drawing", ["successive", "depth"])
 def test_budgets_that_follow_the_estimates_do_not_bias_them(labelled_documents, drawing: str) -> None:
     """1,500 repetitions find a bias of .08 standard deviations; weights that follow the budgets have one of .4."""
     pool, _ = labelled_documents("DCG@5")

@@ -33,7 +33,7 @@ TERMS = (
         "hedged",
     ),
     *("grade model", "Holm", "interval", "kappa", "margin", "optimal", "passive", "pool", "p-value", "precision"),
-    *("recall", "regression", "replays", "SE", "sequential", "simultaneous", "slope", "snis", "spread", "successive"),
+    *("recall", "regression", "replays", "SE", "sequential", "simultaneous", "slope", "snis", "successive"),
     *("told apart", "variance", "weight", "weights"),
 )
 """Words of the field or of the tool, as they stand in sentences."""

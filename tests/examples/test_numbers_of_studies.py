@@ -16,8 +16,6 @@ from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.sequence import sequence_of
 from pt_active.relevance.moments import Moments
 from pt_active.risk import Audit, Precision, Recall, ZeroOne
-from pt_active.sampling.document_designs import document_design
-from pt_active.sampling.pools import Variables
 from pt_active.sampling.sample import Sample
 from pt_active.studies.simulate import replays
 
@@ -247,26 +245,6 @@ def test_what_fixed_samples_need(script, graded) -> None:
     chance = -np.expm1(-units.rate)
     assert np.sqrt(error**2 @ (1 / chance - 1)) == pytest.approx(contest.error(budget))
     assert draws.base[-1] == pytest.approx(contest.truth)
-
-
-def test_what_a_fixed_sample_of_steps_needs(script, graded) -> None:
-    """The variance over all depths of each query; queries are judged independently, as far as their depths go."""
-    contest = script("verdicts").Contest.of(graded, ["r0", "r1"], "ERR@10")
-    (seen, labels), budget = (contest._single.graded.seen, contest._single.label), 90.0
-    design = document_design(contest._sizes, "depth", contest._single.graded.prices, budget)
-    mean, observed = Variables.of(seen.form, contest._single.graded.grades).mean, seen.form.values[labels]
-    variance = 0.0
-    for query in range(len(seen.weight)):
-        order = contest._sizes.order[seen.query[contest._sizes.order] == query]
-        chance, values = np.r_[1.0, design.chance(seen.query)[order], 0.0], [0.0]
-        for depth in range(len(order)):
-            shown, before = mean.copy(), mean.copy()
-            shown[order[: depth + 1]], before[order[:depth]] = observed[order[: depth + 1]], observed[order[:depth]]
-            step = (seen.values(shown) - seen.values(before))[query] @ contest._single.contrast
-            values.append(values[-1] + seen.weight[query] * step / chance[depth + 1])
-        likely = -np.diff(chance)
-        variance += likely @ np.square(values) - (likely @ values) ** 2
-    assert contest.error(budget) == pytest.approx(np.sqrt(variance), rel=1e-9)
 
 
 def test_a_verdict_for_the_other_side_is_wrong(script, graded) -> None:

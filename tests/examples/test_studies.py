@@ -41,7 +41,6 @@ STUDIES = {
     "simulator": Study("--repetitions 6", small={"QUERIES": (50,), "DIFFERENCES": (0.4, 0.8), "SHARES": (0.2, 0.4)}),
     "evidence_pictures": Study("--out OUT", "evidence-verdict.png evidence-coverage.png", page=False),
     "document_saving": Study("POOL --quick --out OUT/x.png", "x.png", page=False),
-    "successive_drawing": Study("POOL --repetitions 20"),
     "document_worst": Study("POOL --repetitions 20", small={"SPOILERS": {"fitted": np.copy}, "MEASURES": ("DCG@10",)}),
     "lowest_cells": Study(
         "LEAGUE POOL --cells 2 --repetitions 40",
@@ -78,7 +77,7 @@ STUDIES = {
     "hostile ties": Study(
         "--ties --repetitions 10",
         "",
-        {"equal_rankers.MEASURES": ("DCG@10",), "equal_rankers.AS_A_WHOLE": (), "equal_rankers.QUERIES": 6},
+        {"equal_rankers.MEASURES": {("DCG@10",): (None, "successive", "depth")}, "equal_rankers.QUERIES": 6},
         page=False,
     ),
     "active_testing": Study(

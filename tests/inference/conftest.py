@@ -1,4 +1,4 @@
-"""Every outcome of a drawing of documents in two phases, with its probability."""
+"""Every outcome of a drawing of documents, with its probability."""
 
 import itertools
 import math
@@ -9,28 +9,20 @@ import pytest
 
 from pt_active.inference.documents import document_estimate
 from pt_active.sampling.sample import Sample, TwoPhase
-from pt_active.sampling.two_phase import APART_SHARE
 
 
 def second_phases(design, indptr):
-    """Each query's outcomes of the second phase: probability, documents, whether they were drawn apart."""
+    """Each query's outcomes of the second phase: probability and documents."""
     for a, b in itertools.pairwise(indptr):
         mine = design.order[(design.order >= a) & (design.order < b)]
         pi = design.inclusion[mine]
-        apart = [
-            (math.prod(np.where(taken, pi, 1 - pi)), mine[list(taken)], True)
-            for taken in itertools.product([True, False], repeat=len(mine))
-        ]
-        if design.drawing == "poisson":
-            yield apart
-        elif design.drawing == "depth":
+        if design.nested:
             chance = -np.diff(np.r_[1.0, pi, 0.0])
-            yield [(chance[n], mine[:n], False) for n in range(len(mine) + 1)]
+            yield [(chance[n], mine[:n]) for n in range(len(mine) + 1)]
         else:
-            assert pi.sum() == pytest.approx(1) or not len(pi)
-            one = [(p, np.array([z]), False) for p, z in zip(pi, mine, strict=True)] or [(1.0, mine, False)]
-            yield [(APART_SHARE * p, *rest) for p, *rest in apart] + [
-                ((1 - APART_SHARE) * p, *rest) for p, *rest in one
+            yield [
+                (math.prod(np.where(taken, pi, 1 - pi)), mine[list(taken)])
+                for taken in itertools.product([True, False], repeat=len(mine))
             ]
 
 
@@ -39,7 +31,7 @@ def all_outcomes(design, indptr):
     m = len(indptr) - 1
     sure = [[1.0] if p in (0, 1) else [1.0, 0.0] for p in design.opening]
     for combination in itertools.product(*second_phases(design, indptr)):
-        chance = math.prod(p for p, _, _ in combination)
+        chance = math.prod(p for p, _ in combination)
         if chance == 0:
             continue
         rows = []
@@ -49,8 +41,7 @@ def all_outcomes(design, indptr):
             drawn = np.zeros(indptr[-1], dtype=bool)
             for x in range(m):
                 drawn[combination[x][1]] = opened[x] > 0
-            apart = np.array([row[2] for row in combination])
-            rows.append((both, TwoPhase(design, Sample.once(opened * design.opening), drawn, apart, 0.0)))
+            rows.append((both, TwoPhase(design, Sample.once(opened * design.opening), drawn, 0.0)))
         yield rows
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pt_active.inference.documents import DocumentEstimate, cautious_variance, widened
+from pt_active.inference.documents import DocumentEstimate, cautious_variance, expected_variance, widened
 from pt_active.inference.replay import Method, Repetitions, replay
-from pt_active.inference.rounds import draw_round, estimate_rounds, judged_before, round_weights
+from pt_active.inference.rounds import draw_round, estimate_rounds, judged_before, pool_sizes, round_weights
 from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import Variables
 
@@ -19,11 +19,13 @@ CONTRAST = np.array([1.0, -1.0])
 @pytest.mark.parametrize("measure", ["DCG@5", "ERR@5"])
 def test_few_degrees_of_freedom_ask_for_the_models_caution(labelled_documents, measure: str) -> None:
     pool, _ = labelled_documents(measure)
-    settings = RoundSettings("spread" if measure == "DCG@5" else "depth")
+    settings = RoundSettings("successive" if measure == "DCG@5" else "depth")
     drawn = draw_round(pool.graded, settings, 40.0, np.random.default_rng(0))
     variables = Variables.of(pool.graded.seen.form, pool.graded.grades)
     cautious = cautious_variance(pool.graded.seen, drawn.sample, variables, CONTRAST)
-    assert cautious == pytest.approx(drawn.expected, rel=1e-9 if measure == "DCG@5" else 0.1)
+    seen, gain = pool.graded.seen, pool_sizes(pool.graded, settings, pool.graded.grades).gain
+    expected = expected_variance(seen, drawn.sample.design, gain)
+    assert cautious == pytest.approx(expected, rel=1e-9 if measure == "DCG@5" else 0.1)
     shown = cautious / 2
     for degrees, share in ((48.0, 0.04), (3.0, 0.4), (0.0, 1.0), (-1.0, 1.0)):
         found = widened(
@@ -44,7 +46,7 @@ def test_a_document_is_judged_once(labelled_documents) -> None:
     rng, rounds, known = np.random.default_rng(1), [], np.full(len(pool.label), -1)
     for _ in range(5):
         grades, labels = (pool.graded.grades[:, ::-1], known) if rounds else (None, None)
-        rounds.append(draw_round(pool.graded, RoundSettings("spread"), 16.0, rng, grades=grades, labels=labels))
+        rounds.append(draw_round(pool.graded, RoundSettings("successive"), 16.0, rng, grades=grades, labels=labels))
         known = np.where(rounds[-1].sample.drawn, pool.label, known)
     drawn = np.sum([each.sample.drawn for each in rounds], axis=0)
     assert drawn.max() == 1
@@ -54,7 +56,7 @@ def test_a_document_is_judged_once(labelled_documents) -> None:
 
 def test_weights_are_known_before_a_round_is_drawn(labelled_documents) -> None:
     pool, _ = labelled_documents("DCG@5")
-    settings = RoundSettings("spread")
+    settings = RoundSettings("successive")
     first, again = (draw_round(pool.graded, settings, 40.0, np.random.default_rng(seed)) for seed in (1, 2))
     assert first.expected == again.expected
     dear = draw_round(pool.graded, settings, 120.0, np.random.default_rng(3))
@@ -69,7 +71,7 @@ def test_a_refitted_model_that_is_surer_of_every_document_alike_gives_its_round_
     """The refitted model expects 0.36 times the variance of each document, so the round is drawn as without it."""
     pool, _ = labelled_documents("DCG@5")
     even, surer = (np.tile([1 - p, 0, p], (len(pool.label), 1)) for p in (0.5, 0.1))
-    graded, settings = replace(pool.graded, grades=even), RoundSettings("spread")
+    graded, settings = replace(pool.graded, grades=even), RoundSettings("successive")
     known = np.where(draw_round(graded, settings, 40.0, np.random.default_rng(1)).sample.drawn, pool.label, -1)
     second, refitted = (
         draw_round(graded, settings, 40.0, np.random.default_rng(2), grades=grades, labels=known)
@@ -95,7 +97,7 @@ def test_a_round_that_judges_the_rest_decides_alone(labelled_documents) -> None:
 
 def test_replays_in_rounds(labelled_documents) -> None:
     pool, _ = labelled_documents("DCG@5")
-    in_one, budgets, how = Method("spread", "difference"), [60.0], Repetitions(100, 1)
+    in_one, budgets, how = Method("successive", "difference"), [60.0], Repetitions(100, 1)
     one = replay(pool, [in_one], budgets, how)["difference"]
     five = replay(pool, [replace(in_one, rounds=5)], budgets, how)["difference"]
     assert (five.n_judged > 45).all()

@@ -341,7 +341,7 @@ def test_samples_of_documents_are_replayed_for_any_measure(labelled):
 
 
 def test_rounds_share_the_budget(labelled):
-    pool, method = labelled_population(labelled, DCG @ 10), Method("spread", "regression", False, rounds=2)
+    pool, method = labelled_population(labelled, DCG @ 10), Method("successive", "regression", False, rounds=2)
     budget = 0.2 * pool.cost.sum()
     found = replays(pool, [method], 5, budgets=[budget], seed=1, progress=False)[method]
     assert (found.spent <= budget * (1 + 1e-9)).all()

@@ -21,8 +21,8 @@ def test_shift_coefficient_and_shared_variance_are_what_they_are_defined_as():
     query = np.array([0, 0, 0, 1, 1, 3])
     pi = np.array([0.5, 1.0, 0.3, 0.0, 0.8, 0.4])
     drawn = np.array([True, True, False, False, True, True])
-    design = DocumentDesign("poisson", np.flatnonzero(pi), np.ones(4), pi)
-    sample = TwoPhase(design, Sample.once(np.ones(4)), drawn, np.ones(4, dtype=bool), 0.0)
+    design = DocumentDesign("successive", np.flatnonzero(pi), np.ones(4), pi)
+    sample = TwoPhase(design, Sample.once(np.ones(4)), drawn, 0.0)
     error, slope = np.where(drawn, rng.normal(size=6), np.nan), rng.normal(size=6)
     within = WithinQueries.of(query, sample, 0.3)
     others = [[u for u in range(6) if u != z and query[u] == query[z]] for z in range(6)]
@@ -50,14 +50,14 @@ def errors_in_common(seed, common):
     return pool, form.values[(latent > 0).astype(int)], Variables.of(form, np.full((M * LENGTH, 2), 0.5))
 
 
-def squared_errors(pool, truth, variables, overhead, repetitions=400):
+def squared_errors(pool, truth, variables, repetitions=400):
     """Mean squared errors of the difference without and with correction, and the mean of its stated variance."""
     cost, contrast = np.ones(len(truth)), np.array([1.0, -1.0])
-    sizes = document_sizes(pool, variables, cost, overhead, RoundSettings("poisson"))
-    design = document_design(sizes, "poisson", Costs(pool.indptr, cost, overhead), 200.0)
+    prices, sizes = Costs(pool.indptr, cost, 0.0), document_sizes(pool, variables, cost, RoundSettings("successive"))
+    design = document_design(sizes, "successive", prices, 200.0)
     aim, rng, rows = pool.weight @ pool.values(truth) @ contrast, np.random.default_rng(1), []
     for _ in range(repetitions):
-        sample = draw_documents(design, Costs(pool.indptr, cost, overhead), 200.0, rng)
+        sample = draw_documents(design, prices, 200.0, rng)
         observed = np.where(sample.drawn, truth, variables.mean)
         plain, corrected = (
             document_estimate(pool, sample, variables.mean, observed, contrast, share) for share in (0.0, COMMON_SHARE)
@@ -66,12 +66,11 @@ def squared_errors(pool, truth, variables, overhead, repetitions=400):
     return np.array(rows)
 
 
-@pytest.mark.parametrize("overhead", [0.0, 2.0])
-def test_errors_in_common_cost_less_and_the_stated_variance_is_right(overhead):
-    """Labels of a query correlate by about .5; a saving by a quarter where all queries are open."""
-    rows = squared_errors(*errors_in_common(0, 0.7), overhead)
+def test_errors_in_common_cost_less_and_the_stated_variance_is_right():
+    """Labels of a query correlate by about .5; a saving by a quarter."""
+    rows = squared_errors(*errors_in_common(0, 0.7))
     gained = rows[:, 0] - rows[:, 1]
     assert gained.mean() > 3 * gained.std() / np.sqrt(len(gained))
-    assert rows[:, 1].mean() < (0.8 if overhead == 0 else 1.0) * rows[:, 0].mean()
+    assert rows[:, 1].mean() < 0.8 * rows[:, 0].mean()
     surplus = rows[:, 2] - rows[:, 1]
     assert abs(surplus.mean()) < 3 * surplus.std() / np.sqrt(len(surplus))

@@ -20,8 +20,7 @@ PLANS = {
     "queries": {"measure": DCG @ 10, "budget": 400, "level": "query"},
     "queries again": {"measure": DCG @ 10, "draws": 20, "replace": True},
     "documents": {"measure": DCG @ 10, "budget": 300, "level": "document"},
-    "cascade": {"measure": ERR @ 10, "budget": 200, "level": "document", "design": "successive"},
-    "spread": {"measure": DCG @ 10, "budget": 200, "level": "document", "design": "spread"},
+    "depths": {"measure": ERR @ 10, "budget": 200, "level": "document"},
 }
 
 
@@ -58,7 +57,7 @@ def test_all_that_the_plan_asks_for_comes_once_in_blocks_of_the_drawn_order(plan
         assert len({qid for each in qids for qid in each}) == len(queries)
     sizes = [sum(map(len, queries)) for queries in work.blocks]
     assert all(size >= min(block, len(pairs)) for size in sizes[:-1])
-    if plan.manifest["arguments"]["replace"] or plan.manifest["arguments"]["design"] == "spread":
+    if plan.manifest["arguments"]["replace"] or plan.manifest["arguments"]["design"] == "depth":
         return
     drawn = in_drawing_order(plan.tables, "drawn")[["qid", "docno"]].itertuples(index=False, name=None)
     place, start = {pair: number for number, pair in enumerate(drawn)}, 0
@@ -69,7 +68,7 @@ def test_all_that_the_plan_asks_for_comes_once_in_blocks_of_the_drawn_order(plan
 
 def test_status_counts_every_unit_of_the_blocks_that_are_done(plan: Plan, demo) -> None:
     arguments = plan.manifest["arguments"]
-    if arguments["replace"] or arguments["design"] == "spread":
+    if arguments["replace"] or arguments["design"] == "depth":
         pytest.skip("the plan has no order")
     work = JudgingOrder.of(plan, block=40)
     count = sum(map(len, work.blocks[0])) + sum(map(len, work.blocks[1]))
@@ -105,7 +104,7 @@ def test_extensions_come_after_what_was_there(graded) -> None:
 
 
 def test_a_block_ends_with_a_round_which_is_of_no_use_in_part(graded, demo) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=70, level="document", design="spread", seed=5)
+    plan = Plan.create(graded, None, DCG @ 10, budget=70, level="document", design="depth", seed=5)
     longer = plan.extend(50, demo.judge(plan.assessments))
     work = JudgingOrder.of(longer, block=1000)
     places = [[place for query in block for place in query] for block in work.blocks]

@@ -194,14 +194,14 @@ def test_census(demo: DemoCollection, pipeline: pt.Transformer, graded: pd.DataF
         ({"draws": 5, "measure": OWN}, "Own was defined at run time"),
         ({"draws": 5, "level": "document"}, "documents are drawn to a budget"),
         ({"draws": 5, "budget": 50, "level": "document"}, "documents are drawn to a budget"),
-        ({"budget": 0.99, "design": "spread"}, "so small that no document was drawn"),
+        ({"budget": 0.99, "design": "depth"}, "budget 0.99 may not pay for the documents drawn in one query"),
         ({"budget": 0.99}, "budget 0.99 does not pay for the dearest document, which costs 1"),
         ({"budget": 50, "replace": True, "level": "document"}, "a document is judged once"),
         ({"budget": 50, "design": "optimal", "level": "document"}, "unknown document design 'optimal'; it is one of"),
         ({"budget": 50, "defensive": -1, "level": "document"}, "defensive must be a number from 0"),
         (
             {"budget": 1, "cost": UnitCost(per_query=4), "level": "document"},
-            "budget 1 may not pay for the documents drawn in one query",
+            "budget 1 does not pay for the dearest document, which costs 5",
         ),
     ],
 )

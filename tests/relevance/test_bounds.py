@@ -11,12 +11,11 @@ from ir_measures import Qrel, ScoredDoc
 
 from pt_active.relevance.bounds import (
     UNIT_MEASURES,
-    cascade_reach,
     contrast_bounds,
     document_bounds,
 )
 from pt_active.relevance.measures import parse_measure, rank_form
-from pt_active.relevance.moments import discounts, document_moments, variable_values
+from pt_active.relevance.moments import discounts, document_moments
 
 GRADES = 3
 
@@ -149,32 +148,3 @@ def test_listed_measures_lie_between_0_and_1_for_random_labels() -> None:
     for values in seen.values():
         assert min(values) >= 0
         assert 0.5 < max(values) <= 1 + 1e-9
-
-
-@pytest.mark.parametrize("contrast", CONTRASTS)
-@pytest.mark.parametrize("name", CASCADE)
-@pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (3, 0, 4, 1, 2), (2, 1, 3)])
-def test_labels_move_a_cascade_no_farther_than_its_reach(
-    name: str, contrast: list[float], order: tuple[int, ...]
-) -> None:
-    """Exactly so far, if a single ranker is judged from the top, where a label of 0 lets one read on."""
-    form, weights = rank_form(parse_measure(name), GRADES - 1, 5), np.array(contrast)
-    mean = np.random.default_rng(len(order)).uniform(form.values.min(), form.values.max(), 5)
-    documents, ranks = np.array(order), np.ascontiguousarray(RANKS[:, :5])
-    fall, rise = cascade_reach(form, np.array([0, 5]), documents, ranks, mean, weights)
-
-    def expected(known: tuple[float, ...]) -> float:
-        variable = mean.copy()
-        variable[documents[: len(known)]] = known
-        return float(variable_values(form, np.array([0, 5]), ranks, variable)[0] @ weights)
-
-    moved = np.zeros((2, len(order)))
-    for labels in product(np.unique(form.values), repeat=len(order)):
-        steps = np.diff([expected(labels[:n]) for n in range(len(order) + 1)])
-        for first in range(len(order)):
-            sums = np.cumsum(steps[first:])
-            moved[:, first] = np.maximum(moved[:, first], [-sums.min(), sums.max()])
-    assert (moved <= np.stack([fall, rise]) + 1e-12).all()
-    if np.count_nonzero(contrast) == 1 and (np.diff(ranks[np.flatnonzero(weights)[0], documents]) > 0).all():
-        farthest = np.maximum.accumulate(moved[:, ::-1], axis=1)[:, ::-1]
-        np.testing.assert_allclose(farthest, np.stack([fall, rise]), atol=1e-12)

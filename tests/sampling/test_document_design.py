@@ -14,17 +14,22 @@ from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.relevance.moments import variable_values
 from pt_active.sampling._kernels import pooled_sizes
 from pt_active.sampling.document_designs import document_design
-from pt_active.sampling.documents import COMMON_SHARE, document_sizes, hedged
-from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, SURPRISES, RoundSettings, natural_drawing
+from pt_active.sampling.documents import document_sizes, hedged
+from pt_active.sampling.drawings import RoundSettings, natural_drawing
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.sample import Costs
 
 SEEDS = st.integers(0, 2**32 - 1)
-SEVERAL = tuple(each for each in DOCUMENT_DRAWINGS if each != SURPRISES)
-"""The drawings of additive measures and cascades."""
+ADDITIVE = ("successive", "depth")
+"""The drawings of additive measures; cascades have the second alone."""
 
 MEASURES = ["DCG@2", "DCG(gain='linear')", "ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR", "RBP(p=0.8)"]
+CAN_BE_DRAWN = [
+    *((name, "depth") for name in MEASURES),
+    *((name, "successive") for name in MEASURES if name.startswith(("DCG", "RBP"))),
+]
 LENGTHS = (3, 0, 1, 4, 2)
+QUERY = np.repeat(np.arange(len(LENGTHS)), LENGTHS)
 
 
 def random_rankings(rng, systems, lengths=LENGTHS):
@@ -51,10 +56,10 @@ def random_instance(seed, measure, systems, lengths=LENGTHS):
     return form, indptr, ranks, Variables.of(form, grades), cost, weight
 
 
-def sizes_of(instance, overhead, drawing, defensive=0.1, **options):
+def sizes_of(instance, drawing, defensive=0.1, **options):
     form, indptr, ranks, variables, cost, weight = instance
     settings = RoundSettings(drawing, defensive, **options)
-    return document_sizes(DocumentPool(form, indptr, ranks, weight), variables, cost, overhead, settings)
+    return document_sizes(DocumentPool(form, indptr, ranks, weight), variables, cost, settings)
 
 
 @settings(max_examples=40)
@@ -145,137 +150,100 @@ def test_the_hedge_is_a_share_of_the_average_variance_for_unknown_documents_alon
     assert hedged(certain, gradient, 0.3).variance.tolist() == [1, 1, 1, 0]
 
 
-@pytest.mark.parametrize(("overhead", "common"), [(0.0, 0.0), (2.0, 0.0), (2.0, 0.3), (2.0, 10.0)])
 @pytest.mark.parametrize("seed", range(2))
-def test_pooled_sizes_are_the_monotone_optimum(overhead, common, seed):
-    """Against SLSQP on ``Σ g/ψ + Σ h/Π`` at ``Σ λψ + Σ λ₀Π = 1`` with ψ falling in each query from Π on."""
+def test_pooled_sizes_are_the_monotone_optimum(seed):
+    """Against SLSQP on ``Σ g/ψ`` at ``Σ λψ = 1`` with ψ falling in each query."""
     rng = np.random.default_rng(seed)
     indptr, order = np.array([0, 3, 3, 5, 6]), np.array([2, 0, 1, 3, 4, 5])
-    gain, cost, size, opening = rng.uniform(0.1, 3, 6), rng.uniform(0.5, 2, 6), np.zeros(6), np.zeros(4)
+    gain, cost, size = rng.uniform(0.1, 3, 6), rng.uniform(0.5, 2, 6), np.zeros(6)
     gain[order[0]] *= 0.01
-    shared = common * rng.uniform(0.5, 1.5, 4)
-    pooled_sizes(indptr, order, gain, cost, overhead, size, shared, opening)
-    assert opening[1] == 0
-    # The three openings come after the six documents.
-    gain, price = np.r_[gain, shared[[0, 2, 3]]], np.r_[cost, np.full(3, overhead)]
-    steps = [(6, 2), (2, 0), (0, 1), (7, 3), (3, 4), (8, 5)]
+    pooled_sizes(indptr, order, gain, cost, size)
+    steps = [(2, 0), (0, 1), (3, 4)]
     found = optimize.minimize(
         lambda psi: (gain / psi).sum(),
-        np.full(9, 1 / price.sum()),
+        np.full(6, 1 / cost.sum()),
         jac=lambda psi: -gain / psi**2,
-        bounds=[(1e-4, None)] * 9,
+        bounds=[(1e-4, None)] * 6,
         constraints=[
-            {"type": "eq", "fun": lambda psi: price @ psi - 1},
+            {"type": "eq", "fun": lambda psi: cost @ psi - 1},
             *({"type": "ineq", "fun": lambda psi, a=a, b=b: psi[a] - psi[b]} for a, b in steps),
         ],
         method="SLSQP",
         options={"ftol": 1e-12, "maxiter": 500},
     )
-    size = np.r_[size, opening[[0, 2, 3]]]
-    best = size / (price @ size)
+    best = size / (cost @ size)
     assert all(best[a] >= best[b] for a, b in steps)
     assert best[2] == best[0]
     assert (gain / best).sum() == pytest.approx(found.fun, rel=1e-5)
-    matters = slice(6) if overhead == 0 else slice(9)
-    np.testing.assert_allclose(best[matters], found.x[matters], rtol=5e-3)
-    if common == 10:
-        assert (best[6:] > 1.5 * best[[2, 3, 5]]).any()
+    np.testing.assert_allclose(best, found.x, rtol=5e-3)
 
 
-def tops(psi, instance):
-    """The largest ψ of each query."""
-    return np.array([psi[a:b].max(initial=0) for a, b in itertools.pairwise(instance[1])])
+def everything(sizes, instance, overhead):
+    """What it costs to judge all documents that can matter."""
+    matters = sizes.size > 0
+    return instance[4][matters].sum() + overhead * len(np.unique(QUERY[matters]))
 
 
-def spends(psi, instance, overhead, opening=None):
-    """``Σ λψ + Σ λ₀Π``; without openings, Π is the largest ψ of a query."""
-    return instance[4] @ psi + overhead * (tops(psi, instance) if opening is None else opening).sum()
+def expected_openings(psi, drawing):
+    """How many queries are opened: independent documents in each, or the most probable with all others."""
+    of_queries = [psi[np.flatnonzero(x == QUERY)] for x in range(len(LENGTHS))]
+    if drawing == "depth":
+        return sum(each.max(initial=0.0) for each in of_queries)
+    return sum(1 - np.prod(1 - each) for each in of_queries)
 
 
-def scaled(size, instance, overhead, budget, opening=None):
-    """``min(1, t·size)`` of documents and openings with the expected cost Λ."""
-    opening = tops(size, instance) if opening is None else opening
-
-    def at(t):
-        return np.minimum(1, np.exp(t) * size), np.minimum(1, np.exp(t) * opening)
-
-    def excess(t):
-        psi, opened = at(t)
-        return spends(psi, instance, overhead, opened) - budget
-
-    return at(optimize.brentq(excess, -30, 30, xtol=1e-14))
-
-
-def common_variance(instance, defensive):
-    """``p² s² [(Σ D)² + Σ D²]`` of each query, the mean over pairs of rankers, with loops."""
-    form, indptr, ranks, variables, _, weight = instance
-    cautious = hedged(variables, gradients(form, indptr, ranks, pointwise(variables)), defensive)
-    added = (cautious.variance - variables.variance)[~variables.known]
-    gradient = gradients(form, indptr, ranks, cautious) * ~variables.known
-    pairs = list(itertools.combinations(range(len(ranks)), 2))
-    steps = [gradient[a] - gradient[b] for a, b in pairs] if pairs else [gradient[0]]
-    queries = list(itertools.pairwise(indptr))
-    shared = [[sum(d[a:b]) ** 2 + sum(d[a:b] ** 2) for a, b in queries] for d in steps]
-    return COMMON_SHARE * added.max(initial=0) * weight**2 * np.mean(shared, axis=0)
-
-
-def pointwise(variables):
-    return Variables(variables.mean, np.zeros_like(variables.mean), np.ones(len(variables.mean), dtype=bool))
-
-
-@pytest.mark.parametrize("drawing", ["poisson", "depth"])
 @pytest.mark.parametrize("overhead", [0.0, 1.5])
 @pytest.mark.parametrize(
-    ("measure", "systems"), [("DCG@3", 1), ("ERR(max_rel=2)", 1), ("ERR(max_rel=2)", 2), ("DCG@3", 3)]
+    ("measure", "systems", "drawing"),
+    [
+        *(("DCG@3", systems, drawing) for systems in (1, 3) for drawing in ADDITIVE),
+        *(("ERR(max_rel=2)", systems, "depth") for systems in (1, 2)),
+    ],
 )
-def test_the_design_spends_its_budget_and_nothing_else_that_does_has_less_variance(drawing, overhead, measure, systems):
+def test_the_design_spends_its_budget(measure, systems, drawing, overhead):
     instance = random_instance(systems, measure, systems)
     indptr, cost = instance[1], instance[4]
-    defensive = 4.0 if overhead > 0 else 0.1
-    sizes = sizes_of(instance, overhead, drawing, defensive)
-    query = np.repeat(np.arange(len(LENGTHS)), LENGTHS)
-    whole = spends((sizes.size > 0).astype(float), instance, overhead)
-    shares = overhead > 0 and drawing != "depth"
-    common = common_variance(instance, defensive) if shares else np.zeros(len(LENGTHS))
-    rng = np.random.default_rng(0)
+    sizes = sizes_of(instance, drawing)
     for share in (0.05, 0.3, 0.8):
-        budget = share * whole
+        budget = share * everything(sizes, instance, overhead)
         design = document_design(sizes, drawing, Costs(indptr, cost, overhead), budget)
-        psi = design.opening[query] * design.inclusion
-        assert overhead * design.opening.sum() + psi @ cost == pytest.approx(budget, abs=1e-9)
+        psi = design.chance(QUERY)
+        assert psi @ cost + overhead * expected_openings(psi, drawing) == pytest.approx(budget, abs=1e-9)
         assert ((design.inclusion >= 0) & (design.inclusion <= 1)).all()
-        if shares:
-            assert (design.opening >= tops(psi, instance) - 1e-15).all()
-            assert systems > 1 or share == 0.8 or (design.opening > 1.01 * tops(psi, instance)).any()
-        elif drawing == "depth":
-            np.testing.assert_array_equal(design.opening, tops(psi, instance))
-        else:
-            assert set(design.opening[query[design.order]]) == {1.0}
+        top = np.array([psi[x == QUERY].max(initial=0) for x in range(len(LENGTHS))])
+        np.testing.assert_array_equal(design.opening, top if drawing == "depth" else top > 0)
 
-        def variance_of(psi, opening):
-            drawable = opening > 0
-            return sizes.gain[psi > 0] @ (1 / psi[psi > 0] - 1) + common[drawable] @ (1 / opening[drawable] - 1)
 
-        variance = variance_of(psi, design.opening)
+@pytest.mark.parametrize(("measure", "systems"), [("DCG@3", 1), ("ERR(max_rel=2)", 1), ("ERR(max_rel=2)", 2)])
+def test_no_other_depths_of_the_same_cost_have_less_variance(measure, systems):
+    instance, rng = random_instance(systems, measure, systems), np.random.default_rng(0)
+    indptr, cost = instance[1], instance[4]
+    sizes = sizes_of(instance, "depth")
+    for share in (0.05, 0.3, 0.8):
+        budget = share * everything(sizes, instance, 0.0)
+        design = document_design(sizes, "depth", Costs(indptr, cost, 0.0), budget)
+        psi = design.chance(QUERY)
+        variance = sizes.gain[psi > 0] @ (1 / psi[psi > 0] - 1)
         for _ in range(40):
-            other = np.where(psi > 0, psi, 0) * np.exp(rng.choice([0.02, 0.3]) * rng.normal(size=len(psi)))
-            if drawing == "depth":
-                for a, b in itertools.pairwise(indptr):
-                    mine = design.order[(design.order >= a) & (design.order < b)]
-                    assert (np.diff(psi[mine]) <= 1e-15).all()
-                    other[mine] = np.minimum.accumulate(other[mine])
-            opening = tops(other, instance)
-            if shares:
-                opening = np.maximum(opening, design.opening * np.exp(0.02 * rng.normal(size=len(opening))))
-            assert variance <= variance_of(*scaled(other, instance, overhead, budget, opening)) * (1 + 1e-9)
+            other = psi * np.exp(rng.choice([0.02, 0.3]) * rng.normal(size=len(psi)))
+            for a, b in itertools.pairwise(indptr):
+                mine = design.order[(design.order >= a) & (design.order < b)]
+                assert (np.diff(psi[mine]) <= 1e-15).all()
+                other[mine] = np.minimum.accumulate(other[mine])
+
+            def excess(t, other=other, budget=budget):
+                return np.minimum(1, np.exp(t) * other) @ cost - budget
+
+            other = np.minimum(1, np.exp(optimize.brentq(excess, -30, 30, xtol=1e-14)) * other)
+            assert variance <= sizes.gain[psi > 0] @ (1 / other[psi > 0] - 1) * (1 + 1e-9)
 
 
 @settings(max_examples=60)
-@given(SEEDS, st.sampled_from(SEVERAL), st.sampled_from([0.0, 1.5]), st.sampled_from([1.0, 1.3, 50.0]))
+@given(SEEDS, st.sampled_from(ADDITIVE), st.sampled_from([0.0, 1.5]), st.sampled_from([1.0, 1.3, 50.0]))
 def test_a_budget_for_everything_makes_every_probability_exactly_one(seed, drawing, overhead, times):
     instance = random_instance(seed, "DCG", 1)
-    sizes = sizes_of(instance, overhead, drawing)
-    budget = times * spends((sizes.size > 0).astype(float), instance, overhead)
+    sizes = sizes_of(instance, drawing)
+    budget = times * everything(sizes, instance, overhead)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         design = document_design(sizes, drawing, Costs(instance[1], instance[4], overhead), budget)
@@ -283,7 +251,7 @@ def test_a_budget_for_everything_makes_every_probability_exactly_one(seed, drawi
     assert (design.opening == (np.array(LENGTHS) > 0)).all()
 
 
-@pytest.mark.parametrize("drawing", SEVERAL)
+@pytest.mark.parametrize("drawing", ADDITIVE)
 def test_documents_that_cannot_matter_are_never_drawn(drawing):
     """Documents with the same rank in both, below both cutoffs, below one and absent from the other, or known."""
     ranks = np.array([[1, 2, 3, 4, 5, 0], [1, 3, 2, 4, 0, 5]], dtype=np.int32)
@@ -291,24 +259,23 @@ def test_documents_that_cannot_matter_are_never_drawn(drawing):
     args = form, np.array([0, 6]), ranks
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        sizes = sizes_of((*args, Variables.of(form, grades), cost, np.ones(1)), 1.0, drawing)
+        sizes = sizes_of((*args, Variables.of(form, grades), cost, np.ones(1)), drawing)
         assert sorted(sizes.order) == [1, 2]
         assert sizes.size[[0, 3, 4, 5]].tolist() == [0, 0, 0, 0]
         labels = np.array([-1, 2, -1, -1, -1, -1])
         known = Variables.of(form, grades, labels)
-        sizes = sizes_of((*args, known, cost, np.ones(1)), 1.0, drawing)
+        sizes = sizes_of((*args, known, cost, np.ones(1)), drawing)
     assert sizes.order.tolist() == [2]
     assert (sizes.size[:2] == 0).all()
 
 
-@pytest.mark.parametrize("drawing", SEVERAL)
-def test_a_document_above_a_swap_matters_to_the_difference_of_cascades(drawing):
+def test_a_document_above_a_swap_matters_to_the_difference_of_cascades():
     """RR of ABC and ACB differ by (1 − κ_A)(κ_B − κ_C)/6, whatever is expected of B and C."""
     ranks = np.array([[1, 2, 3], [1, 3, 2]], dtype=np.int32)
     form = form_of("RR", ranks, top=1)
     variables = Variables.of(form, np.full((3, 2), 0.5))
     args = form, np.array([0, 3]), ranks, variables, np.ones(3), np.ones(1)
-    assert sizes_of(args, 0.0, drawing).size[0] > 0
+    assert sizes_of(args, "depth").size[0] > 0
 
 
 def test_a_depth_drawing_goes_down_the_best_and_then_the_worst_rank():
@@ -316,39 +283,36 @@ def test_a_depth_drawing_goes_down_the_best_and_then_the_worst_rank():
     form = form_of("DCG", ranks)
     variables = Variables.of(form, np.full((6, 3), 1 / 3))
     args = form, np.array([0, 5, 6]), ranks, variables, np.ones(6), np.full(2, 0.5)
-    assert sizes_of(args, 0.0, "depth").order.tolist() == [0, 3, 2, 1, 4]
+    assert sizes_of(args, "depth").order.tolist() == [0, 3, 2, 1, 4]
 
 
 def test_the_gain_is_the_squared_gradient_times_weight_and_variance():
     form, indptr, ranks, variables, cost, weight = instance = random_instance(3, "DCG@3", 3)
     d = gradients(form, indptr, ranks, variables)
-    query = np.repeat(np.arange(len(LENGTHS)), LENGTHS)
     mean = np.mean([(d[a] - d[b]) ** 2 for a, b in itertools.combinations(range(3), 2)], axis=0)
-    found = sizes_of(instance, 0.0, "poisson", defensive=0)
-    np.testing.assert_allclose(found.gain, weight[query] ** 2 * variables.variance * mean, rtol=1e-12)
-    np.testing.assert_allclose(found.size, np.sqrt(found.gain / cost), rtol=1e-12)
+    found = sizes_of(instance, "successive", defensive=0)
+    np.testing.assert_allclose(found.gain, weight[QUERY] ** 2 * variables.variance * mean, rtol=1e-12)
     one = form, indptr, ranks[:1], variables, cost, weight
-    gain = sizes_of(one, 0.0, "poisson", defensive=0).gain
-    np.testing.assert_allclose(gain, weight[query] ** 2 * variables.variance * d[0] ** 2, rtol=1e-12)
+    gain = sizes_of(one, "successive", defensive=0).gain
+    np.testing.assert_allclose(gain, weight[QUERY] ** 2 * variables.variance * d[0] ** 2, rtol=1e-12)
 
 
 @settings(max_examples=40)
-@given(SEEDS, st.sampled_from(SEVERAL), st.sampled_from(MEASURES), st.integers(1, 3), st.sampled_from([0.0, 1.5]))
-def test_neither_the_order_of_documents_nor_the_unit_of_cost_matters(seed, drawing, measure, systems, overhead):
+@given(SEEDS, st.sampled_from(CAN_BE_DRAWN), st.integers(1, 3), st.sampled_from([0.0, 1.5]))
+def test_neither_the_order_of_documents_nor_the_unit_of_cost_matters(seed, measure_and_drawing, systems, overhead):
     """Ties in the order of documents that come from the top are left out: rankers that share no rank have none."""
-    form, indptr, ranks, variables, cost, weight = instance = random_instance(seed, measure, systems)
-    if drawing in ("depth", "successive"):
-        ranks = np.tile(ranks[:1], (systems, 1)) + np.arange(systems, dtype=np.int32)[:, None] * (ranks[:1] > 0)
-        form = form_of(measure, ranks)
-        instance = form, indptr, ranks, variables, cost, weight
+    measure, drawing = measure_and_drawing
+    _, indptr, ranks, variables, cost, weight = random_instance(seed, measure, systems)
+    ranks = np.tile(ranks[:1], (systems, 1)) + np.arange(systems, dtype=np.int32)[:, None] * (ranks[:1] > 0)
+    form = form_of(measure, ranks)
+    instance = form, indptr, ranks, variables, cost, weight
     rng = np.random.default_rng(seed)
-    query = np.repeat(np.arange(len(LENGTHS)), LENGTHS)
-    moved = np.lexsort([rng.random(len(cost)), query])
+    moved = np.lexsort([rng.random(len(cost)), QUERY])
     shuffled = Variables(variables.mean[moved], variables.variance[moved], variables.known[moved])
-    sizes = sizes_of(instance, overhead, drawing)
-    budget = 0.4 * spends((sizes.size > 0).astype(float), instance, overhead)
+    sizes = sizes_of(instance, drawing)
+    budget = 0.4 * everything(sizes, instance, overhead)
     design = document_design(sizes, drawing, Costs(indptr, cost, overhead), budget)
-    other = sizes_of((form, indptr, ranks[:, moved], shuffled, 3 * cost[moved], weight), 3 * overhead, drawing)
+    other = sizes_of((form, indptr, ranks[:, moved], shuffled, 3 * cost[moved], weight), drawing)
     found = document_design(other, drawing, Costs(indptr, 3 * cost[moved], 3 * overhead), 3 * budget)
     np.testing.assert_allclose(found.inclusion, design.inclusion[moved], rtol=1e-9)
     np.testing.assert_allclose(found.opening, design.opening, rtol=1e-9)
@@ -356,25 +320,24 @@ def test_neither_the_order_of_documents_nor_the_unit_of_cost_matters(seed, drawi
 
 def test_what_is_refused():
     instance = random_instance(0, "DCG", 1)
-    with pytest.raises(
-        ValueError, match="unknown document design 'top'; it is one of spread, poisson, depth, successive"
-    ):
-        sizes_of(instance, 0.0, "top")
+    with pytest.raises(ValueError, match="unknown document design 'top'; it is one of successive, surprises, depth"):
+        sizes_of(instance, "top")
+    for measure, drawing, usual in (("ERR", "successive", "depth"), ("DCG", "surprises", "successive or depth")):
+        with pytest.raises(ValueError, match=f"of this measure are drawn by {usual}, not by {drawing}"):
+            sizes_of(random_instance(0, measure, 1), drawing)
     for defensive in (-0.1, np.inf, np.nan):
         with pytest.raises(ValueError, match="defensive must be a number from 0"):
-            sizes_of(instance, 0.0, "depth", defensive)
-    sizes = sizes_of(instance, 0.0, "depth")
+            sizes_of(instance, "depth", defensive)
+    sizes = sizes_of(instance, "depth")
     for budget in (0, -1, np.inf, np.nan):
         with pytest.raises(ValueError, match="budget must be a positive number"):
             document_design(sizes, "depth", Costs(instance[1], instance[4], 0.0), budget)
     form, indptr, ranks, *rest = instance
-    twins = sizes_of((form, indptr, np.vstack([ranks, ranks]), *rest), 0.0, "depth")
+    twins = sizes_of((form, indptr, np.vstack([ranks, ranks]), *rest), "depth")
     with pytest.raises(ValueError, match="no document can change the estimate"):
         document_design(twins, "depth", Costs(instance[1], instance[4], 0.0), 1.0)
 
 
 def test_the_natural_drawing():
     additive, cascade = (form_of(name, np.array([[1]])) for name in ("DCG", "RR"))
-    assert [natural_drawing(additive, k, 0.0) for k in (1, 2, 3)] == ["spread", "successive", "successive"]
-    assert natural_drawing(additive, 2, 1.0) == "spread"
-    assert {natural_drawing(cascade, k, cost) for k in (1, 2) for cost in (0.0, 1.0)} == {"depth"}
+    assert (natural_drawing(additive), natural_drawing(cascade)) == ("successive", "depth")

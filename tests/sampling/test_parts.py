@@ -90,6 +90,7 @@ def test_the_first_parts_grow_to_the_whole() -> None:
         assert all(each.spent == each.drawn.sum() for each in grown)
 
 
-def test_documents_that_come_in_order_or_are_spread_have_no_parts() -> None:
-    design = DocumentDesign("spread", EVERY, np.ones(len(SIZES)), np.full(len(EVERY), 0.5))
+def test_documents_that_come_in_order_have_no_parts() -> None:
+    chance = np.full(len(EVERY), 0.5)
+    design = DocumentDesign("successive", EVERY, np.ones(len(SIZES)), chance, rate=chance)
     assert not can_part(draw_documents(design, PRICES, float(len(EVERY)), np.random.default_rng(1)))

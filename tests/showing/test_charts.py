@@ -91,13 +91,13 @@ def test_a_chart_is_the_same_each_time_and_has_the_colours_of_its_page() -> None
 
 
 def test_figures_hold_the_tables() -> None:
-    rows = {"level": ["query"] * 2 + ["document"] * 2, "design": ["passive"] * 2 + ["spread"] * 2}
+    rows = {"level": ["query"] * 2 + ["document"] * 2, "design": ["passive"] * 2 + ["successive"] * 2}
     budget = pd.DataFrame(rows | {"budget": [10.0, 20.0] * 2, "half_width": [3.0, 2.0, 2.5, 1.0]})
     axes = drawn_in(plots.budgets(budget, 15.0))
     drawn = {each.get_label(): each.get_xydata() for each in axes.lines}
-    assert [name for name in drawn if name != "this plan"] == ["queries, passive", "documents, spread"]
+    assert [name for name in drawn if name != "this plan"] == ["queries, passive", "documents, successive"]
     np.testing.assert_allclose(drawn["queries, passive"], budget[["budget", "half_width"]].head(2))
-    np.testing.assert_allclose(drawn["documents, spread"], budget[["budget", "half_width"]].tail(2))
+    np.testing.assert_allclose(drawn["documents, successive"], budget[["budget", "half_width"]].tail(2))
     design = pd.DataFrame({"axis": ["cost", "cost", "value"], "low": 1.0, "high": 2.0, "chance": [0.1, 0.2, 0.3]})
     axes = drawn_in(plots.classes(design.assign(chance_of="chance")))
     np.testing.assert_allclose([w for bar in axes.patches if np.isfinite(w := bar.get_width())], [0.1, 0.2, 0.3])

@@ -101,26 +101,15 @@ _SMALLEST = 1e-100  # The smallest size of a difference, where all bounds are 0
 
 @dataclass(frozen=True)
 class Units:
-    """A population in the order in which its units come; by default, arrays are float64[N].
-
-    Usually each draw makes one unit known. A draw can make more units known than the one that is drawn: to judge a
-    document of a cascade, those above it are judged too. Then all of them count in the Z of the draw, each over the
-    rate h at which it becomes known, its own and that of all deeper ones of its chain [theory 19].
-    """
+    """A population in the order in which its units come, each made known by one draw; arrays are float64[N]."""
 
     rate: np.ndarray  # q, positive, in any unit: the next unit is x with probability ``q(x)/Σ_rest q``
     mean: np.ndarray  # m, what the model expects of each contribution
     variance: np.ndarray  # What the model expects of ``(c − m)²``
     low: np.ndarray  # The smallest contribution that a unit can make, which is known before its labels
     high: np.ndarray  # The largest
-    known_at: np.ndarray  # int64[N], the draw, from 0, that makes each unit known
-    drawn_at: np.ndarray  # int64[T], the unit of each draw
     settled: float = 0.0  # What is part of the truth and known from the start
     unsettled: tuple[float, float] = (0.0, 0.0)  # How far missing labels could move ``settled`` down, and up
-    chain: np.ndarray | None = None  # int64[N], increasing: which units become known together; None if none do
-    reach: np.ndarray | None = None
-    """float64[2, N], how far a unit and deeper ones of its chain together can lie below and above their means, down to
-    any depth; neither may rise along a chain. Without it, the units of a chain are bounded one by one."""
 
     def __post_init__(self) -> None:
         with np.errstate(all="ignore"):
@@ -129,86 +118,36 @@ class Units:
             raise ValueError("rates must be positive, and all numbers of the units finite")
         if not ((self.low <= self.high).all() and (self.variance >= 0).all()):
             raise ValueError("the bounds of a unit are in the wrong order, or a variance is negative")
-        if self.chain is None and len(self.drawn_at) < len(self.rate):
-            raise ValueError("units that become known together need their chain")
-        if not (self.known_at[self.drawn_at] == np.arange(len(self.drawn_at))).all():
-            raise ValueError("a draw must make its own unit known, which was not known before")
-
-    @classmethod
-    def one_by_one(
-        cls,
-        rate: np.ndarray,
-        mean: np.ndarray,
-        variance: np.ndarray,
-        low: np.ndarray,
-        high: np.ndarray,
-        settled: float = 0.0,
-        unsettled: tuple[float, float] = (0.0, 0.0),
-    ) -> Units:
-        """Units of which each draw makes one known; the arguments are in the order in which they come."""
-        turn = np.arange(len(rate))
-        return cls(rate, mean, variance, low, high, turn, turn, settled, unsettled)
 
     @cached_property
     def left(self) -> np.ndarray:
-        """float64[T], Q before each draw: the sum of q over the units that are not known."""
-        return self._rest(self.rate)
-
-    @cached_property
-    def hazard(self) -> np.ndarray:
-        """float64[N], h, the rate at which each unit becomes known."""
-        return self.rate if self.chain is None else self._and_deeper(self.rate)
-
-    @cached_property
-    def ends(self) -> np.ndarray:
-        """float64[2, N]: the sums over a unit and all deeper ones of its chain are the least and the most they make."""
-        if self.chain is None or self.reach is None:
-            return np.stack([self.low, self.high])
-        following = np.where(np.diff(self.chain, append=self.chain[-1] + 1) == 0, np.roll(self.reach, -1, axis=1), 0.0)
-        below, above = self.reach - following
-        return np.stack([self.mean - below, self.mean + above])
-
-    def _and_deeper(self, values: np.ndarray) -> np.ndarray:
-        """float64[N], the sums over each unit and the deeper ones of its chain."""
-        if self.chain is None:
-            return values
-        total = np.cumsum(values[::-1])[::-1]
-        last = np.searchsorted(self.chain, self.chain, side="right")
-        return np.asarray(total - np.r_[total, 0.0][last])
+        """Q before each draw: the sum of q over the units that are not known."""
+        return _rest(self.rate)
 
     @cached_property
     def worst(self) -> np.ndarray:
-        """float64[T], the smallest error ``Σ (c − m) Q/h`` that each draw can show, given what is known before it."""
-        return -self._extreme(self.mean - self.ends[0])
+        """The smallest error ``(c − m) Q/q`` that each draw can show, given what is known before it."""
+        return -self._extreme(self.mean - self.low)
 
     @cached_property
     def best(self) -> np.ndarray:
-        """float64[T], the largest error ``Σ (c − m) Q/h`` that each draw can show, given what is known before it."""
-        return self._extreme(self.ends[1] - self.mean)
+        """The largest error ``(c − m) Q/q`` that each draw can show, given what is known before it."""
+        return self._extreme(self.high - self.mean)
 
     def _extreme(self, error: np.ndarray) -> np.ndarray:
-        """float64[T], the largest sum over a unit and deeper ones of its chain, which add nothing at worst."""
-        each, most = error / self.hazard, np.zeros(len(self.drawn_at))
-        further = np.maximum(each, 0.0)
-        np.maximum.at(most, self.known_at, each - further + self._and_deeper(further))
+        most = np.maximum(error / self.rate, 0.0)
         return np.asarray(np.maximum.accumulate(most[::-1])[::-1] * self.left)
 
     def _shown(self, values: np.ndarray, draws: int) -> np.ndarray:
-        """float64[n], ``Σ x Q/h`` over the units that each of the first draws makes known."""
-        each = np.bincount(self.known_at, weights=values / self.hazard, minlength=len(self.drawn_at))
-        return np.asarray(each[:draws] * self.left[:draws])
+        """float64[n], ``x Q/q`` of the unit that each of the first draws makes known."""
+        return np.asarray((values / self.rate)[:draws] * self.left[:draws])
 
     @cached_property
     def expected(self) -> np.ndarray:
-        """float64[T], the model's mean square of the error that each draw shows: ``Q Σ_rest v/h``, but above 0."""
-        expected = self._rest(self.variance / self.hazard) * self.left
+        """The model's mean square of the error that each draw shows: ``Q Σ_rest v/q``, but above 0."""
+        expected = _rest(self.variance / self.rate) * self.left
         least = max(ROUNDING * float((self.high - self.low).sum()), _SMALLEST) ** 2
         return np.asarray(np.maximum(expected, _NO_VARIANCE * expected.max(initial=0.0) + least))
-
-    def _rest(self, values: np.ndarray) -> np.ndarray:
-        """float64[T], the sum over the units that are not known before each draw."""
-        each = np.bincount(self.known_at, weights=values, minlength=len(self.drawn_at))
-        return np.asarray(np.cumsum(each[::-1])[::-1])
 
     def judged(
         self,
@@ -229,7 +168,7 @@ class Units:
         Raises:
             ValueError: If a contribution lies outside the bounds of its unit, since nothing could be proved then.
         """
-        known = self.known_at < draws
+        known = np.arange(len(self.rate)) < draws
         least, most = (contribution if end is None else end for end in (least, most))
         slack = 1e-9 * (self.high - self.low).max(initial=0.0)
         inside = (least >= self.low - slack) & (most <= self.high + slack)
@@ -238,8 +177,8 @@ class Units:
         least, most = (np.clip(end, self.low, self.high) for end in (least, most))
         contribution = np.clip(contribution, least, most)
         error = np.where(known, contribution - self.mean, 0.0)
-        expected, lowest, highest = (self.settled + float(part.sum()) for part in (self.mean, *self.ends))
-        base = expected + self._so_far(error, draws)
+        expected, lowest, highest = (self.settled + float(part.sum()) for part in (self.mean, self.low, self.high))
+        base = expected + _so_far(error, draws)
         worst, best = base[:-1] + self.worst[:draws], base[:-1] + self.best[:draws]
         below, above = np.where(known, contribution - least, 0.0), np.where(known, most - contribution, 0.0)
         # Rounding must not take a value past its bounds, since a bet may stake nearly all on them.
@@ -249,8 +188,8 @@ class Units:
             worst=worst,
             best=best,
             expected=self.expected[:draws],
-            least=lowest - self.unsettled[0] + self._so_far(np.where(known, least - self.ends[0], 0.0), draws),
-            most=highest + self.unsettled[1] + self._so_far(np.where(known, most - self.ends[1], 0.0), draws),
+            least=lowest - self.unsettled[0] + _so_far(np.where(known, least - self.low, 0.0), draws),
+            most=highest + self.unsettled[1] + _so_far(np.where(known, most - self.high, 0.0), draws),
             base=base,
             unjudged=self._unjudged(below, above, (value - worst, best - value)),
         )
@@ -264,7 +203,7 @@ class Units:
         if not (below.any() or above.any() or any(self.unsettled)):
             return Unjudged.none(draws)
         base_below, base_above = (
-            before + self._so_far(part, draws)[:-1] for before, part in zip(self.unsettled, (below, above), strict=True)
+            before + _so_far(part, draws)[:-1] for before, part in zip(self.unsettled, (below, above), strict=True)
         )
         # No variable has a larger variance than one at the two ends of its range.
         variance = np.minimum(self.variance, (below + above) ** 2 / 4)
@@ -273,13 +212,18 @@ class Units:
             above=base_above + np.minimum(self._shown(above, draws), room[1]),
             base_below=base_below,
             base_above=base_above,
-            later=np.diff(self._so_far(variance, draws)),
+            later=np.diff(_so_far(variance, draws)),
         )
 
-    def _so_far(self, values: np.ndarray, draws: int) -> np.ndarray:
-        """float64[n+1], the sum over the units that are known before the first and after each draw."""
-        each = np.bincount(self.known_at, weights=values, minlength=len(self.drawn_at))
-        return np.r_[0.0, np.cumsum(each[:draws])]
+
+def _rest(values: np.ndarray) -> np.ndarray:
+    """float64[N], the sum over each unit and all later ones."""
+    return np.asarray(np.cumsum(values[::-1])[::-1])
+
+
+def _so_far(values: np.ndarray, draws: int) -> np.ndarray:
+    """float64[n+1], the sum over the units that are known before the first and after each draw."""
+    return np.r_[0.0, np.cumsum(values[:draws])]
 
 
 @dataclass(frozen=True)

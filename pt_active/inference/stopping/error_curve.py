@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pt_active.sampling.chances import EXPONENTIAL, UNIFORM, Clipped, Law, successive_factor
+from pt_active.sampling.chances import EXPONENTIAL, UNIFORM, Clipped, Law, left_for_documents, opened, successive_factor
 
 _NODES = 400  # Quantiles of the estimated standard error over which power is averaged
 
@@ -66,38 +66,20 @@ class ErrorCurve:
     size: np.ndarray  # float64[n], positive: ψ up to a factor
     gain: np.ndarray  # float64[n], g; the variance of the estimate is ``Σ g (1/ψ − 1)``
     cost: np.ndarray  # float64[n], λ
-    documents: np.ndarray  # float64[n], number of documents in each unit; 0 for units that are the opening of a query
+    documents: np.ndarray  # float64[n], number of documents in each unit
     query: np.ndarray  # int64[n], the query that each unit belongs to
-    together: bool = True  # Whether a query is opened as often as its most probable unit
+    drawing: str = "depth"  # How often a query is opened: by the drawing of its documents; as often as a whole query
+    per_query: float = 0.0  # λ₀, the cost of opening a query, if it is not in the costs of the units
     share: np.ndarray | None = None  # float64[n], p of each unit if units are queries; None if they are documents
     fitted: int = 0  # Number of parameters that the estimator of queries fits to the labels
     law: Law = UNIFORM  # The law by which units come; `chances.EXPONENTIAL` for queries that come one after the other
 
     @classmethod
     def of_documents(
-        cls,
-        size: np.ndarray,
-        gain: np.ndarray,
-        cost: np.ndarray,
-        query: np.ndarray,
-        per_query: float,
-        together: bool,
-        opening: np.ndarray | None = None,
+        cls, size: np.ndarray, gain: np.ndarray, cost: np.ndarray, query: np.ndarray, per_query: float, drawing: str
     ) -> ErrorCurve:
-        """The curve of single documents, sorted by query, with the openings of queries as separate units."""
-        first = np.flatnonzero(np.r_[True, query[1:] != query[:-1]][: len(query)])
-        top = np.maximum.reduceat(size, first) if per_query > 0 and len(query) else np.empty(0)
-        if opening is not None:
-            top = opening[query[first]][: len(top)]
-        nothing = np.zeros(len(top))
-        return cls(
-            np.r_[size, top],
-            np.r_[gain, nothing],
-            np.r_[cost, nothing + per_query],
-            np.r_[np.ones(len(query)), nothing],
-            np.r_[query, query[first][: len(top)]],
-            together=together,
-        )
+        """The curve of single documents, sorted by query."""
+        return cls(size, gain, cost, np.ones(len(query)), query, drawing, per_query)
 
     @cached_property
     def _clipped(self) -> Clipped:
@@ -106,7 +88,7 @@ class ErrorCurve:
     @property
     def total(self) -> float:
         """The cost of judging everything."""
-        return float(self.cost.sum())
+        return float(self.cost.sum() + self.per_query * len(np.unique(self.query)))
 
     def scaled(self, factor: float) -> ErrorCurve:
         """The curve with all variances multiplied by a factor."""
@@ -115,26 +97,21 @@ class ErrorCurve:
     def chance(self, budget: float) -> np.ndarray:
         """float64[n], ψ with ``Σ λ ψ = Λ``; 1 if the budget pays for all."""
         if self.law is EXPONENTIAL:
-            factor = successive_factor(self.size, self.cost, budget)
-        else:
-            factor = self._clipped.factor(budget)
-        return self.law.inclusion(factor * self.size)
+            return self.law.inclusion(successive_factor(self.size, self.cost, budget) * self.size)
+        return self.law.inclusion(self._factor(budget) * self.size)
+
+    def _factor(self, budget: float) -> float:
+        """The factor τ at which documents and the openings of their queries are expected to cost a budget."""
+
+        def chance(spend: float) -> np.ndarray:
+            return self.law.inclusion(self._clipped.factor(spend) * self.size)
+
+        return self._clipped.factor(left_for_documents(budget, self.per_query, self.drawing, self.query, chance))
 
     def counts(self, budget: float) -> tuple[float, float]:
         """Expected numbers of judged documents and queries."""
         chance = self.chance(budget)
-        if self.together:
-            opened = self._opened(chance)
-        else:
-            left = np.log(np.maximum(1 - chance, np.finfo(float).tiny))
-            opened = 1 - np.exp(np.bincount(self.query, weights=left))
-        return float(self.documents @ chance), float(opened.sum())
-
-    def _opened(self, chance: np.ndarray) -> np.ndarray:
-        """float64[m], Π, the chance of the most probable unit of each query."""
-        opened = np.zeros(int(self.query.max()) + 1)
-        np.maximum.at(opened, self.query, chance)
-        return opened
+        return float(self.documents @ chance), float(opened(self.drawing, self.query, chance).sum())
 
     def variance(self, budget: float) -> float:
         """``Σ g (1/ψ − 1)``; for few draws of queries this is ``(Σ p² a/q)(Σ λ q)/Λ`` [T 4.25, theory 10]."""
@@ -144,7 +121,7 @@ class ErrorCurve:
         """float64[L], `variance` at each budget, read off sums from the smallest size upwards."""
         if self.law is EXPONENTIAL:
             return np.array([self.variance(float(budget)) for budget in budgets])
-        factor = np.array([self._clipped.factor(float(budget)) for budget in budgets])
+        factor = np.array([self._factor(float(budget)) for budget in budgets])
         order = np.argsort(self.size, kind="stable")
         size, gain = self.size[order], self.gain[order]
         over, plain = (np.concatenate([[0.0], np.cumsum(part)]) for part in (gain / size, gain))
@@ -162,10 +139,10 @@ class ErrorCurve:
             return float(1 / (self.share**2 @ (1 / chance)) - self.fitted)
         part = self.gain * (1 / chance - 1)
         square = float(part @ (part / chance))
-        if self.together:
+        if self.drawing == "depth":
             pairs = np.bincount(self.query, part) ** 2 - np.bincount(self.query, part**2)
-            opened = self._opened(chance)
-            square += float((pairs[opened > 0] / opened[opened > 0]).sum())
+            first = opened(self.drawing, self.query, chance)
+            square += float((pairs[first > 0] / first[first > 0]).sum())
         return float(part.sum() ** 2 / square - 1) if square > 0 else np.inf
 
     def at(self, budget: float) -> ExpectedError:

@@ -39,7 +39,7 @@ class Ahead:
     @classmethod
     def of(cls, units: Units, judged: int, trust: float) -> Ahead:
         """Blocks that are the longer the later they come; the last one ends with the population."""
-        n = len(units.drawn_at)
+        n = len(units.rate)
         if judged >= n:
             raise ValueError("nothing is left to judge, so there are no draws to foresee")
         last = np.unique(np.ceil(judged + (n - judged) * (np.arange(1, _BLOCKS + 1) / _BLOCKS) ** 2).astype(np.int64))

@@ -38,7 +38,6 @@ from pt_active.sampling.designs import (
 from pt_active.sampling.drawings import (
     DOCUMENT_DRAWINGS,
     RoundSettings,
-    opened_at_random,
     usual_variance,
 )
 from pt_active.sampling.pools import GradedPool, Variables
@@ -101,7 +100,7 @@ class Forecast:
         """float64[N], ``p² E δ²`` of each document under the model, computed once for each drawing."""
         drawing = drawing or self.graded.usual_drawing
         if drawing not in self._gains:
-            self._gains[drawing] = expected_gain(replace(self.graded, per_query=0.0), drawing, self.seed)
+            self._gains[drawing] = expected_gain(self.graded, drawing, self.seed)
         return self._gains[drawing]
 
     @cached_property
@@ -178,8 +177,7 @@ class Forecast:
     def _curve_of_documents(self, method: Method, settings: RoundSettings | None) -> tuple[ErrorCurve, np.ndarray]:
         pool, sizes = self.pool, self.sizes(method, settings)
         gain, order = self.document_gain(method.design), sizes.order
-        together = sizes.unit == "step" or opened_at_random(method.design, self.per_query)
-        if together:
+        if method.design == "depth":
             # What a query's documents have in common becomes known with the most probable of them.
             query = pool.query_of_document[order]
             by_size = order[np.lexsort([-sizes.size[order], query])]
@@ -187,7 +185,7 @@ class Forecast:
             gain = gain + np.bincount(first, self.common_gain[pool.query_of_document[first]], minlength=len(gain))
         cost, query = pool.document_cost[order], pool.query_of_document[order]
         units = sizes.size[order], gain[order], cost, query
-        return ErrorCurve.of_documents(*units, self.per_query, together, sizes.opening), gain
+        return ErrorCurve.of_documents(*units, self.per_query, method.design), gain
 
 
 def method_of(arguments: PlanArguments, estimator: str = ESTIMATOR) -> Method:

@@ -80,14 +80,14 @@ def single_rankers_caution(tables: PlanTables) -> str:
     if not tables.rounds or len(pool.names) == 1 or tables.manifest.later_rankers:
         return ""
     seen = seen_by(tables.measure, pool)
-    if can_serve_singles(seen.form, arguments.design, arguments.per_query):
+    if can_serve_singles(seen.form, arguments.design):
         return ""
     share = _unreached(tables)
     if not share > MAX_UNREACHED_SHARE:
         return ""
     return (
         f"the plan is for differences: single rankers will have no intervals, because {share:.0%} of the variance that "
-        'the model expects of one lies in documents that are never judged; design="spread" judges some of them'
+        'the model expects of one lies in documents that are never judged; design="successive" judges some of them'
     )
 
 

@@ -211,7 +211,7 @@ class JudgedDocuments(Judged):
             matters = (self.pool.differs(contrast) & (self.pool.weight > 0))[self.pool.query]
         else:
             gradient = self.pool.gradients(Variables.of(self.pool.form, self.grades).mean)
-            matters = influence_of(self.pool, gradient, known).documents[0] > 0
+            matters = influence_of(self.pool, gradient)[0] > 0
         for each in self.rounds:
             if (known | (each.sample.chance(self.pool.query) >= 1))[matters].all():
                 return True
@@ -354,9 +354,10 @@ def judged_documents(
     seen, drawn = seen_by(how.measure, pool), judged_before(rounds)
     by_surprises = rounds[0].sample.design.drawing == SURPRISES
     nested = all(each.sample.design.nested for each in rounds)
-    if seen.form.family == "cascade" if by_surprises else isinstance(seen, RevealedPool) and not nested:
+    served_family = seen.form.family == "additive" or (by_surprises and isinstance(seen, RevealedPool))
+    if not (nested or served_family):
         drawing = rounds[0].sample.design.drawing
-        served = "nDCG, AP and additive measures" if by_surprises else "additive measures and cascades"
+        served = "nDCG, AP and additive measures" if by_surprises else "additive measures"
         raise ArgumentError(
             f"{how.measure} cannot be estimated from this plan: labels of documents drawn by {drawing} serve {served}, "
             "such as DCG. Those of a plan with ",

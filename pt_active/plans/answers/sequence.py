@@ -19,8 +19,8 @@ from pt_active.plans.answers.looks import PLANNED
 from pt_active.plans.answers.units import (
     Contributions,
     Known,
+    document_stakes,
     document_units,
-    judged_from_the_top,
     partly_judged,
     planned_stakes,
     query_units,
@@ -50,7 +50,6 @@ class Block:
     cost: np.ndarray
     asked: int
     budget: float = np.inf
-    nested: bool = False
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -66,12 +65,10 @@ class Block:
     def chosen_by_cost(self) -> bool:
         """Whether another unit might have been drawn than the one that would have overspent, so that costs tell of it.
 
-        What a step costs depends on what is known, so any may have been left out.
+        None that is left would cost less as the next one than it does in its place, where its query may be open.
         """
         left = self.cost[self.asked :]
-        return len(left) > 0 and (
-            self.nested or bool(within_budget(self.cost[: self.asked].sum() + left.min(), self.budget))
-        )
+        return len(left) > 0 and bool(within_budget(self.cost[: self.asked].sum() + left.min(), self.budget))
 
 
 class UnitSource(ABC):
@@ -92,10 +89,6 @@ class UnitSource(ABC):
             wanted[each.documents[: each.ends[each.asked - 1] if each.asked else 0]] = True
         return wanted
 
-    def has(self, number: int, label: np.ndarray) -> np.ndarray:
-        """bool[N], the labels that count in a block."""
-        return np.asarray(label >= 0)
-
     @abstractmethod
     def named(self, document: int) -> str:
         """The unit of a document, in words."""
@@ -106,10 +99,9 @@ class UnitSource(ABC):
 
     def stakes(self, units: Units, alpha: float) -> Stakes:
         """How bets on the units of the first block are spread; they must not depend on the order to come."""
-        arguments = self.tables.manifest.arguments
-        block, budget = self.blocks[0], float(arguments.budget or arguments.draws or 0)
-        cost = block.cost if arguments.draws is None else np.ones(len(block.cost))
-        return planned_stakes(units, cost, budget, alpha, block.nested)
+        arguments, cost = self.tables.manifest.arguments, self.blocks[0].cost
+        budget = float(arguments.budget or arguments.draws or 0)
+        return planned_stakes(units, cost if arguments.draws is None else np.ones(len(cost)), budget, alpha)
 
 
 class _Queries(UnitSource):
@@ -146,7 +138,7 @@ class _Queries(UnitSource):
 
     def _known(self, contrast: Contrast, units: Units, label: np.ndarray) -> Known:
         pool, rows, (block,) = self.tables.pool, self.order.rows, self.blocks
-        complete = block.judged(self.has(0, label))
+        complete = block.judged(label >= 0)
         new = np.flatnonzero(complete & np.isnan(self._values).all(axis=1))
         if len(new):
             self._values[new] = judged_values(pool, label, self.measure, rows[new])
@@ -158,6 +150,8 @@ class _Queries(UnitSource):
 
 
 class _Documents(UnitSource):
+    unit = "document"
+
     def __init__(self, tables: PlanTables) -> None:
         super().__init__(tables)
         pool, manifest = tables.pool, tables.manifest
@@ -175,22 +169,14 @@ class _Documents(UnitSource):
                 *((", after each of its parts ", Argument("looks", PLANNED)) if parted else ()),
                 *(other if has_rank_form(tables.measure) else ()),
             )
-        self.unit = self.successions[0].design.unit
         self.blocks = []
         for order, each, about in zip(self.successions, tables.rounds, manifest.rounds, strict=True):
-            asked = int(np.searchsorted(order.ends, int(each.sample.drawn.sum()), side="right"))
-            cost = np.diff(order.spent[order.ends - 1], prepend=0.0)
-            self.blocks.append(Block(order.order, order.ends, cost, asked, about.budget, self.unit == "step"))
+            cost, ends = np.diff(order.spent, prepend=0.0), np.arange(len(order.order)) + 1
+            self.blocks.append(Block(order.order, ends, cost, int(each.sample.drawn.sum()), about.budget))
 
     @property
     def wanted(self) -> np.ndarray:
         return judged_before(self.tables.rounds)
-
-    def has(self, number: int, label: np.ndarray) -> np.ndarray:
-        if not self.blocks[number].nested:
-            return super().has(number, label)
-        documents = self.successions[number].design.order
-        return judged_from_the_top(documents, self.tables.pool.query_of_document[documents], label)
 
     def named(self, document: int) -> str:
         pool = self.tables.pool
@@ -208,6 +194,9 @@ class _Documents(UnitSource):
             self.kept[key] = document_units(seen, rounds[number].grades, order, before, passed, weights)
         return self.kept[key]
 
+    def stakes(self, units: Units, alpha: float) -> Stakes:
+        return document_stakes(units, self.successions[0], float(self.tables.manifest.arguments.budget or 0), alpha)
+
 
 def blocks_of(tables: PlanTables, measure: irm.Measure) -> UnitSource:
     """The units of a plan."""
@@ -223,7 +212,7 @@ def last_of(counts: np.ndarray) -> int:
 class Progress:
     """How far the units of a plan are judged, in the order in which they come."""
 
-    unit: str  # What a unit is: ``query``, ``document``, or ``step``
+    unit: str  # What a unit is: ``query`` or ``document``
     cost: np.ndarray  # float64[n], the cost of each draw, of those that the plan asks for and those that could follow
     drawn: int  # How many draws the plan asks for
     complete: np.ndarray  # bool[n], which draws are judged and count
@@ -279,15 +268,14 @@ class UnitSequence:
     def _states(self) -> list[tuple[Block, np.ndarray, np.ndarray]]:
         """The blocks, and which draws of each are judged and count, bool[T].
 
-        A block that is not fully judged is the last that counts, unless its units can be bounded without their labels:
-        what a document adds to a cascade depends on those above it.
+        A block that is not fully judged is the last that counts, unless its units count by their bounds.
         """
         states, before = [], True
-        for number, block in enumerate(self.source.blocks):
-            judged = block.judged(self.source.has(number, self.label))
+        for block in self.source.blocks:
+            judged = block.judged(self.label >= 0)
             counts = judged if self.bridged else np.logical_and.accumulate(judged)
             states.append((block, judged, counts & before))
-            goes_on = self.bridged and not block.nested and not block.chosen_by_cost
+            goes_on = self.bridged and not block.chosen_by_cost
             before = before and (bool(judged[: block.asked].all()) or goes_on)
         return states
 

@@ -15,7 +15,7 @@ from pt_active.inference.stopping.bets import Stakes, excluded
 from pt_active.inference.stopping.draws import Units
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.units import document_units, planned_stakes, query_units
+from pt_active.plans.answers.units import document_stakes, document_units, planned_stakes, query_units
 from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import document_moments
@@ -66,7 +66,7 @@ def simulated_effort(
     for i, (scale, each) in enumerate(zip(shown, replays, strict=False)):
         units = each.units
         error = np.sqrt(scale) * (each.contribution - each.units.mean)
-        draws = units.judged(np.clip(units.mean + error, units.low, units.high), len(units.drawn_at))
+        draws = units.judged(np.clip(units.mean + error, units.low, units.high), len(units.rate))
         at = excluded(draws, each.stakes, float(draws.base[-1]) - difference, level / 2)
         some = slice(at if at >= 0 else None)
         labels[i], cost[i] = each.labels[some].sum(), each.cost[some].sum()
@@ -108,15 +108,10 @@ def _of_documents(
     design = document_design(sizes, method.design, prices, budget)
     nothing, nobody = np.full(len(pool.docno), -1), np.zeros(len(pool.docno), dtype=bool)
     for contrast in pairs:
-        by_query = np.repeat(rng.exponential(size=len(pool.queries)), np.diff(pool.indptr))
-        clock = by_query if sizes.unit == "query" else rng.exponential(size=len(pool.docno))
-        priority = priorities_of(design, prices, clock)
-        order = Succession(design, priority, prices)
+        order = Succession(design, priorities_of(design, rng.exponential(size=len(pool.docno))), prices)
         units, contributions = document_units(
             seen, pool.grades, order, nothing, nobody, contrast.weights(len(pool.names))
         )
         contribution = contributions(_simulated_labels(pool.grades, rng)).value
-        ends = np.r_[0, order.ends]
-        cost = np.diff(np.r_[0.0, order.spent][ends])
-        stakes = planned_stakes(units, cost, budget, alpha, order.design.unit == "step")
-        yield _Replay(units, contribution, stakes, np.diff(ends), cost)
+        cost, stakes = np.diff(order.spent, prepend=0.0), document_stakes(units, order, budget, alpha)
+        yield _Replay(units, contribution, stakes, np.ones(len(cost), dtype=np.int64), cost)

@@ -38,10 +38,8 @@ from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades.refitting import refitted_grades
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.drawings import (
-    SUCCESSIVE,
     SURPRISES,
     RoundSettings,
-    succession_unit,
     usual_variance,
 )
 from pt_active.sampling.pools import GradedPool
@@ -49,7 +47,7 @@ from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes, TwoP
 from pt_active.sampling.successive import at, planned_threshold, succession_of
 from pt_active.sampling.two_phase import draw_documents
 
-SIZE_COLUMNS = ["doc_size", "doc_cost", "doc_place", "q_opening_size", "q_opening_cost", "q_drawing", "q_believed"]
+SIZE_COLUMNS = ["doc_size", "doc_cost", "doc_place", "q_opening_cost", "q_drawing", "q_believed"]
 """Columns that `size_frame` adds to the query columns and ``docno``."""
 
 REFIT = "refit"
@@ -66,19 +64,19 @@ def size_frame(
 ) -> pd.DataFrame:
     """One row per document: how probable its judging should be, relative to the others."""
     graded = graded_pool(pool, measure, per_query)
-    drawing = design or ("depth" if graded.usual_drawing == SURPRISES else graded.usual_drawing)
-    if drawing == SUCCESSIVE and graded.seen.form.family == "cascade":
-        raise ValueError("a frame of sizes does not hold the steps of a cascade; draw them with Plan.create")
+    drawing = design or graded.usual_drawing
     if drawing == SURPRISES:
-        raise ValueError("a frame of sizes does not hold which labels raise a measure; draw surprises with Plan.create")
+        raise ArgumentError(
+            "a frame of sizes does not hold which labels raise a measure, as surprises need: pass ",
+            *(Argument("level", "query"), ", or ", Argument("design", "depth"), ", or draw with Plan.create"),
+        )
     defensive = usual_variance(graded.seen.form) if defensive is None else defensive
     sizes = pool_sizes(graded, RoundSettings(drawing, defensive, pairs=pairs, serves_singles=True), graded.grades)
     query = pool.query_of_document
     place = np.full(len(query), -1)
     place[sizes.order] = np.arange(len(sizes.order)) - np.searchsorted(query[sizes.order], query[sizes.order])
     table = pool.queries.iloc[query].reset_index(drop=True).assign(docno=pool.docno)
-    opening = np.zeros(len(query)) if sizes.opening is None else sizes.opening[query]
-    columns = {"doc_size": sizes.size, "doc_cost": pool.document_cost, "doc_place": place, "q_opening_size": opening}
+    columns = {"doc_size": sizes.size, "doc_cost": pool.document_cost, "doc_place": place}
     return table.assign(**columns, q_opening_cost=per_query, q_drawing=drawing, q_believed=pool.believed("document"))
 
 
@@ -96,13 +94,10 @@ def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: Seed) -> pd.Data
     indptr = np.searchsorted(query, np.arange(len(qids) + 1))
     size, cost = sizes["doc_size"].to_numpy(float), sizes["doc_cost"].to_numpy(float)
     overhead, drawing = float(sizes["q_opening_cost"].iloc[0]), str(sizes["q_drawing"].iloc[0])
-    unit, prices = "query" if overhead > 0 else "document", Costs(indptr, cost, overhead)
-    opening = sizes["q_opening_size"].to_numpy(float)[indptr[:-1]]
-    positive = DocumentSizes(
-        np.flatnonzero(size > 0), size, np.zeros_like(size), unit, opening if opening.any() else None
-    )
+    prices = Costs(indptr, cost, overhead)
+    positive = DocumentSizes(np.flatnonzero(size > 0), size, np.zeros_like(size))
     design = document_design(positive, drawing, prices, float(budget))
-    clock = clocks(seed, sizes["qid"], sizes["docno"] if unit == "document" else None)
+    clock = clocks(seed, sizes["qid"], sizes["docno"])
     sample = draw_documents(design, prices, float(budget), np.random.default_rng(seed), clock)
     sizes["inclusion"] = sample.chance(query)
     return sizes[sample.drawn].reset_index(drop=True)
@@ -122,7 +117,7 @@ def first_round(source: PlanSource, arguments: PlanArguments) -> PlanTables:
     graded = source.graded or graded_pool(pool, source.measure, arguments.per_query)
     seed = arguments.seed, pool.believed("document")
     rng = np.random.default_rng(seed)
-    clock, settings = clock_of(pool, graded, seed, 0), round_settings(arguments, pool.names)
+    clock, settings = clock_of(pool, seed, 0), round_settings(arguments, pool.names)
     drawn = not_empty(draw_round(graded, settings, budget, rng, clock=clock))
     queries = query_design(pool, drawn.sample.design.opening, pool.moments(source.measure))
     queries = queries.assign(**sample_columns(pool, drawn))
@@ -161,10 +156,9 @@ def round_entry(
     )
 
 
-def clock_of(pool: Pool, graded: GradedPool, seed: Seed, stage: int) -> np.ndarray:
-    """float64[N], the exponential variables of what comes at once in a successive drawing."""
-    qid, unit = pool.qids[pool.query_of_document], succession_unit(graded.seen.form, graded.per_query)
-    return clocks(seed, qid, None if unit == "query" else pool.docno, stage=stage)
+def clock_of(pool: Pool, seed: Seed, stage: int) -> np.ndarray:
+    """float64[N], the exponential variables of documents in a successive drawing."""
+    return clocks(seed, pool.qids[pool.query_of_document], pool.docno, stage=stage)
 
 
 def not_empty(drawn: Round) -> Round:
@@ -276,7 +270,7 @@ def _continued(tables: PlanTables, asked: Extension, texts: pd.DataFrame | None)
     if order is None or tables.manifest.census:
         raise ValueError("no document is left that can change the estimate: all are known or drawn")
     threshold = planned_threshold(order.design, order.prices, budget)
-    expected = expected_of(tables, at(order.design, order.prices, threshold))
+    expected = expected_of(tables, at(order.design, threshold))
     new = replace(last, sample=order.drawn_to(budget), expected=expected)
     more = replace(new.sample, drawn=new.sample.drawn & ~last.sample.drawn)
     if not more.drawn.any():
@@ -301,7 +295,7 @@ def _next_round(tables: PlanTables, asked: Extension, qrels: pd.DataFrame, frame
     seed, stage, graded = (asked.seed, pool.believed("document")), len(tables.rounds), graded_of(tables)
     rng = np.random.default_rng([*seed, stage])
     settings = round_settings(manifest.arguments, pool.names)
-    clock = clock_of(pool, graded, seed, stage)
+    clock = clock_of(pool, seed, stage)
     drawn_now = draw_round(graded, settings, float(asked.budget), rng, grades=grades, labels=labels, clock=clock)
     return not_empty(drawn_now)
 

@@ -13,10 +13,9 @@ import pandas as pd
 from pt_active.frames.checks import how_many
 from pt_active.inference.rounds import Round
 from pt_active.plans.making.manifest import FORMAT_VERSION, Manifest
-from pt_active.plans.making.pool import Pool, seen_by, traffic_told
+from pt_active.plans.making.pool import Pool, traffic_told
 from pt_active.plans.making.stored import Form
 from pt_active.relevance.measures import has_rank_form, parse_measure
-from pt_active.sampling.drawings import succession_unit
 from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
 
 _MAX_NAMED_RANKERS = 10
@@ -102,7 +101,7 @@ def round_tables(rounds: Sequence[Round]) -> dict[str, pd.DataFrame]:
         if sample.priority is not None and design.rate is not None:
             row |= {"rate": design.rate[order], "priority": sample.priority[order]}
         documents.append(pd.DataFrame({"round": number, "document": order, **row}))
-        row = {"planned_opening": sample.design.opening, "opening": sample.opening, "apart": sample.apart}
+        row = {"planned_opening": sample.design.opening, "opening": sample.opening}
         queries.append(pd.DataFrame({"round": number, **row}))
     tables = {"rounds": pd.concat(documents, ignore_index=True), "round_queries": pd.concat(queries, ignore_index=True)}
     for number, each in enumerate(rounds[1:], start=2):
@@ -120,14 +119,11 @@ def rounds_from(pool: Pool, tables: Mapping[str, pd.DataFrame], manifest: Manife
         inclusion, drawn = np.zeros(len(pool.docno)), np.zeros(len(pool.docno), dtype=bool)
         inclusion[order], drawn[order] = documents["inclusion"], documents["drawn"]
         design = DocumentDesign(manifest.arguments.design, order, queries["planned_opening"].to_numpy(), inclusion)
-        opened, apart = Sample.once(queries["opening"].to_numpy()), queries["apart"].to_numpy()
-        sample = TwoPhase(design, opened, drawn, apart, float(entry.spent))
+        sample = TwoPhase(design, Sample.once(queries["opening"].to_numpy()), drawn, float(entry.spent))
         if "priority" in documents.columns:
             rate, priority = np.zeros(len(drawn)), np.full(len(drawn), np.inf)
             rate[order], priority[order] = documents["rate"], documents["priority"]
-            form = seen_by(parse_measure(manifest.arguments.measure), pool).form
-            design = replace(design, unit=succession_unit(form, manifest.arguments.per_query), rate=rate)
-            sample = replace(sample, design=design, priority=priority)
+            sample = replace(sample, design=replace(design, rate=rate), priority=priority)
         refitted = tables.get(f"grades_{number}")
         grades = pool.grades if refitted is None else np.ascontiguousarray(refitted.to_numpy(dtype=np.float64))
         rounds.append(Round(sample, grades, float(entry.expected_variance), entry.comparable_variance))

@@ -38,7 +38,7 @@ def test_variance_and_counts_are_those_of_every_outcome(budget, law):
     assert COST @ chance == pytest.approx(budget)
     odds = np.log(1 - chance) if law is EXPONENTIAL else chance[chance < 1]
     assert np.ptp(odds / SIZE[chance < 1]) == pytest.approx(0, abs=1e-9)
-    variance = documents = apart = together = 0.0
+    variance = documents = apart = together = side_by_side = 0.0
     signal = np.sqrt(GAIN)
     for probability, drawn in outcomes(chance):
         variance += probability * (signal @ (drawn / chance - 1)) ** 2
@@ -46,23 +46,27 @@ def test_variance_and_counts_are_those_of_every_outcome(budget, law):
         apart += probability * len(np.unique(QUERY[drawn > 0]))
     for query in range(3):
         together += chance[query == QUERY].max()
+        side_by_side += min(1.0, chance[query == QUERY].sum())
     assert found.variance(budget) == pytest.approx(variance, rel=1e-12)
-    assert curve(law=law, together=False).counts(budget) == pytest.approx((documents, apart))
-    assert found.counts(budget) == pytest.approx((documents, together))
+    for drawing, queries in (("successive", apart), ("surprises", side_by_side), ("depth", together)):
+        assert curve(law=law, drawing=drawing).counts(budget) == pytest.approx((documents, queries))
 
 
-def test_openings_are_units_of_their_own():
-    """Each query is opened as often as its most probable document, at λ₀."""
-    found = ErrorCurve.of_documents(SIZE, GAIN, COST, QUERY, 0.7, together=True)
+@pytest.mark.parametrize("drawing", ["successive", "surprises", "depth"])
+def test_a_budget_pays_for_the_queries_that_are_expected_to_be_opened(drawing):
+    """Sizes ignore λ₀: at what is left for documents, chances and errors are those without it."""
+    parts = SIZE, GAIN, COST, QUERY
+    found, free = (ErrorCurve.of_documents(*parts, per_query, drawing) for per_query in (0.7, 0.0))
     for budget in (0.8, 3.0, 6.0):
         chance = found.chance(budget)
-        assert chance[5:] == pytest.approx([chance[0], chance[2], chance[4]])
-        assert found.variance(budget) == pytest.approx(GAIN @ (1 / chance[:5] - 1))
-        assert COST @ chance[:5] + 0.7 * chance[5:].sum() == pytest.approx(budget)
+        left = budget - 0.7 * found.counts(budget)[1]
+        assert COST @ chance == pytest.approx(left)
+        np.testing.assert_allclose(chance, free.chance(left))
+        assert found.variance(budget) == pytest.approx(GAIN @ (1 / chance - 1))
+        assert found.variances(np.array([budget])) == pytest.approx([found.variance(budget)])
     assert found.total == pytest.approx(COST.sum() + 3 * 0.7)
-    free = ErrorCurve.of_documents(SIZE, GAIN, COST, QUERY, 0.0, together=True)
-    assert len(free.size) == 5
-    assert ErrorCurve.of_documents(*(x[:0] for x in (SIZE, GAIN, COST, QUERY)), 0.7, together=True).total == 0
+    assert found.chance(found.total) == pytest.approx(np.ones(5))
+    assert ErrorCurve.of_documents(*(x[:0] for x in parts), 0.7, drawing).total == 0
 
 
 @given(
@@ -108,10 +112,10 @@ def test_few_draws_follow_the_sources_formula():
 def test_documents_that_are_opened_together_count_as_one():
     """Half of ten queries with five documents each: five units or 25, of which one degree goes to the mean."""
     query, ones = np.repeat(np.arange(10), 5), np.ones(50)
-    together, alone = (ErrorCurve.of_documents(ones, ones, ones, query, 0.0, each) for each in (True, False))
+    together, alone = (ErrorCurve.of_documents(ones, ones, ones, query, 0.0, each) for each in ("depth", "successive"))
     assert together.degrees_of_freedom(25) == pytest.approx(5 - 1)
     assert alone.degrees_of_freedom(25) == pytest.approx(25 - 1)
-    one_each = ErrorCurve.of_documents(ones, ones, ones, np.arange(50), 0.0, True)
+    one_each = ErrorCurve.of_documents(ones, ones, ones, np.arange(50), 0.0, "depth")
     assert one_each.degrees_of_freedom(25) == pytest.approx(25 - 1)
 
 

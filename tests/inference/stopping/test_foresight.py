@@ -23,7 +23,7 @@ def population(rng: np.random.Generator, n: int, shift: float) -> tuple[np.ndarr
     rate = np.sqrt(variance) + 0.2 * np.abs(size)
     order = np.argsort(rng.exponential(size=n) / rate)
     model = size * chance, variance, np.minimum(size, 0), np.maximum(size, 0)
-    return (size * (rng.random(n) < chance))[order], Units.one_by_one(*(part[order] for part in (rate, *model)))
+    return (size * (rng.random(n) < chance))[order], Units(*(part[order] for part in (rate, *model)))
 
 
 def stakes_of(units: Units, planned: int) -> Stakes:
@@ -59,19 +59,6 @@ def test_the_foreseen_share_of_decided_continuations_is_that_of_real_ones() -> N
     assert (np.abs(difference.mean(axis=0)) <= 3 * error + 0.1).all()
 
 
-def test_draws_that_make_several_units_known_are_counted_not_the_units() -> None:
-    rng = np.random.default_rng(2)
-    known = np.repeat(np.arange(50), 4)
-    low, high = np.zeros(200), np.ones(200)
-    units = Units(np.ones(200), low + 0.5, low + 0.25, low, high, known, np.arange(50) * 4 + 3, chain=known)
-    draws = units.judged(rng.integers(0, 2, 200).astype(float), 10)
-    ahead = Ahead.of(units, 10, 1.0)
-    assert ahead.last[-1] == 50
-    assert ahead.ended[-1]
-    block = decided_after(draws, stakes_of(units, 20), ahead, WINNER, ALPHA, np.full(5, 100.0))
-    assert (ahead.last[block] <= 50).all()
-
-
 def without_noise(*of: Any) -> int:
     """The block after which a verdict is reached if all goes on as it would on average."""
     *known, truth = of
@@ -82,7 +69,7 @@ def test_without_noise_the_end_is_that_of_the_formula() -> None:
     """One bet whose cap is never met: θ R Σ 1/σ² − θ² Σ 1/σ²/2 reaches the logarithm of 1/α."""
     n, truth, theta = 2000, 30.0, 25.0
     low = np.full(n, -0.1)
-    units = Units.one_by_one(np.ones(n), np.zeros(n), np.full(n, 0.003), low, -low)
+    units = Units(np.ones(n), np.zeros(n), np.full(n, 0.003), low, -low)
     draws, stakes = units.judged(np.zeros(n), 0), Stakes(np.array([theta]), np.ones(1))
     ahead = Ahead.of(units, 0, 1.0)
     growth = np.cumsum((theta * truth - theta**2 / 2) / units.expected)
@@ -100,7 +87,7 @@ def test_without_noise_a_cap_limits_the_bets_on_the_side_that_can_lose(above: bo
     n, theta, sign = 2000, 200.0, 1.0 if above else -1.0
     ends = np.sort([-0.2 * sign, 0.01 * sign])
     low, high = np.full(n, ends[0]), np.full(n, ends[1])
-    units = Units.one_by_one(np.ones(n), np.zeros(n), np.full(n, 0.0005), low, high)
+    units = Units(np.ones(n), np.zeros(n), np.full(n, 0.0005), low, high)
     draws, stakes = units.judged(np.zeros(n), 0), Stakes(np.array([theta]), np.ones(1))
     ahead, truth = Ahead.of(units, 0, 1.0), sign * 20.0
     cap = 0.95 * ahead.variance / (0.2 * (n - np.r_[0, ahead.last[:-1]] - np.diff(np.r_[0, ahead.last]) // 2) - 20.0)
@@ -127,7 +114,7 @@ def test_a_verdict_needs_all_of_its_claims_and_the_first_verdict_counts() -> Non
 def test_a_model_that_is_sure_of_the_rest_foresees_numbers() -> None:
     n = 50
     variance = np.r_[np.ones(10), np.zeros(n - 10)]
-    units = Units.one_by_one(np.ones(n), np.zeros(n), variance, np.full(n, -1.0), np.ones(n))
+    units = Units(np.ones(n), np.zeros(n), variance, np.full(n, -1.0), np.ones(n))
     draws = units.judged(np.r_[np.ones(10), np.zeros(n - 10)], 10)
     with np.errstate(all="raise", under="ignore"):
         ahead = Ahead.of(units, 10, float(draws.trust[-1]))

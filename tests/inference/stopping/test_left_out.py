@@ -33,7 +33,7 @@ def rounds(value: np.ndarray, known: tuple[int, ...], draws: Draws | None, paid:
         number, mean = int((np.cumsum(COST[list(order)]) <= 3).sum()), np.full(len(order), 0.2)
         columns = (column[list(order)] for column in (RATE, HIGH - LOW, LOW, HIGH))
         rate, span, low, high = columns
-        units = Units.one_by_one(rate, mean, span**2 / 4, low, high, float(value[list(known)].sum()))
+        units = Units(rate, mean, span**2 / 4, low, high, float(value[list(known)].sum()))
         part = units.judged(value[list(order)], number)
         if paid and number < len(order) and draws_on(order, number):
             part = part.without_next(units)
@@ -69,9 +69,9 @@ def test_nobody_gains_from_what_was_left_out_whatever_the_labels_are() -> None:
 
 def test_a_bet_on_what_was_left_out_counts_with_its_bound() -> None:
     """By hand: one bet of a fixed stake, two draws, and a unit that came between them and was left out."""
-    units = Units.one_by_one(np.ones(3), np.zeros(3), np.ones(3), -np.ones(3), np.ones(3))
+    units = Units(np.ones(3), np.zeros(3), np.ones(3), -np.ones(3), np.ones(3))
     first = units.judged(np.array([0.5, np.nan, np.nan]), 1)
-    rest = Units.one_by_one(np.ones(2), np.zeros(2), np.ones(2), -np.ones(2), np.ones(2), 0.5)
+    rest = Units(np.ones(2), np.zeros(2), np.ones(2), -np.ones(2), np.ones(2), 0.5)
     later, one = rest.judged(np.array([0.25, -1.0]), 1), Stakes(np.array([0.3]), np.ones(1))
     paid, plain = first.without_next(units).then(later), first.then(later)
     for side, unpaid in ((paid, plain), (paid.mirrored, plain.mirrored)):

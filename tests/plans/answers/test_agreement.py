@@ -150,12 +150,12 @@ def population(
     return plan, frame.assign(label=labels)
 
 
-@pytest.mark.parametrize(("measure", "design"), [("nDCG@4", "depth"), ("AP", "surprises"), ("DCG@6", "spread")])
+@pytest.mark.parametrize(("measure", "design"), [("nDCG@4", "depth"), ("AP", "surprises"), ("DCG@6", "successive")])
 def test_another_label_moves_the_estimate_as_far_as_it_says(measure: str, design: str) -> None:
     """But for what it teaches of other queries: their lines, and the kinds of queries that fit surprises best."""
     plan, truth = population("document", measure, design=design)
     labels = truth.merge(plan.assessments[["qid", "docno"]], on=["qid", "docno"])
-    how = How(plan.measure, "regression" if design != "spread" else "difference")
+    how = How(plan.measure, "regression" if design != "successive" else "difference")
     change = labelled_plan(plan.tables, labels).changes(np.array([1.0, -1.0]), how)
     before = plan.compare(labels, estimator=how.estimator).difference
     place = pd.MultiIndex.from_frame(plan.tables.pool.keys[["qid", "docno"]])

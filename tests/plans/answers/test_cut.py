@@ -69,7 +69,7 @@ def test_what_lacks_labels_says_the_way(plan: Plan, labels: pd.DataFrame) -> Non
 
 
 def test_rounds_of_documents_are_cut_as_wholes(graded: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path) -> None:
-    one = Plan.create(graded, None, DCG @ 10, budget=150, level="document", design="spread", seed=3)
+    one = Plan.create(graded, None, DCG @ 10, budget=150, level="document", design="depth", seed=3)
     first = wanted(one, labels)
     two = one.extend(80, first)
     part = pd.concat([first, wanted(two, labels).head(20)])

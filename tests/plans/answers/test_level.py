@@ -54,7 +54,9 @@ def test_arguments_that_leave_no_choice_are_followed(arguments: dict, level: str
 
 
 def test_unknown_names_are_refused(graded: pd.DataFrame) -> None:
-    with pytest.raises(ValueError, match="unknown design 'magic'; for queries .* hedged, .* documents one of spread"):
+    with pytest.raises(
+        ValueError, match="unknown design 'magic'; for queries .* hedged, .* documents one of successive"
+    ):
         Plan.create(graded, None, DCG @ 10, budget=BUDGET, design="magic")
     with pytest.raises(ValueError, match="unknown level 'page'; it is one of query, document"):
         Plan.create(graded, None, DCG @ 10, budget=BUDGET, level="page")
@@ -99,7 +101,7 @@ def test_both_levels_expect_what_documents_of_a_query_have_in_common(graded: pd.
         part, own = slope[first:last] * error[first:last], np.eye(last - first)
         expected.append(part @ (COMMON_SHARE + (1 - COMMON_SHARE) * own) @ part / len(forecast.pool.query_weight) ** 2)
     np.testing.assert_allclose(forecast.curve(queries)[1], expected, rtol=1e-9)
-    documents, gain = forecast.curve(Method("spread", "regression", with_replacement=False))
+    documents, gain = forecast.curve(Method("depth", "regression", with_replacement=False))
     np.testing.assert_allclose(np.bincount(seen.query, gain), expected, rtol=1e-9)
     assert documents.gain.sum() == pytest.approx(np.sum(expected))
     assert not ahead_of(graded, "DCG@10", UnitCost(per_query=5)).common_gain.any()
@@ -116,7 +118,7 @@ def test_queries_are_judged_whole_if_that_is_more_precise(
     plan = Plan.create(graded, None, DCG @ 10, cost, budget=600)
     assert (plan.manifest["arguments"]["level"], plan.manifest["arguments"]["design"]) == ("query", "hedged")
     assert "chosen    whole queries, hedged: ±1 (95%" in str(plan)
-    assert "documents, spread, would give ±2" in str(plan)
+    assert "documents, successive, would give ±2" in str(plan)
     assert "q_prob" in SamplingDistribution(DCG @ 10, cost)(graded)
     assert Plan.create(graded, None, DCG @ 10, budget=600).manifest["arguments"]["level"] == "query"
     monkeypatch.undo()

@@ -81,16 +81,16 @@ Rounds = tuple[Plan, pd.DataFrame, pd.DataFrame]
 """A plan of two rounds, the labels of the first round, and the labels of both."""
 
 
-def two_rounds(graded: pd.DataFrame, labels: pd.DataFrame, budget: float) -> Rounds:
-    one = Plan.create(graded, None, DCG @ 10, budget=budget, level="document", design="spread", seed=12)
+def two_rounds(graded: pd.DataFrame, labels: pd.DataFrame, budget: float, design: str) -> Rounds:
+    one = Plan.create(graded, None, DCG @ 10, budget=budget, design=design, seed=12)
     first = wanted(one, labels)
-    two = one.extend(budget, first)
+    two = one.extend(budget, first, grades=graded)
     return two, first, pd.concat([first, wanted(two, labels)])
 
 
 @pytest.fixture(scope="module")
 def rounds(graded: pd.DataFrame, labels: pd.DataFrame) -> Rounds:
-    return two_rounds(graded, labels, 120)
+    return two_rounds(graded, labels, 120, "depth")
 
 
 def test_rounds_are_looked_at_once(rounds: tuple) -> None:
@@ -107,7 +107,7 @@ def test_rounds_are_looked_at_once(rounds: tuple) -> None:
 
 def test_what_has_no_interval_at_the_end_has_none_at_a_look(graded, labels, demo: DemoCollection) -> None:
     """A later ranker depends on documents that could not be drawn; the error of the others is known."""
-    plan, _, both = two_rounds(graded, labels, 200)
+    plan, _, both = two_rounds(graded, labels, 500, "depth")
     run = demo.runs["candidate"]
     upside_down = run[run["rank"] < 15].assign(score=lambda kept: -kept["score"]).drop(columns="rank")
     pair = {"first": "production", "second": "later"}
@@ -144,7 +144,7 @@ def test_all_that_can_change_the_result_is_less_than_the_pool(
     """Queries in which the rankers agree are not opened, and documents of one ranker alone cannot change anything."""
     alike = graded["qid"].isin(graded["qid"].unique()[:20])
     same = graded.assign(rank_candidate=graded["rank_candidate"].where(~alike, graded["rank_production"]))
-    frame, how = same[~alike | (same["rank_production"] >= 0)], {"level": "document", "design": "spread", "seed": 1}
+    frame, how = same[~alike | (same["rank_production"] >= 0)], {"level": "document", "seed": 1}
     plan, census = (Plan.create(frame, None, DCG @ 10, UnitCost(per_query), budget=each, **how) for each in (100, 1e5))
     judged = wanted(plan, labels)
     ranks = plan.tables.pool.keys.merge(frame, on=["qid", "docno"])[["rank_production", "rank_candidate"]]

@@ -112,7 +112,7 @@ def test_parts_stay_when_a_plan_is_saved(design: str, plans: dict[str, Plan], la
 
 
 def test_other_samples_of_documents_have_no_parts(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=300, level="document", design="spread", seed=1)
+    plan = Plan.create(graded, None, DCG @ 10, budget=300, level="document", design="successive", seed=1)
     with pytest.raises(ValueError, match="is for plans that come in parts"):
         plan.status(wanted_of(plan, labels), looks=PLANNED)
 

@@ -30,7 +30,7 @@ def spoilt(graded: pd.DataFrame) -> pd.DataFrame:
 
 def judged(frame: pd.DataFrame, demo: DemoCollection, level="document", measure=DCG @ 10, budget=400, **more):
     if level == "document" and measure == DCG @ 10:
-        more = {"design": "spread"} | more
+        more = {"design": "depth"} | more
     plan = Plan.create(frame, None, measure, budget=budget, level=level, **more)
     return plan, demo.judge(plan.assessments)[["qid", "docno", "label"]]
 
@@ -118,6 +118,7 @@ def test_drawing_on_with_a_spoilt_model_warns(demo, spoilt, graded) -> None:
         plan.extend(100, qrels)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
+        warnings.filterwarnings("ignore", message=".*a second test")
         longer = plan.extend(400, qrels, graded)
     every = pd.concat([qrels, demo.judge(longer.assessments)[["qid", "docno", "label"]]])
     check = ModelCheck.of(longer, every)
@@ -215,7 +216,7 @@ def test_the_outlook_of_a_plan_knows_how_it_was_designed(level, demo, graded) ->
         own = plan.queries["q_prob"].to_numpy()
     else:
         design = plan.tables.rounds[0].sample.design
-        own = design.inclusion[design.order]
+        own = design.chance(plan.tables.pool.query_of_document)[design.order]
     free = own < 0.999
     ratio = own[free] / curve.size[free]
     assert np.ptp(ratio) < 1e-6 * ratio.mean()

@@ -194,14 +194,14 @@ def test_labels_of_queries_speak_of_documents_by_gain_and_inverse_chance(
             variance = pool.grades[z] @ (worth - mean) ** 2
             above += gain[z] / chance[query] * (worth[label[query, docno]] - mean) ** 2 / variance
             below += gain[z] / chance[query]
-    assert pilot.of_documents("spread", "regression", gain).ratio == pytest.approx(above / below, rel=1e-9)
+    assert pilot.of_documents("successive", "regression", gain).ratio == pytest.approx(above / below, rel=1e-9)
 
 
 def test_a_second_round_promises_nothing_of_what_is_known(demo: DemoCollection, graded: pd.DataFrame) -> None:
     """``Σ w_r² Σ g (1/ψ_r − 1)`` by hand; no round draws documents that are judged already."""
-    plan = Plan.create(graded, None, DCG @ 10, budget=300, level="document", design="spread", seed=2)
+    plan = Plan.create(graded, None, DCG @ 10, budget=300, level="document", seed=2)
     first = demo.judge(plan.assessments)[["qid", "docno", "label"]]
-    two = plan.extend(300, first)
+    two = plan.extend(300, first, grades=graded)
     every = pd.concat([first, demo.judge(two.assessments)[["qid", "docno", "label"]]])
     pilot, rounds = Pilot.of(two, every), two.tables.rounds
     gain = np.random.default_rng(0).uniform(0.1, 2, len(two.tables.pool.docno))
@@ -217,4 +217,4 @@ def test_a_second_round_promises_nothing_of_what_is_known(demo: DemoCollection, 
     judged = two.judged(every)
     found = estimate_rounds(judged.pool, judged.rounds, judged.label, np.array([1.0, -1.0]), "regression")
     by_hand = (found.first + found.second) / parts
-    assert pilot.of_documents("spread", "regression", gain).ratio == pytest.approx(by_hand, rel=1e-9)
+    assert pilot.of_documents("successive", "regression", gain).ratio == pytest.approx(by_hand, rel=1e-9)

@@ -122,8 +122,7 @@ def test_the_frames(plans, labels) -> None:
     assert (said["correction"], said["confidence_level"], said["measure"]) == ("holm", 0.9, "DCG@10")
 
 
-@pytest.mark.parametrize("design", ["spread", "poisson", "successive", "depth"])
-@pytest.mark.parametrize("measure", ["DCG@5", "ERR@5"])
+@pytest.mark.parametrize(("measure", "design"), [("DCG@5", "successive"), ("DCG@5", "depth"), ("ERR@5", "depth")])
 def test_a_pair_takes_nothing_from_documents_that_neither_of_it_has(graded, demo, measure, design) -> None:
     plan = Plan.create(graded, None, measure, UnitCost(2), budget=300, level="document", design=design, seed=3)
     judged, how = labelled_plan(plan.tables, demo.judge(plan.assessments)), asked(plan.tables)

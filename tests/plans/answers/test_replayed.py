@@ -73,7 +73,7 @@ def test_interval_and_test_agree_at_the_level(plan: Plan, labels: pd.DataFrame) 
 
 
 def test_rounds_are_replayed_as_the_one_with_the_largest_weight(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    first = Plan.create(graded, None, DCG @ 10, budget=60, level="document", design="spread")
+    first = Plan.create(graded, None, DCG @ 10, budget=60, level="document", design="depth")
     second = first.extend(200, wanted(first, labels))
     judged = pd.concat([wanted(first, labels), wanted(second, labels)]).drop_duplicates()
     assert len(second.tables.rounds) == 2

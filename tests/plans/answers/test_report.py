@@ -223,7 +223,7 @@ def test_the_data_are_those_of_the_result(report: Report) -> None:
 
 @pytest.mark.parametrize(
     "how",
-    [{"draws": 20, "replace": True}, {"draws": 20}, {"budget": 300}, {"budget": 300, "design": "spread"}],
+    [{"draws": 20, "replace": True}, {"draws": 20}, {"budget": 300}, {"budget": 300, "design": "successive"}],
     ids=str,
 )
 def test_the_chance_of_draws_is_what_happens(how: dict[str, Any], graded, demo) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from drawn_order import ordered
 
-from pt_active import DCG, ERR, Plan, TimeCost, UnitCost, measure_values
+from pt_active import DCG, Plan, TimeCost, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.qrels import known_labels
 from pt_active.plans.answers.judged import Contrast
@@ -19,15 +19,13 @@ from pt_active.plans.making.queries import in_drawing_order
 
 QUERIES = 40
 DOCUMENTS = {"level": "document", "design": "successive"}
-ERR_10 = ERR(max_rel=3) @ 10
 KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
     "queries": (DCG @ 10, {"budget": 200, "seed": 3, "level": "query"}),
     "documents": (DCG @ 10, {"budget": 150, "seed": 3, **DOCUMENTS}),
     "opened": (DCG @ 10, {"budget": 180, "seed": 5, "cost": UnitCost(per_query=3), **DOCUMENTS}),
     "hours": (DCG @ 10, {"budget": 1.5, "seed": 3, "cost": TimeCost(30, 60), **DOCUMENTS}),
-    "steps": (ERR_10, {"budget": 200, "seed": 3, **DOCUMENTS}),
 }
-UNITS = {"queries": "query", "documents": "document", "opened": "query", "hours": "query", "steps": "step"}
+UNITS = {"queries": "query", "documents": "document", "opened": "document", "hours": "document"}
 SAID = ("value", "standard_error", "low", "high", "e_value", "resolution", "resolved_at", "judged", "spent", "n_judged")
 
 
@@ -134,15 +132,6 @@ def test_labels_beyond_a_gap_prove_what_they_prove_whatever_the_label_is(
     assert f"left out    {before.left_out} labels from {before.waiting} on, which is not fully judged" in str(before)
 
 
-def test_a_query_that_was_begun_waits_for_a_document_without_a_label(plans: dict, listed: dict, labels) -> None:
-    ordered = listed["opened"].merge(labels)
-    begun = ordered[ordered["qid"] == ordered["qid"][0]]
-    assert len(begun) > 1
-    for number in range(len(begun)):
-        status = plans["opened"].status(begun.drop(index=begun.index[number]))
-        assert status.waiting == f"document {begun['docno'].iloc[number]} of query {begun['qid'].iloc[0]}"
-
-
 # --- the formula ------------------------------------------------------------------------------------------------------
 
 
@@ -211,7 +200,6 @@ def test_the_mean_of_what_draws_of_queries_show_is_that_of_the_formula(
 def test_the_mean_of_what_draws_of_documents_show_is_that_of_the_formula(
     kind: str, part: float, plans: dict[str, Plan], listed: dict, pool: pd.DataFrame, labels: pd.DataFrame
 ) -> None:
-    """A unit is a document, or all documents of an opened query that count."""
     plan, sample, some = plans[kind], plans[kind].tables.rounds[0].sample, labels.merge(listed[kind])
     table = plan.tables.pool.keys.merge(pool, on=["qid", "docno"]).merge(labels, on=["qid", "docno"])
     price, grades = discount_differences(table) / QUERIES, table.filter(like="grade_").to_numpy()
@@ -225,13 +213,11 @@ def test_the_mean_of_what_draws_of_documents_show_is_that_of_the_formula(
         mean=price * mean,
         spread=price**2 * (variance + average + RANGE * GAIN[3] ** 2),
     )
-    keys = ["qid", "docno"] if kind == "documents" else ["qid"]
-    columns = {"priority": "first", "q": "first", "value": "sum", "mean": "sum", "spread": "sum"}
-    units = table[table["q"] > 0].groupby(keys).agg(columns).sort_values("priority")
+    units = table[table["q"] > 0].sort_values("priority")
     n = int(part * plan.status(some).drawn)
     expected = estimate_by_hand(*(units[name].to_numpy() for name in ("q", "value", "mean", "spread")), n)
-    mine = pd.MultiIndex.from_frame(some[keys]) if len(keys) > 1 else some.qid
-    assert proved(plan, some[mine.isin(units.index[:n])]) == (n, pytest.approx(expected, rel=1e-9))
+    first = some.merge(units[["qid", "docno"]].head(n))
+    assert proved(plan, first) == (n, pytest.approx(expected, rel=1e-9))
 
 
 # --- however labels are kept ------------------------------------------------------------------------------------------
@@ -264,8 +250,7 @@ def test_an_extension_changes_nothing_that_was_said(
     longer = plan.extend(2.0 if kind == "hours" else 100, some)
     for part in (40, len(some)):
         before, after = plan.status(some.head(part)), longer.status(some.head(part))
-        whole = kind == "steps" and part == len(some)  # The threshold of a whole plan of steps was fixed beforehand.
-        assert said(before)[2 * whole :] == said(after)[2 * whole :]
+        assert said(before) == said(after)
         assert after.drawn > before.drawn
         assert after.budget == pytest.approx(longer.manifest["spent"])
     assert after.judged == before.drawn
@@ -274,7 +259,7 @@ def test_an_extension_changes_nothing_that_was_said(
     assert longer.status(pd.concat([some, more])).judged > after.judged
 
 
-@pytest.mark.parametrize("kind", ["documents", "opened", "steps"])
+@pytest.mark.parametrize("kind", ["documents", "opened"])
 def test_a_refitted_model_goes_on_from_what_is_known(
     kind: str, demo: DemoCollection, pool: pd.DataFrame, plans: dict[str, Plan], listed: dict, labels: pd.DataFrame
 ) -> None:
@@ -283,17 +268,14 @@ def test_a_refitted_model_goes_on_from_what_is_known(
     assert len(two.tables.rounds) == 2
     second = two.assessments[["qid", "docno"]].merge(labels)
     early, before = two.status(pd.concat([first.iloc[:-1], second])), plan.status(first.iloc[:-1])
-    if kind == "steps":  # Labels of the second block wait for the first one.
-        assert said(early) == said(before)
-        assert early.left_out == len(second) + before.left_out
-    else:  # For what is not judged in the first block the worst case is assumed.
-        whole = two.status(pd.concat([first, second]))
-        assert early.low - 1e-6 <= whole.low <= whole.high <= early.high + 1e-6
-        assert early.high - early.low < before.high - before.low
-        assert early.left_out == before.left_out
+    # For what is not judged in the first block the worst case is assumed.
+    whole = two.status(pd.concat([first, second]))
+    assert early.low - 1e-6 <= whole.low <= whole.high <= early.high + 1e-6
+    assert early.high - early.low < before.high - before.low
+    assert early.left_out == before.left_out
     between = two.status(first)
     assert said(between) == said(plan.status(first))
-    part = two.status(pd.concat([first, ordered(two, labels).head(60)]))
+    part = two.status(pd.concat([first, ordered(two, labels).head(20)]))
     assert between.low - 1e-4 <= part.low < truth < part.high <= between.high + 1e-4
     assert between.judged < part.judged < part.drawn == early.drawn
     # A third block goes on to the end.
@@ -313,40 +295,22 @@ def test_a_plan_that_was_cut_says_the_same_of_what_is_left(
 
 
 @pytest.mark.parametrize(
-    ("asked", "budget", "nested", "chosen"),
-    [
-        (2, 4.0, False, True),
-        (2, 3.9, False, False),
-        (2, 3.9, True, True),
-        (4, 99.0, False, False),
-        (0, 1.0, False, True),
-    ],
+    ("asked", "budget", "chosen"), [(2, 4.0, True), (2, 3.9, False), (4, 99.0, False), (0, 1.0, True)]
 )
-def test_costs_tell_of_the_next_unit_if_a_cheaper_one_was_paid_for(
-    asked: int, budget: float, nested: bool, chosen: bool
-) -> None:
-    block = Block(np.arange(4), np.arange(1, 5), np.array([2.0, 1.0, 3.0, 1.0]), asked, budget, nested)
+def test_costs_tell_of_the_next_unit_if_a_cheaper_one_was_paid_for(asked: int, budget: float, chosen: bool) -> None:
+    block = Block(np.arange(4), np.arange(1, 5), np.array([2.0, 1.0, 3.0, 1.0]), asked, budget)
     assert block.chosen_by_cost is chosen
 
 
 # --- what has no order ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("design", "instead"),
-    [
-        ("spread", ""),
-        ("poisson", ""),
-        ("depth", ', after each of its parts looks="obrien-fleming"'),
-    ],
-)
-def test_documents_that_were_drawn_at_once_are_refused(
-    design: str, instead: str, pool: pd.DataFrame, labels: pd.DataFrame
-) -> None:
-    plan = Plan.create(pool, None, DCG @ 10, budget=90, level="document", design=design)
+def test_documents_that_were_drawn_at_once_are_refused(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = Plan.create(pool, None, DCG @ 10, budget=90, level="document", design="depth")
     message = (
-        f"the documents were drawn at once, by {design}, so nothing can be proved after each label; "
-        f'when everything is judged, use looks=None{instead}, or make a plan with design="successive"'
+        "the documents were drawn at once, by depth, so nothing can be proved after each label; "
+        'when everything is judged, use looks=None, after each of its parts looks="obrien-fleming", '
+        'or make a plan with design="successive"'
     )
     with pytest.raises(ValueError, match=message):
         plan.status(plan.assessments[["qid", "docno"]].merge(labels), looks="always")

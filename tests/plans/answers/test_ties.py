@@ -22,12 +22,17 @@ MEASURES = [
     *("DCG@10", "P@10", "ERR@10", "nDCG@10", "AP@10"),
     *(pytest.param(each, marks=pytest.mark.slow) for each in ("DCG(gain='linear')@10", "RBP(p=0.8)@10", "RR@10")),
 ]
-DRAWINGS = (None, "depth", "spread", "poisson", "successive")
-OF_WHOLE_QUERIES = (None, "depth", "surprises")
+DRAWINGS = (None, "depth", "successive")
+OF_MEASURE = {"ERR@10": (None, "depth"), "RR@10": (None, "depth")} | dict.fromkeys(
+    ("nDCG@10", "AP@10"), (None, "depth", "surprises")
+)
+"""How measures can be sampled that are not additive."""
+
 OF_DRAWING = {
     None: ("P@10", "ERR@10", "nDCG@10"),
     "depth": ("P@10", "ERR@10", "nDCG@10"),
     "surprises": ("nDCG@10", "AP"),
+    "successive": ("P@10",),
 }
 PAIR = {"first": "b", "second": "a"}
 
@@ -54,7 +59,7 @@ def check_tied(plan: Plan, labels: pd.DataFrame) -> None:
 
 def sampled(measure: str, seed: int) -> str | None:
     """A way to sample that the measure allows."""
-    ways = DRAWINGS if measure not in ("nDCG@10", "AP@10") else OF_WHOLE_QUERIES
+    ways = OF_MEASURE.get(measure, DRAWINGS)
     return ways[seed % len(ways)]
 
 
@@ -83,7 +88,7 @@ def test_sampled_queries_that_tie_show_no_difference(equal: ModuleType, measure:
 def test_no_error_is_no_evidence(equal: ModuleType, drawing: str | None) -> None:
     """A third of the labels: a difference has an error, or it is 0 with a p-value of 1, or there is no test."""
     for seed in range(2):
-        for measure in OF_DRAWING.get(drawing, ("P@10", "ERR@10")):
+        for measure in OF_DRAWING[drawing]:
             plan, labels = equal.planned(seed, measure, drawing, 1 / 3, 3)
             for each in plan.rank(labels).comparisons:
                 assert not 0 < each.standard_error <= 1e-6
@@ -147,10 +152,15 @@ def two_equal() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 @settings(max_examples=8)
-@given(st.randoms(), st.sampled_from(["DCG@10", "ERR@10"]), st.sampled_from(DRAWINGS), st.sampled_from([1e-9, 1, 1e9]))
+@given(
+    st.randoms(),
+    st.sampled_from([*(("DCG@10", each) for each in DRAWINGS), *(("ERR@10", each) for each in OF_MEASURE["ERR@10"])]),
+    st.sampled_from([1e-9, 1, 1e9]),
+)
 def test_neither_the_order_of_rows_nor_the_unit_of_the_traffic_breaks_a_tie(
-    two_equal: tuple[pd.DataFrame, pd.DataFrame], rng, measure: str, drawing: str | None, unit: float
+    two_equal: tuple[pd.DataFrame, pd.DataFrame], rng, way: tuple[str, str | None], unit: float
 ) -> None:
+    measure, drawing = way
     pool, qrels = (frame.sample(frac=1, random_state=rng.randrange(10**6)) for frame in two_equal)
     level = "query" if drawing is None else "document"
     traffic = unit * (1 + pool["qid"].str[1:].astype(int))
@@ -173,7 +183,7 @@ def test_a_difference_of_exactly_the_margin_does_not_exceed_it() -> None:
     """P@10 differs by a multiple of 1/60, which sums miss on both sides."""
     for seed in range(3):
         pool, qrels = nearly_equal(seed, 1.0)
-        plan = Plan.create(pool, None, "P@10", budget=1e4, level="document", design="spread", seed=seed)
+        plan = Plan.create(pool, None, "P@10", budget=1e4, level="document", seed=seed)
         labels = qrels.merge(plan.assessments[["qid", "docno"]])
         label = pool.merge(qrels, on=["qid", "docno"])["label"] > 0
         hits_a, hits_b = (int((label & (pool[f"rank_{name}"] < 10)).sum()) for name in "ab")

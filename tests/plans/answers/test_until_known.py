@@ -91,11 +91,11 @@ def test_each_of_three_pairs_has_a_third_of_the_level(graded: pd.DataFrame) -> N
 
 
 def test_methods_without_an_order_are_left_out(graded: pd.DataFrame) -> None:
-    spread = Method("spread", "regression", False)
-    both = Outlook.of(graded, None, DCG @ 10, methods=[YARDSTICK, spread])
-    with pytest.warns(UserWarning, match="'spread' draws nothing one by one: see budget_for"):
+    depth = Method("depth", "regression", False)
+    both = Outlook.of(graded, None, DCG @ 10, methods=[YARDSTICK, depth])
+    with pytest.warns(UserWarning, match="'depth' draws nothing one by one: see budget_for"):
         assert both.until_known(DIFFERENCE, progress=False).design.tolist() == ["passive"]
     with pytest.raises(ValueError, match='no method draws one unit after the other; add .* design="successive"'):
-        Outlook.of(graded, None, DCG @ 10, methods=[spread]).until_known(DIFFERENCE)
+        Outlook.of(graded, None, DCG @ 10, methods=[depth]).until_known(DIFFERENCE)
     with pytest.raises(ValueError, match="difference must be a number other than 0"):
         both.until_known(0.0)

@@ -237,7 +237,7 @@ BOLD, LEVEL = Stakes(np.array([1e6]), np.ones(1)), 0.6
 def lucky(last: float, judged: int = 3) -> Proof:
     """Two draws for the first ranker, and a third one that decides the truth ``2 + last``."""
     size, units = np.array([1.0, 1.0, 3.0]), np.zeros(3)
-    population = Units.one_by_one(size, units, size**2, -size, size)
+    population = Units(size, units, size**2, -size, size)
     return Proof(population.judged(np.array([1.0, 1.0, last]), judged), population, judged, BOLD)
 
 
@@ -270,17 +270,7 @@ def test_an_overturned_verdict_and_an_empty_interval_are_said(won: Status) -> No
 
 def test_an_interval_that_excludes_everything_is_none() -> None:
     """A lucky beginning excludes all small values, and what follows all large ones."""
-    units = Units.one_by_one(np.ones(400), np.zeros(400), np.ones(400), -np.ones(400), np.ones(400))
+    units = Units(np.ones(400), np.zeros(400), np.ones(400), -np.ones(400), np.ones(400))
     swing = np.r_[np.ones(10), -np.ones(120), np.zeros(270)]
     assert np.isfinite(interval(units.judged(swing, 10), Stakes(np.array([200.0]), np.ones(1)), 0.5)).all()
     assert np.isnan(interval(units.judged(swing, 130), Stakes(np.array([200.0]), np.ones(1)), 0.5)).all()
-
-
-def test_bets_on_steps_do_not_depend_on_the_order_to_come(script, pool: pd.DataFrame, labels: pd.DataFrame) -> None:
-    two = pool.drop(columns=[name for name in pool.filter(like="rank_") if name not in ("rank_good", "rank_bad")])
-    two = two.assign(score_good=-two.rank_good, score_bad=-two.rank_bad)
-    plan = Plan.create(two, None, "ERR@3", budget=60, level="document", design="successive")
-    label, rng = whole_labels(plan.tables.pool.keys, labels), np.random.default_rng(1)
-    orders = [script("sequences").reordered(plan.tables, rng) for _ in range(10)]
-    grids = [sequence_of(each, label, plan.measure).proof(Contrast(0, 1), 0.05).stakes.signal for each in orders]
-    np.testing.assert_allclose(np.array(grids), np.broadcast_to(grids[0], (10, len(grids[0]))), rtol=1e-12)

@@ -16,7 +16,7 @@ from pt_active.sampling.sample import Costs
 from pt_active.sampling.successive import Succession, at
 
 BUDGET = 250
-KINDS = [(DCG @ 10, UnitCost()), (DCG @ 10, UnitCost(per_query=3)), (ERR @ 10, UnitCost())]
+KINDS = [(DCG @ 10, UnitCost()), (DCG @ 10, UnitCost(per_query=3))]
 KEYS = ["qid", "docno", "inclusion"]
 
 
@@ -35,12 +35,11 @@ def judged(plan: Plan, demo: DemoCollection) -> pd.DataFrame:
     return demo.judge(plan.assessments)
 
 
-def check_clocks(plan: Plan, of_queries: int | None = None, stage: int = 0) -> None:
-    """The priorities of the last round are clocks by the ids of documents, or of queries, over the rates."""
+def check_clocks(plan: Plan, stage: int = 0) -> None:
+    """The priorities of the last round are clocks by the ids of documents over the rates."""
     pool, sample = plan.tables.pool, plan.tables.rounds[-1].sample
     can = sample.design.inclusion > 0
-    docno = pool.docno if of_queries is None else None
-    clock = clocks((4, pool.believed("document")), pool.qids[pool.query_of_document], docno, stage=stage)
+    clock = clocks((4, pool.believed("document")), pool.qids[pool.query_of_document], pool.docno, stage=stage)
     np.testing.assert_allclose(sample.priority[can], (clock / np.where(can, sample.design.rate, 1.0))[can])
 
 
@@ -55,16 +54,16 @@ def labels_in_order(plan: Plan, demo: DemoCollection) -> pd.DataFrame:
     return drawn_order(plan).merge(judged(plan, demo), on=["qid", "docno"], how="left")
 
 
-@pytest.mark.parametrize("design", ["spread", "depth"])
-def test_other_drawings_keep_no_order(design, graded: pd.DataFrame, tmp_path: Path) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=BUDGET, level="document", design=design)
+@pytest.mark.parametrize(("measure", "design"), [("DCG@10", "depth"), ("nDCG@10", "surprises")])
+def test_other_drawings_keep_no_order(measure, design, graded: pd.DataFrame, tmp_path: Path) -> None:
+    plan = Plan.create(graded, None, measure, budget=BUDGET, level="document", design=design)
     plan.save(tmp_path / "plan")
     assert list(pd.read_parquet(tmp_path / "plan" / "rounds.parquet")) == ["round", "document", "inclusion", "drawn"]
 
 
-@pytest.mark.parametrize("kind", KINDS[:2])
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_clocks_of_documents_come_from_their_ids(kind, graded: pd.DataFrame) -> None:
-    check_clocks(made(graded, kind), 0 if kind[1].per_query else None)
+    check_clocks(made(graded, kind))
 
 
 # --- further --------------------------------------------------------------------------------------------------------
@@ -137,7 +136,7 @@ def test_a_refitted_model_draws_a_new_round(graded: pd.DataFrame, demo: DemoColl
 
 
 def test_weights_of_rounds_are_kept(graded, demo: DemoCollection, tmp_path: Path) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=200, level="document", design="spread", seed=4)
+    plan = Plan.create(graded, None, DCG @ 10, budget=200, level="document", design="depth", seed=4)
     second = plan.extend(60, judged(plan, demo))
     labels = pd.concat([judged(plan, demo), judged(second, demo)])
     folder = second.save(tmp_path / "new").path
@@ -162,17 +161,16 @@ def test_a_plan_is_cut_to_the_first_gap(kind, graded: pd.DataFrame, demo: DemoCo
     some = pd.concat([ordered.iloc[:gap], ordered.iloc[gap + 1 :]])
     part = plan.so_far(some)
     all_of = succession(plan)
-    first = int(all_of.ends[all_of.ends <= gap][-1])
-    threshold = all_of.priority[all_of.order[first]]
+    threshold = all_of.priority[all_of.order[gap]]
     sample = part.tables.rounds[0].sample
-    np.testing.assert_array_equal(np.sort(all_of.order[:first]), np.flatnonzero(sample.drawn))
-    design = at(all_of.design, all_of.prices, threshold)
+    np.testing.assert_array_equal(np.sort(all_of.order[:gap]), np.flatnonzero(sample.drawn))
+    design = at(all_of.design, threshold)
     np.testing.assert_array_equal(
         sample.design.chance(plan.tables.pool.query_of_document), design.chance(plan.tables.pool.query_of_document)
     )
-    assert part.manifest["cut"] == {"unit": "documents", "of": len(ordered), "to": first}
-    assert f"to the first {first} of {len(ordered)} documents, which are judged" in str(part)
-    assert len(part.assessments) == first
+    assert part.manifest["cut"] == {"unit": "documents", "of": len(ordered), "to": gap}
+    assert f"to the first {gap} of {len(ordered)} documents, which are judged" in str(part)
+    assert len(part.assessments) == gap
     found = part.compare(some)
     assert "the plan was cut to what is judged" in found.note
     assert Plan.load(part.save(tmp_path / "part").path).compare(some) == found
@@ -194,13 +192,6 @@ def test_documents_are_exported_in_the_order_in_which_they_come(kind, graded, de
 
     first = listed(plan, "list.csv")
     pd.testing.assert_frame_equal(first, drawn_order(plan), check_dtype=False)
-    if kind[0] == ERR @ 10:
-        order = plan.tables.rounds[0].sample.design.order
-        place = {tuple(key): i for i, key in enumerate(plan.tables.pool.keys.iloc[order][["qid", "docno"]].to_numpy())}
-        for _, rows in first.groupby("qid"):
-            places = [place[key] for key in zip(rows["qid"], rows["docno"], strict=True)]
-            assert places == sorted(places)
-        return
     more = plan.extend(100, judged(plan, demo))
     both = pd.concat([first, listed(more, "more.csv")], ignore_index=True)
     pd.testing.assert_frame_equal(both, drawn_order(more), check_dtype=False)
@@ -218,5 +209,17 @@ def test_transformers_draw_what_a_plan_draws(per_query: int, graded: pd.DataFram
     pd.testing.assert_frame_equal(
         drawn[KEYS].sort_values(["qid", "docno"]).reset_index(drop=True), plan.assessments[KEYS], check_exact=False
     )
-    with pytest.raises(ValueError, match="the steps of a cascade; draw them with Plan.create"):
+    with pytest.raises(ValueError, match="of this measure are drawn by depth, not by successive"):
         SamplingDistribution(ERR @ 10, level="document", design="successive")(graded)
+
+
+@pytest.mark.parametrize(("measure", "drawing"), [(DCG @ 10, "successive"), (ERR @ 10, "depth"), ("nDCG@10", None)])
+def test_transformers_have_the_default_of_plans(measure: object, drawing: str | None, graded: pd.DataFrame) -> None:
+    sizes = SamplingDistribution(measure, level="document")
+    if drawing:
+        assert sizes(graded)["q_drawing"].unique().tolist() == [drawing]
+        return
+    message = 'pass level="query", or design="depth", or draw with Plan.create'
+    for refused in (sizes, SamplingDistribution(measure, design="surprises")):
+        with pytest.raises(ValueError, match=message):
+            refused(graded)
