@@ -359,18 +359,6 @@ error curve: queries drawn by the law of documents [test_error_curve test_outloo
     share=weight, fitted=kind.fitted, law=EXPONENTIAL) => share=weight, fitted=kind.fitted)
 time by which units cost a budget: only one step [test_error_curve]
     if step <= _PRECISION * factor: => if step <= factor:
-optimism: no prior [test_optimism]
-    return np.asarray((PRIOR_DEGREES + shown) / => return np.asarray(shown /
-optimism: kurtosis for kurtosis less one [test_optimism]
-    float(np.nanmax([MIN_KURTOSIS, *kurtosis])) - 1) => float(np.nanmax([MIN_KURTOSIS, *kurtosis])))
-optimism: the tail that the model expects, by q² [test_optimism]
-    (gain**2 / q**3).sum() => (gain**2 / q**2).sum()
-pilot: the tail in the pilot does not count [test_forecast_notes]
-    tails = observed_kurtosis(square, sample.count), expected_kurtosis(gain, q) => tails = (expected_kurtosis(gain, q),)
-pilot: parameters that are fitted count as queries [test_forecast_notes]
-    degrees_of_squares(float(sample.draws) - fitted, *tails) => degrees_of_squares(float(sample.draws), *tails)
-outlook: budgets at the median [test_forecast_notes]
-    curve.scaled(times_median(self.evidence.get(method), share)) => curve
 contributions: base of rounds not weighted [test_contributions]
     float(share * (seen.weight @ (seen.values => float((seen.weight @ (seen.values
 contributions: a label compared with nothing [test_contributions]

@@ -4,7 +4,7 @@
 
 The judged queries of a pool are the population, and the difference of its clear pair of rankers is to be found with a
 probability of 80 %. A past pool of 100 queries says how many queries and labels that takes if a query costs as much as
-5 labels: by the grade model alone, or after a pilot of 300 labels. New pools of as many queries are drawn from the
+5 labels, by the grade model alone. New pools of as many queries are drawn from the
 population, planned, judged and tested for queries like them. ``--repetitions`` is the number of past pools; each has 20
 new ones. ``of past pools`` is the share of past pools after which at least 80 % (less the error of 20) were found.
 """
@@ -24,14 +24,14 @@ from pt_active.studies.simulate import labelled_population, pool_of_rankers
 
 MEASURES = ("DCG@10", "nDCG@10")
 TASK = "clear pair"
-PAST, PILOT, QUERY_COST, POWER = 100, 300, 5.0, 0.8
+PAST, QUERY_COST, POWER = 100, 5.0, 0.8
 NEW_POOLS = 20
 MOST = 3000
 """Past pools that ask for more queries than this are counted as not answered."""
 
 
 def rows_of(pool: JudgedPool, repetitions: int) -> Iterator[dict[str, object]]:
-    """One row per measure, level and source of the forecast."""
+    """One row per measure and level."""
     fold = pool.train_folds[0]
     graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), fold)
     frame = pool_of_rankers(graded, tasks(pool, fold)[TASK])
@@ -39,12 +39,10 @@ def rows_of(pool: JudgedPool, repetitions: int) -> Iterator[dict[str, object]]:
     for measure in MEASURES:
         values = labelled_population(frame, measure).values
         true = float((values[:, 0] - values[:, 1]).mean())
-        for piloted in (False, True):
-            for level in ("query", "document"):
-                rng = np.random.default_rng(1)
-                found = [asked(queries, measure, level, piloted, true, rng) for _ in range(repetitions)]
-                about = {"data": pool.name, "measure": measure, "level": level}
-                yield about | {"forecast": "pilot" if piloted else "model alone"} | summary(pd.DataFrame(found))
+        for level in ("query", "document"):
+            rng = np.random.default_rng(1)
+            found = [asked(queries, measure, level, true, rng) for _ in range(repetitions)]
+            yield {"data": pool.name, "measure": measure, "level": level} | summary(pd.DataFrame(found))
 
 
 def drawn(queries: list[pd.DataFrame], number: int, rng: np.random.Generator) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -55,15 +53,11 @@ def drawn(queries: list[pd.DataFrame], number: int, rng: np.random.Generator) ->
 
 
 def asked(
-    queries: list[pd.DataFrame], measure: str, level: str, piloted: bool, true: float, rng: np.random.Generator
+    queries: list[pd.DataFrame], measure: str, level: str, true: float, rng: np.random.Generator
 ) -> dict[str, float]:
     """What a past pool asks for, and how often that finds the difference."""
     frame, labels = drawn(queries, PAST, rng)
-    pilot = None
-    if piloted:
-        plan = Plan.create(frame, None, measure, budget=PILOT, level=level, seed=int(rng.integers(2**31)))
-        pilot = plan, plan.assessments[["qid", "docno"]].merge(labels)
-    outlook = Outlook.of(frame, None, measure, pilot=pilot, queries="new")
+    outlook = Outlook.of(frame, None, measure, queries="new")
     table = outlook.budget_for(difference=true, power=POWER, query_cost=QUERY_COST)
     row = table[(table["level"] == level) & (table["design"] != "passive")].iloc[0]
     if row["topics"] > MOST:

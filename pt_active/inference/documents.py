@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pt_active.inference.calibration import PRIOR_DEGREES
 from pt_active.inference.estimators import Controls, difference, ratio_or_zero
 from pt_active.inference.residuals import query_residuals
 from pt_active.inference.surprises import FOLDS
@@ -38,7 +37,6 @@ class DocumentEstimate:
     degrees_of_freedom: float  # Those of the t distribution that the interval uses
     n_effective: float  # The number of documents of equal influence that would be as informative
     of_query: np.ndarray  # float64[m], the estimate of each query, ``M + (1/Π)(ℓ̃ − M)``
-    variance_of_query: np.ndarray  # float64[m], what each query adds to both parts
     cautious: float = 0.0  # Variance that is added because few documents carry the estimate of the variance
     scale: float = 0.0  # The sum of the absolute terms of the value; see `ties.is_rounding`
     misfit: float = 0.0  # See `surprises.misfit`
@@ -177,8 +175,6 @@ def document_estimate(
     query = pool.query[sample.drawn]
     influence = residuals.influence[sample.drawn] * pool.weight[query] / sample.opening[query]
     doubts = np.zeros((1, 1)) if residuals.doubt is None else weighting.weights * queries.of(residuals.doubt)
-    variance_of_query = np.zeros(len(model))
-    variance_of_query[queries.rows] = parts
     return DocumentEstimate(
         value=float(weighting.estimate(queries.of(model) + step).value),
         first=float(first.sum()),
@@ -187,7 +183,6 @@ def document_estimate(
         n_effective=_ratio(influence.sum() ** 2, (influence**2).sum()),
         cautious=max(max(float(each.sum()) ** 2, float(each @ each)) for each in doubts),
         of_query=model + ratio_or_zero(residuals.step, sample.opening),
-        variance_of_query=variance_of_query,
         scale=float(pool.weight @ size + np.abs(weighting.weights) @ queries.of(size + residuals.size)),
         misfit=residuals.misfit,
     )
@@ -220,11 +215,14 @@ def expected_variance(pool: DocumentPool, design: DocumentDesign, gain: np.ndarr
     return float(gain @ ratio_or_zero(1 - chance, chance))
 
 
+_CAUTIOUS_DEGREES = 2.0  # Degrees of freedom that the variance which the cautious model expects counts for
+
+
 def widened(estimate: DocumentEstimate, cautious: float) -> DocumentEstimate:
     """Where labels show less than the cautious model expects, ``V̂ = (ν V̂ + 2 V)/(ν + 2)``, as if V had two degrees."""
     if is_rounding(estimate.standard_error, estimate.scale):
         return estimate
-    share = PRIOR_DEGREES / (max(estimate.degrees_of_freedom, 0.0) + PRIOR_DEGREES)
+    share = _CAUTIOUS_DEGREES / (max(estimate.degrees_of_freedom, 0.0) + _CAUTIOUS_DEGREES)
     return replace(estimate, cautious=estimate.cautious + share * max(cautious - estimate.variance, 0.0))
 
 
@@ -247,7 +245,6 @@ def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> Docu
         n_effective=float(sum(e.n_effective for _, e in used)),
         cautious=total("cautious", 2),
         of_query=np.sum([w * e.of_query for w, e in used], axis=0),
-        variance_of_query=np.sum([w**2 * e.variance_of_query for w, e in used], axis=0),
         scale=total("scale", 1),
         misfit=max((e.misfit for _, e in used), key=abs),
     )

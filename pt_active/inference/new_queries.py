@@ -49,7 +49,6 @@ class ByQuery:
     value: np.ndarray  # float64[m], ``ĥ = M + (ℓ̃ − M)/Π`` with labels, M without: unbiased for each query
     variance: float  # An estimate of ``Σ p² Var ĥ``, what sampling labels adds to the spread of ĥ; 0 in a census
     group: np.ndarray | None = None  # int64[m], the cluster of each query; None if each is its own
-    parts: np.ndarray | None = None  # float64[m], what each query adds to the variance, up to a factor
     labelled: np.ndarray | None = None  # float64[m], what labels show of each query, NaN without; None for ``value``
 
     @cached_property
@@ -124,14 +123,6 @@ class ByQuery:
     def shown(self) -> float:
         """The degrees of freedom that the terms show, ``2 (Σ T²)²/(Σ T⁴ − (Σ T²)²/g)``: few if few queries carry it."""
         return _shown(self._terms[1] ** 2)
-
-    @property
-    def shown_of_spread(self) -> float:
-        """The degrees of freedom that the terms show once what sampling labels adds is taken off; 0 if none is left."""
-        terms = self._terms[1] ** 2 / self.left
-        if self.parts is not None and (total := self.parts.sum()) > 0:
-            terms = terms - self.by_group(self.parts) * self.variance / total
-        return _shown(terms) if terms.sum() > 0 else 0.0
 
     @property
     def skewness(self) -> float:
@@ -210,7 +201,7 @@ def by_drawn_query(
     parts[sample.rows] = left * part**2 / sample.count
     labelled = np.full(len(weight), np.nan)
     labelled[sample.rows] = values
-    return ByQuery(weight, value, float(parts.sum()), parts=parts, labelled=labelled)
+    return ByQuery(weight, value, float(parts.sum()), labelled=labelled)
 
 
 class Widened(NamedTuple):

@@ -46,11 +46,6 @@ STUDIES = {
         "LEAGUE POOL --cells 2 --repetitions 40",
         small={"document_worst.MEASURES": ("DCG@10",), "document_worst.SPOILERS": {"fitted": np.copy}},
     ),
-    "pilot_intervals": Study(
-        "POOL --quick --csv OUT/x.csv",
-        "x.csv",
-        {"MEASURES": ("DCG@10",), "TASKS": ("near-tied pair",), "MODELS": ("useless",), "SIZES": (3, 8), "REPLAYS": 40},
-    ),
     "misleading_model": Study("POOL --quick", small={"MODELS": ("useless",), "MEASURES": ("DCG@10",)}),
     "small_samples": Study("POOL --quick --repetitions 60 --csv OUT/x.csv", "x.csv", page=False),
     "small_intervals": Study("--repetitions 2", small={"NAMES": ()}),
@@ -60,16 +55,14 @@ STUDIES = {
     ),
     "sampled_logs": Study("--repetitions 3", small={"QUERIES": 2000, "SIZES": (50, 200), "JUDGED": 20}),
     "which_queries": Study("--out OUT/x.png", "x.png", {"QUERIES": 40, "STEPS": 3, "SMALLEST": 60}, page=False),
-    "promised_power": Study(
-        "POOL --repetitions 1", small={"PAST": 30, "PILOT": 60, "NEW_POOLS": 2, "MEASURES": ("DCG@10",)}
-    ),
+    "promised_power": Study("POOL --repetitions 1", small={"PAST": 30, "NEW_POOLS": 2, "MEASURES": ("DCG@10",)}),
     "surprises": Study("POOL --measures AP --shares 0.3 --repetitions 3"),
     "cold_start": Study("POOL OTHER --repetitions 2", small={"SHARES": (0.4,)}),
     "until_known": Study("POOL --quick --pairs small=2", small={"WIDTHS": {"small": (40,)}, "DIFFERENCES": (0.6,)}),
     "closing_in": Study("POOL --quick --out OUT/x.png", "x.png", {"DIFFERENCES": (0.4, 0.8), "LOOKS": 20}, page=False),
     "hostile": Study(
         "--populations plain --repetitions 10",
-        small={"POOLS": 1, "QUERIES": 96, "JUDGED": 25, "LARGE": 120, "MOST": 100, "EVERY": 25},
+        small={"POOLS": 1, "QUERIES": 96, "JUDGED": 25},
     ),
     "hostile late": Study(
         "--late --populations plain --repetitions 6", small={"POOLS": 1, "QUERIES": 64, "LOOK": 100}, page=False

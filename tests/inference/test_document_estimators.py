@@ -234,12 +234,10 @@ def test_degrees_of_freedom_and_effective_documents():
 
 def test_rounds_are_added_up():
     first, second = (
-        DocumentEstimate(1.0, 0.2, 0.3, 8.0, 5.0, np.array([0.5, 1.5]), np.zeros(2)),
-        DocumentEstimate(2.0, 0.1, 0.3, 0.0, 3.0, np.array([2.0, 2.0]), np.zeros(2)),
+        DocumentEstimate(1.0, 0.2, 0.3, 8.0, 5.0, np.array([0.5, 1.5])),
+        DocumentEstimate(2.0, 0.1, 0.3, 0.0, 3.0, np.array([2.0, 2.0])),
     )
-    found = combined(
-        [first, second, DocumentEstimate(9.0, 9, 9, 9, 9, np.full(2, 9.0), np.zeros(2))], np.array([0.25, 0.75, 0.0])
-    )
+    found = combined([first, second, DocumentEstimate(9.0, 9, 9, 9, 9, np.full(2, 9.0))], np.array([0.25, 0.75, 0.0]))
     assert found.value == pytest.approx(1.75)
     assert found.variance == pytest.approx(0.25**2 * 0.5 + 0.75**2 * 0.4)
     a, b = 0.25**2 * 0.5, 0.75**2 * 0.4

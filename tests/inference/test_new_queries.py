@@ -160,9 +160,9 @@ def test_the_expected_spread_is_that_of_all_values_that_the_model_allows(
     assert expected_spread(ByQuery(p, means, 0.0, group), p**2 * noise**2) == pytest.approx(np.mean(spreads), rel=1e-12)
 
 
-def test_the_spread_that_samples_show_has_the_degrees_of_freedom_that_it_claims() -> None:
-    """Samples of 40 of 160 queries, 400 pools: the spread varies by ``2/ν`` of its square, within a third."""
-    rng, m, spreads, degrees = np.random.default_rng(3), 160, [], []
+def test_the_spread_that_samples_show_is_that_of_the_queries() -> None:
+    """Samples of 40 of 160 queries, 400 pools."""
+    rng, m, spreads = np.random.default_rng(3), 160, []
     for _ in range(400):
         model = rng.normal(size=m)
         values, drawn = model + rng.normal(size=m), rng.permutation(m) < 40
@@ -170,17 +170,8 @@ def test_the_spread_that_samples_show_has_the_degrees_of_freedom_that_it_claims(
         weighting = ESTIMATORS["difference"].weigh(sample, Controls(np.full(m, 1 / m), model)).at(values[drawn])
         by_query = by_drawn_query(sample, weighting, np.full(m, 1 / m), model, values[drawn])
         spreads.append(by_query.spread)
-        degrees.append(by_query.shown_of_spread)
-    claimed, varies = 2 / np.median(degrees), np.var(spreads) / np.mean(spreads) ** 2
+    varies = np.var(spreads) / np.mean(spreads) ** 2
     assert np.mean(spreads) == pytest.approx(2 / m, rel=3 * np.sqrt(varies / 400))
-    assert claimed == pytest.approx(varies, rel=1 / 3)
-
-
-def test_a_census_shows_of_the_spread_what_its_terms_show_and_nothing_is_shown_below_the_noise() -> None:
-    values = np.random.default_rng(1).normal(size=50)
-    census = ByQuery(np.full(50, 0.02), values, 0.0)
-    assert census.shown_of_spread == pytest.approx(census.shown)
-    assert ByQuery(np.full(50, 0.02), values, 1.0, parts=np.full(50, 0.02)).shown_of_spread == 0
 
 
 def test_how_far_means_lie_apart_in_a_census_is_the_half_width_of_the_paired_t_test() -> None:

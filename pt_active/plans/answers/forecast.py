@@ -244,11 +244,6 @@ def _half_width(forecast: Forecast, settings: RoundSettings, budget: float) -> f
         return float(settled(curve.at(budget).half_width(_CONFIDENCE), forecast.size))
 
 
-ASSURANCE = 0.9
-"""The probability that the standard error is below ``high``, for which budgets are found once there is a pilot; it is
-above ``low`` with the same probability. A budget that fails after all costs another round, one in ten times."""
-
-
 @dataclass(frozen=True)
 class Aim:
     """The half-width of an interval, or the power to find a difference; a ValueError if that is out of range."""
@@ -305,7 +300,7 @@ def floor_notes(table: pd.DataFrame, pool: int) -> list[str]:
     return found if not own.empty else []
 
 
-def remarks(table: pd.DataFrame, piloted: bool) -> list[str]:
+def remarks(table: pd.DataFrame) -> list[str]:
     """What the columns of a table mean."""
     said = []
     if "labels_90" in table.columns:
@@ -313,11 +308,8 @@ def remarks(table: pd.DataFrame, piloted: bool) -> list[str]:
     elif (census := table[table["half_width"] == 0]).size:
         names = dict.fromkeys(f"{row.level} {row.design}" for row in census.itertuples())
         said.append(f"A half-width of 0 is a census, all that matters is judged: {', '.join(names)}.")
-    if "low" in table.columns:
-        narrower = "" if piloted else f"; a pilot of {SUFFICIENT_PILOT} queries narrows that down"
-        said.append(f"The standard error lies between low and high in 8 of 10 cases{narrower}.")
-    if "assurance" in table.columns:
-        said.append(f"Each budget is enough in {10 * ASSURANCE:.0f} of 10 cases: it is for an error of high.")
+    if "power" in table.columns and "labels_90" not in table.columns:
+        said.append("Budgets are those of fixed samples, which are looked at once.")
     return said
 
 

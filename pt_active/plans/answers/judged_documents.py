@@ -107,7 +107,7 @@ class JudgedDocuments(Judged):
             scale=mean.scale,
             unusable=unreached > MAX_UNREACHED_SHARE or (abs(mean.misfit) > MAX_MISFIT and not census),
             replayed=None if replays is None else partial(replays.replayed, seed=REPLAY_SEED),
-            by_query=ByQuery(self.pool.weight, mean.of_query, sampling, None, mean.variance_of_query, labelled),
+            by_query=ByQuery(self.pool.weight, mean.of_query, sampling, labelled=labelled),
         )
 
     def _involved(self, weights: np.ndarray) -> tuple[JudgedDocuments, np.ndarray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,6 @@ import pyterrier as pt
 from pt_active.frames.checks import Argument, ArgumentError, how_many, number, shown, some, within
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.visible import visible
-from pt_active.inference.calibration import Optimism, times_median
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW, THESE, check_population
 from pt_active.inference.replay import YARDSTICK, Method
@@ -24,7 +23,6 @@ from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.looks import POWER
 from pt_active.inference.stopping.topics import NewQueriesCurve
 from pt_active.plans.answers.forecast import (
-    ASSURANCE,
     LEVELS,
     MIN_DOCUMENTS,
     Aim,
@@ -59,9 +57,9 @@ class Outlook(Printed):
     Attributes:
         measure: What is to be measured.
         names: One ranker, or those that are compared; with more than two, variances are means over all pairs.
-        curves: Method → its errors at each budget: those that the grade model expects, or with a pilot those that are
-            exceeded as often as not.
-        evidence: Method → what the pilot shows of the grade model's errors; empty without a pilot.
+        curves: Method → its errors at each budget: those that the grade model expects, scaled by what a pilot shows.
+        optimism: Method → the variance that the pilot shows over the one that the grade model expects; empty without a
+            pilot.
         forecast: The pool and its costs.
         pilot: The pilot; None if there is none.
         queries: ``"these"`` if answers hold for the pool's queries, ``"new"`` if for queries like them.
@@ -71,7 +69,7 @@ class Outlook(Printed):
     measure: irm.Measure
     names: tuple[str, ...]
     curves: dict[Method, ErrorCurve]
-    evidence: dict[Method, Optimism]
+    optimism: dict[Method, float]
     forecast: Forecast = field(repr=False)
     pilot: Pilot | None = field(default=None, repr=False)
     queries: str = THESE
@@ -166,7 +164,7 @@ class Outlook(Printed):
         """Foresee the errors of some methods."""
         check_population(queries)
         curves: dict[Method, ErrorCurve] = {}
-        evidence: dict[Method, Optimism] = {}
+        ratios: dict[Method, float] = {}
         for method in _listed("methods", methods, "Method"):
             if not isinstance(method, Method):
                 raise ValueError(f"methods must be a list of Method, got {shown(method)} in it")
@@ -174,15 +172,10 @@ class Outlook(Printed):
                 raise ValueError(f"{method} cannot be foreseen: only one round without replacement can")
             curve, gain = forecast.curve(method)
             if pilot is not None:
-                evidence[method] = pilot.shown(method, gain, forecast.document_gain)
-                curve = curve.scaled(evidence[method].median)
+                ratios[method] = pilot.shown(method, gain, forecast.document_gain)
+                curve = curve.scaled(pilot.factor(ratios[method]))
             curves[method] = curve
-        return cls(forecast.measure, forecast.pool.names, curves, evidence, forecast, pilot, queries, clusters)
-
-    @property
-    def optimism(self) -> dict[Method, float]:
-        """Method → the variance that the pilot shows over the one that the grade model expects; empty without one."""
-        return {method: optimism.ratio for method, optimism in self.evidence.items()}
+        return cls(forecast.measure, forecast.pool.names, curves, ratios, forecast, pilot, queries, clusters)
 
     def table(
         self,
@@ -200,10 +193,9 @@ class Outlook(Printed):
             confidence: Level of intervals; tests are at 1 minus it.
 
         Returns:
-            ``level, design, estimator, budget, documents, queries, standard_error, low, high, half_width, detectable``,
-            with ``power`` if a difference is given, and ``optimism`` if there is a pilot. The standard error is above
-            ``low`` and below ``high`` with the probability `ASSURANCE` each. For new queries also ``topics``, the
-            number of queries, judged or not, and ``floor``, their error if everything is judged.
+            ``level, design, estimator, budget, documents, queries, standard_error, half_width, detectable``, with
+            ``power`` if a difference is given, and ``optimism`` if there is a pilot. For new queries also ``topics``,
+            the number of queries, judged or not, and ``floor``, their error if everything is judged.
 
         Warns:
             UserWarning: If a budget that was given buys too few documents or queries for an interval.
@@ -241,16 +233,14 @@ class Outlook(Printed):
                 the pool's own, and as many more as save labels.
 
         Returns:
-            The columns of `table`, one row per method, at the smallest budget that suffices. With a pilot it suffices
-            even if the standard error is ``high``, to which ``half_width``, ``detectable`` and ``power`` then belong;
-            the column ``assurance`` has the probability of that. If only judging everything suffices, the budget is
-            that of a census, and ``half_width`` is 0. For new queries, ``topics`` and the budget are the pair that
-            costs least [theory 16], and ``cost`` is what both cost.
+            The columns of `table`, one row per method, at the smallest budget that suffices. If only judging
+            everything suffices, the budget is that of a census, and ``half_width`` is 0. For new queries, ``topics``
+            and the budget are the pair that costs least [theory 16], and ``cost`` is what both cost.
 
         Raises:
             ValueError: If not exactly one of ``width`` and ``difference`` is given, or an argument is out of range.
         """
-        aim, share = Aim(confidence, power, difference, width), ASSURANCE if self.evidence else None
+        aim = Aim(confidence, power, difference, width)
         if (width is None) == (difference is None):
             raise ArgumentError.either("width", "difference")
         within("query_cost", query_cost, 0)
@@ -258,8 +248,8 @@ class Outlook(Printed):
             raise ArgumentError(Argument("query_cost"), " is for new queries; say ", Argument("queries", NEW))
         rows = []
         for method in self.curves:
-            curve, budget = _least(self._curve(method, share), aim, query_cost)
-            row = self._row(method, curve, budget, aim) | ({} if share is None else {"assurance": share})
+            curve, budget = _least(self._curve(method), aim, query_cost)
+            row = self._row(method, curve, budget, aim)
             rows.append(row | ({"cost": budget + query_cost * row["topics"]} if query_cost else {}))
         table = pd.DataFrame(rows)
         if note := tiny_budgets(table):
@@ -300,10 +290,10 @@ class Outlook(Printed):
             warnings.warn(f"{some(left)} draws nothing one by one: see budget_for(difference=…)", stacklevel=2)
         rows = []
         for method in methods:
-            optimism = self.evidence.get(method)
-            _, budget = _least(self._curve(method, None if optimism is None else ASSURANCE), aim)
+            _, budget = _least(self._curve(method), aim)
+            scale = 1.0 if self.pilot is None else self.pilot.factor(self.optimism[method])
             asked = abs(difference), budget, 1 - confidence
-            effort = simulated_effort(self.forecast, method, *asked, optimism, progress)
+            effort = simulated_effort(self.forecast, method, *asked, scale, progress)
             row: dict[str, object] = {"level": LEVELS[method.of_documents], "design": method.design, "budget": budget}
             row["power"] = float((effort.cost <= budget * (1 + 1e-9)).mean())
             for name, each in effort._asdict().items():
@@ -312,60 +302,45 @@ class Outlook(Printed):
         return pd.DataFrame(rows)
 
     @cached_property
-    def _spread(self) -> tuple[float, float, Optimism | None]:
-        """``S²/m`` under the model, or that is exceeded as often as not; its degrees of freedom; and what is known."""
+    def _spread(self) -> tuple[float, float]:
+        """``S²/m`` as the model expects it, scaled by what a pilot shows, and its degrees of freedom."""
         expected, degrees = self.forecast.spread(self.clusters)
         if not expected > 0:
             raise ValueError(f"queries={NEW!r}: the model sees no difference between queries, so others are unknown")
-        known = None if self.pilot is None else self.pilot.of_spread(expected, self.clusters)
-        return expected * (1.0 if known is None else known.median), degrees, known
+        if self.pilot is not None:
+            expected *= self.pilot.factor(self.pilot.of_spread(expected, self.clusters))
+        return expected, degrees
 
-    def _curve(self, method: Method, share: float | None = None) -> Curve:
-        """The errors of a method; with a share, those that are not exceeded with this probability."""
+    def _curve(self, method: Method) -> Curve:
+        """The errors of a method, for the queries that are meant."""
         curve = self.curves[method]
-        if share is not None:
-            curve = curve.scaled(times_median(self.evidence.get(method), share))
-        if self.queries == THESE:
-            return curve
-        spread, degrees, known = self._spread
-        times = 1.0 if share is None else times_median(known, share)
-        return NewQueriesCurve(curve, spread * times, degrees, self.forecast.queries)
+        return curve if self.queries == THESE else NewQueriesCurve(curve, *self._spread, self.forecast.queries)
 
     def _row(self, method: Method, curve: Curve, budget: float, aim: Aim) -> dict[str, Any]:
         """A row whose half-width, detectable difference and power are those of the curve."""
         documents, queries = curve.counts(budget)
-        expected, optimism = curve.at(budget), self.evidence.get(method)
-        middle, floor, known = self._curve(method), 0.0, None
-        if isinstance(middle, NewQueriesCurve) and isinstance(curve, NewQueriesCurve):
-            middle, known = replace(middle, copies=curve.copies), self._spread[-1]
-            floor = middle.floor
-        error = middle.at(budget).standard_error
-        parts = (optimism, error**2 - floor**2), (known, floor**2)
-        low, high = (
-            float(np.sqrt(sum(times_median(seen, share) * part for seen, part in parts)))
-            for share in (1 - ASSURANCE, ASSURANCE)
-        )
+        expected = curve.at(budget)
         row: dict[str, Any] = {"level": LEVELS[method.of_documents], "design": method.design}
         row |= {"estimator": method.estimator, "budget": budget, "documents": documents, "queries": queries}
-        row |= {"standard_error": error, "low": low, "high": high, "half_width": expected.half_width(aim.confidence)}
+        row |= {"standard_error": expected.standard_error, "half_width": expected.half_width(aim.confidence)}
         row["detectable"] = expected.detectable(aim.power, aim.confidence)
         if isinstance(curve, NewQueriesCurve):
-            row |= {"topics": round(curve.topics), "floor": floor}
+            row |= {"topics": round(curve.topics), "floor": curve.floor}
         if aim.difference is not None:
             row["power"] = expected.power(aim.difference, aim.confidence)
-        return row | ({} if optimism is None else {"optimism": optimism.ratio})
+        return row | ({"optimism": self.optimism[method]} if self.optimism else {})
 
     @property
     def source(self) -> str:
         """What the expected errors are based on, for printing."""
-        return "the pilot's errors" if self.evidence else "the grade model alone, which may be too sure of itself"
+        return "the pilot's errors" if self.optimism else "the grade model alone, which may be too sure of itself"
 
     def described(self, table: pd.DataFrame) -> str:
         """A table from `table` or `budget_for` as printed, with a heading and remarks."""
         meant = " for queries like those of the pool" if self.queries == NEW else ""
         head = f"{self.measure} of {', '.join(self.names)}{meant}; expected from {self.source}"
         text = table.to_string(index=False, float_format=amount)
-        return "\n".join([head, text, *remarks(table, self.pilot is not None), *self.notes(table)])
+        return "\n".join([head, text, *remarks(table), *self.notes(table)])
 
     def notes(self, table: pd.DataFrame) -> list[str]:
         """What must be known before a table is trusted: few queries in the pilot or in the pool, too little budget."""

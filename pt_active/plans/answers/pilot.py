@@ -13,16 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many, shown
-from pt_active.inference.calibration import (
-    MAX_DOCUMENT_DEGREES,
-    MAX_OTHER_UNIT_DEGREES,
-    Optimism,
-    degrees_of_squares,
-    expected_kurtosis,
-    limited,
-    observed_kurtosis,
-)
-from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named
+from pt_active.inference.estimators import Controls, estimator_named
 from pt_active.inference.replay import Method
 from pt_active.inference.rounds import optimism
 from pt_active.plans.answers.basis import clustered
@@ -36,6 +27,9 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import document_variable
 from pt_active.plans.making.pool import Pool
 from pt_active.sampling.revealed import ranker_contrasts
+
+PRIOR_QUERIES = 2
+"""The model's opinion of its own variance counts as much as so many queries of a pilot."""
 
 
 @dataclass(frozen=True)
@@ -103,23 +97,28 @@ class Pilot:
             return [f"The pilot has {how_many('label', self.n_documents)}, which say next to nothing about errors."]
         return [
             f"The pilot has {how_many('query', self.n_queries)}. Below {SUFFICIENT_PILOT}, chance decides which errors "
-            "it shows, so the forecast leans on the grade model; expect anything between low and high."
+            "it shows; expect the forecast to be off by a factor."
         ]
 
-    def shown(self, method: Method, gain: np.ndarray, of_documents: Callable[[], np.ndarray]) -> Optimism:
-        """What the labels show of the variance that the model expects of a method's units."""
+    def factor(self, ratio: float) -> float:
+        """What multiplies an expected variance: the ratio that is shown, drawn towards 1 where few queries show it."""
+        shown = max(self.n_queries - 1, 0)
+        return (PRIOR_QUERIES + shown * ratio) / (PRIOR_QUERIES + shown) if np.isfinite(ratio) else 1.0
+
+    def shown(self, method: Method, gain: np.ndarray, of_documents: Callable[[], np.ndarray]) -> float:
+        """The variance of a method's units that the labels show over the one that the model expects; NaN if unknown."""
         if method.of_documents:
             return self.of_documents(method.design, method.estimator, gain)
         return self.of_queries(method.estimator, gain, of_documents())
 
-    def of_queries(self, estimator: str, gain: np.ndarray, documents: np.ndarray) -> Optimism:
+    def of_queries(self, estimator: str, gain: np.ndarray, documents: np.ndarray) -> float:
         """The variance of whole queries that the labels show over the one that the model expects; NaN if that is 0.
 
         Shapes: gain float64[m], documents float64[N].
         """
         judged = self.judged
         if isinstance(judged, JudgedDocuments):
-            return Optimism(self._of_labels(documents), limited(self._document_degrees(judged), MAX_OTHER_UNIT_DEGREES))
+            return self._of_labels(documents)
         sample, p = judged.sample, judged.pool_weight
         if not sample.repeated and (sample.expected >= 1).all():
             # A census has no sampling error; with replacement the residuals still show the variance.
@@ -130,26 +129,17 @@ class Pilot:
         means = [
             kind.weigh(sample, Controls(p, judged.pool_model @ c)).estimate(judged.values @ c) for c in self.contrasts
         ]
-        ratio = _ratio(float(np.mean([mean.standard_error**2 for mean in means])), expected)
-        # A single draw has no standard error, so it shows nothing.
-        shown = np.isfinite(ratio) or not expected > 0
-        return Optimism(ratio, self._query_degrees(judged, gain, kind.fitted) if shown else 0.0)
+        return _ratio(float(np.mean([mean.standard_error**2 for mean in means])), expected)
 
-    def of_documents(self, drawing: str, estimator: str, gain: np.ndarray) -> Optimism:
+    def of_documents(self, drawing: str, estimator: str, gain: np.ndarray) -> float:
         """The variance of documents that the labels show over the one that the model expects; NaN if that is 0."""
         judged = self.judged
-        if not isinstance(judged, JudgedDocuments):
-            query = np.bincount(self.pool.query_of_document, weights=gain, minlength=len(self.pool.queries))
-            return Optimism(self._of_labels(gain), limited(self._query_degrees(judged, query, 1), MAX_DOCUMENT_DEGREES))
-        degrees = self._document_degrees(judged)
-        if judged.rounds[0].sample.design.drawing != drawing:
-            return Optimism(self._of_labels(gain), limited(degrees, MAX_OTHER_UNIT_DEGREES))
-        ratio = optimism(
-            judged.pool, judged.rounds, [each.variance for each in judged.shown_of(self.contrasts, estimator)], gain
-        )
-        return Optimism(ratio, limited(degrees, MAX_DOCUMENT_DEGREES))
+        if not isinstance(judged, JudgedDocuments) or judged.rounds[0].sample.design.drawing != drawing:
+            return self._of_labels(gain)
+        variances = [each.variance for each in judged.shown_of(self.contrasts, estimator)]
+        return optimism(judged.pool, judged.rounds, variances, gain)
 
-    def of_spread(self, expected: float, clusters: str | None) -> Optimism:
+    def of_spread(self, expected: float, clusters: str | None) -> float:
         """The spread of queries that the labels show over the one that the model expects [theory 16]."""
         k, how = len(self.pool.names), asked(self.plan.tables)
         pairs = [Contrast(0)] if k == 1 else [Contrast(*pair) for pair in combinations(range(k), 2)]
@@ -157,28 +147,7 @@ class Pilot:
             warnings.simplefilter("ignore", UserWarning)
             measured = [self.judged.measured(pair, how).by_query for pair in pairs]
         found = [clustered(each, self.pool.queries, clusters) for each in measured if each is not None]
-        ratio = _ratio(float(np.mean([each.spread for each in found])), expected)
-        if not np.isfinite(ratio):
-            return Optimism(ratio, 0.0)
-        shown = min(float(np.mean([each.shown_of_spread for each in found])), found[0].degrees)
-        return Optimism(ratio, min(shown, degrees_of_squares(self.n_queries - 1)))
-
-    def _query_degrees(self, judged: JudgedQueries, gain: np.ndarray, fitted: int) -> float:
-        """Degrees of freedom of the squared errors in whole queries, by their tail in the pilot and in the model."""
-        sample, p = judged.sample, judged.pool_weight
-        share = sample.importance(p) / (sample.count @ sample.importance(p))
-        square = np.zeros(len(share))
-        for contrast in self.contrasts:
-            error = (judged.values - sample.of(judged.pool_model.T).T) @ contrast
-            square += (share * (error - (sample.count * share) @ error)) ** 2
-        q = self.plan.tables.queries["q_prob"].to_numpy(dtype=np.float64)
-        tails = observed_kurtosis(square, sample.count), expected_kurtosis(gain, q)
-        return degrees_of_squares(float(sample.draws) - fitted, *tails)
-
-    def _document_degrees(self, judged: JudgedDocuments) -> float:
-        """Degrees of freedom of the squared errors of documents; the estimate's own are those of normal errors."""
-        degrees = float(np.mean([each.degrees for each in judged.shown_of(self.contrasts, ESTIMATOR)]))
-        return degrees_of_squares(min(degrees, self.n_queries - 1))
+        return _ratio(float(np.mean([each.spread for each in found])), expected)
 
     def _of_labels(self, gain: np.ndarray) -> float:
         """Squared errors of the model's means over its variances, weighted by gain and inverse chance."""

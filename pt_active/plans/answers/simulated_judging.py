@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from pt_active.frames.progress import bar
-from pt_active.inference.calibration import Optimism
 from pt_active.inference.replay import Method
 from pt_active.inference.stopping.bets import Stakes, excluded
 from pt_active.inference.stopping.draws import Units
@@ -49,21 +48,17 @@ def simulated_effort(
     difference: float,
     budget: float,
     alpha: float,
-    optimism: Optimism | None,
+    scale: float,
     progress: bool,
 ) -> Effort:
-    """Replay evaluations with labels from the grade model until each has its verdict."""
+    """Replay evaluations with labels from the grade model, whose variance is scaled, until each has its verdict."""
     rng, k = np.random.default_rng(forecast.seed), len(forecast.pool.names)
     contrasts = [Contrast(0)] if k == 1 else [Contrast(*pair) for pair in combinations(range(k), 2)]
     of_units, level = _of_documents if method.of_documents else _of_queries, alpha / len(contrasts)
-    scales = np.ones(_REPLAYS)  # The variance of the errors over the one that the model expects, in random order
-    if optimism is not None:
-        even = (np.arange(_REPLAYS) + 0.5) / _REPLAYS
-        scales = np.random.default_rng(forecast.seed).permutation(optimism.quantile(even))
     labels, cost = np.zeros((2, _REPLAYS))
     replays = of_units(forecast, method, cycle(contrasts), budget, level, rng)
-    shown = bar(scales, "until known", unit="replay", shown=progress, leave=False)
-    for i, (scale, each) in enumerate(zip(shown, replays, strict=False)):
+    shown = bar(range(_REPLAYS), "until known", unit="replay", shown=progress, leave=False)
+    for i, each in zip(shown, replays, strict=False):
         units = each.units
         error = np.sqrt(scale) * (each.contribution - each.units.mean)
         draws = units.judged(np.clip(units.mean + error, units.low, units.high), len(units.rate))

@@ -81,7 +81,7 @@ def test_each_of_three_pairs_has_a_third_of_the_level(graded: pd.DataFrame) -> N
     three = graded.assign(rank_third=graded.rank_candidate, score_third=graded.score_candidate)
     all_pairs, one_pair = (
         simulated_effort(
-            Outlook.of(pool, None, DCG @ 10, methods=[YARDSTICK]).forecast, YARDSTICK, 1.0, 300, alpha, None, False
+            Outlook.of(pool, None, DCG @ 10, methods=[YARDSTICK]).forecast, YARDSTICK, 1.0, 300, alpha, 1.0, False
         )
         for pool, alpha in ((three, 0.05), (graded, 0.05 / 3))
     )
