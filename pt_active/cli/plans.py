@@ -248,6 +248,10 @@ def budget(
     content |= {"expected_from": outlook.source}
     content |= {"notes": outlook.notes(table), "cost": priced, "rows": plain_rows(table)}
     counted = f"\nBudgets are {unit} of judging." if unit else ""
+    if loaded is not None and labelled is not None and len(loaded.rankers) == 2:
+        state = loaded.status(labelled.qrels, **wanted.fields, records=labelled.records)
+        content["needed"] = state.to_dict()["needed"]
+        counted += f"\nBy the labels so far, at the looks of this plan: {state.advice}."
     return Answer(content, outlook.described(table) + counted + (f"\n\n{grades}" if grades else ""), hint)
 
 

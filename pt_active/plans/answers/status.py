@@ -222,7 +222,8 @@ class Status(Printed):
             return "judge everything, or accept that the question stays open"
         if self.needed >= self.everything:
             return f"{self._lacking}, all that can change the result; or accept that the question stays open"
-        look = ", and look once" if self.looks is None else ""
+        # Beyond the parts of a plan there is one look, as at the end of others.
+        look = ", and look once" if self.looks != ALWAYS and self.needed > self.budget else ""
         if self.second is None:
             return f"{self._lacking}{look}: enough if the error falls as expected"
         return f"{self._lacking}{look}: that settles it four times out of five if the estimate is right"

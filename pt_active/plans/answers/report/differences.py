@@ -13,7 +13,7 @@ import pandas as pd
 from pt_active.frames.checks import how_many
 from pt_active.inference.replay import YARDSTICK
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.inference.stopping.looks import POWER
+from pt_active.inference.stopping.looks import Seen, cost_of_one_look
 from pt_active.plans.answers.forecast import Forecast, method_of
 from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.outlook import BUDGET_SHARES, Outlook
@@ -166,19 +166,15 @@ def _base(judged: Judged, name: str, how: How[Any]) -> Estimate:
 
 @dataclass(frozen=True)
 class Further:
-    """What to judge next: further ``labels`` of ``all`` that are left, to settle who of two is better.
+    """What to judge next, if one look follows: further ``labels`` of ``all`` that are left.
 
-    ``doubled`` is half the width of their interval if as much again is spent; NaN stands for what is not known.
-    ``bound`` says that no number of labels settles it, since there are too few queries.
+    They settle who of two is better, or halve the interval of the only ranker. NaN says that no number of labels does.
     """
 
     labels: float
     all: float
     better: str | None = None
     other: str | None = None
-    doubled: float = np.nan
-    what: str = "documents"
-    bound: bool = False
 
     @property
     def within_reach(self) -> bool:
@@ -186,31 +182,24 @@ class Further:
         return bool(self.labels < _MOST * self.all)
 
     @property
-    def narrowed(self) -> str:
-        """Half the width of the interval after as many labels again."""
-        return f"±{self.doubled:.2g}"
-
-    @property
     def advice(self) -> str:
         """What to do, in a sentence or two."""
-        if self.bound:
-            if self.better is None:
+        if self.better is None:
+            if np.isnan(self.labels):
                 return "Add queries: no number of labels on these halves the interval for new ones."
+            return f"About {roughly(self.labels)} more labels would halve the interval." if self.within_reach else ""
+        if np.isnan(self.labels):
             return (
                 f"Add queries. If the true difference of {self.better} and {self.other} is the one estimated now, no "
                 "number of labels on these settles it for new ones."
             )
-        if self.better is None:
-            return f"About {roughly(self.labels)} more labels would halve the interval." if self.within_reach else ""
         if not self.within_reach:
-            narrowed = f" Twice as many labels would narrow the interval to about {self.narrowed}."
-            said = (
+            return (
                 f"If {self.better} and {self.other} differ as little as estimated now, only judging most of the pool "
                 "would show it: decide on other grounds, such as cost."
             )
-            return said + narrowed if np.isfinite(self.doubled) else said
         return (
-            f"Judge about {roughly(self.labels)} more {self.what}, and look once. If the true difference of "
+            f"Judge about {roughly(self.labels)} more documents, and look once. If the true difference of "
             f"{self.better} and {self.other} is the one estimated now, that settles it four times out of five."
         )
 
@@ -218,45 +207,30 @@ class Further:
 def further(
     curve: ErrorCurve | None, spent: float, pairs: Sequence[Difference], half_width: float, floor: float = 0.0
 ) -> Further | None:
-    """The labels that are still needed; None if nothing is, or nobody can say.
+    """The labels that are still needed before one look; None if nothing is, or nobody can say.
 
-    The error falls with the budget as the curve of the plan's own way of sampling does, from where it stands now. For
-    new queries a share of it, the ``floor`` of a single ranker, does not fall [theory 16].
+    The ``floor`` is the share of a single ranker's error that does not fall for new queries [theory 16].
     """
-    from scipy import special
-
     if curve is None or not 0 < spent < curve.total:
         return None
     if not pairs:
-        return _reaching(curve, spent, 0.5, None, floor) if np.isfinite(half_width) and half_width > 0 else None
+        if not (np.isfinite(half_width) and half_width > 0):
+            return None
+        return _labels_to(curve, spent, curve.budget_falling_to(0.5, spent, floor))
     open_pairs = [pair for pair in pairs if pair.winner is None and pair.has_interval and pair.standard_error > 0]
     if not open_pairs:
         return None
     pair = open_pairs[0]
-    quantile = (pair.high - pair.low) / 2 / pair.standard_error
-    wanted = abs(pair.value) / (quantile + special.ndtri(POWER))
-    return _reaching(curve, spent, wanted / pair.standard_error, pair, pair.floor / pair.standard_error)
+    seen = Seen(pair.value, pair.standard_error, (pair.high - pair.low) / 2, pair.floor)
+    first, second = pair.names if pair.value >= 0 else pair.names[::-1]
+    return _labels_to(curve, spent, cost_of_one_look(curve, spent, seen, 0.0, True), first, second)
 
 
-def _reaching(curve: ErrorCurve, spent: float, ratio: float, pair: Difference | None, floor: float) -> Further:
-    """The labels at which the error is a given share of that of today, of which a share does not fall."""
-    if ratio <= floor:
-        first, second = (None, None) if pair is None else _better_first(pair)
-        return Further(np.inf, np.inf, first, second, bound=True)
-    wanted = np.sqrt((min(ratio, 1.0) ** 2 - floor**2) / (1 - floor**2)) * curve.standard_error(spent)
-    budget = curve.budget_for(lambda each: curve.standard_error(each) <= wanted)
-    now, then, whole = (curve.counts(each)[0] for each in (spent, max(budget, spent), curve.total))
-    if pair is None:
-        return Further(max(float(then - now), 1.0), float(whole - now))
-    half = (pair.high - pair.low) / 2
-    fallen = curve.standard_error(2 * spent) / curve.standard_error(spent) if 2 * spent < curve.total else np.nan
-    again = half * np.sqrt(floor**2 + (1 - floor**2) * fallen**2)
-    return Further(max(float(then - now), 1.0), float(whole - now), *_better_first(pair), float(again))
-
-
-def _better_first(pair: Difference) -> tuple[str, str]:
-    first, second = pair.names
-    return (first, second) if pair.value >= 0 else (second, first)
+def _labels_to(curve: ErrorCurve, spent: float, budget: float, *names: str) -> Further:
+    """The labels from what is spent to a budget; NaN if there is none."""
+    now, then, whole = (np.nan if np.isnan(each) else curve.counts(each)[0] for each in (spent, budget, curve.total))
+    labels = np.nan if np.isnan(then) else max(float(then - now), 1.0)
+    return Further(labels, float(whole - now), *names)
 
 
 class Budgets(NamedTuple):

@@ -58,7 +58,9 @@ class Findings(Printed):
         campaign: Who judged how much, and when.
         agreement: How far the judges agree; None unless records of two judges or more are given.
         differences: All pairs, with intervals that agree with the test, best first; empty if one ranker is estimated.
-        further: What to judge next; None if nothing is to be, or nobody can say.
+        further: What to judge next, of one ranker or of many; None if nothing is to be, or nobody can say.
+        ahead: The state of a pair by the plan's own looks, which says how many more labels it takes; None if there is a
+            ``status``, or nobody can say.
         beside: The judged queries in which the two rankers of `pair` differ most.
         decided: Pair in words → its largest contributions, as in ``contributions.queries``; empty unless many are
             ranked.
@@ -82,6 +84,7 @@ class Findings(Printed):
     agreement: Agreement | None = None
     differences: tuple[Difference, ...] = ()
     further: Further | None = None
+    ahead: Status | None = None
     beside: tuple[Beside, ...] = ()
     decided: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -90,7 +93,7 @@ class Findings(Printed):
     @cached_property
     def headline(self) -> Headline:
         """The first screen: question, answer, number, and what to do next."""
-        return headline(self.result, self.differences, self.status, self.campaign, self.further)
+        return headline(self.result, self.differences, self.status, self.campaign, self.ahead or self.further)
 
     @property
     def note(self) -> str:
@@ -146,6 +149,7 @@ class Findings(Printed):
             "differences": self.differences,
             "note": self.note,
             "status": None if self.status is None else self.status.to_dict(),
+            "needed": None if self.ahead is None else self.ahead.needed,
             "result": self._result(),
             "estimates": self.estimates,
             "budget": {"spent": self.spent, "note": self.budget_note, "rows": self.budget},

@@ -110,7 +110,7 @@ def headline(
     pairs: Sequence[Difference],
     status: Status | None,
     campaign: WhoJudged,
-    more: Further | None,
+    more: Further | Status | None,
 ) -> Headline:
     """The first screen of the report of a plan."""
     population = result.population
@@ -262,7 +262,7 @@ def _sure(level: float) -> str:
     return f"{round(100 * level, places):.12g}% confidence"
 
 
-def _next(result: Result, pairs: Sequence[Difference], status: Status | None, more: Further | None) -> str:
+def _next(result: Result, pairs: Sequence[Difference], status: Status | None, more: Further | Status | None) -> str:
     """What to do next, in a sentence."""
     if status is not None:
         return _next_of_status(status)
@@ -275,7 +275,9 @@ def _next(result: Result, pairs: Sequence[Difference], status: Status | None, mo
         return f"Nothing: the question is settled{these}."
     if result.basis.census:
         return f"Add queries if that is not enough: {EVERYTHING[result.basis.level]} was judged."
-    if more is not None and more.advice:
+    if isinstance(more, Status) and not more.resolved:
+        return _next_of_status(more)
+    if isinstance(more, Further) and more.advice:
         return more.advice
     if not pairs:
         return "Nothing, unless the interval is too wide for your decision; then keep judging."

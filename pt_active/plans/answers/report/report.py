@@ -22,6 +22,7 @@ from pt_active.plans.answers.contributions import Contributions, slices_of
 from pt_active.plans.answers.gaps import filled, said_of
 from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan
 from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_plan
+from pt_active.plans.answers.looks import USUAL, Question, looks_asked
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.ranking import Ranking, Result, rank_judged
@@ -31,6 +32,7 @@ from pt_active.plans.answers.report.headline import WhoJudged, answer_in_words, 
 from pt_active.plans.answers.report.sections import page_of, verdict_of
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
+from pt_active.plans.answers.status_of_plan import state_of
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.judgments import records_of_plan
 from pt_active.plans.making.kept import PlanTables
@@ -120,6 +122,8 @@ class Report(Findings):
             warnings.simplefilter("ignore", UserWarning)
             made = cls._gathered(labelled, how, judged, result, status)
             pair, known = _places(judged.names, result), texts_of(tables.assessments, texts)
+            if status is None and isinstance(result, Comparison):
+                made = replace(made, ahead=_ahead(labelled, pair, how, records))
             sliced = pair if isinstance(result, Comparison) else None
             groups = [each for column in slices for each in slices_of(labelled, column, sliced, how)]
             agreement = None if records is None else agreement_of(records, tables.pool.max_grade)
@@ -196,6 +200,21 @@ class Report(Findings):
         """
         self._page.save(Path(path))
         return Path(path)
+
+
+def _ahead(
+    labelled: LabelledPlan[Any], pair: tuple[int, int] | None, how: How[irm.Measure], records: pd.DataFrame | None
+) -> Status | None:
+    """The state of a pair by the looks that its plan is made for; None if there is none such."""
+    if pair is None or how.estimator != ESTIMATOR:
+        return None
+    tables = labelled.tables
+    looks, confidence = looks_asked(tables, USUAL), how.confidence
+    question = Question(pair, how.measure, looks, None, confidence, queries=how.queries, clusters=how.clusters)
+    try:
+        return state_of(tables, labelled.label, question, records)
+    except ValueError:  # The sample is looked at as a whole alone, or says nothing at these looks.
+        return None
 
 
 def _check_status(status: Status, result: Result) -> None:
