@@ -27,6 +27,7 @@ from evidence import markdown, parser_with, publish
 from tqdm import tqdm
 
 from pt_active.frames.atomic import write_file
+from pt_active.inference.intervals import PROPORTION_INTERVALS, counted, proportion_interval
 from pt_active.inference.ratios import risk_estimators
 from pt_active.inference.replay import share_error
 from pt_active.plans.answers.basis import Basis
@@ -35,7 +36,7 @@ from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.relevance.costs import UnitCost
 from pt_active.relevance.losses import Loss
 from pt_active.risk import CostMatrix, Precision, Recall, Squared, ZeroOne
-from pt_active.risk.judged import BINOMIAL_REFERENCES, JudgedPairs, usual_estimator
+from pt_active.risk.judged import JudgedPairs
 from pt_active.risk.kept import AuditArguments, draw_pairs
 from pt_active.risk.pairs import Pairs
 from pt_active.sampling.designs import default_defensive, suits_single_risks
@@ -100,15 +101,13 @@ class Case:
     design: str = "optimal"
 
     @property
-    def methods(self) -> dict[str, tuple[str, str | None, str]]:
-        """Name → design, estimator and reference."""
-        methods_of_case: dict[str, tuple[str, str | None, str]] = {
-            name: (self.design, name, "auto") for name in risk_estimators()
-        }
+    def methods(self) -> dict[str, str]:
+        """Name of an estimator, or of an interval of a share → design."""
+        methods_of_case = dict.fromkeys(risk_estimators(), self.design)
         if len(self.judges) == 1:
-            methods_of_case["stratified"] = ("stratified", "stratified", "auto")
+            methods_of_case["stratified"] = "stratified"
             if self.loss.proportion:
-                methods_of_case |= {name: ("passive", None, name) for name in BINOMIAL_REFERENCES}
+                methods_of_case |= dict.fromkeys(PROPORTION_INTERVALS, "passive")
         return methods_of_case
 
 
@@ -187,11 +186,18 @@ def judged_sample(pairs: Pairs, label: np.ndarray, design: str, seed: int) -> Ju
     return JudgedPairs(pairs.names, basis, pairs, drawn, label[drawn.rows], for_differences)
 
 
-def inferred(case: Case, sample: JudgedPairs, estimator: str | None, reference: str) -> Estimate | Comparison:
+def inferred(case: Case, sample: JudgedPairs, estimator: str, replays: bool = True) -> Estimate | Comparison:
     """The audit's estimate or comparison."""
-    estimator = usual_estimator(sample.sample, reference) if estimator is None else estimator
-    how = How(case.loss, estimator, reference=reference)
+    how = How(case.loss, estimator, replays=replays)
     return sample.compare(0, 1, how) if case.compare else sample.estimate(0, how)
+
+
+def share_interval(judged: JudgedPairs, method: str) -> tuple[float, float]:
+    """The interval of a share of a plain random sample; NaN if no drawn pair counts."""
+    scores, sample = judged.scores(0), judged.sample
+    importance = sample.importance(judged.pairs.weight)
+    successes, trials = counted(scores.numerator, scores.weight, sample.count, importance, method)
+    return proportion_interval(successes, trials, method, 0.95) if trials else (np.nan, np.nan)
 
 
 class Outcome(NamedTuple):
@@ -220,17 +226,21 @@ def replayed(case: Case, frame: pd.DataFrame, label: np.ndarray, seeds: range) -
     truth = truth_of(case, pairs, label)
     for seed in seeds:
         samples: dict[str, JudgedPairs] = {}
-        for name, (design, estimator, reference) in case.methods.items():
+        for name, design in case.methods.items():
             if design not in samples:
                 samples[design] = judged_sample(pairs, label, design, seed)
-            result = inferred(case, samples[design], estimator, reference)
-            plain = result if reference != "auto" else inferred(case, samples[design], estimator, "effective")
-            yield Outcome(name, *_covered(result, truth), *_covered(plain, truth), result.note != "")
+            if name in PROPORTION_INTERVALS:
+                ends = share_interval(samples[design], name)
+                yield Outcome(name, *_covered(ends, truth), *_covered(ends, truth), bool(np.isnan(ends[0])))
+                continue
+            result, by_t = (inferred(case, samples[design], name, replays) for replays in (True, False))
+            ends, ends_by_t = result.confidence_interval(), by_t.confidence_interval()
+            yield Outcome(name, *_covered(ends, truth), *_covered(ends_by_t, truth), result.note != "")
 
 
-def _covered(result: Estimate | Comparison, truth: float) -> tuple[bool, float]:
+def _covered(ends: tuple[float, float], truth: float) -> tuple[bool, float]:
     """Whether the interval contains the truth, and its width."""
-    low, high = result.confidence_interval()
+    low, high = ends
     return low - TOLERANCE <= truth <= high + TOLERANCE, high - low
 
 
@@ -271,7 +281,7 @@ def page_table(table: pd.DataFrame, column: str) -> pd.DataFrame:
         row = {"": f"{kind}: {risk}"}
         for model in MODELS:
             row |= {f"{model}, {name}": _cell(of, model, name) for name in (*risk_estimators(), "stratified")}
-        row |= {f"passive, {name}": _cell(of, "fair", name) for name in BINOMIAL_REFERENCES}
+        row |= {f"passive, {name}": _cell(of, "fair", name) for name in PROPORTION_INTERVALS}
         rows.append(row)
     return pd.DataFrame(rows)
 

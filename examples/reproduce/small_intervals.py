@@ -2,9 +2,9 @@
 
     python examples/reproduce/small_intervals.py [--repetitions N] [--evidence FOLDER]
 
-Each sample is a plan with the default ``reference="auto"``: plain random queries with their plain mean, the default
+Each sample is a plan with the default intervals: plain random queries with their plain mean, the default
 plan of queries, and the default plan of documents. One ranker is estimated and two are compared. ``t`` is the coverage
-of the t interval (``reference="effective"``), ``covers`` that of the default, both of all samples that have the
+of the t interval, ``covers`` that of the default, both of all samples that have the
 interval; ``none`` is the share of samples without one by default; ``width`` is the median width of the default over
 that of t; ``silent`` is the share of samples whose interval misses without a note. Each population is four pools.
 """
@@ -82,7 +82,7 @@ def rows_of(name: str, pools: list[HostilePopulation], repetitions: int) -> Iter
 
 def answered(plan: Plan, qrels: pd.DataFrame, estimator: str, truth: float, one: bool) -> dict[str, float]:
     """Whether the intervals of a sample cover, their widths, and whether there is a note."""
-    asked = [How(plan.measure, estimator, reference=reference) for reference in ("auto", "effective")]
+    asked = [How(plan.measure, estimator, replays=replays) for replays in (True, False)]
     judged = labelled_plan(plan.tables, qrels).judged(asked[0])
     default, usual = (judged.estimate(0, how) if one else judged.compare(0, 1, how) for how in asked)
     (low, high), (t_low, t_high) = default.confidence_interval(), usual.confidence_interval()

@@ -8,14 +8,16 @@ import numpy as np
 # or the normal distribution [T 3.24]
 REFERENCES = ("effective", "t", "normal")
 
-# The hull of t and a simulated reference [theory 14]: where it is needed and possible, or always
-AUTO, SIMULATED = "auto", "simulated"
+SIMULATED = "simulated"  # The hull of t and of replays of the sample [theory 14]
+
+PROPORTION_INTERVALS = {"wilson": "wilson", "clopper-pearson": "beta"}
+"""The intervals of a share of a plain random sample [T 3.19, 3.20]: name → name in statsmodels."""
 
 
 def reference_degrees(reference: str, own: np.ndarray, draws: np.ndarray | int) -> np.ndarray:
     """Degrees of freedom for a named reference distribution; infinite for the normal distribution."""
     if reference not in REFERENCES:
-        raise ValueError(f"unknown reference {reference!r}; it is one of {', '.join((AUTO, SIMULATED, *REFERENCES))}")
+        raise ValueError(f"unknown reference {reference!r}; it is one of {', '.join(REFERENCES)}")
     return {"effective": own, "t": draws - np.ones_like(own), "normal": np.full_like(own, np.inf)}[reference]
 
 
@@ -81,6 +83,14 @@ def _score_scale(y: np.ndarray, error: np.ndarray, width: float, effective: np.n
     return np.where(error > 0, error**2 / (inside * (1 - inside / width)), width / effective)
 
 
+def proportion_interval(successes: int, trials: int, method: str, confidence_level: float) -> tuple[float, float]:
+    """Wilson's or Clopper and Pearson's interval, which exists even if all labels are equal [T 3.19, 3.20]."""
+    from statsmodels.stats.proportion import proportion_confint
+
+    low, high = proportion_confint(successes, trials, 1 - confidence_level, PROPORTION_INTERVALS[method])
+    return float(low), float(high)
+
+
 def counted(
     numerator: np.ndarray, weight: np.ndarray, count: np.ndarray, importance: np.ndarray, method: str
 ) -> tuple[int, int]:
@@ -88,7 +98,7 @@ def counted(
     if not np.allclose(importance, importance[0], rtol=1e-9, atol=0):
         raise ValueError(
             f"{method} intervals count successes in a plain random sample, but this sample is weighted, and a weighted "
-            'sample has no whole number of trials; draw with design="passive", or take reference="effective"'
+            'sample has no whole number of trials; draw with design="passive"'
         )
     if not (np.isin(numerator, (0, 1)) & np.isin(weight, (0, 1))).all():
         raise ValueError(

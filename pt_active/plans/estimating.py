@@ -57,7 +57,6 @@ class Estimating(KeptArtifact[PlanTables]):
         estimator: str = ESTIMATOR,
         confidence: float = 0.95,
         missing: str = "error",
-        reference: str = "auto",
         *,
         queries: str = THESE,
         clusters: str | None = None,
@@ -72,9 +71,6 @@ class Estimating(KeptArtifact[PlanTables]):
             estimator: ``regression``, ``snis``, ``ht`` or ``difference``; for plans of documents all but ``snis``.
             confidence: Level of the intervals.
             missing: What to do about a sampled document without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
-            reference: The reference distribution of the intervals: ``auto`` for t on the effective degrees of freedom,
-                or for the hull of it and of replays under the grade model where there are few draws; ``simulated`` for
-                this hull; ``effective`` for that t alone; ``t`` for t on n − 1, or ``normal``.
             queries: The queries that the answer holds for: ``"these"`` of the pool, or ``"new"``, those that they are a
                 sample of [theory 16]. The answer for the others is beside it.
             clusters: A column of the topics whose equal values mark queries that belong together, such as one need in
@@ -88,7 +84,7 @@ class Estimating(KeptArtifact[PlanTables]):
         Raises:
             ValueError: If an argument is unknown or the labels do not fit the plan.
         """
-        how = asked(self.tables, measure, estimator, confidence, missing, reference, queries, clusters)
+        how = asked(self.tables, measure, estimator, confidence, missing, queries=queries, clusters=clusters)
         judged = self._judged(qrels, records, how)
         return {name: judged.estimate(s, how) for s, name in enumerate(judged.names)}
 
@@ -99,7 +95,6 @@ class Estimating(KeptArtifact[PlanTables]):
         estimator: str = ESTIMATOR,
         confidence: float = 0.95,
         missing: str = "error",
-        reference: str = "auto",
         *,
         queries: str = THESE,
         clusters: str | None = None,
@@ -117,7 +112,7 @@ class Estimating(KeptArtifact[PlanTables]):
                 more than two and they are not named.
         """
         one, other = named_pair(self.rankers, first, second)
-        how = asked(self.tables, measure, estimator, confidence, missing, reference, queries, clusters)
+        how = asked(self.tables, measure, estimator, confidence, missing, queries=queries, clusters=clusters)
         return self._judged(qrels, records, how).compare(one, other, how)
 
     def rank(
@@ -127,7 +122,6 @@ class Estimating(KeptArtifact[PlanTables]):
         estimator: str = ESTIMATOR,
         confidence: float = 0.95,
         missing: str = "error",
-        reference: str = "auto",
         *,
         queries: str = THESE,
         clusters: str | None = None,
@@ -142,7 +136,7 @@ class Estimating(KeptArtifact[PlanTables]):
         Raises:
             ValueError: If an argument is unknown, the labels do not fit the plan, or the plan has one ranker.
         """
-        how = asked(self.tables, measure, estimator, confidence, missing, reference, queries, clusters)
+        how = asked(self.tables, measure, estimator, confidence, missing, queries=queries, clusters=clusters)
         return rank_judged(self._judged(qrels, records, how), how, correction)
 
     def _judged(self, qrels: pd.DataFrame, records: pd.DataFrame | None, how: How[irm.Measure]) -> Any:

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from pt_active.inference.agreement import COEFFICIENTS, agreement_estimate
-from pt_active.inference.intervals import AUTO
 from pt_active.plans.answers.judged import Contrast, How, Measured
 from pt_active.plans.answers.results import ConfidenceInterval, Estimate
-from pt_active.risk.judged import BINOMIAL_REFERENCES, JudgedPairs
+from pt_active.risk.judged import JudgedPairs
 from pt_active.sampling.designs import STRATIFIED
 
 
@@ -51,8 +50,6 @@ class JudgedAgreement(JudgedPairs):
 
     def estimate(self, system: int, how: How[Any]) -> AgreementEstimate:
         """The coefficient of one predictor with people."""
-        if how.reference in tuple(BINOMIAL_REFERENCES):
-            how = replace(how, reference=AUTO)
         plain = super().estimate(system, how)
         return AgreementEstimate(**{each.name: getattr(plain, each.name) for each in fields(plain)})
 

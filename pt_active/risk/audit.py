@@ -17,7 +17,7 @@ from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.rankers import named_pair
 from pt_active.relevance.costs import Cost, UnitCost
 from pt_active.relevance.losses import Loss, described
-from pt_active.risk.judged import JudgedPairs, judged_pairs, refuse_binomial, usual_estimator
+from pt_active.risk.judged import JudgedPairs, judged_pairs, usual_estimator
 from pt_active.risk.kept import FORM, AuditArguments, AuditTables, audit_of, pair_table
 from pt_active.risk.pairs import Pairs
 from pt_active.sampling.designs import check_design, default_defensive, suits_single_risks
@@ -121,7 +121,6 @@ class Audit(KeptArtifact[AuditTables]):
         estimator: str | None = None,
         confidence: float = 0.95,
         missing: str = "error",
-        reference: str = "auto",
     ) -> dict[str, Estimate]:
         """Estimate the risk of every predictor over the whole pool.
 
@@ -132,9 +131,6 @@ class Audit(KeptArtifact[AuditTables]):
                 ``stratified``.
             confidence: Confidence level of the intervals.
             missing: How to treat a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
-            reference: Reference distribution of the interval: ``auto`` (the default), the wider of t and of replays of
-                the sample at each end; t on the ``effective`` degrees of freedom; ``t`` on n − 1; or the ``normal``.
-                For shares in a passive sample also ``wilson`` or ``clopper-pearson``.
 
         Returns:
             Predictor → estimate. An estimate is NaN, with the reason as its ``note``, if no drawn pair counts.
@@ -143,14 +139,14 @@ class Audit(KeptArtifact[AuditTables]):
             ValueError: If an argument is unknown, the labels do not fit the audit, or pairs that count could never be
                 drawn.
         """
-        how, judged = self._asked(estimator, confidence, missing, reference), self.judged(qrels, missing)
+        how, judged = self._asked(estimator, confidence, missing), self.judged(qrels, missing)
         estimates = [judged.estimate(s, how) for s in range(len(self.predictors))]
         return {each.name: each for each in estimates}
 
-    def _asked(self, estimator: str | None, confidence: float, missing: str, reference: str) -> How[Loss]:
+    def _asked(self, estimator: str | None, confidence: float, missing: str) -> How[Loss]:
         check_policy(missing)
-        estimator = usual_estimator(self.tables.sample, reference) if estimator is None else estimator
-        return How(self.loss, estimator, confidence, missing, reference)
+        estimator = usual_estimator(self.tables.sample) if estimator is None else estimator
+        return How(self.loss, estimator, confidence, missing)
 
     def compare(
         self,
@@ -158,14 +154,13 @@ class Audit(KeptArtifact[AuditTables]):
         estimator: str | None = None,
         confidence: float = 0.95,
         missing: str = "error",
-        reference: str = "auto",
         *,
         first: str | None = None,
         second: str | None = None,
     ) -> Comparison:
         """Estimate and test the difference of two predictors' risks, first minus second.
 
-        The arguments are those of `estimate`, without the references of shares, and the names of two predictors, which
+        The arguments are those of `estimate`, and the names of two predictors, which
         can be left out if the audit has two. The level of the test is ``1 − confidence``.
 
         Returns:
@@ -176,7 +171,7 @@ class Audit(KeptArtifact[AuditTables]):
             ValueError: As `estimate`, or if there is one predictor, or there are more than two and not two are named.
         """
         one, other = named_pair(self.predictors, first, second, "predictor", "audit")
-        how = self._asked(estimator, confidence, missing, reference)
+        how = self._asked(estimator, confidence, missing)
         return self.judged(qrels, missing).compare(one, other, how)
 
     def rank(
@@ -185,7 +180,6 @@ class Audit(KeptArtifact[AuditTables]):
         estimator: str | None = None,
         confidence: float = 0.95,
         missing: str = "error",
-        reference: str = "auto",
         *,
         correction: str = "holm",
     ) -> Ranking:
@@ -201,8 +195,7 @@ class Audit(KeptArtifact[AuditTables]):
         Raises:
             ValueError: As `estimate`, or if there is one predictor.
         """
-        refuse_binomial(reference)
-        how = self._asked(estimator, confidence, missing, reference)
+        how = self._asked(estimator, confidence, missing)
         return rank_judged(self.judged(qrels, missing), how, correction)
 
     def judged(self, qrels: pd.DataFrame, missing: str = "error") -> JudgedPairs:

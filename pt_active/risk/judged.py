@@ -22,7 +22,6 @@ from pt_active.frames.qrels import (
 )
 from pt_active.frames.strays import stray_labels
 from pt_active.inference.estimators import ESTIMATOR, MeanEstimate, effective_size, estimator_named
-from pt_active.inference.intervals import AUTO, SIMULATED, counted
 from pt_active.inference.ratios import (
     Scores,
     difference_domain,
@@ -33,7 +32,7 @@ from pt_active.inference.ratios import (
 )
 from pt_active.inference.replayed_pairs import surprise
 from pt_active.plans.answers.basis import Basis
-from pt_active.plans.answers.judged import Contrast, How, Judged, Measured, inferred
+from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
 from pt_active.plans.answers.results import Comparison, ConfidenceInterval, Estimate
 from pt_active.risk.pairs import Pairs
 from pt_active.risk.replayed import Estimated, PairReplays
@@ -42,45 +41,6 @@ from pt_active.sampling.sample import Sample
 from pt_active.showing.printed import Facts
 
 SURPRISING = 2.5  # Labels that surprise a model by more standard deviations than this make a caution
-
-_SCORED = (AUTO, SIMULATED, "effective")
-"""References with which the interval of a risk keeps to the values that the risk can have."""
-
-
-BINOMIAL_REFERENCES = {"wilson": "wilson", "clopper-pearson": "beta"}
-"""The intervals of a proportion: name → name in statsmodels."""
-
-
-@dataclass(frozen=True)
-class ProportionEstimate(Estimate):
-    """An estimate with a binomial interval [T 3.19, 3.20], which exists even if all labels are equal."""
-
-    successes: int = 0  # drawn pairs that count in the numerator
-    trials: int = 0  # drawn pairs that count in the weight
-    method: str = "wilson"  # a name in `BINOMIAL_REFERENCES`
-
-    @property
-    def note(self) -> str:
-        """What a reader must know before trusting the interval; empty if there is nothing to say."""
-        return self.basis.caution if self.trials == 0 else ""
-
-    def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
-        """Wilson's or Clopper and Pearson's interval; for a sample without replacement it is rather too wide."""
-        from statsmodels.stats.proportion import proportion_confint
-
-        level = self._level(confidence_level)
-        if self.trials == 0:
-            return ConfidenceInterval(np.nan, np.nan)
-        if self.basis.census:
-            return ConfidenceInterval(self.value, self.value)
-        low, high = proportion_confint(self.successes, self.trials, 1 - level, BINOMIAL_REFERENCES[self.method])
-        return ConfidenceInterval(float(low), float(high))
-
-
-def refuse_binomial(reference: str) -> None:
-    """Raise if the interval of one share is asked for a difference."""
-    if reference in tuple(BINOMIAL_REFERENCES):
-        raise ValueError(f"the {reference} interval is for one share, not for the difference of two")
 
 
 @dataclass(frozen=True)
@@ -129,8 +89,7 @@ class JudgedPairs(Judged):
 
     def estimate(self, system: int, how: How[Any]) -> Estimate:
         """Estimate the risk of one predictor [theory 6]."""
-        binomial = how.reference in tuple(BINOMIAL_REFERENCES)
-        found = self._proportion(system, how) if binomial else super().estimate(system, how)
+        found = super().estimate(system, how)
         if not self.for_differences or found.basis.census or found.basis.caution:
             return found
         caution = "the pairs were drawn for differences; the interval of one risk alone may be too narrow"
@@ -158,8 +117,6 @@ class JudgedPairs(Judged):
                     f"no pair counts in {pairs.loss} of {self.names[each]!r}, whatever its label, so it is not defined"
                 )
                 return self._known(np.nan, replace(self.basis, census=False, n_effective=0.0), name, never)
-        if other is not None:
-            refuse_binomial(how.reference)
         if (name == STRATIFIED) != (self.sample.stratum is not None):
             raise ValueError(
                 f"the estimator {STRATIFIED!r} is for the design of that name, which takes no other; leave it out"
@@ -182,21 +139,8 @@ class JudgedPairs(Judged):
                 return domain_estimate(risk_domain(scores[0], pairs.weight), sample, name)
             return domain_estimate(difference_domain(scores[0], scores[1], count, pairs.weight), sample, name)
 
-        scored = other is None and how.reference in _SCORED
-        within_range = scored and (name == STRATIFIED or estimator_named(name, "pair").bounded)
+        within_range = other is None and (name == STRATIFIED or estimator_named(name, "pair").bounded)
         return self._measured(both, estimate, count, name, pairs.bounds(one) if within_range else None)
-
-    def _proportion(self, predictor: int, how: How[Any]) -> ProportionEstimate:
-        method, normal = how.reference, replace(how, reference="normal")
-        if how.estimator != "snis":
-            raise ValueError(
-                f"a {method} interval belongs to the plain share, estimator='snis', not to {how.estimator!r}"
-            )
-        scores, importance = self.scores(predictor), self.sample.importance(self.pairs.weight)
-        share = self.measured(Contrast(predictor), normal)
-        successes, trials = counted(scores.numerator, scores.weight, self.sample.count, importance, method)
-        parts = inferred(share, normal) | {"degenerate": False, "name": self.names[predictor], "value": share.value}
-        return ProportionEstimate(successes=successes, trials=trials, method=method, **parts)
 
     def _check_drawable(self, count: np.ndarray, what: str) -> None:
         never = 0 if self.sample.q is None else int((count & (self.sample.q <= 0)).sum())
@@ -277,10 +221,8 @@ class KnownZero(Comparison):
         return [("winner", "none")]
 
 
-def usual_estimator(sample: Sample, reference: str = "effective") -> str:
+def usual_estimator(sample: Sample) -> str:
     """The default estimator of a risk."""
-    if reference in tuple(BINOMIAL_REFERENCES):
-        return "snis"
     return ESTIMATOR if sample.stratum is None else STRATIFIED
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from samples import by_t
 
 from pt_active import DCG, ERR, Plan, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
@@ -31,7 +32,7 @@ def test_seeded_plans_centre_on_the_truth_and_cover_it(measure, per_query, demo,
         plan = Plan.create(graded, None, measure, cost=cost, budget=400, level="document", seed=seed)
         assert plan.manifest["spent"] <= 400
         judged = plan.assessments[["qid", "docno"]].merge(labels)
-        found.append(plan.compare(judged, first="production", second="candidate", reference="effective"))
+        found.append(by_t(plan.compare, judged, first="production", second="candidate"))
     values = np.array([each.difference for each in found])
     errors = np.array([np.hypot(each.basis.error_of_queries, each.basis.error_of_documents) for each in found])
     covered = [each.confidence_interval().low <= truth <= each.confidence_interval().high for each in found]

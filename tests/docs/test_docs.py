@@ -32,7 +32,6 @@ from pt_active.demo import collection
 from pt_active.frames import qrels, worklists
 from pt_active.inference import documents as document_estimators
 from pt_active.inference.estimators import ESTIMATORS
-from pt_active.inference.intervals import REFERENCES
 from pt_active.inference.ratios import risk_estimators
 from pt_active.inference.stopping.looks import ALWAYS, PLANNED
 from pt_active.inference.weightings import round_estimators
@@ -42,7 +41,6 @@ from pt_active.relevance import costs, measures
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.learned import GRADES
 from pt_active.relevance.losses import LOSSES
-from pt_active.risk.judged import BINOMIAL_REFERENCES
 from pt_active.rounds.kept import STRATEGIES
 from pt_active.sampling import designs
 from pt_active.sampling import drawings as document_drawings
@@ -221,7 +219,6 @@ LISTED = {
     "measures": ("definitions", measures.RANK_FORMS),
     "designs": ("concepts", designs.DESIGNS),
     "estimators": ("concepts", ESTIMATORS),
-    "references": ("concepts", REFERENCES),
     "missing": ("concepts", qrels.MISSING_POLICIES),
     "drawings": ("documents", document_drawings.DOCUMENT_DRAWINGS),
     "document estimators": ("documents", document_estimators.DOCUMENT_ESTIMATORS),
@@ -235,7 +232,6 @@ LISTED = {
     "losses": ("auditing", LOSSES),
     "designs of audits": ("auditing", (*designs.GAP_DESIGNS, designs.STRATIFIED)),
     "risk estimators": ("auditing", risk_estimators()),
-    "binomial references": ("auditing", BINOMIAL_REFERENCES),
     "judging tools": ("judging", TOOLS),
     "rules": ("judging", RULES),
     "keys of the project file": ("data-model", KEYS),

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from populations import plain
+from samples import by_t
 
 from pt_active import Plan
 from pt_active.frames.qrels import whole_labels
@@ -198,7 +199,7 @@ def test_plain_intervals_are_those_of_the_comparison(script, each) -> None:
     np.testing.assert_allclose(population.distribution(module.DESIGN, module.DEFENSIVE_SHARE), q)
     low, high = module.looked_at(population, q, priority[None], number, each=each)
     judged = qrels.merge(plan.assessments[["qid", "docno"]])
-    interval = plan.compare(judged, first="a", second="b", reference="effective").confidence_interval()
+    interval = by_t(plan.compare, judged, first="a", second="b").confidence_interval()
     assert (low[-1, 0], high[-1, 0]) == pytest.approx((interval.low, interval.high), rel=1e-9)
     assert np.isinf(low[0, 0]) == each
 

@@ -228,7 +228,7 @@ def test_reference_degrees():
     assert reference_degrees("t", 7.5, 20) == 19
     assert reference_degrees("normal", 7.5, 20) == np.inf
     assert set(REFERENCES) == {"effective", "t", "normal"}
-    with pytest.raises(ValueError, match=r"unknown reference 'z'; it is one of auto, simulated, effective, t, normal"):
+    with pytest.raises(ValueError, match=r"unknown reference 'z'; it is one of effective, t, normal"):
         reference_degrees("z", 7.5, 20)
 
 

@@ -278,12 +278,9 @@ def test_labels_of_mistyped_documents_are_counted_and_one_is_named(kind: str, ma
     [
         ({"confidence": 95}, "confidence must lie between 0 and 1"),
         ({"estimator": "mle"}, "unknown estimator 'mle'"),
-        ({"reference": "z"}, "unknown reference 'z'"),
     ],
 )
 def test_questions_that_have_no_answer(kind: str, made: dict, pool: pd.DataFrame, how: dict, message: str) -> None:
-    if "reference" in how and isinstance(made[kind], ActiveTest):
-        pytest.skip("its references cannot be chosen")
     with pytest.raises(ValueError, match=message):
         estimate(made[kind], labels(made[kind], pool), **how)
 

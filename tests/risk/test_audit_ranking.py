@@ -50,12 +50,12 @@ def audited(world: tuple[pd.DataFrame, pd.DataFrame], loss: Loss, **options: obj
 @pytest.mark.parametrize("estimator", [None, "snis"])
 def test_it_holds_the_estimates_and_comparisons_of_the_audit(world, loss: Loss, estimator: str | None) -> None:
     audit, qrels = audited(world, loss)
-    ranking = audit.rank(qrels, estimator, 0.9, reference="t")
+    ranking = audit.rank(qrels, estimator, 0.9)
     assert isinstance(ranking, Ranking)
-    assert {found.name: found for found in ranking.estimates} == audit.estimate(qrels, estimator, 0.9, reference="t")
+    assert {found.name: found for found in ranking.estimates} == audit.estimate(qrels, estimator, 0.9)
     assert len(ranking.comparisons) == 6
     for (a, b), found in zip(combinations(ranking.names, 2), ranking.comparisons, strict=True):
-        assert found == audit.compare(qrels, estimator, 0.9, reference="t", first=a, second=b)
+        assert found == audit.compare(qrels, estimator, 0.9, first=a, second=b)
 
 
 @LOSSES

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from samples import wanted
+from samples import by_t, wanted
 
 from pt_active.inference.reference import Replayed
 from pt_active.plans.answers.judged import Contrast, How, Measured
@@ -41,7 +41,7 @@ def test_intervals_hold_where_a_model_is_far_too_sure_and_say_why() -> None:
     for seed in range(40):
         audit = Audit.create(frame, {"a": "a"}, ZeroOne(), draws=60, seed=seed)
         qrels = wanted(audit, frame)
-        result, plain = (audit.estimate(qrels, reference=name)["a"] for name in ("auto", "effective"))
+        result, plain = audit.estimate(qrels)["a"], by_t(audit.estimate, qrels)["a"]
         low, high = result.confidence_interval()
         inside.append(np.isnan(low) or low <= truth <= high)
         by_t.append(plain.confidence_interval()[0] <= truth <= plain.confidence_interval()[1])
@@ -57,7 +57,7 @@ def test_a_fair_model_has_no_caution_and_hardly_wider_intervals() -> None:
     for seed in range(12):
         audit = Audit.create(frame, {"a": "a"}, ZeroOne(), draws=100, seed=seed)
         qrels = wanted(audit, frame)
-        auto, plain = (audit.estimate(qrels, "snis", reference=name)["a"] for name in ("auto", "effective"))
+        auto, plain = audit.estimate(qrels, "snis")["a"], by_t(audit.estimate, qrels, "snis")["a"]
         assert auto.basis.model_caution == plain.basis.model_caution
         noted.append(auto.basis.model_caution != "")
         ratio.append(np.diff(auto.confidence_interval()) / np.diff(plain.confidence_interval()))
@@ -74,7 +74,7 @@ def test_gross_costs_that_no_sample_shows_have_no_interval() -> None:
     assert found.reference == "simulated"
     assert "no interval, no test" in found.note
     assert 'estimator="snis" relies on the model less' in found.note
-    again = audit.estimate(wanted(audit, frame), reference="effective")["a"]
+    again = by_t(audit.estimate, wanted(audit, frame))["a"]
     assert (again.value, again.standard_error) == (found.value, found.standard_error)
     assert np.isfinite(again.confidence_interval()).all()
 
@@ -128,5 +128,3 @@ def test_real_labels_and_whole_pools_are_not_drawn_again() -> None:
     qrels = wanted(audit, frame)
     assert measured(audit.judged(qrels)).replayed is None
     assert audit.estimate(qrels)["a"].basis.model_caution == ""
-    with pytest.raises(ValueError, match="no simulated reference"):
-        audit.estimate(qrels, reference="simulated")

@@ -82,7 +82,7 @@ def test_intervals_of_coefficients_cover() -> None:
     """150 audits of 60 of 600 pairs; coverage within three standard errors of .92 to .97."""
     truth, judges = world(600, 2, (0.3, 0.45))
     exact = audit_of(judges, 600)
-    how: How = How(ZeroOne(), reference="effective")
+    how: How = How(ZeroOne(), replays=False)
     quantities = ("kappa", "alpha")
     true = []
     for quantity in quantities:

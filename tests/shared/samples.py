@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from pt_active.inference.ratios import Scores
 from pt_active.relevance.introspection import introspection, label_tables
@@ -16,6 +18,13 @@ from pt_active.relevance.losses import Loss
 def wanted(made: Any, labels: pd.DataFrame) -> pd.DataFrame:
     """The labels of what a plan, an audit or an active test asks for."""
     return made.assessments[["qid", "docno"]].merge(labels[["qid", "docno", "label"]], on=["qid", "docno"])
+
+
+def by_t(ask: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    """What a question answers by t alone, without replays of the sample."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pt_active.plans.answers.judged.MAX_DRAWS", 0)
+        return ask(*given, **named)
 
 
 def pool_scores(loss: Loss, f: np.ndarray, y: np.ndarray, rho: np.ndarray, p: np.ndarray) -> list[Scores]:

@@ -16,7 +16,7 @@ from pt_active.frames.qrels import check_policy
 from pt_active.frames.strays import Strays
 from pt_active.inference import ties
 from pt_active.inference.estimators import ESTIMATOR
-from pt_active.inference.intervals import AUTO, SIMULATED, reference_degrees
+from pt_active.inference.intervals import SIMULATED
 from pt_active.inference.new_queries import NEW, THESE, ByQuery, check_population
 from pt_active.inference.reference import FEW, MAX_DRAWS, Replayed, Tails, replays_for, tails
 from pt_active.plans.answers.basis import SAMPLED, Basis, clustered, for_new_queries, meant
@@ -40,15 +40,15 @@ SUFFICIENT_DEGREES = 10
 class How(Generic[Measure]):
     """What is asked of labels: the measure, the estimator, the level, the policy for gaps, and the interval.
 
-    ``queries`` says for which queries it holds [theory 16], and ``clusters`` names a column of those that belong
-    together.
+    ``replays`` says whether replays of the sample may widen it where there are few draws [theory 14], ``queries`` for
+    which queries it holds [theory 16], and ``clusters`` names a column of those that belong together.
     """
 
     measure: Measure
     estimator: str = ESTIMATOR
     confidence: float = 0.95
     missing: str = "error"
-    reference: str = "auto"
+    replays: bool = True
     queries: str = THESE
     clusters: str | None = None
 
@@ -108,9 +108,7 @@ class Measured:
 
 def inferred(measured: Measured, how: How[Any]) -> dict[str, Any]:
     """The fields that `Estimate` and `Comparison` have in common."""
-    basis, simulates = measured.basis, how.reference in (AUTO, SIMULATED)
-    named = "effective" if simulates else how.reference
-    degrees = float(reference_degrees(named, np.array(measured.degrees), basis.n_draws))
+    basis, degrees = measured.basis, float(measured.degrees)
     # An error of 0 in a sample: the model explains all variation, so that the error cannot be estimated.
     still = bool(basis.missing) if measured.certain else measured.standard_error == 0
     degenerate = measured.unusable or still
@@ -125,22 +123,15 @@ def inferred(measured: Measured, how: How[Any]) -> dict[str, Any]:
         "degrees_of_freedom": np.inf if measured.certain else degrees,
         "confidence_level": how.confidence,
         "degenerate": degenerate or bool(refusal),
-        "reference": named if ends is None else SIMULATED,
+        "reference": "effective" if ends is None else SIMULATED,
         "tails": ends,
-        "replayable": not sound or how.reference != AUTO or measured.replayed is not None,
+        "replayable": not (sound and how.replays) or measured.replayed is not None,
     }
 
 
 def _replayed(measured: Measured, how: How[Any]) -> Replayed | None:
     """Replays of the sample; None if t is used alone."""
-    if measured.replayed is None and how.reference == SIMULATED:
-        raise ValueError(
-            "this sample cannot be replayed, so there is no simulated reference: it needs a grade model and a measure "
-            'that is quick to compute; pass reference="auto"'
-        )
-    if measured.replayed is None or how.reference not in (AUTO, SIMULATED):
-        return None
-    if how.reference == AUTO and measured.basis.n_effective >= MAX_DRAWS:
+    if measured.replayed is None or not how.replays or measured.basis.n_effective >= MAX_DRAWS:
         return None
     return measured.replayed(replays_for(how.confidence))
 

@@ -93,7 +93,7 @@ def points_so_far(
 
     Shapes: label int64[N].
     """
-    how = replace(how, reference="effective")
+    how = replace(how, replays=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         try:

@@ -310,7 +310,7 @@ class PartsInOrder(_Rounds):
 
     def _inference(self, key: tuple[int, int], label: np.ndarray, question: Question) -> tuple[float, float, float]:
         """Estimate, standard error and degrees of freedom after the first parts, by their labels int64[N]."""
-        how = How(question.measure, ESTIMATOR, reference="effective")
+        how = How(question.measure, ESTIMATOR, replays=False)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if key not in self._known:

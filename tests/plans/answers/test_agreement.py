@@ -248,7 +248,7 @@ def test_the_error_of_judges_is_that_of_other_judges() -> None:
     frame = truth.merge(plan.tables.pool.document_frame(), on=["qid", "docno"])
     discount = 1 / np.log2(frame[["rank_a", "rank_b"]].to_numpy() + 2)
     weight = (discount[:, 0] - discount[:, 1]) / frame["qid"].nunique()
-    asked = {"estimator": "ht", "reference": "effective"}
+    asked = {"estimator": "ht"}
     assert plan.compare(truth, **asked).difference == pytest.approx(weight @ (2.0 ** frame["label"].to_numpy() - 1))
     rng, stated = np.random.default_rng(1), []
     for _ in range(10):
@@ -295,7 +295,7 @@ def test_who_settles_disputes_is_no_judge(level: str) -> None:
     first = twice.merge(records[records["annotator"] == "a"][["qid", "docno", "label"]], on=["qid", "docno"])
     settled = twice.assign(label=first["label_y"].to_numpy(), annotator="adjudicator")
     both = pd.concat([records, settled], ignore_index=True)
-    asked = {"estimator": "ht", "reference": "effective"}
+    asked = {"estimator": "ht"}
     found, of_first = plan.compare(both, **asked), records[records["annotator"] == "a"][["qid", "docno", "label"]]
     assert found.difference == plan.compare(of_first, **asked).difference
     assert found.basis.judged_twice == plan.compare(records, **asked).basis.judged_twice

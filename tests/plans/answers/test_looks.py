@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from drawn_order import prefix
-from samples import wanted
+from samples import by_t, wanted
 
 from pt_active import DCG, Plan, UnitCost
 from pt_active.demo.collection import DemoCollection
@@ -99,7 +99,7 @@ def test_rounds_are_looked_at_once(rounds: tuple) -> None:
     assert (early.looks, early.resolution, math.isnan(early.low)) == (None, None, True)
     assert (early.unit, early.judged, late.judged, late.drawn) == ("round", 1, 2, 2)
     assert (late.n_judged, late.left_out) == (len(both), 0)
-    compared = plan.compare(both, reference="effective")
+    compared = by_t(plan.compare, both)
     assert late.value == pytest.approx(compared.difference, rel=1e-12)
     assert late.standard_error == pytest.approx(compared.standard_error, rel=1e-12)
     assert (late.low, late.high) == pytest.approx(tuple(plan.compare(both).confidence_interval()), rel=1e-9)

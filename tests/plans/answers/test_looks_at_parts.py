@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from samples import by_t
 
 from pt_active import DCG, Plan
 from pt_active.inference.rounds import Round, drawn_by, estimate_rounds, pool_sizes
@@ -76,7 +77,7 @@ def test_a_look_after_each_part_is_the_plan_cut_there(design: str, plans: dict[s
         assert state.value == pytest.approx(found.difference, rel=1e-12)
         assert state.standard_error == pytest.approx(found.standard_error, rel=1e-12)
         widths.append(state.high - state.low)
-    low, high = plan.compare(so_far, reference="effective").confidence_interval()
+    low, high = by_t(plan.compare, so_far).confidence_interval()
     assert all(np.diff(widths) < 0)
     assert 1 <= widths[-1] / (high - low) < 1.1  # all that planned looks cost at the end
     assert state.standard_error == plan.compare(wanted_of(plan, labels)).standard_error

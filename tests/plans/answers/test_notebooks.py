@@ -45,9 +45,7 @@ def everything(graded: pd.DataFrame, demo: DemoCollection) -> dict[str, object]:
         "comparison": plan.compare(qrels),
         "ranking": plan.rank(qrels),
         "audit": audit,
-        "share": Audit.create(graded, {EVIL: "guess"}, ZeroOne(), budget=10**6).estimate(rows, reference="wilson")[
-            EVIL
-        ],
+        "share": Audit.create(graded, {EVIL: "guess"}, ZeroOne(), budget=10**6).estimate(rows)[EVIL],
         "audit's comparison": audit.compare(labels),
         "audit's ranking": audit.rank(labels),
         "status": plan.status(qrels),

@@ -161,7 +161,7 @@ def for_others(result: Result, status: Status | None) -> tuple[Difference, ...]:
 
 
 def _base(judged: Judged, name: str, how: How[Any]) -> Estimate:
-    return judged.estimate(judged.names.index(name), replace(how, reference="effective"))
+    return judged.estimate(judged.names.index(name), replace(how, replays=False))
 
 
 @dataclass(frozen=True)
